@@ -1,0 +1,406 @@
+"""Settings: frozen dataclasses, a strict TOML file, dotted overrides, and where each value is from.
+
+Preset, file, environment and command line are the same kind of thing, a mapping from dotted key to
+value; they are folded over the defaults in that order, through one check with one error text.
+A derived value is stored as "auto", so that a later override of what it derives from still works.
+"""
+
+import dataclasses
+import difflib
+import tomllib
+import types
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+from nmt_cli.errors import ConfigError, did_you_mean
+from nmt_cli.files import read_bytes
+from nmt_cli.presets import PRESETS
+
+FORMAT = 1
+Auto = Literal["auto"]
+
+
+def _setting(default: Any, about: str, low: float | None = None, high: float | None = None) -> Any:
+    """A field with its one-line explanation and, for numbers, its bounds (inclusive)."""
+    return field(default=default, metadata={"about": about, "low": low, "high": high})
+
+
+@dataclass(frozen=True)
+class Languages:
+    """Language codes; they choose tokeniser rules and name things."""
+
+    src: str = _setting("src", "language translated from, such as en")
+    tgt: str = _setting("tgt", "language translated to, such as de")
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Where the prepared corpus and the model lie."""
+
+    corpus: str = _setting("corpus", "the prepared corpus (`nmt prepare` writes it)")
+    model: str = _setting("model", "the model directory (`nmt train` writes it)")
+
+
+@dataclass(frozen=True)
+class Data:
+    """The text, and how it becomes subwords."""
+
+    train: tuple[tuple[str, ...], ...] = _setting((), "parallel files: [src, tgt] or [tsv], several")
+    valid: tuple[str, ...] = _setting((), "validation pair of files")
+    test: tuple[str, ...] = _setting((), "test pair of files; more than two: several references")
+    subwords: Literal["bpe", "unigram", "wordpiece", "bytes", "chars"] = _setting(
+        "bpe", "kind of subwords"
+    )
+    vocab_size: int = _setting(37_000, "entries of the vocabulary, special ones included", 8, 2**24)
+    joint: bool = _setting(True, "one vocabulary for both languages")
+    byte_fallback: bool = _setting(False, "spell unknown characters as bytes (bpe, unigram)")
+    normalize: bool = _setting(False, "Moses-style normalisation of punctuation")
+    min_length: int = _setting(1, "shortest side kept, in subwords", 1, 2**20)
+    max_length: int = _setting(256, "longest side kept, in subwords", 1, 2**20)
+    max_ratio: float = _setting(9.0, "longest ratio of the sides kept, in subwords", 1.0, 1e6)
+    drop_duplicates: bool = _setting(True, "keep the first of equal pairs")
+    sample_lines: int = _setting(5_000_000, "lines that subwords are learnt from", 1, 2**40)
+    seed: int = _setting(1, "of the sample of lines", 0, 2**63 - 1)
+
+
+@dataclass(frozen=True)
+class Model:
+    """The Transformer (section 3); the defaults are the paper's base model."""
+
+    layers: int = _setting(6, "N: layers of each stack", 0, 1_000)
+    encoder_layers: int | Auto = _setting("auto", "layers of the encoder; auto: layers", 0, 1_000)
+    decoder_layers: int | Auto = _setting("auto", "layers of the decoder; auto: layers", 0, 1_000)
+    d_model: int = _setting(512, "width of the model", 1, 65_536)
+    d_ff: int = _setting(2_048, "inner width of the feed-forward sublayer", 1, 1_048_576)
+    heads: int = _setting(8, "h: attention heads", 1, 4_096)
+    d_k: int | Auto = _setting("auto", "width of a head's query and key; auto: d_model/h", 1, 65_536)
+    d_v: int | Auto = _setting("auto", "width of a head's value; auto: d_model/h", 1, 65_536)
+    dropout: float = _setting(0.1, "P_drop: of sublayer outputs and embeddings", 0.0, 0.95)
+    positions: Literal["sinusoidal", "sinusoidal_halves", "learned", "rotary"] = _setting(
+        "sinusoidal", "how positions enter (3.5); halves: all sines, then all cosines"
+    )
+    max_positions: int = _setting(1_024, "rows of learned positions", 1, 1_048_576)
+    norm_order: Literal["post", "pre"] = _setting("post", "normalise after or before the residual")
+    norm: Literal["layer_norm", "rms_norm"] = _setting("layer_norm", "kind of normalisation")
+    norm_epsilon: float = _setting(1e-6, "added to the variance", 0.0, 1.0)
+    activation: Literal["relu", "gelu", "silu", "swiglu"] = _setting("relu", "of the feed-forward")
+    attention_bias: bool = _setting(False, "biases in the attention projections")
+    feed_forward_bias: bool = _setting(True, "biases in the feed-forward sublayer")
+    output_bias: bool = _setting(False, "a bias on the logits")
+    tie_embeddings: Literal["all", "target", "none"] = _setting(
+        "all", "one matrix for src, tgt and output (3.4); target: tgt and output only"
+    )
+    scale_embeddings: bool = _setting(True, "embeddings times sqrt(d_model)")
+    src_vocab_size: int | Auto = _setting("auto", "auto: the corpus's", 1, 2**24)
+    tgt_vocab_size: int | Auto = _setting("auto", "auto: the corpus's", 1, 2**24)
+    pad_id: int = _setting(0, "id of padding", 0, 2**24)
+    unk_id: int = _setting(1, "id of the unknown subword", 0, 2**24)
+    bos_id: int = _setting(2, "id of the beginning of a sentence", 0, 2**24)
+    eos_id: int = _setting(3, "id of the end of a sentence", 0, 2**24)
+    start_id: int | Auto = _setting("auto", "first decoder input; auto: bos_id", 0, 2**24)
+    banned_ids: tuple[int, ...] = _setting((0, 1, 2), "ids never produced by search")
+
+
+@dataclass(frozen=True)
+class Train:
+    """Section 5; the defaults are the paper's base model."""
+
+    preset: str = _setting("base", "named settings: " + ", ".join(PRESETS))
+    batch_tokens: int = _setting(25_000, "tokens a step on each side, all GPUs together", 1, 2**31)
+    micro_batch_tokens: int | Auto = _setting(
+        "auto", "tokens of one pass on one device; the rest is gradient accumulation", 1, 2**31
+    )
+    max_steps: int = _setting(100_000, "stop after so many steps", 0, 2**40)
+    max_epochs: int = _setting(0, "stop after so many passes over the corpus; 0: no limit", 0, 2**31)
+    max_hours: float = _setting(0.0, "stop after so much time; 0: no limit", 0.0, 1e6)
+    patience: int = _setting(0, "stop after so many validations without a better one; 0: never", 0)
+    optimizer: Literal["adam"] = _setting("adam", "kind of optimiser")
+    beta1: float = _setting(0.9, "of Adam", 0.0, 1.0)
+    beta2: float = _setting(0.98, "of Adam", 0.0, 1.0)
+    epsilon: float = _setting(1e-9, "of Adam", 0.0, 1.0)
+    weight_decay: float = _setting(0.0, "decoupled, of Adam", 0.0, 10.0)
+    schedule: Literal["inverse_sqrt", "linear", "cosine"] = _setting(
+        "inverse_sqrt", "after warm-up: equation 3, or down to zero at max_steps"
+    )
+    warmup_steps: int = _setting(4_000, "of equation 3", 1, 2**31)
+    learning_rate: float | Auto = _setting(
+        "auto", "at the end of warm-up; auto: equation 3's (d_model * warmup_steps)^-0.5", 0.0, 100.0
+    )
+    label_smoothing: float = _setting(0.1, "epsilon_ls (5.4)", 0.0, 0.99)
+    max_gradient_norm: float = _setting(0.0, "gradient clipping; 0: none, as in the paper", 0.0)
+    precision: Literal["auto", "float32", "bf16"] = _setting(
+        "auto", "of the arithmetic; auto: bf16 on a GPU, float32 on a CPU"
+    )
+    seed: int = _setting(1, "of weights, dropout and the order of the corpus", 0, 2**63 - 1)
+    log_every: int | Auto = _setting("auto", "steps between reports; auto: checkpoint_every/10", 1)
+    checkpoint_every: int = _setting(1_500, "steps between checkpoints", 1, 2**40)
+    validate_every: int | Auto = _setting("auto", "steps between validations; auto: each checkpoint", 1)
+    keep_last: int = _setting(5, "checkpoints kept, and averaged at the end", 1, 1_000)
+    keep_best: int = _setting(1, "best checkpoints kept", 0, 1_000)
+    validation_sentences: int = _setting(500, "decoded for BLEU at a validation; 0: loss only", 0)
+
+
+@dataclass(frozen=True)
+class Search:
+    """Section 6.1."""
+
+    beam: int = _setting(4, "hypotheses kept; 1 is greedy", 1, 1_024)
+    alpha: float = _setting(0.6, "length penalty ((5+n)/6)^alpha", 0.0, 10.0)
+    max_extra_length: int = _setting(50, "longest output: source + this", 0, 65_536)
+    n_best: int = _setting(1, "hypotheses given for each line", 1, 1_024)
+    batch_tokens: int = _setting(2_048, "source tokens times beam searched together", 1, 2**31)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Everything that can be set, by section."""
+
+    languages: Languages = Languages()
+    paths: Paths = Paths()
+    data: Data = Data()
+    model: Model = Model()
+    train: Train = Train()
+    search: Search = Search()
+
+
+class Setting(NamedTuple):
+    """What is known of one dotted key."""
+
+    kind: Any
+    default: object
+    about: str
+    low: float | None
+    high: float | None
+
+
+def _known_settings() -> dict[str, Setting]:
+    known = {}
+    for section in dataclasses.fields(Config):
+        cls = type(section.default)
+        kinds = get_type_hints(cls)
+        for one in dataclasses.fields(cls):
+            known[f"{section.name}.{one.name}"] = Setting(
+                kinds[one.name], one.default, one.metadata["about"], one.metadata["low"],
+                one.metadata["high"],
+            )  # fmt: skip
+    return known
+
+
+SETTINGS: Mapping[str, Setting] = types.MappingProxyType(_known_settings())
+
+
+class Layer(NamedTuple):
+    """Some settings and where they come from: `origin` is shown to the user."""
+
+    origin: str
+    values: Mapping[str, object]
+
+
+class Resolved(NamedTuple):
+    """A complete configuration and the origin of each dotted key."""
+
+    config: Config
+    origins: dict[str, str]
+
+
+def resolve(layers: Iterable[Layer]) -> Resolved:
+    """Fold `layers` (weakest first) and the preset they choose over the defaults.
+
+    Raises ConfigError that lists every wrong key and value at once.
+    """
+    layers = list(layers)
+    problems: list[str] = []
+    hints: list[str] = []
+    checked = [_checked_layer(layer, problems, hints) for layer in layers]
+    chosen = next(
+        (layer for layer in reversed(checked) if "train.preset" in layer.values),
+        Layer("default", {"train.preset": "base"}),
+    )
+    name = str(chosen.values["train.preset"])
+    if name not in PRESETS:
+        problems.append(f"{chosen.origin}: unknown preset `{name}`")
+        hints.append(did_you_mean(name, list(PRESETS)))
+    if problems:
+        raise ConfigError("; ".join(problems), "; ".join(dict.fromkeys(hints)))
+    flat: dict[str, object] = {key: setting.default for key, setting in SETTINGS.items()}
+    origins = dict.fromkeys(flat, "default")
+    for layer in [Layer(f"preset {name}", PRESETS[name]), *checked]:
+        flat.update(layer.values)
+        origins.update(dict.fromkeys(layer.values, layer.origin))
+    return Resolved(_check_together(_build(flat)), origins)
+
+
+def _checked_layer(layer: Layer, problems: list[str], hints: list[str]) -> Layer:
+    values = {}
+    for key, value in layer.values.items():
+        if key not in SETTINGS:
+            problems.append(f"{layer.origin}: unknown setting `{key}`")
+            hints.append(_nearest_key(key))
+            continue
+        try:
+            values[key] = _convert(SETTINGS[key], value)
+        except ValueError as error:
+            problems.append(f"{layer.origin}: `{key}` {error}")
+            hints.append(f"{key}: {SETTINGS[key].about}")
+    return Layer(layer.origin, values)
+
+
+def _nearest_key(key: str) -> str:
+    near = difflib.get_close_matches(key, SETTINGS, n=1, cutoff=0.6)
+    same_name = [one for one in SETTINGS if one.split(".")[1] == key.split(".")[-1]]
+    best = (same_name or near)[:1]
+    return f"did you mean `{best[0]}`?" if best else "`nmt config show` lists all settings"
+
+
+def _build(flat: Mapping[str, object]) -> Config:
+    sections: dict[str, dict[str, Any]] = {}
+    for key, value in flat.items():
+        section, name = key.split(".")
+        sections.setdefault(section, {})[name] = value
+    return Config(
+        Languages(**sections["languages"]), Paths(**sections["paths"]), Data(**sections["data"]),
+        Model(**sections["model"]), Train(**sections["train"]), Search(**sections["search"]),
+    )  # fmt: skip
+
+
+def _check_together(config: Config) -> Config:
+    """Refuse values that are each fine but do not fit together."""
+    model, search = config.model, config.search
+    if "auto" in (model.d_k, model.d_v) and model.d_model % model.heads:
+        raise ConfigError(
+            f"model.d_model={model.d_model} does not divide among model.heads={model.heads}",
+            "choose a divisor, or set model.d_k and model.d_v",
+        )
+    width = model.d_model if model.positions.startswith("sinusoidal") else 0
+    if model.positions == "rotary":
+        width = model.d_model // model.heads if model.d_k == "auto" else model.d_k
+    if width % 2:
+        raise ConfigError(
+            f"model.positions={model.positions} pairs sines with cosines: the width {width} is odd"
+        )
+    if search.n_best > search.beam:
+        raise ConfigError(
+            f"search.n_best={search.n_best} is more than search.beam={search.beam}",
+            "a beam of B gives at most B hypotheses: raise --beam",
+        )
+    return config
+
+
+def _convert(setting: Setting, value: object) -> object:
+    """`value` as the setting's type; a string is parsed. Raises ValueError with the reason."""
+    for kind in _alternatives(setting.kind):
+        try:
+            return _bounded(setting, _convert_to(kind, value))
+        except TypeError:
+            continue
+    raise ValueError(f"= {value!r} is not {_kind_name(setting.kind)}")
+
+
+def _alternatives(kind: Any) -> tuple[Any, ...]:
+    # `int | Literal["auto"]` is a typing.Union up to Python 3.13, `int | str` a types.UnionType.
+    return get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+
+
+def _convert_to(kind: Any, value: object) -> object:
+    """`value` as `kind`; raises TypeError when it is something else."""
+    if get_origin(kind) is Literal:
+        if value not in get_args(kind):
+            raise TypeError
+        return value
+    if get_origin(kind) is tuple:
+        if isinstance(value, str):
+            value = _parse_list(value)
+        if not isinstance(value, list | tuple):
+            raise TypeError
+        return tuple(_convert_to(get_args(kind)[0], one) for one in value)
+    if isinstance(value, str) and kind in (bool, int, float):
+        value = _parse_number(kind, value)
+    if kind is float and type(value) is int:
+        value = float(value)
+    if type(value) is not kind:
+        raise TypeError
+    return value
+
+
+def _parse_number(kind: type, text: str) -> object:
+    try:
+        if kind is bool:
+            return {"true": True, "false": False}[text.strip().lower()]
+        return kind(text)
+    except (KeyError, ValueError) as error:
+        raise TypeError from error
+
+
+def _parse_list(text: str) -> object:
+    try:
+        return tomllib.loads(f"x = {text}" if text.startswith("[") else f"x = [{text}]")["x"]
+    except tomllib.TOMLDecodeError:
+        return text.split(",")
+
+
+def _bounded(setting: Setting, value: object) -> object:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if value != value or (setting.low is not None and value < setting.low):
+            raise ValueError(f"= {value} is below its minimum {setting.low}")
+        if setting.high is not None and value > setting.high:
+            raise ValueError(f"= {value} is above its maximum {setting.high}")
+    return value
+
+
+def _kind_name(kind: Any) -> str:
+    if len(_alternatives(kind)) > 1:
+        return " or ".join(_kind_name(one) for one in get_args(kind))
+    if get_origin(kind) is Literal:
+        return " or ".join(f"`{one}`" for one in get_args(kind))
+    if get_origin(kind) is tuple:
+        return "a list"
+    names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+    return names.get(kind, str(kind))
+
+
+def flatten(config: Config) -> dict[str, object]:
+    """Every dotted key with its value."""
+    return {
+        f"{section}.{name}": value
+        for section, values in dataclasses.asdict(config).items()
+        for name, value in values.items()
+    }
+
+
+def with_values(config: Config, values: Mapping[str, object]) -> Config:
+    """`config` with some dotted keys replaced; checked like any other setting."""
+    return resolve([Layer("config", {**flatten(config), **values})]).config
+
+
+def read_layer(path: Path) -> Layer:
+    """The settings of a TOML file; raises NoInputError or ConfigError."""
+    try:
+        document = tomllib.loads(read_bytes(path, "settings", max_bytes=1 << 20).decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ConfigError(f"`{path}` is not valid TOML: {error}") from error
+    if document.pop("format", FORMAT) != FORMAT:
+        raise ConfigError(
+            f"`{path}` has another format than {FORMAT}",
+            "it was written by a newer nmt: upgrade with `pip install -U nmt-cli`",
+        )
+    values: dict[str, object] = {}
+    for section, entries in document.items():
+        if isinstance(entries, dict):
+            values.update({f"{section}.{name}": value for name, value in entries.items()})
+        else:
+            values[section] = entries
+    return Layer(str(path), values)
+
+
+def load(path: Path) -> Config:
+    """The configuration saved in `path`, complete and checked."""
+    return resolve([read_layer(path)]).config
+
+
+def dump(config: Config) -> str:
+    """The complete configuration as TOML; `load` reads it back to an equal one."""
+    import tomli_w
+
+    return tomli_w.dumps({"format": FORMAT, **dataclasses.asdict(config)})

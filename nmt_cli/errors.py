@@ -1,0 +1,103 @@
+"""What can go wrong on the user's side, each with an exit code that scripts can rely on.
+
+::
+
+    NmtError                 exit code 1
+    ├── UsageError           2    the command line does not say enough, or says it wrongly
+    ├── QualityGateError     3    a score is below the asked minimum
+    ├── DivergedError        4    training produces no finite numbers any more
+    ├── DataError            65   the input's content is wrong (also: a damaged file)
+    ├── NoInputError         66   the input is missing or cannot be read
+    ├── UnavailableError     69   an optional part is not installed
+    ├── CannotCreateError    73   the output cannot be created
+    ├── WriteError           74   reading or writing failed on the way (disk full, closed stdout)
+    ├── TryAgainError        75   somebody else holds the directory; later it will work
+    └── ConfigError          78   a setting, preset or model does not fit
+
+Anything that is not an NmtError and reaches the command line is a bug in nmt (exit code 1).
+"""
+
+
+class NmtError(Exception):
+    """A problem the user can solve: `message` says what and where, `hint` how to fix it."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(NmtError):
+    """The command line does not say enough, or says it wrongly."""
+
+    exit_code = 2
+
+
+class QualityGateError(NmtError):
+    """A score is below the minimum that was asked for."""
+
+    exit_code = 3
+
+
+class DivergedError(NmtError):
+    """Training gives no finite numbers any more."""
+
+    exit_code = 4
+
+
+class DataError(NmtError):
+    """The content of an input is wrong: misaligned, empty, damaged, not UTF-8."""
+
+    exit_code = 65
+
+
+class NoInputError(NmtError):
+    """An input is missing or cannot be read."""
+
+    exit_code = 66
+
+
+class UnavailableError(NmtError):
+    """An optional part is not installed, or a device is not there."""
+
+    exit_code = 69
+
+
+class CannotCreateError(NmtError):
+    """An output cannot be created where it was asked for."""
+
+    exit_code = 73
+
+
+class WriteError(NmtError):
+    """Reading or writing failed on the way: disk full, stdout closed."""
+
+    exit_code = 74
+
+
+class TryAgainError(NmtError):
+    """The directory is in use by another process."""
+
+    exit_code = 75
+
+
+class ConfigError(NmtError):
+    """A setting, a preset or a model directory does not fit."""
+
+    exit_code = 78
+
+
+def did_you_mean(word: str, known: list[str] | tuple[str, ...]) -> str:
+    """The hint for a misspelt `word`: the nearest of `known`, or all of them.
+
+    >>> did_you_mean("bsae", ["base", "big"])
+    'did you mean `base`?'
+    """
+    import difflib
+
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    if near:
+        return f"did you mean `{near[0]}`?"
+    return "known: " + ", ".join(sorted(known))

@@ -1,0 +1,64 @@
+"""Named settings: the paper's two models exactly (Table 3), and smaller ones, as differences.
+
+A preset maps dotted keys to values; what it does not name keeps its default. The defaults of
+`nmt_cli.config` are the paper's base model, so `base` only states what the other presets change.
+"""
+
+from collections.abc import Mapping
+
+Value = bool | int | float | str
+Preset = Mapping[str, Value]
+
+BASE: Preset = {
+    "model.layers": 6,
+    "model.d_model": 512,
+    "model.d_ff": 2048,
+    "model.heads": 8,
+    "model.dropout": 0.1,
+    "train.batch_tokens": 25_000,
+    "train.max_steps": 100_000,
+    "train.warmup_steps": 4_000,
+    "train.label_smoothing": 0.1,
+    # The paper averages checkpoints written ten minutes apart: 1,500 steps of 0.4 s.
+    "train.checkpoint_every": 1_500,
+    "train.keep_last": 5,
+}
+
+BIG: Preset = {
+    **BASE,
+    "model.d_model": 1_024,
+    "model.d_ff": 4_096,
+    "model.heads": 16,
+    "model.dropout": 0.3,
+    "train.max_steps": 300_000,
+    # Ten minutes are 600 steps of 1.0 s.
+    "train.checkpoint_every": 600,
+    "train.keep_last": 20,
+}
+
+SMALL: Preset = {
+    **BASE,
+    "model.layers": 3,
+    "model.d_model": 256,
+    "model.d_ff": 1_024,
+    "model.heads": 4,
+    "data.vocab_size": 8_000,
+    "train.batch_tokens": 4_096,
+    "train.max_steps": 20_000,
+    "train.warmup_steps": 1_000,
+    "train.checkpoint_every": 500,
+}
+
+TINY: Preset = {
+    **SMALL,
+    "model.layers": 2,
+    "model.d_model": 128,
+    "model.d_ff": 512,
+    "data.vocab_size": 1_000,
+    "train.batch_tokens": 1_200,
+    "train.max_steps": 2_000,
+    "train.warmup_steps": 200,
+    "train.checkpoint_every": 100,
+}
+
+PRESETS: Mapping[str, Preset] = {"base": BASE, "big": BIG, "small": SMALL, "tiny": TINY}
