@@ -74,7 +74,7 @@ class Segments:
 
     @cached_property
     def places(self) -> Tensor:
-        """(tokens,) int64; where each token stands in the padded (sentences * max_length) stream."""
+        """(tokens,) int64; its place in the padded (sentences * max_length) stream."""
         return self.rows * self.max_length + self.positions
 
     @cached_property

@@ -47,7 +47,9 @@ class Paths:
 class Data:
     """The text, and how it becomes subwords."""
 
-    train: tuple[tuple[str, ...], ...] = _setting((), "parallel files: [src, tgt] or [tsv], several")
+    train: tuple[tuple[str, ...], ...] = _setting(
+        (), "parallel files: [src, tgt] or [tsv], several"
+    )
     valid: tuple[str, ...] = _setting((), "validation pair of files")
     test: tuple[str, ...] = _setting((), "test pair of files; more than two: several references")
     subwords: Literal["bpe", "unigram", "wordpiece", "bytes", "chars"] = _setting(
@@ -75,7 +77,9 @@ class Model:
     d_model: int = _setting(512, "width of the model", 1, 65_536)
     d_ff: int = _setting(2_048, "inner width of the feed-forward sublayer", 1, 1_048_576)
     heads: int = _setting(8, "h: attention heads", 1, 4_096)
-    d_k: int | Auto = _setting("auto", "width of a head's query and key; auto: d_model/h", 1, 65_536)
+    d_k: int | Auto = _setting(
+        "auto", "width of a head's query and key; auto: d_model/h", 1, 65_536
+    )
     d_v: int | Auto = _setting("auto", "width of a head's value; auto: d_model/h", 1, 65_536)
     dropout: float = _setting(0.1, "P_drop: of sublayer outputs and embeddings", 0.0, 0.95)
     positions: Literal["sinusoidal", "sinusoidal_halves", "learned", "rotary"] = _setting(
@@ -113,7 +117,9 @@ class Train:
         "auto", "tokens of one pass on one device; the rest is gradient accumulation", 1, 2**31
     )
     max_steps: int = _setting(100_000, "stop after so many steps", 0, 2**40)
-    max_epochs: int = _setting(0, "stop after so many passes over the corpus; 0: no limit", 0, 2**31)
+    max_epochs: int = _setting(
+        0, "stop after so many passes over the corpus; 0: no limit", 0, 2**31
+    )
     max_hours: float = _setting(0.0, "stop after so much time; 0: no limit", 0.0, 1e6)
     patience: int = _setting(0, "stop after so many validations without a better one; 0: never", 0)
     optimizer: Literal["adam"] = _setting("adam", "kind of optimiser")
@@ -126,7 +132,10 @@ class Train:
     )
     warmup_steps: int = _setting(4_000, "of equation 3", 1, 2**31)
     learning_rate: float | Auto = _setting(
-        "auto", "at the end of warm-up; auto: equation 3's (d_model * warmup_steps)^-0.5", 0.0, 100.0
+        "auto",
+        "at the end of warm-up; auto: equation 3's (d_model * warmup_steps)^-0.5",
+        0.0,
+        100.0,
     )
     label_smoothing: float = _setting(0.1, "epsilon_ls (5.4)", 0.0, 0.99)
     max_gradient_norm: float = _setting(0.0, "gradient clipping; 0: none, as in the paper", 0.0)
@@ -136,7 +145,9 @@ class Train:
     seed: int = _setting(1, "of weights, dropout and the order of the corpus", 0, 2**63 - 1)
     log_every: int | Auto = _setting("auto", "steps between reports; auto: checkpoint_every/10", 1)
     checkpoint_every: int = _setting(1_500, "steps between checkpoints", 1, 2**40)
-    validate_every: int | Auto = _setting("auto", "steps between validations; auto: each checkpoint", 1)
+    validate_every: int | Auto = _setting(
+        "auto", "steps between validations; auto: each checkpoint", 1
+    )
     keep_last: int = _setting(5, "checkpoints kept, and averaged at the end", 1, 1_000)
     keep_best: int = _setting(1, "best checkpoints kept", 0, 1_000)
     validation_sentences: int = _setting(500, "decoded for BLEU at a validation; 0: loss only", 0)
@@ -178,7 +189,7 @@ class Setting(NamedTuple):
 def _known_settings() -> dict[str, Setting]:
     known = {}
     for section in dataclasses.fields(Config):
-        cls = type(section.default)
+        cls: Any = type(section.default)
         kinds = get_type_hints(cls)
         for one in dataclasses.fields(cls):
             known[f"{section.name}.{one.name}"] = Setting(

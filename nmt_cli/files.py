@@ -215,7 +215,7 @@ def write_manifest(directory: Path) -> None:
 
 
 def add_to_manifest(directory: Path, name: str, data: bytes) -> None:
-    """Write `data` as `directory/name` and record it: valid before, after and at every point between.
+    """Write `data` as `directory/name` and record it; valid before, after and all the time between.
 
     While the file is replaced the manifest admits both contents, so that a reader or a crash in
     the middle meets a directory that checks.
@@ -261,7 +261,7 @@ def read_manifest(directory: Path) -> dict[str, Entry]:
 
 
 def check_manifest(directory: Path, names: Iterable[str] | None = None) -> None:
-    """Check `names` (all, when None) against the manifest; raises DataError for the first damage."""
+    """Check `names` (None: all) against the manifest; raises DataError for the first damage."""
     entries = read_manifest(directory)
     for name in entries if names is None else names:
         if name not in entries:

@@ -1,0 +1,126 @@
+"""Section 3.2: scaled dot-product attention, and several heads of it."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from nmt_cli.batch import Segments
+from nmt_cli.config import Model
+
+
+def scaled_dot_product_attention(
+    query: Float[Tensor, "*batch queries d_k"],
+    key: Float[Tensor, "*batch keys d_k"],
+    value: Float[Tensor, "*batch keys d_v"],
+    mask: Bool[Tensor, "... queries keys"] | None = None,
+) -> Float[Tensor, "*batch queries d_v"]:
+    """Equation 1: softmax(Q K^T / sqrt(d_k)) V, written as in the paper; mask True = may attend.
+
+    The reference that the fast form is tested against.
+    """
+    return attention_weights(query, key, mask) @ value
+
+
+def attention_weights(
+    query: Float[Tensor, "*batch queries d_k"],
+    key: Float[Tensor, "*batch keys d_k"],
+    mask: Bool[Tensor, "... queries keys"] | None = None,
+) -> Float[Tensor, "*batch queries keys"]:
+    """softmax(Q K^T / sqrt(d_k)): how much each query takes of each key."""
+    scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -math.inf)
+    return scores.softmax(dim=-1)
+
+
+def causal_mask(length: int) -> Bool[Tensor, "length length"]:
+    """True where position i (row) may attend to position j (column): j <= i.
+
+    >>> causal_mask(3).int().tolist()
+    [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
+    """
+    return torch.ones(length, length, dtype=torch.bool).tril()
+
+
+def attend(
+    query: Float[Tensor, "tokens heads d_k"],
+    key: Float[Tensor, "keys heads d_k"],
+    value: Float[Tensor, "keys heads d_v"],
+    query_segments: Segments,
+    key_segments: Segments,
+    *,
+    causal: bool,
+) -> Float[Tensor, "tokens heads d_v"]:
+    """Attention within each sentence: sentence i of the queries sees sentence i of the keys.
+
+    The one place that knows where sentences end. `causal` (section 3.1) hides later positions; the
+    two segments are the same then, and no padding can be seen either.
+    """
+    mask = None
+    if not causal and not key_segments.is_rectangular:
+        mask = key_segments.inside[:, None, None, :]
+    attended = F.scaled_dot_product_attention(
+        query_segments.to_rectangle(query).transpose(1, 2),
+        key_segments.to_rectangle(key).transpose(1, 2),
+        key_segments.to_rectangle(value).transpose(1, 2),
+        attn_mask=mask,
+        is_causal=causal,
+    )
+    return query_segments.to_stream(attended.transpose(1, 2))
+
+
+def head_widths(config: Model) -> tuple[int, int]:
+    """d_k and d_v; both d_model / h unless set (section 3.2.2)."""
+    d_k = config.d_model // config.heads if config.d_k == "auto" else config.d_k
+    d_v = config.d_model // config.heads if config.d_v == "auto" else config.d_v
+    return d_k, d_v
+
+
+@dataclass(frozen=True)
+class KeysValues:
+    """What attention looks at: key (tokens, heads, d_k) and value (tokens, heads, d_v)."""
+
+    key: Tensor
+    value: Tensor
+
+
+def _split(projected: Tensor, heads: int) -> Tensor:
+    return projected.view(len(projected), heads, -1)
+
+
+class MultiHeadAttention(nn.Module):
+    """Section 3.2.2: h heads, each with projections of its own, joined and projected once more."""
+
+    def __init__(self, config: Model) -> None:
+        super().__init__()
+        d_k, d_v = head_widths(config)
+        self.heads = config.heads
+        bias = config.attention_bias
+        self.query = nn.Linear(config.d_model, config.heads * d_k, bias=bias)
+        self.key = nn.Linear(config.d_model, config.heads * d_k, bias=bias)
+        self.value = nn.Linear(config.d_model, config.heads * d_v, bias=bias)
+        self.output = nn.Linear(config.heads * d_v, config.d_model, bias=bias)
+
+    def project_query(
+        self, x: Float[Tensor, "tokens d_model"]
+    ) -> Float[Tensor, "tokens heads d_k"]:
+        """Q W^Q of every head."""
+        return _split(self.query(x), self.heads)
+
+    def project_keys_values(self, x: Float[Tensor, "tokens d_model"]) -> KeysValues:
+        """K W^K and V W^V of every head."""
+        return KeysValues(
+            _split(self.key(x), self.heads),
+            _split(self.value(x), self.heads),
+        )
+
+    def project_output(
+        self, heads: Float[Tensor, "tokens heads d_v"]
+    ) -> Float[Tensor, "tokens d_model"]:
+        """Concat(head_1, ..., head_h) W^O."""
+        joined: Tensor = self.output(heads.flatten(-2))
+        return joined

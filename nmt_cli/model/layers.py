@@ -1,0 +1,160 @@
+"""Sections 3.1 and 3.3: feed-forward, residual connections, one layer of encoder and decoder."""
+
+from collections.abc import Callable
+
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from nmt_cli.batch import Segments
+from nmt_cli.config import Model
+from nmt_cli.model.attention import MultiHeadAttention, attend
+from nmt_cli.model.positions import Positions
+
+Stream = Float[Tensor, "tokens d_model"]
+Sublayer = Callable[[Tensor], Tensor]
+
+
+class FeedForward(nn.Module):
+    """Section 3.3: max(0, x W1 + b1) W2 + b2, or with another activation."""
+
+    def __init__(self, config: Model) -> None:
+        super().__init__()
+        self.inner = nn.Linear(config.d_model, config.d_ff, bias=config.feed_forward_bias)
+        self.outer = nn.Linear(config.d_ff, config.d_model, bias=config.feed_forward_bias)
+        self.activation = ACTIVATIONS[config.activation]
+
+    def forward(self, x: Stream) -> Stream:
+        """Position by position."""
+        y: Tensor = self.outer(self.activation(self.inner(x)))
+        return y
+
+
+class GatedFeedForward(FeedForward):
+    """SwiGLU (Shazeer 2020): (silu(x W1) * x V) W2."""
+
+    def __init__(self, config: Model) -> None:
+        super().__init__(config)
+        self.gate = nn.Linear(config.d_model, config.d_ff, bias=config.feed_forward_bias)
+
+    def forward(self, x: Stream) -> Stream:
+        """Position by position."""
+        y: Tensor = self.outer(self.activation(self.inner(x)) * self.gate(x))
+        return y
+
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "silu": F.silu,
+    "swiglu": F.silu,
+}
+FEED_FORWARDS: dict[str, type[FeedForward]] = {
+    "relu": FeedForward,
+    "gelu": FeedForward,
+    "silu": FeedForward,
+    "swiglu": GatedFeedForward,
+}
+
+
+def make_norm(config: Model) -> nn.Module:
+    """The normalisation that `config.norm` names, over d_model."""
+    norms: dict[str, type[nn.LayerNorm | nn.RMSNorm]] = {
+        "layer_norm": nn.LayerNorm,
+        "rms_norm": nn.RMSNorm,
+    }
+    return norms[config.norm](config.d_model, eps=config.norm_epsilon)
+
+
+def post_norm(x: Stream, sublayer: Sublayer, norm: nn.Module, dropout: nn.Module) -> Stream:
+    """LayerNorm(x + Dropout(Sublayer(x))): sections 3.1 and 5.4."""
+    normalised: Tensor = norm(x + dropout(sublayer(x)))
+    return normalised
+
+
+def pre_norm(x: Stream, sublayer: Sublayer, norm: nn.Module, dropout: nn.Module) -> Stream:
+    """x + Dropout(Sublayer(LayerNorm(x))): easier to train deep; the stack ends with a norm."""
+    residual: Tensor = x + dropout(sublayer(norm(x)))
+    return residual
+
+
+RESIDUALS = {"post": post_norm, "pre": pre_norm}
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, then feed-forward."""
+
+    def __init__(self, config: Model) -> None:
+        super().__init__()
+        self.self_attention = MultiHeadAttention(config)
+        self.self_attention_norm = make_norm(config)
+        self.feed_forward = FEED_FORWARDS[config.activation](config)
+        self.feed_forward_norm = make_norm(config)
+        self.dropout = nn.Dropout(config.dropout)
+        self.residual = RESIDUALS[config.norm_order]
+
+    def forward(self, x: Stream, segments: Segments, positions: Positions) -> Stream:
+        """One layer over the source stream."""
+        x = self.residual(
+            x,
+            lambda y: self_attend(self.self_attention, y, segments, positions, causal=False),
+            self.self_attention_norm,
+            self.dropout,
+        )
+        return self.residual(x, self.feed_forward, self.feed_forward_norm, self.dropout)
+
+
+class DecoderLayer(nn.Module):
+    """Masked self-attention, attention to the encoder's output, then feed-forward."""
+
+    def __init__(self, config: Model) -> None:
+        super().__init__()
+        self.self_attention = MultiHeadAttention(config)
+        self.self_attention_norm = make_norm(config)
+        self.cross_attention = MultiHeadAttention(config)
+        self.cross_attention_norm = make_norm(config)
+        self.feed_forward = FEED_FORWARDS[config.activation](config)
+        self.feed_forward_norm = make_norm(config)
+        self.dropout = nn.Dropout(config.dropout)
+        self.residual = RESIDUALS[config.norm_order]
+
+    def forward(self, x: Stream, attend_self: Sublayer, attend_memory: Sublayer) -> Stream:
+        """One layer over the target stream, or over one new token of each hypothesis.
+
+        The two attentions are given from outside: over whole sentences in training, over cached
+        keys and values in search. Everything else is the same code in both.
+        """
+        x = self.residual(x, attend_self, self.self_attention_norm, self.dropout)
+        x = self.residual(x, attend_memory, self.cross_attention_norm, self.dropout)
+        return self.residual(x, self.feed_forward, self.feed_forward_norm, self.dropout)
+
+
+def self_attend(
+    attention: MultiHeadAttention,
+    x: Stream,
+    segments: Segments,
+    positions: Positions,
+    *,
+    causal: bool,
+) -> Stream:
+    """Each sentence attends to itself."""
+    seen = attention.project_keys_values(x)
+    place = segments.positions, segments.max_length
+    query = positions.rotate(attention.project_query(x), *place)
+    key = positions.rotate(seen.key, *place)
+    heads = attend(query, key, seen.value, segments, segments, causal=causal)
+    return attention.project_output(heads)
+
+
+def cross_attend(
+    attention: MultiHeadAttention,
+    x: Stream,
+    segments: Segments,
+    memory: Float[Tensor, "src d_model"],
+    memory_segments: Segments,
+) -> Stream:
+    """Each target sentence attends to its source sentence."""
+    seen = attention.project_keys_values(memory)
+    query = attention.project_query(x)
+    heads = attend(query, seen.key, seen.value, segments, memory_segments, causal=False)
+    return attention.project_output(heads)

@@ -1,0 +1,149 @@
+"""Section 3.5: how the order of the tokens enters the model."""
+
+import math
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from nmt_cli.config import Model
+
+TABLE_ROWS = 1_024
+
+
+def sinusoidal_encoding(rows: int, d_model: int) -> Float[Tensor, "rows d_model"]:
+    """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos of the same.
+
+    >>> [round(x, 4) for x in sinusoidal_encoding(2, 4)[1].tolist()]
+    [0.8415, 0.5403, 0.01, 1.0]
+    """
+    angles = _angles(rows, d_model)
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1).float()
+
+
+def sinusoidal_halves_encoding(rows: int, d_model: int) -> Float[Tensor, "rows d_model"]:
+    """The same numbers in another order, as Marian has them: all sines, then all cosines."""
+    angles = _angles(rows, d_model)
+    return torch.cat([angles.sin(), angles.cos()], dim=-1).float()
+
+
+def _angles(rows: int, width: int) -> Float[Tensor, "rows half"]:
+    places = torch.arange(rows, dtype=torch.float64)
+    rates = torch.exp(
+        torch.arange(0, width, 2, dtype=torch.float64) * (-math.log(10_000.0) / width)
+    )
+    return places[:, None] * rates[None, :]
+
+
+class Positions(nn.Module):
+    """What embeddings and attention ask of a kind of positions; does nothing by itself."""
+
+    def add(
+        self,
+        embedded: Float[Tensor, "tokens d_model"],
+        positions: Int[Tensor, " tokens"],
+        max_length: int,
+    ) -> Float[Tensor, "tokens d_model"]:
+        """Embeddings with their positions; `max_length` is the host's bound of `positions`."""
+        del positions, max_length
+        return embedded
+
+    def rotate(
+        self,
+        heads: Float[Tensor, "tokens heads d_k"],
+        positions: Int[Tensor, " tokens"],
+        max_length: int,
+    ) -> Float[Tensor, "tokens heads d_k"]:
+        """Queries or keys of self-attention with their positions."""
+        del positions, max_length
+        return heads
+
+
+class SinusoidalPositions(Positions):
+    """Sines and cosines added to the embeddings (the paper's choice)."""
+
+    table: Tensor
+    encoding = staticmethod(sinusoidal_encoding)
+
+    def __init__(self, config: Model) -> None:
+        super().__init__()
+        self.register_buffer("table", self.encoding(TABLE_ROWS, config.d_model), persistent=False)
+
+    def add(
+        self,
+        embedded: Float[Tensor, "tokens d_model"],
+        positions: Int[Tensor, " tokens"],
+        max_length: int,
+    ) -> Float[Tensor, "tokens d_model"]:
+        """The table's rows are added; it grows for longer sentences than it has met."""
+        if max_length > len(self.table):
+            longer = self.encoding(2 * max_length, self.table.shape[1])
+            self.table = longer.to(self.table)
+        return embedded + self.table.index_select(0, positions).to(embedded.dtype)
+
+
+class SinusoidalHalvesPositions(SinusoidalPositions):
+    """Sinusoids in the order of Marian's models."""
+
+    encoding = staticmethod(sinusoidal_halves_encoding)
+
+
+class LearnedPositions(Positions):
+    """A learned vector for each position (Table 3, row E)."""
+
+    def __init__(self, config: Model) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(config.max_positions, config.d_model))
+
+    def add(
+        self,
+        embedded: Float[Tensor, "tokens d_model"],
+        positions: Int[Tensor, " tokens"],
+        max_length: int,
+    ) -> Float[Tensor, "tokens d_model"]:
+        """The learned rows are added; positions past the last row share it."""
+        del max_length
+        last = len(self.weight) - 1
+        return embedded + self.weight.index_select(0, positions.clamp(max=last)).to(embedded.dtype)
+
+
+class RotaryPositions(Positions):
+    """Queries and keys of self-attention turned by their position (Su et al. 2021, RoFormer)."""
+
+    cosines: Tensor
+    sines: Tensor
+
+    def __init__(self, config: Model) -> None:
+        super().__init__()
+        self.width = config.d_model // config.heads if config.d_k == "auto" else config.d_k
+        self.register_buffer("cosines", torch.empty(0), persistent=False)
+        self.register_buffer("sines", torch.empty(0), persistent=False)
+        self._fill(TABLE_ROWS)
+
+    def _fill(self, rows: int) -> None:
+        angles = _angles(rows, self.width)
+        self.cosines = angles.cos().to(self.cosines)
+        self.sines = angles.sin().to(self.sines)
+
+    def rotate(
+        self,
+        heads: Float[Tensor, "tokens heads d_k"],
+        positions: Int[Tensor, " tokens"],
+        max_length: int,
+    ) -> Float[Tensor, "tokens heads d_k"]:
+        """Each pair of neighbouring coordinates is turned by position times its rate."""
+        if max_length > len(self.cosines):
+            self._fill(2 * max_length)
+        cosines = self.cosines.index_select(0, positions)[:, None, :].to(heads.dtype)
+        sines = self.sines.index_select(0, positions)[:, None, :].to(heads.dtype)
+        even, odd = heads[..., 0::2], heads[..., 1::2]
+        turned = [even * cosines - odd * sines, even * sines + odd * cosines]
+        return torch.stack(turned, dim=-1).flatten(-2)
+
+
+POSITIONS: dict[str, type[Positions]] = {
+    "sinusoidal": SinusoidalPositions,
+    "sinusoidal_halves": SinusoidalHalvesPositions,
+    "learned": LearnedPositions,
+    "rotary": RotaryPositions,
+}
