@@ -1,0 +1,34 @@
+"""The `nmt` command: arguments in, one library call, an exit code out.
+
+One file a subcommand. `nmt_cli/cli/<name>.py` holds the function `command` (its docstring is the
+help, its parameters the options) and the text `EXAMPLES`, or a Typer `app` with commands of its own.
+Nothing heavy may be imported by these files outside their functions.
+"""
+
+import sys
+from collections.abc import Sequence
+
+
+def run() -> None:
+    """Run `nmt` with the arguments of this process and leave with its exit code."""
+    from nmt_cli.cli import environment
+
+    environment.open_standard_streams()
+    code = main(sys.argv[1:])
+    environment.leave(code)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run `nmt` with `arguments`, show what went wrong, and give the exit code."""
+    from nmt_cli.cli import environment, failures
+    from nmt_cli.cli.commands import invoke
+
+    debug = environment.debugging(arguments)
+    try:
+        environment.choose_threads()
+        code = invoke(arguments)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
+    except BaseException as error:
+        return failures.show(error, environment.make_console(), debug=debug)

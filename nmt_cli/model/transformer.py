@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from nmt_cli.batch import Batch, Segments
 from nmt_cli.config import Model
-from nmt_cli.model.attention import MultiHeadAttention
+from nmt_cli.model.attention import MultiHeadAttention, dot_product_attention
 from nmt_cli.model.layers import DecoderLayer, EncoderLayer, cross_attend, make_norm, self_attend
 from nmt_cli.model.positions import POSITIONS
 from nmt_cli.model.state import DecoderState
@@ -173,11 +173,11 @@ class Transformer(nn.Module):
         rows = torch.arange(state.rows, device=y.device)
         state.self_keys[layer, rows, :, state.lengths] = kind.rotate(new.key, *place)
         state.self_values[layer, rows, :, state.lengths] = new.value
-        heads = F.scaled_dot_product_attention(
+        heads = dot_product_attention(
             kind.rotate(attention.project_query(y), *place)[:, :, None],
             state.self_keys[layer, :, :, : state.max_length + 1],
             state.self_values[layer, :, :, : state.max_length + 1],
-            attn_mask=seen,
+            seen,
         )
         return attention.project_output(heads[:, :, 0])
 
@@ -197,7 +197,7 @@ def _step_cross(
     else:
         keys, values, mask = (one[state.source_of] for one in (keys, values, mask))
         query = query[:, :, None]
-    heads = F.scaled_dot_product_attention(query, keys, values, attn_mask=mask)
+    heads = dot_product_attention(query, keys, values, mask)
     return attention.project_output(heads.transpose(1, 2).flatten(0, 1))
 
 

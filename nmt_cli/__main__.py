@@ -1,0 +1,6 @@
+"""`python -m nmt_cli` is `nmt`."""
+
+from nmt_cli.cli import run
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,176 @@
+"""The table of subcommands, each imported only when it is called for, and the shape of their help."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer.core import TyperCommand, TyperGroup, TyperOption
+
+if TYPE_CHECKING:
+    from typer._click.core import Command, Context
+    from typer._click.formatting import HelpFormatter
+
+# The order is the order of the work.
+COMMANDS = {
+    "init": "write the project file nmt.toml",
+    "prepare": "turn parallel text into a corpus ready for training",
+    "train": "train a model; run again to resume",
+    "average": "average checkpoints into one model",
+    "translate": "translate lines of text",
+    "score": "score translations: BLEU, chrF, TER",
+    "demo": "learn a small language pair before your eyes",
+    "config": "show every setting and where it comes from",
+    "doctor": "check this machine and say what to fix",
+}
+
+EXAMPLES = """
+nmt demo                                   see it work, in about two minutes
+nmt init --train train.en train.de --valid valid.en valid.de
+nmt prepare && nmt train --preset small
+echo "Hello world." | nmt translate
+"""
+
+COMPLETION_VARIABLE = "_NMT_COMPLETE"
+
+
+def _write_examples(formatter: HelpFormatter, examples: str | None) -> None:
+    lines = (examples or "").strip("\n").splitlines()
+    if lines:
+        formatter.write("\nExamples:\n" + "".join(f"  {line}\n" for line in lines))
+
+
+class CommandWithExamples(TyperCommand):
+    """A command whose help leads with examples, and that knows `--debug`."""
+
+    def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """Usage, what it does, examples, options."""
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        _write_examples(formatter, self.epilog)
+        self.format_options(ctx, formatter)
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Context | None = None, **extra: object
+    ) -> Context:
+        """Accept `--debug` anywhere; `main` has looked for it already."""
+        if not any("--debug" in param.opts for param in self.params):
+            self.params.append(_debug_option())
+        return super().make_context(info_name, args, parent, **extra)
+
+
+def _debug_option() -> TyperOption:
+    return TyperOption(
+        param_decls=["--debug"], is_flag=True, default=False, expose_value=False, hidden=True,
+        help="Show tracebacks.",
+    )  # fmt: skip
+
+
+class CommandTable(TyperGroup):
+    """The subcommands of `nmt`: listed without importing them."""
+
+    def list_commands(self, ctx: Context) -> list[str]:
+        """The names, in the order of the work."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
+        """Import the module of a subcommand and make its command; None: there is none."""
+        if cmd_name not in COMMANDS:
+            return None
+        if cmd_name not in self.commands:
+            self.commands[cmd_name] = _load(cmd_name)
+        return self.commands[cmd_name]
+
+    def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """Usage, examples, the commands, options."""
+        self.format_usage(ctx, formatter)
+        _write_examples(formatter, EXAMPLES)
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+        TyperCommand.format_options(self, ctx, formatter)  # type: ignore[arg-type]
+
+
+def _load(name: str) -> Command:
+    """The command `name`, made from its module."""
+    if importlib.util.find_spec(f"nmt_cli.cli.{name}") is None:
+        return _not_yet(name)
+    module = importlib.import_module(f"nmt_cli.cli.{name}")
+    if hasattr(module, "app"):
+        return typer.main.get_command(module.app)
+    one = make_app()
+    one.command(name, cls=CommandWithExamples, epilog=module.EXAMPLES)(module.command)
+    return typer.main.get_command(one)
+
+
+def make_app() -> typer.Typer:
+    """A Typer that starts fast: no rich, no completion options."""
+    return typer.Typer(
+        add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+    )
+
+
+def _not_yet(name: str) -> Command:
+    from nmt_cli.errors import UnavailableError
+
+    def command() -> None:
+        raise UnavailableError(f"`nmt {name}` is not part of this version yet")
+
+    one = make_app()
+    one.command(name, help=COMMANDS[name])(command)
+    return typer.main.get_command(one)
+
+
+def _top(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="With --version: versions of what it builds on, as JSON.")
+    ] = False,
+) -> None:
+    """Train and run Transformer translators: two text files in, a translator out."""
+    if version:
+        _show_version(as_json=as_json)
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), err=True)
+        raise typer.Exit(2)
+
+
+def _show_version(*, as_json: bool) -> None:
+    from nmt_cli import __version__
+
+    if as_json:
+        import json
+
+        from nmt_cli.extras.doctor import versions
+
+        typer.echo(json.dumps({"schema": 1, **versions()}))
+    else:
+        typer.echo(f"nmt {__version__}")
+
+
+def make_command() -> TyperGroup:
+    """The whole `nmt` command."""
+    app = make_app()
+    app.callback(cls=CommandTable, invoke_without_command=True)(_top)
+    group = typer.main.get_command(app)
+    assert isinstance(group, TyperGroup)
+    group.params.append(_debug_option())
+    return group
+
+
+def invoke(arguments: Sequence[str]) -> int:
+    """Parse `arguments` and run the command; errors pass through."""
+    group = make_command()
+    if COMPLETION_VARIABLE in os.environ:
+        group.main([], "nmt", complete_var=COMPLETION_VARIABLE)
+    try:
+        with group.make_context("nmt", list(arguments)) as context:
+            group.invoke(context)
+    except typer.Exit as exit_:
+        return exit_.exit_code
+    return 0

@@ -1,0 +1,85 @@
+"""What the process around `nmt` decides: environment variables, standard streams, threads."""
+
+import contextlib
+import errno
+import io
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from nmt_cli.console import Console
+
+EXIT_BROKEN_PIPE = 141
+EXIT_WRITE_ERROR = 74
+
+
+def _is_set(name: str) -> bool:
+    return os.environ.get(name, "") not in ("", "0")
+
+
+def debugging(arguments: Sequence[str]) -> bool:
+    """Whether the user asked for tracebacks, with `--debug` or NMT_DEBUG=1."""
+    before_dashes = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return "--debug" in before_dashes or _is_set("NMT_DEBUG")
+
+
+def make_console(*, quiet: bool = False) -> Console:
+    """The console on stderr: colour and animation only where a person looks at a terminal.
+
+    NO_COLOR, FORCE_COLOR, TERM=dumb and CI are honoured.
+    """
+    stream = sys.stderr
+    terminal = stream is not None and stream.isatty()
+    capable = terminal and os.environ.get("TERM") != "dumb"
+    color = (capable and not _is_set("CI")) or _is_set("FORCE_COLOR")
+    return Console(
+        stream,
+        interactive=capable and not _is_set("CI"),
+        color=color and not os.environ.get("NO_COLOR"),
+        quiet=quiet,
+    )
+
+
+def choose_threads() -> None:
+    """Tell OpenMP, before torch loads, to use the cores this process may use and to wait quietly.
+
+    Threads that wait by spinning on shared cores cost a factor of 30; what the user set stays.
+    """
+    from nmt_cli.cores import usable_cores
+
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("OMP_NUM_THREADS", str(usable_cores()))
+
+
+def open_standard_streams() -> None:
+    """Occupy closed descriptors 0-2, so that no file of ours ever gets their number.
+
+    A closed stdin or stdout is opened the wrong way round: using it fails, as it should.
+    """
+    for descriptor, flags in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, flags)
+    if sys.stdin is None:
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115, PTH123
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115, PTH123
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115, PTH123
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+
+
+def leave(code: int) -> NoReturn:
+    """End the process with `code`; what stdout cannot take any more is dropped without a word."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        if code == 0:
+            code = EXIT_BROKEN_PIPE if error.errno == errno.EPIPE else EXIT_WRITE_ERROR
+        # The interpreter flushes once more when it ends: let that go nowhere.
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.exit(code)

@@ -1,0 +1,57 @@
+"""From an exception to what the user reads and the exit code."""
+
+import errno
+import traceback
+
+import typer
+
+from nmt_cli.console import Console
+from nmt_cli.errors import NmtError, UsageError, WriteError
+
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+BUG = 1
+# What the system, and not nmt, has to answer for.
+SYSTEM_FAULTS = (
+    errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EFBIG, errno.EBADF, errno.EMFILE,
+    errno.ENFILE,
+)  # fmt: skip
+
+
+def show(error: BaseException, console: Console, *, debug: bool) -> int:
+    """Show `error` on `console` and give the exit code."""
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else int(error.code is not None)
+    if isinstance(error, BrokenPipeError):
+        return BROKEN_PIPE
+    if debug:
+        console.plain("".join(traceback.format_exception(error)).rstrip())
+    if isinstance(error, KeyboardInterrupt):
+        console.plain("interrupted")
+        return INTERRUPTED
+    problem = as_user_error(error)
+    if problem is None:
+        problem = NmtError(
+            f"this is a bug in nmt: {type(error).__name__}: {error}",
+            "" if debug else "run the same command with --debug for a report to send us",
+        )
+    console.error(problem)
+    return problem.exit_code
+
+
+def as_user_error(error: BaseException) -> NmtError | None:
+    """The error in our terms; None: a bug."""
+    if isinstance(error, NmtError):
+        return error
+    if isinstance(error, typer.TyperException):
+        return _usage_error(error)
+    if isinstance(error, OSError) and error.errno in SYSTEM_FAULTS:
+        return WriteError(f"reading or writing failed: {error}", "`nmt doctor` looks at the disk")
+    return None
+
+
+def _usage_error(error: typer.TyperException) -> UsageError:
+    message = error.format_message().rstrip(".")
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "nmt"
+    return UsageError(message[:1].lower() + message[1:], f"`{path} --help` shows what there is")

@@ -1,0 +1,59 @@
+"""How many cores this process may use: the machine's, its affinity, and its container's quota."""
+
+import math
+import os
+from pathlib import Path
+
+
+def usable_cores() -> int:
+    """The number of threads that can run at once here, at least 1."""
+    quota = core_quota()
+    affine = len(os.sched_getaffinity(0))
+    return affine if quota is None else max(1, min(affine, math.ceil(quota)))
+
+
+def core_quota(root: Path = Path("/")) -> float | None:
+    """The cores that the control groups of this process grant; None: no limit.
+
+    Version 2 groups (`cpu.max`) limit at every level; version 1 groups with `cpu.cfs_quota_us`.
+    """
+    limits = [*_version_2(root), *_version_1(root)]
+    return min(limits, default=None)
+
+
+def _groups(root: Path, controller: str) -> list[Path]:
+    """This process's group in one hierarchy, and all above it, as relative paths."""
+    for line in _read(root / "proc/self/cgroup").splitlines():
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if controller in controllers.split(","):
+            group = Path(path.lstrip("/"))
+            return [group, *group.parents] if ".." not in group.parts else [Path()]
+    return [Path()]
+
+
+def _version_2(root: Path) -> list[float]:
+    limits = []
+    for group in _groups(root, ""):
+        quota, _, period = _read(root / "sys/fs/cgroup" / group / "cpu.max").strip().partition(" ")
+        if quota.isdigit() and period.isdigit():
+            limits.append(int(quota) / int(period))
+    return limits
+
+
+def _version_1(root: Path) -> list[float]:
+    limits = []
+    for group in _groups(root, "cpu"):
+        folder = root / "sys/fs/cgroup/cpu" / group
+        quota = _read(folder / "cpu.cfs_quota_us").strip()
+        period = _read(folder / "cpu.cfs_period_us").strip()
+        if quota.isdigit() and period.isdigit():
+            limits.append(int(quota) / int(period))
+    return limits
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError:
+        return ""

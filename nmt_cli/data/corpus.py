@@ -1,0 +1,195 @@
+"""The prepared corpus on disk: ids and offsets of each side, memory-mapped and checksummed.
+
+::
+
+    corpus/
+      config.toml            the settings it was prepared with
+      corpus.json            format, number of pairs, types of ids, the table of `nmt prepare`
+      manifest.json          size and SHA-256 of each file
+      subwords/              see subwords.py
+      {train,valid}.{src,tgt}.ids        (tokens,) little-endian uint16, or uint32 from 65,537 entries
+      {train,valid}.{src,tgt}.offsets    (pairs + 1,) int64; pair i is ids[offsets[i]:offsets[i + 1]]
+      {train,valid}.{src,tgt}.txt        the text; of train as cleaned, of valid as it was
+      train.origin                       (pairs,) uint16; which of data.train a pair came from
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nmt_cli import config as settings
+from nmt_cli.data.lines import read_lines
+from nmt_cli.data.subwords import Subwords
+from nmt_cli.errors import DataError
+from nmt_cli.files import check_entry, read_bytes, read_manifest
+
+FORMAT = 1
+CONFIG = "config.toml"
+DESCRIPTION = "corpus.json"
+SUBWORDS = "subwords"
+SIDES = ("src", "tgt")
+OFFSET_TYPE = np.dtype("<i8")
+ORIGIN_TYPE = np.dtype("<u2")
+
+
+def id_type(vocab_size: int) -> np.dtype[Any]:
+    """The narrowest type that holds all ids.
+
+    >>> id_type(65_536).str, id_type(65_537).str
+    ('<u2', '<u4')
+    """
+    return np.dtype("<u2" if vocab_size <= 1 << 16 else "<u4")
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of some pairs: ids (tokens,), offsets (pairs + 1,) int64."""
+
+    ids: np.ndarray
+    offsets: np.ndarray
+
+    def __getitem__(self, pair: int) -> np.ndarray:
+        """(length,) the ids of one pair, EOS last."""
+        return self.ids[self.offsets[pair] : self.offsets[pair + 1]]
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """(pairs,) int32, EOS counted."""
+        return np.diff(self.offsets).astype(np.int32)
+
+
+class Pairs:
+    """The pairs of one split; `pairs[i]` gives (src ids, tgt ids), each ending with EOS.
+
+    src_lengths, tgt_lengths: (pairs,) int32, EOS counted; origin: (pairs,) uint16, the corpus that
+    a pair came from, by its place in `data.train`.
+    """
+
+    def __init__(self, src: Side, tgt: Side, origin: np.ndarray) -> None:
+        """Both sides hold the same number of pairs."""
+        self.src = src
+        self.tgt = tgt
+        self.origin = origin
+        self.src_lengths = src.lengths
+        self.tgt_lengths = tgt.lengths
+
+    def __len__(self) -> int:
+        return len(self.src_lengths)
+
+    def __getitem__(self, pair: int) -> tuple[np.ndarray, np.ndarray]:
+        if not 0 <= pair < len(self):
+            raise IndexError(f"pair {pair} of {len(self)}")
+        return self.src[pair], self.tgt[pair]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A prepared corpus, read-only.
+
+    valid_text: the raw lines of both sides, for BLEU; digest: changes when ids or subwords do.
+    """
+
+    path: Path
+    config: settings.Config
+    subwords: Subwords
+    train: Pairs
+    valid: Pairs | None
+    valid_text: tuple[list[str], list[str]] | None
+    digest: str
+
+    @classmethod
+    def open(cls, path: Path, *, verify: bool = True) -> "Corpus":
+        """Open and check a corpus; without `verify` only sizes are checked, not SHA-256.
+
+        Raises NoInputError where there is none, DataError where it is damaged.
+        """
+        description = read_description(path)
+        entries = read_manifest(path)
+        _check(path, entries, verify)
+        subwords = Subwords.load(path / SUBWORDS)
+        valid = valid_text = None
+        if description["valid"]:
+            valid = _open_pairs(path, "valid", description, subwords)
+            src, tgt = (list(read_lines(path / f"valid.{side}.txt")) for side in SIDES)
+            valid_text = (src, tgt)
+        return cls(
+            path=path,
+            config=settings.load(path / CONFIG),
+            subwords=subwords,
+            train=_open_pairs(path, "train", description, subwords),
+            valid=valid,
+            valid_text=valid_text,
+            digest=_digest(entries),
+        )
+
+
+def read_description(path: Path) -> dict[str, Any]:
+    """`corpus.json`; raises NoInputError or DataError where `path` is not a corpus."""
+    read_manifest(path)
+    try:
+        description = json.loads(read_bytes(path / DESCRIPTION, "corpus", max_bytes=1 << 24))
+        if not isinstance(description, dict) or description["format"] != FORMAT:
+            raise KeyError
+        if not all(isinstance(description[name], int) for name in ("train", "valid")):
+            raise TypeError
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DataError(
+            f"`{path}` is not a corpus of format {FORMAT}", "prepare it again with `nmt prepare`"
+        ) from error
+    return description
+
+
+def _check(path: Path, entries: dict[str, dict[str, object]], verify: bool) -> None:
+    for name, entry in entries.items():
+        # The kept text is only needed for encoding anew.
+        if verify and not name.startswith("train.") or verify and not name.endswith(".txt"):
+            check_entry(path, name, entry)
+        elif not (path / name).is_file() or (path / name).stat().st_size != entry["bytes"]:
+            raise DataError(f"`{path / name}` is missing or damaged", "copy the corpus again")
+
+
+def _digest(entries: dict[str, dict[str, object]]) -> str:
+    named = (
+        f"{name} {entry['sha256']}\n"
+        for name, entry in sorted(entries.items())
+        if name.endswith((".ids", ".offsets")) or name.startswith(f"{SUBWORDS}/")
+    )
+    return hashlib.sha256("".join(named).encode()).hexdigest()
+
+
+def _open_pairs(path: Path, split: str, description: dict[str, Any], subwords: Subwords) -> Pairs:
+    count = description[split]
+    sizes = (subwords.src_size, subwords.tgt_size)
+    src, tgt = (
+        _open_side(path, f"{split}.{side}", count, size)
+        for side, size in zip(SIDES, sizes, strict=True)
+    )
+    name = path / f"{split}.origin"
+    origin = _map(name, ORIGIN_TYPE) if name.exists() else np.zeros(count, ORIGIN_TYPE)
+    if len(origin) != count:
+        raise DataError(f"`{name}` holds {len(origin)} pairs, not {count}")
+    return Pairs(src, tgt, origin)
+
+
+def _open_side(path: Path, name: str, count: int, vocab_size: int) -> Side:
+    ids = _map(path / f"{name}.ids", id_type(vocab_size))
+    offsets = _map(path / f"{name}.offsets", OFFSET_TYPE)
+    fits = len(offsets) == count + 1 and offsets[0] == 0 and offsets[-1] == len(ids)
+    if not fits or (np.diff(offsets) < 1).any():
+        raise DataError(f"`{path / name}.offsets` does not fit {count} pairs")
+    if len(ids) and ids.max() >= vocab_size:
+        raise DataError(f"`{path / name}.ids` holds ids beyond the vocabulary of {vocab_size}")
+    return Side(ids, offsets)
+
+
+def _map(path: Path, kind: np.dtype[Any]) -> np.ndarray:
+    size = path.stat().st_size if path.is_file() else -1
+    if size < 0 or size % kind.itemsize:
+        raise DataError(f"`{path}` is missing or damaged", "copy the corpus again")
+    if size == 0:
+        return np.zeros(0, kind)  # An empty file cannot be mapped.
+    return np.memmap(path, dtype=kind, mode="r")

@@ -1,0 +1,147 @@
+"""The metrics by name: sacreBLEU's, and the paper's BLEU made from one of them."""
+
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from nmt_cli import __version__
+from nmt_cli.errors import UnavailableError, UsageError, did_you_mean
+from nmt_cli.scoring.paper import paper_text, splits_compounds
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.base import Metric as SacreMetric
+    from sacrebleu.metrics.bleu import BLEU
+
+TOKENIZED_LINES = 100
+
+
+class Options(NamedTuple):
+    """What can be chosen of a metric; "" is the metric's own choice."""
+
+    lowercase: bool = False
+    tokenize: str = ""
+    tgt_lang: str = ""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric, ready to use.
+
+    `engine` counts and computes, over lines that went through `prepare`; `extra` is what the
+    signature must say beyond sacreBLEU's own (None: that one is printed unchanged).
+    """
+
+    engine: "SacreMetric"
+    name: str = ""
+    prepare: Callable[[Sequence[str]], Sequence[str]] = lambda lines: lines
+    extra: Mapping[str, str] | None = None
+    higher_is_better: bool = True
+
+    def signature(self, resamples: int, seed: int) -> str:
+        """Everything that has to be equal for two values to be comparable; call after counting."""
+        signature: Any = self.engine.get_signature()
+        if resamples:
+            signature.update("bs", resamples)
+            signature.update("seed", str(seed))
+        for key, value in (self.extra or {}).items():
+            signature.update(key, value)
+        return str(signature)
+
+
+def make_metric(name: str, options: Options) -> Metric:
+    """The metric called `name` in METRICS; raises UsageError or UnavailableError."""
+    if name not in METRICS:
+        raise UsageError(f"unknown metric `{name}`", did_you_mean(name, list(METRICS)))
+    return METRICS[name](options)
+
+
+def _make_bleu(options: Options) -> Metric:
+    from sacrebleu.metrics.bleu import BLEU
+
+    if options.tokenize and options.tokenize not in BLEU.TOKENIZERS:
+        hint = did_you_mean(options.tokenize, list(BLEU.TOKENIZERS))
+        raise UsageError(f"BLEU has no tokenizer `{options.tokenize}`", hint)
+    language = _base_language(options.tgt_lang)
+    return Metric(_sacre_bleu(BLEU, options, language))
+
+
+def _sacre_bleu(bleu: "type[BLEU]", options: Options, language: str) -> "BLEU":
+    try:
+        # `force` silences a warning on stderr; `looks_tokenized` is ours.
+        return bleu(
+            lowercase=options.lowercase,
+            tokenize=options.tokenize or None,
+            trg_lang="" if options.tokenize else language,
+            force=True,
+        )
+    except (ImportError, RuntimeError, AssertionError, OSError, SystemExit) as error:
+        wanted = f"`{options.tokenize}`" if options.tokenize else f"for `{language}`"
+        reason = " ".join(str(error).split())
+        raise UnavailableError(
+            f"the tokenizer {wanted} cannot be used: {reason}",
+            "install what it needs, or choose another with --tokenize (`char` needs nothing)",
+        ) from error
+
+
+def _make_chrf(options: Options) -> Metric:
+    from sacrebleu.metrics.chrf import CHRF
+
+    return Metric(CHRF(lowercase=options.lowercase))
+
+
+def _make_chrf_words(options: Options) -> Metric:
+    from sacrebleu.metrics.chrf import CHRF
+
+    return Metric(CHRF(lowercase=options.lowercase, word_order=2))
+
+
+def _make_ter(_options: Options) -> Metric:
+    from sacrebleu.metrics.ter import TER
+
+    return Metric(TER(), higher_is_better=False)
+
+
+def _make_paper_bleu(options: Options) -> Metric:
+    from sacrebleu.metrics.bleu import BLEU
+
+    language = _base_language(options.tgt_lang)
+    if not language:
+        raise UsageError(
+            "the paper's BLEU needs the language of the translation: its tokeniser's rules differ",
+            "name it, for example --tgt-lang de",
+        )
+    engine = BLEU(lowercase=options.lowercase, tokenize="none", smooth_method="none", force=True)
+    extra = {
+        "tok": f"moses-{language}",
+        "punct": "replaced",
+        "compounds": "split" if splits_compounds(language) else "whole",
+        "version": f"nmt-{__version__}+sacremoses-{version('sacremoses')}"
+        f"+sacrebleu-{version('sacrebleu')}",
+    }
+    return Metric(engine, "BLEU-paper", lambda lines: paper_text(lines, language), extra)
+
+
+def _base_language(code: str) -> str:
+    """`de` for `de`, `de-AT`, `de_AT.UTF-8`; the tokenisers know no regions."""
+    return code.replace("_", "-").split("-")[0].lower()
+
+
+METRICS: Mapping[str, Callable[[Options], Metric]] = types.MappingProxyType(
+    {
+        "bleu": _make_bleu,
+        "chrf": _make_chrf,
+        "chrf++": _make_chrf_words,
+        "ter": _make_ter,
+        "bleu-paper": _make_paper_bleu,
+    }
+)
+
+
+def looks_tokenized(lines: Iterable[str]) -> bool:
+    """Whether so many lines end in a full stop with a space before it that it is no accident.
+
+    sacreBLEU's tokenizers expect plain text; its rule: 100 such lines.
+    """
+    return sum(line.endswith(" .") for line in lines) >= TOKENIZED_LINES

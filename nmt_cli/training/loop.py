@@ -1,0 +1,186 @@
+"""`nmt train`: one rank's loop, a generator of Reports; only the first rank reports."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nmt_cli import files
+from nmt_cli.config import Config
+from nmt_cli.data.corpus import Corpus
+from nmt_cli.data.plan import Position
+from nmt_cli.training.distributed import Ranks
+from nmt_cli.training.report import Report, Validation
+from nmt_cli.training.run import Run
+from nmt_cli.training.setup import check_digest, complete, prepare_directory
+from nmt_cli.training.step import StepResult
+
+LOG = "log.jsonl"
+
+
+@dataclass
+class Meter:
+    """Sums since the last report."""
+
+    started: float = field(default_factory=time.monotonic)
+    loss: float = 0.0
+    nll: float = 0.0
+    tokens: int = 0
+    steps: int = 0
+
+    def add(self, result: StepResult) -> None:
+        """Count one step."""
+        self.loss += result.loss
+        self.nll += result.nll
+        self.tokens += result.tokens
+        self.steps += 1
+
+
+def train(
+    config: Config,
+    corpus: Corpus,
+    out: Path,
+    ranks: Ranks | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> Iterator[Report]:
+    """Train a model of `config` on `corpus` into the model directory `out`, or go on with it.
+
+    Yields Reports on the first rank only. Ends when the configured steps, epochs, hours or patience
+    are reached, or after the step in which `stop()` says so on any rank (the state is saved then).
+    Closing the generator also saves. Raises ConfigError where `out` holds another run.
+    """
+    ranks = ranks or Ranks()
+    config = complete(config, corpus)
+    with ExitStack() as stack:
+        if ranks.is_first:
+            prepare_directory(config, corpus, out)
+            stack.enter_context(files.locked(out))
+            files.remove_leftovers(out)
+        ranks.wait()
+        run = Run(config, corpus, out, ranks)
+        check_digest(run.state, corpus)
+        yield from _reports(run, stop)
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Steps between reports, checkpoints and validations."""
+
+    log: int
+    checkpoint: int
+    validate: int
+
+    @classmethod
+    def of(cls, config: Config) -> "Intervals":
+        """The configured ones, with `auto` worked out."""
+        train = config.train
+        return cls(
+            max(1, train.checkpoint_every // 10) if train.log_every == "auto" else train.log_every,
+            train.checkpoint_every,
+            train.checkpoint_every if train.validate_every == "auto" else train.validate_every,
+        )
+
+
+def _reports(run: Run, stop: Callable[[], bool]) -> Iterator[Report]:
+    _cut_log(run)
+    if run.ranks.is_first:
+        for note in run.notes:
+            yield _report(run, Meter(), None, note=note)
+    if run.state.finished:
+        if run.ranks.is_first:
+            yield _report(run, Meter(), None, note=f"already finished: {run.state.finished}")
+        return
+    try:
+        for report in _steps(run, stop, Intervals.of(run.config)):
+            if report is not None and run.ranks.is_first:
+                yield _log(run, report)
+    except GeneratorExit:
+        run.save(member=False)
+        raise
+    if run.stopped:
+        run.save(member=False)
+    else:
+        yield from _finish(run)
+
+
+def _steps(run: Run, stop: Callable[[], bool], every: Intervals) -> Iterator[Report | None]:
+    """Step by step until the end or `stop`; yields after each, a Report where one is due."""
+    if run.state.step and run.is_due(every.validate) and run.state.validated != run.state.step:
+        # The process ended between saving and validating.
+        yield _report(run, Meter(), None, validation=run.validate())
+    meter = Meter()
+    if run.end_reason():
+        return
+    for position in run.plan.positions(Position(run.state.epoch, run.state.batch)):
+        begun = time.monotonic()
+        result = run.step(position)
+        run.state.seconds += time.monotonic() - begun
+        meter.add(result)
+        if run.is_due(every.checkpoint):
+            run.save(member=True)
+        found = run.validate() if run.is_due(every.validate) else None
+        ended = run.is_over(stop())
+        if run.is_due(every.log) or found or ended:
+            yield _report(run, meter, result, validation=found)
+            meter = Meter()
+        else:
+            yield None
+        if ended:
+            return
+
+
+def _finish(run: Run) -> Iterator[Report]:
+    """Validate the last weights if that is not done yet, and remember that the run has ended."""
+    found = run.validate() if run.state.validated != run.state.step else None
+    reason = run.finish()
+    if run.ranks.is_first:
+        yield _log(run, _report(run, Meter(), None, validation=found, note=f"finished: {reason}"))
+
+
+def _report(
+    run: Run,
+    meter: Meter,
+    result: StepResult | None,
+    validation: Validation | None = None,
+    note: str = "",
+) -> Report:
+    elapsed = max(1e-9, time.monotonic() - meter.started)
+    per_step = elapsed / max(1, meter.steps)
+    remaining = run.config.train.max_steps - run.state.step
+    if result is not None and result.skipped:
+        note = f"step {run.state.step:,} was skipped: its numbers were not finite"
+    return Report(
+        step=run.state.step,
+        epoch=run.state.epoch,
+        loss=meter.loss / max(1, meter.tokens),
+        nll=meter.nll / max(1, meter.tokens),
+        learning_rate=result.learning_rate if result else 0.0,
+        gradient_norm=result.gradient_norm if result else 0.0,
+        tokens_per_second=meter.tokens / elapsed,
+        seconds=run.state.seconds,
+        eta_seconds=per_step * remaining if meter.steps else None,
+        validation=validation,
+        note=note,
+    )
+
+
+def _log(run: Run, report: Report) -> Report:
+    files.append_line(run.out / LOG, json.dumps(report.as_json()))
+    return report
+
+
+def _cut_log(run: Run) -> None:
+    """Drop what an interrupted process wrote after the checkpoint that is resumed from."""
+    path = run.out / LOG
+    if not run.ranks.is_first or not path.exists():
+        return
+    kept = []
+    for line in files.read_bytes(path).decode("utf-8", "replace").splitlines():
+        try:
+            if json.loads(line)["step"] <= run.state.step:
+                kept.append(line)
+        except (ValueError, KeyError, TypeError):
+            continue
+    files.write_text(path, "".join(line + "\n" for line in kept))

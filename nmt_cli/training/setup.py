@@ -1,0 +1,85 @@
+"""Before the first step: complete the settings, and make or recognise the model directory."""
+
+from pathlib import Path
+
+from nmt_cli import files
+from nmt_cli.config import Config, dump, flatten, load, with_values
+from nmt_cli.data.corpus import Corpus
+from nmt_cli.errors import CannotCreateError, ConfigError
+from nmt_cli.model_dir import CONFIG, is_model_directory, save_model
+from nmt_cli.training.checkpoints import State
+
+# What may change when a run is continued; everything else makes it another run.
+MAY_CHANGE = frozenset(
+    {
+        "train.preset",
+        "train.micro_batch_tokens",
+        "train.max_steps",
+        "train.max_epochs",
+        "train.max_hours",
+        "train.patience",
+        "train.log_every",
+        "train.checkpoint_every",
+        "train.validate_every",
+        "train.keep_last",
+        "train.keep_best",
+        "train.validation_sentences",
+    }
+)
+DECISIVE = ("model.", "data.", "languages.", "train.")
+
+
+def complete(config: Config, corpus: Corpus) -> Config:
+    """`config` with the sizes of the corpus's vocabularies; raises ConfigError if they differ."""
+    sizes = {
+        "model.src_vocab_size": corpus.subwords.src_size,
+        "model.tgt_vocab_size": corpus.subwords.tgt_size,
+    }
+    given = flatten(config)
+    for key, size in sizes.items():
+        if given[key] not in ("auto", size):
+            raise ConfigError(f"{key}={given[key]}, but the corpus has {size}", "leave it at auto")
+    if config.model.tie_embeddings == "all" and not corpus.config.data.joint:
+        raise ConfigError(
+            "model.tie_embeddings=all needs one vocabulary, but the corpus has two",
+            "`--set model.tie_embeddings=target`, or prepare again with a joint vocabulary",
+        )
+    # How the text was made into subwords is the corpus's to say.
+    data = {key: value for key, value in flatten(corpus.config).items() if key.startswith("data.")}
+    languages = {
+        key: value for key, value in flatten(corpus.config).items() if key.startswith("languages.")
+    }
+    return with_values(config, {**sizes, **data, **languages})
+
+
+def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
+    """A model directory for a new run; for an old one, check that it is the same run."""
+    if not out.exists() or not any(one for one in out.iterdir() if one.name != ".lock"):
+        files.make_directory(out)
+        save_model(out, {}, config, corpus.subwords, {"step": "0"})
+        return
+    if not is_model_directory(out):
+        raise CannotCreateError(
+            f"`{out}` exists and is not a model directory", "choose another --out"
+        )
+    earlier, now = flatten(load(out / CONFIG)), flatten(config)
+    differing = [
+        f"{key} was {earlier[key]!r}, now {now[key]!r}"
+        for key in now
+        if key.startswith(DECISIVE) and key not in MAY_CHANGE and earlier[key] != now[key]
+    ]  # fmt: skip
+    if differing:
+        raise ConfigError(
+            f"`{out}` holds a run with other settings: {'; '.join(differing)}",
+            "use these settings to go on with it, or another --out for a new run",
+        )
+    files.add_to_manifest(out, CONFIG, dump(config).encode())
+
+
+def check_digest(state: State, corpus: Corpus) -> None:
+    """Refuse to go on with another corpus than the run began with; raises ConfigError."""
+    if state.digest != corpus.digest:
+        raise ConfigError(
+            "the corpus differs from the one this run began with",
+            "prepare it again from the same files and settings, or train into another --out",
+        )

@@ -1,0 +1,55 @@
+"""Fixtures that several test files share; torch is imported only by the tests that ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import settings
+from variants import Settings, model_config
+
+if TYPE_CHECKING:
+    from nmt_cli.batch import Batch
+    from nmt_cli.config import Model
+    from nmt_cli.model.transformer import Transformer
+
+# A busy machine is no failure, and the same run twice gives the same answer.
+settings.register_profile("suite", deadline=None, derandomize=True, database=None)
+settings.load_profile("suite")
+
+
+@pytest.fixture
+def make_model() -> Callable[[Settings], Transformer]:
+    """A tiny float64 model whose every weight, biases and norms too, is random."""
+    import torch
+
+    from nmt_cli.model.transformer import Transformer
+
+    def make(settings: Settings) -> Transformer:
+        generator = torch.Generator().manual_seed(7)
+        model = Transformer(model_config(settings)).double().eval()
+        for weight in model.parameters():
+            torch.nn.init.normal_(weight, std=0.4, generator=generator)
+        return model
+
+    return make
+
+
+@pytest.fixture
+def random_batch() -> Callable[[Model, Sequence[int], Sequence[int]], Batch]:
+    """A batch of random ids with the given source and target lengths."""
+    import numpy as np
+
+    from nmt_cli.batch import make_batch
+
+    def make(config: Model, src_lengths: Sequence[int], tgt_lengths: Sequence[int]) -> Batch:
+        chooser = np.random.default_rng(5)
+        sizes = config.src_vocab_size, config.tgt_vocab_size
+        sides = [
+            [chooser.integers(4, size, length) for length in lengths]
+            for size, lengths in zip(sizes, (src_lengths, tgt_lengths), strict=True)
+        ]
+        return make_batch(*sides, range(len(src_lengths)), config.bos_id)
+
+    return make

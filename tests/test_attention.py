@@ -1,0 +1,160 @@
+"""Attention over streams against the paper's formula, one sentence at a time."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from variants import model_config
+
+from nmt_cli.batch import Segments
+from nmt_cli.model.attention import (
+    MultiHeadAttention,
+    attend,
+    attention_weights,
+    causal_mask,
+    fused_attention,
+    head_widths,
+    scaled_dot_product_attention,
+)
+from nmt_cli.model.layers import cross_attend, self_attend
+from nmt_cli.model.positions import Positions
+
+LENGTHS = st.lists(st.integers(1, 5), min_size=1, max_size=4)
+
+
+def random_heads(tokens: int, heads: int, width: int, seed: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(tokens, heads, width, dtype=torch.float64, generator=generator)
+
+
+def paper_attention(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, causal: bool
+) -> torch.Tensor:
+    """Equation 1 with plain loops; (tokens, heads, width) of one sentence."""
+    out = torch.zeros(len(query), query.shape[1], value.shape[2], dtype=query.dtype)
+    for head in range(query.shape[1]):
+        for i in range(len(query)):
+            seen = range(i + 1) if causal else range(len(key))
+            scores = [float(query[i, head] @ key[j, head]) / math.sqrt(key.shape[2]) for j in seen]
+            total = sum(math.exp(score) for score in scores)
+            for j, score in zip(seen, scores, strict=True):
+                out[i, head] += math.exp(score) / total * value[j, head]
+    return out
+
+
+@given(lengths=LENGTHS)
+def test_causal_attention_is_the_paper_s_within_each_sentence(lengths: list[int]) -> None:
+    segments = Segments.from_lengths(lengths)
+    query, key = (random_heads(segments.tokens, 2, 3, seed) for seed in (1, 2))
+    value = random_heads(segments.tokens, 2, 5, 3)
+    expected = torch.cat(
+        [
+            paper_attention(*parts, causal=True)
+            for parts in zip(*(one.split(lengths) for one in (query, key, value)), strict=True)
+        ]
+    )
+    found = attend(query, key, value, segments, segments, causal=True)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+
+
+@given(pairs=st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=1, max_size=4))
+def test_cross_attention_is_the_paper_s_within_each_pair(pairs: list[tuple[int, int]]) -> None:
+    tgt, src = ([pair[side] for pair in pairs] for side in (0, 1))
+    query = random_heads(sum(tgt), 2, 3, 1)
+    key, value = random_heads(sum(src), 2, 3, 2), random_heads(sum(src), 2, 5, 3)
+    parts = zip(query.split(tgt), key.split(src), value.split(src), strict=True)
+    expected = torch.cat([paper_attention(*part, causal=False) for part in parts])
+    segments = Segments.from_lengths(tgt), Segments.from_lengths(src)
+    found = attend(query, key, value, *segments, causal=False)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_reference_form_is_the_paper_s(causal: bool) -> None:
+    query, key, value = random_heads(4, 2, 3, 1), random_heads(4, 2, 3, 2), random_heads(4, 2, 5, 3)
+    found = scaled_dot_product_attention(
+        *(one.transpose(0, 1) for one in (query, key, value)), causal_mask(4) if causal else None
+    )
+    expected = paper_attention(query, key, value, causal=causal)
+    torch.testing.assert_close(found.transpose(0, 1), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("backend", [scaled_dot_product_attention, fused_attention])
+@pytest.mark.parametrize("shape", [None, (4, 4), (2, 1, 1, 4)])
+def test_backends_agree_with_the_formula(backend, shape) -> None:
+    generator = torch.Generator().manual_seed(1)
+    query, key, value = torch.randn(3, 2, 5, 4, 3, dtype=torch.float64, generator=generator)
+    mask = None if shape is None else torch.rand(shape, generator=generator) < 0.6
+    scores = torch.einsum("bhqd,bhkd->bhqk", query, key) / 3**0.5
+    if mask is not None:
+        mask[..., 0] = True
+        scores = scores + torch.where(mask, 0.0, -1e30)
+    weights = scores.exp() / scores.exp().sum(-1, keepdim=True)
+    torch.testing.assert_close(backend(query, key, value, mask), weights @ value)
+
+
+def test_weights_sum_to_one_and_hide_what_the_mask_hides() -> None:
+    heads = random_heads(2, 4, 3, 1)
+    weights = attention_weights(heads, heads, causal_mask(4))
+    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 4, dtype=torch.float64))
+    assert torch.equal(weights > 0, causal_mask(4).expand(2, 4, 4))
+
+
+def test_widths_are_d_model_over_heads_unless_set() -> None:
+    assert head_widths(model_config({})) == (4, 4)
+    assert head_widths(model_config({"model.d_k": 2})) == (2, 4)
+    assert head_widths(model_config({"model.d_v": 7})) == (4, 7)
+
+
+@pytest.fixture
+def attention() -> MultiHeadAttention:
+    settings = {"model.d_k": 2, "model.d_v": 5, "model.attention_bias": True}
+    module = MultiHeadAttention(model_config(settings)).double()
+    generator = torch.Generator().manual_seed(3)
+    for weight in module.parameters():
+        torch.nn.init.normal_(weight, generator=generator)
+    return module
+
+
+def paper_multi_head(
+    module: MultiHeadAttention, x: torch.Tensor, y: torch.Tensor, *, causal: bool
+) -> torch.Tensor:
+    """Section 3.2.2: Concat(head_1, ..., head_h) W^O, each head with its own slice of weights."""
+    heads = []
+    for head in range(module.heads):
+        projected = []
+        for one, linear in ((x, module.query), (y, module.key), (y, module.value)):
+            width = len(linear.weight) // module.heads
+            rows = slice(head * width, (head + 1) * width)
+            projected.append(one @ linear.weight[rows].T + linear.bias[rows])
+        heads.append(paper_attention(*(one[:, None] for one in projected), causal=causal)[:, 0])
+    return torch.cat(heads, dim=-1) @ module.output.weight.T + module.output.bias
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_several_heads_of_self_attention(attention: MultiHeadAttention, causal: bool) -> None:
+    x = random_heads(4, 1, 12, 1)[:, 0]
+    segments = Segments.from_lengths([4])
+    with torch.no_grad():
+        found = self_attend(attention, x, segments, Positions(), causal=causal)
+        expected = paper_multi_head(attention, x, x, causal=causal)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
+
+
+def test_several_heads_of_cross_attention(attention: MultiHeadAttention) -> None:
+    x, memory = random_heads(3, 1, 12, 1)[:, 0], random_heads(5, 1, 12, 2)[:, 0]
+    segments = Segments.from_lengths([3]), Segments.from_lengths([5])
+    with torch.no_grad():
+        found = cross_attend(attention, x, segments[0], memory, segments[1])
+        expected = paper_multi_head(attention, x, memory, causal=False)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_projections_have_biases_only_when_asked(bias: bool) -> None:
+    module = MultiHeadAttention(model_config({"model.attention_bias": bias}))
+    names = {name for name, _ in module.named_parameters()}
+    assert {f"{one}.weight" for one in ("query", "key", "value", "output")} <= names
+    assert len(names) == (8 if bias else 4)

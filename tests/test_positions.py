@@ -1,0 +1,122 @@
+"""Section 3.5: each kind of positions against its formula."""
+
+import math
+
+import pytest
+import torch
+from variants import model_config
+
+from nmt_cli.model import positions as module
+from nmt_cli.model.positions import (
+    POSITIONS,
+    LearnedPositions,
+    Positions,
+    RotaryPositions,
+    SinusoidalPositions,
+    sinusoidal_encoding,
+    sinusoidal_halves_encoding,
+)
+
+
+def formula(position: int, coordinate: int, d_model: int) -> float:
+    angle = position / 10_000 ** (2 * (coordinate // 2) / d_model)
+    return math.cos(angle) if coordinate % 2 else math.sin(angle)
+
+
+def make(kind: str, **settings: object) -> Positions:
+    values = {f"model.{key}": value for key, value in settings.items()}
+    return POSITIONS[kind](model_config({"model.positions": kind, **values}))
+
+
+@pytest.mark.parametrize("d_model", [4, 512])
+@pytest.mark.parametrize("position", [0, 1, 2, 99, 5_000])
+def test_sinusoids_follow_the_formula(position: int, d_model: int) -> None:
+    found = sinusoidal_encoding(position + 1, d_model)[position]
+    expected = [formula(position, coordinate, d_model) for coordinate in range(d_model)]
+    torch.testing.assert_close(found, torch.tensor(expected), rtol=0, atol=1e-6)
+
+
+def test_a_shift_is_a_linear_function_of_the_encoding() -> None:
+    """The paper's reason for sinusoids: PE(pos + k) = M(k) PE(pos), the same M for every pos."""
+    table = sinusoidal_encoding(60, 16).double()
+    shift = torch.linalg.lstsq(table[:50], table[7:57]).solution
+    torch.testing.assert_close(table[:50] @ shift, table[7:57], rtol=0, atol=1e-5)
+
+
+def test_halves_hold_the_same_numbers_in_another_order() -> None:
+    interleaved, halves = sinusoidal_encoding(9, 12), sinusoidal_halves_encoding(9, 12)
+    assert torch.equal(halves[:, :6], interleaved[:, 0::2])
+    assert torch.equal(halves[:, 6:], interleaved[:, 1::2])
+
+
+@pytest.mark.parametrize("kind", ["sinusoidal", "sinusoidal_halves"])
+def test_sinusoids_are_added_by_position(kind: str) -> None:
+    encoding = {
+        "sinusoidal": sinusoidal_encoding,
+        "sinusoidal_halves": sinusoidal_halves_encoding,
+    }[kind]
+    places = torch.tensor([0, 1, 0, 5])
+    found = make(kind).add(torch.full((4, 12), 2.0), places, 6)
+    torch.testing.assert_close(found, encoding(6, 12)[places] + 2.0)
+
+
+def test_the_table_grows_and_is_no_weight() -> None:
+    kind = SinusoidalPositions(model_config({}))
+    places = torch.tensor([module.TABLE_ROWS + 500])
+    found = kind.add(torch.zeros(1, 12), places, module.TABLE_ROWS + 501)
+    expected = sinusoidal_encoding(module.TABLE_ROWS + 501, 12)[-1:]
+    assert torch.equal(found, expected)
+    assert not kind.state_dict()
+    assert not list(kind.parameters())
+
+
+def test_learned_positions_are_rows_and_the_last_one_is_shared() -> None:
+    kind = LearnedPositions(model_config({"model.max_positions": 3}))
+    with torch.no_grad():
+        kind.weight.copy_(torch.arange(36.0).view(3, 12))
+        found = kind.add(torch.ones(4, 12), torch.tensor([2, 0, 3, 9]), 10)
+    assert torch.equal(found, kind.weight[[2, 0, 2, 2]] + 1.0)
+
+
+def test_rotary_turns_each_pair_of_coordinates() -> None:
+    heads = torch.tensor([[[1.0, 0.0, 0.0, 1.0]]])
+    kind = make("rotary", d_model=4, heads=1)
+    rate = 10_000**-0.5
+    found = kind.rotate(heads, torch.tensor([3]), 4)[0, 0].tolist()
+    expected = [math.cos(3), math.sin(3), -math.sin(3 * rate), math.cos(3 * rate)]
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+def test_rotary_scores_depend_on_the_distance_alone() -> None:
+    generator = torch.Generator().manual_seed(1)
+    kind = make("rotary", d_k=6).double()
+    query, key = torch.randn(2, 1, 3, 6, dtype=torch.float64, generator=generator)
+    scores = []
+    for start in (0, 5, 300):
+        one = kind.rotate(query, torch.tensor([start + 4]), start + 5)
+        other = kind.rotate(key, torch.tensor([start]), start + 1)
+        scores.append((one * other).sum(-1))
+    torch.testing.assert_close(scores[1], scores[0], rtol=0, atol=1e-5)
+    torch.testing.assert_close(scores[2], scores[0], rtol=0, atol=1e-5)
+    assert not torch.allclose(scores[0], (query * key).sum(-1), atol=1e-2)
+
+
+def test_rotary_tables_grow() -> None:
+    heads = torch.randn(1, 3, 4, generator=torch.Generator().manual_seed(1))
+    place = torch.tensor([module.TABLE_ROWS + 10])
+    grown = make("rotary").rotate(heads, place, module.TABLE_ROWS + 11)
+    fresh = RotaryPositions(model_config({"model.positions": "rotary"}))
+    fresh._fill(4 * module.TABLE_ROWS)
+    assert torch.equal(grown, fresh.rotate(heads, place, module.TABLE_ROWS + 11))
+
+
+def test_each_kind_acts_in_one_place() -> None:
+    """Added positions leave queries alone, rotary ones leave embeddings alone."""
+    places, x, heads = torch.tensor([1, 2]), torch.ones(2, 12), torch.ones(2, 3, 4)
+    for name in POSITIONS:
+        kind = make(name)
+        for weight in kind.parameters():
+            torch.nn.init.ones_(weight)
+        adds = not torch.equal(kind.add(x, places, 3), x)
+        rotates = not torch.equal(kind.rotate(heads, places, 3), heads)
+        assert (adds, rotates) == (name != "rotary", name == "rotary"), name
