@@ -141,16 +141,31 @@ def make_batch(
     start_id: int,
 ) -> Batch:
     """A batch of id sequences, each ending with EOS; the decoder's input starts with `start_id`."""
-    tgt_out = np.concatenate(targets).astype(np.int64)
-    tgt_segments = Segments.from_lengths([len(one) for one in targets])
+    return batch_streams(
+        (np.concatenate(sources), np.array([len(one) for one in sources])),
+        (np.concatenate(targets), np.array([len(one) for one in targets])),
+        np.asarray(pair_ids, dtype=np.int64),
+        start_id,
+    )
+
+
+def batch_streams(
+    src: tuple[np.ndarray, np.ndarray],
+    tgt: tuple[np.ndarray, np.ndarray],
+    pair_ids: np.ndarray,
+    start_id: int,
+) -> Batch:
+    """A batch of two streams, each with the lengths (sentences,) of its sentences."""
+    tgt_out = tgt[0].astype(np.int64)
+    tgt_segments = Segments.from_lengths(tgt[1])
     tgt_in = np.empty_like(tgt_out)
     tgt_in[1:] = tgt_out[:-1]
     tgt_in[tgt_segments.offsets[:-1].numpy()] = start_id
     return Batch(
-        torch.from_numpy(np.concatenate(sources).astype(np.int64)),
+        torch.from_numpy(src[0].astype(np.int64)),
         torch.from_numpy(tgt_in),
         torch.from_numpy(tgt_out),
-        Segments.from_lengths([len(one) for one in sources]),
+        Segments.from_lengths(src[1]),
         tgt_segments,
-        torch.as_tensor(np.asarray(pair_ids, dtype=np.int64)),
+        torch.from_numpy(pair_ids.astype(np.int64)),
     )

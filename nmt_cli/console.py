@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 RED, GREEN, YELLOW, CYAN = "31", "32", "33", "36"
-# C0 without newline and tab, DEL, C1, the line and paragraph separators, and bidirectional controls.
+# C0 without newline and tab, DEL, C1, separators of lines, bidirectional controls.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _SECONDS_BETWEEN_LINES = 60.0
 
@@ -50,8 +50,9 @@ def duration(seconds: float) -> str:
 
 
 class Console:
-    """One place to speak to a person; `stream` is stderr unless a table is a command's result.
+    """One place to speak to a person.
 
+    `stream`: None means the stderr of the moment; stdout where a table is a command's result.
     `interactive`: a terminal that can be redrawn. `quiet`: errors and warnings only.
     """
 

@@ -29,8 +29,9 @@ def make_model() -> Callable[[Settings], Transformer]:
     def make(settings: Settings) -> Transformer:
         generator = torch.Generator().manual_seed(7)
         model = Transformer(model_config(settings)).double().eval()
-        for weight in model.parameters():
-            torch.nn.init.normal_(weight, std=0.4, generator=generator)
+        for path, weight in model.named_parameters():
+            mean = 1.0 if path.endswith("norm.weight") else 0.0
+            torch.nn.init.normal_(weight, mean, 0.4, generator=generator)
         return model
 
     return make

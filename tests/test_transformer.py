@@ -1,54 +1,23 @@
 """Figure 1 as a whole: what may and may not influence a logit, in every variant of the model."""
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from teacher_forcing import Pair, assert_close, batch_of, logits_of, pairs_of
 from torch import Tensor, nn
-from variants import VARIANTS, model_config
+from variants import every_variant, model_config
 
-from nmt_cli.batch import Batch, Segments, make_batch
-from nmt_cli.model.attention import BACKENDS, fused_attention
-from nmt_cli.model.state import DecoderState
+from nmt_cli.batch import Segments
 from nmt_cli.model.transformer import Transformer, initialise, parameter_count
 
 SRC_LENGTHS = [3, 1, 6, 2]
 TGT_LENGTHS = [5, 2, 4, 7]
 
-every_variant = pytest.mark.parametrize("settings", VARIANTS, ids=range(len(VARIANTS)))
-
-
-def close(found: Tensor, expected: Tensor) -> None:
-    """The same number by another order of float64 sums."""
-    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
-
-
-def pairs_of(batch: Batch) -> list[tuple[Tensor, Tensor]]:
-    return list(
-        zip(
-            batch.src.split(batch.src_segments.lengths.tolist()),
-            batch.tgt_out.split(batch.tgt_segments.lengths.tolist()),
-            strict=True,
-        )
-    )
-
-
-def batch_of(pairs: list[tuple[Tensor, Tensor]], start_id: int) -> Batch:
-    sources, targets = ([pair[side].numpy() for pair in pairs] for side in (0, 1))
-    return make_batch(sources, targets, range(len(pairs)), start_id)
-
-
-def logits_of(model: Transformer, pairs: list[tuple[Tensor, Tensor]]) -> list[Tensor]:
-    """The logits of each pair, computed in one batch."""
-    batch = batch_of(pairs, model.config.bos_id)
-    with torch.no_grad():
-        return list(model(batch).split(batch.tgt_segments.lengths.tolist()))
-
 
 @pytest.fixture
-def pairs(random_batch) -> list[tuple[Tensor, Tensor]]:
-    return pairs_of(random_batch(model_config({"model.src_vocab_size": 11,
-        "model.tie_embeddings": "none"}), SRC_LENGTHS, TGT_LENGTHS))  # fmt: skip
+def pairs(random_batch) -> list[Pair]:
+    config = model_config({"model.tie_embeddings": "none", "model.src_vocab_size": 11})
+    return pairs_of(random_batch(config, SRC_LENGTHS, TGT_LENGTHS))
 
 
 @every_variant
@@ -56,10 +25,10 @@ def test_a_batch_gives_what_each_pair_gives_alone(settings, make_model, pairs) -
     model = make_model(settings)
     together = logits_of(model, pairs)
     for pair, found in zip(pairs, together, strict=True):
-        close(found, logits_of(model, [pair])[0])
+        assert_close(found, logits_of(model, [pair])[0])
     turned = logits_of(model, pairs[::-1])[::-1]
     for one, other in zip(turned, together, strict=True):
-        close(one, other)
+        assert_close(one, other)
 
 
 @every_variant
@@ -70,8 +39,9 @@ def test_packed_and_rectangular_layouts_agree(settings, make_model, random_batch
     rectangular = batch_of(pairs[:3], model.config.bos_id)
     assert rectangular.src_segments.is_rectangular
     assert not batch.src_segments.is_rectangular
-    for one, other in zip(logits_of(model, pairs[:3]), logits_of(model, pairs), strict=False):
-        close(one, other)
+    packed = logits_of(model, pairs)[:3]
+    for one, other in zip(logits_of(model, pairs[:3]), packed, strict=True):
+        assert_close(one, other)
 
 
 @every_variant
@@ -83,149 +53,14 @@ def test_no_logit_knows_later_tokens_or_other_sentences(settings, make_model, pa
     tgt[place] = 13 if tgt[place] != 13 else 12
     after = logits_of(model, [*pairs[:changed], (src, tgt), *pairs[changed + 1 :]])
     # tgt[place] enters the decoder one step later.
-    close(after[changed][: place + 1], before[changed][: place + 1])
+    assert_close(after[changed][: place + 1], before[changed][: place + 1])
     moved = (after[changed] - before[changed]).abs().amax(1)
     assert (moved[place + 1 :] > 1e-6).all()
     src[0] = 10 if src[0] != 10 else 9
     after = logits_of(model, [*pairs[:changed], (src, tgt), *pairs[changed + 1 :]])
     assert ((after[changed] - before[changed]).abs().amax(1) > 1e-6).all()
     for number in (0, 1, 3):
-        close(after[number], before[number])
-
-
-class Walk:
-    """Hypotheses that grow by random tokens while rows are repeated, moved, dropped and added.
-
-    Each keeps the logits that steps gave it, to be compared with those of teacher forcing.
-    """
-
-    def __init__(self, model: Transformer, sources: list[Tensor], first: list[int]) -> None:
-        self.model = model
-        self.chooser = np.random.default_rng(11)
-        self.sources = sources
-        self.hypotheses: list[tuple[int, list[int], list[Tensor]]] = []
-        self.retired: list[tuple[int, list[int], list[Tensor]]] = []
-        self.state = self.admit(first)
-
-    def admit(self, numbers: list[int]) -> DecoderState:
-        segments = Segments.from_lengths([len(self.sources[number]) for number in numbers])
-        src = torch.cat([self.sources[number] for number in numbers])
-        self.hypotheses += [(number, [], []) for number in numbers]
-        return self.model.start(self.model.encode(src, segments), segments)
-
-    def refill(self, numbers: list[int]) -> None:
-        self.state = self.state.merge(self.admit(numbers))
-
-    def select(self, rows: list[int]) -> None:
-        gone = set(range(len(self.hypotheses))) - set(rows)
-        self.retired += [self.hypotheses[row] for row in sorted(gone)]
-        self.state = self.state.select(torch.tensor(rows, dtype=torch.int64))
-        kept = [self.hypotheses[row] for row in rows]
-        self.hypotheses = [(source, [*ids], [*logits]) for source, ids, logits in kept]
-
-    def step(self) -> None:
-        ids = self.chooser.integers(4, 14, len(self.hypotheses))
-        for number, (_, prefix, _) in enumerate(self.hypotheses):
-            if not prefix:
-                ids[number] = self.model.config.bos_id
-        logits, self.state = self.model.step(self.state, torch.from_numpy(ids))
-        for row, one, (_, prefix, seen) in zip(logits, ids, self.hypotheses, strict=True):
-            prefix.append(int(one))
-            seen.append(row)
-
-    def check(self) -> int:
-        """Compare everything with teacher forcing; how many logits were compared."""
-        everyone = [one for one in self.retired + self.hypotheses if one[1]]
-        eos = self.model.config.eos_id
-        pairs = [
-            (self.sources[source], torch.tensor([*ids[1:], eos])) for source, ids, _ in everyone
-        ]
-        for (_, _, seen), expected in zip(everyone, logits_of(self.model, pairs), strict=True):
-            close(torch.stack(seen), expected)
-        return sum(len(seen) for _, _, seen in everyone)
-
-
-@every_variant
-@torch.no_grad()
-def test_steps_give_what_teacher_forcing_gives(settings, make_model, pairs, monkeypatch) -> None:
-    monkeypatch.setattr("nmt_cli.model.state.GROWTH", 3)
-    walk = Walk(make_model(settings), [src for src, _ in pairs], [0, 1])
-    walk.step()
-    walk.select([0, 0, 0, 1, 1, 1])
-    assert walk.state.beams == 3
-    walk.step()
-    walk.step()
-    walk.select([2, 0, 0, 4, 3, 5])
-    walk.step()
-    walk.select([5, 2, 0])
-    assert walk.state.beams == 0
-    walk.step()
-    walk.refill([2])
-    walk.step()
-    walk.select([3, 3, 1])
-    walk.step()
-    walk.refill([3, 0])
-    for _ in range(3):
-        walk.step()
-    walk.select([4, 3])
-    walk.step()
-    assert walk.check() > 50
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("seed", range(8))
-def test_any_walk_of_the_search_gives_what_teacher_forcing_gives(
-    seed, make_model, random_batch, monkeypatch
-) -> None:
-    monkeypatch.setattr("nmt_cli.model.state.GROWTH", 2)
-    model = make_model({"model.positions": ("sinusoidal", "rotary")[seed % 2]})
-    chooser = np.random.default_rng(seed)
-    lengths = chooser.integers(1, 9, 6).tolist()
-    sources = [src for src, _ in pairs_of(random_batch(model.config, lengths, lengths))]
-    walk = Walk(model, sources, [0, 5])
-    for _ in range(14):
-        if not walk.hypotheses or chooser.random() < 0.3:
-            walk.refill(chooser.integers(0, 6, chooser.integers(1, 3)).tolist())
-        if chooser.random() < 0.5:
-            rows = len(walk.hypotheses)
-            walk.select(chooser.integers(0, rows, chooser.integers(0, min(rows, 5) + 1)).tolist())
-        if walk.hypotheses:
-            walk.step()
-    assert walk.check() >= 14
-
-
-@torch.no_grad()
-def test_the_backend_for_gpus_gives_the_same(make_model, pairs, monkeypatch) -> None:
-    model = make_model({})
-    plain = logits_of(model, pairs)
-    monkeypatch.setitem(BACKENDS, "cpu", fused_attention)
-    for found, expected in zip(logits_of(model, pairs), plain, strict=True):
-        close(found, expected)
-    walk = Walk(model, [src for src, _ in pairs], [0, 2])
-    for rows in ([1, 1, 0], [2, 0, 1], [0, 1, 2]):
-        walk.select(rows)
-        walk.step()
-    assert walk.check() == 9
-
-
-@torch.no_grad()
-def test_a_state_without_rows_can_be_filled_again(make_model, pairs) -> None:
-    walk = Walk(make_model({}), [src for src, _ in pairs], [1, 2])
-    walk.step()
-    walk.select([])
-    assert (walk.state.rows, len(walk.state.cross_mask)) == (0, 0)
-    walk.refill([3])
-    walk.step()
-    walk.step()
-    assert walk.check() == 4
-
-
-@torch.no_grad()
-def test_selecting_drops_sources_without_rows(make_model, pairs) -> None:
-    walk = Walk(make_model({}), [src for src, _ in pairs], [0, 1, 2])
-    walk.select([2, 0, 2])
-    assert walk.state.source_of.tolist() == [1, 0, 1]
-    assert walk.state.cross_keys.shape[1] == len(walk.state.cross_mask) == 2
+        assert_close(after[number], before[number])
 
 
 @every_variant
@@ -252,13 +87,13 @@ def test_sentences_may_be_longer_than_the_position_table(
     assert len(found) == 1_090
     assert found.isfinite().all()
     # Causality: the first tokens do not depend on how long the sentence becomes.
-    close(found[:5], logits_of(model, [(pairs[0][0], pairs[0][1][:5])])[0])
+    assert_close(found[:5], logits_of(model, [(pairs[0][0], pairs[0][1][:5])])[0])
     state = model.start(model.encode(long.src, long.src_segments), long.src_segments)
     ids = long.tgt_in[:1_090]
     for place in range(1_090):
         logits, state = model.step(state, ids[place].expand(2))
         if place in (0, 1_023, 1_024, 1_089):
-            close(logits[0], found[place])
+            assert_close(logits[0], found[place])
 
 
 def test_position_order_matters(make_model, pairs) -> None:
@@ -291,7 +126,7 @@ def test_embeddings_are_scaled_by_the_root_of_d_model(make_model) -> None:
                     "model.positions": "rotary"}  # fmt: skip
         model = make_model(settings)
         memory = model.encode(torch.tensor([5, 9]), segments)
-        close(memory, model.embedding.shared[[5, 9]] * factor)
+        assert_close(memory, model.embedding.shared[[5, 9]] * factor)
 
 
 class Silence(nn.Module):
@@ -316,11 +151,11 @@ def test_dropout_is_on_each_sublayer_s_output_before_the_residual(order, make_mo
             y = getattr(layer, norm)(y) if order == "post" else y
         return y
 
-    close(
+    assert_close(
         encoder(x, segments, model.positions),
         normed(encoder, "self_attention_norm", "feed_forward_norm"),
     )
-    close(
+    assert_close(
         decoder(x, lambda y: y, lambda y: y),
         normed(decoder, "self_attention_norm", "cross_attention_norm", "feed_forward_norm"),
     )

@@ -1,7 +1,9 @@
-"""Variants of the model for tests: every three settings meet in every combination of their values."""
+"""Variants of the model: every three settings meet in every combination of their values."""
 
 import itertools
 import random
+
+import pytest
 
 from nmt_cli.config import Layer, Model, resolve
 
@@ -91,3 +93,4 @@ def _variant(row: tuple[int, ...]) -> Settings:
 
 
 VARIANTS: list[Settings] = [_variant(row) for row in covering_rows()]
+every_variant = pytest.mark.parametrize("settings", VARIANTS, ids=range(len(VARIANTS)))

@@ -1,7 +1,8 @@
 """The `nmt` command: arguments in, one library call, an exit code out.
 
 One file a subcommand. `nmt_cli/cli/<name>.py` holds the function `command` (its docstring is the
-help, its parameters the options) and the text `EXAMPLES`, or a Typer `app` with commands of its own.
+help, its parameters the options) and the text `EXAMPLES`, or a Typer `app` with commands of its
+own. What several commands share lies in `options`, `settings` and `environment` (`make_console`).
 Nothing heavy may be imported by these files outside their functions.
 """
 

@@ -1,4 +1,4 @@
-"""The table of subcommands, each imported only when it is called for, and the shape of their help."""
+"""The table of subcommands, each imported only when called, and the shape of their help."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
+
+from nmt_cli.errors import UnavailableError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from typer._click.core import Command, Context
@@ -85,6 +87,16 @@ class CommandTable(TyperGroup):
             self.commands[cmd_name] = _load(cmd_name)
         return self.commands[cmd_name]
 
+    def resolve_command(
+        self, ctx: Context, args: list[str]
+    ) -> tuple[str | None, Command | None, list[str]]:
+        """The command that `args` begin with; raises UsageError naming the nearest one."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise UsageError(
+                f"there is no command `{args[0]}`", did_you_mean(args[0], list(COMMANDS))
+            )
+        return super().resolve_command(ctx, args)
+
     def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
         """Usage, examples, the commands, options."""
         self.format_usage(ctx, formatter)
@@ -108,19 +120,15 @@ def _load(name: str) -> Command:
 
 def make_app() -> typer.Typer:
     """A Typer that starts fast: no rich, no completion options."""
-    return typer.Typer(
-        add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
-    )
+    return typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 def _not_yet(name: str) -> Command:
-    from nmt_cli.errors import UnavailableError
-
     def command() -> None:
         raise UnavailableError(f"`nmt {name}` is not part of this version yet")
 
     one = make_app()
-    one.command(name, help=COMMANDS[name])(command)
+    one.command(name, help=COMMANDS[name], cls=CommandWithExamples)(command)
     return typer.main.get_command(one)
 
 

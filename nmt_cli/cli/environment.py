@@ -6,7 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 from nmt_cli.console import Console
 
@@ -24,21 +24,16 @@ def debugging(arguments: Sequence[str]) -> bool:
     return "--debug" in before_dashes or _is_set("NMT_DEBUG")
 
 
-def make_console(*, quiet: bool = False) -> Console:
-    """The console on stderr: colour and animation only where a person looks at a terminal.
+def make_console(stream: TextIO | None = None, *, quiet: bool = False) -> Console:
+    """The console on stderr (or `stream`); colour and animation only where a person looks at it.
 
     NO_COLOR, FORCE_COLOR, TERM=dumb and CI are honoured.
     """
-    stream = sys.stderr
+    stream = sys.stderr if stream is None else stream
     terminal = stream is not None and stream.isatty()
-    capable = terminal and os.environ.get("TERM") != "dumb"
-    color = (capable and not _is_set("CI")) or _is_set("FORCE_COLOR")
-    return Console(
-        stream,
-        interactive=capable and not _is_set("CI"),
-        color=color and not os.environ.get("NO_COLOR"),
-        quiet=quiet,
-    )
+    watched = terminal and os.environ.get("TERM") != "dumb" and not _is_set("CI")
+    color = (watched or _is_set("FORCE_COLOR")) and not os.environ.get("NO_COLOR")
+    return Console(stream, interactive=watched, color=color, quiet=quiet)
 
 
 def choose_threads() -> None:
@@ -63,11 +58,11 @@ def open_standard_streams() -> None:
         except OSError:
             os.open(os.devnull, flags)
     if sys.stdin is None:
-        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115, PTH123
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     if sys.stdout is None:
-        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115, PTH123
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     if sys.stderr is None:
-        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115, PTH123
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
 

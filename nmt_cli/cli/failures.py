@@ -6,7 +6,7 @@ import traceback
 import typer
 
 from nmt_cli.console import Console
-from nmt_cli.errors import NmtError, UsageError, WriteError
+from nmt_cli.errors import NmtError, UsageError, WriteError, did_you_mean
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141
@@ -51,7 +51,15 @@ def as_user_error(error: BaseException) -> NmtError | None:
 
 
 def _usage_error(error: typer.TyperException) -> UsageError:
-    message = error.format_message().rstrip(".")
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "nmt"
-    return UsageError(message[:1].lower() + message[1:], f"`{path} --help` shows what there is")
+    hint = f"`{path} --help` shows what there is"
+    unknown = getattr(error, "option_name", None)
+    if context is not None and unknown is not None and "o such option" in error.message:
+        known = [name for one in context.command.get_params(context) for name in one.opts]
+        near = did_you_mean(unknown, [name for name in known if name.startswith("--")])
+        if near.startswith("did"):
+            hint = near
+        return UsageError(f"`{path}` has no option `{unknown}`", hint)
+    message = error.format_message().rstrip(".").replace("'", "`")
+    return UsageError(f"{path}: {message[:1].lower()}{message[1:]}", hint)

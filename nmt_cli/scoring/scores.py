@@ -41,7 +41,6 @@ class Score:
     interval: tuple[float, float] | None = None
     details: str = ""
     comparisons: tuple[Comparison, ...] = ()
-    higher_is_better: bool = True
 
 
 def score(
@@ -85,15 +84,16 @@ def check_aligned(texts: Mapping[str, Sequence[str]]) -> None:
     """Raise DataError unless all `texts` (name to lines) have as many lines, and at least one."""
     if len(texts) < 2:
         raise UsageError("a score needs at least one reference")
-    counts = [f"{name} has {len(lines):,} lines" for name, lines in texts.items()]
+    counts = [f"{name}: {len(lines):,}" for name, lines in texts.items()]
     if len({len(lines) for lines in texts.values()}) > 1:
         raise DataError(
-            "not the same lines: " + ", ".join(counts),
+            "not the same number of lines: " + ", ".join(counts),
             "line n of one must translate the same sentence as line n of the others",
         )
     if not all(texts.values()):
         raise DataError(
-            "nothing to score: " + ", ".join(counts), "did the step before write its output?"
+            "nothing to score, no lines at all: " + ", ".join(texts),
+            "did the step before write its output?",
         )
 
 
@@ -115,7 +115,6 @@ def _score_one(
         float(ours.score),
         metric.signature(draws, seed),
         details=ours._verbose,
-        higher_is_better=metric.higher_is_better,
     )
     if not draws:
         return plain

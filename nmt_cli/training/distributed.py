@@ -11,6 +11,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from nmt_cli.cores import usable_cores
 from nmt_cli.errors import NmtError, UnavailableError
 
 
@@ -99,8 +100,9 @@ def launch(processes: int, arguments: Sequence[str]) -> int:
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-    cores = len(os.sched_getaffinity(0))
-    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, cores // processes)))
+    share = max(1, usable_cores() // processes)
+    threads = os.environ.get("OMP_NUM_THREADS", "")
+    os.environ["OMP_NUM_THREADS"] = str(min(share, int(threads)) if threads.isdigit() else share)
     settings = LaunchConfig(
         min_nodes=1,
         max_nodes=1,

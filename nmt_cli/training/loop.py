@@ -11,6 +11,7 @@ from nmt_cli import files
 from nmt_cli.config import Config
 from nmt_cli.data.corpus import Corpus
 from nmt_cli.data.plan import Position
+from nmt_cli.model.precision import use_fast_float32
 from nmt_cli.training.distributed import Ranks
 from nmt_cli.training.report import Report, Validation
 from nmt_cli.training.run import Run
@@ -53,6 +54,7 @@ def train(
     """
     ranks = ranks or Ranks()
     config = complete(config, corpus)
+    use_fast_float32(ranks.device)
     with ExitStack() as stack:
         if ranks.is_first:
             prepare_directory(config, corpus, out)

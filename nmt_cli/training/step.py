@@ -11,9 +11,10 @@ from nmt_cli.batch import Batch
 from nmt_cli.config import Config, Model
 from nmt_cli.data.corpus import Pairs
 from nmt_cli.data.plan import BatchPlan, Position
+from nmt_cli.model.precision import autocast
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.training.distributed import Ranks
-from nmt_cli.training.loss import Loss, label_smoothed_cross_entropy
+from nmt_cli.training.loss import Loss, linear_cross_entropy
 from nmt_cli.training.optimizer import learning_rate, set_learning_rate
 
 
@@ -69,16 +70,15 @@ def take_step(
 def shard_loss(model: Transformer, config: Config, batch: Batch, device: torch.device) -> Loss:
     """Forward over one shard, in the precision the configuration asks for."""
     here = batch.to(device)
-    with autocast(config, device):
-        logits = model(here)
-    return label_smoothed_cross_entropy(logits, here.tgt_out, config.train.label_smoothing)
-
-
-def autocast(config: Config, device: torch.device) -> torch.autocast:
-    """bf16 arithmetic over float32 weights where it is asked for (auto: on a GPU)."""
-    precision = config.train.precision
-    wanted = precision == "bf16" or (precision == "auto" and device.type == "cuda")
-    return torch.autocast(device.type, torch.bfloat16, enabled=wanted)
+    with autocast(config.train.precision, device):
+        hidden = model.hidden(here)
+        return linear_cross_entropy(
+            hidden,
+            model.output_weight,
+            model.output_bias,
+            here.tgt_out,
+            config.train.label_smoothing,
+        )
 
 
 def gradients_of(model: nn.Module) -> list[Tensor]:

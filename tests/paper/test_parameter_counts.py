@@ -51,7 +51,9 @@ TABLE_3 = [
 
 
 @pytest.mark.parametrize(
-    ("settings", "change", "millions"), [row[1:] for row in TABLE_3], ids=[row[0] for row in TABLE_3]
+    ("settings", "change", "millions"),
+    [row[1:] for row in TABLE_3],
+    ids=[row[0] for row in TABLE_3],
 )
 def test_rows_of_table_3(settings: dict[str, object], change: int, millions: int) -> None:
     """The paper rounds, and says "about 37,000" words: each row of d_model weighs 0.037 million."""

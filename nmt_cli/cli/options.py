@@ -1,0 +1,72 @@
+"""The options that several commands share, each declared once."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+# Typer has no public type for an option that takes two values and may be repeated.
+from typer._click.types import CompositeParamType
+
+if TYPE_CHECKING:
+    from typer._click.core import Context, Parameter
+
+
+class FilePair(NamedTuple):
+    """The two values of an option such as `--train SRC TGT`."""
+
+    src: str
+    tgt: str
+
+
+class _FilePairType(CompositeParamType):
+    name = "pair"
+    arity = 2
+
+    def convert(self, value: Any, param: "Parameter | None", ctx: "Context | None") -> FilePair:
+        return FilePair(*value)
+
+
+FILE_PAIR = _FilePairType()
+
+# Settings: every command that reads nmt.toml has these two.
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="Project file; without it ./nmt.toml."),
+]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Any setting, such as model.heads=16."),
+]
+Preset = Annotated[
+    str | None,
+    typer.Option("--preset", metavar="NAME", help="Named settings: base, big, small, tiny."),
+]
+
+# Files of text.
+TrainPairs = Annotated[
+    list[FilePair] | None,
+    typer.Option(
+        "--train", click_type=FILE_PAIR, metavar="SRC TGT",
+        help="Training text, one file a language; may be repeated.",
+    ),
+]  # fmt: skip
+ValidPair = Annotated[
+    FilePair | None,
+    typer.Option("--valid", click_type=FILE_PAIR, metavar="SRC TGT", help="Validation text."),
+]
+TestPair = Annotated[
+    FilePair | None,
+    typer.Option("--test", click_type=FILE_PAIR, metavar="SRC TGT", help="Test text."),
+]
+SrcLanguage = Annotated[
+    str | None, typer.Option("--src-lang", metavar="CODE", help="Language translated from.")
+]
+TgtLanguage = Annotated[
+    str | None, typer.Option("--tgt-lang", metavar="CODE", help="Language translated to.")
+]
+
+# How it speaks.
+AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output on stdout.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Warnings and errors only.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace what exists already.")]

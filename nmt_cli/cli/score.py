@@ -1,0 +1,317 @@
+"""`nmt score`: compare translations with references, or translate and score the test set."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets, TgtLanguage
+from nmt_cli.errors import NmtError, QualityGateError, UsageError
+
+if TYPE_CHECKING:
+    from nmt_cli.config import Config
+    from nmt_cli.console import Console
+    from nmt_cli.scoring import Comparison, Score
+
+SCHEMA = 1
+STDIN = "-"
+
+EXAMPLES = """
+nmt score hypothesis.txt reference.txt --metric bleu --metric chrf
+cat test.en | nmt translate | nmt score - reference-a.txt reference-b.txt.gz
+nmt score new.txt reference.txt --baseline old.txt --fail-if-worse
+nmt score --min-bleu 27              the test set of nmt.toml; exit code 3 when below
+"""
+
+Files = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[HYPOTHESIS REFERENCE...]", show_default=False,
+        help="Text files (plain, gz, xz, zst; - is stdin), one sentence a line; without a "
+        "reference, that of nmt.toml's test set; without any, the test set is translated first.",
+    ),
+]  # fmt: skip
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option("--metric", metavar="NAME", help="bleu (default), chrf, chrf++, ter, bleu-paper."),
+]
+Paper = Annotated[
+    bool,
+    typer.Option("--paper", help="The paper's BLEU too: tokenised, German compounds split."),
+]
+Confidence = Annotated[
+    bool, typer.Option("--confidence", help="95 % intervals, by bootstrap resampling.")
+]
+Baselines = Annotated[
+    list[str] | None,
+    typer.Option("--baseline", metavar="FILE", help="Another system's output to test against."),
+]
+Level = Annotated[
+    float, typer.Option("--p", metavar="P", help="Significant is a p-value below this.")
+]
+FailIfWorse = Annotated[
+    bool, typer.Option("--fail-if-worse", help="Exit 3 when significantly worse than a baseline.")
+]
+MinBleu = Annotated[
+    float | None, typer.Option("--min-bleu", metavar="X", help="Exit 3 when BLEU is below.")
+]
+Minimum = Annotated[
+    list[str] | None,
+    typer.Option("--min", metavar="METRIC=X", help="Exit 3 when that metric is below."),
+]
+Maximum = Annotated[
+    list[str] | None,
+    typer.Option("--max", metavar="METRIC=X", help="Exit 3 when that metric (ter) is above."),
+]
+Lowercase = Annotated[bool, typer.Option("--lowercase", help="Ignore case.")]
+Tokenize = Annotated[
+    str,
+    typer.Option(
+        "--tokenize", metavar="NAME", help="sacreBLEU's tokenizer for BLEU, such as intl."
+    ),
+]
+Model = Annotated[
+    str | None, typer.Option("--model", metavar="MODEL", help="Model that translates the test set.")
+]
+
+
+class Gate(NamedTuple):
+    """A bound that a metric must keep: at least, or for an error rate at most, `bound`."""
+
+    metric: str
+    bound: float
+
+
+def command(
+    files: Files = None,
+    metric: Metrics = None,
+    paper: Paper = False,
+    confidence: Confidence = False,
+    baseline: Baselines = None,
+    p: Level = 0.05,
+    fail_if_worse: FailIfWorse = False,
+    min_bleu: MinBleu = None,
+    minimum: Minimum = None,
+    maximum: Maximum = None,
+    lowercase: Lowercase = False,
+    tokenize: Tokenize = "",
+    tgt_lang: TgtLanguage = None,
+    model: Model = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    config_file: ConfigFile = None,
+    sets: Sets = None,
+) -> None:
+    """Score translations: BLEU, chrF, TER and the paper's BLEU, each with its signature."""
+    from nmt_cli.cli.environment import make_console
+    from nmt_cli.cli.settings import resolve_settings
+    from nmt_cli.scoring import score
+
+    resolved = resolve_settings(
+        {"languages.tgt": tgt_lang, "paths.model": model}, sets, config_file
+    )
+    known_language = resolved.origins["languages.tgt"] != "default"
+    language = resolved.config.languages.tgt if known_language else ""
+    gates = _gates(min_bleu, minimum or [], maximum or [])
+    metrics = _metrics(metric or [], gates, paper=paper)
+    console = make_console(quiet=quiet)
+    hypotheses, references, baselines = _texts(
+        files or [], baseline or [], resolved.config, console
+    )
+    results = score(
+        hypotheses, references, metrics, lowercase=lowercase, tokenize=tokenize,
+        tgt_lang=language, confidence=confidence, baselines=baselines,
+    )  # fmt: skip
+    _warn(hypotheses, tokenize, console)
+    for name, one in zip(metrics, results, strict=True):
+        typer.echo(_as_json(name, one, len(hypotheses)) if as_json else _as_text(name, one, p))
+    _enforce(dict(zip(metrics, results, strict=True)), gates, p if fail_if_worse else None)
+
+
+def _gates(min_bleu: float | None, minimum: Sequence[str], maximum: Sequence[str]) -> list[Gate]:
+    """The bounds that were asked for; raises UsageError where one can never be meant so."""
+    gates = [_gate("--min", text) for text in minimum] + [_gate("--max", text) for text in maximum]
+    if min_bleu is not None:
+        gates.append(_gate("--min", f"bleu={min_bleu}"))
+    return gates
+
+
+def _gate(option: str, text: str) -> Gate:
+    from nmt_cli.scoring import LOWER_IS_BETTER
+
+    metric, _, number = text.partition("=")
+    try:
+        bound = float(number)
+    except ValueError:
+        bound = float("nan")
+    if bound != bound:
+        raise UsageError(f"{option} {text}: a metric and a number are needed", "such as bleu=27")
+    right = "--max" if metric in LOWER_IS_BETTER else "--min"
+    if option != right:
+        better = "lower" if right == "--max" else "higher"
+        raise UsageError(f"{option} {text}: {metric} is better when {better}", f"use {right}")
+    return Gate(metric, bound)
+
+
+def _metrics(names: Sequence[str], gates: Sequence[Gate], *, paper: bool) -> list[str]:
+    """The metrics to compute, each once: those named, those that have a bound, or bleu."""
+    from nmt_cli.errors import did_you_mean
+    from nmt_cli.scoring import METRICS
+
+    named = [part.strip().lower() for name in names for part in name.split(",")]
+    wanted = [*named, *(gate.metric for gate in gates)] or ["bleu"]
+    for name in wanted:
+        if name not in METRICS:
+            raise UsageError(f"unknown metric `{name}`", did_you_mean(name, list(METRICS)))
+    return list(dict.fromkeys([*wanted, *(["bleu-paper"] if paper else [])]))
+
+
+def _texts(
+    files: Sequence[str], baselines: Sequence[str], config: "Config", console: "Console"
+) -> tuple[list[str], list[list[str]], dict[str, list[str]]]:
+    """The lines of hypotheses, references and baselines, checked to go together.
+
+    What the command line leaves out comes from the test set of the project file.
+    """
+    from nmt_cli.scoring import check_aligned
+
+    src_file, *test_references = config.data.test or ("",)
+    reference_files = list(files[1:]) or test_references
+    if not reference_files:
+        raise UsageError(
+            "there is no reference to score against",
+            "`nmt score HYPOTHESIS REFERENCE`, or name a test set: data.test in nmt.toml",
+        )
+    _check_files([*(files[:1] or [src_file]), *reference_files, *baselines])
+    references = {name: _read(name, console) for name in reference_files}
+    others = {name: _read(name, console) for name in baselines}
+    if files:
+        hypotheses = _read(files[0], console)
+    else:
+        src = _read(src_file, console)
+        check_aligned({src_file: src, **references, **others})
+        hypotheses = translated(src, config, console)
+    check_aligned({files[0] if files else "the translation": hypotheses, **references, **others})
+    return hypotheses, list(references.values()), others
+
+
+def _check_files(names: Sequence[str]) -> None:
+    """Raise one error that names every file which cannot be read."""
+    from nmt_cli.cli.settings import collect
+    from nmt_cli.files import require_file
+
+    if names.count(STDIN) > 1:
+        raise UsageError("only one of the texts can come from stdin (`-`)")
+    problems: list[NmtError] = []
+    for name in names:
+        try:
+            if name != STDIN:
+                require_file(Path(name))
+        except NmtError as problem:
+            problems.append(problem)
+    collect(problems)
+
+
+def _read(name: str, console: "Console") -> list[str]:
+    from nmt_cli.data.lines import read_lines
+
+    reading = read_lines(name)
+    lines = list(reading)
+    if reading.invalid:
+        console.warning(
+            f"`{name}`: {reading.invalid:,} lines are not UTF-8, "
+            f"first at line:byte {reading.first_invalid}"
+        )
+    return lines
+
+
+def translated(src: Sequence[str], config: "Config", console: "Console") -> list[str]:
+    """The translations of `src` by the model of the settings."""
+    from nmt_cli.translator import Translator
+
+    translator = Translator.load(Path(config.paths.model))
+    texts = []
+    with console.progress("translating", len(src), "line") as progress:
+        for translation in translator.translate(src, search=config.search):
+            texts.append(translation.text)
+            progress.update(len(texts))
+    return texts
+
+
+def _warn(hypotheses: Sequence[str], tokenize: str, console: "Console") -> None:
+    from nmt_cli.scoring import looks_tokenized
+
+    if tokenize != "none" and looks_tokenized(hypotheses):
+        console.warning(
+            "the hypotheses look tokenised (many lines end in ` .`): "
+            "the metrics expect plain text, and score this lower"
+        )
+
+
+def _as_json(metric: str, one: "Score", lines: int) -> str:
+    return json.dumps(
+        {
+            "schema": SCHEMA,
+            "metric": metric,
+            "name": one.name,
+            "value": one.value,
+            "signature": one.signature,
+            "lines": lines,
+            "interval": one.interval,
+            "details": one.details,
+            "comparisons": [comparison.__dict__ for comparison in one.comparisons],
+        }
+    )
+
+
+def _as_text(metric: str, one: "Score", level: float) -> str:
+    bounds = f" [{one.interval[0]:.2f}, {one.interval[1]:.2f}]" if one.interval else ""
+    return "\n".join(
+        [
+            f"{one.name} {one.value:.2f}{bounds}  {one.signature}",
+            *(
+                f"{one.name} {other.difference:+.2f} vs {_shown(other.baseline)} "
+                f"({other.value:.2f}), p = {other.p_value:.4f}: {_verdict(metric, other, level)}"
+                for other in one.comparisons
+            ),
+        ]
+    )
+
+
+def _shown(name: str) -> str:
+    from nmt_cli.console import escaped
+
+    return escaped(os.fsencode(name).decode("utf-8", "replace"))
+
+
+def _verdict(metric: str, comparison: "Comparison", level: float) -> str:
+    from nmt_cli.scoring import LOWER_IS_BETTER
+
+    if comparison.p_value >= level:
+        return "no significant difference"
+    return "better" if (comparison.difference > 0) != (metric in LOWER_IS_BETTER) else "worse"
+
+
+def _enforce(results: Mapping[str, "Score"], gates: Sequence[Gate], level: float | None) -> None:
+    """Raise QualityGateError that lists every bound not kept, and every baseline lost to."""
+    from nmt_cli.scoring import LOWER_IS_BETTER
+
+    failed = []
+    for metric, bound in gates:
+        one = results[metric]
+        if metric in LOWER_IS_BETTER and one.value > bound:
+            failed.append(f"{one.name} {one.value:.4f} is above {bound:g}")
+        elif metric not in LOWER_IS_BETTER and one.value < bound:
+            failed.append(f"{one.name} {one.value:.4f} is below {bound:g}")
+    if level is not None:
+        failed += [
+            f"{one.name} is significantly worse than {comparison.baseline}'s"
+            for metric, one in results.items()
+            for comparison in one.comparisons
+            if _verdict(metric, comparison, level) == "worse"
+        ]
+    if failed:
+        raise QualityGateError("; ".join(failed))

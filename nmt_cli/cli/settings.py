@@ -1,0 +1,78 @@
+"""A command's settings: default < preset < nmt.toml < NMT_* variables < command line."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from nmt_cli.config import SETTINGS, Layer, Resolved, read_layer, resolve
+from nmt_cli.errors import UsageError
+
+PROJECT_FILE = Path("nmt.toml")
+_SECTIONS = tuple(dict.fromkeys(key.split(".")[0] for key in SETTINGS))
+
+
+def resolve_settings(
+    flags: Mapping[str, object],
+    sets: Sequence[str] | None = None,
+    config_file: Path | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> Resolved:
+    """Every setting of this run and its origin.
+
+    `flags` maps dotted keys to the values of a command's options; None means not given. `sets`
+    are the texts of `--set`. Without `config_file`, nmt.toml of the current directory is read
+    where there is one. Raises UsageError and ConfigError, naming every wrong key.
+    """
+    given = {key: value for key, value in flags.items() if value is not None}
+    return resolve(
+        [
+            *_project_layer(config_file),
+            *_environment_layers(environ),
+            Layer("command line", given),
+            *(_set_layer(text) for text in sets or ()),
+        ]
+    )
+
+
+def _project_layer(config_file: Path | None) -> Iterator[Layer]:
+    path = PROJECT_FILE if config_file is None else config_file
+    if config_file is None and not path.exists():
+        return
+    origin, values = read_layer(path)
+    yield Layer(origin, {key: _beside(path, key, value) for key, value in values.items()})
+
+
+def _beside(project: Path, key: str, value: object) -> object:
+    """`value` with its relative paths, which are relative to the project file, made usable here."""
+    if project.parent == Path() or not (
+        key.startswith("paths.") or key in ("data.train", "data.valid", "data.test")
+    ):
+        return value
+    return _under(project.parent, value)
+
+
+def _under(folder: Path, value: object) -> object:
+    if isinstance(value, str):
+        return str(folder / value)
+    if isinstance(value, list):
+        return [_under(folder, one) for one in value]
+    return value
+
+
+def _environment_layers(environ: Mapping[str, str]) -> Iterator[Layer]:
+    """One layer a variable, such as NMT_MODEL_HEADS for `model.heads`."""
+    for name in sorted(environ):
+        for section in _SECTIONS:
+            prefix = f"NMT_{section.upper()}_"
+            if name.startswith(prefix):
+                key = f"{section}.{name.removeprefix(prefix).lower()}"
+                yield Layer(name, {key: environ[name]})
+
+
+def _set_layer(text: str) -> Layer:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise UsageError(
+            f"--set {text}: there is no `=`", "write it as --set key=value, such as model.heads=16"
+        )
+    return Layer("--set", {key.strip(): value.strip()})

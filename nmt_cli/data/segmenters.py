@@ -1,0 +1,175 @@
+"""Segmenters: text of one language to piece ids and back; sentencepiece's kinds, and bytes.
+
+Special symbols have ids but no spelling: no text, whatever it holds, becomes one of them.
+"""
+
+import io
+import re
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+import sentencepiece
+
+from nmt_cli.errors import DataError
+
+Kind = Literal["bpe", "unigram", "wordpiece", "bytes", "chars"]
+SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")
+PAD, UNK, BOS, EOS = range(len(SPECIAL))
+UNKNOWN_SHOWN = "⁇"
+NORMALIZER = "nmt_nfkc"
+SPACE = "\u2581"
+# sentencepiece would skip longer ones without a word.
+MAX_SENTENCE_BYTES = 8_192
+
+
+class Segmenter(Protocol):
+    """One language's subwords. Piece ids are PAD 0, UNK 1, BOS 2, EOS 3, then the pieces."""
+
+    @property
+    def kind(self) -> Kind:
+        """How it was learnt."""
+        ...
+
+    def pieces(self) -> list[str]:
+        """All pieces in the order of their ids, the special ones among them."""
+        ...
+
+    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+        """Piece ids of each line, without special ids but UNK."""
+        ...
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of piece ids without special ids but UNK."""
+        ...
+
+    def to_bytes(self) -> bytes:
+        """The content of its file."""
+        ...
+
+
+class SentencePieces:
+    """BPE, unigram or characters through sentencepiece."""
+
+    def __init__(self, kind: Kind, model: bytes) -> None:
+        """`model` is sentencepiece's file; raises DataError where it is not one."""
+        self.kind = kind
+        self._model = model
+        try:
+            self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+        except RuntimeError as error:
+            raise DataError("the sentencepiece model is damaged", "copy it again") from error
+
+    def pieces(self) -> list[str]:
+        """All pieces in the order of their ids."""
+        pieces: list[str] = self._processor.id_to_piece(list(range(len(self._processor))))
+        return pieces
+
+    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+        """Piece ids of each line."""
+        ids: list[list[int]] = self._processor.encode(list(lines), num_threads=1)
+        return ids
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of piece ids."""
+        return str(self._processor.decode(list(ids)))
+
+    def to_bytes(self) -> bytes:
+        """sentencepiece's file."""
+        return self._model
+
+
+class Bytes:
+    """The 256 bytes of UTF-8 as pieces, after the special ones."""
+
+    kind: Kind = "bytes"
+
+    def __init__(self) -> None:
+        """There is nothing to learn."""
+        self._normalizer = sentencepiece.SentencePieceNormalizer(
+            rule_name=NORMALIZER, add_dummy_prefix=False, escape_whitespaces=False
+        )
+
+    def pieces(self) -> list[str]:
+        """The special pieces and `<0x00>` to `<0xFF>`."""
+        return [*SPECIAL, *(f"<0x{byte:02X}>" for byte in range(256))]
+
+    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+        """Ids of the bytes of each line's normalised text."""
+        return [
+            [byte + len(SPECIAL) for byte in self._normalizer.normalize(line).encode("utf-8")]
+            for line in lines
+        ]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of the bytes, U+FFFD where they are not UTF-8."""
+        values = bytes(one - len(SPECIAL) for one in ids if one >= len(SPECIAL))
+        return values.decode("utf-8", errors="replace")
+
+    def to_bytes(self) -> bytes:
+        """Empty: all is known."""
+        return b""
+
+
+def learn_sentence_pieces(
+    kind: Kind, words: Sequence[tuple[str, int]], size: int, *, byte_fallback: bool
+) -> SentencePieces:
+    """Learn from (word, count); the same words in the same order give the same bytes.
+
+    BPE gives what it would give from the whole sentences. Raises DataError where `size` does not
+    fit the text; characters are as many as there are, `size` at most.
+    """
+    names: dict[Kind, str] = {"bpe": "bpe", "unigram": "unigram", "chars": "char"}
+    chars = kind == "chars"
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=(f"{word}\t{count}" for word, count in words),
+            input_format="tsv",
+            model_writer=model,
+            model_type=names[kind],
+            vocab_size=size,
+            hard_vocab_limit=not chars,
+            byte_fallback=byte_fallback and not chars,
+            character_coverage=1.0,
+            normalization_rule_name=NORMALIZER,
+            max_sentence_length=MAX_SENTENCE_BYTES,
+            pad_id=PAD,
+            unk_id=UNK,
+            bos_id=BOS,
+            eos_id=EOS,
+            unk_surface=UNKNOWN_SHOWN,
+            # Another number of threads gives another unigram vocabulary.
+            num_threads=1,
+            minloglevel=4,
+        )
+    except RuntimeError as error:
+        raise _learning_error(size, str(error)) from error
+    return SentencePieces(kind, model.getvalue())
+
+
+def _learning_error(size: int, reason: str) -> DataError:
+    """sentencepiece's reason in the user's words."""
+    too_large = re.search(r"value <= (\d+)", reason)
+    if too_large:
+        return vocabulary_too_large(size, int(too_large.group(1)))
+    too_small = re.search(r"required_chars\. \d+ vs (\d+)", reason)
+    if too_small:
+        return vocabulary_too_small(size, int(too_small.group(1)))
+    return DataError(f"subwords cannot be learnt from this text: {reason}")
+
+
+def vocabulary_too_large(size: int, largest: int) -> DataError:
+    """The error for a vocabulary that the text cannot fill."""
+    return DataError(
+        f"a vocabulary of {size:,} is larger than this text supports: the largest is {largest:,}",
+        f"use --vocab-size {largest}, or add text",
+    )
+
+
+def vocabulary_too_small(size: int, smallest: int) -> DataError:
+    """The error for a vocabulary that does not even hold the characters."""
+    return DataError(
+        f"a vocabulary of {size:,} does not hold the characters of this text: the smallest that "
+        f"does has {smallest:,} entries",
+        f"use --vocab-size {smallest} or more, or --subwords bytes",
+    )

@@ -1,0 +1,85 @@
+"""The loss that never holds all logits equals the one that does, gradients too."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from nmt_cli.training.loss import Loss, label_smoothed_cross_entropy, linear_cross_entropy
+
+TARGETS = torch.tensor([0, 8, 3, 3, 5])
+
+
+@pytest.fixture
+def inputs() -> list[Tensor]:
+    """hidden (5, 4), weight (9, 4), bias (9,)."""
+    generator = torch.Generator().manual_seed(2)
+    shapes = [(5, 4), (9, 4), (9,)]
+    return [
+        torch.randn(shape, dtype=torch.float64, generator=generator).requires_grad_()
+        for shape in shapes
+    ]
+
+
+def reference(inputs: list[Tensor], *, biased: bool, epsilon: float) -> Loss:
+    hidden, weight, bias = inputs
+    logits = hidden @ weight.T + (bias if biased else 0.0)
+    return label_smoothed_cross_entropy(logits, TARGETS, epsilon)
+
+
+def gradients(total: Tensor, inputs: list[Tensor], *, biased: bool) -> tuple[Tensor, ...]:
+    # Another factor than 1, as gradient accumulation has.
+    return torch.autograd.grad(total * 3.0, inputs if biased else inputs[:2])
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 256])
+@pytest.mark.parametrize("biased", [True, False])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+def test_chunks_make_no_difference(inputs, rows, biased, epsilon, monkeypatch) -> None:
+    monkeypatch.setattr("nmt_cli.training.loss.CHUNK_ELEMENTS", {"cpu": 0, "cuda": 0})
+    monkeypatch.setattr("nmt_cli.training.loss.CHUNK_ROWS", rows)
+    hidden, weight, bias = inputs
+    found = linear_cross_entropy(hidden, weight, bias if biased else None, TARGETS, epsilon)
+    expected = reference(inputs, biased=biased, epsilon=epsilon)
+    torch.testing.assert_close(found.total, expected.total, rtol=0, atol=1e-12)
+    torch.testing.assert_close(found.nll.detach(), expected.nll, rtol=0, atol=1e-12)
+    assert found.tokens == expected.tokens == 5
+    pairs = zip(
+        gradients(found.total, inputs, biased=biased),
+        gradients(expected.total, inputs, biased=biased),
+        strict=True,
+    )
+    for one, other in pairs:
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
+
+
+def test_without_gradients_the_sums_are_the_same(inputs) -> None:
+    with torch.no_grad():
+        found = linear_cross_entropy(*inputs, TARGETS, 0.1)
+    expected = reference(inputs, biased=True, epsilon=0.1)
+    torch.testing.assert_close(found.total, expected.total.detach())
+    assert not found.total.requires_grad
+
+
+def test_autocast_makes_the_products_narrow_and_keeps_the_sums_wide(inputs) -> None:
+    single = [one.detach().float().requires_grad_() for one in inputs]
+    with torch.autocast("cpu", torch.bfloat16):
+        found = linear_cross_entropy(*single, TARGETS, 0.1)
+    narrow = (single[0].bfloat16() @ single[1].bfloat16().T).float() + single[2]
+    expected = label_smoothed_cross_entropy(narrow, TARGETS, 0.1)
+    assert found.total.dtype == found.nll.dtype == torch.float32
+    torch.testing.assert_close(found.total, expected.total, rtol=0, atol=1e-5)
+    wide = reference(inputs, biased=True, epsilon=0.1)
+    found.total.backward()
+    slopes = torch.autograd.grad(wide.total, inputs)
+    for one, other in zip(single, slopes, strict=True):
+        assert one.grad is not None
+        assert one.grad.dtype == torch.float32
+        torch.testing.assert_close(one.grad.double(), other, rtol=0.05, atol=0.05)
+
+
+def test_a_share_of_the_target_is_uniform_over_all_words() -> None:
+    """All logits equal: every smoothing gives ln V a token."""
+    zeros = torch.zeros(5, 4), torch.zeros(9, 4)
+    for epsilon in (0.0, 0.1, 0.9):
+        total = linear_cross_entropy(*zeros, None, TARGETS, epsilon).total
+        assert float(total) == pytest.approx(5 * 2.1972246, rel=1e-6)
