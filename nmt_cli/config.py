@@ -71,9 +71,9 @@ class Data:
 class Model:
     """The Transformer (section 3); the defaults are the paper's base model."""
 
-    layers: int = _setting(6, "N: layers of each stack", 0, 1_000)
+    layers: int = _setting(6, "N: layers of each stack", 1, 1_000)
     encoder_layers: int | Auto = _setting("auto", "layers of the encoder; auto: layers", 0, 1_000)
-    decoder_layers: int | Auto = _setting("auto", "layers of the decoder; auto: layers", 0, 1_000)
+    decoder_layers: int | Auto = _setting("auto", "layers of the decoder; auto: layers", 1, 1_000)
     d_model: int = _setting(512, "width of the model", 1, 65_536)
     d_ff: int = _setting(2_048, "inner width of the feed-forward sublayer", 1, 1_048_576)
     heads: int = _setting(8, "h: attention heads", 1, 4_096)

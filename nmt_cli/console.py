@@ -7,10 +7,12 @@ with control characters spelt out. rich and tqdm are imported only when a table 
 from __future__ import annotations
 
 import contextlib
+import io
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TextIO
 
 from nmt_cli.errors import NmtError
@@ -111,23 +113,36 @@ class Console:
             self._labelled("next", GREEN, command)
 
     def table(
-        self, rows: Sequence[Sequence[object]], *, title: str = "", header: Sequence[str] = ()
+        self,
+        rows: Sequence[Sequence[object]],
+        *,
+        title: str = "",
+        header: Sequence[str] = (),
+        styles: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """A table; a column whose cells are all numbers is aligned to the right."""
+        """A table; a column of numbers is aligned to the right.
+
+        `styles` colours the cells that hold exactly its key.
+        """
         if self.quiet or not rows:
             return
+        drawn = self._drawn(_make_table(rows, header, styles))
+        with contextlib.suppress(OSError, ValueError):
+            self.stream.write((f"{escaped(title)}\n" if title else "") + drawn)
+            self.stream.flush()
+
+    def _drawn(self, table: Table) -> str:
         from rich.console import Console as RichConsole
 
         # Without a terminal nothing is cut: a log has no width.
-        width = None if self.interactive else 10_000
         screen = RichConsole(
-            file=self.stream, width=width, force_terminal=self.color, no_color=not self.color,
-            markup=False, highlight=False, emoji=False,
+            file=io.StringIO(), width=None if self.interactive else 10_000,
+            force_terminal=self.color, no_color=not self.color, markup=False, highlight=False,
+            emoji=False, legacy_windows=False,
         )  # fmt: skip
-        if title:
-            self.plain(title)
-        with contextlib.suppress(OSError, ValueError):
-            screen.print(_make_table(rows, header), crop=False)
+        with screen.capture() as capture:
+            screen.print(table, crop=False)
+        return "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines())
 
     @contextlib.contextmanager
     def progress(self, label: str, total: int | None = None, unit: str = "") -> Iterator[Progress]:
@@ -231,7 +246,9 @@ class Progress:
             self._bar.close()
 
 
-def _make_table(rows: Sequence[Sequence[object]], header: Sequence[str]) -> Table:
+def _make_table(
+    rows: Sequence[Sequence[object]], header: Sequence[str], styles: Mapping[str, str]
+) -> Table:
     from rich.table import Table
     from rich.text import Text
 
@@ -242,7 +259,8 @@ def _make_table(rows: Sequence[Sequence[object]], header: Sequence[str]) -> Tabl
         name = Text(escaped(header[index]), style="bold") if index < len(header) else ""
         table.add_column(name, justify="right" if number else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(Text(escaped(_cell(cell))) for cell in row))
+        texts = [_cell(cell) for cell in row]
+        table.add_row(*(Text(escaped(text), style=styles.get(text, "")) for text in texts))
     return table
 
 

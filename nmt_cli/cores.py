@@ -1,5 +1,6 @@
 """How many cores this process may use: the machine's, its affinity, and its container's quota."""
 
+import contextlib
 import math
 import os
 from pathlib import Path
@@ -57,3 +58,18 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except OSError:
         return ""
+
+
+def keep_freed_memory() -> None:
+    """Tell the C library to reuse large blocks instead of returning them to the kernel.
+
+    Each step frees and allocates the same large tensors; faulting their pages in anew costs a CPU
+    a quarter of its time. Does nothing where the C library has no such switch.
+    """
+    import ctypes
+
+    trim_threshold, mmap_threshold = -1, -3
+    with contextlib.suppress(OSError, AttributeError):
+        library = ctypes.CDLL(None)
+        library.mallopt(mmap_threshold, 1 << 30)
+        library.mallopt(trim_threshold, (1 << 31) - 1)

@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest
@@ -145,6 +145,7 @@ def corpora(draw: st.DrawFn) -> tuple[list[str], list[list[str]]]:
     return texts[0], texts[1:]
 
 
+@settings(max_examples=200)
 @given(corpora(), st.booleans(), st.sampled_from(["", "none", "intl", "char", "zh"]))
 def test_equals_sacrebleu(
     corpus: tuple[list[str], list[list[str]]], lowercase: bool, tokenize: str
@@ -307,12 +308,10 @@ def test_paper_signature_tells_what_was_done() -> None:
 
 
 def test_misaligned_lines_name_all_counts() -> None:
-    with pytest.raises(
-        DataError, match=r"hypotheses has 1 line.*reference 2 has 2 lines"
-    ) as caught:
+    with pytest.raises(DataError, match="the hypotheses 1, reference 1 1, reference 2 2") as caught:
         score(["a"], [["a"], ["a", "b"]])
     assert caught.value.hint
-    with pytest.raises(DataError, match="baseline `old`: 3"):
+    with pytest.raises(DataError, match="baseline `old` 3"):
         score(["a"], [["a"]], baselines={"old": ["a", "b", "c"]})
 
 

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from variants import every_variant, model_config
 
 from nmt_cli.batch import Segments
+from nmt_cli.errors import ConfigError
 from nmt_cli.model.transformer import Transformer, initialise, parameter_count
 
 SRC_LENGTHS = [3, 1, 6, 2]
@@ -236,3 +237,10 @@ def test_saved_weights_give_the_same_logits(make_model, random_batch) -> None:
 def test_vocabularies_that_do_not_fit_are_refused(settings) -> None:
     with pytest.raises(ValueError, match="vocabular"):
         Transformer(model_config(settings))
+
+
+@pytest.mark.parametrize("key", ["model.layers", "model.decoder_layers"])
+def test_a_decoder_without_layers_is_refused(key) -> None:
+    """It could not look at the source."""
+    with pytest.raises(ConfigError, match=key):
+        model_config({key: 0})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -77,7 +78,9 @@ def command(
     console.note(f"wrote {path}: {src} to {tgt}")
     if not valid and "valid" not in found:
         console.warning("no validation text is named: training will not know its best checkpoint")
-    console.next("nmt prepare" if folder == Path() else f"cd {folder} && nmt prepare")
+    console.next(
+        "nmt prepare" if folder == Path() else f"cd {shlex.quote(str(folder))} && nmt prepare"
+    )
 
 
 def _in_project(folder: Path, pair: FilePair) -> Pair:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets, TgtLanguage
-from nmt_cli.errors import NmtError, QualityGateError, UsageError
+from nmt_cli.errors import NoInputError, QualityGateError, UsageError
 
 if TYPE_CHECKING:
     from nmt_cli.config import Config
@@ -186,33 +186,34 @@ def _texts(
             "`nmt score HYPOTHESIS REFERENCE`, or name a test set: data.test in nmt.toml",
         )
     _check_files([*(files[:1] or [src_file]), *reference_files, *baselines])
-    references = {name: _read(name, console) for name in reference_files}
-    others = {name: _read(name, console) for name in baselines}
+    references = [(name, _read(name, console)) for name in reference_files]
+    others = [(name, _read(name, console)) for name in baselines]
     if files:
         hypotheses = _read(files[0], console)
     else:
         src = _read(src_file, console)
-        check_aligned({src_file: src, **references, **others})
+        check_aligned([(src_file, src), *references, *others])
         hypotheses = translated(src, config, console)
-    check_aligned({files[0] if files else "the translation": hypotheses, **references, **others})
-    return hypotheses, list(references.values()), others
+    check_aligned([(files[0] if files else "the translation", hypotheses), *references, *others])
+    return hypotheses, [lines for _, lines in references], dict(others)
 
 
 def _check_files(names: Sequence[str]) -> None:
     """Raise one error that names every file which cannot be read."""
-    from nmt_cli.cli.settings import collect
     from nmt_cli.files import require_file
 
     if names.count(STDIN) > 1:
         raise UsageError("only one of the texts can come from stdin (`-`)")
-    problems: list[NmtError] = []
+    problems: list[NoInputError] = []
     for name in names:
         try:
             if name != STDIN:
                 require_file(Path(name))
-        except NmtError as problem:
+        except NoInputError as problem:
             problems.append(problem)
-    collect(problems)
+    if problems:
+        hints = dict.fromkeys(problem.hint for problem in problems if problem.hint)
+        raise NoInputError("; ".join(map(str, problems)), "; ".join(hints))
 
 
 def _read(name: str, console: "Console") -> list[str]:
@@ -313,5 +314,8 @@ def _enforce(results: Mapping[str, "Score"], gates: Sequence[Gate], level: float
             for comparison in one.comparisons
             if _verdict(metric, comparison, level) == "worse"
         ]
-    if failed:
-        raise QualityGateError("; ".join(failed))
+    if not failed:
+        return
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        typer.echo(f"::error title=nmt score::{'; '.join(failed)}".replace("%", "%25"), err=True)
+    raise QualityGateError("; ".join(failed))

@@ -3,14 +3,14 @@
 ::
 
     corpus/
-      config.toml            the settings it was prepared with
-      corpus.json            format, number of pairs, types of ids, the table of `nmt prepare`
-      manifest.json          size and SHA-256 of each file
-      subwords/              see subwords.py
-      {train,valid}.{src,tgt}.ids        (tokens,) little-endian uint16, or uint32 from 65,537 entries
-      {train,valid}.{src,tgt}.offsets    (pairs + 1,) int64; pair i is ids[offsets[i]:offsets[i + 1]]
-      {train,valid}.{src,tgt}.txt        the text; of train as cleaned, of valid as it was
-      train.origin                       (pairs,) uint16; which of data.train a pair came from
+      config.toml          the settings it was prepared with
+      corpus.json          format, pairs, the inputs' SHA-256, the table of `nmt prepare`
+      manifest.json        size and SHA-256 of each file
+      subwords/            see subwords.py
+      {split}.{side}.ids       (tokens,) little-endian uint16; uint32 from 65,537 entries on
+      {split}.{side}.offsets   (pairs + 1,) int64; pair i is ids[offsets[i]:offsets[i + 1]]
+      {split}.{side}.txt       the text: cleaned for train, as it was for valid
+      {split}.origin           (pairs,) uint16; which of data.train a pair came from
 """
 
 import hashlib

@@ -5,13 +5,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import chain, compress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from nmt_cli.config import Data
-from nmt_cli.data.clean import CleanText, Progress, Stretch, read_stretch, select
+from nmt_cli.data.clean import CleanText, Progress, Stretch, read_stretch
 from nmt_cli.data.corpus import OFFSET_TYPE, ORIGIN_TYPE, SIDES, id_type
 from nmt_cli.data.pool import Pool
 from nmt_cli.data.subwords import Subwords
@@ -33,7 +34,8 @@ class Job(NamedTuple):
         one = self.stretch
         src = read_stretch(self.directory, "src", one.src_start, one.src_end)
         tgt = read_stretch(self.directory, "tgt", one.tgt_start, one.tgt_end)
-        return select(src, self.keep), select(tgt, self.keep)
+        wanted = self.keep.tolist()
+        return list(compress(src, wanted)), list(compress(tgt, wanted))
 
 
 def jobs(text: CleanText, keep: np.ndarray, data: Data) -> Iterator[Job]:
@@ -163,13 +165,10 @@ def encoded_side(
     unk_id: int,
 ) -> EncodedSide:
     """The kept sentences of one side as they are written down."""
-    kept_lines = [line for line, wanted in zip(lines, keep, strict=True) if wanted]
-    kept_ids = [one for one, wanted in zip(ids, keep, strict=True) if wanted]
+    kept_lines, kept_ids = list(compress(lines, keep)), list(compress(ids, keep))
     tally = Tally()
     tally.add(kept_lines, kept_ids, unk_id)
-    stream = np.fromiter(
-        (token for one in kept_ids for token in one), id_type(vocab_size), tally.tokens
-    )
+    stream = np.fromiter(chain.from_iterable(kept_ids), id_type(vocab_size), tally.tokens)
     return EncodedSide(
         text="".join(f"{line}\n" for line in kept_lines).encode(),
         ids=stream.tobytes(),

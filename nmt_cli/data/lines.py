@@ -10,7 +10,7 @@ import lzma
 import re
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
@@ -27,14 +27,6 @@ _TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\
 _UNWANTED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u2581\ud800-\udfff]")
 _SPACES = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f\x85\u2028\u2029"
 _REPLACEMENTS = {**dict.fromkeys(_SPACES, " "), "\u2581": "_"}
-
-
-class _Readable(Protocol):
-    """What is needed of an open file: up to so many bytes, as soon as there are some."""
-
-    def read1(self, size: int = -1, /) -> bytes: ...
-
-    def close(self) -> None: ...
 
 
 def clean_line(text: str) -> str:
@@ -65,7 +57,7 @@ class Lines(Iterator[str]):
     """The lines of one file, as they come; counts what was not UTF-8.
 
     count: lines given so far; invalid: those with U+FFFD put in; first_invalid: `line:byte` of the
-    first of them, both from 1, or "".
+    first of them, both from 1, or ""; size: bytes of the file, 0 where that is not known.
     """
 
     def __init__(self, path: Path | str, *, strict: bool = False) -> None:
@@ -75,18 +67,26 @@ class Lines(Iterator[str]):
         self.invalid = 0
         self.first_invalid = ""
         self._strict = strict
-        self._file = _open(path, self.name)
+        self._raw = open_raw(path, self.name)
+        # 0: not known, a pipe.
+        self.size = Path(path).stat().st_size if Path(path).is_file() else 0
+        self._file = open_stream(self._raw, self.name)
         self._lines = self._decoded()
 
     def __next__(self) -> str:
         return next(self._lines)
 
     def close(self) -> None:
-        """Stop reading."""
+        """Stop reading; stdin stays open."""
         self._lines.close()
         self._file.close()
 
-    def _decoded(self) -> Iterator[str]:
+    @property
+    def bytes_read(self) -> int:
+        """How far the file, compressed or not, was read; less than a buffer's size ahead."""
+        return self._raw.tell() if self.size else 0
+
+    def _decoded(self) -> Generator[str, None, None]:
         for line in self._split():
             self.count += 1
             line = line[:-1] if line.endswith(b"\r") else line
@@ -176,130 +176,64 @@ def read_lines(path: Path | str, *, strict: bool = False) -> Lines:
     return Lines(path, strict=strict)
 
 
-def _open(path: Path | str, name: str) -> _Readable:
-    raw = _open_raw(path, name)
-    head = b""
-    while len(head) < max(map(len, _OPENERS)) and any(m.startswith(head) for m in _OPENERS):
-        try:
-            chunk = raw.read1(CHUNK_BYTES)
-        except OSError as error:
-            raise WriteError(f"reading `{name}` failed: {error.strerror}") from error
-        head += chunk
-        if not chunk:
-            break
-    whole = _Rejoined(head, raw)
-    for magic, opener in _OPENERS.items():
-        if head.startswith(magic):
-            return opener(cast(BinaryIO, io.BufferedReader(whole)))
-    return whole
+class LinePairs(Iterator[tuple[str, str]]):
+    """The pairs of two files, or of one TSV file with two columns, as they come.
 
-
-def _open_raw(path: Path | str, name: str) -> _Readable:
-    if str(path) == STDIN:
-        if sys.stdin is None or sys.stdin.closed:
-            raise NoInputError("stdin is closed", "give a file, or pipe text in")
-        return cast(_Readable, sys.stdin.buffer)
-    require_file(Path(path))
-    try:
-        return Path(path).open("rb")
-    except OSError as error:
-        raise NoInputError(f"`{name}` cannot be read: {error.strerror}") from error
-
-
-class _Rejoined(io.RawIOBase):
-    """A file whose first bytes were looked at already: they come again, then the rest."""
-
-    def __init__(self, head: bytes, rest: _Readable) -> None:
-        self._head = head
-        self._rest = rest
-
-    def readable(self) -> bool:
-        return True
-
-    def read1(self, size: int = -1) -> bytes:
-        """Up to `size` bytes, as soon as there are some; b"" at the end."""
-        if self._head:
-            given, self._head = self._head[:size], self._head[size:]
-            return given
-        return self._rest.read1(size)
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        data = self.read1(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
-
-    def close(self) -> None:
-        if not self.closed and self._rest is not getattr(sys.stdin, "buffer", None):
-            self._rest.close()
-        super().close()
-
-
-def _open_gzip(file: BinaryIO) -> _Readable:
-    return gzip.GzipFile(fileobj=file)
-
-
-def _open_xz(file: BinaryIO) -> _Readable:
-    return lzma.LZMAFile(file)
-
-
-def _open_zstd(file: BinaryIO) -> _Readable:
-    try:
-        if sys.version_info >= (3, 14):
-            from compression import zstd
-        else:
-            from backports import zstd
-    except ImportError as error:
-        raise UnavailableError(
-            "this text is compressed with zstd, whose reader is not installed",
-            "pip install 'nmt-cli[zstd]', or decompress it first",
-        ) from error
-    return cast(_Readable, zstd.ZstdFile(file))
-
-
-_OPENERS: dict[bytes, Callable[[BinaryIO], _Readable]] = {
-    b"\x1f\x8b": _open_gzip,
-    b"\xfd7zXZ\x00": _open_xz,
-    b"\x28\xb5\x2f\xfd": _open_zstd,
-}
-
-
-def read_pairs(paths: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Pairs of lines of two files, or of one TSV file with two columns.
-
-    Raises DataError with the line number where a TSV line has not two columns, and with both
-    counts where one file is longer.
+    src, tgt: the files being read (the same object for TSV); count: pairs given so far.
     """
-    if len(paths) == 1:
-        yield from _read_tsv(paths[0])
-        return
-    src, tgt = read_lines(paths[0]), read_lines(paths[1])
-    while True:
-        one, other = next(src, None), next(tgt, None)
-        if one is None or other is None:
-            break
-        yield one, other
-    if one is not None or other is not None:
-        raise misaligned(src, tgt)
 
+    def __init__(self, paths: tuple[str, ...]) -> None:
+        """Open one or two files; raises NoInputError where one cannot be read."""
+        self.paths = paths
+        self.count = 0
+        self.src = read_lines(paths[0])
+        self.tgt = read_lines(paths[1]) if len(paths) > 1 else self.src
 
-def misaligned(src: Lines, tgt: Lines) -> DataError:
-    """The error for files of different length: reads on to the ends to name both counts."""
-    for lines in (src, tgt):
-        for _ in lines:
-            pass
-    return DataError(
-        f"`{src.name}` has {src.count:,} lines, `{tgt.name}` has {tgt.count:,}",
-        "line n of one file must be the translation of line n of the other",
-    )
+    def __next__(self) -> tuple[str, str]:
+        pair = self._next_of_two() if self.tgt is not self.src else self._next_row()
+        self.count += 1
+        return pair
 
+    def _next_of_two(self) -> tuple[str, str]:
+        src, tgt = next(self.src, None), next(self.tgt, None)
+        if src is not None and tgt is not None:
+            return src, tgt
+        if src is None and tgt is None:
+            raise StopIteration
+        raise self._misaligned()
 
-def _read_tsv(path: str) -> Iterator[tuple[str, str]]:
-    lines = read_lines(path)
-    for line in lines:
-        columns = line.split("\t")
+    def _next_row(self) -> tuple[str, str]:
+        columns = next(self.src).split("\t")
         if len(columns) != 2:
             raise DataError(
-                f"`{lines.name}`, line {lines.count}: {len(columns)} columns where 2 are needed",
+                f"`{self.src.name}`, line {self.src.count}: {len(columns)} columns, 2 are needed",
                 "each line is: source, a tab, target",
             )
-        yield columns[0], columns[1]
+        return columns[0], columns[1]
+
+    def _misaligned(self) -> DataError:
+        """The error for files of different length; reads on to their ends to name both counts."""
+        for lines in (self.src, self.tgt):
+            for _ in lines:
+                pass
+        message = (
+            f"`{self.src.name}` has {self.src.count:,} lines, "
+            f"`{self.tgt.name}` has {self.tgt.count:,}"
+        )
+        hint = "line n of one file must be the translation of line n of the other"
+        if self.src.size and self.tgt.size:
+            from nmt_cli.data.alignment import Profile, find_misalignment
+
+            profiles = [Profile.of(read_lines(path)) for path in self.paths]
+            place = find_misalignment(profiles[0], profiles[1])
+            hint += f"; the first suspicious place is near line {place}" if place else ""
+        return DataError(message, hint)
+
+
+def read_pairs(paths: tuple[str, ...]) -> LinePairs:
+    """Pairs of lines of two files, or of one TSV file with two columns.
+
+    Raises DataError, while reading: with the line's number where a TSV line has not two columns;
+    with both counts and the first suspicious place where one file is longer.
+    """
+    return LinePairs(paths)

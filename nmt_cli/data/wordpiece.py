@@ -155,7 +155,9 @@ class _Joiner:
         while self._queue:
             count, pair = heapq.heappop(self._queue)
             known = self._counts.get(pair, 0)
-            if known == -count and known > 0:
+            if self.pieces[pair[0]] + self.pieces[pair[1]] in SPECIAL:
+                continue
+            if known == -count:
                 self._join(pair)
                 return True
             if known > 0:

@@ -187,5 +187,3 @@ def config_text(config: Mapping[str, object], comments: Mapping[str, Sequence[st
 
 def _one_line(text: str) -> str:
     return re.sub(r"[\x00-\x1f\x7f]", " ", text)
-
-

@@ -65,10 +65,14 @@ def score(
 
     Raises DataError where the lines do not go together, UsageError for an unknown name.
     """
+    if not references:
+        raise UsageError("a score needs at least one reference")
     check_aligned(
-        {"the hypotheses": hypotheses}
-        | {f"reference {number}": lines for number, lines in enumerate(references, 1)}
-        | {f"baseline `{name}`": lines for name, lines in baselines.items()}
+        [
+            ("the hypotheses", hypotheses),
+            *((f"reference {number}", lines) for number, lines in enumerate(references, 1)),
+            *((f"baseline `{name}`", lines) for name, lines in baselines.items()),
+        ]
     )
     if resamples < 1:
         raise UsageError(f"a confidence needs at least one resample, not {resamples}")
@@ -80,19 +84,17 @@ def score(
     ]
 
 
-def check_aligned(texts: Mapping[str, Sequence[str]]) -> None:
-    """Raise DataError unless all `texts` (name to lines) have as many lines, and at least one."""
-    if len(texts) < 2:
-        raise UsageError("a score needs at least one reference")
-    counts = [f"{name}: {len(lines):,}" for name, lines in texts.items()]
-    if len({len(lines) for lines in texts.values()}) > 1:
+def check_aligned(texts: Sequence[tuple[str, Sequence[str]]]) -> None:
+    """Raise DataError unless all `texts` (name, lines) have as many lines, and at least one."""
+    if len({len(lines) for _, lines in texts}) > 1:
         raise DataError(
-            "not the same number of lines: " + ", ".join(counts),
+            "not the same number of lines: "
+            + ", ".join(f"{name} {len(lines):,}" for name, lines in texts),
             "line n of one must translate the same sentence as line n of the others",
         )
-    if not all(texts.values()):
+    if not all(lines for _, lines in texts):
         raise DataError(
-            "nothing to score, no lines at all: " + ", ".join(texts),
+            "nothing to score, no lines at all: " + ", ".join(name for name, _ in texts),
             "did the step before write its output?",
         )
 

@@ -1,0 +1,135 @@
+"""docs/cli.md and the frozen surface, made from the commands: `python -m nmt_cli.cli.docs`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperGroup
+
+from nmt_cli import errors
+from nmt_cli.cli.commands import make_command
+from nmt_cli.config import SETTINGS
+from nmt_cli.extras.project import toml_value
+from nmt_cli.files import write_text
+from nmt_cli.presets import PRESETS
+
+if TYPE_CHECKING:
+    from typer._click.core import Command, Context
+
+GUIDE = Path("docs/cli.md")
+SURFACE = Path("tests/contracts/cli_surface.txt")
+WIDTH = 100
+
+_HEAD = """\
+# The command line
+
+Generated from the commands themselves by `make docs`; a test compares.
+
+Data goes to stdout, everything else to stderr. Settings fold in this order, the strongest last:
+default, preset, `nmt.toml` (or `--config FILE`), `NMT_*` variables, options, `--set key=value`.
+
+Each command also takes `--debug` (or `NMT_DEBUG=1`), which shows tracebacks. Colour and progress
+bars appear only on a terminal; `NO_COLOR`, `TERM=dumb` and `CI` turn them off.
+"""
+
+
+def walk() -> Iterator[tuple[str, Command, Context]]:
+    """Each command with its full name, in the order of the help."""
+    group = make_command()
+    yield from _walk("nmt", group, typer.Context(group, info_name="nmt", terminal_width=WIDTH))
+
+
+def _walk(path: str, command: Command, context: Context) -> Iterator[tuple[str, Command, Context]]:
+    context.max_content_width = WIDTH
+    yield path, command, context
+    if isinstance(command, TyperGroup):
+        for name in command.list_commands(context):
+            one = command.get_command(context, name)
+            assert one is not None
+            below = typer.Context(one, context, info_name=name, terminal_width=WIDTH)
+            yield from _walk(f"{path} {name}", one, below)
+
+
+def guide() -> str:
+    """The text of docs/cli.md."""
+    parts = [_HEAD]
+    for path, command, context in walk():
+        parts.append(f"## {path}\n\n```text\n{command.get_help(context)}\n```\n")
+    parts.append("## Exit codes\n\n| code | meaning |\n|---|---|\n" + "".join(_exit_codes()))
+    parts.append(
+        "## Settings\n\nEach can be set with `--set`, in `nmt.toml`, or as a variable: "
+        "`model.heads` is `NMT_MODEL_HEADS`.\n\n| setting | default | meaning |\n|---|---|---|\n"
+        + "".join(_setting_rows())
+    )
+    parts.append("## Presets\n\nWhat each changes.\n\n" + "".join(_preset_rows()))
+    return "\n".join(parts)
+
+
+def _exit_codes() -> Iterator[str]:
+    yield "| 0 | done |\n| 1 | a bug in nmt; for `nmt doctor`: something failed |\n"
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    for kind in sorted((one for one in kinds if one is not errors.NmtError), key=_exit_code):
+        about = (kind.__doc__ or "").splitlines()[0].rstrip(".")
+        yield f"| {_exit_code(kind)} | {about[0].lower()}{about[1:]} |\n"
+    yield "| 130 | interrupted (Ctrl-C) |\n| 141 | the reader of stdout went away |\n"
+    yield "| 143 | told to end (SIGTERM) |\n"
+
+
+def _exit_code(kind: Any) -> int:
+    return int(kind.exit_code)
+
+
+def _setting_rows() -> Iterator[str]:
+    for key, setting in SETTINGS.items():
+        about = setting.about.replace("|", "\\|")
+        yield f"| `{key}` | `{toml_value(setting.default)}` | {about} |\n"
+
+
+def _preset_rows() -> Iterator[str]:
+    for name, values in PRESETS.items():
+        listed = ", ".join(f"{key} = {toml_value(value)}" for key, value in values.items())
+        yield f"- `{name}`: {listed}\n"
+
+
+def surface() -> str:
+    """Every command and parameter on one line each; a change here is a change for users."""
+    lines = []
+    for path, command, _ in walk():
+        lines.append(path)
+        lines += sorted(f"{path} {_parameter(one)}" for one in command.params)
+    return "\n".join(lines) + "\n"
+
+
+def _parameter(parameter: Any) -> str:
+    names = "/".join([*parameter.opts, *parameter.secondary_opts])
+    value = parameter.metavar or parameter.type.name
+    if getattr(parameter, "is_flag", False):
+        value = "flag"
+    choices = getattr(parameter.type, "choices", None)
+    if choices:
+        value = "|".join(str(choice) for choice in choices)
+    marks = [
+        "repeatable" if parameter.multiple or parameter.nargs == -1 else "",
+        "required" if parameter.required else "",
+    ]
+    default = parameter.default
+    if default not in (None, False, (), []):
+        marks.append(f"default {default}")
+    shown = ", ".join(mark for mark in marks if mark)
+    return re.sub(r"\s+", " ", f"{names} {value} {f'({shown})' if shown else ''}").strip()
+
+
+def main(root: Path) -> None:
+    """Write both files below `root`, the checkout."""
+    for path, text in ((GUIDE, guide()), (SURFACE, surface())):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        write_text(root / path, text)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path())

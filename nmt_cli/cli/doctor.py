@@ -1,0 +1,40 @@
+"""`nmt doctor`: check this machine and say what to fix."""
+
+import os
+import sys
+from pathlib import Path
+
+import typer
+
+from nmt_cli.cli.environment import make_console
+from nmt_cli.cli.options import AsJson
+
+EXAMPLES = """
+nmt doctor
+nmt doctor --json > report.json            for a bug report
+"""
+_COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
+
+
+def command(as_json: AsJson = False) -> None:
+    """Check this machine and say what to fix.
+
+    Exit code 0: everything nmt needs is there; 1: something failed.
+    """
+    from nmt_cli.extras.doctor import examine, versions
+
+    checks = examine(os.environ, Path())
+    if as_json:
+        import json
+
+        listed = [check._asdict() for check in checks]
+        report = {"schema": 1, "versions": versions(), "checks": listed}
+        sys.stdout.write(json.dumps(report, ensure_ascii=False) + "\n")
+    else:
+        console = make_console(sys.stdout)
+        console.table([(one.status, one.name, one.found) for one in checks], styles=_COLORS)
+        for one in checks:
+            if one.fix:
+                console.plain(f"{one.status}: {one.name}: {one.fix}")
+    if any(check.status == "fail" for check in checks):
+        raise typer.Exit(1)

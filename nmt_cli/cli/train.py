@@ -1,0 +1,180 @@
+"""`nmt train`: train a model on a prepared corpus; run again to resume."""
+
+import json
+import signal
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nmt_cli.cli.options import AsJson, ConfigFile, Preset, Quiet, Sets
+from nmt_cli.console import Console, Progress, duration
+
+if TYPE_CHECKING:
+    from nmt_cli.training.report import Report
+
+EXAMPLES = """
+nmt train                                    as nmt.toml says, on every GPU of this machine
+nmt train --gpus 8 --preset big
+nmt train --preset small --max-steps 5000 --set model.dropout=0.3 --out runs/dropout-0.3
+torchrun --nnodes 2 --nproc-per-node 8 --rdzv-endpoint HOST:29500 -m nmt_cli train
+"""
+
+# How the process ends when a signal asks it to, after saving (SIGUSR1: a scheduler will requeue).
+EXIT_CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGUSR1: 75}
+
+CorpusDirectory = Annotated[
+    str | None, typer.Option("--corpus", metavar="CORPUS", help="What `nmt prepare` wrote.")
+]
+Gpus = Annotated[
+    int | None,
+    typer.Option("--gpus", min=1, metavar="N", help="GPUs to use; CPU processes where none is."),
+]
+MaxSteps = Annotated[
+    int | None, typer.Option("--max-steps", metavar="N", help="Stop after so many steps.")
+]
+MaxEpochs = Annotated[
+    int | None, typer.Option("--max-epochs", metavar="N", help="Stop after so many passes.")
+]
+MaxHours = Annotated[
+    float | None, typer.Option("--max-hours", metavar="H", help="Stop after so much time.")
+]
+Patience = Annotated[
+    int | None,
+    typer.Option("--patience", metavar="N", help="Stop after N validations without a better one."),
+]
+Seed = Annotated[
+    int | None, typer.Option("--seed", metavar="N", help="Of weights, dropout and order.")
+]
+Out = Annotated[
+    str | None, typer.Option("--out", metavar="MODEL", help="Model directory to write.")
+]
+
+
+def command(
+    corpus: CorpusDirectory = None,
+    preset: Preset = None,
+    gpus: Gpus = None,
+    max_steps: MaxSteps = None,
+    max_epochs: MaxEpochs = None,
+    max_hours: MaxHours = None,
+    patience: Patience = None,
+    seed: Seed = None,
+    out: Out = None,
+    sets: Sets = None,
+    config_file: ConfigFile = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train a model on a prepared corpus; run the same command again to resume.
+
+    Validates and saves at intervals, keeps the last and the best checkpoints, and leaves in MODEL
+    the best of them or their average. Ctrl-C saves and stops.
+    """
+    from nmt_cli.cli.settings import resolve_settings
+
+    flags = {
+        "paths.corpus": corpus,
+        "paths.model": out,
+        "train.preset": preset,
+        "train.max_steps": max_steps,
+        "train.max_epochs": max_epochs,
+        "train.max_hours": max_hours,
+        "train.patience": patience,
+        "train.seed": seed,
+    }
+    config = resolve_settings(flags, sets, config_file).config
+    require_corpus(Path(config.paths.corpus))
+
+    from nmt_cli.training.distributed import count_devices, is_launched, joined, launch
+
+    processes = 1 if is_launched() else count_devices(gpus)
+    if processes > 1:
+        raise typer.Exit(launch(processes, sys.argv[1:]))
+
+    from nmt_cli.cli.environment import make_console
+    from nmt_cli.cores import keep_freed_memory
+    from nmt_cli.data.corpus import Corpus
+    from nmt_cli.training.loop import train
+
+    keep_freed_memory()
+    stop = StopSignals()
+    with joined() as ranks:
+        console = make_console(quiet=quiet or not ranks.is_first)
+        opened = Corpus.open(Path(config.paths.corpus), verify=ranks.is_first)
+        reports = train(config, opened, Path(config.paths.model), ranks, stop)
+        show_reports(reports, console, config.train.max_steps, as_json=as_json)
+        if not stop() and ranks.is_first:
+            console.next(f'echo "..." | nmt translate --model {config.paths.model}')
+    raise typer.Exit(stop.exit_code)
+
+
+def require_corpus(path: Path) -> None:
+    """Refuse to begin without a prepared corpus, before torch is loaded."""
+    from nmt_cli.errors import NoInputError
+
+    if not path.is_dir():
+        raise NoInputError(
+            f"there is no prepared corpus at `{path}`",
+            "run `nmt prepare` first, or name another one with --corpus",
+        )
+
+
+class StopSignals:
+    """Remembers the first signal that asks to stop; a second Ctrl-C ends at once."""
+
+    def __init__(self) -> None:
+        self.received: signal.Signals | None = None
+        for number in EXIT_CODES:
+            signal.signal(number, self._remember)
+
+    def _remember(self, number: int, _: object) -> None:
+        if self.received is not None and number == signal.SIGINT:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            raise KeyboardInterrupt
+        self.received = signal.Signals(number)
+
+    def __call__(self) -> bool:
+        """Whether to stop."""
+        return self.received is not None
+
+    @property
+    def exit_code(self) -> int:
+        """0, or what the signal asks for."""
+        return EXIT_CODES[self.received] if self.received is not None else 0
+
+
+def show_reports(
+    reports: "Iterable[Report]", console: Console, max_steps: int, *, as_json: bool
+) -> None:
+    """Show a run as it goes: a bar with ETA, a line for each validation."""
+    with console.progress("training", max_steps, "step") as progress:
+        for report in reports:
+            if as_json:
+                typer.echo(json.dumps(report.as_json()))
+            show_report(report, console, progress)
+
+
+def show_report(report: "Report", console: Console, progress: Progress) -> None:
+    """One report: notes and validations as lines that stay, the rest beside the bar."""
+    text = (
+        f"loss {report.loss:.3f}, lr {report.learning_rate:.2e}, "
+        f"{report.tokens_per_second:,.0f} tokens/s"
+    )
+    lines = [report.note] if report.note else []
+    if report.validation is not None:
+        found = report.validation
+        bleu = "" if found.bleu is None else f", BLEU {found.bleu:.2f}"
+        mean = f" (average of {found.averaged})" if found.averaged > 1 else ""
+        lines.append(
+            f"step {report.step:,}, {duration(report.seconds)}: "
+            f"validation perplexity {found.perplexity:.2f}{bleu}{mean}; {text}"
+        )
+        lines += [f"  {source}\n  = {output}" for source, _, output in found.samples[:1]]
+    if lines:
+        with progress.aside():
+            for line in lines:
+                console.note(line)
+    progress.update(report.step, text)

@@ -1,0 +1,255 @@
+"""Examine the machine: versions, GPUs, cores, memory, disk, limits; and say what to fix."""
+
+import contextlib
+import importlib
+import importlib.metadata
+import os
+import platform
+import resource
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from nmt_cli import __version__
+from nmt_cli.cores import core_quota, usable_cores
+from nmt_cli.errors import NmtError
+from nmt_cli.files import locked, writing
+
+Status = Literal["ok", "warn", "fail"]
+GIB = 1 << 30
+
+# What is built on, by its name on the package index and its name in Python.
+PACKAGES = {
+    "torch": "torch", "numpy": "numpy", "sentencepiece": "sentencepiece", "sacrebleu": "sacrebleu",
+    "sacremoses": "sacremoses", "safetensors": "safetensors", "typer": "typer", "rich": "rich",
+    "tqdm": "tqdm", "tomli-w": "tomli_w", "jaxtyping": "jaxtyping",
+}  # fmt: skip
+TORCH_VERSIONS = ((2, 11), (2, 14))
+
+
+class Check(NamedTuple):
+    """One thing that was looked at; `fix` says what to do unless it is ok."""
+
+    name: str
+    status: Status
+    found: str
+    fix: str = ""
+
+
+def versions() -> dict[str, str]:
+    """The versions of nmt, of Python and of the packages it builds on; missing ones are absent."""
+    found = {"nmt": __version__, "python": platform.python_version()}
+    for name in PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
+
+
+def examine(environ: Mapping[str, str], folder: Path) -> list[Check]:
+    """Everything that is looked at; nothing is changed. `folder` is where work would be written.
+
+    `environ` holds the environment variables.
+    """
+    checks: list[Callable[[], Check]] = [
+        _python, _packages, _zstd, _torch, _gpus, _cores, lambda: _threads(environ), _memory,
+        _shared_memory, lambda: _disk(folder), lambda: _writing(folder), _temporary_files,
+        _open_files, _locale,
+    ]  # fmt: skip
+    return [_guarded(check) for check in checks]
+
+
+def _guarded(check: Callable[[], Check]) -> Check:
+    """A machine that is odd enough to break a check is a finding, too."""
+    try:
+        return check()
+    except Exception as error:
+        name = getattr(check, "__name__", "check").strip("_").replace("_", " ")
+        return Check(name, "warn", f"cannot be examined: {type(error).__name__}: {error}")
+
+
+def _python() -> Check:
+    found = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    return Check("python", "ok", found)
+
+
+def _packages() -> Check:
+    broken = []
+    for name, module in PACKAGES.items():
+        try:
+            importlib.import_module(module)
+        except Exception as error:
+            broken.append(f"{name} ({type(error).__name__}: {error})")
+    if broken:
+        return Check(
+            "packages", "fail", "cannot be imported: " + ", ".join(broken),
+            "pip install --force-reinstall nmt-cli",
+        )  # fmt: skip
+    found = versions()
+    return Check("packages", "ok", ", ".join(f"{one} {found.get(one, '?')}" for one in PACKAGES))
+
+
+def _zstd() -> Check:
+    for module in ("compression.zstd", "backports.zstd"):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(module)
+            return Check("reading .zst", "ok", "installed")
+    return Check("reading .zst", "ok", "not installed (pip install 'nmt-cli[zstd]' adds it)")
+
+
+def _torch() -> Check:
+    import torch
+
+    version = str(torch.__version__)
+    numbers = tuple(int(part) for part in version.split("+")[0].split(".")[:2])
+    build = f"CUDA {torch.version.cuda}" if torch.version.cuda else "for the CPU"
+    found = f"{version}, built {build}"
+    low, high = TORCH_VERSIONS
+    if not low <= numbers < high:
+        wanted = f"torch>={low[0]}.{low[1]},<{high[0]}.{high[1]}"
+        return Check("torch", "warn", found, f"not tested with it: pip install '{wanted}'")
+    return Check("torch", "ok", found)
+
+
+def _gpus() -> Check:
+    import torch
+
+    present = sorted(Path("/dev").glob("nvidia[0-9]*"))
+    if torch.cuda.is_available():
+        count = torch.cuda.device_count()
+        first = torch.cuda.get_device_properties(0)
+        # Without running something, a broken driver goes unnoticed.
+        torch.ones(8, device="cuda").sum().item()
+        memory = first.total_memory / GIB
+        return Check(
+            "GPU", "ok",
+            f"{count} x {first.name}, {memory:.0f} GiB, compute {first.major}.{first.minor}, "
+            f"driver {_driver()}, NCCL {'there' if torch.distributed.is_nccl_available() else '-'}",
+        )  # fmt: skip
+    if present and torch.version.cuda is None:
+        return Check(
+            "GPU", "warn", f"{len(present)} there, but torch is built for the CPU",
+            "install torch for CUDA as pytorch.org describes",
+        )  # fmt: skip
+    if present:
+        return Check(
+            "GPU", "fail", f"{len(present)} there, but torch {torch.__version__} cannot use any",
+            f"driver {_driver()}: update it, or install torch for an older CUDA",
+        )  # fmt: skip
+    return Check("GPU", "ok", "none: training and translation run on the CPU")
+
+
+def _driver() -> str:
+    path = Path("/proc/driver/nvidia/version")
+    words = path.read_text(encoding="utf-8").split() if path.exists() else []
+    return next((word for word in words if word[0].isdigit() and "." in word), "unknown")
+
+
+def _cores() -> Check:
+    quota = core_quota()
+    machine, affine = os.cpu_count() or 1, len(os.sched_getaffinity(0))
+    limit = "no limit" if quota is None else f"a limit of {quota:g}"
+    load = os.getloadavg()[0]
+    found = f"{usable_cores()} usable (machine {machine}, affinity {affine}, {limit})"
+    if load > machine:
+        return Check(
+            "cores", "warn", f"{found}; load {load:.1f}",
+            "other programs are busy here: expect slow runs",
+        )  # fmt: skip
+    return Check("cores", "ok", found)
+
+
+def _threads(environ: Mapping[str, str]) -> Check:
+    asked = environ.get("OMP_NUM_THREADS", "")
+    usable = usable_cores()
+    if asked.isdigit() and int(asked) > usable:
+        return Check(
+            "threads", "warn", f"OMP_NUM_THREADS={asked} on {usable} usable cores",
+            "unset OMP_NUM_THREADS: nmt chooses the number of threads itself",
+        )  # fmt: skip
+    if environ.get("OMP_WAIT_POLICY", "passive").lower() == "active":
+        return Check(
+            "threads", "warn", "OMP_WAIT_POLICY=active: waiting threads spin",
+            "unset OMP_WAIT_POLICY, unless all cores are yours alone",
+        )  # fmt: skip
+    return Check("threads", "ok", asked or f"{usable}, chosen by torch")
+
+
+def _memory() -> Check:
+    facts = {}
+    for line in Path("/proc/meminfo").read_text(encoding="utf-8").splitlines():
+        name, _, rest = line.partition(":")
+        facts[name] = int(rest.split()[0]) * 1024
+    total, free = facts["MemTotal"], facts["MemAvailable"]
+    found = f"{free / GIB:.1f} of {total / GIB:.1f} GiB free"
+    if free < 2 * GIB:
+        return Check(
+            "memory", "warn", found, "small models fit; lower train.micro_batch_tokens for others"
+        )
+    return Check("memory", "ok", found)
+
+
+def _shared_memory() -> Check:
+    path = Path("/dev/shm")
+    if not path.is_dir():
+        return Check("shared memory", "warn", "no /dev/shm", "several GPUs need it")
+    free = shutil.disk_usage(path).free
+    if free < 128 << 20:
+        return Check(
+            "shared memory", "warn", f"{free >> 20} MiB free in /dev/shm",
+            "several GPUs need more: in a container, --shm-size=1g",
+        )  # fmt: skip
+    return Check("shared memory", "ok", f"{free / GIB:.1f} GiB free in /dev/shm")
+
+
+def _disk(folder: Path) -> Check:
+    free = shutil.disk_usage(folder).free
+    found = f"{free / GIB:.1f} GiB free here"
+    if free < GIB // 4:
+        return Check("disk", "fail", found, "free some space")
+    if free < 5 * GIB:
+        return Check("disk", "warn", found, "a base model with its checkpoints takes about 4 GiB")
+    return Check("disk", "ok", found)
+
+
+def _writing(folder: Path) -> Check:
+    try:
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".nmt-doctor-") as name:
+            with writing(Path(name) / "file") as file:
+                file.write(b"x")
+            with locked(Path(name)):
+                pass
+    except (OSError, NmtError) as error:
+        return Check(
+            "writing here", "fail", str(error), "work in a directory that you may write to"
+        )
+    return Check("writing here", "ok", "files and locks work")
+
+
+def _temporary_files() -> Check:
+    try:
+        with tempfile.TemporaryFile() as file:
+            file.write(b"x")
+    except OSError as error:
+        return Check("temporary files", "warn", str(error), "set TMPDIR to a directory you own")
+    return Check("temporary files", "ok", tempfile.gettempdir())
+
+
+def _open_files() -> Check:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < 256:
+        return Check("open files", "warn", f"at most {soft}", "ulimit -n 1024")
+    return Check("open files", "ok", "no limit" if soft < 0 else f"at most {soft}")
+
+
+def _locale() -> Check:
+    import locale
+
+    encoding = locale.getpreferredencoding(do_setlocale=False)
+    if encoding.lower().replace("-", "") != "utf8":
+        return Check(
+            "locale", "warn", encoding,
+            "nmt reads and writes UTF-8 all the same; for names of files set LANG=C.UTF-8",
+        )  # fmt: skip
+    return Check("locale", "ok", encoding)

@@ -1,0 +1,118 @@
+"""The seam between search and engines: what a search asks of a model, and what both exchange."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from nmt_cli.config import Model
+from nmt_cli.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Source:
+    """One line to be translated: its subword ids, which end with EOS."""
+
+    ids: Sequence[int]
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One finished translation.
+
+    ids: end with EOS; token_scores: log-probability of each id; log_prob: their sum; score: log_prob
+    over the length penalty.
+    """
+
+    ids: tuple[int, ...]
+    log_prob: float
+    score: float
+    token_scores: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """The ids that mean something to a search."""
+
+    start_id: int
+    eos_id: int
+    banned_ids: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, config: Model) -> "Symbols":
+        """A model's; raises ConfigError where no sentence could end."""
+        if config.eos_id in config.banned_ids:
+            raise ConfigError(f"model.banned_ids holds model.eos_id={config.eos_id}")
+        start = config.bos_id if config.start_id == "auto" else config.start_id
+        return cls(start, config.eos_id, config.banned_ids)
+
+
+@dataclass(frozen=True)
+class Edits:
+    """What is changed in the log-probabilities of a step before the best are chosen.
+
+    rows, ids, bias: (edits,), added to the log-probability of that id in that row; -inf forbids it.
+    forced: (rows,), the only id that a row may produce, or -1.
+    """
+
+    rows: Int[Tensor, " edits"]
+    ids: Int[Tensor, " edits"]
+    bias: Float[Tensor, " edits"]
+    forced: Int[Tensor, " rows"]
+
+    @classmethod
+    def ban(cls, ids: Sequence[int], rows: int, device: torch.device) -> "Edits":
+        """Edits that keep every one of `rows` rows from producing `ids`."""
+        every = torch.arange(rows, device=device)
+        return cls(
+            every.repeat_interleave(len(ids)),
+            torch.tensor(ids, dtype=torch.int64, device=device).repeat(rows),
+            torch.full((rows * len(ids),), -torch.inf, device=device),
+            torch.full_like(every, -1),
+        )
+
+
+@runtime_checkable
+class Step(Protocol):
+    """The model's opinion of the next id in every row; rows of free slots hold -inf."""
+
+    def top(
+        self, k: int, edits: Edits
+    ) -> tuple[Float[Tensor, "rows chosen"], Int[Tensor, "rows chosen"]]:
+        """The log-probabilities and ids of the best `k` (or all) of each row, best first.
+
+        Normalised over the whole vocabulary, then edited; of equals the lowest id comes first.
+        """
+        ...
+
+    def full(self) -> Float[Tensor, "rows vocabulary"]:
+        """All log-probabilities, unedited, as float32."""
+        ...
+
+
+@runtime_checkable
+class Decoder(Protocol):
+    """An engine: a model with a fixed number of slots, each holding one source and `beam` rows.
+
+    Row `slot * beam + i` is hypothesis i of a slot, so that shapes never change.
+    """
+
+    slots: int
+    beam: int
+    symbols: Symbols
+    device: torch.device
+
+    def admit(self, slots: Sequence[int], sources: Sequence[Source]) -> None:
+        """Put new sources into free slots; none of their rows has seen an id yet."""
+        ...
+
+    def retire(self, slots: Sequence[int]) -> None:
+        """Free slots whose sources are finished."""
+        ...
+
+    def step(self, parents: Int[Tensor, " rows"], ids: Int[Tensor, " rows"]) -> Step:
+        """Row r becomes row `parents[r]` (of the same slot) followed by `ids[r]`."""
+        ...

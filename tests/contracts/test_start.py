@@ -1,0 +1,50 @@
+"""`nmt --help`, and the help of every command, load nothing heavy."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = (
+    "torch", "numpy", "rich", "tqdm", "sentencepiece", "sacrebleu", "sacremoses", "safetensors",
+    "jaxtyping", "tomli_w",
+)  # fmt: skip
+
+_PROBE = """
+import contextlib, io, json, sys
+from nmt_cli.cli import main
+from nmt_cli.cli.commands import COMMANDS
+heavy, loaded, codes = json.loads(sys.argv[1]), {}, {}
+for arguments in [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS),
+                  ["config", "show", "--help"], ["config", "show"]]:
+    with contextlib.redirect_stdout(io.StringIO()):
+        codes[" ".join(arguments)] = main(arguments)
+    loaded[" ".join(arguments)] = [name for name in heavy if name in sys.modules]
+print(json.dumps([loaded, codes]))
+"""
+
+
+@pytest.fixture(scope="module")
+def probed() -> list[dict[str, object]]:
+    done = subprocess.run(
+        [sys.executable, "-c", _PROBE, json.dumps(HEAVY)], capture_output=True, check=True
+    )
+    loaded: list[dict[str, object]] = json.loads(done.stdout)
+    return loaded
+
+
+def test_help_loads_nothing_heavy(probed: list[dict[str, object]]) -> None:
+    loaded, _ = probed
+    assert loaded == {arguments: [] for arguments in loaded}
+
+
+def test_help_and_version_succeed(probed: list[dict[str, object]]) -> None:
+    _, codes = probed
+    assert codes == dict.fromkeys(codes, 0)
+
+
+def test_importing_the_package_loads_only_itself() -> None:
+    code = "import sys, nmt_cli; print(sorted(n for n in sys.modules if n.startswith('nmt_cli')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['nmt_cli']"

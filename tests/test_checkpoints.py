@@ -1,0 +1,147 @@
+"""Checkpoints: kept, found again, damaged ones passed over."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from nmt_cli.errors import ConfigError, DataError
+from nmt_cli.training.average import average_weights
+from nmt_cli.training.checkpoints import (
+    OPTIMIZER,
+    WEIGHTS,
+    Checkpoint,
+    Checkpoints,
+    State,
+    load_optimizer,
+    load_weights,
+    optimizer_tensors,
+    weights_of,
+)
+
+
+def make_trained(seed: int = 0) -> tuple[nn.Module, torch.optim.Optimizer]:
+    torch.manual_seed(seed)
+    model = nn.Linear(3, 2)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.1, fused=True)
+    train_more(model, optimizer, 3)
+    return model, optimizer
+
+
+def train_more(model: nn.Module, optimizer: torch.optim.Optimizer, steps: int) -> None:
+    for step in range(steps):
+        model(torch.full((1, 3), float(step + 1))).pow(2).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def steps_of(found: list[Checkpoint]) -> list[int]:
+    return [one.step for one in found]
+
+
+def test_what_is_saved_is_found_again(tmp_path):
+    model, optimizer = make_trained()
+    checkpoints = Checkpoints(tmp_path, keep_last=3, keep_best=1)
+    state = State(step=7, epoch=1, batch=2, shards=4, digest="d", scores={"5": 1.5}, seconds=2.5)
+    checkpoints.save(model, optimizer, state, member=True)
+    latest, problems = checkpoints.latest()
+    assert latest is not None
+    assert problems == []
+    assert latest.state() == state
+    for name, weight in latest.weights().items():
+        assert torch.equal(weight, model.state_dict()[name])
+
+
+def test_optimiser_state_goes_on_exactly(tmp_path):
+    model, optimizer = make_trained()
+    checkpoints = Checkpoints(tmp_path, keep_last=3, keep_best=1)
+    saved = checkpoints.save(model, optimizer, State(step=3), member=True)
+    other = nn.Linear(3, 2)
+    other_optimizer = torch.optim.AdamW(other.parameters(), lr=0.1, fused=True)
+    load_weights(other, saved.weights())
+    load_optimizer(other, other_optimizer, saved.optimizer_directory)
+    for one in ((model, optimizer), (other, other_optimizer)):
+        train_more(*one, 4)
+    for name, weight in weights_of(model).items():
+        assert torch.equal(weight, weights_of(other)[name])
+    for name, value in optimizer_tensors(model, optimizer).items():
+        assert torch.equal(value, optimizer_tensors(other, other_optimizer)[name])
+
+
+def test_last_best_and_newest_are_kept(tmp_path):
+    model, optimizer = make_trained()
+    checkpoints = Checkpoints(tmp_path, keep_last=2, keep_best=1)
+    state = State()
+    for step, score in ((10, 1.0), (20, 9.0), (30, 2.0), (40, 3.0), (50, 4.0)):
+        state.step = step
+        checkpoints.save(model, optimizer, state, member=True)
+        state.scores[str(step)] = score
+        checkpoints.update(state)
+    state.step = 55
+    checkpoints.save(model, optimizer, state, member=False)
+    assert steps_of(checkpoints.all()) == [20, 40, 50, 55]
+    assert steps_of(checkpoints.members()) == [20, 40, 50]
+    with_optimizer = [one.step for one in checkpoints.all() if one.optimizer_directory.exists()]
+    assert with_optimizer == [50, 55]
+
+
+@pytest.mark.parametrize("name", [WEIGHTS, OPTIMIZER, "state.json", "manifest.json"])
+def test_one_wrong_bit_sends_us_to_the_checkpoint_before(tmp_path, name):
+    model, optimizer = make_trained()
+    checkpoints = Checkpoints(tmp_path, keep_last=3, keep_best=1)
+    for step in (1, 2):
+        newest = checkpoints.save(model, optimizer, State(step=step), member=True)
+    folder = newest.optimizer_directory if name == OPTIMIZER else newest.directory
+    data = bytearray((folder / name).read_bytes())
+    data[len(data) // 2] ^= 1
+    (folder / name).write_bytes(data)
+    latest, problems = checkpoints.latest()
+    assert latest is not None
+    assert latest.step == 1
+    assert len(problems) == 1
+
+
+def test_a_checkpoint_without_manifest_does_not_count(tmp_path):
+    model, optimizer = make_trained()
+    checkpoints = Checkpoints(tmp_path, keep_last=3, keep_best=1)
+    saved = checkpoints.save(model, optimizer, State(step=1), member=True)
+    (saved.directory / "manifest.json").unlink()
+    assert checkpoints.latest() == (None, [])
+
+
+def test_best_steps_are_ranked_and_ties_go_to_the_earlier():
+    state = State(scores={"10": 1.0, "20": 3.0, "30": 3.0, "40": 2.0})
+    assert state.best_steps(3) == [20, 30, 40]
+
+
+def test_weights_of_another_model_are_refused(tmp_path):
+    model, _ = make_trained()
+    with pytest.raises(DataError, match="bias"):
+        load_weights(nn.Linear(3, 2, bias=False), weights_of(model))
+    with pytest.raises(DataError, match="weight"):
+        load_weights(nn.Linear(4, 2), weights_of(model))
+
+
+def test_average_is_the_mean_of_each_weight(tmp_path):
+    members = {
+        tmp_path / "a": {"w": torch.tensor([1.0, 2.0]), "b": torch.tensor(0.0)},
+        tmp_path / "b": {"w": torch.tensor([2.0, 4.0]), "b": torch.tensor(1.0)},
+        tmp_path / "c": {"w": torch.tensor([6.0, 0.0]), "b": torch.tensor(2.0)},
+    }
+    mean = average_weights(list(members), members.__getitem__)
+    assert mean["w"].tolist() == [3.0, 2.0]
+    assert mean["b"].item() == 1.0
+    assert mean["w"].dtype == torch.float32
+
+
+def test_average_refuses_strangers_and_numbers_that_are_none(tmp_path):
+    members = {
+        tmp_path / "a": {"w": torch.zeros(2)},
+        tmp_path / "b": {"w": torch.zeros(3)},
+        tmp_path / "c": {"w": torch.tensor([0.0, math.inf])},
+    }
+    with pytest.raises(ConfigError, match=r"`.*b` holds another model"):
+        average_weights([tmp_path / "a", tmp_path / "b"], members.__getitem__)
+    with pytest.raises(DataError, match=r"`.*c`: `w`"):
+        average_weights([tmp_path / "a", tmp_path / "c"], members.__getitem__)

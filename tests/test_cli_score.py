@@ -1,0 +1,348 @@
+"""`nmt score`: what it reads, what it prints, and the exit codes that scripts rely on."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import lzma
+import os
+import subprocess
+import sys
+import types
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from sacrebleu.metrics import BLEU
+
+from nmt_cli.cli import main
+
+REFERENCE = ["Der Hund schläft nicht im Haus.", "Die Katze ist weiß.", "Ein US-Präsident spricht."]
+GOOD = ["Der Hund schläft nicht im Garten.", "Die Katze ist weiß.", "Ein US-Präsident spricht."]
+BAD = ["Hund schlafen.", "Katze weiß.", "Präsident."]
+SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:"
+HOSTILE = (
+    b"\xef\xbb\xbfeins zwei\rdrei vier\n"
+    b"fuenf\xc2\x85sechs sieben\xe2\x80\xa8acht neun\r\n"
+    b"kaputt \xff\xfe hier und da\n"
+    b"\n"
+    b"a\x0bb\x0cc\x1cd e f g \x00 \x1b[31mrot"
+)
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Nmt = Callable[..., Result]
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory of its own with the files that every test wants, and a plain environment."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    # `main` would set what is missing for the whole test process.
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("OMP_WAIT_POLICY", "PASSIVE")
+    for name, lines in (("ref.txt", REFERENCE), ("good.txt", GOOD), ("bad.txt", BAD)):
+        write(name, lines)
+    return tmp_path
+
+
+@pytest.fixture
+def nmt(capfd: pytest.CaptureFixture[str]) -> Nmt:
+    def run(*arguments: str) -> Result:
+        code = main(["score", *arguments])
+        sys.stdout.flush()
+        return Result(code, *capfd.readouterr())
+
+    return run
+
+
+def write(name: str, lines: Sequence[str]) -> None:
+    Path(name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+
+
+def bleu(hypotheses: Sequence[str], *references: Sequence[str]) -> float:
+    return BLEU().corpus_score(hypotheses, references).score
+
+
+# -- what it prints ------------------------------------------------------------------------------
+
+
+def test_prints_value_and_signature_on_stdout_and_nothing_else(nmt: Nmt) -> None:
+    result = nmt("good.txt", "ref.txt")
+    assert result.code == 0
+    assert result.err == ""
+    assert result.out.startswith(f"BLEU {bleu(GOOD, REFERENCE):.2f}  {SIGNATURE}")
+    assert result.out.count("\n") == 1
+
+
+def test_several_references_and_metrics_in_their_order(nmt: Nmt) -> None:
+    write("other.txt", BAD)
+    result = nmt("good.txt", "ref.txt", "other.txt", "--metric", "chrf", "--metric", "ter,bleu")
+    rows = [line.split() for line in result.out.splitlines()]
+    names, values, signatures = zip(*rows, strict=True)
+    assert names == ("chrF2", "TER", "BLEU")
+    assert values[2] == f"{bleu(GOOD, REFERENCE, BAD):.2f}"
+    assert all(signature.startswith("nrefs:2|") for signature in signatures)
+
+
+def test_the_same_reference_twice_is_two_references(nmt: Nmt) -> None:
+    assert "nrefs:2|" in nmt("ref.txt", "ref.txt", "ref.txt").out
+
+
+def test_json_is_one_object_a_line(nmt: Nmt) -> None:
+    result = nmt("good.txt", "ref.txt", "--json", "--metric", "bleu,chrf", "--baseline", "bad.txt")
+    first, second = (json.loads(line) for line in result.out.splitlines())
+    assert first["schema"] == second["schema"] == 1
+    assert (first["metric"], first["name"]) == ("bleu", "BLEU")
+    assert first["value"] == bleu(GOOD, REFERENCE)
+    assert first["lines"] == 3
+    assert first["interval"][0] <= first["value"] <= first["interval"][1] + 1e-9
+    assert "hyp_len" in first["details"]
+    (comparison,) = first["comparisons"]
+    assert comparison["baseline"] == "bad.txt"
+    assert comparison["difference"] == pytest.approx(bleu(GOOD, REFERENCE) - bleu(BAD, REFERENCE))
+    assert 0 < comparison["p_value"] <= 1
+    assert second["metric"] == "chrf"
+
+
+def test_confidence_adds_an_interval(nmt: Nmt) -> None:
+    plain, sure = nmt("good.txt", "ref.txt").out, nmt("good.txt", "ref.txt", "--confidence").out
+    assert "[" not in plain
+    value, low, high = sure.split("  ")[0].replace("[", "").replace("]", "").split()[1:]
+    assert float(low.rstrip(",")) <= float(value) <= float(high)
+    assert "bs:1000|seed:12345" in sure
+
+
+def test_paper_adds_the_papers_metric(nmt: Nmt) -> None:
+    result = nmt("good.txt", "ref.txt", "--paper", "--tgt-lang", "de")
+    first, second = result.out.splitlines()
+    assert first.startswith("BLEU ")
+    assert second.startswith("BLEU-paper ")
+    assert "compounds:split" in second
+    assert "compounds:whole" in nmt("good.txt", "ref.txt", "--paper", "--tgt-lang", "fr").out
+
+
+def test_lowercase_and_tokenize_reach_the_signature(nmt: Nmt) -> None:
+    out = nmt("good.txt", "ref.txt", "--lowercase", "--tokenize", "intl").out
+    assert "case:lc" in out
+    assert "tok:intl" in out
+
+
+def test_tokenised_text_is_warned_about_on_stderr(nmt: Nmt) -> None:
+    write("tokenised.txt", ["Ein Satz ."] * 100)
+    result = nmt("tokenised.txt", "tokenised.txt")
+    assert "look tokenised" in result.err
+    assert "tokenised" not in result.out
+    assert nmt("tokenised.txt", "tokenised.txt", "--tokenize", "none").err == ""
+
+
+# -- what it reads -------------------------------------------------------------------------------
+
+
+def test_stdin_file_and_compressed_files_have_the_same_score(
+    nmt: Nmt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("hostile").write_bytes(HOSTILE)
+    Path("hostile.gz").write_bytes(gzip.compress(HOSTILE))
+    Path("named-otherwise").write_bytes(lzma.compress(HOSTILE))
+    write("five.txt", ["eins zwei drei vier", "fuenf sechs sieben", "kaputt hier und da", "", "x"])
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(HOSTILE)))
+    results = [
+        nmt(name, "five.txt", "--json", "--metric", "bleu,chrf,ter")
+        for name in ("-", "hostile", "hostile.gz", "named-otherwise")
+    ]
+    assert {result.code for result in results} == {0}
+    assert len({result.out for result in results}) == 1
+    assert json.loads(results[0].out.splitlines()[1])["value"] > 10
+    assert "not UTF-8" in results[1].err
+
+
+def test_stdin_only_once(nmt: Nmt) -> None:
+    result = nmt("-", "-")
+    assert result.code == 2
+    assert "only one" in result.err
+
+
+def test_one_file_is_scored_against_the_test_set(nmt: Nmt) -> None:
+    Path("nmt.toml").write_text('[data]\ntest = ["absent.txt", "ref.txt"]\n', "utf-8")
+    assert nmt("good.txt").out == nmt("good.txt", "ref.txt").out
+
+
+class FakeTranslation(NamedTuple):
+    text: str
+
+
+@pytest.fixture
+def translated_lines(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """A translator that knows two sentences by heart; the list tells what it was asked."""
+    asked: list[tuple[str, str]] = []
+
+    class Translator:
+        def __init__(self, path: Path) -> None:
+            self.path = path
+
+        @classmethod
+        def load(cls, path: Path) -> Translator:
+            return cls(path)
+
+        def translate(self, lines: Sequence[str], *, search: object) -> Iterator[FakeTranslation]:
+            for line, translation in zip(lines, GOOD, strict=True):
+                asked.append((str(self.path), line))
+                yield FakeTranslation(translation)
+
+    module = types.ModuleType("nmt_cli.translator")
+    module.Translator = Translator  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "nmt_cli.translator", module)
+    return asked
+
+
+def test_without_arguments_the_test_set_is_translated(
+    nmt: Nmt, translated_lines: list[tuple[str, str]]
+) -> None:
+    write("src.txt", ["one", "two", "three"])
+    Path("nmt.toml").write_text(
+        '[languages]\ntgt = "de"\n[data]\ntest = ["src.txt", "ref.txt"]\n[paths]\nmodel = "m"\n',
+        "utf-8",
+    )
+    result = nmt("--paper")
+    assert result.code == 0
+    assert result.out == nmt("good.txt", "ref.txt", "--paper").out
+    assert translated_lines == [("m", "one"), ("m", "two"), ("m", "three")]
+    nmt("--model", "another")
+    assert translated_lines[-1] == ("another", "three")
+    assert nmt("--min-bleu", "99").code == 3
+
+
+def test_a_misaligned_test_set_is_not_translated(
+    nmt: Nmt, translated_lines: list[tuple[str, str]]
+) -> None:
+    write("src.txt", ["one", "two"])
+    Path("nmt.toml").write_text('[data]\ntest = ["src.txt", "ref.txt"]\n', "utf-8")
+    result = nmt()
+    assert result.code == 65
+    assert "src.txt 2, ref.txt 3" in result.err
+    assert translated_lines == []
+
+
+# -- exit codes ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("option", [["--min-bleu", "{}"], ["--min", "bleu={}"]])
+def test_gate_compares_the_exact_value(nmt: Nmt, option: list[str]) -> None:
+    value = bleu(GOOD, REFERENCE)
+    kept = nmt("good.txt", "ref.txt", *(part.format(repr(value)) for part in option))
+    missed = nmt("good.txt", "ref.txt", *(part.format(repr(value + 1e-6)) for part in option))
+    assert kept.code == 0
+    assert missed.code == 3
+    assert missed.out == kept.out
+    assert "is below" in missed.err
+
+
+def test_gates_name_their_metric_and_report_all(nmt: Nmt) -> None:
+    result = nmt("bad.txt", "ref.txt", "--min", "chrf=99", "--max", "ter=1")
+    assert result.code == 3
+    assert [line.split()[0] for line in result.out.splitlines()] == ["chrF2", "TER"]
+    assert "chrF2" in result.err
+    assert "TER" in result.err
+    assert "is above 1" in result.err
+    assert nmt("ref.txt", "ref.txt", "--min", "chrf=99", "--max", "ter=1").code == 0
+
+
+def test_github_shows_a_failed_gate(nmt: Nmt, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "::error" not in nmt("bad.txt", "ref.txt", "--min-bleu", "99").err
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    assert "::error title=nmt score::BLEU" in nmt("bad.txt", "ref.txt", "--min-bleu", "99").err
+
+
+def test_baselines_are_compared_and_may_fail(nmt: Nmt) -> None:
+    count = 40
+    write("ref.txt", REFERENCE * count)
+    write("good.txt", GOOD * count)
+    write("bad.txt", BAD * count)
+    better = nmt("good.txt", "ref.txt", "--baseline", "bad.txt", "--fail-if-worse")
+    assert better.code == 0
+    assert "vs bad.txt" in better.out
+    assert better.out.endswith(": better\n")
+    worse = nmt("bad.txt", "ref.txt", "--baseline", "bad.txt", "--baseline", "good.txt")
+    assert worse.code == 0
+    assert worse.out.splitlines()[1].endswith("p = 1.0000: no significant difference")
+    assert worse.out.endswith(": worse\n")
+    failed = nmt("bad.txt", "ref.txt", "--baseline", "good.txt", "--fail-if-worse")
+    assert failed.code == 3
+    assert "significantly worse than good.txt" in failed.err
+    assert (
+        nmt("bad.txt", "ref.txt", "--baseline", "good.txt", "--fail-if-worse", "--p", "0.0001").code
+        == 0
+    )
+
+
+def test_lower_ter_is_better(nmt: Nmt) -> None:
+    write("ref.txt", REFERENCE * 40)
+    write("good.txt", GOOD * 40)
+    write("bad.txt", BAD * 40)
+    out = nmt("good.txt", "ref.txt", "--metric", "ter", "--baseline", "bad.txt").out
+    assert "TER -" in out
+    assert out.endswith(": better\n")
+
+
+def test_misaligned_files_name_both_counts(nmt: Nmt) -> None:
+    write("short.txt", REFERENCE[:2])
+    result = nmt("good.txt", "short.txt")
+    assert result.code == 65
+    assert "good.txt 3, short.txt 2" in result.err
+    assert "hint:" in result.err
+    assert result.out == ""
+
+
+def test_empty_files(nmt: Nmt) -> None:
+    Path("empty").write_bytes(b"")
+    result = nmt("empty", "empty")
+    assert result.code == 65
+    assert "no lines at all" in result.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["absent", "ref.txt", "gone"], 66, "`gone`"),
+        ([".", "ref.txt"], 66, "directory"),
+        ([], 2, "no reference"),
+        (["good.txt"], 2, "no reference"),
+        (["good.txt", "ref.txt", "--metric", "blue"], 2, "did you mean `bleu`?"),
+        (["good.txt", "ref.txt", "--min", "blue=3"], 2, "did you mean `bleu`?"),
+        (["good.txt", "ref.txt", "--min", "bleu"], 2, "a number"),
+        (["good.txt", "ref.txt", "--min-bleu", "nan"], 2, "a number"),
+        (["good.txt", "ref.txt", "--min", "ter=3"], 2, "use --max"),
+        (["good.txt", "ref.txt", "--max", "bleu=3"], 2, "use --min"),
+        (["good.txt", "ref.txt", "--paper"], 2, "--tgt-lang"),
+        (["good.txt", "ref.txt", "--tokenize", "13b"], 2, "did you mean `13a`?"),
+    ],
+)
+def test_what_is_refused(nmt: Nmt, arguments: list[str], code: int, told: str) -> None:
+    result = nmt(*arguments)
+    assert result.code == code
+    assert result.out == ""
+    assert told in result.err
+    assert "bug" not in result.err
+
+
+def test_comparing_files_imports_no_torch() -> None:
+    program = (
+        "import sys; from nmt_cli.cli import main; "
+        "code = main(['score', 'good.txt', 'ref.txt', '--metric', 'bleu,chrf', '--confidence']); "
+        "sys.exit(code or ' '.join({'torch', 'rich', 'tqdm', 'sacremoses'} & set(sys.modules)) or 0)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    assert "BLEU" in done.stdout

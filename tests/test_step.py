@@ -1,0 +1,124 @@
+"""One optimiser step: the same mathematics however a batch is split."""
+
+import math
+
+import pytest
+import torch
+from corpora import reversal_corpus
+
+from nmt_cli.config import with_values
+from nmt_cli.data.plan import BatchPlan, Position
+from nmt_cli.model.transformer import Transformer, initialise
+from nmt_cli.training.distributed import Ranks
+from nmt_cli.training.optimizer import learning_rate, make_optimizer
+from nmt_cli.training.setup import complete
+from nmt_cli.training.step import clip, dropout_seed, take_step
+
+
+@pytest.fixture(scope="module")
+def setting(tmp_path_factory: pytest.TempPathFactory):
+    config, corpus = reversal_corpus(tmp_path_factory.mktemp("step"))
+    return complete(config, corpus), corpus
+
+
+def run_steps(setting, steps: int, shards: int = 1, **settings: object):
+    config, corpus = setting
+    config = with_values(config, {key.replace("_", ".", 1): v for key, v in settings.items()})
+    model = initialise(Transformer(config.model), 1)
+    optimizer = make_optimizer(model, config)
+    plan = BatchPlan(
+        corpus.train.src_lengths, corpus.train.tgt_lengths, config.train.batch_tokens, shards, 1
+    )
+    results = []
+    for step, position in zip(range(1, steps + 1), plan.positions(Position(0, 0)), strict=False):
+        results.append(
+            take_step(model, optimizer, config, Ranks(), corpus.train, plan, position, step)
+        )
+    return model, results
+
+
+def test_a_step_reports_sums_over_the_whole_batch(setting):
+    config, corpus = setting
+    _, (result,) = run_steps(setting, 1)
+    plan = BatchPlan(corpus.train.src_lengths, corpus.train.tgt_lengths, 300, 1, 1)
+    assert result.tokens == plan.tokens(0, 0)
+    # An untrained model is about as unsure as a uniform one.
+    assert abs(result.nll / result.tokens - math.log(corpus.subwords.tgt_size)) < 1.0
+    assert result.learning_rate == learning_rate(1, config.train, config.model.d_model)
+
+
+def test_accumulation_gives_the_gradient_of_the_whole_batch(setting):
+    """Four shards, summed and divided once, equal one batch of the same pairs."""
+    config, corpus = setting
+    config = with_values(config, {"model.dropout": 0.0})
+    plan = BatchPlan(corpus.train.src_lengths, corpus.train.tgt_lengths, 600, 4, 1)
+    norms = []
+    for split in (plan, _joined(plan)):
+        model = initialise(Transformer(config.model), 1)
+        optimizer = make_optimizer(model, config)
+        result = take_step(
+            model, optimizer, config, Ranks(), corpus.train, split, Position(0, 0), 1
+        )
+        norms.append(result.gradient_norm)
+    assert norms[0] == pytest.approx(norms[1], rel=1e-5)
+
+
+def _joined(plan: BatchPlan) -> BatchPlan:
+    """The same global batches, each in one shard."""
+
+    class Joined(BatchPlan):
+        def epoch(self, number):
+            inner = plan.epoch(number)
+
+            class Whole:
+                batches = inner.batches
+                pairs = staticmethod(inner.pairs)
+
+                @staticmethod
+                def shard(batch, shard):
+                    return inner.pairs(batch)
+
+            return Whole()
+
+    return Joined(plan.src_lengths, plan.tgt_lengths, 600, 1, 1)
+
+
+def test_dropout_depends_on_the_step_and_not_on_what_ran_before(setting):
+    _, first = run_steps(setting, 2)
+    torch.manual_seed(99)
+    _, second = run_steps(setting, 2)
+    assert first == second
+    seeds = {dropout_seed(1, step, shard) for step in range(50) for shard in range(4)}
+    assert len(seeds) == 200
+
+
+def test_a_step_without_finite_numbers_changes_nothing(setting, monkeypatch):
+    config, corpus = setting
+    model = initialise(Transformer(config.model), 1)
+    with torch.no_grad():
+        model.embedding.matrix("src")[:] = math.nan
+    before = {name: weight.clone() for name, weight in model.named_parameters()}
+    optimizer = make_optimizer(model, config)
+    plan = BatchPlan(corpus.train.src_lengths, corpus.train.tgt_lengths, 300, 1, 1)
+    result = take_step(model, optimizer, config, Ranks(), corpus.train, plan, Position(0, 0), 1)
+    assert result.skipped
+    for name, weight in model.named_parameters():
+        assert torch.equal(weight.nan_to_num(7.0), before[name].nan_to_num(7.0))
+
+
+def test_clip_scales_all_gradients_together():
+    gradients = [torch.tensor([3.0]), torch.tensor([4.0])]
+    assert clip(gradients, 1.0) == pytest.approx(5.0)
+    assert torch.cat(gradients).tolist() == pytest.approx([0.6, 0.8])
+    assert clip(gradients, 0.0) == pytest.approx(1.0)
+    assert torch.cat(gradients).tolist() == pytest.approx([0.6, 0.8])
+
+
+def test_bf16_is_close_to_float32(setting):
+    _, exact = run_steps(setting, 3, train_precision="float32")
+    _, narrow = run_steps(setting, 3, train_precision="bf16")
+    for one, other in zip(exact, narrow, strict=True):
+        assert one.loss == pytest.approx(other.loss, rel=2e-2)
+        assert one.loss != other.loss
+
+
