@@ -12,8 +12,9 @@ import types
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, get_type_hints
 
+from nmt_cli.conversion import Setting, convert
 from nmt_cli.errors import ConfigError, did_you_mean
 from nmt_cli.files import read_bytes
 from nmt_cli.presets import PRESETS
@@ -176,16 +177,6 @@ class Config:
     search: Search = Search()
 
 
-class Setting(NamedTuple):
-    """What is known of one dotted key."""
-
-    kind: Any
-    default: object
-    about: str
-    low: float | None
-    high: float | None
-
-
 def _known_settings() -> dict[str, Setting]:
     known = {}
     for section in dataclasses.fields(Config):
@@ -251,7 +242,7 @@ def _checked_layer(layer: Layer, problems: list[str], hints: list[str]) -> Layer
             hints.append(_nearest_key(key))
             continue
         try:
-            values[key] = _convert(SETTINGS[key], value)
+            values[key] = convert(SETTINGS[key], value)
         except ValueError as error:
             problems.append(f"{layer.origin}: `{key}` {error}")
             hints.append(f"{key}: {SETTINGS[key].about}")
@@ -297,78 +288,6 @@ def _check_together(config: Config) -> Config:
             "a beam of B gives at most B hypotheses: raise --beam",
         )
     return config
-
-
-def _convert(setting: Setting, value: object) -> object:
-    """`value` as the setting's type; a string is parsed. Raises ValueError with the reason."""
-    for kind in _alternatives(setting.kind):
-        try:
-            return _bounded(setting, _convert_to(kind, value))
-        except TypeError:
-            continue
-    raise ValueError(f"= {value!r} is not {_kind_name(setting.kind)}")
-
-
-def _alternatives(kind: Any) -> tuple[Any, ...]:
-    # `int | Literal["auto"]` is a typing.Union up to Python 3.13, `int | str` a types.UnionType.
-    return get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
-
-
-def _convert_to(kind: Any, value: object) -> object:
-    """`value` as `kind`; raises TypeError when it is something else."""
-    if get_origin(kind) is Literal:
-        if value not in get_args(kind):
-            raise TypeError
-        return value
-    if get_origin(kind) is tuple:
-        if isinstance(value, str):
-            value = _parse_list(value)
-        if not isinstance(value, list | tuple):
-            raise TypeError
-        return tuple(_convert_to(get_args(kind)[0], one) for one in value)
-    if isinstance(value, str) and kind in (bool, int, float):
-        value = _parse_number(kind, value)
-    if kind is float and type(value) is int:
-        value = float(value)
-    if type(value) is not kind:
-        raise TypeError
-    return value
-
-
-def _parse_number(kind: type, text: str) -> object:
-    try:
-        if kind is bool:
-            return {"true": True, "false": False}[text.strip().lower()]
-        return kind(text)
-    except (KeyError, ValueError) as error:
-        raise TypeError from error
-
-
-def _parse_list(text: str) -> object:
-    try:
-        return tomllib.loads(f"x = {text}" if text.startswith("[") else f"x = [{text}]")["x"]
-    except tomllib.TOMLDecodeError:
-        return text.split(",")
-
-
-def _bounded(setting: Setting, value: object) -> object:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        if value != value or (setting.low is not None and value < setting.low):
-            raise ValueError(f"= {value} is below its minimum {setting.low}")
-        if setting.high is not None and value > setting.high:
-            raise ValueError(f"= {value} is above its maximum {setting.high}")
-    return value
-
-
-def _kind_name(kind: Any) -> str:
-    if len(_alternatives(kind)) > 1:
-        return " or ".join(_kind_name(one) for one in get_args(kind))
-    if get_origin(kind) is Literal:
-        return " or ".join(f"`{one}`" for one in get_args(kind))
-    if get_origin(kind) is tuple:
-        return "a list"
-    names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
-    return names.get(kind, str(kind))
 
 
 def flatten(config: Config) -> dict[str, object]:

@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 RED, GREEN, YELLOW, CYAN = "31", "32", "33", "36"
-# C0 without newline and tab, DEL, C1, separators of lines, bidirectional controls.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+# C0 without newline and tab, DEL, C1, separators of lines, bidirectional controls, and what
+# stands for bytes that are no UTF-8.
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 _SECONDS_BETWEEN_LINES = 60.0
 
 ProgressFunction = Callable[[str, int, int | None], None]

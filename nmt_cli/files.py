@@ -27,6 +27,7 @@ from nmt_cli.errors import (
 )
 
 MANIFEST = "manifest.json"
+LOCK = ".lock"
 TEMPORARY_PREFIX = ".tmp-"
 CHUNK_BYTES = 1 << 20
 
@@ -75,14 +76,18 @@ def read_bytes(path: Path, what: str = "file", max_bytes: int | None = None) -> 
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[BinaryIO]:
-    """A binary file that appears at `path` when the block ends well, and not at all otherwise."""
-    temporary = path.with_name(f"{TEMPORARY_PREFIX}{path.name}.{os.getpid()}")
-    try:
-        file = temporary.open("wb")
-    except OSError as error:
-        raise CannotCreateError(
-            f"`{path}` cannot be written: {error.strerror}", "choose another place with --out"
-        ) from error
+    """A binary file that appears at `path` when the block ends well, and not at all otherwise.
+
+    A device or pipe (`/dev/null`, `>(gzip)`) is written to as it stands, never replaced.
+    """
+    if path.is_dir():
+        raise CannotCreateError(f"`{path}` is a directory, a file is needed here")
+    if path.exists() and not path.is_file():
+        with _opened(path, path) as file:
+            yield file
+        return
+    temporary = _temporary_beside(path)
+    file = _opened(temporary, path)
     try:
         with file:
             yield file
@@ -96,6 +101,24 @@ def writing(path: Path) -> Iterator[BinaryIO]:
         if isinstance(error, OSError):
             raise _write_error(path, error) from error
         raise
+
+
+def _opened(place: Path, path: Path) -> BinaryIO:
+    try:
+        return place.open("wb")
+    except OSError as error:
+        raise CannotCreateError(
+            f"`{path}` cannot be written: {error.strerror}", "choose another place with --out"
+        ) from error
+
+
+def _named(path: Path) -> Path:
+    """`path`, where `.` and `..` are called by their real name."""
+    return path.resolve() if path.name in ("", "..") else path
+
+
+def _temporary_beside(path: Path, mark: str = "") -> Path:
+    return path.with_name(f"{TEMPORARY_PREFIX}{mark}{path.name}.{os.getpid()}")
 
 
 def write_bytes(path: Path, data: bytes) -> None:
@@ -122,13 +145,20 @@ def append_line(path: Path, line: str) -> None:
 def new_directory(path: Path, *, force: bool = False) -> Iterator[Path]:
     """A directory to fill; it gets its manifest and its name `path` when the block ends well.
 
-    An existing `path` is refused with CannotCreateError unless `force`, which replaces it.
+    An existing `path` is refused with CannotCreateError unless `force`, which replaces an empty
+    directory or one with a manifest: nobody loses a folder to a misspelt --out.
     """
+    path = _named(path)
     if path.exists() and not force:
         raise CannotCreateError(
             f"`{path}` exists already", "use --force to replace it, or another --out"
         )
-    temporary = path.with_name(f"{TEMPORARY_PREFIX}{path.name}.{os.getpid()}")
+    if path.exists() and not _may_replace(path):
+        raise CannotCreateError(
+            f"`{path}` was not written by nmt and is not replaced",
+            "remove it yourself if you mean it, or choose another --out",
+        )
+    temporary = _temporary_beside(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(temporary, ignore_errors=True)
@@ -148,12 +178,18 @@ def new_directory(path: Path, *, force: bool = False) -> Iterator[Path]:
         raise
 
 
+def _may_replace(path: Path) -> bool:
+    if not path.is_dir():
+        return False
+    return (path / MANIFEST).is_file() or next(path.iterdir(), None) is None
+
+
 def _move_directory(temporary: Path, path: Path) -> None:
     if path.exists():
-        old = path.with_name(f"{TEMPORARY_PREFIX}old-{path.name}.{os.getpid()}")
+        old = _temporary_beside(path, "old-")
         path.rename(old)
         temporary.rename(path)
-        shutil.rmtree(old, ignore_errors=True)
+        _discard(old)
     else:
         temporary.rename(path)
     fsync_directory(path.parent)
@@ -166,11 +202,18 @@ def remove(path: Path) -> None:
     """
     with contextlib.suppress(FileNotFoundError):
         if path.is_dir():
-            doomed = path.with_name(f"{TEMPORARY_PREFIX}old-{path.name}.{os.getpid()}")
+            doomed = _temporary_beside(path, "old-")
             path.rename(doomed)
-            shutil.rmtree(doomed, ignore_errors=True)
+            _discard(doomed)
         else:
             path.unlink()
+
+
+def _discard(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def remove_leftovers(directory: Path) -> None:
@@ -179,10 +222,7 @@ def remove_leftovers(directory: Path) -> None:
     Call only while holding `locked(directory)`: another process may be writing otherwise.
     """
     for path in directory.glob(f"{TEMPORARY_PREFIX}*"):
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
+        _discard(path)
 
 
 def make_directory(path: Path) -> Path:
@@ -207,7 +247,7 @@ def write_manifest(directory: Path) -> None:
     entries = {
         str(path.relative_to(directory)): _entry(path)
         for path in sorted(directory.rglob("*"))
-        if path.is_file() and path.name != MANIFEST
+        if path.is_file() and path.name not in (MANIFEST, LOCK)
     }
     for path in directory.rglob("*"):
         _fsync(path)
@@ -222,7 +262,7 @@ def add_to_manifest(directory: Path, name: str, data: bytes) -> None:
     """
     entries = read_manifest(directory) if (directory / MANIFEST).exists() else {}
     new = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-    previous = {key: entries[name][key] for key in new} if name in entries else None
+    previous = _settled(directory / name, entries[name]) if name in entries else None
     if previous is not None and previous != new:
         _write_entries(directory, {**entries, name: {**previous, "next": new}})
     write_bytes(directory / name, data)
@@ -230,6 +270,14 @@ def add_to_manifest(directory: Path, name: str, data: bytes) -> None:
 
 
 Entry = dict[str, object]
+
+
+def _settled(path: Path, entry: Entry) -> Entry:
+    """The one content of `path` that its `entry` admits, after an earlier crash in the middle."""
+    following = entry.get("next")
+    if isinstance(following, dict) and path.is_file() and _entry(path) == following:
+        return following
+    return {key: entry[key] for key in ("bytes", "sha256")}
 
 
 def _entry(path: Path) -> Entry:
@@ -253,8 +301,9 @@ def read_manifest(directory: Path) -> dict[str, Entry]:
         )
     try:
         entries = json.loads(read_bytes(path, max_bytes=16 << 20))["files"]
-        if not all(isinstance(entry["sha256"], str) for entry in entries.values()):
-            raise TypeError
+        for entry in entries.values():
+            if not isinstance(entry["sha256"], str) or not isinstance(entry["bytes"], int):
+                raise TypeError
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DataError(f"`{path}` is damaged", "copy the directory again") from error
     return dict(entries)
@@ -266,7 +315,14 @@ def check_manifest(directory: Path, names: Iterable[str] | None = None) -> None:
     for name in entries if names is None else names:
         if name not in entries:
             raise DataError(f"`{directory / name}` is not listed in {MANIFEST}")
-        check_entry(directory, name, entries[name])
+        try:
+            check_entry(directory, name, entries[name])
+        except DataError:
+            # Another process may have replaced the file since the manifest was read.
+            now = read_manifest(directory).get(name)
+            if now is None or now == entries[name]:
+                raise
+            check_entry(directory, name, now)
 
 
 def check_entry(directory: Path, name: str, entry: Entry) -> None:
@@ -285,7 +341,10 @@ def check_entry(directory: Path, name: str, entry: Entry) -> None:
             f"`{path}` is damaged: {size} bytes where {entry.get('bytes')} were written",
             "copy the directory again",
         )
-    digest = sha256_of(path)
+    try:
+        digest = sha256_of(path)
+    except OSError as error:
+        raise NoInputError(f"`{path}` cannot be read: {error.strerror}") from error
     if all(one.get("sha256") != digest for one in fitting):
         raise DataError(
             f"`{path}` is damaged: its SHA-256 differs from {MANIFEST}", "copy the directory again"
@@ -298,7 +357,7 @@ def locked(directory: Path) -> Iterator[None]:
 
     The lock is the kernel's (flock): it ends with the process, however that ends.
     """
-    path = directory / ".lock"
+    path = directory / LOCK
     try:
         file = path.open("a+")
     except OSError as error:

@@ -29,8 +29,9 @@ cd "$work"
   --train "$train_src" "$train_tgt" --valid "$valid_src" "$valid_tgt" --test "$test_src" "$test_tgt"
 
 [ -d corpus ] || nmt prepare --vocab-size 8000
-nmt train --set model.dropout=0.2 --set train.schedule=linear --set train.warmup_steps=300 \
-  --set train.precision=bf16 --set train.checkpoint_every=150 --max-steps 3000
+nmt train --max-steps 3000 --set model.dropout=0.25 --set train.batch_tokens=3000 \
+  --set train.learning_rate=2e-3 --set train.warmup_steps=500 --set train.schedule=linear \
+  --set train.precision=bf16 --set train.checkpoint_every=200 --set train.validation_sentences=200
 
 for beam in 1 4; do
   nmt translate --beam "$beam" "$test_src" -o "test.beam$beam.de"

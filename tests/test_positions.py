@@ -6,12 +6,10 @@ import pytest
 import torch
 from variants import model_config
 
-from nmt_cli.model import positions as module
 from nmt_cli.model.positions import (
     POSITIONS,
     LearnedPositions,
     Positions,
-    RotaryPositions,
     SinusoidalPositions,
     sinusoidal_encoding,
     sinusoidal_halves_encoding,
@@ -60,12 +58,12 @@ def test_sinusoids_are_added_by_position(kind: str) -> None:
     torch.testing.assert_close(found, encoding(6, 12)[places] + 2.0)
 
 
-def test_the_table_grows_and_is_no_weight() -> None:
+@pytest.mark.parametrize("place", [1_023, 1_024, 1_500, 5_000])
+def test_the_table_grows_and_is_no_weight(place: int) -> None:
     kind = SinusoidalPositions(model_config({}))
-    places = torch.tensor([module.TABLE_ROWS + 500])
-    found = kind.add(torch.zeros(1, 12), places, module.TABLE_ROWS + 501)
-    expected = sinusoidal_encoding(module.TABLE_ROWS + 501, 12)[-1:]
-    assert torch.equal(found, expected)
+    assert len(kind.table) == 1_024
+    found = kind.add(torch.zeros(1, 12), torch.tensor([place]), place + 1)
+    assert torch.equal(found, sinusoidal_encoding(place + 1, 12)[-1:])
     assert not kind.state_dict()
     assert not list(kind.parameters())
 
@@ -101,13 +99,11 @@ def test_rotary_scores_depend_on_the_distance_alone() -> None:
     assert not torch.allclose(scores[0], (query * key).sum(-1), atol=1e-2)
 
 
-def test_rotary_tables_grow() -> None:
-    heads = torch.randn(1, 3, 4, generator=torch.Generator().manual_seed(1))
-    place = torch.tensor([module.TABLE_ROWS + 10])
-    grown = make("rotary").rotate(heads, place, module.TABLE_ROWS + 11)
-    fresh = RotaryPositions(model_config({"model.positions": "rotary"}))
-    fresh._fill(4 * module.TABLE_ROWS)
-    assert torch.equal(grown, fresh.rotate(heads, place, module.TABLE_ROWS + 11))
+@pytest.mark.parametrize("place", [1_023, 1_024, 1_500, 5_000])
+def test_rotary_tables_grow(place: int) -> None:
+    kind = make("rotary", d_model=2, heads=1)
+    found = kind.rotate(torch.tensor([[[1.0, 0.0]]]), torch.tensor([place]), place + 1)
+    assert found[0, 0].tolist() == pytest.approx([math.cos(place), math.sin(place)], abs=1e-6)
 
 
 def test_each_kind_acts_in_one_place() -> None:

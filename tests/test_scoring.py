@@ -368,6 +368,9 @@ def test_tokenised_input_is_noticed() -> None:
     assert not looks_tokenized(["Ein Satz ."] * 99 + ["Ein Satz."] * 500)
 
 
-def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_printed_or_logged(
+    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
     score(["Ein Satz ."] * 120, [["Ein Satz ."] * 120], list(METRICS), tgt_lang="de")
     assert capfd.readouterr() == ("", "")
+    assert caplog.records == []

@@ -153,3 +153,19 @@ def test_selecting_drops_sources_without_rows(make_model, sources) -> None:
     walk.select([2, 0, 2])
     assert walk.state.source_of.tolist() == [1, 0, 1]
     assert walk.state.cross_keys.shape[1] == len(walk.state.cross_mask) == 2
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("steps", [(1, 4), (4, 1), (0, 5), (5, 0)])
+def test_states_of_any_lengths_merge(steps, make_model, sources, monkeypatch) -> None:
+    monkeypatch.setattr("nmt_cli.model.state.GROWTH", 2)
+    model = make_model({"model.positions": "rotary"})
+    first, second = Walk(model, sources, [0, 3]), Walk(model, sources, [2])
+    for walk, count in zip((first, second), steps, strict=True):
+        for _ in range(count):
+            walk.step()
+    first.state = first.state.merge(second.state)
+    first.hypotheses += second.hypotheses
+    first.step()
+    first.step()
+    assert first.check() == 2 * (steps[0] + 2) + steps[1] + 2

@@ -15,6 +15,7 @@ def run() -> None:
     from nmt_cli.cli import environment
 
     environment.open_standard_streams()
+    environment.choose_threads()
     code = main(sys.argv[1:])
     environment.leave(code)
 
@@ -26,7 +27,6 @@ def main(arguments: Sequence[str]) -> int:
 
     debug = environment.debugging(arguments)
     try:
-        environment.choose_threads()
         code = invoke(arguments)
         if sys.stdout is not None:
             sys.stdout.flush()

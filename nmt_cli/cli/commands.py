@@ -47,7 +47,7 @@ def _write_examples(formatter: HelpFormatter, examples: str | None) -> None:
 
 
 class CommandWithExamples(TyperCommand):
-    """A command whose help leads with examples, and that knows `--debug`."""
+    """A command whose help leads with examples."""
 
     def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
         """Usage, what it does, examples, options."""
@@ -56,16 +56,9 @@ class CommandWithExamples(TyperCommand):
         _write_examples(formatter, self.epilog)
         self.format_options(ctx, formatter)
 
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: Context | None = None, **extra: object
-    ) -> Context:
-        """Accept `--debug` anywhere; `main` has looked for it already."""
-        if not any("--debug" in param.opts for param in self.params):
-            self.params.append(_debug_option())
-        return super().make_context(info_name, args, parent, **extra)
-
 
 def _debug_option() -> TyperOption:
+    """Accepted everywhere and not used: `nmt_cli.cli.main` has looked for it already."""
     return TyperOption(
         param_decls=["--debug"], is_flag=True, default=False, expose_value=False, hidden=True,
         help="Show tracebacks.",
@@ -111,15 +104,19 @@ def _load(name: str) -> Command:
     if importlib.util.find_spec(f"nmt_cli.cli.{name}") is None:
         return _not_yet(name)
     module = importlib.import_module(f"nmt_cli.cli.{name}")
-    if hasattr(module, "app"):
-        return typer.main.get_command(module.app)
-    one = make_app()
-    one.command(name, cls=CommandWithExamples, epilog=module.EXAMPLES)(module.command)
-    return typer.main.get_command(one)
+    app = getattr(module, "app", None)
+    if app is None:
+        app = make_app()
+        app.command(name, cls=CommandWithExamples, epilog=module.EXAMPLES)(module.command)
+    command = typer.main.get_command(app)
+    below = command.commands.values() if isinstance(command, TyperGroup) else ()
+    for one in (command, *below):
+        one.params.append(_debug_option())
+    return command
 
 
 def make_app() -> typer.Typer:
-    """A Typer that starts fast: no rich, no completion options."""
+    """A Typer that starts fast: without rich."""
     return typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
@@ -136,7 +133,7 @@ def _top(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="With --version: versions of what it builds on, as JSON.")
+        bool, typer.Option("--json", hidden=True, help="With --version: all versions, as JSON.")
     ] = False,
 ) -> None:
     """Train and run Transformer translators: two text files in, a translator out."""
@@ -163,10 +160,13 @@ def _show_version(*, as_json: bool) -> None:
 
 def make_command() -> TyperGroup:
     """The whole `nmt` command."""
-    app = make_app()
+    app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
     app.callback(cls=CommandTable, invoke_without_command=True)(_top)
     group = typer.main.get_command(app)
     assert isinstance(group, TyperGroup)
+    for one in group.params:
+        if isinstance(one, TyperOption) and one.name == "show_completion":
+            one.hidden = True
     group.params.append(_debug_option())
     return group
 

@@ -64,7 +64,8 @@ def open_standard_streams() -> None:
     if sys.stderr is None:
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+        # Arguments that were no UTF-8 come out as the bytes they were.
+        sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
 
 
 def leave(code: int) -> NoReturn:

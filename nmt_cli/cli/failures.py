@@ -10,11 +10,10 @@ from nmt_cli.errors import NmtError, UsageError, WriteError, did_you_mean
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141
-BUG = 1
 # What the system, and not nmt, has to answer for.
 SYSTEM_FAULTS = (
     errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EFBIG, errno.EBADF, errno.EMFILE,
-    errno.ENFILE,
+    errno.ENFILE, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP, errno.ESTALE,
 )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,7 +14,7 @@ from nmt_cli.errors import NoInputError, QualityGateError, UsageError
 if TYPE_CHECKING:
     from nmt_cli.config import Config
     from nmt_cli.console import Console
-    from nmt_cli.scoring import Comparison, Score
+    from nmt_cli.scoring import Gate, Score
 
 SCHEMA = 1
 STDIN = "-"
@@ -78,13 +78,6 @@ Model = Annotated[
 ]
 
 
-class Gate(NamedTuple):
-    """A bound that a metric must keep: at least, or for an error rate at most, `bound`."""
-
-    metric: str
-    bound: float
-
-
 def command(
     files: Files = None,
     metric: Metrics = None,
@@ -108,7 +101,7 @@ def command(
     """Score translations: BLEU, chrF, TER and the paper's BLEU, each with its signature."""
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import resolve_settings
-    from nmt_cli.scoring import score
+    from nmt_cli.scoring import check_metrics, score
 
     resolved = resolve_settings(
         {"languages.tgt": tgt_lang, "paths.model": model}, sets, config_file
@@ -117,6 +110,7 @@ def command(
     language = resolved.config.languages.tgt if known_language else ""
     gates = _gates(min_bleu, minimum or [], maximum or [])
     metrics = _metrics(metric or [], gates, paper=paper)
+    check_metrics(metrics)
     console = make_console(quiet=quiet)
     hypotheses, references, baselines = _texts(
         files or [], baseline or [], resolved.config, console
@@ -131,41 +125,19 @@ def command(
     _enforce(dict(zip(metrics, results, strict=True)), gates, p if fail_if_worse else None)
 
 
-def _gates(min_bleu: float | None, minimum: Sequence[str], maximum: Sequence[str]) -> list[Gate]:
-    """The bounds that were asked for; raises UsageError where one can never be meant so."""
-    gates = [_gate("--min", text) for text in minimum] + [_gate("--max", text) for text in maximum]
-    if min_bleu is not None:
-        gates.append(_gate("--min", f"bleu={min_bleu}"))
-    return gates
+def _gates(min_bleu: float | None, minimum: Sequence[str], maximum: Sequence[str]) -> list["Gate"]:
+    from nmt_cli.scoring import make_gate
+
+    at_least = [*minimum, *([] if min_bleu is None else [f"bleu={min_bleu}"])]
+    return [make_gate("--min", text) for text in at_least] + [
+        make_gate("--max", text) for text in maximum
+    ]
 
 
-def _gate(option: str, text: str) -> Gate:
-    from nmt_cli.scoring import LOWER_IS_BETTER
-
-    metric, _, number = text.partition("=")
-    try:
-        bound = float(number)
-    except ValueError:
-        bound = float("nan")
-    if bound != bound:
-        raise UsageError(f"{option} {text}: a metric and a number are needed", "such as bleu=27")
-    right = "--max" if metric in LOWER_IS_BETTER else "--min"
-    if option != right:
-        better = "lower" if right == "--max" else "higher"
-        raise UsageError(f"{option} {text}: {metric} is better when {better}", f"use {right}")
-    return Gate(metric, bound)
-
-
-def _metrics(names: Sequence[str], gates: Sequence[Gate], *, paper: bool) -> list[str]:
+def _metrics(names: Sequence[str], gates: Sequence["Gate"], *, paper: bool) -> list[str]:
     """The metrics to compute, each once: those named, those that have a bound, or bleu."""
-    from nmt_cli.errors import did_you_mean
-    from nmt_cli.scoring import METRICS
-
     named = [part.strip().lower() for name in names for part in name.split(",")]
     wanted = [*named, *(gate.metric for gate in gates)] or ["bleu"]
-    for name in wanted:
-        if name not in METRICS:
-            raise UsageError(f"unknown metric `{name}`", did_you_mean(name, list(METRICS)))
     return list(dict.fromkeys([*wanted, *(["bleu-paper"] if paper else [])]))
 
 
@@ -269,13 +241,15 @@ def _as_json(metric: str, one: "Score", lines: int) -> str:
 
 
 def _as_text(metric: str, one: "Score", level: float) -> str:
+    from nmt_cli.scoring import verdict
+
     bounds = f" [{one.interval[0]:.2f}, {one.interval[1]:.2f}]" if one.interval else ""
     return "\n".join(
         [
             f"{one.name} {one.value:.2f}{bounds}  {one.signature}",
             *(
                 f"{one.name} {other.difference:+.2f} vs {_shown(other.baseline)} "
-                f"({other.value:.2f}), p = {other.p_value:.4f}: {_verdict(metric, other, level)}"
+                f"({other.value:.2f}), p = {other.p_value:.4f}: {verdict(metric, other, level)}"
                 for other in one.comparisons
             ),
         ]
@@ -288,31 +262,17 @@ def _shown(name: str) -> str:
     return escaped(os.fsencode(name).decode("utf-8", "replace"))
 
 
-def _verdict(metric: str, comparison: "Comparison", level: float) -> str:
-    from nmt_cli.scoring import LOWER_IS_BETTER
-
-    if comparison.p_value >= level:
-        return "no significant difference"
-    return "better" if (comparison.difference > 0) != (metric in LOWER_IS_BETTER) else "worse"
-
-
-def _enforce(results: Mapping[str, "Score"], gates: Sequence[Gate], level: float | None) -> None:
+def _enforce(results: Mapping[str, "Score"], gates: Sequence["Gate"], level: float | None) -> None:
     """Raise QualityGateError that lists every bound not kept, and every baseline lost to."""
-    from nmt_cli.scoring import LOWER_IS_BETTER
+    from nmt_cli.scoring import missed, verdict
 
-    failed = []
-    for metric, bound in gates:
-        one = results[metric]
-        if metric in LOWER_IS_BETTER and one.value > bound:
-            failed.append(f"{one.name} {one.value:.4f} is above {bound:g}")
-        elif metric not in LOWER_IS_BETTER and one.value < bound:
-            failed.append(f"{one.name} {one.value:.4f} is below {bound:g}")
+    failed = missed(results, gates)
     if level is not None:
         failed += [
             f"{one.name} is significantly worse than {comparison.baseline}'s"
             for metric, one in results.items()
             for comparison in one.comparisons
-            if _verdict(metric, comparison, level) == "worse"
+            if verdict(metric, comparison, level) == "worse"
         ]
     if not failed:
         return

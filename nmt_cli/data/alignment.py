@@ -17,9 +17,10 @@ SUSPICIOUS_RATIO = 0.7
 LARGEST_COST = 1.0
 OTHER_END_COST = 0.5
 LONGEST_RECORDED = (1 << 16) - 1
+ALIKE_ENDS = ("?？؟", "!！", ":：", ".。।")
 ENDS: Mapping[str, int] = {
-    mark: kind for kind, marks in enumerate(("?？؟", "!！", ":：", ".。।"), start=1) for mark in marks
-}  # fmt: skip
+    mark: kind for kind, marks in enumerate(ALIKE_ENDS, start=1) for mark in marks
+}
 
 
 class Profile:

@@ -234,8 +234,8 @@ class _Reader:
                 )
         if place is not None:
             self.notes.append(
-                f"`{pairs.src.name}` and `{pairs.tgt.name}` seem shifted against each other from"
-                f" about line {place} on: is a line missing there?"
+                f"`{pairs.src.name}` and `{pairs.tgt.name}` seem shifted against each other near"
+                f" line {place:,}: is a line missing there?"
             )
 
 

@@ -4,21 +4,14 @@ Files are plain, gzip, xz or zstd, told by their first bytes and not by their na
 A whole file is never in memory. What is not UTF-8 becomes U+FFFD and is counted.
 """
 
-import gzip
-import io
-import lzma
 import re
-import sys
-import zlib
-from collections.abc import Callable, Generator, Iterator
+import select
+from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import BinaryIO, Protocol, cast
 
-from nmt_cli.errors import DataError, NmtError, NoInputError, UnavailableError, WriteError
-from nmt_cli.files import require_file
+from nmt_cli.data.streams import CHUNK_BYTES, STDIN, is_broken, open_raw, open_stream
+from nmt_cli.errors import DataError, NmtError, WriteError
 
-CHUNK_BYTES = 1 << 18
-STDIN = "-"
 UTF8_BOM = b"\xef\xbb\xbf"
 UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
@@ -67,6 +60,7 @@ class Lines(Iterator[str]):
         self.invalid = 0
         self.first_invalid = ""
         self._strict = strict
+        self._at_hand = 0
         self._raw = open_raw(path, self.name)
         # 0: not known, a pipe.
         self.size = Path(path).stat().st_size if Path(path).is_file() else 0
@@ -76,24 +70,51 @@ class Lines(Iterator[str]):
     def __next__(self) -> str:
         return next(self._lines)
 
+    def __enter__(self) -> "Lines":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
-        """Stop reading; stdin stays open."""
+        """Stop reading; only needed before the end of the file. stdin stays open."""
         self._lines.close()
-        self._file.close()
+        self._close_files()
 
     @property
     def bytes_read(self) -> int:
-        """How far the file, compressed or not, was read; less than a buffer's size ahead."""
-        return self._raw.tell() if self.size else 0
+        """How far the file, compressed or not, was read: all of it once it is closed."""
+        if self._raw.closed or not self.size:
+            return self.size
+        return self._raw.tell()
+
+    def must_wait(self, seconds: float) -> bool:
+        """Whether nothing more comes for so long: a pipe or terminal whose writer is not ready."""
+        if self._at_hand or self.size:
+            return False
+        try:
+            return not select.select([self._raw], [], [], seconds)[0]
+        except (OSError, ValueError, TypeError):
+            # Not something the system can watch: it does not keep anybody waiting.
+            return False
+
+    def _close_files(self) -> None:
+        self._file.close()
+        if self.name != "stdin":
+            self._raw.close()
 
     def _decoded(self) -> Generator[str, None, None]:
-        for line in self._split():
-            self.count += 1
-            line = line[:-1] if line.endswith(b"\r") else line
-            try:
-                yield line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                yield self._repaired(line, error)
+        try:
+            for line in self._split():
+                self.count += 1
+                line = line[:-1] if line.endswith(b"\r") else line
+                try:
+                    text = line.decode("utf-8")
+                except UnicodeDecodeError as error:
+                    text = self._repaired(line, error)
+                yield text
+        finally:
+            self._close_files()
 
     def _repaired(self, line: bytes, error: UnicodeDecodeError) -> str:
         place = f"{self.count}:{error.start + 1}"
@@ -114,7 +135,10 @@ class Lines(Iterator[str]):
             if whole:
                 whole[0] = b"".join([*begun, whole[0]])
                 begun = []
-                yield from whole
+                self._at_hand = len(whole)
+                for line in whole:
+                    self._at_hand -= 1
+                    yield line
             if rest:
                 begun.append(rest)
         if begun:
@@ -144,15 +168,12 @@ class Lines(Iterator[str]):
     def _read(self) -> bytes:
         try:
             return self._file.read1(CHUNK_BYTES)
-        except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
-            raise self._broken(error) from error
-        except OSError as error:
-            raise WriteError(f"reading `{self.name}` failed: {error.strerror or error}") from error
         except Exception as error:
-            # zstd's own error class comes from a module that may not be there to name it.
-            if type(error).__name__ != "ZstdError":
-                raise
-            raise self._broken(error) from error
+            if is_broken(error):
+                raise self._broken(error) from error
+            if isinstance(error, OSError):
+                raise WriteError(f"reading `{self.name}` failed: {error.strerror}") from error
+            raise
 
     def _broken(self, error: Exception) -> NmtError:
         how = "ends in the middle" if isinstance(error, EOFError) else "is damaged"
@@ -205,6 +226,7 @@ class LinePairs(Iterator[tuple[str, str]]):
     def _next_row(self) -> tuple[str, str]:
         columns = next(self.src).split("\t")
         if len(columns) != 2:
+            self.src.close()
             raise DataError(
                 f"`{self.src.name}`, line {self.src.count}: {len(columns)} columns, 2 are needed",
                 "each line is: source, a tab, target",
@@ -226,7 +248,7 @@ class LinePairs(Iterator[tuple[str, str]]):
 
             profiles = [Profile.of(read_lines(path)) for path in self.paths]
             place = find_misalignment(profiles[0], profiles[1])
-            hint += f"; the first suspicious place is near line {place}" if place else ""
+            hint += f"; the first suspicious place is near line {place:,}" if place else ""
         return DataError(message, hint)
 
 

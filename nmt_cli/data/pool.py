@@ -29,10 +29,10 @@ class Pool:
     The first tasks are done in this process: small work never waits for processes to start.
     """
 
-    def __init__(self, workers: int, *, alone_seconds: float = ALONE_SECONDS) -> None:
+    def __init__(self, workers: int) -> None:
         """0 workers: one a usable core; 1: no other process."""
         self.workers = min(workers or usable_cores(), MOST_WORKERS)
-        self._alone_seconds = alone_seconds
+        self._alone_seconds = ALONE_SECONDS
         self._executor: ProcessPoolExecutor | None = None
 
     def __enter__(self) -> "Pool":

@@ -29,8 +29,9 @@ from nmt_cli.data.encode import (
     encoded_side,
     jobs,
 )
-from nmt_cli.data.lines import STDIN, read_pairs
+from nmt_cli.data.lines import read_pairs
 from nmt_cli.data.pool import Pool
+from nmt_cli.data.streams import STDIN
 from nmt_cli.data.subwords import Subwords, learn_subwords
 from nmt_cli.errors import CannotCreateError, DataError, NmtError, NoInputError, UsageError
 from nmt_cli.files import (
@@ -132,7 +133,7 @@ def check_inputs(config: Config) -> None:
     named += [(name, one) for name, one in (("data.valid", data.valid), ("data.test", data.test))]
     problems: list[NmtError] = []
     for name, paths in named:
-        if len(paths) > 2 and name != "data.test" or not paths and name == "data.train":
+        if (len(paths) > 2 and name != "data.test") or (not paths and name == "data.train"):
             problems.append(
                 UsageError(f"{name} has {len(paths)} files, one pair (or TSV) is meant")
             )
@@ -183,7 +184,9 @@ def _existing(config: Config, inputs: dict[str, str] | None, out: Path) -> Prepa
         )
         if old != new and key.startswith(("data.", "languages."))
     ]
-    if inputs is None or description.get("inputs") != inputs:
+    if inputs is None:
+        changed.append("the text comes from a pipe")
+    elif description.get("inputs") != inputs:
         changed.append("the text files have another content")
     if changed:
         raise CannotCreateError(
@@ -285,14 +288,12 @@ def _reasons(dropped: Counter[str]) -> str:
 
 
 def _notes(valid: list[tuple[str, str]], held_out: list[HeldOut]) -> list[str]:
-    notes = []
+    notes = [
+        f"{one.found:,} of {one.sentences:,} {one.name} sentences also occur in the training text"
+        for one in held_out
+        if one.found
+    ]
     empty = sum(not src.strip() or not tgt.strip() for src, tgt in valid)
     if empty:
         notes.append(f"{empty:,} of {len(valid):,} validation pairs have an empty side")
-    for one in held_out:
-        if one.found:
-            notes.append(
-                f"{one.found:,} of {one.sentences:,} {one.name} sentences occur in the training "
-                "text: scores on them say little"
-            )
     return notes

@@ -18,6 +18,7 @@ PAD, UNK, BOS, EOS = range(len(SPECIAL))
 UNKNOWN_SHOWN = "⁇"
 NORMALIZER = "nmt_nfkc"
 SPACE = "\u2581"
+RESERVED = f"{SPACE}\u2585 \t"
 # sentencepiece would skip longer ones without a word.
 MAX_SENTENCE_BYTES = 8_192
 
@@ -131,6 +132,8 @@ def learn_sentence_pieces(
             hard_vocab_limit=not chars,
             byte_fallback=byte_fallback and not chars,
             character_coverage=1.0,
+            # Full coverage is compared in single precision: of a long text the rarest would go.
+            required_chars=_characters(words),
             normalization_rule_name=NORMALIZER,
             max_sentence_length=MAX_SENTENCE_BYTES,
             pad_id=PAD,
@@ -145,6 +148,13 @@ def learn_sentence_pieces(
     except RuntimeError as error:
         raise _learning_error(size, str(error)) from error
     return SentencePieces(kind, model.getvalue())
+
+
+def _characters(words: Sequence[tuple[str, int]]) -> str:
+    """All characters of the normalised words, but those that sentencepiece keeps for itself."""
+    normalizer = sentencepiece.SentencePieceNormalizer(rule_name=NORMALIZER)
+    characters = set().union(*(normalizer.normalize(word) for word, _ in words))
+    return "".join(sorted(characters - set(RESERVED)))
 
 
 def _learning_error(size: int, reason: str) -> DataError:

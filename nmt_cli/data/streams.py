@@ -17,13 +17,35 @@ STDIN = "-"
 
 
 class Readable(Protocol):
-    """What is needed of an open file: up to so many bytes, as soon as there are some."""
+    """What is needed of an open file."""
 
-    def read1(self, size: int = -1, /) -> bytes: ...
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        ...
 
-    def tell(self) -> int: ...
+    def read1(self, size: int = -1, /) -> bytes:
+        """Up to `size` bytes, as soon as there are some; b"" at the end."""
+        ...
 
-    def close(self) -> None: ...
+    def fileno(self) -> int:
+        """The system's number of the open file."""
+        ...
+
+    def tell(self) -> int:
+        """Bytes read so far."""
+        ...
+
+    def close(self) -> None:
+        """Read no more."""
+        ...
+
+
+def is_broken(error: Exception) -> bool:
+    """Whether `error`, from reading, means that a compressed stream is cut off or damaged."""
+    known = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
+    # The class of zstd's error comes from a module that may not be installed.
+    return isinstance(error, known) or type(error).__name__ == "ZstdError"
 
 
 def open_stream(raw: Readable, name: str) -> Readable:
@@ -45,6 +67,7 @@ def open_stream(raw: Readable, name: str) -> Readable:
 
 
 def open_raw(path: Path | str, name: str) -> Readable:
+    """The bytes of a file as they are; `-` is stdin. Raises NoInputError."""
     if str(path) == STDIN:
         if sys.stdin is None or sys.stdin.closed:
             raise NoInputError("stdin is closed", "give a file, or pipe text in")
@@ -57,7 +80,7 @@ def open_raw(path: Path | str, name: str) -> Readable:
 
 
 class _Rejoined(io.RawIOBase):
-    """A file whose first bytes were looked at already: they come again, then the rest."""
+    """A file of which the first bytes were read already: they come again, then the rest."""
 
     def __init__(self, head: bytes, rest: Readable) -> None:
         self._head = head
@@ -111,5 +134,3 @@ _OPENERS: dict[bytes, Callable[[BinaryIO], Readable]] = {
     b"\xfd7zXZ\x00": _open_xz,
     b"\x28\xb5\x2f\xfd": _open_zstd,
 }
-
-

@@ -124,8 +124,8 @@ class Transformer(nn.Module):
         empty = (len(keys), segments.sentences, self.config.heads, 0)
         numbers = torch.arange(segments.sentences, device=memory.device)
         return DecoderState(
-            memory.new_zeros(*empty, keys[0].shape[-1]),
-            memory.new_zeros(*empty, values[0].shape[-1]),
+            keys[0].new_zeros(*empty, keys[0].shape[-1]),
+            values[0].new_zeros(*empty, values[0].shape[-1]),
             torch.stack(keys),
             torch.stack(values),
             segments.inside,

@@ -50,10 +50,16 @@ class Metric:
         return str(signature)
 
 
+def check_metrics(names: Iterable[str]) -> None:
+    """Raise UsageError for a name that is not in METRICS."""
+    for name in names:
+        if name not in METRICS:
+            raise UsageError(f"unknown metric `{name}`", did_you_mean(name, list(METRICS)))
+
+
 def make_metric(name: str, options: Options) -> Metric:
     """The metric called `name` in METRICS; raises UsageError or UnavailableError."""
-    if name not in METRICS:
-        raise UsageError(f"unknown metric `{name}`", did_you_mean(name, list(METRICS)))
+    check_metrics([name])
     return METRICS[name](options)
 
 

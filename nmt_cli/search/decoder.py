@@ -23,8 +23,8 @@ class Source:
 class Hypothesis:
     """One finished translation.
 
-    ids: end with EOS; token_scores: log-probability of each id; log_prob: their sum; score: log_prob
-    over the length penalty.
+    ids: end with EOS; token_scores: the log-probability of each; log_prob: their sum; score:
+    log_prob over the length penalty.
     """
 
     ids: tuple[int, ...]

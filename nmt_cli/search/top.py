@@ -10,10 +10,22 @@ def top_k(
     """Values and ids of the best `k` (or all) of each row, best first; of equals the lowest id."""
     k = min(k, scores.shape[1])
     values, ids = scores.topk(min(k + 1, scores.shape[1]))
-    if values.shape[1] > k and bool((values[:, k - 1] == values[:, k]).any()):
-        # topk does not say which of the equals at the edge it takes; a stable sort does.
-        values, ids = scores.sort(dim=1, descending=True, stable=True)
-        return values[:, :k], ids[:, :k]
-    ids, order = ids[:, :k].sort(dim=1)
-    values, order = values.gather(1, order).sort(dim=1, descending=True, stable=True)
+    # topk does not say which of several equals at the edge it takes.
+    tied = (values[:, k - 1] == values[:, k]) if values.shape[1] > k else None
+    values, ids = values[:, :k], ids[:, :k]
+    if tied is not None and bool(tied.any()):
+        ids = ids.clone()
+        ids[tied] = _lowest_ids(scores[tied], values[tied, k - 1 :], k)
+    ids = ids.sort(dim=1).values
+    values, order = scores.gather(1, ids).sort(dim=1, descending=True, stable=True)
     return values, ids.gather(1, order)
+
+
+def _lowest_ids(
+    scores: Float[Tensor, "tied vocabulary"], edge: Float[Tensor, "tied 1"], k: int
+) -> Int[Tensor, "tied chosen"]:
+    """Ids of the values above the edge, and of as many of the first ones at it as make `k`."""
+    above, equal = scores > edge, scores == edge
+    missing = k - above.sum(dim=1, keepdim=True)
+    chosen = above | (equal & (equal.cumsum(dim=1) <= missing))
+    return chosen.nonzero()[:, 1].view(len(scores), k)

@@ -6,7 +6,85 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from nmt_cli.errors import ConfigError, DataError
+from nmt_cli import files
+from nmt_cli.config import Config, flatten
+from nmt_cli.errors import CannotCreateError, ConfigError, DataError, NoInputError
+from nmt_cli.model_dir import LoadedModel, load_model, save_model
+from nmt_cli.training.checkpoints import WEIGHTS, Checkpoints, read_tensors, weights_of
+
+
+def average(
+    paths: Sequence[Path],
+    out: Path,
+    *,
+    last: int | None = None,
+    best: int | None = None,
+    force: bool = False,
+) -> list[Path]:
+    """Write the mean of models or checkpoints as the model directory `out`; which were used.
+
+    One model directory stands for its checkpoints: the `last` ones, the `best` ones, or as many as
+    its settings say. Raises NoInputError where there are none, ConfigError where they do not fit,
+    CannotCreateError where `out` exists, unless `force`.
+    """
+    if out.exists() and not force:
+        raise CannotCreateError(f"`{out}` exists already", "use --force, or another --out")
+    model = load_model(_model_of(paths[0]))
+    if len(paths) == 1 and not _is_checkpoint(paths[0]):
+        paths = _choose(paths[0], model, last, best)
+    for path in paths[1:]:
+        _check_same(paths[0], model.config, path, load_model(_model_of(path)).config)
+    weights = average_weights(paths, _read)
+    metadata = {"averaged": ", ".join(path.name for path in paths)}
+    if force:
+        files.remove(out)
+    save_model(out, weights, model.config, model.subwords, metadata)
+    return list(paths)
+
+
+def _is_checkpoint(path: Path) -> bool:
+    return (path / WEIGHTS).is_file()
+
+
+def _model_of(path: Path) -> Path:
+    """The model directory that a checkpoint belongs to; a model directory is its own."""
+    return path.resolve().parent.parent if _is_checkpoint(path) else path
+
+
+def _read(path: Path) -> dict[str, Tensor]:
+    if not _is_checkpoint(path):
+        return weights_of(load_model(path).model)
+    files.check_manifest(path)
+    return read_tensors(path / WEIGHTS)
+
+
+def _choose(path: Path, model: LoadedModel, last: int | None, best: int | None) -> list[Path]:
+    train = model.config.train
+    members = Checkpoints(path / "checkpoints", train.keep_last, train.keep_best).members()
+    if not members:
+        raise NoInputError(
+            f"`{path}` has no checkpoints", "`nmt train` writes them every train.checkpoint_every"
+        )
+    if best is None:
+        return [one.directory for one in members[-(last or train.keep_last) :]]
+    ranked = members[-1].state().best_steps(best)
+    chosen = [one.directory for one in members if one.step in ranked]
+    if len(chosen) < len(ranked) or not chosen:
+        raise NoInputError(
+            f"only {len(chosen)} of the {best} best checkpoints of `{path}` are still there",
+            "keep more of them with --set train.keep_best=N when training",
+        )
+    return chosen
+
+
+def _check_same(path: Path, config: Config, other_path: Path, other: Config) -> None:
+    mine, theirs = flatten(config), flatten(other)
+    differing = [key for key in mine if key.startswith("model.") and mine[key] != theirs[key]]
+    if differing:
+        raise ConfigError(
+            f"`{other_path}` is another model than `{path}`: {', '.join(differing)} differ",
+            "average checkpoints of one run",
+        )
 
 
 def average_weights(

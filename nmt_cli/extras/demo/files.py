@@ -1,0 +1,49 @@
+"""The demo's directory: text files of the grammar's sentences, their labels, and nmt.toml."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from nmt_cli import files
+from nmt_cli.extras.demo.grammar import LabelledPair, make_pairs
+from nmt_cli.extras.project import Project, write_project
+
+SEED = 1
+TRAIN_PAIRS = 24_000
+VALID_PAIRS = 400
+TEST_PAIRS = 1_000
+HELD_OUT_PAIRS = 200
+LABELS = "labels"
+# Shown again and again while the model learns: the first lines of the validation set.
+WATCHED = (
+    "The small dog sleeps.",
+    "The teacher buys a red book.",
+    "Does the woman see the old man?",
+)
+
+
+def write_demo(folder: Path, pairs: int = TRAIN_PAIRS) -> None:
+    """Fill `folder` with the demo's text and nmt.toml; what is there already stays.
+
+    The sentences depend on nothing but the grammar: the same on every machine.
+    """
+    files.make_directory(folder)
+    sizes = {"train": pairs, "valid": VALID_PAIRS, "test": TEST_PAIRS, "held_out": HELD_OUT_PAIRS}
+    for split, count in sizes.items():
+        made = list(make_pairs(count, seed=SEED, split=split))
+        _write_split(folder, split, made)
+    if not (folder / "nmt.toml").exists():
+        project = Project(
+            "en", "de", (("train.en", "train.de"),), ("valid.en", "valid.de"),
+            ("test.en", "test.de"), preset="tiny",
+        )  # fmt: skip
+        write_project(folder, project)
+
+
+def _write_split(folder: Path, split: str, made: Sequence[LabelledPair]) -> None:
+    texts = {
+        "en": [pair.src for pair in made],
+        "de": [pair.tgt for pair in made],
+        LABELS: [" ".join(sorted(pair.labels)) for pair in made],
+    }
+    for suffix, lines in texts.items():
+        files.write_text(folder / f"{split}.{suffix}", "".join(line + "\n" for line in lines))

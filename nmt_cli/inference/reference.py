@@ -1,0 +1,122 @@
+"""The reference engine: the plain model behind the search's seam; others are checked against it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from nmt_cli.batch import Segments
+from nmt_cli.model.state import DecoderState
+from nmt_cli.model.transformer import Transformer
+from nmt_cli.search.decoder import Edits, Source, Symbols
+from nmt_cli.search.top import top_k
+
+
+class ReferenceDecoder:
+    """A `search.decoder.Decoder` over `model`; only busy slots are computed."""
+
+    def __init__(self, model: Transformer, slots: int, beam: int) -> None:
+        """`model` in evaluation mode, on any device."""
+        self.slots = slots
+        self.beam = beam
+        self.symbols = Symbols.of(model.config)
+        self.device = next(model.parameters()).device
+        self._model = model
+        self._state: DecoderState | None = None
+        # The busy slots in the order of the state's rows, and the source length of each.
+        self._lengths: dict[int, int] = {}
+
+    @torch.inference_mode()
+    def admit(self, slots: Sequence[int], sources: Sequence[Source]) -> None:
+        """Encode the sources together; each slot gets `beam` equal rows."""
+        lengths = [len(source.ids) for source in sources]
+        ids = [one for source in sources for one in source.ids]
+        segments = Segments.from_lengths(lengths, str(self.device))
+        memory = self._model.encode(torch.tensor(ids, device=self.device), segments)
+        rows = torch.arange(len(sources), device=self.device).repeat_interleave(self.beam)
+        new = self._model.start(memory, segments).select(rows)
+        self._state = new if self._state is None else self._state.merge(new)
+        self._lengths.update(zip(slots, lengths, strict=True))
+
+    @torch.inference_mode()
+    def retire(self, slots: Sequence[int]) -> None:
+        """Drop the rows of these slots."""
+        assert self._state is not None
+        kept = [place for place, slot in enumerate(self._lengths) if slot not in slots]
+        for slot in slots:
+            del self._lengths[slot]
+        if not kept:
+            self._state = None
+            return
+        places = torch.tensor(kept, device=self.device)
+        state = self._state.select(self._rows(places).flatten())
+        longest = max(self._lengths.values())
+        self._state = replace(
+            state,
+            cross_keys=state.cross_keys[:, :, :, :longest],
+            cross_values=state.cross_values[:, :, :, :longest],
+            cross_mask=state.cross_mask[:, :longest],
+        )
+
+    @torch.inference_mode()
+    def step(self, parents: Tensor, ids: Tensor) -> "ReferenceStep":
+        """Reorder the busy rows and compute their next logits."""
+        assert self._state is not None
+        busy = torch.tensor(list(self._lengths), device=self.device)
+        rows = self._rows(busy)
+        # From the rows of all slots to those of the state, slot by slot.
+        inside = parents[rows] - rows[:, :1]
+        places = self._rows(torch.arange(len(busy), device=self.device))[:, :1] + inside
+        state = self._state.select(places.flatten())
+        logits, self._state = self._model.step(state, ids[rows.flatten()])
+        return ReferenceStep(logits.float(), rows.flatten(), self.slots * self.beam)
+
+    def _rows(self, slots: Tensor) -> Tensor:
+        """(slots, beam): the rows of some slots."""
+        return slots[:, None] * self.beam + torch.arange(self.beam, device=self.device)
+
+
+class ReferenceStep:
+    """Logits of the busy rows."""
+
+    def __init__(self, logits: Tensor, rows: Tensor, all_rows: int) -> None:
+        """`rows`: which of `all_rows` each of `logits` belongs to."""
+        self._logits = logits
+        self._rows = rows
+        self._all_rows = all_rows
+        self._total = logits.logsumexp(1, keepdim=True)
+
+    @torch.inference_mode()
+    def top(self, k: int, edits: Edits) -> tuple[Tensor, Tensor]:
+        """The best `k` of each row."""
+        place_of = self._rows.new_full((self._all_rows,), -1)
+        place_of[self._rows] = torch.arange(len(self._rows), device=self._rows.device)
+        busy = place_of[edits.rows] >= 0
+        edited = place_of[edits.rows][busy], edits.ids[busy]
+        # Edited in place and put back: a copy of all logits would cost more than the search.
+        plain = self._logits[edited]
+        self._logits.index_put_(edited, edits.bias[busy], accumulate=True)
+        values, ids = top_k(self._logits, k)
+        values, ids = self._force(values, ids, edits.forced[self._rows])
+        self._logits[edited] = plain
+        return self._spread(values - self._total, -torch.inf), self._spread(ids, 0)
+
+    def _force(self, values: Tensor, ids: Tensor, forced: Tensor) -> tuple[Tensor, Tensor]:
+        """Where a row is forced, only that id is left, at its own log-probability."""
+        only = (forced >= 0)[:, None]
+        wanted = forced.clamp(min=0)[:, None]
+        first = torch.arange(values.shape[1], device=values.device) == 0
+        values = torch.where(only, self._logits.gather(1, wanted), values)
+        values = values.masked_fill(only & ~first, -torch.inf)
+        return values, torch.where(only & first, wanted, ids)
+
+    def _spread(self, rows: Tensor, empty: float) -> Tensor:
+        """Values of the busy rows among all rows."""
+        spread = rows.new_full((self._all_rows, rows.shape[1]), empty)
+        return spread.index_copy_(0, self._rows, rows)
+
+    @torch.inference_mode()
+    def full(self) -> Tensor:
+        """All log-probabilities."""
+        return self._spread(self._logits - self._total, -torch.inf)

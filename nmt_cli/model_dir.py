@@ -1,0 +1,261 @@
+"""The model directory: save it, load it, check it.
+
+::
+
+    config.toml          complete settings, format = 1
+    subwords/            source.*, target.* where they differ, vocabulary.json
+    model.safetensors    weights, float32, each once; its header says of which step they are
+    manifest.json        size and SHA-256 of the files above
+    checkpoints/, log.jsonl   training's own; not in the manifest, not needed to translate
+
+Loading runs no code that is not ours: nothing is ever unpickled.
+"""
+
+import contextlib
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import safetensors
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from nmt_cli import files
+from nmt_cli.config import Config, dump, load
+from nmt_cli.data.subwords import Subwords
+from nmt_cli.errors import ConfigError, DataError, NmtError, NoInputError
+from nmt_cli.model.transformer import Transformer
+
+CONFIG = "config.toml"
+SUBWORDS = "subwords"
+WEIGHTS = "model.safetensors"
+# A prepared corpus has a config.toml and a manifest.json too, and this.
+CORPUS = "corpus.json"
+ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """What a model directory holds; metadata: step, validation score and signature, as texts."""
+
+    model: Transformer
+    config: Config
+    subwords: Subwords
+    metadata: dict[str, str]
+
+
+def is_model_directory(directory: Path) -> bool:
+    """Whether `directory` is one of ours; its weights may still be missing."""
+    looks_so = all((directory / name).is_file() for name in (CONFIG, files.MANIFEST))
+    return looks_so and not (directory / CORPUS).exists()
+
+
+def save_model(
+    directory: Path,
+    weights: Mapping[str, Tensor],
+    config: Config,
+    subwords: Subwords,
+    metadata: Mapping[str, str],
+) -> None:
+    """Write a model directory; without `weights` it waits for `refresh_weights`.
+
+    A new directory appears whole or not at all. Into an existing one the files are put one by one,
+    config.toml last, which makes it a model directory.
+    """
+    contents = _contents(weights, config, subwords, metadata)
+    if directory.exists():
+        files.make_directory(directory / SUBWORDS)
+        for name, data in contents:
+            files.add_to_manifest(directory, name, data)
+        return
+    with files.new_directory(directory) as place:
+        files.make_directory(place / SUBWORDS)
+        for name, data in contents:
+            files.write_bytes(place / name, data)
+
+
+def _contents(
+    weights: Mapping[str, Tensor], config: Config, subwords: Subwords, metadata: Mapping[str, str]
+) -> Iterator[tuple[str, bytes]]:
+    """The name and the bytes of each file, one at a time."""
+    with tempfile.TemporaryDirectory() as name:
+        subwords.save(Path(name))
+        for path in sorted(Path(name).iterdir()):
+            yield f"{SUBWORDS}/{path.name}", path.read_bytes()
+    if weights:
+        yield WEIGHTS, _weight_bytes(weights, metadata)
+    yield CONFIG, dump(config).encode("utf-8")
+
+
+def refresh_weights(
+    directory: Path, weights: Mapping[str, Tensor], metadata: Mapping[str, str]
+) -> None:
+    """Replace the weights of a model directory, which is valid at every moment."""
+    files.add_to_manifest(directory, WEIGHTS, _weight_bytes(weights, metadata))
+
+
+def _weight_bytes(weights: Mapping[str, Tensor], metadata: Mapping[str, str]) -> bytes:
+    plain = {
+        name: weight.detach().to("cpu", torch.float32).contiguous()
+        for name, weight in weights.items()
+    }
+    data: bytes = safetensors.torch.save(plain, dict(metadata))
+    return data
+
+
+def load_model(directory: Path, device: torch.device | str = "cpu") -> LoadedModel:
+    """Check and load a model directory; the model is in evaluation mode.
+
+    Raises NoInputError (not there, no weights yet), DataError (damaged) and ConfigError (not a
+    model directory, of a newer version, or weights that do not fit the settings).
+    """
+    with _readable(directory):
+        for _ in range(ATTEMPTS - 1):
+            before = _manifest_bytes(directory)
+            try:
+                return _load(directory, device)
+            except DataError:
+                # Training may have published new weights between the manifest and the file.
+                if _manifest_bytes(directory) == before:
+                    raise
+        return _load(directory, device)
+
+
+@contextlib.contextmanager
+def _readable(directory: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        name = error.filename or directory
+        raise NoInputError(f"`{name}` cannot be read: {error.strerror or error}") from error
+
+
+def _manifest_bytes(directory: Path) -> bytes:
+    path = directory / files.MANIFEST
+    return path.read_bytes() if path.is_file() else b""
+
+
+def _load(directory: Path, device: torch.device | str) -> LoadedModel:
+    config = _load_config(directory)
+    entries = files.read_manifest(directory)
+    if WEIGHTS not in entries:
+        raise NoInputError(
+            f"`{directory}` holds no weights yet",
+            "`nmt train` writes them at its first validation (train.validate_every)",
+        )
+    files.check_manifest(directory, [name for name in entries if name.startswith(f"{SUBWORDS}/")])
+    subwords = Subwords.load(directory / SUBWORDS)
+    _check_vocabulary(directory, config, subwords)
+    files.check_manifest(directory, [WEIGHTS])
+    model, metadata = _load_weights(directory / WEIGHTS, config)
+    return LoadedModel(model.to(device).eval(), config, subwords, metadata)
+
+
+def load_config(directory: Path) -> Config:
+    """The settings of a model directory, checked; raises as `load_model` does."""
+    with _readable(directory):
+        return _load_config(directory)
+
+
+def _load_config(directory: Path) -> Config:
+    if not is_model_directory(directory):
+        raise _not_a_model(directory)
+    files.check_manifest(directory, [CONFIG])
+    return load(directory / CONFIG)
+
+
+def _check_vocabulary(directory: Path, config: Config, subwords: Subwords) -> None:
+    """Settings and subwords must speak of the same ids."""
+    model = config.model
+    pairs = {
+        "src_vocab_size": (model.src_vocab_size, subwords.src_size),
+        "tgt_vocab_size": (model.tgt_vocab_size, subwords.tgt_size),
+        "unk_id": (model.unk_id, subwords.unk_id),
+        "eos_id": (model.eos_id, subwords.eos_id),
+    }
+    wrong = [
+        f"model.{name}={says}, but the subwords have {have}"
+        for name, (says, have) in pairs.items()
+        if says != have
+    ]
+    if wrong:
+        raise ConfigError(
+            f"`{directory}`: {'; '.join(wrong)}", "its files are of different models: copy it again"
+        )
+
+
+def _load_weights(path: Path, config: Config) -> tuple[Transformer, dict[str, str]]:
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            _check_shapes(path, file, config)
+            model = Transformer(config.model)
+            with torch.no_grad():
+                for name, weight in model.named_parameters():
+                    weight.copy_(file.get_tensor(name))
+                    if not torch.isfinite(weight).all():
+                        raise DataError(f"`{path}`: `{name}` holds numbers that are not finite")
+            return model, dict(file.metadata() or {})
+    except safetensors.SafetensorError as error:
+        raise DataError(f"`{path}` is damaged: {error}", "copy the directory again") from error
+
+
+def _check_shapes(path: Path, file: Any, config: Config) -> None:
+    """Compare the file's header with the settings before a byte of a weight is asked for."""
+    try:
+        with torch.device("meta"):
+            expected = {
+                name: list(weight.shape)
+                for name, weight in Transformer(config.model).named_parameters()
+            }
+    except ValueError as error:
+        raise ConfigError(f"`{path.parent / CONFIG}`: {error}") from error
+    found = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 not a mapping
+    problems = [f"`{name}` is missing" for name in expected if name not in found]
+    problems += [f"`{name}` is not known" for name in found if name not in expected]
+    for name, weight in found.items():
+        shape, kind = weight.get_shape(), weight.get_dtype()
+        if name in expected and (shape, kind) != (expected[name], "F32"):
+            problems.append(f"`{name}` is {kind} {shape}, not F32 {expected[name]}")
+    if problems:
+        more = f" and {len(problems) - 3} more" if len(problems) > 3 else ""
+        raise ConfigError(
+            f"`{path}` does not fit {CONFIG}: {'; '.join(problems[:3])}{more}",
+            "its files are of different models, or of another version of nmt",
+        )
+
+
+# What else a path may hold, told by the files in it.
+_KINDS = {
+    "a prepared corpus": (CORPUS,),
+    "a checkpoint of a training run": ("weights.safetensors", "state.json"),
+    "a Hugging Face model": ("config.json",),
+    "a CTranslate2 model": ("model.bin",),
+    "a Marian model": ("decoder.yml",),
+}
+_PICKLE_STARTS = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05", b"PK\x03\x04")
+
+
+def _not_a_model(path: Path) -> NmtError:
+    """Why `path` is not a model directory, and what it looks like instead."""
+    if not path.exists():
+        return NoInputError(
+            f"there is no model directory `{path}`", "`nmt train` writes one; see --model"
+        )
+    hint = "a model directory is what `nmt train` and `nmt average` write; see --model"
+    if path.is_dir():
+        looks = [kind for kind, names in _KINDS.items() if all((path / n).exists() for n in names)]
+        what = f"it looks like {looks[0]}" if looks else f"it has no {CONFIG} and {files.MANIFEST}"
+        return ConfigError(f"`{path}` is not a model directory of nmt: {what}", hint)
+    if path.name == WEIGHTS and is_model_directory(path.parent):
+        return ConfigError(
+            f"`{path}` is one file of a model directory", f"use the directory: `{path.parent}`"
+        )
+    what = "it is not a directory"
+    if path.is_file():
+        with path.open("rb") as file:
+            if file.read(4).startswith(_PICKLE_STARTS):
+                what = "it looks like a pickle or a zip of pickles (.pt), which nmt never loads"
+    return ConfigError(f"`{path}` is not a model directory of nmt: {what}", hint)

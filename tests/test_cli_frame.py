@@ -1,0 +1,273 @@
+"""The frame of `nmt`: exit codes, hints, streams, threads; what every command can rely on."""
+
+import errno
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from nmt_cli import __version__, errors
+from nmt_cli.cli import commands, environment, main
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def run(
+    arguments: list[str], *, shell: str = "", environ: Mapping[str, str] | None = None
+) -> "subprocess.CompletedProcess[str]":
+    """Run the real `nmt`; `shell` is what follows it on the command line, such as `>&-`."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    line = f'exec "$0" -m nmt_cli "$@" {shell}'
+    return subprocess.run(
+        ["bash", "-c", line, sys.executable, *arguments],
+        capture_output=True, text=True, check=False, timeout=60,
+        env={**kept, "PYTHONPATH": str(ROOT), **(environ or {})},
+    )  # fmt: skip
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> object:
+    """Make the command fail with any exception."""
+
+    def fail_with(error: BaseException) -> None:
+        def invoke(arguments: object) -> int:
+            raise error
+
+        monkeypatch.setattr(commands, "invoke", invoke)
+
+    return fail_with
+
+
+class TestExitCodes:
+    @pytest.mark.parametrize(
+        ("error", "code"),
+        [
+            (errors.DataError("a"), 65),
+            (errors.TryAgainError("a"), 75),
+            (KeyboardInterrupt(), 130),
+            (BrokenPipeError(errno.EPIPE, "x"), 141),
+            (OSError(errno.ENOSPC, "No space left on device"), 74),
+            (PermissionError(errno.EACCES, "Permission denied"), 74),
+            (FileNotFoundError(errno.ENOENT, "x"), 1),
+            (ZeroDivisionError("x"), 1),
+            (SystemExit(7), 7),
+            (SystemExit(None), 0),
+            (SystemExit("text"), 1),
+        ],
+    )
+    def test_every_way_to_fail_has_its_code(
+        self, failing: object, error: BaseException, code: int
+    ) -> None:
+        failing(error)  # type: ignore[operator]
+        assert main([]) == code
+
+    def test_a_bug_is_called_one_and_leads_to_debug(
+        self, failing: object, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        failing(ZeroDivisionError("division by zero"))  # type: ignore[operator]
+        main([])
+        said = capsys.readouterr().err
+        assert said.startswith(
+            "error: this is a bug in nmt: ZeroDivisionError: division by zero\n\nhint: "
+        )
+        assert "--debug" in said
+        assert "Traceback" not in said
+
+    @pytest.mark.parametrize("way", ["option", "variable"])
+    def test_debug_shows_the_traceback(
+        self,
+        failing: object,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+        way: str,
+    ) -> None:
+        failing(errors.DataError("x"))  # type: ignore[operator]
+        if way == "variable":
+            monkeypatch.setenv("NMT_DEBUG", "1")
+        assert main(["train", "--debug"] if way == "option" else ["train"]) == 65
+        assert "Traceback (most recent call last)" in capsys.readouterr().err
+
+    def test_debug_after_two_dashes_is_an_argument(self) -> None:
+        assert not environment.debugging(["translate", "--", "--debug"])
+        assert environment.debugging(["translate", "--debug", "--"])
+
+    def test_a_broken_pipe_says_nothing(
+        self, failing: object, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        failing(BrokenPipeError(errno.EPIPE, "x"))  # type: ignore[operator]
+        main([])
+        assert capsys.readouterr().err == ""
+
+
+class TestUsage:
+    @pytest.mark.parametrize(
+        ("arguments", "said", "hint"),
+        [
+            (["trian"], "there is no command `trian`", "did you mean `train`?"),
+            (["xyz"], "there is no command `xyz`", "known: average, config"),
+            (["init", "--frce"], "`nmt init` has no option `--frce`", "did you mean `--force`?"),
+            (["init", "-Z"], "`nmt init` has no option `-Z`", "`nmt init --help` shows"),
+            (["--verzion"], "`nmt` has no option `--verzion`", "did you mean `--version`?"),
+            (["init", "a", "b"], "nmt init: got unexpected extra argument(s) (b)", "--help"),
+            (["init", "--train", "a"], "nmt init: option `--train` requires 2 arguments", "--help"),
+            (["config", "shwo"], "nmt config: no such command `shwo`. Did you mean `show`?", "he"),
+        ],
+    )
+    def test_a_misspelling_is_named_and_put_right(
+        self, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str, hint: str
+    ) -> None:
+        assert main(arguments) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith(f"error: {said}")
+        assert f"\n\nhint: {hint}" in err or hint in err.split("\n\nhint: ")[1]
+
+    def test_nmt_alone_shows_its_help_as_an_error(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main([]) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith("Usage: nmt ")
+
+    def test_help_goes_to_stdout(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["--help"]) == 0
+        assert capsys.readouterr().out.startswith("Usage: nmt ")
+
+    def test_every_command_accepts_debug(self, capsys: pytest.CaptureFixture[str]) -> None:
+        for name in commands.COMMANDS:
+            assert main([name, "--debug", "--help"]) == 0, name
+        assert capsys.readouterr().err == ""
+
+
+class TestVersion:
+    def test_one_line(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["--version"]) == 0
+        assert capsys.readouterr().out == f"nmt {__version__}\n"
+
+    def test_json_names_what_it_builds_on(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["--version", "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["nmt"] == __version__
+        assert {"schema", "python", "torch", "sentencepiece", "sacrebleu"} <= set(found)
+
+
+class TestStreams:
+    """With the real process, as a shell starts it."""
+
+    def test_a_closed_stdout_is_an_error_when_data_are_due(self) -> None:
+        done = run(["config", "show"], shell=">&-")
+        assert done.returncode == 74
+        assert done.stderr.startswith("error: ")
+
+    def test_a_full_disk_is_an_error(self) -> None:
+        done = run(["--version"], shell="> /dev/full")
+        assert done.returncode == 74
+        assert "No space left" in done.stderr
+        assert "Exception ignored" not in done.stderr
+
+    def test_a_closed_stderr_changes_nothing(self) -> None:
+        done = run(["config", "show", "--set", "model.headz=1"], shell="2>&-")
+        assert (done.returncode, done.stdout, done.stderr) == (78, "", "")
+
+    def test_a_reader_that_goes_away_is_no_news(self) -> None:
+        done = run(["config", "show"], shell="| true; exit ${PIPESTATUS[0]}")
+        line = f'{sys.executable} -m nmt_cli config show | true; echo "${{PIPESTATUS[0]}}"'
+        done = subprocess.run(
+            ["bash", "-c", line], capture_output=True, text=True, check=False,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        # The text fits the pipe's buffer where `true` ends late.
+        assert done.stdout in ("141\n", "0\n")
+        assert done.stderr == ""
+
+    def test_stdout_is_utf8_whatever_the_locale(self) -> None:
+        done = subprocess.run(
+            [sys.executable, "-m", "nmt_cli", "config", "show", "--set", "languages.src=ß日"],
+            capture_output=True, check=True,
+            env={"PYTHONPATH": str(ROOT), "LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0",
+                 "PYTHONUTF8": "0", "PYTHONIOENCODING": "latin-1"},
+        )  # fmt: skip
+        assert 'src = "ß日"'.encode() in done.stdout
+
+    def test_no_file_of_ours_gets_the_number_of_a_standard_stream(self) -> None:
+        code = (
+            "import os; from nmt_cli.cli import environment; environment.open_standard_streams(); "
+            "os._exit(os.open('/dev/null', os.O_RDONLY))"
+        )
+        line = 'exec "$0" -c "$1" <&- >&- 2>&-'
+        done = subprocess.run(
+            ["bash", "-c", line, sys.executable, code], check=False, env={"PYTHONPATH": str(ROOT)}
+        )
+        assert done.returncode == 3
+
+
+class TestEnvironment:
+    @pytest.mark.parametrize(
+        ("variables", "interactive", "color"),
+        [
+            ({}, True, True),
+            ({"NO_COLOR": "1"}, True, False),
+            ({"TERM": "dumb"}, False, False),
+            ({"CI": "true"}, False, False),
+            ({"CI": "true", "FORCE_COLOR": "1"}, False, True),
+            ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, True, False),
+        ],
+    )
+    def test_a_terminal_is_watched_unless_the_user_says_no(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        variables: dict[str, str],
+        interactive: bool,
+        color: bool,
+    ) -> None:
+        for name in ("NO_COLOR", "FORCE_COLOR", "CI"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("TERM", "xterm")
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        terminal = io.StringIO()
+        monkeypatch.setattr(terminal, "isatty", lambda: True, raising=False)
+        console = environment.make_console(terminal)
+        assert (console.interactive, console.color) == (interactive, color)
+        if "FORCE_COLOR" not in variables:
+            log = environment.make_console(io.StringIO())
+            assert (log.interactive, log.color) == (False, False)
+
+    def test_threads_are_chosen_unless_the_user_chose(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(os, "environ", {"OMP_WAIT_POLICY": "ACTIVE"})
+        monkeypatch.setattr("nmt_cli.cores.usable_cores", lambda: 3)
+        environment.choose_threads()
+        assert os.environ == {"OMP_WAIT_POLICY": "ACTIVE", "OMP_NUM_THREADS": "3"}
+        monkeypatch.setattr(os, "environ", {"OMP_NUM_THREADS": "1"})
+        environment.choose_threads()
+        assert os.environ == {"OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": "1"}
+
+    def test_torch_sees_the_choice(self) -> None:
+        code = (
+            "import os, sys; sys.argv = ['nmt', '--version']; import nmt_cli.cli as c\n"
+            "try: c.run()\n"
+            "except SystemExit: print(os.environ['OMP_WAIT_POLICY'], os.environ['OMP_NUM_THREADS'])"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+            env={"PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        assert done.stdout.split()[-2:] == ["PASSIVE", str(environment_cores())]
+
+
+def environment_cores() -> int:
+    from nmt_cli.cores import usable_cores
+
+    return usable_cores()
+
+
+def test_completion_lists_the_commands() -> None:
+    done = run([], environ={"_NMT_COMPLETE": "complete_bash", "COMP_WORDS": "nmt t",
+                            "COMP_CWORD": "1"})  # fmt: skip
+    assert done.stdout.split() == ["train", "translate"]

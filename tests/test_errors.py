@@ -1,0 +1,45 @@
+"""Exit codes are a promise to scripts; hints name what was meant."""
+
+import inspect
+
+import pytest
+
+from nmt_cli import errors
+from nmt_cli.errors import NmtError, did_you_mean
+
+EXIT_CODES = {
+    "NmtError": 1, "UsageError": 2, "QualityGateError": 3, "DivergedError": 4, "DataError": 65,
+    "NoInputError": 66, "UnavailableError": 69, "CannotCreateError": 73, "WriteError": 74,
+    "TryAgainError": 75, "ConfigError": 78,
+}  # fmt: skip
+
+
+def test_the_exit_codes_are_the_promised_ones() -> None:
+    kinds = {name: kind for name, kind in vars(errors).items() if inspect.isclass(kind)}
+    assert {name: kind.exit_code for name, kind in kinds.items()} == EXIT_CODES
+    assert all(issubclass(kind, NmtError) for kind in kinds.values())
+
+
+def test_the_tree_in_the_docstring_is_the_tree() -> None:
+    drawn = dict(line.split()[1:3] for line in str(errors.__doc__).splitlines() if "──" in line)
+    rest = {name: str(code) for name, code in EXIT_CODES.items() if name != "NmtError"}
+    assert drawn == rest
+
+
+def test_message_and_hint_are_kept_apart() -> None:
+    error = errors.DataError("line 3 is empty", "remove it")
+    assert (str(error), error.message, error.hint) == ("line 3 is empty",) * 2 + ("remove it",)
+    assert NmtError("x").hint == ""
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        ("bsae", "did you mean `base`?"),
+        ("BIG", "known: base, big"),
+        ("", "known: base, big"),
+        ("zzz", "known: base, big"),
+    ],
+)
+def test_did_you_mean(word: str, hint: str) -> None:
+    assert did_you_mean(word, ["big", "base"]) == hint

@@ -1,0 +1,75 @@
+"""bf16 arithmetic and fast float32 products stay near the exact ones, in steps too."""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from variants import every_variant
+
+from nmt_cli.model import precision
+from nmt_cli.model.precision import autocast, use_fast_float32
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def _restored() -> Iterator[None]:
+    before = torch.get_float32_matmul_precision()
+    yield
+    torch.set_float32_matmul_precision(before)
+
+
+@every_variant
+@torch.no_grad()
+def test_steps_in_bf16_give_what_teacher_forcing_gives(settings, make_model, random_batch) -> None:
+    model = make_model(settings).float()
+    batch = random_batch(model.config, [3, 5], [4, 4])
+    exact = model(batch)
+    with autocast("bf16", CPU):
+        forced = model(batch)
+        segments = batch.src_segments
+        state = model.start(model.encode(batch.src, segments), segments)
+        state = state.merge(state.select(torch.tensor([1])))
+        found = []
+        for ids in batch.tgt_in.view(2, 4).T:
+            logits, state = model.step(state, ids[[0, 1, 1]])
+            found.append(logits[:2])
+    stepped = torch.stack(found, dim=1).flatten(0, 1)
+    assert forced.dtype == stepped.dtype == torch.bfloat16
+    # One rounding is 0.004; six sublayers of wild random weights make at most 0.06 of it.
+    for one in (forced, stepped):
+        assert (one - exact).norm() < 0.1 * exact.norm()
+        assert not torch.equal(one.float(), exact)
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "narrow"),
+    [
+        ("bf16", "cpu", True),
+        ("auto", "cpu", False),
+        ("float32", "cpu", False),
+        ("bf16", "cuda", True),
+        ("auto", "cuda", True),
+        ("float32", "cuda", False),
+    ],
+)
+def test_auto_is_bf16_on_a_gpu_alone(name, device, narrow, monkeypatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda *_: True)
+    assert autocast(name, torch.device(device))._enabled is narrow
+
+
+@pytest.mark.usefixtures("_restored")
+def test_fast_products_are_kept_only_while_they_are_exact(monkeypatch) -> None:
+    torch.set_float32_matmul_precision("highest")
+    generator = torch.Generator().manual_seed(3)
+    left, right = torch.randn(2, 300, 300, generator=generator)
+    exact = left.double() @ right.double()
+    assert use_fast_float32(CPU) is (torch.get_float32_matmul_precision() == "medium")
+    assert ((left @ right - exact) / exact.abs().max()).abs().max() < 1e-5
+    torch.set_float32_matmul_precision("highest")
+    monkeypatch.setattr(precision, "LARGEST_ERROR", -1.0)
+    assert use_fast_float32(CPU) is False
+    assert torch.get_float32_matmul_precision() == "highest"
+    assert use_fast_float32(torch.device("cuda")) is False
+    assert torch.get_float32_matmul_precision() == "highest"
