@@ -34,7 +34,7 @@ SUBWORDS = "subwords"
 WEIGHTS = "model.safetensors"
 # A prepared corpus has a config.toml and a manifest.json too, and this.
 CORPUS = "corpus.json"
-ATTEMPTS = 3
+ATTEMPTS = 5
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from nmt_cli.errors import DataError, NoInputError
 
 KINDS = ("bpe", "unigram", "wordpiece", "bytes", "chars")
 LOOK_ALIKES = [
-    "</s>", "<s>", "<pad>", "<unk>", "<2de>", "<0x0A>", ">>de<<", "<s></s>", "a</s>b", "▁", "<pad> <pad>",
+    "</s>", "<s>", "<pad>", "<unk>", "<2de>", "<0x0A>", ">>de<<", "<s></s>", "a</s>b", "▁",
+    "<pad> <pad>",
 ]  # fmt: skip
 # One line each, whatever the ids.
 NEVER_SHOWN = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029\x00\x1b"
@@ -222,8 +223,9 @@ def test_a_missing_or_damaged_directory_is_refused(tmp_path):
     LEARNT["bpe"].save(tmp_path)
     whole = (tmp_path / "vocabulary.json").read_text("utf-8")
     wrong = (
-        "", "[]", "{", whole.replace('"bpe"', '"magic"'), whole.replace('"format": 1', '"format": 2'),
-        whole.replace('"<unk>": 1', '"<unk>": "1"'), whole.replace('"<unk>": 1', '"<unk>": -1'),
+        "", "[]", "{", whole.replace('"bpe"', '"magic"'),
+        whole.replace('"format": 1', '"format": 2'), whole.replace('"<unk>": 1', '"<unk>": "1"'),
+        whole.replace('"<unk>": 1', '"<unk>": -1'),
         "[" * 100_000,
     )  # fmt: skip
     for text in wrong:

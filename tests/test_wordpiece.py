@@ -1,5 +1,6 @@
 """Word-pieces: deterministic learning, greedy longest match, spaces come back."""
 
+import itertools
 import random
 from collections import Counter
 
@@ -27,7 +28,7 @@ def joined_slowly(words: list[tuple[str, int]], size: int) -> list[str]:
         pairs: Counter[tuple[int, int]] = Counter()
         for symbols, count in split:
             ids = [known.index(one) for one in symbols]
-            for pair in zip(ids, ids[1:], strict=False):
+            for pair in itertools.pairwise(ids):
                 pairs[pair] += count
         first, second = min(pairs, key=lambda pair: (-pairs[pair], pair))
         joined = known[first] + known[second]

@@ -101,18 +101,24 @@ class CommandTable(TyperGroup):
 
 def _load(name: str) -> Command:
     """The command `name`, made from its module."""
-    if importlib.util.find_spec(f"nmt_cli.cli.{name}") is None:
-        return _not_yet(name)
-    module = importlib.import_module(f"nmt_cli.cli.{name}")
-    app = getattr(module, "app", None)
-    if app is None:
-        app = make_app()
-        app.command(name, cls=CommandWithExamples, epilog=module.EXAMPLES)(module.command)
-    command = typer.main.get_command(app)
+    command = typer.main.get_command(_app_of(name))
     below = command.commands.values() if isinstance(command, TyperGroup) else ()
     for one in (command, *below):
         one.params.append(_debug_option())
     return command
+
+
+def _app_of(name: str) -> typer.Typer:
+    app = make_app()
+    if importlib.util.find_spec(f"nmt_cli.cli.{name}") is None:
+        app.command(name, help=COMMANDS[name])(_not_yet)
+        return app
+    module = importlib.import_module(f"nmt_cli.cli.{name}")
+    if isinstance(getattr(module, "app", None), typer.Typer):
+        own: typer.Typer = module.app
+        return own
+    app.command(name, cls=CommandWithExamples, epilog=module.EXAMPLES)(module.command)
+    return app
 
 
 def make_app() -> typer.Typer:
@@ -120,13 +126,8 @@ def make_app() -> typer.Typer:
     return typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
-def _not_yet(name: str) -> Command:
-    def command() -> None:
-        raise UnavailableError(f"`nmt {name}` is not part of this version yet")
-
-    one = make_app()
-    one.command(name, help=COMMANDS[name], cls=CommandWithExamples)(command)
-    return typer.main.get_command(one)
+def _not_yet(context: typer.Context) -> None:
+    raise UnavailableError(f"`{context.command_path}` is not part of this version yet")
 
 
 def _top(

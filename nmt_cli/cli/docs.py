@@ -101,7 +101,12 @@ def surface() -> str:
     lines = []
     for path, command, _ in walk():
         lines.append(path)
-        lines += sorted(f"{path} {_parameter(one)}" for one in command.params)
+        lines += sorted(
+            f"{path} {_parameter(one)}"
+            for one in command.params
+            # Every command has it: once is enough.
+            if path == "nmt" or one.name != "debug"
+        )
     return "\n".join(lines) + "\n"
 
 

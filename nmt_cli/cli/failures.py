@@ -3,7 +3,8 @@
 import errno
 import traceback
 
-import typer
+# Typer 0.26 has no public name for it.
+from typer._click.exceptions import ClickException
 
 from nmt_cli.console import Console
 from nmt_cli.errors import NmtError, UsageError, WriteError, did_you_mean
@@ -42,14 +43,14 @@ def as_user_error(error: BaseException) -> NmtError | None:
     """The error in our terms; None: a bug."""
     if isinstance(error, NmtError):
         return error
-    if isinstance(error, typer.TyperException):
+    if isinstance(error, ClickException):
         return _usage_error(error)
     if isinstance(error, OSError) and error.errno in SYSTEM_FAULTS:
         return WriteError(f"reading or writing failed: {error}", "`nmt doctor` looks at the disk")
     return None
 
 
-def _usage_error(error: typer.TyperException) -> UsageError:
+def _usage_error(error: ClickException) -> UsageError:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "nmt"
     hint = f"`{path} --help` shows what there is"

@@ -108,8 +108,8 @@ def _languages(
     if guessed:
         return src or guessed[0], tgt or guessed[1]
     if sys.stdin.isatty() and sys.stderr.isatty():
-        src = src or str(typer.prompt("Language translated from (such as en)", err=True))
-        return src, tgt or str(typer.prompt("Language translated to (such as de)", err=True))
+        src = src or _ask("Language translated from (such as en)")
+        return src, tgt or _ask("Language translated to (such as de)")
     if given:
         raise UsageError(
             f"the names `{given[0].src}` and `{given[0].tgt}` do not tell the languages",
@@ -122,3 +122,12 @@ def _languages(
             f"nmt init --src-lang {there[0]} --tgt-lang {there[1]}, or the other way round",
         )
     raise UsageError("neither files nor languages are given", _HINT)
+
+
+def _ask(question: str) -> str:
+    sys.stderr.write(f"{question}: ")
+    sys.stderr.flush()
+    answer = sys.stdin.readline().strip()
+    if not answer:
+        raise UsageError("no language was named", "--src-lang and --tgt-lang name them, too")
+    return answer

@@ -8,6 +8,7 @@ from nmt_cli.config import SETTINGS, Layer, Resolved, read_layer, resolve
 from nmt_cli.errors import UsageError
 
 PROJECT_FILE = Path("nmt.toml")
+_PATHS = ("paths.corpus", "paths.model")
 _SECTIONS = tuple(dict.fromkeys(key.split(".")[0] for key in SETTINGS))
 
 
@@ -39,6 +40,9 @@ def _project_layer(config_file: Path | None) -> Iterator[Layer]:
     if config_file is None and not path.exists():
         return
     origin, values = read_layer(path)
+    if path.parent != Path():
+        # Where nothing is said, corpus and model lie beside the project file too.
+        values = {**{key: SETTINGS[key].default for key in _PATHS}, **values}
     yield Layer(origin, {key: _beside(path, key, value) for key, value in values.items()})
 
 

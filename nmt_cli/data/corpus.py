@@ -1,20 +1,8 @@
-"""The prepared corpus on disk: ids and offsets of each side, memory-mapped and checksummed.
+"""The prepared corpus, memory-mapped: ids of each side, and batches of them.
 
-::
-
-    corpus/
-      config.toml          the settings it was prepared with
-      corpus.json          format, pairs, the inputs' SHA-256, the table of `nmt prepare`
-      manifest.json        size and SHA-256 of each file
-      subwords/            see subwords.py
-      {split}.{side}.ids       (tokens,) little-endian uint16; uint32 from 65,537 entries on
-      {split}.{side}.offsets   (pairs + 1,) int64; pair i is ids[offsets[i]:offsets[i + 1]]
-      {split}.{side}.txt       the text: cleaned for train, as it was for valid
-      {split}.origin           (pairs,) uint16; which of data.train a pair came from
+What its files are is told in layout.py.
 """
 
-import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,27 +11,19 @@ import numpy as np
 
 from nmt_cli import config as settings
 from nmt_cli.batch import Batch, batch_streams
+from nmt_cli.data.layout import (
+    CONFIG,
+    OFFSET_TYPE,
+    ORIGIN_TYPE,
+    SIDES,
+    SUBWORDS,
+    check_files,
+    id_type,
+    read_description,
+)
 from nmt_cli.data.lines import read_lines
 from nmt_cli.data.subwords import Subwords
 from nmt_cli.errors import DataError
-from nmt_cli.files import check_entry, read_bytes, read_manifest
-
-FORMAT = 1
-CONFIG = "config.toml"
-DESCRIPTION = "corpus.json"
-SUBWORDS = "subwords"
-SIDES = ("src", "tgt")
-OFFSET_TYPE = np.dtype("<i8")
-ORIGIN_TYPE = np.dtype("<u2")
-
-
-def id_type(vocab_size: int) -> np.dtype[Any]:
-    """The narrowest type that holds all ids.
-
-    >>> id_type(65_536).str, id_type(65_537).str
-    ('<u2', '<u4')
-    """
-    return np.dtype("<u2" if vocab_size <= 1 << 16 else "<u4")
 
 
 @dataclass(frozen=True)
@@ -121,8 +101,7 @@ class Corpus:
         Raises NoInputError where there is none, DataError where it is damaged.
         """
         description = read_description(path)
-        entries = read_manifest(path)
-        _check(path, entries, verify)
+        digest = check_files(path, verify=verify)
         subwords = Subwords.load(path / SUBWORDS)
         valid = valid_text = None
         if description["valid"]:
@@ -136,42 +115,8 @@ class Corpus:
             train=_open_pairs(path, "train", description, subwords),
             valid=valid,
             valid_text=valid_text,
-            digest=_digest(entries),
+            digest=digest,
         )
-
-
-def read_description(path: Path) -> dict[str, Any]:
-    """`corpus.json`; raises NoInputError or DataError where `path` is not a corpus."""
-    read_manifest(path)
-    try:
-        description = json.loads(read_bytes(path / DESCRIPTION, "corpus", max_bytes=1 << 24))
-        if not isinstance(description, dict) or description["format"] != FORMAT:
-            raise KeyError
-        if not all(isinstance(description[name], int) for name in ("train", "valid")):
-            raise TypeError
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DataError(
-            f"`{path}` is not a corpus of format {FORMAT}", "prepare it again with `nmt prepare`"
-        ) from error
-    return description
-
-
-def _check(path: Path, entries: dict[str, dict[str, object]], verify: bool) -> None:
-    for name, entry in entries.items():
-        # The kept text is only needed for encoding anew.
-        if verify and not (name.startswith("train.") and name.endswith(".txt")):
-            check_entry(path, name, entry)
-        elif not (path / name).is_file() or (path / name).stat().st_size != entry["bytes"]:
-            raise DataError(f"`{path / name}` is missing or damaged", "copy the corpus again")
-
-
-def _digest(entries: dict[str, dict[str, object]]) -> str:
-    named = (
-        f"{name} {entry['sha256']}\n"
-        for name, entry in sorted(entries.items())
-        if name.endswith((".ids", ".offsets")) or name.startswith(f"{SUBWORDS}/")
-    )
-    return hashlib.sha256("".join(named).encode()).hexdigest()
 
 
 def _open_pairs(path: Path, split: str, description: dict[str, Any], subwords: Subwords) -> Pairs:

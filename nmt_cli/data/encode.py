@@ -13,7 +13,7 @@ import numpy as np
 
 from nmt_cli.config import Data
 from nmt_cli.data.clean import CleanText, Progress, Stretch, read_stretch
-from nmt_cli.data.corpus import OFFSET_TYPE, ORIGIN_TYPE, SIDES, id_type
+from nmt_cli.data.layout import OFFSET_TYPE, ORIGIN_TYPE, SIDES, id_type
 from nmt_cli.data.pool import Pool
 from nmt_cli.data.subwords import Subwords
 from nmt_cli.files import writing
@@ -67,12 +67,12 @@ def count_all_words(
 
 
 def choose_sample(keep: np.ndarray, lines: int, seed: int) -> np.ndarray:
-    """(pairs,) bool: about `lines` of the pairs where `keep` is True, by chance from `seed`."""
-    known = int(keep.sum())
-    if known <= lines:
+    """(pairs,) bool: `lines` of the pairs where `keep` is True, by chance from `seed`."""
+    if keep.sum() <= lines:
         return keep
-    random = np.random.Generator(np.random.PCG64(seed))
-    return keep & (random.random(len(keep), dtype=np.float32) < lines / known)
+    chances = np.random.Generator(np.random.PCG64(seed)).random(len(keep))
+    sample: np.ndarray = keep & (chances <= np.partition(chances[keep], lines - 1)[lines - 1])
+    return sample
 
 
 @dataclass
@@ -136,14 +136,21 @@ def drop_reason(data: Data, src_length: int, tgt_length: int) -> str:
     return ""
 
 
+class SavedSubwords(NamedTuple):
+    """Where subwords lie, and their hash: another run may use the same place for others."""
+
+    directory: Path
+    digest: str
+
+
 @functools.lru_cache(maxsize=1)
-def _load_subwords(directory: Path) -> Subwords:
-    return Subwords.load(directory)
+def _load_subwords(saved: SavedSubwords) -> Subwords:
+    return Subwords.load(saved.directory)
 
 
-def encode_job(subwords_directory: Path, job: Job) -> Encoded:
+def encode_job(saved: SavedSubwords, job: Job) -> Encoded:
     """Encode the pairs of a job and drop those that the settings do not want."""
-    subwords = _load_subwords(subwords_directory)
+    subwords = _load_subwords(saved)
     src_lines, tgt_lines = job.lines()
     src_ids, tgt_ids = subwords.encode_source(src_lines), subwords.encode_target(tgt_lines)
     reasons = [

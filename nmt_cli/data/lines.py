@@ -211,7 +211,12 @@ class LinePairs(Iterator[tuple[str, str]]):
         self.tgt = read_lines(paths[1]) if len(paths) > 1 else self.src
 
     def __next__(self) -> tuple[str, str]:
-        pair = self._next_of_two() if self.tgt is not self.src else self._next_row()
+        try:
+            pair = self._next_of_two() if self.tgt is not self.src else self._next_row()
+        except NmtError:
+            self.src.close()
+            self.tgt.close()
+            raise
         self.count += 1
         return pair
 
@@ -226,7 +231,6 @@ class LinePairs(Iterator[tuple[str, str]]):
     def _next_row(self) -> tuple[str, str]:
         columns = next(self.src).split("\t")
         if len(columns) != 2:
-            self.src.close()
             raise DataError(
                 f"`{self.src.name}`, line {self.src.count}: {len(columns)} columns, 2 are needed",
                 "each line is: source, a tab, target",

@@ -18,9 +18,9 @@ import numpy as np
 from nmt_cli import config as settings
 from nmt_cli.config import Config
 from nmt_cli.data.clean import Cleaning, CleanText, HeldOut, Progress, clean_training_text
-from nmt_cli.data.corpus import CONFIG, DESCRIPTION, FORMAT, SUBWORDS, read_description
 from nmt_cli.data.encode import (
     Encoded,
+    SavedSubwords,
     SplitWriter,
     Tally,
     choose_sample,
@@ -29,13 +29,13 @@ from nmt_cli.data.encode import (
     encoded_side,
     jobs,
 )
+from nmt_cli.data.layout import CONFIG, DESCRIPTION, FORMAT, SUBWORDS, check_files, read_description
 from nmt_cli.data.lines import read_pairs
 from nmt_cli.data.pool import Pool
 from nmt_cli.data.streams import STDIN
-from nmt_cli.data.subwords import Subwords, learn_subwords
+from nmt_cli.data.subwords import VOCABULARY, Subwords, learn_subwords
 from nmt_cli.errors import CannotCreateError, DataError, NmtError, NoInputError, UsageError
 from nmt_cli.files import (
-    check_manifest,
     make_directory,
     new_directory,
     remove,
@@ -134,12 +134,11 @@ def check_inputs(config: Config) -> None:
     problems: list[NmtError] = []
     for name, paths in named:
         if (len(paths) > 2 and name != "data.test") or (not paths and name == "data.train"):
-            problems.append(
-                UsageError(f"{name} has {len(paths)} files, one pair (or TSV) is meant")
-            )
+            count = f"{name} has {len(paths)} files"
+            problems.append(UsageError(count, "name two files, or one TSV file"))
         problems += [problem for path in paths if (problem := _check_file(name, path))]
     if sum(path == STDIN for _, paths in named for path in paths) > 1:
-        problems.append(UsageError("stdin (`-`) can be read only once"))
+        problems.append(UsageError("stdin (`-`) can be read only once", "use files"))
     if problems:
         hints = dict.fromkeys(problem.hint for problem in problems if problem.hint)
         message = "; ".join(problem.message for problem in problems)
@@ -169,7 +168,7 @@ def _existing(config: Config, inputs: dict[str, str] | None, out: Path) -> Prepa
     """What was prepared before, if it is whole and the same; raises CannotCreateError."""
     try:
         description = read_description(out)
-        check_manifest(out)
+        check_files(out)
         before = settings.load(out / CONFIG)
         prepared = Prepared.from_json(out, description["prepared"])
     except (NmtError, KeyError, TypeError) as error:
@@ -259,8 +258,10 @@ class _Run:
 
     def _encode(self, text: CleanText, keep: np.ndarray, dropped: Counter[str]) -> SplitWriter:
         train = SplitWriter(self.directory, "train")
-        function = functools.partial(encode_job, self.directory / SUBWORDS)
-        encoded = self.pool.map(function, jobs(text, keep, self.config.data))
+        folder = self.directory / SUBWORDS
+        saved = SavedSubwords(folder, sha256_of(folder / VOCABULARY))
+        work = jobs(text, keep, self.config.data)
+        encoded = self.pool.map(functools.partial(encode_job, saved), work)
         done = 0
         for stretch, piece in zip(text.stretches, train.write(encoded), strict=True):
             dropped += piece.dropped

@@ -92,7 +92,9 @@ class _LinearCrossEntropy(torch.autograd.Function):
                 if bias_gradient is not None:
                     bias_gradient += logits.sum(dim=0)
         ctx.save_for_backward(*gradients, bias_gradient)
-        return sums[0], sums[1]
+        total, nll = sums.unbind()
+        ctx.mark_non_differentiable(nll)
+        return total, nll
 
     @staticmethod
     def backward(ctx: Any, scale: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]

@@ -58,9 +58,10 @@ class Run:
         else:
             self.state = latest.state()
             load_weights(self.model, latest.weights())
-            self.notes.append(f"continues after step {self.state.step:,}")
             # A finished run goes on when its limits were raised.
             self.state.finished = self.end_reason() and self.state.finished
+            if not self.state.finished:
+                self.notes.append(f"continues after step {self.state.step:,}")
         self.model.to(self.ranks.device)
         self.optimizer = make_optimizer(self.model, self.config)
         if latest is not None:

@@ -39,24 +39,14 @@ def third_person(verb: str) -> str:
 
 
 @cache
-def past(verb: str) -> str:
-    """The regular past and past participle.
-
-    >>> past("invite"), past("tidy"), past("open")
-    ('invited', 'tidied', 'opened')
-    """
-    if verb[-1] == "y" and verb[-2] not in VOWELS:
-        return verb[:-1] + "ied"
-    return verb + ("d" if verb[-1] == "e" else "ed")
-
-
-@cache
 def progressive(verb: str) -> str:
     """The regular -ing form.
 
-    >>> progressive("write"), progressive("see"), progressive("play")
-    ('writing', 'seeing', 'playing')
+    >>> progressive("write"), progressive("see"), progressive("play"), progressive("get")
+    ('writing', 'seeing', 'playing', 'getting')
     """
+    if len(verb) == 3 and verb[1] in VOWELS and verb[2] not in VOWELS + "wxy":
+        return verb + verb[-1] + "ing"
     if verb[-1] == "e" and verb[-2] != "e":
         return verb[:-1] + "ing"
     return verb + "ing"

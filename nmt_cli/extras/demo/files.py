@@ -5,7 +5,7 @@ from pathlib import Path
 
 from nmt_cli import files
 from nmt_cli.extras.demo.grammar import LabelledPair, make_pairs
-from nmt_cli.extras.project import Project, write_project
+from nmt_cli.extras.project import PROJECT_NAME, Project, write_project
 
 SEED = 1
 TRAIN_PAIRS = 24_000
@@ -13,30 +13,26 @@ VALID_PAIRS = 400
 TEST_PAIRS = 1_000
 HELD_OUT_PAIRS = 200
 LABELS = "labels"
-# Shown again and again while the model learns: the first lines of the validation set.
-WATCHED = (
-    "The small dog sleeps.",
-    "The teacher buys a red book.",
-    "Does the woman see the old man?",
-)
 
 
-def write_demo(folder: Path, pairs: int = TRAIN_PAIRS) -> None:
-    """Fill `folder` with the demo's text and nmt.toml; what is there already stays.
-
-    The sentences depend on nothing but the grammar: the same on every machine.
-    """
-    files.make_directory(folder)
-    sizes = {"train": pairs, "valid": VALID_PAIRS, "test": TEST_PAIRS, "held_out": HELD_OUT_PAIRS}
-    for split, count in sizes.items():
-        made = list(make_pairs(count, seed=SEED, split=split))
-        _write_split(folder, split, made)
-    if not (folder / "nmt.toml").exists():
+def make_project(folder: Path) -> Path:
+    """The demo's nmt.toml in `folder`, written if it is not there."""
+    path = folder / PROJECT_NAME
+    if not path.exists():
         project = Project(
             "en", "de", (("train.en", "train.de"),), ("valid.en", "valid.de"),
             ("test.en", "test.de"), preset="tiny",
         )  # fmt: skip
         write_project(folder, project)
+    return path
+
+
+def write_demo(folder: Path, pairs: int = TRAIN_PAIRS) -> None:
+    """Fill `folder` with the demo's sentences, the same on every machine."""
+    files.make_directory(folder)
+    sizes = {"train": pairs, "valid": VALID_PAIRS, "test": TEST_PAIRS, "held_out": HELD_OUT_PAIRS}
+    for split, count in sizes.items():
+        _write_split(folder, split, list(make_pairs(count, seed=SEED, split=split)))
 
 
 def _write_split(folder: Path, split: str, made: Sequence[LabelledPair]) -> None:

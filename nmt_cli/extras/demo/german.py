@@ -125,9 +125,12 @@ def present_form(infinitive: str, du: str, er: str, person: Person) -> str:
 
     >>> [present_form("warten", "wartest", "wartet", person) for person in range(6)]
     ['warte', 'wartest', 'wartet', 'warten', 'wartet', 'warten']
+    >>> present_form("können", "kannst", "kann", 0)
+    'kann'
     """
     stem = infinitive.removesuffix("en")
-    return (stem + "e", du, er, infinitive, _linked(stem, "t"), infinitive)[person]
+    ich = stem + "e" if er[-1] in "td" else er  # ich kann, er kann: the old preterites
+    return (ich, du, er, infinitive, _linked(stem, "t"), infinitive)[person]
 
 
 @cache

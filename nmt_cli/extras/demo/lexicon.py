@@ -130,12 +130,12 @@ doctor | Arzt m Arztes Ärzte | person | person adult trade
 student | Student m Studenten Studenten | person | person adult trade | | Studenten
 customer | Kunde m Kunden Kunden | person | person adult trade | | Kunden
 neighbor | Nachbar m Nachbarn Nachbarn | person | person adult kin | | Nachbarn
-friend | Freund m Freundes Freunde | person | person adult kin
-sister | Schwester f Schwester Schwestern | person | person adult kin female
-brother | Bruder m Bruders Brüder | person | person adult kin male
+friend | Freund m Freundes Freunde | person | person adult kin sibling
+sister | Schwester f Schwester Schwestern | person | person adult kin sibling female
+brother | Bruder m Bruders Brüder | person | person adult kin sibling male
 mother | Mutter f Mutter Mütter | person | person adult kin single female
 father | Vater m Vaters Väter | person | person adult kin single male
-uncle | Onkel m Onkels Onkel | person | person adult kin male
+uncle | Onkel m Onkels Onkel | person | person adult kin sibling male
 dog | Hund m Hundes Hunde | animal | animal player pet
 cat | Katze f Katze Katzen | animal | animal player pet
 bird | Vogel m Vogels Vögel | animal | animal singer
@@ -257,12 +257,12 @@ sing sang sung | singen singst singt sang gesungen | acc | person | song | | hab
 play played played | spielen spielst spielt spielte gespielt | | player | | at play | habit | spiel
 wait waited waited | warten wartest wartet wartete gewartet | for:auf | person | person train | | stay | warte
 wait waited waited | warten wartest wartet wartete gewartet | | person | | at trip | | warte
-live lived lived | wohnen wohnst wohnt wohnte gewohnt | | person | | at home town | stative needs_place |
+live lived lived | wohnen wohnst wohnt wohnte gewohnt | | person | | at home town | stative lasting needs_place |
 go went gone | gehen gehst geht ging gegangen | | person | | to place | habit sein needs_place | geh
 drive drove driven | fahren fährst fährt fuhr gefahren | | adult | | to trip town | habit sein needs_place | fahr
 stay stayed stayed | bleiben bleibst bleibt blieb geblieben | | person | | at home lodging | sein needs_place | bleib
 see saw seen | sehen siehst sieht sah gesehen | acc | person animal | person animal dear picture | | stative |
-know knew known | kennen kennst kennt kannte gekannt | acc | person | person town song lodging | | stative lasting definite |
+know knew known | kennen kennst kennt kannte gekannt | acc | person | person town song hotel | | stative lasting definite |
 like liked liked | mögen magst mag mochte gemocht | acc | person | person animal food drink town song | | stative lasting |
 buy bought bought | kaufen kaufst kauft kaufte gekauft | acc | adult | ware food drink dear | | passive | kauf
 sell sold sold | verkaufen verkaufst verkauft verkaufte verkauft | acc | adult | ware dear | | passive | verkauf
@@ -274,10 +274,10 @@ drink drank drunk | trinken trinkst trinkt trank getrunken | acc | person animal
 visit visited visited | besuchen besuchst besucht besuchte besucht | acc | person | person town | | habit definite | besuch
 look looked looked | suchen suchst sucht suchte gesucht | for:acc | person | lost pet person lodging | | passive | such
 find found found | finden findest findet fand gefunden | acc | person | lost pet lodging | | stative passive |
-need needed needed | brauchen brauchst braucht brauchte gebraucht | acc | person | ware trade carried dear | | stative lasting |
-have had had | haben hast hat hatte gehabt | acc | person | ware pet dear lost | | stative lasting indefinite |
+need needed needed | brauchen brauchst braucht brauchte gebraucht | acc | person | ware doctor carried dear | | stative lasting |
+have had had | haben hast hat hatte gehabt | acc | person | ware pet dear lost sibling | | stative lasting indefinite |
 open opened opened | öffnen öffnest öffnet öffnete geöffnet | acc | person | opening written gift | | passive definite | öffne
-clean cleaned cleaned | putzen putzt putzt putzte geputzt | acc | adult | opening indoors dear_vehicle | | habit passive definite | putz
+clean cleaned cleaned | putzen putzt putzt putzte geputzt | acc | adult | window indoors bicycle car table | | habit passive definite | putz
 help helped helped | helfen hilfst hilft half geholfen | dat | person | person | | habit definite | hilf
 thank thanked thanked | danken dankst dankt dankte gedankt | dat | person | person | | definite | dank
 belong belonged belonged | gehören gehörst gehört gehörte gehört | to:dat | dear pet thing | person | | stative lasting definite |
@@ -286,15 +286,23 @@ show showed shown | zeigen zeigst zeigt zeigte gezeigt | dat_acc | person | text
 send sent sent | schicken schickst schickt schickte geschickt | dat_acc | adult | sent | | | schick
 call called called | rufen+an rufst ruft rief angerufen | acc | person | person | | habit definite passive | ruf
 pick+up picked picked | holen+ab holst holt holte abgeholt | acc | adult | person | | habit definite passive | hol
-bring+along brought brought | bringen+mit bringst bringt brachte mitgebracht | acc | person | carried pet kin | | | bring
+bring+along brought brought | bringen+mit bringst bringt brachte mitgebracht | acc | person | carried pet sibling | | | bring
 turn+on turned turned | schalten+ein schaltest schaltet schaltete eingeschaltet | acc | person | device | | definite passive | schalte
 turn+off turned turned | schalten+aus schaltest schaltet schaltete ausgeschaltet | acc | person | device | | definite passive | schalte
 tidy+up tidied tidied | räumen+auf räumst räumt räumte aufgeräumt | acc | person | indoors home | | habit definite passive | räum
 invite invited invited | laden+ein lädst lädt lud eingeladen | acc | person | person | | definite passive | lade
 close closed closed | machen+zu machst macht machte zugemacht | acc | person | opening | | definite passive | mach
-arrive arrived arrived | kommen+an kommst kommt kam angekommen | | person train | | at town station lodging | sein |
+arrive arrived arrived | kommen+an kommst kommt kam angekommen | | person train | | at town station hotel | sein |
 get+up got gotten | stehen+auf stehst steht stand aufgestanden | | person | | | sein habit | steh
 come+back came come | kommen+zurück kommst kommt kam zurückgekommen | | person animal | | | sein | komm
+"""
+
+# Verbs that take a clause: know, think and say that ...; pay is met only with a price.
+_SPEAKING = """
+know knew known | wissen weißt weiß wusste gewusst
+think thought thought | glauben glaubst glaubt glaubte geglaubt
+hope hoped hoped | hoffen hoffst hofft hoffte gehofft
+say said said | sagen sagst sagt sagte gesagt
 """
 
 _MODALS = """
@@ -387,6 +395,23 @@ def fitting_adjectives(look: str) -> tuple[Adjective, ...]:
 def verbs() -> tuple[Verb, ...]:
     """Every verb; one with two frames is there twice."""
     return tuple(_verb(row) for row in _rows(_VERBS, 8))
+
+
+@cache
+def speaking_verbs() -> tuple[Verb, ...]:
+    """Know, think, hope and say."""
+    return tuple(_verb(row) for row in _rows(_SPEAKING, 8))
+
+
+@cache
+def verbs_with(frames: str = "", trait: str = "") -> tuple[Verb, ...]:
+    """The verbs with one of the frames (none: any) and with the trait (none: any)."""
+    wanted = frames.split()
+    return tuple(
+        verb
+        for verb in verbs()
+        if (not wanted or verb.frame in wanted) and (not trait or trait in verb.traits)
+    )
 
 
 def _verb(row: list[str]) -> Verb:

@@ -1,0 +1,119 @@
+"""`nmt demo`: learn a small language pair before your eyes."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nmt_cli.cli.options import AsJson, Quiet, Sets
+
+if TYPE_CHECKING:
+    from nmt_cli.config import Config
+    from nmt_cli.console import Console, Progress
+    from nmt_cli.extras.demo.run import Accuracy, Event, Outcome
+
+EXAMPLES = """
+nmt demo                                     in the directory nmt-demo
+nmt demo somewhere --set train.max_steps=3000
+cd nmt-demo && echo "The small dog sleeps." | nmt translate
+"""
+
+OWN_DATA = """
+Your own data, the same way:
+  nmt init --train mine.en mine.de --valid valid.en valid.de --preset small
+  nmt prepare && nmt train
+  echo "Hello." | nmt translate"""
+
+Folder = Annotated[Path, typer.Argument(metavar="[DIR]", help="Directory to work in.")]
+
+
+def command(
+    folder: Folder = Path("nmt-demo"),
+    sets: Sets = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Learn English to German from sentences that nmt makes itself, in about two minutes.
+
+    Runs prepare, train, average, translate and score on 24,000 sentence pairs of a grammar that
+    comes with nmt, shows how a few sentences get better, and ends with the accuracy for each
+    phenomenon of German. Needs no data and no network. Run it again to resume.
+    """
+    from nmt_cli.cli.environment import make_console
+    from nmt_cli.cli.train import StopSignals
+    from nmt_cli.cores import keep_freed_memory
+    from nmt_cli.extras.demo.run import Outcome, run_demo
+
+    console = make_console(quiet=quiet)
+    config = _settings(folder, sets)
+    console.note(_plan(config))
+    keep_freed_memory()
+    stop = StopSignals()
+    outcome: Outcome | None = None
+    with (
+        console.stages() as stages,
+        console.progress("training", config.train.max_steps, "step") as bar,
+    ):
+        for event in run_demo(folder, config, stop, stages):
+            _show(event, console, bar)
+            outcome = event if isinstance(event, Outcome) else outcome
+    if outcome is not None:
+        _show_outcome(outcome, console, as_json=as_json)
+        console.note(OWN_DATA)
+        console.next(f'cd {folder} && echo "The small dog sleeps." | nmt translate')
+    raise typer.Exit(stop.exit_code)
+
+
+def _settings(folder: Path, sets: list[str] | None) -> "Config":
+    """Those of the demo's nmt.toml, which is written first if need be."""
+    from nmt_cli.cli.settings import resolve_settings
+    from nmt_cli.extras.demo.files import make_project
+
+    return resolve_settings({}, sets, make_project(folder)).config
+
+
+def _plan(config: "Config") -> str:
+    from nmt_cli.cores import usable_cores
+    from nmt_cli.extras.demo.files import TEST_PAIRS, TRAIN_PAIRS
+
+    return (
+        f"{TRAIN_PAIRS:,} sentence pairs to learn from, {TEST_PAIRS:,} others to be tested on; "
+        f"{config.train.max_steps:,} steps on {usable_cores()} cores"
+    )
+
+
+def _show(event: "Event", console: "Console", bar: "Progress") -> None:
+    from nmt_cli.cli.prepare import show
+    from nmt_cli.cli.train import show_report
+    from nmt_cli.data.prepare import Prepared
+    from nmt_cli.extras.demo.run import Command
+    from nmt_cli.training.report import Report
+
+    match event:
+        case Command(text):
+            with bar.aside():
+                console.note(f"$ {text}")
+        case Prepared():
+            show(event, console)
+        case Report():
+            show_report(event, console, bar)
+
+
+def _show_outcome(outcome: "Outcome", console: "Console", *, as_json: bool) -> None:
+    import json
+    from dataclasses import asdict
+
+    rows = [_row(one) for one in sorted(outcome.phenomena, key=lambda one: one.percent)]
+    console.table(rows, header=("phenomenon", "", "exact %", "sentences"))
+    for one in (outcome.exact, outcome.held_out):
+        console.note(f"{one.about}: {one.percent:.1f} % of {one.total:,}")
+    if as_json:
+        typer.echo(json.dumps({"schema": 1, **asdict(outcome)}))
+        return
+    for score in outcome.scores:
+        typer.echo(f"{score.name} {score.value:.2f}  {score.signature}")
+    console.note(f"{outcome.seconds:.0f} s in all")
+
+
+def _row(one: "Accuracy") -> tuple[str, str, float, int]:
+    return one.label, one.about, round(one.percent, 1), one.total

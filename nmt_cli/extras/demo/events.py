@@ -1,0 +1,268 @@
+"""Random clauses that make sense: who does what, when and where, and what is how."""
+
+from dataclasses import replace
+
+from nmt_cli.extras.demo import lexicon
+from nmt_cli.extras.demo.choice import DEFINITE, INDEFINITE, Chooser
+from nmt_cli.extras.demo.clauses import Clause
+from nmt_cli.extras.demo.lexicon import Adjective, Modal, Verb
+from nmt_cli.extras.demo.phrases import (
+    Determiners,
+    Name,
+    Nominal,
+    NounPhrase,
+    Place,
+    Pronoun,
+    Time,
+)
+from nmt_cli.extras.demo.verb_groups import Tense
+
+Tenses = tuple[tuple[int, Tense], ...]
+
+ANY_TENSE: Tenses = (
+    (18, "present"),
+    (20, "progressive"),
+    (20, "past"),
+    (17, "perfect"),
+    (12, "future"),
+    (15, "modal"),
+    (4, "past modal"),
+)
+PRESENT: Tenses = ((5, "present"), (5, "progressive"))
+PRESENT_OR_MODAL: Tenses = ((4, "present"), (4, "progressive"), (3, "modal"))
+PAST: Tenses = ((1, "past"),)
+AHEAD: Tenses = ((3, "future"), (2, "modal"))
+_KNOWN: Determiners = ("the", "owner")
+
+
+def event(
+    ch: Chooser,
+    tenses: Tenses = ANY_TENSE,
+    *,
+    verb: Verb | None = None,
+    subject: Nominal | None = None,
+    negation: float = 0.0,
+    time: float = 0.35,
+) -> Clause:
+    """Somebody does something; `negation` and `time` are probabilities."""
+    negated = ch.chance(negation)
+    if verb is None:
+        verb = ch.pick(lexicon.verbs())
+    if subject is None:
+        subject = ch.subject(verb.subjects, DEFINITE if negated else ())
+    tense = _tense(ch, verb, subject, tenses)
+    modal = _modal(ch, subject, tense)
+    clause = Clause(subject, verb, tense, modal, negated=negated)
+    clause = _with_objects(ch, clause, verb)
+    if "needs_place" in verb.traits or (verb.place and ch.chance(0.45)):
+        clause = replace(clause, place=ch.place(verb))
+    if ch.chance(time):
+        clause = replace(clause, time=time_for(ch, clause))
+    return clause
+
+
+def is_possible(verb: Verb, subject: Nominal, tense: Tense) -> bool:
+    """Whether English and German both say this verb in this tense with this subject."""
+    if "lasting" in verb.traits and tense not in ("present", "past"):
+        return False
+    if tense == "progressive":
+        return "stative" not in verb.traits
+    if tense == "past modal":
+        return not (isinstance(subject, NounPhrase) and "train" in subject.noun.tags)
+    if tense == "past":
+        # Du schliefst, Sie aßen: nobody says so; and "they read" would be two tenses.
+        return not is_you(subject)
+    return tense != "present" or verb.en != verb.en_past or subject.person == 2
+
+
+def is_you(subject: Nominal) -> bool:
+    """Whether the subject is `you`."""
+    return isinstance(subject, Pronoun) and subject.is_address
+
+
+def _tense(ch: Chooser, verb: Verb, subject: Nominal, tenses: Tenses) -> Tense:
+    possible = [entry for entry in tenses if is_possible(verb, subject, entry[1])]
+    if possible:
+        return ch.weighted(possible)
+    if "stative" in verb.traits:
+        return "present"
+    return "perfect" if tenses == PAST else "progressive"
+
+
+def _modal(ch: Chooser, subject: Nominal, tense: Tense) -> Modal | None:
+    if tense == "past modal":
+        return ch.pick([modal for modal in lexicon.modals() if modal.en_past])
+    if tense != "modal":
+        return None
+    modals = lexicon.modals()
+    if isinstance(subject, NounPhrase) and "person" not in subject.noun.tags:
+        wishes = "animal" in subject.noun.tags
+        modals = tuple(m for m in modals if m.en in ("can", "must") or (wishes and m.full))
+    return ch.pick(modals)
+
+
+def _with_objects(ch: Chooser, clause: Clause, verb: Verb) -> Clause:
+    if not verb.frame:
+        return clause
+    determiners: Determiners = ()
+    if "definite" in verb.traits or (clause.negated and verb.frame != "acc"):
+        determiners = DEFINITE
+    elif "indefinite" in verb.traits:
+        determiners = INDEFINITE
+    subject = clause.subject
+    if verb.frame == "dat_acc":
+        indirect = ch.object("person", subject, DEFINITE if clause.negated else ())
+        direct = ch.noun_phrase(verb.objects)
+        return replace(clause, indirect=indirect, direct=_negate(direct, clause.negated))
+    direct_object = ch.object(verb.objects, subject, determiners)
+    if isinstance(direct_object, NounPhrase):
+        direct_object = _negate(direct_object, clause.negated)
+        if verb.en == "like":
+            direct_object = _generic(direct_object)
+        if verb.en in ("buy", "need", "look") and ch.chance(0.12):
+            direct_object = _wished(ch, direct_object)
+    return replace(clause, direct=direct_object)
+
+
+def _negate(phrase: NounPhrase, negated: bool) -> NounPhrase:
+    if not negated or phrase.is_definite:
+        return phrase
+    return replace(phrase, determiner="no", count=("", ""))
+
+
+def _generic(phrase: NounPhrase) -> NounPhrase:
+    """One likes dogs, not a dog."""
+    if phrase.determiner in ("a", "number", "no") and "mass" not in phrase.noun.tags:
+        kind = "no" if phrase.determiner == "no" else "bare"
+        return replace(phrase, determiner=kind, plural=True, count=("", ""))
+    return phrase
+
+
+def _wished(ch: Chooser, phrase: NounPhrase) -> NounPhrase:
+    """A faster car: the comparative before a noun."""
+    known = [a for a in lexicon.fitting_adjectives(phrase.noun.look) if a.en_degrees]
+    if phrase.determiner not in ("a", "no") or not known:
+        return phrase
+    return replace(phrase, adjective=ch.pick(known), degree="comparative")
+
+
+def time_for(ch: Chooser, clause: Clause) -> Time | None:
+    """A time that fits tense and verb, or None."""
+    traits = clause.verb.traits if clause.verb else frozenset({"copula"})
+    if "lasting" in traits or (clause.negated and "copula" in traits):
+        return None
+    match clause.tense:
+        case "progressive":
+            return Time("now", "jetzt") if ch.chance(0.5) else Time("today", "heute")
+        case "perfect":
+            return _time_of_perfect(ch, clause, traits)
+        case "past" | "past modal":
+            if ch.chance(0.55):
+                return ch.pick((Time("yesterday", "gestern"), Time("last week", "letzte Woche")))
+            return day(ch)
+        case "future" | "modal":
+            if ch.chance(0.55):
+                tomorrow = Time("tomorrow", "morgen")
+                return ch.pick((tomorrow, tomorrow, Time("next week", "nächste Woche")))
+            return day(ch)
+    if "habit" not in traits or clause.negated:
+        return Time("today", "heute") if "copula" in traits else None
+    return _habit(ch)
+
+
+def _habit(ch: Chooser) -> Time:
+    return ch.weighted(
+        (
+            (4, Time("every day", "jeden Tag")),
+            (3, Time("often", "oft", mid=True)),
+            (3, Time("always", "immer", mid=True)),
+            (2, Time("never", "nie", mid=True, late=True)),
+            (2, Time("in the morning", "am Morgen")),
+            (2, Time("in the evening", "am Abend")),
+            (1, hour(ch)),
+        )
+    )
+
+
+def _time_of_perfect(ch: Chooser, clause: Clause, traits: frozenset[str]) -> Time:
+    if clause.negated or ch.chance(0.35):
+        return Time("today", "heute")
+    if "habit" in traits and not clause.passive and ch.chance(0.25):
+        return Time("never", "noch nie", mid=True, late=True)
+    return Time("already", "schon", mid=True, late=True)
+
+
+def day(ch: Chooser) -> Time:
+    """A weekday, a date, a part of the day, or an hour."""
+    kind = ch.weighted(((4, "weekday"), (5, "date"), (2, "morning"), (2, "evening"), (2, "hour")))
+    match kind:
+        case "weekday":
+            en, de = ch.pick(lexicon.WEEKDAYS)
+            return Time(f"on {en}", f"am {de}", label="date")
+        case "date":
+            en, de = date(ch)
+            return Time(f"on {en}", f"am {de}", label="date")
+        case "hour":
+            return hour(ch)
+    return Time(f"in the {kind}", f"am {'Morgen' if kind == 'morning' else 'Abend'}")
+
+
+def date(ch: Chooser) -> tuple[str, str]:
+    """May 3, 3. Mai."""
+    en, de = ch.pick(lexicon.MONTHS)
+    number = 1 + int(ch.rng.random() * 28)
+    return f"{en} {number}", f"{number}. {de}"
+
+
+def hour(ch: Chooser) -> Time:
+    """At 8 o'clock."""
+    number = 1 + int(ch.rng.random() * 12)
+    return Time(f"at {number} o'clock", f"um {number} Uhr", label="number")
+
+
+def looks(subject: Nominal) -> tuple[Adjective, ...]:
+    """The adjectives that can be said of the subject."""
+    if isinstance(subject, NounPhrase):
+        return lexicon.fitting_adjectives(subject.noun.look)
+    return lexicon.fitting_adjectives("person")
+
+
+def state(ch: Chooser, subject: Nominal, tenses: Tenses, *, negation: float = 0.0) -> Clause:
+    """Somebody or something is so; any adjective before the subject's noun goes."""
+    if isinstance(subject, NounPhrase):
+        subject = replace(subject, adjective=None)
+    adjective = ch.pick(looks(subject))
+    return described(ch, subject, adjective, tenses, negation=negation)
+
+
+def described(
+    ch: Chooser,
+    subject: Nominal,
+    adjective: Adjective,
+    tenses: Tenses,
+    *,
+    negation: float = 0.0,
+) -> Clause:
+    """The subject is as the adjective says."""
+    negated = ch.chance(negation)
+    if isinstance(subject, NounPhrase) and not subject.is_definite:
+        negated = False
+    very = not negated and ch.chance(0.25)
+    predicate = (f"very {adjective.en}", f"sehr {adjective.de}") if very else None
+    predicate = predicate or (adjective.en, adjective.de)
+    return Clause(subject, None, ch.weighted(tenses), negated=negated, predicate=predicate)
+
+
+def whereabouts(ch: Chooser) -> Clause:
+    """Somebody or something is somewhere."""
+    tense: Tense = "past" if ch.chance(0.3) else "present"
+    if ch.chance(0.5):
+        subject = ch.subject("person pet", DEFINITE)
+        place = Place("at home", "zu Hause", "dat")
+        if ch.chance(0.75):
+            place = ch.place_at("place town")
+        return Clause(subject, None, tense, place=place)
+    thing = ch.noun_phrase("carried device picture cat", DEFINITE)
+    preposition = ch.pick((("on", "auf"), ("under", "unter")))
+    furniture = replace(ch.noun_phrase("furniture", _KNOWN), plural=False)
+    return Clause(thing, None, tense, place=Place(*preposition, "dat", furniture))

@@ -1,0 +1,324 @@
+"""Phrases of the demo grammar: each can say itself in English and, in any case, in German."""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from nmt_cli.extras.demo import english, german
+from nmt_cli.extras.demo.german import Case, Declension, Gender, Person
+from nmt_cli.extras.demo.lexicon import HELD_OUT_DATIVE, Adjective, Noun
+
+Role = Literal["subject", "object"]
+Determiner = Literal["the", "a", "bare", "this", "no", "owner", "number", "which", "how many"]
+Determiners = tuple[Determiner, ...]
+Degree = Literal["positive", "comparative", "superlative"]
+Labels = set[str]
+
+CASE_LABELS: dict[Case, str] = {"acc": "accusative", "dat": "dative", "gen": "genitive"}
+
+
+class Nominal(Protocol):
+    """What can be a subject or an object."""
+
+    @property
+    def person(self) -> Person:
+        """The verb form it asks for."""
+
+    @property
+    def is_pronoun(self) -> bool:
+        """Pronouns stand first in the German middle field."""
+
+    @property
+    def is_definite(self) -> bool:
+        """Definite objects stand before a negation."""
+
+    def english(self, role: Role) -> str:
+        """The English words."""
+
+    def german(self, case: Case, labels: Labels) -> str:
+        """The German words in a case; adds to `labels` the phenomena they show."""
+
+
+_EN_SUBJECT = ("I", "you", "he", "we", "you", "they", "you")
+_EN_OBJECT = ("me", "you", "him", "us", "you", "them", "you")
+_EN_OWNER = ("my", "your", "his", "our", "your", "their", "your")
+_EN_THIRD = {"m": ("he", "him", "his"), "f": ("she", "her", "her"), "n": ("it", "it", "its")}
+_DE = {
+    "nom": ("ich", "du", "", "wir", "ihr", "sie", "Sie"),
+    "acc": ("mich", "dich", "", "uns", "euch", "sie", "Sie"),
+    "dat": ("mir", "dir", "", "uns", "euch", "ihnen", "Ihnen"),
+}
+_DE_THIRD = {
+    "m": {"nom": "er", "acc": "ihn", "dat": "ihm"},
+    "f": {"nom": "sie", "acc": "sie", "dat": "ihr"},
+    "n": {"nom": "es", "acc": "es", "dat": "ihm"},
+}
+_DE_OWNER = ("mein", "dein", "", "unser", "euer", "ihr", "Ihr")
+_DE_OWNER_THIRD = {"m": "sein", "f": "ihr", "n": "sein"}
+
+
+@dataclass(frozen=True, slots=True)
+class Pronoun:
+    """A personal pronoun: 0 I, 1 you (du), 2 he she it, 3 we, 4 you (ihr), 5 they, 6 you (Sie).
+
+    `en_gender` and `de_gender` part where a thing is `it` in English but `er` in German.
+    """
+
+    index: int
+    en_gender: Gender = "n"
+    de_gender: Gender = "n"
+    is_pronoun: bool = True
+    is_definite: bool = True
+
+    @property
+    def person(self) -> Person:
+        """Sie takes the forms of sie, and `you` takes the same English form always."""
+        return min(self.index, 5)
+
+    @property
+    def is_address(self) -> bool:
+        """Whether this is `you`."""
+        return self.index in (1, 4, 6)
+
+    def english(self, role: Role) -> str:
+        """He or him."""
+        if self.index == 2:
+            return _EN_THIRD[self.en_gender][role == "object"]
+        return (_EN_SUBJECT if role == "subject" else _EN_OBJECT)[self.index]
+
+    def german(self, case: Case, labels: Labels) -> str:
+        """Er, ihn, ihm; pronouns have no genitive here."""
+        labels.add("pronoun")
+        if self.is_address:
+            labels.add("address")
+        if case != "nom":
+            labels.add(CASE_LABELS[case])
+        return _DE[case][self.index] or _DE_THIRD[self.de_gender][case]
+
+    def english_owner(self) -> str:
+        """His."""
+        return _EN_THIRD[self.en_gender][2] if self.index == 2 else _EN_OWNER[self.index]
+
+    def german_owner(self, case: Case, gender: Gender, labels: Labels) -> str:
+        """Sein, before a noun of this case and gender."""
+        labels.add("possessive")
+        if self.is_address:
+            labels.add("address")
+        stem = _DE_OWNER[self.index] or _DE_OWNER_THIRD[self.de_gender]
+        return german.ein_word(stem, case, gender)
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name that is copied: one or two first names, or Mr./Mrs. with a surname."""
+
+    names: tuple[str, ...]
+    gender: Gender
+    titled: bool = False
+    de: str = ""  # cities that have a German name
+    is_pronoun: bool = False
+    is_definite: bool = True
+
+    @property
+    def person(self) -> Person:
+        """Two names are `they`."""
+        return 5 if len(self.names) > 1 else 2
+
+    def english(self, role: Role) -> str:
+        """Anna, Anna and Paul, Mrs. Weber."""
+        title = ("Mr. " if self.gender == "m" else "Mrs. ") if self.titled else ""
+        return title + " and ".join(self.names)
+
+    def german(self, case: Case, labels: Labels) -> str:
+        """Anna, Herrn Weber: Herr is a weak masculine."""
+        labels.add("name")
+        if case != "nom":
+            labels.add(CASE_LABELS[case])
+        title = ""
+        if self.titled:
+            title = "Frau " if self.gender == "f" else "Herr " if case == "nom" else "Herrn "
+            if title == "Herrn ":
+                labels.add("weak_masculine")
+        return title + (self.de or " und ".join(self.names))
+
+
+@dataclass(frozen=True, slots=True)
+class WhoWhat:
+    """The question words who and what."""
+
+    de: dict[Case, str]
+    en: str
+    person: Person = 2
+    is_pronoun: bool = True
+    is_definite: bool = True
+
+    def english(self, role: Role) -> str:
+        """Who, what."""
+        return self.en
+
+    def german(self, case: Case, labels: Labels) -> str:
+        """Wer, wen, wem, was."""
+        if case != "nom":
+            labels.add(CASE_LABELS[case])
+        return self.de[case]
+
+
+@dataclass(frozen=True, slots=True)
+class NounPhrase:
+    """Determiner, perhaps an adjective, noun, perhaps an owner."""
+
+    noun: Noun
+    determiner: Determiner
+    plural: bool = False
+    adjective: Adjective | None = None
+    degree: Degree = "positive"
+    owner: "Pronoun | Name | NounPhrase | None" = None
+    count: tuple[str, str] = ("", "")
+    is_pronoun: bool = False
+
+    @property
+    def person(self) -> Person:
+        """He or they."""
+        return 5 if self.plural else 2
+
+    @property
+    def is_definite(self) -> bool:
+        """Whether the listener is supposed to know which one is meant."""
+        return self.determiner in ("the", "this", "owner")
+
+    @property
+    def gender(self) -> Gender:
+        """The gender as articles see it."""
+        return "p" if self.plural else self.noun.gender
+
+    def english(self, role: Role) -> str:
+        """The small dog, Anna's old cars, the door of the house."""
+        words = self._english_adjective() + (self.noun.en_plural if self.plural else self.noun.en)
+        match self.determiner:
+            case "a" | "no":
+                # `does not have a car` is `hat kein Auto`: the negation stands elsewhere.
+                counts = not self.plural and "mass" not in self.noun.tags
+                return english.with_article(words) if counts else words
+            case "bare":
+                return words
+            case "this":
+                return f"{'these' if self.plural else 'this'} {words}"
+            case "number":
+                return f"{self.count[0]} {words}"
+            case "owner":
+                return self._english_owned(words)
+        return f"{self.determiner} {words}"
+
+    def _english_adjective(self) -> str:
+        if self.adjective is None:
+            return ""
+        if self.degree == "positive" or self.adjective.en_degrees is None:
+            return self.adjective.en + " "
+        return self.adjective.en_degrees[self.degree == "superlative"] + " "
+
+    def _english_owned(self, words: str) -> str:
+        owner = self.owner
+        assert owner is not None
+        if isinstance(owner, Pronoun):
+            return f"{owner.english_owner()} {words}"
+        if isinstance(owner, NounPhrase) and "place" in owner.noun.tags:
+            return f"the {words} of {owner.english('object')}"
+        return f"{english.genitive(owner.english('object'))} {words}"
+
+    def german(self, case: Case, labels: Labels) -> str:
+        """Der kleine Hund, Annas alte Autos, die Tür des Hauses."""
+        self._add_labels(case, labels)
+        article, declension = self._article(case, labels)
+        words = [article] if article else []
+        if self.adjective is not None:
+            stem = self._german_stem(self.adjective)
+            words.append(german.adjective_form(stem, declension, case, self.gender))
+        words.append(self._german_noun(case, labels))
+        if isinstance(self.owner, NounPhrase):
+            words.append(self.owner.german("gen", labels))
+        return " ".join(words)
+
+    def _add_labels(self, case: Case, labels: Labels) -> None:
+        if case != "nom":
+            labels.add(CASE_LABELS[case])
+        if self.plural:
+            labels.add("plural")
+        if self.adjective is not None:
+            labels.add("adjective" if self.degree == "positive" else "comparative")
+        if self.noun.compound:
+            labels.add("compound")
+        if self.determiner == "no":
+            labels.add("kein")
+        if self.determiner == "number":
+            labels.add("number")
+        if case == "dat" and self.noun.de in HELD_OUT_DATIVE:
+            labels.add("held_out_dative")
+
+    def _article(self, case: Case, labels: Labels) -> tuple[str, Declension]:
+        owner = self.owner
+        match self.determiner:
+            case "a":
+                return german.ein_word("ein", case, self.gender), "mixed"
+            case "no":
+                return german.ein_word("kein", case, self.gender), "mixed"
+            case "this":
+                return german.dieser("dies", case, self.gender), "weak"
+            case "which":
+                return german.dieser("welch", case, self.gender), "weak"
+            case "bare":
+                return "", "strong"
+            case "number":
+                return self.count[1], "strong"
+            case "how many":
+                return "wie viele", "strong"
+        if isinstance(owner, Pronoun):
+            return owner.german_owner(case, self.gender, labels), "mixed"
+        if isinstance(owner, Name):
+            labels.update(("genitive", "name"))
+            return owner.names[0] + "s", "strong"
+        return german.definite_article(case, self.gender), "weak"
+
+    def _german_stem(self, adjective: Adjective) -> str:
+        if self.degree == "positive" or adjective.de_degrees is None:
+            return adjective.de_stem
+        return adjective.de_degrees[self.degree == "superlative"]
+
+    def _german_noun(self, case: Case, labels: Labels) -> str:
+        noun = self.noun
+        if self.plural:
+            return german.dative_plural(noun.de_plural) if case == "dat" else noun.de_plural
+        if noun.oblique and case != "nom":
+            labels.add("weak_masculine")
+        if case == "gen":
+            return noun.de_genitive
+        return noun.oblique or noun.de if case != "nom" else noun.de
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where or where to: a preposition with its German case and a phrase."""
+
+    en: str
+    de: str
+    case: Case
+    phrase: Nominal | None = None
+
+    def english(self) -> str:
+        """In the garden; a place without a phrase is said by `en` alone."""
+        return f"{self.en} {self.phrase.english('object')}" if self.phrase else self.en
+
+    def german(self, labels: Labels) -> str:
+        """Im Garten."""
+        if self.phrase is None:
+            return self.de
+        return german.contract(self.de, self.phrase.german(self.case, labels))
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """When: `mid` ones stand before the English verb, `late` ones after a definite object."""
+
+    en: str
+    de: str
+    mid: bool = False
+    late: bool = False
+    label: str = ""

@@ -1,0 +1,119 @@
+"""`nmt demo`: the five commands on the demo's sentences, told step by step while they run."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from nmt_cli import files
+from nmt_cli.config import Config
+from nmt_cli.data.corpus import Corpus
+from nmt_cli.data.lines import read_lines
+from nmt_cli.data.prepare import Prepared, prepare
+from nmt_cli.extras.demo.files import LABELS, write_demo
+from nmt_cli.extras.demo.grammar import PHENOMENA
+from nmt_cli.scoring import Score, score
+from nmt_cli.training.average import average
+from nmt_cli.training.distributed import Ranks
+from nmt_cli.training.loop import train
+from nmt_cli.training.report import Report
+from nmt_cli.translator import Translator
+
+METRICS = ("bleu", "chrf")
+OUTPUT = "test.output.de"
+
+
+@dataclass(frozen=True)
+class Command:
+    """The command line that does what follows."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How many sentences with a phenomenon were translated exactly as the grammar has them."""
+
+    label: str
+    about: str
+    right: int
+    total: int
+
+    @property
+    def percent(self) -> float:
+        """100 times right / total."""
+        return 100.0 * self.right / max(1, self.total)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How good the model has become: scores, exact matches, and the same for each phenomenon.
+
+    held_out: of combinations of words and forms that training never showed.
+    """
+
+    scores: tuple[Score, ...]
+    exact: Accuracy
+    phenomena: tuple[Accuracy, ...]
+    held_out: Accuracy
+    seconds: float
+
+
+Event = Command | Prepared | Report | Outcome
+
+
+def run_demo(
+    folder: Path,
+    config: Config,
+    stop: Callable[[], bool] = lambda: False,
+    progress: Callable[[str, int, int | None], None] | None = None,
+) -> Iterator[Event]:
+    """Write the demo into `folder` and run it there; what was done before is not done again.
+
+    `config` holds the settings of the demo's nmt.toml, with paths that lead into `folder`. Ends
+    early, with everything saved, when `stop()` says so.
+    """
+    started = time.monotonic()
+    write_demo(folder)
+    corpus, model = Path(config.paths.corpus), Path(config.paths.model)
+    yield Command("nmt prepare")
+    if not corpus.exists():
+        yield prepare(config, corpus, progress=progress)
+    yield Command("nmt train")
+    yield from train(config, Corpus.open(corpus), model, Ranks(), stop)
+    if stop():
+        return
+    yield Command("nmt average --out average")
+    average([model], folder / "average", force=True)
+    yield Command(f"nmt translate test.en -o {OUTPUT}")
+    translator = Translator.load(model)
+    outputs = translate_split(translator, folder, "test")
+    files.write_text(folder / OUTPUT, "".join(line + "\n" for line in outputs))
+    yield Command(f"nmt score {OUTPUT} test.de --metric bleu --metric chrf")
+    held_out = translate_split(translator, folder, "held_out")
+    yield assess(folder, outputs, held_out, time.monotonic() - started)
+
+
+def translate_split(translator: Translator, folder: Path, split: str) -> list[str]:
+    """The model's translations of one of the demo's files."""
+    return [one.text for one in translator.translate(read_lines(folder / f"{split}.en"))]
+
+
+def assess(folder: Path, outputs: list[str], held_out: list[str], seconds: float) -> Outcome:
+    """Compare translations with the grammar's own."""
+    references = list(read_lines(folder / "test.de"))
+    labels = [set(line.split()) for line in read_lines(folder / f"test.{LABELS}")]
+    right = [output == reference for output, reference in zip(outputs, references, strict=True)]
+    phenomena = []
+    for label, about in PHENOMENA.items():
+        hits = [ok for ok, present in zip(right, labels, strict=True) if label in present]
+        if hits:
+            phenomena.append(Accuracy(label, about, sum(hits), len(hits)))
+    unseen = [a == b for a, b in zip(held_out, read_lines(folder / "held_out.de"), strict=True)]
+    return Outcome(
+        tuple(score(outputs, [references], METRICS)),
+        Accuracy("exact", "sentences right to the letter", sum(right), len(right)),
+        tuple(phenomena),
+        Accuracy("held out", "combinations never seen in training", sum(unseen), len(unseen)),
+        seconds,
+    )

@@ -1,0 +1,322 @@
+"""The kinds of sentences built from clauses: statements, questions, and clauses joined."""
+
+from dataclasses import dataclass, replace
+
+from nmt_cli.extras.demo import events, german, lexicon
+from nmt_cli.extras.demo.choice import DEFINITE, Chooser
+from nmt_cli.extras.demo.clauses import Clause, english_clause, fronted, german_clause
+from nmt_cli.extras.demo.events import PAST, PRESENT, PRESENT_OR_MODAL, Tenses
+from nmt_cli.extras.demo.german import Case
+from nmt_cli.extras.demo.lexicon import Verb
+from nmt_cli.extras.demo.phrases import (
+    Labels,
+    Name,
+    Nominal,
+    NounPhrase,
+    Place,
+    Pronoun,
+    Time,
+    WhoWhat,
+)
+
+Text = tuple[str, str]  # English and German, first letter and final mark still missing
+
+QUESTION: Tenses = (
+    (4, "present"),
+    (4, "progressive"),
+    (3, "past"),
+    (4, "perfect"),
+    (2, "future"),
+    (4, "modal"),
+)
+NOW: Tenses = ((1, "present"),)
+NOW_OR_THEN: Tenses = ((3, "present"), (1, "past"))
+
+
+def statement(ch: Chooser) -> Text:
+    """A plain main clause, at times with its time in front."""
+    clause = events.event(ch, negation=0.16)
+    if clause.time and ch.chance(0.5):
+        return fronted(clause, ch.labels)
+    return english_clause(clause), german_clause(clause, ch.labels)
+
+
+def description(ch: Chooser) -> Text:
+    """Something is so, or somewhere; somebody is somebody."""
+    kind = ch.weighted(((6, "state"), (3, "place"), (2, "this"), (1, "trade"), (1, "weather")))
+    if kind == "this":
+        return _this_is(ch)
+    if kind == "weather":
+        time = ch.pick((Time("today", "heute"), None))
+        return fronted(replace(ch.pick(weather()), time=time), ch.labels)
+    if kind == "place":
+        clause = events.whereabouts(ch)
+    elif kind == "trade":
+        clause = _trade(ch)
+    else:
+        subject = ch.subject(ch.pick(("person", "animal", "thing food", "place opening text")), DEFINITE)
+        clause = events.state(ch, subject, NOW_OR_THEN, negation=0.25)
+        if ch.chance(0.15):
+            clause = replace(clause, time=events.time_for(ch, clause))
+    return fronted(clause, ch.labels)
+
+
+def _this_is(ch: Chooser) -> Text:
+    phrase = ch.noun_phrase("person pet thing opening house", ("a", "owner"))
+    phrase = replace(phrase, plural=False)
+    return "this is " + phrase.english("subject"), "das ist " + phrase.german("nom", ch.labels)
+
+
+def _trade(ch: Chooser) -> Clause:
+    """A trade stands bare in German, unless an adjective comes with it: er ist Arzt."""
+    male = Name((ch.pick(lexicon.MALE),), "m")
+    subject = ch.pick((male, Pronoun(2, "m", "m"), ch.simple("male", DEFINITE)))
+    if isinstance(subject, NounPhrase) and "adult" not in subject.noun.tags:
+        subject = male
+    trade = ch.dress(ch.pick(lexicon.nouns_tagged("teacher doctor student")[0]), ("a",))
+    said = trade.german("nom", ch.labels) if trade.adjective else trade.noun.de
+    return Clause(subject, None, "present", predicate=(trade.english("subject"), said))
+
+
+def weather() -> tuple[Clause, ...]:
+    """It is cold, it is warm."""
+    it = Pronoun(2)
+    return (
+        Clause(it, None, "present", predicate=("cold", "kalt")),
+        Clause(it, None, "present", predicate=("warm", "warm")),
+        Clause(it, None, "present", predicate=("very cold", "sehr kalt")),
+    )
+
+
+def yes_no_question(ch: Chooser) -> Text:
+    """Does the man sleep?"""
+    ch.labels.add("yes_no_question")
+    subject = ch.you() if ch.chance(0.35) else None
+    if ch.chance(0.25):
+        subject = subject or ch.subject(ch.pick(("person", "thing place")), DEFINITE)
+        clause = events.state(ch, subject, NOW_OR_THEN)
+    else:
+        verb = ch.pick(lexicon.verbs_with())
+        if subject and not {"person", "adult"} & set(verb.subjects.split()):
+            subject = None
+        subject = subject or ch.subject(verb.subjects, DEFINITE)
+        clause = events.event(ch, QUESTION, verb=verb, subject=subject, time=0.2)
+    return (
+        english_clause(clause, "question"),
+        german_clause(clause, ch.labels, "question"),
+    )
+
+
+def wh_question(ch: Chooser) -> Text:
+    """Who, what, where, when, why, which."""
+    ch.labels.add("wh_question")
+    kinds = ((3, _who), (3, _whom), (3, _what), (3, _where), (3, _when_why), (2, _which))
+    return ch.weighted(kinds)(ch)
+
+
+def _who(ch: Chooser) -> Text:
+    who = WhoWhat({"nom": "wer"}, "who")
+    verb = ch.pick([v for v in lexicon.verbs() if {"person", "adult"} & set(v.subjects.split())])
+    clause = events.event(ch, QUESTION, verb=verb, subject=who, time=0.2)
+    return english_clause(clause), german_clause(clause, ch.labels)
+
+
+def _asked(ch: Chooser, clause: Clause, en: str, de: str) -> Text:
+    return (
+        english_clause(clause, "question", en),
+        german_clause(clause, ch.labels, "question", de),
+    )
+
+
+def _asking_subject(ch: Chooser, verb: Verb) -> Nominal:
+    personal = {"person", "adult"} & set(verb.subjects.split())
+    return ch.you() if personal and ch.chance(0.35) else ch.subject(verb.subjects, DEFINITE)
+
+
+def _whom(ch: Chooser) -> Text:
+    verbs = [v for v in lexicon.verbs_with("acc dat") if "person" in v.objects.split()]
+    verb = ch.pick([v for v in verbs if "lasting" not in v.traits or v.frame == "dat"])
+    clause = events.event(ch, QUESTION, verb=verb, subject=_asking_subject(ch, verb), time=0.0)
+    case: Case = clause.direct_case
+    ch.labels.add("dative" if case == "dat" else "accusative")
+    return _asked(ch, replace(clause, direct=None), "who", "wem" if case == "dat" else "wen")
+
+
+def _what(ch: Chooser) -> Text:
+    names = ("buy", "sell", "repair", "read", "write", "eat", "drink", "look", "need", "bring")
+    verb = ch.pick([v for v in lexicon.verbs_with("acc") if v.en in names])
+    clause = events.event(ch, QUESTION, verb=verb, subject=_asking_subject(ch, verb), time=0.15)
+    time = clause.time if clause.time and not clause.time.mid else None
+    return _asked(ch, replace(clause, direct=None, time=time), "what", "was")
+
+
+def _where(ch: Chooser) -> Text:
+    verb = ch.pick([v for v in lexicon.verbs() if v.place and v.en not in ("sing", "arrive")])
+    if ch.chance(0.35):
+        subject = ch.subject(ch.pick(("person", "carried", "place")), ("the", "owner"))
+        return _asked(ch, Clause(subject, None, "present"), "where", "wo")
+    clause = events.event(ch, QUESTION, verb=verb, subject=_asking_subject(ch, verb), time=0.0)
+    clause = replace(clause, place=None, direct=None)
+    return _asked(ch, clause, "where", "wohin" if verb.place == "to" else "wo")
+
+
+def _when_why(ch: Chooser) -> Text:
+    en, de = ch.pick((("when", "wann"), ("when", "wann"), ("why", "warum")))
+    verb = ch.pick([v for v in lexicon.verbs() if "stative" not in v.traits])
+    tenses: Tenses = QUESTION
+    if en == "when":
+        tenses = ((3, "past"), (3, "future"), (3, "modal"))
+    subject = _asking_subject(ch, verb)
+    if en == "when" and events.is_you(subject):
+        tenses = ((3, "future"), (3, "modal"))
+    return _asked(ch, events.event(ch, tenses, verb=verb, subject=subject, time=0.0), en, de)
+
+
+def _which(ch: Chooser) -> Text:
+    verb = ch.pick([v for v in lexicon.verbs_with("acc") if v.en in ("buy", "sell", "read", "repair")])
+    clause = events.event(ch, QUESTION, verb=verb, subject=_asking_subject(ch, verb), time=0.0)
+    noun = ch.pick([n for n in lexicon.nouns_tagged(verb.objects)[0] if "mass" not in n.tags])
+    which = NounPhrase(noun, "which", plural=ch.chance(0.2))
+    en, de = which.english("object"), which.german("acc", ch.labels)
+    return _asked(ch, replace(clause, direct=None), en, de)
+
+
+def that_clause(ch: Chooser) -> Text:
+    """I think that, she knows whether, we know where."""
+    ch.labels.add("subordinate")
+    verb = ch.pick(lexicon.speaking_verbs())
+    matrix = Clause(ch.person(determiners=("the", "owner")), verb, "present")
+    en, de, inner = "that", "dass", None
+    if verb.en == "know" and ch.chance(0.7):
+        matrix = replace(matrix, negated=ch.chance(0.6))
+        if matrix.negated or ch.chance(0.3):
+            matrix = replace(matrix, negated=True)
+            en, de = "whether", "ob"
+        if ch.chance(0.4):
+            en, de = "where", "wo"
+            inner = _where_inner(ch)
+    if inner is None:
+        inner = any_clause(ch)
+    return (
+        f"{english_clause(matrix)} {en} {english_clause(inner)}",
+        f"{german_clause(matrix, ch.labels)}, {de} {german_clause(inner, ch.labels, 'subordinate')}",
+    )
+
+
+def _where_inner(ch: Chooser) -> Clause:
+    verb = ch.pick([v for v in lexicon.verbs() if v.en in ("live", "work", "sleep", "play")])
+    clause = events.event(ch, QUESTION, verb=verb, subject=ch.subject(verb.subjects, DEFINITE), time=0)
+    return replace(clause, place=None)
+
+
+def any_clause(ch: Chooser, tenses: Tenses = events.ANY_TENSE) -> Clause:
+    """A clause to be joined to another."""
+    if ch.chance(0.25):
+        known = tuple(entry for entry in tenses if entry[1] in ("present", "past"))
+        return events.state(ch, ch.subject("person animal", DEFINITE), known or NOW)
+    return events.event(ch, tenses, negation=0.08, time=0.12)
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction:
+    """A conjunction with the tenses of the two clauses it can join."""
+
+    en: str
+    de: str
+    main: Tenses
+    sub: Tenses
+    same_subject: float
+
+
+CONJUNCTIONS = (
+    (5, Conjunction("because", "weil", PRESENT_OR_MODAL, PRESENT_OR_MODAL, 0.85)),
+    (2, Conjunction("because", "weil", PAST, PAST, 0.9)),
+    (2, Conjunction("although", "obwohl", PRESENT_OR_MODAL, PRESENT, 0.85)),
+    (2, Conjunction("when", "wenn", NOW, NOW, 0.5)),
+    (2, Conjunction("when", "als", PAST, PAST, 0.3)),
+    (3, Conjunction("if", "wenn", events.AHEAD, NOW, 0.5)),
+    (2, Conjunction("while", "während", ((1, "progressive"),), ((1, "progressive"),), 0.0)),
+    (2, Conjunction("before", "bevor", NOW, NOW, 1.0)),
+)
+
+
+def joined_clauses(ch: Chooser) -> Text:
+    """A main and a subordinate clause, in either order."""
+    ch.labels.add("subordinate")
+    conjunction = ch.weighted(CONJUNCTIONS)
+    active = conjunction.en in ("while", "before")
+    verbs = lexicon.verbs_with("", "habit") if active or conjunction.main == NOW else lexicon.verbs()
+    verb = ch.pick([v for v in verbs if not active or "stative" not in v.traits])
+    same = ch.chance(conjunction.same_subject)
+    subject = _echoed(ch, verb) if same else ch.subject(verb.subjects, ("the", "owner"))
+    if conjunction.main == PAST and events.is_you(subject):
+        subject = Pronoun(3)
+    main = events.event(ch, conjunction.main, verb=verb, subject=subject, time=0)
+    sub = _subordinate(ch, conjunction, echo(subject) if same else None, active=active)
+    return _join(ch, conjunction, main, sub)
+
+
+def _subordinate(
+    ch: Chooser, conjunction: Conjunction, subject: Nominal | None, *, active: bool
+) -> Clause:
+    if not active and ch.chance(0.12) and conjunction.sub != PAST:
+        return ch.pick(weather())
+    if not active and ch.chance(0.4):
+        told = tuple(entry for entry in conjunction.sub if entry[1] in ("present", "past"))
+        return events.state(ch, subject or ch.person(determiners=("the", "owner")), told)
+    habits = lexicon.verbs_with("", "habit")
+    verb = ch.pick(habits if active or subject is None else lexicon.verbs())
+    if subject is not None and not {"person", "adult"} & set(verb.subjects.split()):
+        verb = ch.pick(habits[:2])
+    if subject is None:
+        subject = ch.subject(verb.subjects, ("the", "owner"))
+    return events.event(ch, conjunction.sub, verb=verb, subject=subject, time=0)
+
+
+def _echoed(ch: Chooser, verb: Verb) -> Nominal:
+    """A person that a pronoun can take up without doubt about he or she."""
+    roll = ch.rng.random()
+    if roll < 0.35:
+        return ch.pronoun()
+    if roll < 0.65:
+        return ch.name()
+    return replace(ch.noun_phrase("male female", ("the", "owner")), plural=False)
+
+
+def echo(subject: Nominal) -> Nominal:
+    """The pronoun that takes the subject up."""
+    if isinstance(subject, NounPhrase):
+        gender = "f" if "female" in subject.noun.tags else "m"
+        return Pronoun(2, "f", "f") if gender == "f" else Pronoun(2, "m", "m")
+    if isinstance(subject, Name):
+        return Pronoun(5) if subject.gender == "p" else Pronoun(2, subject.gender, subject.gender)
+    return subject
+
+
+def _join(ch: Chooser, conjunction: Conjunction, main: Clause, sub: Clause) -> Text:
+    english_sub = f"{conjunction.en} {english_clause(sub)}"
+    german_sub = f"{conjunction.de} {german_clause(sub, ch.labels, 'subordinate')}"
+    if isinstance(sub.subject, Pronoun) or ch.chance(0.55):
+        return f"{english_clause(main)} {english_sub}", f"{german_clause(main, ch.labels)}, {german_sub}"
+    ch.labels.add("inversion")
+    behind = german_clause(main, ch.labels, "question")
+    return f"{english_sub}, {english_clause(main)}", f"{german_sub}, {behind}"
+
+
+def relative_sentence(ch: Chooser) -> Text:
+    """A noun with a relative clause, as subject or as object."""
+    ch.labels.add("relative")
+    head = replace(
+        ch.noun_phrase(ch.pick(("person", "person", "thing text dear", "town home lodging")), ("the",)),
+        determiner="the",
+        owner=None,
+    )
+    en, de = _relative_clause(ch, head)
+    if ch.chance(0.5) and "person" in head.noun.tags:
+        return _known_by(ch, head, en, de)
+    adjective = ch.pick(lexicon.fitting_adjectives(head.noun.look))
+    clause = events.described(ch, replace(head, adjective=None), adjective, NOW_OR_THEN)
+    if "person" in head.noun.tags and ch.chance(0.4):
+        plain = replace(head, adjective=None)
+        clause = events.event(ch, subject=plain, verb=ch.pick(_PERSON_VERBS()), time=0.1)
+    return _with_relative(ch, clause, en, de)

@@ -1,0 +1,119 @@
+"""`nmt prepare` as it is typed: flags, nmt.toml, the tables, JSON, exit codes."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from nmt_cli import config
+from nmt_cli.cli import main
+from nmt_cli.data.corpus import Corpus
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current directory, with small text files in it."""
+    monkeypatch.chdir(tmp_path)
+    chooser = random.Random(1)
+    words = ["red", "green", "blue", "house", "tree", "stone", "sees", "likes", "the"]
+    lines = [" ".join(chooser.choices(words, k=6)) for _ in range(200)]
+    for name, part in (("train", lines), ("valid", lines[:2] + ["the tree"] * 3), ("more", ["a"])):
+        for side, change in (("en", str), ("de", str.upper)):
+            text = "".join(f"{change(line)}\n" for line in part)
+            (tmp_path / f"{name}.{side}").write_text(text, "utf-8")
+    tsv = "".join(f"{line}\t{line.upper()}\n" for line in lines)
+    (tmp_path / "pairs.tsv").write_text(tsv, "utf-8")
+    return tmp_path
+
+
+SMALL = ("--vocab-size", "60", "--workers", "1")
+TRAIN = ("--train", "train.en", "train.de")
+
+
+def test_flags_become_settings_of_the_corpus(folder, capsys):
+    flags = (*TRAIN, "--train", "more.en", "more.de", "--train-tsv", "pairs.tsv", *SMALL)
+    more = ("--valid", "valid.en", "valid.de", "--subwords", "wordpiece", "--separate", "--normalize",
+            "--src-lang", "en", "--tgt-lang", "de", "--set", "data.max_length=99",
+            "--out", "elsewhere", "--preset", "tiny")  # fmt: skip
+    assert main(["prepare", *flags, *more]) == 0
+    corpus = Corpus.open(folder / "elsewhere")
+    data = corpus.config.data
+    assert data.train == (("train.en", "train.de"), ("more.en", "more.de"), ("pairs.tsv",))
+    assert data.valid == ("valid.en", "valid.de")
+    assert (data.subwords, data.vocab_size, data.joint) == ("unigram", 60, False)
+    assert (data.normalize, data.max_length) == (True, 99)
+    assert corpus.config.languages == config.Languages("en", "de")
+    assert corpus.config.train.preset == "tiny"
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "nmt train --corpus elsewhere" in err
+
+
+def test_it_ends_with_the_tables(folder, capsys):
+    assert main(["prepare", *TRAIN, "--train-tsv", "pairs.tsv", *SMALL,
+                 "--valid", "valid.en", "valid.de"]) == 0  # fmt: skip
+    out, err = capsys.readouterr()
+    rows = {" ".join(line.split()) for line in err.splitlines()}
+    corpus = Corpus.open(folder / "corpus")
+    tokens = f"{corpus.train.src_lengths.sum():,}"
+    assert out == ""
+    assert "pairs read 400" in rows
+    assert "dropped: same pair before 200 50.0%" in rows
+    assert "pairs kept 200 50.0%" in rows
+    assert "validation pairs 5" in rows
+    fertility = (corpus.train.src_lengths.sum() - 200) / 1_200
+    assert f"source {tokens} 60 0 {fertility:.2f}" in rows
+    assert "warning: 2 of 5 validation sentences also occur in the training text" in rows
+    assert "next: nmt train" in rows
+
+
+def test_the_bare_command_in_a_project_and_again(folder, capsys):
+    (folder / "nmt.toml").write_text(
+        '[data]\ntrain = [["train.en", "train.de"]]\nvocab_size = 60\n[train]\npreset = "tiny"\n'
+    )
+    assert main(["prepare"]) == 0
+    first = capsys.readouterr().err
+    assert main(["prepare"]) == 0
+    again = capsys.readouterr().err
+    assert "wrote corpus" in first
+    assert "already prepared" in again
+    assert main(["prepare", "--vocab-size", "50"]) == 73
+    refusal = capsys.readouterr().err
+    assert "data.vocab_size was 60, is 50" in refusal
+    assert main(["prepare", "--vocab-size", "50", "--force", "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+    assert Corpus.open(folder / "corpus").subwords.src_size == 50
+
+
+def test_json_holds_the_numbers_of_the_table(folder, capsys):
+    assert main(["prepare", *TRAIN, *SMALL, "--json", "--quiet"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["path"] == "corpus"
+    assert (document["schema"], document["reused"]) == (1, False)
+    assert (document["read"], document["kept"], document["dropped"]) == (200, 200, {})
+    assert document["src"]["tokens"] == len(Corpus.open(folder / "corpus").train.src.ids)
+    assert document["src"]["fertility"] > 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ((), 2, ("no training files", "nmt init")),
+        (("--train", "none.en", "more.de"), 66, ("none.en", "No such file")),
+        (("--train", ".", "more.de"), 66, ("is a directory",)),
+        (("--train", "train.en", "more.de"), 65, ("200 lines", "1$", "line n of one file")),
+        (("--train-tsv", "train.en"), 65, ("line 1: 1 columns",)),
+        ((*TRAIN, "--vocab-size", "5000"), 65, ("the largest is ", "--vocab-size ")),
+        ((*TRAIN, "--subwords", "words"), 2, ("words", "bpe")),
+        ((*TRAIN, "--set", "data.vocabsize=5"), 78, ("did you mean `data.vocab_size`",)),
+    ],
+)
+def test_bad_input_has_its_exit_code_and_leaves_nothing(folder, capsys, arguments, code, words):
+    before = sorted(folder.iterdir())
+    assert main(["prepare", *arguments]) == code
+    message = capsys.readouterr().err
+    for word in words:
+        assert word.rstrip("$") in message
+    assert "Traceback" not in message
+    assert sorted(folder.iterdir()) == before

@@ -1,0 +1,396 @@
+"""A model directory is loaded whole and unchanged, or refused with the reason."""
+
+import json
+import os
+import pickle
+import shutil
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import safetensors.torch
+import torch
+from byte_models import byte_config, byte_model, byte_subwords
+
+from nmt_cli import files, model_dir
+from nmt_cli.errors import ConfigError, DataError, NmtError, NoInputError
+from nmt_cli.model_dir import (
+    CONFIG,
+    WEIGHTS,
+    is_model_directory,
+    load_config,
+    load_model,
+    refresh_weights,
+    save_model,
+)
+
+METADATA = {"step": "1500", "validation": "27.3 BLEU|nrefs:1"}
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    config = byte_config()
+    path = tmp_path / "model"
+    save_model(path, byte_model(config).state_dict(), config, byte_subwords(), METADATA)
+    return path
+
+
+def test_what_was_saved_is_loaded(saved: Path) -> None:
+    config = byte_config()
+    loaded = load_model(saved)
+    assert loaded.config == config
+    assert load_config(saved) == config
+    assert loaded.metadata == METADATA
+    assert not loaded.model.training
+    expected = byte_model(config).state_dict()
+    found = loaded.model.state_dict()
+    assert list(found) == list(expected)
+    assert all(torch.equal(found[name], expected[name]) for name in expected)
+    lines = ["hello", "größer", ""]
+    assert loaded.subwords.encode_source(lines) == byte_subwords().encode_source(lines)
+
+
+def test_the_layout_is_the_documented_one(saved: Path) -> None:
+    found = sorted(str(path.relative_to(saved)) for path in saved.rglob("*") if path.is_file())
+    assert found == [
+        "config.toml",
+        "manifest.json",
+        "model.safetensors",
+        "subwords/source.bytes",
+        "subwords/vocabulary.json",
+    ]
+    files.check_manifest(saved)
+    assert (saved / CONFIG).read_text().startswith("format = 1\n")
+    assert set(files.read_manifest(saved)) == {*found} - {"manifest.json"}
+
+
+def test_weights_are_float32_and_each_is_there_once(tmp_path: Path) -> None:
+    config = byte_config()
+    model = byte_model(config).double()
+    save_model(tmp_path / "model", model.state_dict(), config, byte_subwords(), {})
+    tensors = safetensors.torch.load_file(tmp_path / "model" / WEIGHTS)
+    assert {tensor.dtype for tensor in tensors.values()} == {torch.float32}
+    size = byte_subwords().src_size
+    assert [n for n, t in tensors.items() if t.shape == (size, 16)] == ["embedding.shared"]
+
+
+def test_training_fills_an_existing_directory_and_refreshes_it(tmp_path: Path) -> None:
+    path, config = tmp_path / "model", byte_config()
+    path.mkdir()
+    (path / "checkpoints").mkdir()
+    (path / "checkpoints" / "rest").write_text("x")
+    assert not is_model_directory(path)
+    save_model(path, {}, config, byte_subwords(), {"step": "0"})
+    assert is_model_directory(path)
+    with pytest.raises(NoInputError, match="no weights yet"):
+        load_model(path)
+    refresh_weights(path, byte_model(config, 1).state_dict(), {"step": "1"})
+    assert load_model(path).metadata == {"step": "1"}
+    refresh_weights(path, byte_model(config, 2).state_dict(), {"step": "2"})
+    loaded = load_model(path)
+    assert loaded.metadata == {"step": "2"}
+    expected = byte_model(config, 2).embedding.matrix("src")
+    assert torch.equal(loaded.model.embedding.matrix("src"), expected)
+    assert "checkpoints/rest" not in files.read_manifest(path)
+    shutil.rmtree(path / "checkpoints")
+    load_model(path)
+
+
+def test_config_comes_last_into_an_existing_directory(tmp_path: Path, monkeypatch) -> None:
+    path = tmp_path / "model"
+    path.mkdir()
+    written = []
+    monkeypatch.setattr(files, "add_to_manifest", lambda where, name, data: written.append(name))
+    save_model(path, byte_model(byte_config()).state_dict(), byte_config(), byte_subwords(), {})
+    assert written[-1] == CONFIG
+    assert WEIGHTS in written
+
+
+def test_a_crash_while_saving_leaves_no_model(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(model_dir, "dump", lambda config: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        save_model(tmp_path / "model", {}, byte_config(), byte_subwords(), {})
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("moment", range(4))
+def test_it_loads_at_every_moment_of_a_refresh(saved: Path, monkeypatch, moment: int) -> None:
+    """The process is cut off at each write of a file in turn."""
+    real, calls = files.write_bytes, 0
+
+    def cut_off(path: Path, data: bytes) -> None:
+        nonlocal calls
+        if calls == moment:
+            raise KeyboardInterrupt
+        calls += 1
+        real(path, data)
+
+    monkeypatch.setattr(files, "write_bytes", cut_off)
+    new = byte_model(byte_config(), 2).state_dict()
+    if moment < 3:
+        with pytest.raises(KeyboardInterrupt):
+            refresh_weights(saved, new, {"step": "2"})
+    else:
+        refresh_weights(saved, new, {"step": "2"})
+    monkeypatch.undo()
+    assert load_model(saved).metadata["step"] == ("1500" if moment < 2 else "2")
+
+
+def test_a_reader_never_meets_a_directory_that_does_not_check(saved: Path) -> None:
+    weights = [byte_model(byte_config(), seed).state_dict() for seed in (1, 2)]
+    stop = threading.Event()
+
+    def refresh() -> None:
+        step = 0
+        while not stop.is_set():
+            refresh_weights(saved, weights[step % 2], {"step": str(step)})
+            step += 1
+
+    writer = threading.Thread(target=refresh)
+    writer.start()
+    try:
+        seen = set()
+        end = time.monotonic() + 1
+        while time.monotonic() < end:
+            seen.add(load_model(saved).metadata["step"])
+    finally:
+        stop.set()
+        writer.join()
+    assert len(seen) > 3
+
+
+def test_a_second_look_is_taken_when_the_manifest_has_changed(saved: Path, monkeypatch) -> None:
+    real, calls = model_dir._load, []
+
+    def changes(directory: Path, device: str) -> object:
+        calls.append(1)
+        if len(calls) == 1:
+            refresh_weights(saved, byte_model(byte_config(), 2).state_dict(), {"step": "2"})
+            raise DataError("the old manifest, the new file")
+        return real(directory, device)
+
+    monkeypatch.setattr(model_dir, "_load", changes)
+    assert load_model(saved).metadata["step"] == "2"
+    assert len(calls) == 2
+
+
+NAMES = ["config.toml", "model.safetensors", "subwords/vocabulary.json"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("place", [0.1, 0.5, 0.999])
+def test_one_flipped_bit_is_found(saved: Path, name: str, place: float) -> None:
+    data = bytearray((saved / name).read_bytes())
+    data[int(len(data) * place)] ^= 1
+    (saved / name).write_bytes(data)
+    with pytest.raises(DataError, match="SHA-256") as refused:
+        load_model(saved)
+    assert name in refused.value.message
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("keep", [0, 1, 100])
+def test_a_file_cut_short_is_found(saved: Path, name: str, keep: int) -> None:
+    os.truncate(saved / name, keep)
+    with pytest.raises(DataError) as refused:
+        load_model(saved)
+    assert name in refused.value.message
+    assert f"{keep} bytes" in refused.value.message
+
+
+@pytest.mark.parametrize("name", [*NAMES, "manifest.json", "subwords/source.bytes"])
+def test_a_missing_file_is_named(saved: Path, name: str) -> None:
+    (saved / name).unlink()
+    with pytest.raises(NmtError) as refused:
+        load_model(saved)
+    assert Path(name).name in refused.value.message
+    assert refused.value.exit_code in (65, 78)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"files": {"model.safetensors": 3}}', "[" * 9999])
+def test_a_broken_manifest_is_refused(saved: Path, text: str) -> None:
+    (saved / "manifest.json").write_text(text)
+    with pytest.raises(DataError):
+        load_model(saved)
+
+
+def replaced(saved: Path, name: str, data: bytes) -> None:
+    """Another content, which the manifest confirms."""
+    files.add_to_manifest(saved, name, data)
+
+
+def test_a_newer_format_is_told_from_a_damaged_one(saved: Path) -> None:
+    text = (saved / CONFIG).read_text().replace("format = 1", "format = 2")
+    replaced(saved, CONFIG, text.encode() + b"[new_section]\nx = 1\n")
+    with pytest.raises(ConfigError, match="format") as refused:
+        load_model(saved)
+    assert "upgrade" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda tensors: tensors.pop("output_bias"), "`output_bias` is missing"),
+        (lambda tensors: tensors.update(extra=torch.zeros(3)), "`extra` is not known"),
+        (
+            lambda tensors: tensors.update(output_bias=torch.zeros(7)),
+            r"`output_bias` is F32 \[7\], not F32 \[260\]",
+        ),
+        (
+            lambda tensors: tensors.update(output_bias=tensors["output_bias"].half()),
+            r"`output_bias` is F16 \[260\], not F32",
+        ),
+    ],
+)
+def test_weights_that_do_not_fit_are_named(saved: Path, change, reason: str) -> None:
+    tensors = safetensors.torch.load_file(saved / WEIGHTS)
+    change(tensors)
+    replaced(saved, WEIGHTS, safetensors.torch.save(tensors))
+    with pytest.raises(ConfigError, match=reason):
+        load_model(saved)
+
+
+def test_numbers_that_are_not_finite_are_refused(saved: Path) -> None:
+    tensors = safetensors.torch.load_file(saved / WEIGHTS)
+    tensors["output_bias"][5] = torch.nan
+    replaced(saved, WEIGHTS, safetensors.torch.save(tensors))
+    with pytest.raises(DataError, match="`output_bias` holds numbers that are not finite"):
+        load_model(saved)
+
+
+def header(document: object, size: int | None = None, rest: bytes = b"") -> bytes:
+    text = document if isinstance(document, bytes) else json.dumps(document).encode()
+    return (len(text) if size is None else size).to_bytes(8, "little") + text + rest
+
+
+HUGE = {"dtype": "F32", "shape": [1 << 30, 1 << 10], "data_offsets": [0, 1 << 42]}
+ATTACKS = {
+    "empty": b"",
+    "no header": b"\x05\x00\x00",
+    "endless header": header(b"{}", 1 << 62),
+    "header of 100 MB": header(b"{}", 100_000_001),
+    "more than the file has": header({"embedding.shared": HUGE}),
+    "overlap": header(
+        {
+            "a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
+            "b": {"dtype": "F32", "shape": [2], "data_offsets": [4, 12]},
+        },
+        rest=b"\0" * 12,
+    ),
+    "wrong size": header(
+        {"a": {"dtype": "F32", "shape": [9], "data_offsets": [0, 8]}}, rest=b"\0" * 8
+    ),
+    "not JSON": header(b"\xff\xfe not json"),
+    "a pickle": pickle.dumps({"weight": [1.0]}),
+}
+
+
+@pytest.mark.parametrize("data", ATTACKS.values(), ids=ATTACKS)
+def test_hostile_weights_are_refused(saved: Path, data: bytes) -> None:
+    replaced(saved, WEIGHTS, data)
+    with pytest.raises(DataError, match="is damaged"):
+        load_model(saved)
+
+
+def test_a_huge_model_in_the_settings_is_refused_before_it_is_made(saved: Path) -> None:
+    text = (saved / CONFIG).read_text()
+    for name, value in (("d_model = 16", "65536"), ("d_ff = 16", "1048576")):
+        assert name in text
+        text = text.replace(name, f"{name.split()[0]} = {value}")
+    replaced(saved, CONFIG, text.encode())
+    start = time.monotonic()
+    with pytest.raises(ConfigError, match="does not fit"):
+        load_model(saved)
+    assert time.monotonic() - start < 5
+
+
+def test_settings_and_subwords_of_different_models_are_refused(saved: Path) -> None:
+    text = (saved / CONFIG).read_text()
+    changed = text.replace("vocab_size = 260", "vocab_size = 259").replace(
+        "eos_id = 3", "eos_id = 4"
+    )
+    replaced(saved, CONFIG, changed.encode())
+    with pytest.raises(ConfigError) as refused:
+        load_model(saved)
+    for part in ("src_vocab_size=259", "tgt_vocab_size=259", "have 260", "eos_id=4"):
+        assert part in refused.value.message
+
+
+def test_settings_without_sizes_are_refused(saved: Path) -> None:
+    text = (saved / CONFIG).read_text().replace("vocab_size = 260", 'vocab_size = "auto"')
+    replaced(saved, CONFIG, text.encode())
+    with pytest.raises(ConfigError, match="vocab_size"):
+        load_model(saved)
+
+
+class Bomb:
+    """A pickle that would leave a mark."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self):
+        return (Path.touch, (self.mark,))
+
+
+def test_no_pickle_is_ever_loaded(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    bombs = [tmp_path / "bomb.pkl", tmp_path / "bomb.pt"]
+    bombs[0].write_bytes(pickle.dumps(Bomb(mark)))
+    torch.save({"x": Bomb(mark)}, bombs[1])
+    for bomb in bombs:
+        with pytest.raises(ConfigError, match="pickle"):
+            load_model(bomb)
+    assert not mark.exists()
+
+
+def made(path: Path, *names: str) -> Path:
+    for name in names:
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text("{}")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("names", "looks"),
+    [
+        (["config.json", "model.safetensors"], "Hugging Face"),
+        (["corpus.json", "config.toml", "manifest.json"], "corpus"),
+        (["weights.safetensors", "state.json", "manifest.json"], "checkpoint"),
+        (["model.bin", "config.json"], "CTranslate2|Hugging Face"),
+        (["notes.txt"], "no config.toml"),
+    ],
+)
+def test_the_error_names_what_a_directory_looks_like(tmp_path: Path, names, looks: str) -> None:
+    path = made(tmp_path / "thing", *names)
+    with pytest.raises(ConfigError, match=looks) as refused:
+        load_model(path)
+    assert "not a model directory" in refused.value.message
+    assert refused.value.hint
+
+
+def test_the_error_for_what_is_no_directory(saved: Path, tmp_path: Path) -> None:
+    with pytest.raises(NoInputError, match="there is no model directory"):
+        load_model(tmp_path / "nothing")
+    with pytest.raises(ConfigError, match="not a directory"):
+        load_model(made(tmp_path, "text") / "text")
+    with pytest.raises(ConfigError, match="one file of a model directory") as refused:
+        load_model(saved / WEIGHTS)
+    assert str(saved) in refused.value.hint
+    for special in ("/dev/zero", "/proc/self/mem"):
+        with pytest.raises(NmtError):
+            load_model(Path(special))
+
+
+def test_pipes_and_loops_do_not_block(saved: Path, tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(NoInputError):
+        load_model(tmp_path / "loop")
+    for name in (WEIGHTS, CONFIG, "manifest.json"):
+        copy = tmp_path / f"copy-{name}"
+        shutil.copytree(saved, copy)
+        (copy / name).unlink()
+        os.mkfifo(copy / name)
+        with pytest.raises(NmtError):
+            load_model(copy)
