@@ -33,15 +33,15 @@ TRAIN = ("--train", "train.en", "train.de")
 
 def test_flags_become_settings_of_the_corpus(folder, capsys):
     flags = (*TRAIN, "--train", "more.en", "more.de", "--train-tsv", "pairs.tsv", *SMALL)
-    more = ("--valid", "valid.en", "valid.de", "--subwords", "wordpiece", "--separate", "--normalize",
-            "--src-lang", "en", "--tgt-lang", "de", "--set", "data.max_length=99",
-            "--out", "elsewhere", "--preset", "tiny")  # fmt: skip
+    more = ("--valid", "valid.en", "valid.de", "--subwords", "wordpiece", "--vocab-size", "50",
+            "--separate", "--normalize", "--src-lang", "en", "--tgt-lang", "de",
+            "--set", "data.max_length=99", "--out", "elsewhere", "--preset", "tiny")  # fmt: skip
     assert main(["prepare", *flags, *more]) == 0
     corpus = Corpus.open(folder / "elsewhere")
     data = corpus.config.data
     assert data.train == (("train.en", "train.de"), ("more.en", "more.de"), ("pairs.tsv",))
     assert data.valid == ("valid.en", "valid.de")
-    assert (data.subwords, data.vocab_size, data.joint) == ("unigram", 60, False)
+    assert (data.subwords, data.vocab_size, data.joint) == ("wordpiece", 50, False)
     assert (data.normalize, data.max_length) == (True, 99)
     assert corpus.config.languages == config.Languages("en", "de")
     assert corpus.config.train.preset == "tiny"

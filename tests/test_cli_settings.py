@@ -83,8 +83,14 @@ class TestFile:
         assert config.data.train == (("p/a.en", "/b.de"),)
         assert config.data.valid == ("p/v.en", "p/../v.de")
         assert config.data.test == ("t.en", "t.de")
-        assert (config.paths.model, config.paths.corpus) == ("p/m", "corpus")
+        assert (config.paths.model, config.paths.corpus) == ("p/m", "p/corpus")
         assert config.languages.src == "en"
+
+    def test_a_corpus_beside_the_file_can_be_replaced_by_one_here(self, folder: Path) -> None:
+        project = write(folder / "p" / "nmt.toml", "[languages]\nsrc = 'en'\n")
+        flags = {"paths.corpus": "mine"}
+        paths = resolve_settings(flags, config_file=project, environ={}).config.paths
+        assert (paths.corpus, paths.model) == ("mine", str(folder / "p" / "model"))
 
     def test_paths_of_the_file_here_stay_as_written(self, folder: Path) -> None:
         write(folder / "nmt.toml", "[data]\nvalid = ['v.en', './v.de']\n")

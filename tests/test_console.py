@@ -184,6 +184,18 @@ class TestProgressOnATerminal:
         assert shown.endswith("\r")
         assert shown.split("\r")[-2].strip() == ""
 
+    def test_lines_aside_stand_apart_from_the_bar(self) -> None:
+        console, stream, _ = make(interactive=True)
+        with console.progress("encode", 10) as progress:
+            with progress.aside():
+                console.note("before any bar")
+            progress.update(5)
+            with progress.aside():
+                console.note("in between")
+            assert "encode" in stream.getvalue().split("\r")[-1]
+        assert re.search(r"\r *\rin between\n\r?encode", stream.getvalue())
+        assert stream.getvalue().startswith("before any bar\n")
+
     def test_no_thread_is_started_so_that_workers_can_be_forked(self) -> None:
         console, _, _ = make(interactive=True)
         with console.progress("encode", 10) as progress:

@@ -66,6 +66,27 @@ def test_a_run_leaves_a_model_directory_and_a_log(undisturbed):
     assert validations[-1]["nll"] < validations[0]["nll"]
 
 
+def test_validation_does_not_touch_what_is_trained(setting, undisturbed, tmp_path):
+    """Averages are tried out in the same model object: it must get its own weights back."""
+    out = tmp_path / "model"
+    run(setting, out, train_validate_every=1_000)
+    reference = final_weights(undisturbed)
+    for name, weight in final_weights(out).items():
+        assert torch.equal(weight, reference[name]), name
+
+
+def test_without_validation_pairs_the_mean_of_the_last_is_published(setting, tmp_path):
+    config, corpus = setting
+    out = tmp_path / "model"
+    run((config, dataclasses.replace(corpus, valid=None, valid_text=None)), out)
+    members = Checkpoints(out / "checkpoints", 5, 1).members()
+    assert [one.step for one in members] == [5, 10, 15, 20]
+    weights = [one.weights() for one in members]
+    for name, published in load_model(out).model.named_parameters():
+        mean = torch.stack([one[name] for one in weights]).mean(dim=0)
+        assert torch.allclose(published, mean, atol=1e-6), name
+
+
 @pytest.mark.parametrize("stop_after", [1, 5, 8, 13, 19])
 def test_a_run_goes_on_exactly_where_it_was_stopped(setting, undisturbed, tmp_path, stop_after):
     """Dropout is on, and step 13 lies within an epoch: weights and log lines are bit-equal."""

@@ -8,6 +8,8 @@ import typer
 # Typer has no public type for an option that takes two values and may be repeated.
 from typer._click.types import CompositeParamType
 
+from nmt_cli.presets import PRESETS
+
 if TYPE_CHECKING:
     from typer._click.core import Context, Parameter
 
@@ -40,7 +42,7 @@ Sets = Annotated[
 ]
 Preset = Annotated[
     str | None,
-    typer.Option("--preset", metavar="NAME", help="Named settings: base, big, small, tiny."),
+    typer.Option("--preset", metavar="NAME", help=f"Named settings: {', '.join(PRESETS)}."),
 ]
 
 # Files of text.

@@ -32,9 +32,11 @@ OPTIMIZERS_KEPT = 2
 class State:
     """Where a run stands, beside weights and optimiser.
 
-    epoch, batch: the next batch; shards: V of the plan; digest: of the corpus; scores: validation
-    score of each validated step (higher is better); validated: the last validated step; stale:
-    validations since the best; seconds: time trained; finished: why the run ended, or empty.
+    epoch, batch: the next batch; shards: V of the plan; digest: of the corpus; scores: negative
+    validation loss of each validated step's own weights; validated: the last validated step;
+    published_score: of the best candidate so far; stale: validations since then; seconds: time
+    trained; skipped: steps in a row without finite numbers; finished: why the run ended, or empty;
+    member: whether averaging may use this checkpoint.
     """
 
     step: int = 0
@@ -155,8 +157,11 @@ class Checkpoints:
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
-    """The weights by name, float32, each once, on the CPU."""
-    return {name: tensor.detach().float().cpu() for name, tensor in model.named_parameters()}
+    """A copy of the weights by name, float32, each once, on the CPU."""
+    return {
+        name: weight.detach().to("cpu", torch.float32, copy=True)
+        for name, weight in model.named_parameters()
+    }
 
 
 def load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:

@@ -1,8 +1,8 @@
 """One training run on one rank: model, optimiser, plan, state, and what is done to them."""
 
-import math
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from torch import Tensor
 
@@ -28,6 +28,13 @@ from nmt_cli.training.validation import validate
 
 SKIPS_ALLOWED = 10
 MICRO_BATCH_TOKENS = {"cpu": 4_096, "cuda": 8_192}
+
+
+class Candidate(NamedTuple):
+    """Weights that may be published; averaged: the mean of so many checkpoints."""
+
+    averaged: int
+    weights: dict[str, Tensor]
 
 
 class Run:
@@ -99,55 +106,54 @@ class Run:
             self.checkpoints.save(self.model, self.optimizer, self.state, member=member)
 
     def validate(self) -> Validation | None:
-        """Validate the current weights and the mean of the last checkpoints; publish the better.
+        """Judge the current weights and the mean of the last checkpoints; publish the better.
 
         Only the first rank works here; the others wait.
         """
         found = None
-        if self.ranks.is_first and self.corpus.valid is not None:
-            found = self._validate_best()
-            self._remember(found)
-        elif self.ranks.is_first:
-            self._publish(weights_of(self.model), "")
+        if self.ranks.is_first:
+            candidates = self._candidates()
+            if self.corpus.valid is None:
+                self._publish(candidates[-1].weights, "")
+            else:
+                found = self._judge(candidates)
         self.state.validated = self.state.step
         if self.ranks.is_first:
             self.checkpoints.update(self.state)
         self.ranks.wait()
         return found
 
-    def _validate_best(self) -> Validation:
-        """The validation of the better candidate, which is published if it is the best so far."""
-        current = weights_of(self.model)
-        candidates = [(1, current)]
-        members = [one.directory for one in self.checkpoints.members()][
-            -self.config.train.keep_last :
-        ]
+    def _candidates(self) -> list[Candidate]:
+        """The current weights, then the mean of the last checkpoints if there are several."""
+        found = [Candidate(1, weights_of(self.model))]
+        members = self.checkpoints.members()[-self.config.train.keep_last :]
         if len(members) > 1:
-            candidates.append((len(members), average_weights(members, self._read_member)))
-        results = []
-        for averaged, weights in candidates:
-            load_weights(self.model, weights)
-            found = validate(self.model, self.config, self.corpus, self.ranks.device, bleu=False)
-            results.append((found.nll, averaged, weights))
-        _, averaged, weights = min(results, key=lambda one: one[0])
-        load_weights(self.model, weights)
-        found = validate(self.model, self.config, self.corpus, self.ranks.device, bleu=True)
-        found = replace(found, averaged=averaged)
-        best = self.state.published_score
-        if best is None or found.score > best:
-            self._publish(weights, f"{found.score:.4f} {found.signature}".strip())
-            self.state.published_score = found.score
-        load_weights(self.model, current)
+            weights = {one.directory: one.weights for one in members}
+            mean = average_weights(list(weights), lambda directory: weights[directory]())
+            found.append(Candidate(len(members), mean))
         return found
 
-    def _read_member(self, directory: Path) -> dict[str, Tensor]:
-        return next(one for one in self.checkpoints.all() if one.directory == directory).weights()
+    def _judge(self, candidates: list[Candidate]) -> Validation:
+        """The validation of the better candidate, which is published if it is the best so far.
 
-    def _remember(self, found: Validation) -> None:
-        """Keep the score for `keep_best` and for patience."""
-        best = max(self.state.scores.values(), default=-math.inf)
-        self.state.stale = 0 if found.score > best else self.state.stale + 1
-        self.state.scores[str(self.state.step)] = found.score
+        The model has its own weights again afterwards.
+        """
+        losses = [self._validate(one, bleu=False).nll for one in candidates]
+        better = candidates[losses.index(min(losses))]
+        found = replace(self._validate(better, bleu=True), averaged=better.averaged)
+        load_weights(self.model, candidates[0].weights)
+        state = self.state
+        state.scores[str(state.step)] = -losses[0]
+        state.stale += 1
+        if state.published_score is None or found.score > state.published_score:
+            state.stale = 0
+            state.published_score = found.score
+            self._publish(better.weights, f"{found.score:.4f} {found.signature}".strip())
+        return found
+
+    def _validate(self, candidate: Candidate, *, bleu: bool) -> Validation:
+        load_weights(self.model, candidate.weights)
+        return validate(self.model, self.config, self.corpus, self.ranks.device, bleu=bleu)
 
     def _publish(self, weights: dict[str, Tensor], validation: str) -> None:
         metadata = {"step": str(self.state.step), "validation": validation}

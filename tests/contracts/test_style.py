@@ -46,7 +46,8 @@ def test_no_module_is_a_drawer_for_everything() -> None:
 
 
 def test_every_module_says_its_job() -> None:
-    assert [name for name, text in _modules() if not ast.get_docstring(ast.parse(text))] == []
+    filled = [(name, text) for name, text in _modules() if text.strip()]
+    assert [name for name, text in filled if not ast.get_docstring(ast.parse(text))] == []
 
 
 @pytest.mark.parametrize(

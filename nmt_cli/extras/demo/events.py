@@ -50,7 +50,7 @@ def event(
         verb = ch.pick(lexicon.verbs())
     if subject is None:
         subject = ch.subject(verb.subjects, DEFINITE if negated else ())
-    tense = _tense(ch, verb, subject, tenses)
+    tense = pick_tense(ch, verb, subject, tenses)
     modal = _modal(ch, subject, tense)
     clause = Clause(subject, verb, tense, modal, negated=negated)
     clause = _with_objects(ch, clause, verb)
@@ -80,7 +80,7 @@ def is_you(subject: Nominal) -> bool:
     return isinstance(subject, Pronoun) and subject.is_address
 
 
-def _tense(ch: Chooser, verb: Verb, subject: Nominal, tenses: Tenses) -> Tense:
+def pick_tense(ch: Chooser, verb: Verb, subject: Nominal, tenses: Tenses) -> Tense:
     possible = [entry for entry in tenses if is_possible(verb, subject, entry[1])]
     if possible:
         return ch.weighted(possible)

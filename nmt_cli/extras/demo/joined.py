@@ -1,0 +1,306 @@
+"""Sentences of two clauses: subordinate and relative clauses, and a pronoun that refers back."""
+
+from dataclasses import dataclass, replace
+
+from nmt_cli.extras.demo import events, german, lexicon
+from nmt_cli.extras.demo.choice import DEFINITE, Chooser, clashes
+from nmt_cli.extras.demo.clauses import Clause, english_clause, german_clause
+from nmt_cli.extras.demo.events import PAST, PRESENT, PRESENT_OR_MODAL, Tenses
+from nmt_cli.extras.demo.german import Case, Person
+from nmt_cli.extras.demo.lexicon import Verb
+from nmt_cli.extras.demo.phrases import CASE_LABELS, Labels, Name, Nominal, NounPhrase, Pronoun, Role
+from nmt_cli.extras.demo.sentences import NOW, NOW_OR_THEN, QUESTION, Text, weather
+
+def that_clause(ch: Chooser) -> Text:
+    """I think that, she knows whether, we know where."""
+    ch.labels.add("subordinate")
+    verb = ch.pick(lexicon.speaking_verbs())
+    matrix = Clause(ch.person(determiners=("the", "owner")), verb, "present")
+    en, de, inner = "that", "dass", None
+    if verb.en == "know" and ch.chance(0.7):
+        matrix = replace(matrix, negated=ch.chance(0.6))
+        if matrix.negated or ch.chance(0.3):
+            matrix = replace(matrix, negated=True)
+            en, de = "whether", "ob"
+        if ch.chance(0.4):
+            en, de = "where", "wo"
+            inner = _where_inner(ch)
+    if inner is None:
+        inner = any_clause(ch)
+    return (
+        f"{english_clause(matrix)} {en} {english_clause(inner)}",
+        f"{german_clause(matrix, ch.labels)}, {de} {german_clause(inner, ch.labels, 'subordinate')}",
+    )
+
+
+def _where_inner(ch: Chooser) -> Clause:
+    verb = ch.pick([v for v in lexicon.verbs() if v.en in ("live", "work", "sleep", "play")])
+    clause = events.event(ch, QUESTION, verb=verb, subject=ch.subject(verb.subjects, DEFINITE), time=0)
+    return replace(clause, place=None)
+
+
+def any_clause(ch: Chooser, tenses: Tenses = events.ANY_TENSE) -> Clause:
+    """A clause to be joined to another."""
+    if ch.chance(0.25):
+        known = tuple(entry for entry in tenses if entry[1] in ("present", "past"))
+        return events.state(ch, ch.subject("person animal", DEFINITE), known or NOW)
+    return events.event(ch, tenses, negation=0.08, time=0.12)
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction:
+    """A conjunction with the tenses of the two clauses it can join."""
+
+    en: str
+    de: str
+    main: Tenses
+    sub: Tenses
+    same_subject: float
+
+
+CONJUNCTIONS = (
+    (5, Conjunction("because", "weil", PRESENT_OR_MODAL, PRESENT_OR_MODAL, 0.85)),
+    (2, Conjunction("because", "weil", PAST, PAST, 0.9)),
+    (2, Conjunction("although", "obwohl", PRESENT_OR_MODAL, PRESENT, 0.85)),
+    (2, Conjunction("when", "wenn", NOW, NOW, 0.5)),
+    (2, Conjunction("when", "als", PAST, PAST, 0.3)),
+    (3, Conjunction("if", "wenn", events.AHEAD, NOW, 0.5)),
+    (2, Conjunction("while", "während", ((1, "progressive"),), ((1, "progressive"),), 0.0)),
+    (2, Conjunction("before", "bevor", NOW, NOW, 1.0)),
+)
+
+
+def joined_clauses(ch: Chooser) -> Text:
+    """A main and a subordinate clause, in either order."""
+    ch.labels.add("subordinate")
+    conjunction = ch.weighted(CONJUNCTIONS)
+    active = conjunction.en in ("while", "before")
+    verbs = lexicon.verbs_with("", "habit") if active or conjunction.main == NOW else lexicon.verbs()
+    verb = ch.pick([v for v in verbs if not active or "stative" not in v.traits])
+    same = ch.chance(conjunction.same_subject)
+    subject = _echoed(ch, verb) if same else ch.subject(verb.subjects, ("the", "owner"))
+    if conjunction.main == PAST and events.is_you(subject):
+        subject = Pronoun(3)
+    main = events.event(ch, conjunction.main, verb=verb, subject=subject, time=0)
+    sub = _subordinate(ch, conjunction, echo(subject) if same else None, active=active)
+    return _join(ch, conjunction, main, sub)
+
+
+def _subordinate(
+    ch: Chooser, conjunction: Conjunction, subject: Nominal | None, *, active: bool
+) -> Clause:
+    if not active and ch.chance(0.12) and conjunction.sub != PAST:
+        return ch.pick(weather())
+    if not active and ch.chance(0.4):
+        told = tuple(entry for entry in conjunction.sub if entry[1] in ("present", "past"))
+        return events.state(ch, subject or ch.person(determiners=("the", "owner")), told)
+    habits = lexicon.verbs_with("", "habit")
+    verb = ch.pick(habits if active or subject is None else lexicon.verbs())
+    if subject is not None and not {"person", "adult"} & set(verb.subjects.split()):
+        verb = ch.pick(habits[:2])
+    if subject is None:
+        subject = ch.subject(verb.subjects, ("the", "owner"))
+    return events.event(ch, conjunction.sub, verb=verb, subject=subject, time=0)
+
+
+def _echoed(ch: Chooser, verb: Verb) -> Nominal:
+    """A person that a pronoun can take up without doubt about he or she."""
+    roll = ch.rng.random()
+    if roll < 0.35:
+        return ch.pronoun()
+    if roll < 0.65:
+        return ch.name()
+    return replace(ch.noun_phrase("male female", ("the", "owner")), plural=False)
+
+
+def echo(subject: Nominal) -> Nominal:
+    """The pronoun that takes the subject up."""
+    if isinstance(subject, NounPhrase):
+        gender = "f" if "female" in subject.noun.tags else "m"
+        return Pronoun(2, "f", "f") if gender == "f" else Pronoun(2, "m", "m")
+    if isinstance(subject, Name):
+        return Pronoun(5) if subject.gender == "p" else Pronoun(2, subject.gender, subject.gender)
+    return subject
+
+
+def _join(ch: Chooser, conjunction: Conjunction, main: Clause, sub: Clause) -> Text:
+    english_sub = f"{conjunction.en} {english_clause(sub)}"
+    german_sub = f"{conjunction.de} {german_clause(sub, ch.labels, 'subordinate')}"
+    if isinstance(sub.subject, Pronoun) or ch.chance(0.55):
+        return f"{english_clause(main)} {english_sub}", f"{german_clause(main, ch.labels)}, {german_sub}"
+    ch.labels.add("inversion")
+    behind = german_clause(main, ch.labels, "question")
+    return f"{english_sub}, {english_clause(main)}", f"{german_sub}, {behind}"
+
+
+
+
+@dataclass(frozen=True, slots=True)
+class RelativePronoun:
+    """Who, or that, as the subject of a relative clause."""
+
+    en: str
+    head: NounPhrase
+    is_pronoun: bool = True
+    is_definite: bool = True
+
+    @property
+    def person(self) -> Person:
+        """The person of the noun it refers to."""
+        return self.head.person
+
+    def english(self, role: Role) -> str:
+        """Who, that."""
+        return self.en
+
+    def german(self, case: Case, labels: Labels) -> str:
+        """Der, die, das."""
+        return german.relative_pronoun(case, self.head.gender)
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A noun phrase with its relative clause."""
+
+    head: NounPhrase
+    relative: Text
+    is_pronoun: bool = False
+    is_definite: bool = True
+
+    @property
+    def person(self) -> Person:
+        """The person of the noun."""
+        return self.head.person
+
+    def english(self, role: Role) -> str:
+        """The man who repairs the car."""
+        return f"{self.head.english(role)} {self.relative[0]}"
+
+    def german(self, case: Case, labels: Labels) -> str:
+        """Den Mann, der das Auto repariert, (a sentence drops the last comma)."""
+        return f"{self.head.german(case, labels)}, {self.relative[1]},"
+
+
+def relative_sentence(ch: Chooser) -> Text:
+    """A noun with a relative clause, as the subject or as the object."""
+    ch.labels.add("relative")
+    kind = ch.pick(("person", "person", "thing", "home town lodging"))
+    head = replace(ch.noun_phrase(kind, ("the",)), determiner="the", owner=None)
+    if kind == "person":
+        relative = ch.pick((_who_does, _whom_somebody))(ch, head)
+    elif kind == "thing":
+        relative = _that_somebody(ch, head)
+    else:
+        relative = _in_which(ch, head)
+    described = Described(head, relative)
+    if ch.chance(0.4) and kind == "person":
+        subject = ch.person(determiners=("the", "owner"))
+        verb = ch.pick([v for v in lexicon.verbs() if v.en in ("see", "know", "help", "visit")])
+        tense = NOW if events.is_possible(verb, subject, "present") else QUESTION
+        while clashes(head, subject):
+            subject = ch.name()
+        clause = events.event(ch, tense, verb=verb, subject=subject, time=0)
+        clause = replace(clause, direct=described)
+    else:
+        adjective = ch.pick(lexicon.fitting_adjectives(head.noun.look))
+        plain = Described(replace(head, adjective=None), relative)
+        clause = events.described(ch, plain, adjective, NOW_OR_THEN)
+    return english_clause(clause), german_clause(clause, ch.labels)
+
+
+_TOLD: Tenses = ((4, "present"), (4, "progressive"), (2, "past"), (2, "perfect"))
+
+
+def _who_does(ch: Chooser, head: NounPhrase) -> Text:
+    verb = ch.pick([v for v in lexicon.verbs() if {"person", "adult"} & set(v.subjects.split())])
+    subject = RelativePronoun("who", head)
+    clause = events.event(ch, _TOLD, verb=verb, subject=subject, time=0.1)
+    if isinstance(clause.direct, NounPhrase) and clashes(clause.direct, head):
+        clause = replace(clause, direct=ch.name())
+    return english_clause(clause), german_clause(clause, ch.labels, "subordinate")
+
+
+def _with_gap(ch: Chooser, clause: Clause, en: str, head: NounPhrase) -> Text:
+    case = clause.direct_case
+    clause = replace(clause, direct=None)
+    ch.labels.add(CASE_LABELS[case])
+    pronoun = german.relative_pronoun(case, head.gender)
+    said = german_clause(clause, ch.labels, "subordinate")
+    return f"{en} {english_clause(clause)}", f"{pronoun} {said}"
+
+
+def _whom_somebody(ch: Chooser, head: NounPhrase) -> Text:
+    verbs = [v for v in lexicon.verbs_with("acc dat") if "person" in v.objects.split()]
+    verb = ch.pick([v for v in verbs if v.en != "belong"])
+    return _with_gap(ch, _somebody_does(ch, verb, head), "whom", head)
+
+
+def _that_somebody(ch: Chooser, head: NounPhrase) -> Text:
+    fitting = [v for v in lexicon.verbs_with("acc") if head.noun.tags & set(v.objects.split())]
+    verb = ch.pick([v for v in fitting if v.en != "have"])
+    return _with_gap(ch, _somebody_does(ch, verb, head), "that", head)
+
+
+def _somebody_does(ch: Chooser, verb: Verb, head: NounPhrase) -> Clause:
+    subject = ch.subject(verb.subjects, ("the", "owner"))
+    while clashes(head, subject):
+        subject = ch.name()
+    return events.event(ch, _TOLD, verb=verb, subject=subject, time=0.1)
+
+
+def _in_which(ch: Chooser, head: NounPhrase) -> Text:
+    names = ("live", "stay") if "town" in head.noun.tags or "hotel" in head.noun.tags else ("live", "sleep")
+    verb = ch.pick([v for v in lexicon.verbs() if v.en in names])
+    subject = ch.person(determiners=("the", "owner"))
+    clause = replace(events.event(ch, _TOLD, verb=verb, subject=subject, time=0), place=None)
+    ch.labels.add("dative")
+    pronoun = german.relative_pronoun("dat", head.gender)
+    said = german_clause(clause, ch.labels, "subordinate")
+    return f"in which {english_clause(clause)}", f"in {pronoun} {said}"
+
+
+def reference_back(ch: Chooser) -> Text:
+    """A thing named once and taken up by a pronoun: it, which German gives the noun's gender."""
+    ch.labels.add("anaphora")
+    tags = ch.pick(("thing", "text", "food drink", "place opening dear"))
+    phrase = replace(ch.noun_phrase(tags, ("the", "this", "owner")), adjective=None)
+    first = events.state(ch, phrase, NOW_OR_THEN)
+    it = Pronoun(5) if phrase.plural else Pronoun(2, "n", phrase.noun.gender)
+    if ch.chance(0.5):
+        second = _other_state(ch, first, phrase, it)
+    else:
+        second = _done_to(ch, first, phrase, it)
+    en, de = ch.pick((("but", "aber"), ("and", "und")))
+    comma = "," if de == "aber" else ""
+    return (
+        f"{english_clause(first)}, {en} {english_clause(second)}",
+        f"{german_clause(first, ch.labels)}{comma} {de} {german_clause(second, ch.labels)}",
+    )
+
+
+def _other_state(ch: Chooser, first: Clause, phrase: NounPhrase, it: Pronoun) -> Clause:
+    said = first.predicate[0].removeprefix("very ")
+    others = [a for a in lexicon.fitting_adjectives(phrase.noun.look) if _goes_with(a.en, said)]
+    return events.described(ch, it, ch.pick(others), ((1, first.tense),))
+
+
+_OPPOSITES = ("small big", "old new", "expensive cheap", "long short", "cold warm")
+_COLOURS = "red blue black white"
+
+
+def _goes_with(one: str, other: str) -> bool:
+    if one == other or (one in _COLOURS.split() and other in _COLOURS.split()):
+        return False
+    return not any({one, other} == set(pair.split()) for pair in _OPPOSITES)
+
+
+def _done_to(ch: Chooser, first: Clause, phrase: NounPhrase, it: Pronoun) -> Clause:
+    fitting = [v for v in lexicon.verbs_with("acc") if phrase.noun.tags & set(v.objects.split())]
+    names = ("like", "buy", "read", "eat", "drink", "sell", "need")
+    verbs = [v for v in fitting if v.en in names]
+    verb = ch.pick(verbs or [v for v in fitting if v.en == "clean"] or fitting)
+    subject = ch.person(determiners=("the", "owner"))
+    tenses: Tenses = ((1, "past"),) if first.tense == "past" else PRESENT_OR_MODAL
+    if first.tense == "past" and events.is_you(subject):
+        subject = ch.name()
+    return replace(events.event(ch, tenses, verb=verb, subject=subject, time=0), direct=it)

@@ -1,0 +1,303 @@
+"""Everyday talk of the demo: greetings, requests, prices, dates, passives and comparisons."""
+
+from dataclasses import replace
+
+from nmt_cli.extras.demo import english, events, lexicon
+from nmt_cli.extras.demo.choice import DEFINITE, Chooser
+from nmt_cli.extras.demo.clauses import Clause, english_clause, fronted, german_clause
+from nmt_cli.extras.demo.events import Tenses
+from nmt_cli.extras.demo.german import present_form
+from nmt_cli.extras.demo.lexicon import Adjective, Verb
+from nmt_cli.extras.demo.phrases import Name, Nominal, NounPhrase, Pronoun
+from nmt_cli.extras.demo.sentences import NOW_OR_THEN, Text
+
+_PASSIVE: Tenses = (
+    (3, "progressive"),
+    (4, "past"),
+    (3, "perfect"),
+    (2, "future"),
+    (2, "modal"),
+)
+
+
+def passive(ch: Chooser) -> Text:
+    """Something is done to somebody or something."""
+    verb = ch.pick(lexicon.verbs_with("", "passive"))
+    tags = " ".join(tag for tag in verb.objects.split() if tag != "person") or "person"
+    phrase: Nominal = ch.noun_phrase(tags, DEFINITE)
+    if tags == "person" and ch.chance(0.3):
+        phrase = ch.person()
+    clause = Clause(phrase, verb, ch.weighted(_PASSIVE), passive=True)
+    if clause.tense == "modal":
+        modals = [modal for modal in lexicon.modals() if modal.en in ("can", "must", "should")]
+        clause = replace(clause, modal=ch.pick(modals))
+    if clause.tense == "past" and events.is_you(phrase):
+        clause = replace(clause, tense="perfect")
+    if ch.chance(0.35):
+        clause = replace(clause, agent=_agent(ch, phrase))
+    elif ch.chance(0.2):
+        clause = replace(clause, negated=True)
+    if ch.chance(0.3):
+        clause = replace(clause, time=events.time_for(ch, clause))
+    return fronted(clause, ch.labels) if ch.chance(0.5) else _plain(ch, clause)
+
+
+def _plain(ch: Chooser, clause: Clause) -> Text:
+    return english_clause(clause), german_clause(clause, ch.labels)
+
+
+def _agent(ch: Chooser, patient: Nominal) -> Nominal:
+    if ch.chance(0.35):
+        return ch.object("person", Pronoun(0), ("the",)) if False else ch.name()
+    agent = ch.noun_phrase("adult", ("the", "a", "owner"))
+    if isinstance(patient, NounPhrase) and patient.noun.en == agent.noun.en:
+        return ch.name()
+    return agent
+
+
+def comparison(ch: Chooser) -> Text:
+    """Bigger than, as big as, the biggest."""
+    ch.labels.add("comparative")
+    kind = ch.weighted(((5, "than"), (3, "as"), (3, "most")))
+    if kind == "most":
+        return _most(ch)
+    first, second, look = _two(ch)
+    known = [a for a in lexicon.fitting_adjectives(look) if a.en_degrees and a.de_degrees]
+    adjective = ch.pick(known)
+    negated = ch.chance(0.2)
+    one, other = second.english("object"), second.german("nom", ch.labels)
+    predicate = (f"as {adjective.en} as {one}", f"so {adjective.de} wie {other}")
+    if kind == "than":
+        predicate = _than(adjective, one, other)
+        negated = False
+    tense = ch.weighted(NOW_OR_THEN)
+    return _plain(ch, Clause(first, None, tense, negated=negated, predicate=predicate))
+
+
+def _than(adjective: Adjective, one: str, other: str) -> Text:
+    assert adjective.en_degrees is not None
+    assert adjective.de_degrees is not None
+    return (
+        f"{adjective.en_degrees[0]} than {one}",
+        f"{adjective.de_degrees[0]} als {other}",
+    )
+
+
+def _two(ch: Chooser) -> tuple[Nominal, Nominal, str]:
+    """Two of a kind, and how they look."""
+    if ch.chance(0.4):
+        first = ch.pick((ch.first_name, ch.titled, ch.pronoun))()
+        second: Nominal = ch.first_name()
+        if ch.chance(0.5):
+            second = replace(ch.simple("adult", DEFINITE), adjective=None)
+        if first == second:
+            second = ch.simple("boy girl", ("the",))
+        return first, second, "person"
+    noun = ch.pick(lexicon.nouns_tagged("thing text pet dear place")[0])
+    first_thing = replace(ch.dress(noun, DEFINITE), adjective=None, plural=False)
+    if ch.chance(0.45):
+        # This car is faster than my car.
+        first_thing = NounPhrase(noun, "this")
+        return first_thing, NounPhrase(noun, "owner", owner=ch.pronoun()), noun.look
+    alike = [n for n in lexicon.nouns_tagged("thing text pet dear place")[0] if n.look == noun.look]
+    alike = [n for n in alike if n != noun] or list(lexicon.nouns_tagged("table")[0])
+    return first_thing, NounPhrase(ch.pick(alike), "the"), noun.look
+
+
+def _most(ch: Chooser) -> Text:
+    noun = ch.noun("hotel house park city school office train bicycle car book picture lamp horse")
+    known = [a for a in lexicon.fitting_adjectives(noun.look) if a.en_degrees and a.de_degrees]
+    phrase = NounPhrase(noun, "the", adjective=ch.pick(known), degree="superlative")
+    if ch.chance(0.4):
+        return "this is " + phrase.english("subject"), "das ist " + phrase.german("nom", ch.labels)
+    verbs = [v for v in lexicon.verbs_with("acc") if noun.tags & set(v.objects.split())]
+    verb = ch.pick([v for v in verbs if v.en not in ("have", "tidy", "clean", "turn")])
+    clause = events.event(ch, events.ANY_TENSE, verb=verb, time=0.15)
+    return fronted(replace(clause, direct=phrase), ch.labels)
+
+
+def number_talk(ch: Chooser) -> Text:
+    """Prices, ages and how many there are."""
+    kind = ch.weighted(((3, _price), (2, _payment), (2, _age), (2, _there_are), (2, _how_much)))
+    return kind(ch)
+
+
+def _amount(ch: Chooser) -> Text:
+    ch.labels.update(("price", "number"))
+    whole = 2 + int(ch.rng.random() * 98)
+    if ch.chance(0.3):
+        cents = ch.pick(("50", "99"))
+        return f"{whole}.{cents} euros", f"{whole},{cents} Euro"
+    return f"{whole} euros", f"{whole} Euro"
+
+
+_COST = Verb("cost", "cost", "cost", "kosten", "kostest", "kostet", "kostete", "gekostet")
+_PAY = Verb("pay", "paid", "paid", "bezahlen", "bezahlst", "bezahlt", "bezahlte", "bezahlt")
+
+
+def _price(ch: Chooser) -> Text:
+    phrase = ch.noun_phrase("ware food", ("the", "this"))
+    amount = _amount(ch)
+    return _plain(ch, Clause(phrase, _COST, "present", predicate=amount))
+
+
+def _payment(ch: Chooser) -> Text:
+    thing = ch.noun_phrase("ware food dear", ("the", "this"))
+    en, de = _amount(ch)
+    predicate = (
+        f"{en} for {thing.english('object')}",
+        f"{de} für {thing.german('acc', ch.labels)}",
+    )
+    subject = ch.person("adult", DEFINITE)
+    tense = events.pick_tense(ch, _PAY, subject, events.ANY_TENSE)
+    if tense in ("modal", "past modal"):
+        tense = "future"
+    return _plain(ch, Clause(subject, _PAY, tense, predicate=predicate))
+
+
+def _age(ch: Chooser) -> Text:
+    ch.labels.add("number")
+    years = 2 + int(ch.rng.random() * 88)
+    subject = ch.person("person", ("the", "owner"))
+    if isinstance(subject, NounPhrase):
+        subject = replace(subject, adjective=None)
+        years = 2 + years % 8 if "young" in subject.noun.tags else 20 + years % 50
+    predicate = (f"{years} years old", f"{years} Jahre alt")
+    return _plain(ch, Clause(subject, None, "present", predicate=predicate))
+
+
+def _there_are(ch: Chooser) -> Text:
+    """There are three hotels in the city: es gibt with the accusative."""
+    phrase = ch.dress(ch.pick(lexicon.nouns_tagged("hotel park school")[0]), ("number", "a"))
+    place = ch.place_at("town")
+    if "city" in phrase.noun.tags:
+        place = ch.place_at("town")
+    are = "are" if phrase.plural else "is"
+    return (
+        f"there {are} {phrase.english('object')} {place.english()}",
+        f"es gibt {phrase.german('acc', ch.labels)} {place.german(ch.labels)}",
+    )
+
+
+def _how_much(ch: Chooser) -> Text:
+    ch.labels.add("wh_question")
+    if ch.chance(0.5):
+        phrase = ch.noun_phrase("ware food", ("the", "this"))
+        clause = Clause(phrase, _COST, "present")
+        ch.labels.add("price")
+        en, de = "how much", "wie viel"
+    else:
+        subject = ch.person("person", ("the", "owner"))
+        if isinstance(subject, NounPhrase):
+            subject = replace(subject, adjective=None)
+        clause, en, de = Clause(subject, None, "present"), "how old", "wie alt"
+    return (
+        english_clause(clause, "question", en),
+        german_clause(clause, ch.labels, "question", de),
+    )
+
+
+def dates(ch: Chooser) -> Text:
+    """Today is Monday; my birthday is on May 3; it is 8 o'clock."""
+    kind = ch.weighted(((4, "birthday"), (2, "weekday"), (2, "today"), (2, "hour")))
+    if kind == "hour":
+        ch.labels.add("number")
+        hour = 1 + int(ch.rng.random() * 12)
+        return f"it is {hour} o'clock", f"es ist {hour} Uhr"
+    ch.labels.add("date")
+    if kind == "weekday":
+        en, de = ch.pick(lexicon.WEEKDAYS)
+        return f"today is {en}", f"heute ist {de}"
+    en, de = events.date(ch)
+    if kind == "today":
+        return f"today is {en}", f"heute ist der {de}"
+    owner = ch.pick((ch.pronoun, ch.first_name))()
+    if isinstance(owner, Name):
+        ch.labels.update(("genitive", "name"))
+        whose = (english.genitive(owner.names[0]), owner.names[0] + "s")
+    else:
+        whose = (owner.english_owner(), owner.german_owner("nom", "m", ch.labels))
+    return f"{whose[0]} birthday is on {en}", f"{whose[1]} Geburtstag ist am {de}"
+
+
+def greeting(ch: Chooser) -> Text:
+    """Hello, goodbye, thanks and wishes."""
+    ch.labels.add("greeting")
+    kind = ch.weighted(((3, _hello), (2, _how_are_you), (2, _thanks), (2, _until), (2, _my_name)))
+    return kind(ch)
+
+
+def _hello(ch: Chooser) -> Text:
+    en, de = ch.pick(
+        (
+            ("good morning", "guten Morgen"),
+            ("good evening", "guten Abend"),
+            ("good night", "gute Nacht"),
+            ("hello", "hallo"),
+            ("goodbye", "auf Wiedersehen"),
+            ("happy birthday", "alles Gute zum Geburtstag"),
+        )
+    )
+    name = ch.name()
+    return f"{en}, {name.english('object')}!", f"{de}, {name.german('nom', ch.labels)}!"
+
+
+def _how_are_you(ch: Chooser) -> Text:
+    you = ch.you()
+    ch.labels.add("wh_question")
+    return "how are you?", f"wie geht es {you.german('dat', ch.labels)}?"
+
+
+def _thanks(ch: Chooser) -> Text:
+    thing = ch.noun_phrase("gift carried food drink", ("the", "owner"))
+    name = ch.name()
+    return (
+        f"thank you for {thing.english('object')}, {name.english('object')}!",
+        f"danke für {thing.german('acc', ch.labels)}, {name.german('nom', ch.labels)}!",
+    )
+
+
+def _until(ch: Chooser) -> Text:
+    en, de = ch.pick((("tomorrow", "morgen"), *((f"on {en}", de) for en, de in lexicon.WEEKDAYS)))
+    if en != "tomorrow":
+        ch.labels.add("date")
+    name = ch.name()
+    return f"see you {en}, {name.english('object')}!", f"bis {de}, {name.german('nom', ch.labels)}!"
+
+
+def _my_name(ch: Chooser) -> Text:
+    ch.labels.add("name")
+    name = ch.first_name().names[0]
+    if ch.chance(0.5):
+        city = ch.city()
+        return (
+            f"my name is {name} and I live in {city.english('object')}",
+            f"ich heiße {name} und wohne in {city.german('dat', ch.labels)}",
+        )
+    return f"my name is {name}", f"ich heiße {name}"
+
+
+def request(ch: Chooser) -> Text:
+    """Open the window, Anna!"""
+    ch.labels.update(("imperative", "address"))
+    you = ch.you()
+    verb = ch.pick([verb for verb in lexicon.verbs() if verb.imperative])
+    clause = events.event(ch, verb=verb, subject=you, time=0)
+    negated = not verb.place and ch.chance(0.2)
+    if isinstance(clause.direct, NounPhrase) and not clause.direct.is_definite:
+        negated = False
+    clause = replace(clause, tense="present", modal=None, negated=negated, time=None)
+    please = not negated and ch.chance(0.5)
+    return _requested(ch, clause, verb, you, please=please)
+
+
+def _requested(ch: Chooser, clause: Clause, verb: Verb, you: Pronoun, *, please: bool) -> Text:
+    said = english_clause(replace(clause, negated=False)).removeprefix("you ")
+    asked = german_clause(clause, ch.labels, "question")
+    finite, subject = (present_form(verb.de, verb.du, verb.er, you.person), you.german("nom", set()))
+    rest = asked.removeprefix(f"{finite} {subject}").strip()
+    form = {1: verb.imperative, 4: finite, 6: f"{finite} Sie"}[you.index]
+    en = f"do not {said}" if clause.negated else said
+    mark = "." if please else "!"
+    polite = ("please ", "bitte ") if please else ("", "")
+    return f"{polite[0]}{en}{mark}", f"{polite[1]}{form} {rest}".strip() + mark
