@@ -120,5 +120,3 @@ def test_bf16_is_close_to_float32(setting):
     for one, other in zip(exact, narrow, strict=True):
         assert one.loss == pytest.approx(other.loss, rel=2e-2)
         assert one.loss != other.loss
-
-

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nmt_cli.config import Data
-from nmt_cli.data.segmenters import BOS, EOS, PAD, UNK, SentencePieces
+from nmt_cli.data import segmenters
+from nmt_cli.data.segmenters import BOS, EOS, PAD, UNK, SentencePieces, thinned
 from nmt_cli.data.subwords import SpecialIds, Subwords, learn_subwords
 from nmt_cli.errors import DataError, NoInputError
 
@@ -44,6 +45,12 @@ WORDS = Counter(" ".join(TEXT).split())
 def learn(kind: str, **settings: object) -> Subwords:
     data = Data(**{"subwords": kind, "vocab_size": 300, **settings})  # type: ignore[arg-type]
     return learn_subwords(data, WORDS, Counter({"ziel": 20, "zielt": 10}))
+
+
+def learn_all() -> Subwords:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(segmenters, "MOST_UNIGRAM_CHARACTERS", 10**9)
+        return learn("unigram", vocab_size=150)
 
 
 LEARNT = {kind: learn(kind) for kind in KINDS}
@@ -256,6 +263,20 @@ def test_different_ways_to_write_a_character_are_one():
     for kind in KINDS:
         one, other, wide = LEARNT[kind].encode_source(["né ab", "ne\u0301 ab", "ｎé　ａｂ"])
         assert one == other == wide
+
+
+def test_unigram_learns_from_an_even_sample_of_a_long_text(monkeypatch):
+    words = sorted(WORDS.items())
+    size = sum(len(word) * count for word, count in words)
+    for most in (size, size // 3, 50):
+        sample = dict(thinned(words, most))
+        assert sum(len(word) * count for word, count in sample.items()) <= most * 1.2
+        assert all(abs(sample.get(word, 0) - count * most / size) < 1 for word, count in words)
+    monkeypatch.setattr(segmenters, "MOST_UNIGRAM_CHARACTERS", size // 3)
+    subwords = learn("unigram", vocab_size=150)
+    assert subwords.source_pieces(range(150)) != learn_all().source_pieces(range(150))
+    # Rare characters are known all the same.
+    assert not any(UNK in ids for ids in subwords.encode_source(TEXT))
 
 
 def test_saving_names_no_place_on_this_machine(tmp_path):

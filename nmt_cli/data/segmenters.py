@@ -21,6 +21,8 @@ SPACE = "\u2581"
 RESERVED = f"{SPACE}\u2585 \t"
 # sentencepiece would skip longer ones without a word.
 MAX_SENTENCE_BYTES = 8_192
+# Unigram takes 13 bytes of memory for each character of text; more text hardly changes it.
+MOST_UNIGRAM_CHARACTERS = 32_000_000
 
 
 class Segmenter(Protocol):
@@ -122,9 +124,10 @@ def learn_sentence_pieces(
     names: dict[Kind, str] = {"bpe": "bpe", "unigram": "unigram", "chars": "char"}
     chars = kind == "chars"
     model = io.BytesIO()
+    used = thinned(words, MOST_UNIGRAM_CHARACTERS) if kind == "unigram" else words
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=(f"{word}\t{count}" for word, count in words),
+            sentence_iterator=(f"{word}\t{count}" for word, count in used),
             input_format="tsv",
             model_writer=model,
             model_type=names[kind],
@@ -148,6 +151,25 @@ def learn_sentence_pieces(
     except RuntimeError as error:
         raise _learning_error(size, str(error)) from error
     return SentencePieces(kind, model.getvalue())
+
+
+def thinned(words: Sequence[tuple[str, int]], characters: int) -> list[tuple[str, int]]:
+    """An even sample of a text of so many characters at most, given and returned as word counts.
+
+    >>> thinned([("ab", 10), ("cd", 1), ("ef", 1)], 12)
+    [('ab', 5), ('ef', 1)]
+    """
+    total = sum(len(word) * count for word, count in words)
+    if total <= characters:
+        return list(words)
+    sample = []
+    seen = 0
+    for word, count in words:
+        taken = (seen + count) * characters // total - seen * characters // total
+        seen += count
+        if taken:
+            sample.append((word, taken))
+    return sample
 
 
 def _characters(words: Sequence[tuple[str, int]]) -> str:

@@ -12,7 +12,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from nmt_cli.cores import usable_cores
-from nmt_cli.errors import NmtError, UnavailableError
+from nmt_cli.errors import UnavailableError
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,7 @@ def launch(processes: int, arguments: Sequence[str]) -> int:
 
     The exit code is that of the first process that failed.
     """
+    from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
@@ -117,6 +118,7 @@ def launch(processes: int, arguments: Sequence[str]) -> int:
     except ChildFailedError as error:
         first = min(error.failures.values(), key=lambda failure: failure.timestamp)
         return first.exitcode if first.exitcode > 0 else 128 - first.exitcode
-    except NmtError:
-        raise
+    except SignalException as error:
+        # The ranks were told too, and have saved.
+        return 128 + error.sigval
     return 0

@@ -53,7 +53,9 @@ def linear_cross_entropy(
     """
     kind = hidden.device.type
     dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype
-    total, nll = _LinearCrossEntropy.apply(hidden, weight, bias, targets, epsilon, dtype)
+    total, nll = _LinearCrossEntropy.apply(  # type: ignore[no-untyped-call]
+        hidden, weight, bias, targets, epsilon, dtype
+    )
     return Loss(total, nll, len(targets))
 
 
@@ -97,7 +99,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         return total, nll
 
     @staticmethod
-    def backward(ctx: Any, scale: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, scale: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         hidden, weight, bias = ctx.saved_tensors
         scaled = hidden * scale, weight * scale, None if bias is None else bias * scale
         return *scaled, None, None, None

@@ -52,7 +52,7 @@ def take_step(
         if len(ids):
             torch.manual_seed(dropout_seed(config.train.seed, step, shard))
             loss = shard_loss(model, config, pairs.batch(ids, start_id(config.model)), ranks.device)
-            (loss.total / tokens).backward()
+            torch.autograd.backward(loss.total / tokens)
             sums += torch.stack([loss.total.detach(), loss.nll])
     gradients = gradients_of(model)
     ranks.add_up([*gradients, sums])

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TypeVar
 
-from nmt_cli.extras.demo import lexicon
+from nmt_cli.extras.demo import lexicon, words
 from nmt_cli.extras.demo.german import Gender
 from nmt_cli.extras.demo.lexicon import Noun, Verb
 from nmt_cli.extras.demo.phrases import (
@@ -96,16 +96,16 @@ class Chooser:
     def first_name(self) -> Name:
         """A first name."""
         if self.chance(0.5):
-            return Name((self.pick(lexicon.FEMALE),), "f")
-        return Name((self.pick(lexicon.MALE),), "m")
+            return Name((self.pick(words.FEMALE),), "f")
+        return Name((self.pick(words.MALE),), "m")
 
     def titled(self) -> Name:
         """Mr. or Mrs. with a surname."""
-        return Name((self.pick(lexicon.SURNAMES),), "f" if self.chance(0.5) else "m", titled=True)
+        return Name((self.pick(words.SURNAMES),), "f" if self.chance(0.5) else "m", titled=True)
 
     def couple(self) -> Name:
         """A woman's and a man's name."""
-        return Name((self.pick(lexicon.FEMALE), self.pick(lexicon.MALE)), "p")
+        return Name((self.pick(words.FEMALE), self.pick(words.MALE)), "p")
 
     def name(self) -> Name:
         """Any person's name."""
@@ -116,7 +116,7 @@ class Chooser:
 
     def city(self) -> Name:
         """A city, spelt differently in German or not."""
-        en, de = self.pick(lexicon.CITIES)
+        en, de = self.pick(words.CITIES)
         return Name((en,), "n", de=de)
 
     def pronoun(self) -> Pronoun:
@@ -153,7 +153,7 @@ class Chooser:
             plural,
             adjective,
             owner=self._owner(noun) if determiner == "owner" else None,
-            count=self.pick(lexicon.NUMBERS) if determiner == "number" else ("", ""),
+            count=self.pick(words.NUMBERS) if determiner == "number" else ("", ""),
         )
 
     def _determiner(self, noun: Noun, allowed: Determiners) -> Determiner:

@@ -56,9 +56,7 @@ def english_clause(clause: Clause, order: Order = "statement", front: str = "") 
     """
     asks = order == "question"
     subject = clause.subject
-    finite, rest = english_group(
-        clause.group, subject.person, auxiliary=asks or clause.negated
-    )
+    finite, rest = english_group(clause.group, subject.person, auxiliary=asks or clause.negated)
     negation = "not" if clause.negated else ""
     mid = clause.time.en if clause.time and clause.time.mid else ""
     who = subject.english("subject")

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from nmt_cli.extras.demo import lexicon
+from nmt_cli.extras.demo import lexicon, words
 from nmt_cli.extras.demo.choice import DEFINITE, INDEFINITE, Chooser
 from nmt_cli.extras.demo.clauses import Clause
 from nmt_cli.extras.demo.lexicon import Adjective, Modal, Verb
 from nmt_cli.extras.demo.phrases import (
+    Determiner,
     Determiners,
-    Name,
     Nominal,
     NounPhrase,
     Place,
@@ -81,7 +81,11 @@ def is_you(subject: Nominal) -> bool:
 
 
 def pick_tense(ch: Chooser, verb: Verb, subject: Nominal, tenses: Tenses) -> Tense:
+    """One of the tenses that is possible here."""
     possible = [entry for entry in tenses if is_possible(verb, subject, entry[1])]
+    if "sein" in verb.traits:
+        # Few verbs make their perfect with sein; they make it more often.
+        possible = [(weight * (2 if t == "perfect" else 1), t) for weight, t in possible]
     if possible:
         return ch.weighted(possible)
     if "stative" in verb.traits:
@@ -107,7 +111,7 @@ def _with_objects(ch: Chooser, clause: Clause, verb: Verb) -> Clause:
     determiners: Determiners = ()
     if "definite" in verb.traits or (clause.negated and verb.frame != "acc"):
         determiners = DEFINITE
-    elif "indefinite" in verb.traits:
+    elif "indefinite" in verb.traits or (clause.negated and ch.chance(0.6)):
         determiners = INDEFINITE
     subject = clause.subject
     if verb.frame == "dat_acc":
@@ -133,14 +137,14 @@ def _negate(phrase: NounPhrase, negated: bool) -> NounPhrase:
 def _generic(phrase: NounPhrase) -> NounPhrase:
     """One likes dogs, not a dog."""
     if phrase.determiner in ("a", "number", "no") and "mass" not in phrase.noun.tags:
-        kind = "no" if phrase.determiner == "no" else "bare"
+        kind: Determiner = "no" if phrase.determiner == "no" else "bare"
         return replace(phrase, determiner=kind, plural=True, count=("", ""))
     return phrase
 
 
 def _wished(ch: Chooser, phrase: NounPhrase) -> NounPhrase:
     """A faster car: the comparative before a noun."""
-    known = [a for a in lexicon.fitting_adjectives(phrase.noun.look) if a.en_degrees]
+    known = lexicon.comparable(phrase.noun.look)
     if phrase.determiner not in ("a", "no") or not known:
         return phrase
     return replace(phrase, adjective=ch.pick(known), degree="comparative")
@@ -197,7 +201,7 @@ def day(ch: Chooser) -> Time:
     kind = ch.weighted(((4, "weekday"), (5, "date"), (2, "morning"), (2, "evening"), (2, "hour")))
     match kind:
         case "weekday":
-            en, de = ch.pick(lexicon.WEEKDAYS)
+            en, de = ch.pick(words.WEEKDAYS)
             return Time(f"on {en}", f"am {de}", label="date")
         case "date":
             en, de = date(ch)
@@ -209,7 +213,7 @@ def day(ch: Chooser) -> Time:
 
 def date(ch: Chooser) -> tuple[str, str]:
     """May 3, 3. Mai."""
-    en, de = ch.pick(lexicon.MONTHS)
+    en, de = ch.pick(words.MONTHS)
     number = 1 + int(ch.rng.random() * 28)
     return f"{en} {number}", f"{number}. {de}"
 

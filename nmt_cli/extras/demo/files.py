@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nmt_cli import files
-from nmt_cli.extras.demo.grammar import LabelledPair, make_pairs
+from nmt_cli.extras.demo.grammar import LabelledPair, Split, make_pairs
 from nmt_cli.extras.project import PROJECT_NAME, Project, write_project
 
 SEED = 1
@@ -30,7 +30,12 @@ def make_project(folder: Path) -> Path:
 def write_demo(folder: Path, pairs: int = TRAIN_PAIRS) -> None:
     """Fill `folder` with the demo's sentences, the same on every machine."""
     files.make_directory(folder)
-    sizes = {"train": pairs, "valid": VALID_PAIRS, "test": TEST_PAIRS, "held_out": HELD_OUT_PAIRS}
+    sizes: dict[Split, int] = {
+        "train": pairs,
+        "valid": VALID_PAIRS,
+        "test": TEST_PAIRS,
+        "held_out": HELD_OUT_PAIRS,
+    }
     for split, count in sizes.items():
         _write_split(folder, split, list(make_pairs(count, seed=SEED, split=split)))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
-from nmt_cli.extras.demo import joined, lexicon, occasions, sentences
+from nmt_cli.extras.demo import joined, occasions, sentences
 from nmt_cli.extras.demo.choice import Chooser
 from nmt_cli.extras.demo.sentences import Text
 

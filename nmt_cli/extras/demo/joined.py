@@ -8,8 +8,17 @@ from nmt_cli.extras.demo.clauses import Clause, english_clause, german_clause
 from nmt_cli.extras.demo.events import PAST, PRESENT, PRESENT_OR_MODAL, Tenses
 from nmt_cli.extras.demo.german import Case, Person
 from nmt_cli.extras.demo.lexicon import Verb
-from nmt_cli.extras.demo.phrases import CASE_LABELS, Labels, Name, Nominal, NounPhrase, Pronoun, Role
+from nmt_cli.extras.demo.phrases import (
+    CASE_LABELS,
+    Labels,
+    Name,
+    Nominal,
+    NounPhrase,
+    Pronoun,
+    Role,
+)
 from nmt_cli.extras.demo.sentences import NOW, NOW_OR_THEN, QUESTION, Text, weather
+
 
 def that_clause(ch: Chooser) -> Text:
     """I think that, she knows whether, we know where."""
@@ -27,15 +36,17 @@ def that_clause(ch: Chooser) -> Text:
             inner = _where_inner(ch)
     if inner is None:
         inner = any_clause(ch)
+    last = german_clause(inner, ch.labels, "subordinate")
     return (
         f"{english_clause(matrix)} {en} {english_clause(inner)}",
-        f"{german_clause(matrix, ch.labels)}, {de} {german_clause(inner, ch.labels, 'subordinate')}",
+        f"{german_clause(matrix, ch.labels)}, {de} {last}",
     )
 
 
 def _where_inner(ch: Chooser) -> Clause:
-    verb = ch.pick([v for v in lexicon.verbs() if v.en in ("live", "work", "sleep", "play")])
-    clause = events.event(ch, QUESTION, verb=verb, subject=ch.subject(verb.subjects, DEFINITE), time=0)
+    verb = ch.pick(lexicon.verbs_named("live work sleep play"))
+    subject = ch.subject(verb.subjects, DEFINITE)
+    clause = events.event(ch, QUESTION, verb=verb, subject=subject, time=0)
     return replace(clause, place=None)
 
 
@@ -75,10 +86,10 @@ def joined_clauses(ch: Chooser) -> Text:
     ch.labels.add("subordinate")
     conjunction = ch.weighted(CONJUNCTIONS)
     active = conjunction.en in ("while", "before")
-    verbs = lexicon.verbs_with("", "habit") if active or conjunction.main == NOW else lexicon.verbs()
-    verb = ch.pick([v for v in verbs if not active or "stative" not in v.traits])
+    habit = "habit" if active or conjunction.main == NOW else ""
+    verb = ch.pick(lexicon.personal_verbs(habit))
     same = ch.chance(conjunction.same_subject)
-    subject = _echoed(ch, verb) if same else ch.subject(verb.subjects, ("the", "owner"))
+    subject = _echoed(ch) if same else ch.subject(verb.subjects, ("the", "owner"))
     if conjunction.main == PAST and events.is_you(subject):
         subject = Pronoun(3)
     main = events.event(ch, conjunction.main, verb=verb, subject=subject, time=0)
@@ -94,16 +105,13 @@ def _subordinate(
     if not active and ch.chance(0.4):
         told = tuple(entry for entry in conjunction.sub if entry[1] in ("present", "past"))
         return events.state(ch, subject or ch.person(determiners=("the", "owner")), told)
-    habits = lexicon.verbs_with("", "habit")
-    verb = ch.pick(habits if active or subject is None else lexicon.verbs())
-    if subject is not None and not {"person", "adult"} & set(verb.subjects.split()):
-        verb = ch.pick(habits[:2])
+    verb = ch.pick(lexicon.personal_verbs("habit" if active or subject is None else ""))
     if subject is None:
         subject = ch.subject(verb.subjects, ("the", "owner"))
     return events.event(ch, conjunction.sub, verb=verb, subject=subject, time=0)
 
 
-def _echoed(ch: Chooser, verb: Verb) -> Nominal:
+def _echoed(ch: Chooser) -> Nominal:
     """A person that a pronoun can take up without doubt about he or she."""
     roll = ch.rng.random()
     if roll < 0.35:
@@ -127,12 +135,11 @@ def _join(ch: Chooser, conjunction: Conjunction, main: Clause, sub: Clause) -> T
     english_sub = f"{conjunction.en} {english_clause(sub)}"
     german_sub = f"{conjunction.de} {german_clause(sub, ch.labels, 'subordinate')}"
     if isinstance(sub.subject, Pronoun) or ch.chance(0.55):
-        return f"{english_clause(main)} {english_sub}", f"{german_clause(main, ch.labels)}, {german_sub}"
+        said = german_clause(main, ch.labels)
+        return f"{english_clause(main)} {english_sub}", f"{said}, {german_sub}"
     ch.labels.add("inversion")
     behind = german_clause(main, ch.labels, "question")
     return f"{english_sub}, {english_clause(main)}", f"{german_sub}, {behind}"
-
-
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +202,7 @@ def relative_sentence(ch: Chooser) -> Text:
     described = Described(head, relative)
     if ch.chance(0.4) and kind == "person":
         subject = ch.person(determiners=("the", "owner"))
-        verb = ch.pick([v for v in lexicon.verbs() if v.en in ("see", "know", "help", "visit")])
+        verb = ch.pick(lexicon.verbs_named("see know help visit"))
         tense = NOW if events.is_possible(verb, subject, "present") else QUESTION
         while clashes(head, subject):
             subject = ch.name()
@@ -212,7 +219,7 @@ _TOLD: Tenses = ((4, "present"), (4, "progressive"), (2, "past"), (2, "perfect")
 
 
 def _who_does(ch: Chooser, head: NounPhrase) -> Text:
-    verb = ch.pick([v for v in lexicon.verbs() if {"person", "adult"} & set(v.subjects.split())])
+    verb = ch.pick(lexicon.personal_verbs())
     subject = RelativePronoun("who", head)
     clause = events.event(ch, _TOLD, verb=verb, subject=subject, time=0.1)
     if isinstance(clause.direct, NounPhrase) and clashes(clause.direct, head):
@@ -230,14 +237,13 @@ def _with_gap(ch: Chooser, clause: Clause, en: str, head: NounPhrase) -> Text:
 
 
 def _whom_somebody(ch: Chooser, head: NounPhrase) -> Text:
-    verbs = [v for v in lexicon.verbs_with("acc dat") if "person" in v.objects.split()]
-    verb = ch.pick([v for v in verbs if v.en != "belong"])
+    verb = ch.pick(lexicon.verbs_named("see know like visit look help thank call pick invite"))
     return _with_gap(ch, _somebody_does(ch, verb, head), "whom", head)
 
 
 def _that_somebody(ch: Chooser, head: NounPhrase) -> Text:
-    fitting = [v for v in lexicon.verbs_with("acc") if head.noun.tags & set(v.objects.split())]
-    verb = ch.pick([v for v in fitting if v.en != "have"])
+    names = "see like buy sell repair read write visit look find need clean bring turn close know"
+    verb = ch.pick(lexicon.verbs_taking(head.noun.en, names))
     return _with_gap(ch, _somebody_does(ch, verb, head), "that", head)
 
 
@@ -249,8 +255,8 @@ def _somebody_does(ch: Chooser, verb: Verb, head: NounPhrase) -> Clause:
 
 
 def _in_which(ch: Chooser, head: NounPhrase) -> Text:
-    names = ("live", "stay") if "town" in head.noun.tags or "hotel" in head.noun.tags else ("live", "sleep")
-    verb = ch.pick([v for v in lexicon.verbs() if v.en in names])
+    resting = head.noun.tags & {"town", "hotel"}
+    verb = ch.pick(lexicon.verbs_named("live stay" if resting else "live sleep"))
     subject = ch.person(determiners=("the", "owner"))
     clause = replace(events.event(ch, _TOLD, verb=verb, subject=subject, time=0), place=None)
     ch.labels.add("dative")
@@ -266,7 +272,7 @@ def reference_back(ch: Chooser) -> Text:
     phrase = replace(ch.noun_phrase(tags, ("the", "this", "owner")), adjective=None)
     first = events.state(ch, phrase, NOW_OR_THEN)
     it = Pronoun(5) if phrase.plural else Pronoun(2, "n", phrase.noun.gender)
-    if ch.chance(0.5):
+    if ch.chance(0.5) or not lexicon.verbs_taking(phrase.noun.en, _DONE):
         second = _other_state(ch, first, phrase, it)
     else:
         second = _done_to(ch, first, phrase, it)
@@ -276,6 +282,9 @@ def reference_back(ch: Chooser) -> Text:
         f"{english_clause(first)}, {en} {english_clause(second)}",
         f"{german_clause(first, ch.labels)}{comma} {de} {german_clause(second, ch.labels)}",
     )
+
+
+_DONE = "like buy read eat drink sell need repair clean close"
 
 
 def _other_state(ch: Chooser, first: Clause, phrase: NounPhrase, it: Pronoun) -> Clause:
@@ -295,10 +304,7 @@ def _goes_with(one: str, other: str) -> bool:
 
 
 def _done_to(ch: Chooser, first: Clause, phrase: NounPhrase, it: Pronoun) -> Clause:
-    fitting = [v for v in lexicon.verbs_with("acc") if phrase.noun.tags & set(v.objects.split())]
-    names = ("like", "buy", "read", "eat", "drink", "sell", "need")
-    verbs = [v for v in fitting if v.en in names]
-    verb = ch.pick(verbs or [v for v in fitting if v.en == "clean"] or fitting)
+    verb = ch.pick(lexicon.verbs_taking(phrase.noun.en, _DONE))
     subject = ch.person(determiners=("the", "owner"))
     tenses: Tenses = ((1, "past"),) if first.tense == "past" else PRESENT_OR_MODAL
     if first.tense == "past" and events.is_you(subject):

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from nmt_cli.extras.demo import english, events, lexicon
-from nmt_cli.extras.demo.choice import DEFINITE, Chooser
+from nmt_cli.extras.demo import english, events, lexicon, words
+from nmt_cli.extras.demo.choice import DEFINITE, Chooser, clashes
 from nmt_cli.extras.demo.clauses import Clause, english_clause, fronted, german_clause
 from nmt_cli.extras.demo.events import Tenses
 from nmt_cli.extras.demo.german import present_form
 from nmt_cli.extras.demo.lexicon import Adjective, Verb
-from nmt_cli.extras.demo.phrases import Name, Nominal, NounPhrase, Pronoun
+from nmt_cli.extras.demo.phrases import Nominal, NounPhrase, Pronoun
 from nmt_cli.extras.demo.sentences import NOW_OR_THEN, Text
 
 _PASSIVE: Tenses = (
@@ -48,7 +48,7 @@ def _plain(ch: Chooser, clause: Clause) -> Text:
 
 def _agent(ch: Chooser, patient: Nominal) -> Nominal:
     if ch.chance(0.35):
-        return ch.object("person", Pronoun(0), ("the",)) if False else ch.name()
+        return ch.name()
     agent = ch.noun_phrase("adult", ("the", "a", "owner"))
     if isinstance(patient, NounPhrase) and patient.noun.en == agent.noun.en:
         return ch.name()
@@ -62,8 +62,7 @@ def comparison(ch: Chooser) -> Text:
     if kind == "most":
         return _most(ch)
     first, second, look = _two(ch)
-    known = [a for a in lexicon.fitting_adjectives(look) if a.en_degrees and a.de_degrees]
-    adjective = ch.pick(known)
+    adjective = ch.pick(lexicon.comparable(look))
     negated = ch.chance(0.2)
     one, other = second.english("object"), second.german("nom", ch.labels)
     predicate = (f"as {adjective.en} as {one}", f"so {adjective.de} wie {other}")
@@ -85,34 +84,47 @@ def _than(adjective: Adjective, one: str, other: str) -> Text:
 
 def _two(ch: Chooser) -> tuple[Nominal, Nominal, str]:
     """Two of a kind, and how they look."""
-    if ch.chance(0.4):
-        first = ch.pick((ch.first_name, ch.titled, ch.pronoun))()
-        second: Nominal = ch.first_name()
-        if ch.chance(0.5):
-            second = replace(ch.simple("adult", DEFINITE), adjective=None)
-        if first == second:
-            second = ch.simple("boy girl", ("the",))
-        return first, second, "person"
-    noun = ch.pick(lexicon.nouns_tagged("thing text pet dear place")[0])
-    first_thing = replace(ch.dress(noun, DEFINITE), adjective=None, plural=False)
-    if ch.chance(0.45):
+    kind = ch.weighted(((4, "people"), (1, "cities"), (3, "same noun"), (3, "two nouns")))
+    if kind == "people":
+        return *_two_people(ch), "person"
+    if kind == "cities":
+        first, second = ch.city(), ch.city()
+        while first == second:
+            second = ch.city()
+        return first, second, "place"
+    noun = ch.pick(lexicon.nouns_tagged("thing text pet dear place train")[0])
+    if kind == "same noun":
         # This car is faster than my car.
-        first_thing = NounPhrase(noun, "this")
-        return first_thing, NounPhrase(noun, "owner", owner=ch.pronoun()), noun.look
-    alike = [n for n in lexicon.nouns_tagged("thing text pet dear place")[0] if n.look == noun.look]
-    alike = [n for n in alike if n != noun] or list(lexicon.nouns_tagged("table")[0])
-    return first_thing, NounPhrase(ch.pick(alike), "the"), noun.look
+        return NounPhrase(noun, "this"), NounPhrase(noun, "owner", owner=ch.pronoun()), noun.look
+    noun = ch.pick(lexicon.nouns_tagged("thing text pet train")[0])
+    alike = lexicon.nouns_tagged("thing text pet train")[0]
+    other = ch.pick([n for n in alike if n.look == noun.look])
+    if noun == other:
+        return NounPhrase(noun, "this"), NounPhrase(noun, "owner", owner=ch.first_name()), noun.look
+    first_thing = replace(ch.dress(noun, DEFINITE), adjective=None, plural=False)
+    return first_thing, NounPhrase(other, "the"), noun.look
+
+
+def _two_people(ch: Chooser) -> tuple[Nominal, Nominal]:
+    first: Nominal = ch.pronoun()
+    if ch.chance(0.65):
+        first = ch.first_name() if ch.chance(0.6) else ch.titled()
+    second: Nominal = ch.simple("adult boy girl", DEFINITE)
+    if ch.chance(0.5):
+        second = ch.first_name()
+    if clashes(second, first):
+        second = ch.simple("boy girl", ("the",))
+    return first, second
 
 
 def _most(ch: Chooser) -> Text:
     noun = ch.noun("hotel house park city school office train bicycle car book picture lamp horse")
-    known = [a for a in lexicon.fitting_adjectives(noun.look) if a.en_degrees and a.de_degrees]
-    phrase = NounPhrase(noun, "the", adjective=ch.pick(known), degree="superlative")
-    if ch.chance(0.4):
+    adjective = ch.pick(lexicon.comparable(noun.look))
+    phrase = NounPhrase(noun, "the", adjective=adjective, degree="superlative")
+    verbs = lexicon.verbs_taking(noun.en, "see like know buy sell repair read visit look find need")
+    if ch.chance(0.4) or not verbs:
         return "this is " + phrase.english("subject"), "das ist " + phrase.german("nom", ch.labels)
-    verbs = [v for v in lexicon.verbs_with("acc") if noun.tags & set(v.objects.split())]
-    verb = ch.pick([v for v in verbs if v.en not in ("have", "tidy", "clean", "turn")])
-    clause = events.event(ch, events.ANY_TENSE, verb=verb, time=0.15)
+    clause = events.event(ch, events.ANY_TENSE, verb=ch.pick(verbs), time=0.15)
     return fronted(replace(clause, direct=phrase), ch.labels)
 
 
@@ -170,11 +182,12 @@ def _there_are(ch: Chooser) -> Text:
     """There are three hotels in the city: es gibt with the accusative."""
     phrase = ch.dress(ch.pick(lexicon.nouns_tagged("hotel park school")[0]), ("number", "a"))
     place = ch.place_at("town")
-    if "city" in phrase.noun.tags:
-        place = ch.place_at("town")
-    are = "are" if phrase.plural else "is"
+    en = f"there {'are' if phrase.plural else 'is'} {phrase.english('object')}"
+    if ch.chance(0.4):
+        phrase = replace(phrase, determiner="no", plural=False, count=("", ""), adjective=None)
+        en = f"there is no {phrase.noun.en}"
     return (
-        f"there {are} {phrase.english('object')} {place.english()}",
+        f"{en} {place.english()}",
         f"es gibt {phrase.german('acc', ch.labels)} {place.german(ch.labels)}",
     )
 
@@ -206,16 +219,17 @@ def dates(ch: Chooser) -> Text:
         return f"it is {hour} o'clock", f"es ist {hour} Uhr"
     ch.labels.add("date")
     if kind == "weekday":
-        en, de = ch.pick(lexicon.WEEKDAYS)
+        en, de = ch.pick(words.WEEKDAYS)
         return f"today is {en}", f"heute ist {de}"
     en, de = events.date(ch)
     if kind == "today":
         return f"today is {en}", f"heute ist der {de}"
-    owner = ch.pick((ch.pronoun, ch.first_name))()
-    if isinstance(owner, Name):
+    if ch.chance(0.5):
+        name = ch.first_name().names[0]
         ch.labels.update(("genitive", "name"))
-        whose = (english.genitive(owner.names[0]), owner.names[0] + "s")
+        whose = (english.genitive(name), name + "s")
     else:
+        owner = ch.pronoun()
         whose = (owner.english_owner(), owner.german_owner("nom", "m", ch.labels))
     return f"{whose[0]} birthday is on {en}", f"{whose[1]} Geburtstag ist am {de}"
 
@@ -258,7 +272,7 @@ def _thanks(ch: Chooser) -> Text:
 
 
 def _until(ch: Chooser) -> Text:
-    en, de = ch.pick((("tomorrow", "morgen"), *((f"on {en}", de) for en, de in lexicon.WEEKDAYS)))
+    en, de = ch.pick((("tomorrow", "morgen"), *((f"on {en}", de) for en, de in words.WEEKDAYS)))
     if en != "tomorrow":
         ch.labels.add("date")
     name = ch.name()
@@ -283,7 +297,7 @@ def request(ch: Chooser) -> Text:
     you = ch.you()
     verb = ch.pick([verb for verb in lexicon.verbs() if verb.imperative])
     clause = events.event(ch, verb=verb, subject=you, time=0)
-    negated = not verb.place and ch.chance(0.2)
+    negated = verb.frame == "acc" and ch.chance(0.25)
     if isinstance(clause.direct, NounPhrase) and not clause.direct.is_definite:
         negated = False
     clause = replace(clause, tense="present", modal=None, negated=negated, time=None)
@@ -294,7 +308,10 @@ def request(ch: Chooser) -> Text:
 def _requested(ch: Chooser, clause: Clause, verb: Verb, you: Pronoun, *, please: bool) -> Text:
     said = english_clause(replace(clause, negated=False)).removeprefix("you ")
     asked = german_clause(clause, ch.labels, "question")
-    finite, subject = (present_form(verb.de, verb.du, verb.er, you.person), you.german("nom", set()))
+    finite, subject = (
+        present_form(verb.de, verb.du, verb.er, you.person),
+        you.german("nom", set()),
+    )
     rest = asked.removeprefix(f"{finite} {subject}").strip()
     form = {1: verb.imperative, 4: finite, 6: f"{finite} Sie"}[you.index]
     en = f"do not {said}" if clause.negated else said

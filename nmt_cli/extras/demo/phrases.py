@@ -5,7 +5,8 @@ from typing import Literal, Protocol
 
 from nmt_cli.extras.demo import english, german
 from nmt_cli.extras.demo.german import Case, Declension, Gender, Person
-from nmt_cli.extras.demo.lexicon import HELD_OUT_DATIVE, Adjective, Noun
+from nmt_cli.extras.demo.lexicon import Adjective, Noun
+from nmt_cli.extras.demo.words import HELD_OUT_DATIVE
 
 Role = Literal["subject", "object"]
 Determiner = Literal["the", "a", "bare", "this", "no", "owner", "number", "which", "how many"]

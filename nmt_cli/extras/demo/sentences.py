@@ -2,18 +2,16 @@
 
 from dataclasses import replace
 
-from nmt_cli.extras.demo import events, german, lexicon
+from nmt_cli.extras.demo import events, lexicon, words
 from nmt_cli.extras.demo.choice import DEFINITE, Chooser
 from nmt_cli.extras.demo.clauses import Clause, english_clause, fronted, german_clause
-from nmt_cli.extras.demo.events import PAST, PRESENT, PRESENT_OR_MODAL, Tenses
+from nmt_cli.extras.demo.events import Tenses
 from nmt_cli.extras.demo.german import Case
 from nmt_cli.extras.demo.lexicon import Verb
 from nmt_cli.extras.demo.phrases import (
-    Labels,
     Name,
     Nominal,
     NounPhrase,
-    Place,
     Pronoun,
     Time,
     WhoWhat,
@@ -54,7 +52,8 @@ def description(ch: Chooser) -> Text:
     elif kind == "trade":
         clause = _trade(ch)
     else:
-        subject = ch.subject(ch.pick(("person", "animal", "thing food", "place opening text")), DEFINITE)
+        tags = ch.pick(("person", "animal", "thing food", "place opening text"))
+        subject = ch.subject(tags, DEFINITE)
         clause = events.state(ch, subject, NOW_OR_THEN, negation=0.25)
         if ch.chance(0.15):
             clause = replace(clause, time=events.time_for(ch, clause))
@@ -69,10 +68,9 @@ def _this_is(ch: Chooser) -> Text:
 
 def _trade(ch: Chooser) -> Clause:
     """A trade stands bare in German, unless an adjective comes with it: er ist Arzt."""
-    male = Name((ch.pick(lexicon.MALE),), "m")
-    subject = ch.pick((male, Pronoun(2, "m", "m"), ch.simple("male", DEFINITE)))
-    if isinstance(subject, NounPhrase) and "adult" not in subject.noun.tags:
-        subject = male
+    subject: Nominal = Name((ch.pick(words.MALE),), "m")
+    if ch.chance(0.6):
+        subject = ch.simple("brother father uncle", DEFINITE)
     trade = ch.dress(ch.pick(lexicon.nouns_tagged("teacher doctor student")[0]), ("a",))
     said = trade.german("nom", ch.labels) if trade.adjective else trade.noun.de
     return Clause(subject, None, "present", predicate=(trade.english("subject"), said))
@@ -91,15 +89,12 @@ def weather() -> tuple[Clause, ...]:
 def yes_no_question(ch: Chooser) -> Text:
     """Does the man sleep?"""
     ch.labels.add("yes_no_question")
-    subject = ch.you() if ch.chance(0.35) else None
     if ch.chance(0.25):
-        subject = subject or ch.subject(ch.pick(("person", "thing place")), DEFINITE)
+        subject = ch.subject(ch.pick(("person", "thing place")), DEFINITE)
         clause = events.state(ch, subject, NOW_OR_THEN)
     else:
-        verb = ch.pick(lexicon.verbs_with())
-        if subject and not {"person", "adult"} & set(verb.subjects.split()):
-            subject = None
-        subject = subject or ch.subject(verb.subjects, DEFINITE)
+        verb = ch.pick(lexicon.verbs())
+        subject = _asking_subject(ch, verb)
         clause = events.event(ch, QUESTION, verb=verb, subject=subject, time=0.2)
     return (
         english_clause(clause, "question"),
@@ -116,7 +111,7 @@ def wh_question(ch: Chooser) -> Text:
 
 def _who(ch: Chooser) -> Text:
     who = WhoWhat({"nom": "wer"}, "who")
-    verb = ch.pick([v for v in lexicon.verbs() if {"person", "adult"} & set(v.subjects.split())])
+    verb = ch.pick(lexicon.personal_verbs())
     clause = events.event(ch, QUESTION, verb=verb, subject=who, time=0.2)
     return english_clause(clause), german_clause(clause, ch.labels)
 
@@ -129,13 +124,12 @@ def _asked(ch: Chooser, clause: Clause, en: str, de: str) -> Text:
 
 
 def _asking_subject(ch: Chooser, verb: Verb) -> Nominal:
-    personal = {"person", "adult"} & set(verb.subjects.split())
+    personal = verb in lexicon.personal_verbs()
     return ch.you() if personal and ch.chance(0.35) else ch.subject(verb.subjects, DEFINITE)
 
 
 def _whom(ch: Chooser) -> Text:
-    verbs = [v for v in lexicon.verbs_with("acc dat") if "person" in v.objects.split()]
-    verb = ch.pick([v for v in verbs if "lasting" not in v.traits or v.frame == "dat"])
+    verb = ch.pick(lexicon.verbs_named("see visit look find help thank belong call pick invite"))
     clause = events.event(ch, QUESTION, verb=verb, subject=_asking_subject(ch, verb), time=0.0)
     case: Case = clause.direct_case
     ch.labels.add("dative" if case == "dat" else "accusative")
@@ -143,15 +137,16 @@ def _whom(ch: Chooser) -> Text:
 
 
 def _what(ch: Chooser) -> Text:
-    names = ("buy", "sell", "repair", "read", "write", "eat", "drink", "look", "need", "bring")
-    verb = ch.pick([v for v in lexicon.verbs_with("acc") if v.en in names])
+    verb = ch.pick(lexicon.verbs_named("buy sell repair read write eat drink look need bring"))
     clause = events.event(ch, QUESTION, verb=verb, subject=_asking_subject(ch, verb), time=0.15)
     time = clause.time if clause.time and not clause.time.mid else None
     return _asked(ch, replace(clause, direct=None, time=time), "what", "was")
 
 
 def _where(ch: Chooser) -> Text:
-    verb = ch.pick([v for v in lexicon.verbs() if v.place and v.en not in ("sing", "arrive")])
+    verb = ch.pick(lexicon.verbs_named("sleep work play wait live go drive stay"))
+    if verb.frame:
+        verb = ch.pick(lexicon.verbs_named("work live go"))
     if ch.chance(0.35):
         subject = ch.subject(ch.pick(("person", "carried", "place")), ("the", "owner"))
         return _asked(ch, Clause(subject, None, "present"), "where", "wo")
@@ -162,7 +157,9 @@ def _where(ch: Chooser) -> Text:
 
 def _when_why(ch: Chooser) -> Text:
     en, de = ch.pick((("when", "wann"), ("when", "wann"), ("why", "warum")))
-    verb = ch.pick([v for v in lexicon.verbs() if "stative" not in v.traits])
+    verb = ch.pick(
+        lexicon.verbs_named("work sing play go drive arrive get come call help visit sell")
+    )
     tenses: Tenses = QUESTION
     if en == "when":
         tenses = ((3, "past"), (3, "future"), (3, "modal"))
@@ -173,7 +170,7 @@ def _when_why(ch: Chooser) -> Text:
 
 
 def _which(ch: Chooser) -> Text:
-    verb = ch.pick([v for v in lexicon.verbs_with("acc") if v.en in ("buy", "sell", "read", "repair")])
+    verb = ch.pick(lexicon.verbs_named("buy sell read repair"))
     clause = events.event(ch, QUESTION, verb=verb, subject=_asking_subject(ch, verb), time=0.0)
     noun = ch.pick([n for n in lexicon.nouns_tagged(verb.objects)[0] if "mass" not in n.tags])
     which = NounPhrase(noun, "which", plural=ch.chance(0.2))

@@ -5,8 +5,9 @@ from typing import Literal
 
 from nmt_cli.extras.demo import english, german
 from nmt_cli.extras.demo.german import Person
-from nmt_cli.extras.demo.lexicon import HELD_OUT_SEPARABLE, Modal, Verb
+from nmt_cli.extras.demo.lexicon import Modal, Verb
 from nmt_cli.extras.demo.phrases import Labels
+from nmt_cli.extras.demo.words import HELD_OUT_SEPARABLE
 
 Tense = Literal["present", "progressive", "past", "perfect", "future", "modal", "past modal"]
 
@@ -104,7 +105,9 @@ def _german_parts(group: Predication, person: Person, labels: Labels) -> tuple[s
             moves = verb is None or group.passive or "sein" in verb.traits
             if moves and not group.passive:
                 labels.add("perfect_sein")
-            auxiliary = _SEIN[person] if moves else german.present_form("haben", "hast", "hat", person)
+            auxiliary = (
+                _SEIN[person] if moves else german.present_form("haben", "hast", "hat", person)
+            )
             return auxiliary, participle + (" worden" if group.passive else "")
         case "future":
             labels.add("future")

@@ -1,0 +1,314 @@
+"""Lines in, translations out: as many, in order, each as if it were alone."""
+
+import dataclasses
+import random
+from collections.abc import Iterator
+
+import pytest
+import torch
+from byte_models import byte_config, byte_model, byte_subwords
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nmt_cli.config import Search
+from nmt_cli.data.subwords import Subwords
+from nmt_cli.errors import ConfigError, NoInputError, UnavailableError
+from nmt_cli.inference.reference import ReferenceDecoder
+from nmt_cli.model_dir import save_model
+from nmt_cli.translator import Translation, Translator, find_device, windows
+
+LINE_ENDS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+STRANGE = {
+    "control characters": "a\x00b\x07c\x1b[31md\x7f",
+    "line ends": "one\rtwo\x0bthree\x85four\u2028five\nsix",
+    "special tokens": "</s> <pad> <unk> <s> <2de> ▁",
+    "emoji": "👩‍👩‍👧‍👦 🇩🇪 👍🏽",
+    "right to left": "שלום \u202eabc\u202c مرحبا",
+    "unknown scripts": "ᚠᛇᚻ 𓀀𓀁 ꙮ",
+    "lone surrogate": "a\ud800b",
+    "combining": "Z͑ͫ̓ͪ̂ͫ̽͏̴̙̤̞a̴l͡g͟o",
+    "full width": "ＡＢＣ１２３",
+    "private use": "\ue000\uf8ff\U0010ffff",
+    "one letter": "x",
+    "a tab": "\ta\tb\t",
+}
+BLANK = ["", " ", "\t \u3000\xa0", "\x00\x01", "\r"]
+
+
+@pytest.fixture(scope="module")
+def translator() -> Translator:
+    config = byte_config()
+    return Translator(byte_model(config), config, byte_subwords())
+
+
+def texts(translator: Translator, lines, **settings: object) -> list[str]:
+    search = dataclasses.replace(translator.config.search, **settings)
+    return [one.text for one in translator.translate(lines, search=search)]
+
+
+def some_lines(count: int, seed: int = 1) -> list[str]:
+    chooser = random.Random(seed)
+    return ["".join(chooser.choices("abc defgh", k=chooser.randrange(30))) for _ in range(count)]
+
+
+def test_one_translation_a_line_in_order_each_as_if_alone(translator: Translator) -> None:
+    lines = [*some_lines(40), *STRANGE.values(), *BLANK, *some_lines(10, seed=2)]
+    found = list(translator.translate(lines))
+    assert [one.source for one in found] == lines
+    assert len({len(one.text) for one in found}) > 5, "the lengths must vary"
+    alone = [next(translator.translate([line])) for line in lines]
+    assert [one.text for one in found] == [one.text for one in alone]
+    for one, single in zip(found, alone, strict=True):
+        assert one.score == pytest.approx(single.score, abs=1e-4)
+        assert one.flags == single.flags
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 64, 100_000])
+def test_neither_batches_nor_order_matter(translator: Translator, batch_tokens: int) -> None:
+    lines = some_lines(50)
+    expected = texts(translator, lines)
+    order = random.Random(batch_tokens).sample(range(50), 50)
+    found = texts(translator, [lines[one] for one in order], batch_tokens=batch_tokens)
+    assert found == [expected[one] for one in order]
+
+
+@given(st.lists(st.text(max_size=12), max_size=6))
+def test_every_line_gives_one_clean_line(translator: Translator, lines: list[str]) -> None:
+    found = texts(translator, lines, beam=1)
+    assert len(found) == len(lines)
+    for text in found:
+        assert not set(text) & set(LINE_ENDS)
+        text.encode("utf-8")
+
+
+@pytest.mark.parametrize("text", STRANGE.values(), ids=STRANGE)
+def test_strange_text_is_translated(translator: Translator, text: str) -> None:
+    found = next(translator.translate([text]))
+    assert "failed" not in found.flags
+    assert "empty" not in found.flags
+    assert not set(found.text) & set(LINE_ENDS)
+
+
+def test_blank_lines_stay_empty_and_the_model_is_not_asked(translator, monkeypatch) -> None:
+    def never(*arguments: object) -> None:
+        raise AssertionError("the model was called")
+
+    monkeypatch.setattr(ReferenceDecoder, "admit", never)
+    found = list(translator.translate(BLANK))
+    assert [one.text for one in found] == [""] * len(BLANK)
+    assert {one.flags for one in found} == {("empty",)}
+    assert all(len(one.hypotheses) == 1 for one in found)
+
+
+def test_equal_lines_are_translated_once(translator, monkeypatch) -> None:
+    admitted = []
+    real = ReferenceDecoder.admit
+
+    def admit(self, slots, sources) -> None:
+        admitted.extend(sources)
+        real(self, slots, sources)
+
+    monkeypatch.setattr(ReferenceDecoder, "admit", admit)
+    found = texts(translator, ["abc", "def", "abc", "abc"])
+    assert len(admitted) == 2
+    assert found[0] == found[2] == found[3]
+    assert found[0] != found[1]
+
+
+def test_no_lines(translator: Translator) -> None:
+    assert list(translator.translate([])) == []
+
+
+class TestLongLines:
+    """The model of these tests takes 40 subwords, here bytes."""
+
+    def test_nothing_is_left_out(self, translator: Translator, monkeypatch) -> None:
+        sources = []
+        real = ReferenceDecoder.admit
+
+        def admit(self, slots, new) -> None:
+            sources.extend(translator.subwords.decode_source([one.ids for one in new]))
+            real(self, slots, new)
+
+        monkeypatch.setattr(ReferenceDecoder, "admit", admit)
+        line = "First sentence here. " + "word " * 30 + ", and the clause, " + "z" * 100
+        found = next(translator.translate([line]))
+        assert found.flags[0] == "split"
+        assert sorted("".join(sources).replace(" ", "")) == sorted(line.replace(" ", ""))
+        assert max(map(len, sources)) <= 40
+
+    def test_the_pieces_are_translated_like_lines_and_joined(self, translator) -> None:
+        pieces = ["The first sentence of them all is this.", "The second one is about as long."]
+        whole = next(translator.translate([" ".join(pieces)]))
+        parts = list(translator.translate(pieces))
+        assert all("split" not in part.flags for part in parts)
+        assert whole.text == " ".join(part.text for part in parts).strip()
+        log_prob = sum(part.hypotheses[0].log_prob for part in parts)
+        assert whole.hypotheses[0].log_prob == pytest.approx(log_prob, abs=1e-3)
+        assert min(p.score for p in parts) > whole.score > log_prob
+
+    def test_a_language_without_spaces_is_joined_without(self) -> None:
+        config = byte_config({"languages.tgt": "ja"})
+        japanese = Translator(byte_model(config), config, byte_subwords())
+        pieces = ["The first sentence of them all is this.", "The second one is about as long."]
+        parts = [one.text for one in japanese.translate(pieces)]
+        assert next(japanese.translate([" ".join(pieces)])).text == "".join(parts).strip()
+
+    def test_n_best_of_a_line_in_pieces(self, translator: Translator) -> None:
+        line = "The first sentence of them all is this. " * 3
+        search = Search(beam=3, n_best=3, max_extra_length=4)
+        found = next(translator.translate([line], search=search))
+        assert len(found.hypotheses) == 3
+        scores = [one.score for one in found.hypotheses]
+        assert scores == sorted(scores, reverse=True)
+
+    def test_learned_positions_are_never_exceeded(self, monkeypatch) -> None:
+        config = byte_config({"model.positions": "learned", "model.max_positions": 24})
+        learned = Translator(byte_model(config), config, byte_subwords())
+        lengths = []
+        real = ReferenceDecoder.admit
+
+        def admit(self, slots, new) -> None:
+            lengths.extend(len(one.ids) for one in new)
+            real(self, slots, new)
+
+        monkeypatch.setattr(ReferenceDecoder, "admit", admit)
+        assert next(learned.translate(["word " * 50])).text
+        assert 20 < max(lengths) <= 24
+
+    def test_a_hundred_thousand_characters(self, translator: Translator) -> None:
+        # Mostly the same pieces, so that the search has little to do.
+        found = texts(translator, ["yes. " * 20_000, "z" * 100_000, "short"], beam=1)
+        assert all(found)
+        assert "\n" not in "".join(found)
+
+
+class TestNBest:
+    def test_the_first_is_the_translation(self, translator: Translator) -> None:
+        search = dataclasses.replace(translator.config.search, beam=4, n_best=4)
+        for found in translator.translate(some_lines(10)[1:], search=search):
+            if "empty" in found.flags:
+                continue
+            assert len(found.hypotheses) == 4
+            assert found.text == found.hypotheses[0].text
+            assert found.score == found.hypotheses[0].score
+            scores = [one.score for one in found.hypotheses]
+            assert scores == sorted(scores, reverse=True)
+
+    def test_the_settings_of_the_model_hold_where_none_are_given(self) -> None:
+        config = byte_config({"search.beam": 3, "search.n_best": 3})
+        found = next(Translator(byte_model(config), config, byte_subwords()).translate(["abc"]))
+        assert len(found.hypotheses) == 3
+
+
+class TestFlags:
+    def flags(self, settings: dict[str, object], bias: dict[int, float]) -> tuple[str, ...]:
+        config = byte_config(settings)
+        model = byte_model(config)
+        with torch.no_grad():
+            for one, value in bias.items():
+                model.output_bias[one] += value
+        return next(Translator(model, config, byte_subwords()).translate(["abcd"])).flags
+
+    def test_nothing_to_say(self, translator: Translator) -> None:
+        assert self.flags({}, {3: 50.0}) == ()
+
+    def test_a_translation_cut_off_at_the_limit(self) -> None:
+        assert "at_limit" in self.flags({}, {3: -50.0})
+
+    def test_a_model_that_is_stuck(self) -> None:
+        found = self.flags({"search.max_extra_length": 20}, {3: -50.0, 4 + ord("x"): 50.0})
+        assert found == ("at_limit", "repetition")
+
+    def test_a_model_with_broken_numbers(self) -> None:
+        assert self.flags({}, {5: float("nan")}) == ("failed",)
+
+
+class TestWindows:
+    def test_they_grow(self) -> None:
+        sizes = [len(one) for one in windows(iter(["x"] * 10_000))]
+        assert sizes[:7] == [32, 64, 128, 256, 512, 1024, 2048]
+        assert max(sizes) == 2048
+        assert sum(sizes) == 10_000
+
+    def test_long_lines_fill_one_sooner(self) -> None:
+        assert [len(one) for one in windows(iter(["x" * 600_000] * 5))] == [2, 2, 1]
+
+    def test_they_do_not_wait(self) -> None:
+        answers = iter([False, False, True, True, False])
+        found = windows(iter("abcde"), lambda: next(answers))
+        assert list(found) == [["a", "b", "c"], ["d"], ["e"]]
+
+    def test_translations_come_before_the_last_line_is_read(self, translator) -> None:
+        read = []
+
+        def lines() -> Iterator[str]:
+            for number in range(1000):
+                read.append(number)
+                yield "ab"
+
+        next(translator.translate(lines()))
+        assert len(read) <= 33
+
+
+class TestLoad:
+    def test_a_saved_model_translates_as_before(self, translator, tmp_path) -> None:
+        weights = translator.model.state_dict()
+        save_model(tmp_path / "m", weights, translator.config, translator.subwords, {})
+        lines = some_lines(12)
+        assert texts(Translator.load(tmp_path / "m"), lines) == texts(translator, lines)
+        assert texts(Translator.load(str(tmp_path / "m")), lines) == texts(translator, lines)
+
+    def test_bf16(self, translator, tmp_path) -> None:
+        weights = translator.model.state_dict()
+        save_model(tmp_path / "m", weights, translator.config, translator.subwords, {})
+        half = Translator.load(tmp_path / "m", precision="bf16")
+        assert next(half.model.parameters()).dtype == torch.bfloat16
+        lines = some_lines(12)
+        found, expected = half.translate(lines), translator.translate(lines)
+        for one, other in zip(found, expected, strict=True):
+            assert one.score == pytest.approx(other.score, abs=0.5)
+
+    def test_what_is_not_there(self, tmp_path) -> None:
+        with pytest.raises(NoInputError):
+            Translator.load(tmp_path / "nothing")
+        with pytest.raises(ConfigError):
+            Translator.load(tmp_path)
+
+    @pytest.mark.parametrize("name", ["banana", "cuda:99", "meta", "cpu:x"])
+    def test_a_device_that_is_not_there(self, name: str) -> None:
+        with pytest.raises(UnavailableError, match="device"):
+            find_device(name)
+
+    def test_devices(self) -> None:
+        assert find_device("cpu") == find_device(torch.device("cpu")) == torch.device("cpu")
+
+
+def test_the_model_is_left_without_dropout() -> None:
+    config = byte_config({"model.dropout": 0.5})
+    model = byte_model(config).train()
+    translator = Translator(model, config, byte_subwords())
+    assert not model.training
+    assert texts(translator, ["abc"] * 2) == texts(translator, ["abc"] * 2)
+
+
+def test_a_translation_cannot_be_changed(translator: Translator) -> None:
+    found = next(translator.translate(["abc"]))
+    assert isinstance(found, Translation)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        found.text = "x"  # type: ignore[misc]
+
+
+def test_it_can_be_used_while_a_gradient_is_wanted(translator: Translator) -> None:
+    """Validation translates in the middle of training: nothing of it may stay in the model."""
+    config = byte_config({"model.positions": "rotary"})
+    model = byte_model(config)
+    subwords: Subwords = byte_subwords()
+    texts(Translator(model, config, subwords), ["abc " * 400])
+    model.train()
+    from nmt_cli.batch import make_batch
+
+    ids = torch.randint(4, 200, (3000,)).numpy()
+    loss = model(make_batch([ids], [ids], [0], 2)).sum()
+    loss.backward()
+    assert all(weight.grad is not None for weight in model.parameters())
