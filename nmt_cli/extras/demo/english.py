@@ -42,10 +42,10 @@ def third_person(verb: str) -> str:
 def progressive(verb: str) -> str:
     """The regular -ing form.
 
-    >>> progressive("write"), progressive("see"), progressive("play"), progressive("get")
-    ('writing', 'seeing', 'playing', 'getting')
+    >>> progressive("write"), progressive("see"), progressive("eat"), progressive("get")
+    ('writing', 'seeing', 'eating', 'getting')
     """
-    if len(verb) == 3 and verb[1] in VOWELS and verb[2] not in VOWELS + "wxy":
+    if len(verb) == 3 and [letter in VOWELS + "wxy" for letter in verb] == [False, True, False]:
         return verb + verb[-1] + "ing"
     if verb[-1] == "e" and verb[-2] != "e":
         return verb[:-1] + "ing"

@@ -55,7 +55,7 @@ def event(
     clause = Clause(subject, verb, tense, modal, negated=negated)
     clause = _with_objects(ch, clause, verb)
     if "needs_place" in verb.traits or (verb.place and ch.chance(0.45)):
-        clause = replace(clause, place=ch.place(verb))
+        clause = replace(clause, place=_place(ch, verb, subject))
     if ch.chance(time):
         clause = replace(clause, time=time_for(ch, clause))
     return clause
@@ -83,25 +83,39 @@ def is_you(subject: Nominal) -> bool:
 def pick_tense(ch: Chooser, verb: Verb, subject: Nominal, tenses: Tenses) -> Tense:
     """One of the tenses that is possible here."""
     possible = [entry for entry in tenses if is_possible(verb, subject, entry[1])]
-    if "sein" in verb.traits:
-        # Few verbs make their perfect with sein; they make it more often.
-        possible = [(weight * (2 if t == "perfect" else 1), t) for weight, t in possible]
     if possible:
-        return ch.weighted(possible)
+        return ch.weighted([(weight * _factor(verb, tense), tense) for weight, tense in possible])
     if "stative" in verb.traits:
         return "present"
     return "perfect" if tenses == PAST else "progressive"
 
 
+def _place(ch: Chooser, verb: Verb, subject: Nominal) -> Place:
+    if isinstance(subject, NounPhrase) and "train" in subject.noun.tags:
+        return ch.place_at("town station")
+    place = ch.place(verb)
+    at_hotel = verb.en == "arrive" and place.en == "in" and isinstance(place.phrase, NounPhrase)
+    if at_hotel and isinstance(place.phrase, NounPhrase) and place.phrase.noun.en == "hotel":
+        return replace(place, en="at")
+    return place
+
+
+def _factor(verb: Verb, tense: Tense) -> int:
+    """English says what is going on with -ing; few verbs make their perfect with sein."""
+    if tense == "present":
+        return 4 if verb.traits & {"habit", "stative"} else 1
+    return 16 if tense == "perfect" and "sein" in verb.traits else 4
+
+
 def _modal(ch: Chooser, subject: Nominal, tense: Tense) -> Modal | None:
     if tense == "past modal":
-        return ch.pick([modal for modal in lexicon.modals() if modal.en_past])
+        return ch.pick(lexicon.modals_named("want to", "have to"))
     if tense != "modal":
         return None
     modals = lexicon.modals()
     if isinstance(subject, NounPhrase) and "person" not in subject.noun.tags:
         wishes = "animal" in subject.noun.tags
-        modals = tuple(m for m in modals if m.en in ("can", "must") or (wishes and m.full))
+        modals = lexicon.modals_named("can", "must", *(("want to", "have to") if wishes else ()))
     return ch.pick(modals)
 
 
@@ -111,7 +125,7 @@ def _with_objects(ch: Chooser, clause: Clause, verb: Verb) -> Clause:
     determiners: Determiners = ()
     if "definite" in verb.traits or (clause.negated and verb.frame != "acc"):
         determiners = DEFINITE
-    elif "indefinite" in verb.traits or (clause.negated and ch.chance(0.6)):
+    elif "indefinite" in verb.traits or (clause.negated and ch.chance(0.75)):
         determiners = INDEFINITE
     subject = clause.subject
     if verb.frame == "dat_acc":
@@ -120,6 +134,8 @@ def _with_objects(ch: Chooser, clause: Clause, verb: Verb) -> Clause:
         return replace(clause, indirect=indirect, direct=_negate(direct, clause.negated))
     direct_object = ch.object(verb.objects, subject, determiners)
     if isinstance(direct_object, NounPhrase):
+        if verb.en == "write":
+            direct_object = replace(direct_object, adjective=None)
         direct_object = _negate(direct_object, clause.negated)
         if verb.en == "like":
             direct_object = _generic(direct_object)
@@ -171,7 +187,8 @@ def time_for(ch: Chooser, clause: Clause) -> Time | None:
             return day(ch)
     if "habit" not in traits or clause.negated:
         return Time("today", "heute") if "copula" in traits else None
-    return _habit(ch)
+    moments = clause.verb is not None and clause.verb.en in ("get", "go", "drive", "call", "eat")
+    return hour(ch) if moments and ch.chance(0.2) else _habit(ch)
 
 
 def _habit(ch: Chooser) -> Time:
@@ -183,7 +200,6 @@ def _habit(ch: Chooser) -> Time:
             (2, Time("never", "nie", mid=True, late=True)),
             (2, Time("in the morning", "am Morgen")),
             (2, Time("in the evening", "am Abend")),
-            (1, hour(ch)),
         )
     )
 
@@ -231,10 +247,19 @@ def looks(subject: Nominal) -> tuple[Adjective, ...]:
     return lexicon.fitting_adjectives("person")
 
 
+def mood(ch: Chooser, subject: Nominal, tenses: Tenses) -> Clause:
+    """Somebody is tired, happy, sick or hungry."""
+    return described(ch, plain(subject), ch.pick(lexicon.moods()), tenses)
+
+
+def plain(subject: Nominal) -> Nominal:
+    """The subject without an adjective."""
+    return replace(subject, adjective=None) if isinstance(subject, NounPhrase) else subject
+
+
 def state(ch: Chooser, subject: Nominal, tenses: Tenses, *, negation: float = 0.0) -> Clause:
     """Somebody or something is so; any adjective before the subject's noun goes."""
-    if isinstance(subject, NounPhrase):
-        subject = replace(subject, adjective=None)
+    subject = plain(subject)
     adjective = ch.pick(looks(subject))
     return described(ch, subject, adjective, tenses, negation=negation)
 
@@ -251,7 +276,7 @@ def described(
     negated = ch.chance(negation)
     if isinstance(subject, NounPhrase) and not subject.is_definite:
         negated = False
-    very = not negated and ch.chance(0.25)
+    very = not negated and adjective.en_degrees is not None and ch.chance(0.3)
     predicate = (f"very {adjective.en}", f"sehr {adjective.de}") if very else None
     predicate = predicate or (adjective.en, adjective.de)
     return Clause(subject, None, ch.weighted(tenses), negated=negated, predicate=predicate)

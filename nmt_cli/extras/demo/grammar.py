@@ -6,12 +6,14 @@ or no name at all make it `Sie`. So every English sentence has exactly one trans
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from random import Random
 from typing import Literal
 
-from nmt_cli.extras.demo import joined, occasions, sentences
+from nmt_cli.extras.demo import joined, lexicon, occasions, sentences, words
 from nmt_cli.extras.demo.choice import Chooser
 from nmt_cli.extras.demo.sentences import Text
 
@@ -56,7 +58,8 @@ PHENOMENA: dict[str, str] = {
 HELD_OUT = frozenset({"held_out_dative", "held_out_separable"})
 
 _KINDS: tuple[tuple[int, Callable[[Chooser], Text]], ...] = (
-    (30, sentences.statement),
+    (27, sentences.statement),
+    (5, sentences.short_statement),
     (9, sentences.description),
     (8, sentences.yes_no_question),
     (8, sentences.wh_question),
@@ -106,7 +109,7 @@ def split_of(pair: LabelledPair) -> Split:
 
 
 def _make_pair(rng: Random) -> LabelledPair | None:
-    """One pair; None where the person addressed is also spoken about."""
+    """One pair; None where the sentence could be read in two ways."""
     chooser = Chooser(rng)
     kind = chooser.weighted(_KINDS)
     en, de = kind(chooser)
@@ -114,9 +117,11 @@ def _make_pair(rng: Random) -> LabelledPair | None:
     if en[-1] not in ".!?":
         mark = "?" if asks else "."
         en, de = en + mark, de.removesuffix(",") + mark
+    if "girl" in en and re.search(r"\b(she|her)\b", en):
+        return None  # das Mädchen: es or sie, both are said
     if chooser.addressed and chooser.address.name is not None:
         name = chooser.address.name
-        if any(word in en for word in name.names):
+        if any(word in en for word in name.names) or _starts_with_name(en):
             return None
         called, gerufen = name.english("object"), name.german("nom", chooser.labels)
         if en[-1] in "?!" and chooser.chance(0.5):
@@ -126,10 +131,20 @@ def _make_pair(rng: Random) -> LabelledPair | None:
     return LabelledPair(_capital(en), _capital(de), frozenset(chooser.labels))
 
 
+def _starts_with_name(text: str) -> bool:
+    # `Laura, Maria is singing` would read as a list.
+    return text.split(maxsplit=1)[0].rstrip("'s,.") in _names()
+
+
+@cache
+def _names() -> frozenset[str]:
+    return frozenset((*words.FEMALE, *words.MALE, "Mr", "Mrs"))
+
+
 def _capital(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
 def known_words() -> set[str]:
-    """Every English word the grammar can say, in lower case; numbers in digits are not listed."""
-    raise NotImplementedError
+    """Every English word form the grammar can say, in lower case, without numbers in digits."""
+    return set(lexicon.english_forms())

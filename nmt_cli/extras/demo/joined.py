@@ -34,6 +34,8 @@ def that_clause(ch: Chooser) -> Text:
         if ch.chance(0.4):
             en, de = "where", "wo"
             inner = _where_inner(ch)
+    if verb.en == "hope":
+        inner = _hoped(ch)
     if inner is None:
         inner = any_clause(ch)
     last = german_clause(inner, ch.labels, "subordinate")
@@ -48,6 +50,11 @@ def _where_inner(ch: Chooser) -> Clause:
     subject = ch.subject(verb.subjects, DEFINITE)
     clause = events.event(ch, QUESTION, verb=verb, subject=subject, time=0)
     return replace(clause, place=None)
+
+
+def _hoped(ch: Chooser) -> Clause:
+    verb = ch.pick([v for v in lexicon.personal_verbs() if "lasting" not in v.traits])
+    return events.event(ch, ((3, "future"), (2, "perfect"), (1, "modal")), verb=verb, time=0.12)
 
 
 def any_clause(ch: Chooser, tenses: Tenses = events.ANY_TENSE) -> Clause:
@@ -66,49 +73,102 @@ class Conjunction:
     de: str
     main: Tenses
     sub: Tenses
-    same_subject: float
 
 
-CONJUNCTIONS = (
-    (5, Conjunction("because", "weil", PRESENT_OR_MODAL, PRESENT_OR_MODAL, 0.85)),
-    (2, Conjunction("because", "weil", PAST, PAST, 0.9)),
-    (2, Conjunction("although", "obwohl", PRESENT_OR_MODAL, PRESENT, 0.85)),
-    (2, Conjunction("when", "wenn", NOW, NOW, 0.5)),
-    (2, Conjunction("when", "als", PAST, PAST, 0.3)),
-    (3, Conjunction("if", "wenn", events.AHEAD, NOW, 0.5)),
-    (2, Conjunction("while", "während", ((1, "progressive"),), ((1, "progressive"),), 0.0)),
-    (2, Conjunction("before", "bevor", NOW, NOW, 1.0)),
+# (weight, conjunction): clauses about somebody's mood, about plans, and side by side.
+_OF_MOOD = (
+    (5, Conjunction("because", "weil", PRESENT, NOW)),
+    (2, Conjunction("because", "weil", PAST, PAST)),
+    (3, Conjunction("although", "obwohl", PRESENT, NOW)),
+    (3, Conjunction("when", "wenn", NOW, NOW)),
+    (3, Conjunction("when", "als", PAST, PAST)),
+    (2, Conjunction("if", "wenn", events.AHEAD, NOW)),
 )
+_OF_PLANS = (
+    (5, Conjunction("because", "weil", PRESENT, ((1, "modal"),))),
+    (3, Conjunction("because", "weil", PAST, ((1, "past modal"),))),
+    (3, Conjunction("although", "obwohl", PRESENT, ((1, "modal"),))),
+    (4, Conjunction("if", "wenn", events.AHEAD, NOW)),
+)
+_SIDE_BY_SIDE = (
+    (3, Conjunction("while", "während", ((1, "progressive"),), ((1, "progressive"),))),
+    (2, Conjunction("before", "bevor", NOW, NOW)),
+    (2, Conjunction("when", "als", PAST, PAST)),
+)
+_REASONS = {
+    "tired": "sleep stay go come drink",
+    "happy": "sing come call give",
+    "sick": "stay sleep call drink come",
+    "hungry": "eat go come call",
+}
+_NO_REASONS = {
+    "tired": "work drive sing write read",
+    "happy": "sleep go work stay",
+    "sick": "work go drive sing write eat",
+    "hungry": "work wait drive sleep read",
+}
 
 
 def joined_clauses(ch: Chooser) -> Text:
     """A main and a subordinate clause, in either order."""
     ch.labels.add("subordinate")
-    conjunction = ch.weighted(CONJUNCTIONS)
-    active = conjunction.en in ("while", "before")
-    habit = "habit" if active or conjunction.main == NOW else ""
-    verb = ch.pick(lexicon.personal_verbs(habit))
-    same = ch.chance(conjunction.same_subject)
-    subject = _echoed(ch) if same else ch.subject(verb.subjects, ("the", "owner"))
+    kind = ch.weighted(((6, _of_mood), (4, _of_plans), (4, _side_by_side), (2, _in_weather)))
+    return kind(ch)
+
+
+def _main(ch: Chooser, conjunction: Conjunction, verb: Verb, subject: Nominal) -> Clause:
     if conjunction.main == PAST and events.is_you(subject):
         subject = Pronoun(3)
-    main = events.event(ch, conjunction.main, verb=verb, subject=subject, time=0)
-    sub = _subordinate(ch, conjunction, echo(subject) if same else None, active=active)
-    return _join(ch, conjunction, main, sub)
+    return events.event(ch, conjunction.main, verb=verb, subject=subject, time=0)
 
 
-def _subordinate(
-    ch: Chooser, conjunction: Conjunction, subject: Nominal | None, *, active: bool
-) -> Clause:
-    if not active and ch.chance(0.12) and conjunction.sub != PAST:
-        return ch.pick(weather())
-    if not active and ch.chance(0.4):
-        told = tuple(entry for entry in conjunction.sub if entry[1] in ("present", "past"))
-        return events.state(ch, subject or ch.person(determiners=("the", "owner")), told)
-    verb = ch.pick(lexicon.personal_verbs("habit" if active or subject is None else ""))
-    if subject is None:
-        subject = ch.subject(verb.subjects, ("the", "owner"))
-    return events.event(ch, conjunction.sub, verb=verb, subject=subject, time=0)
+def _of_mood(ch: Chooser) -> Text:
+    conjunction = ch.weighted(_OF_MOOD)
+    adjective = ch.pick(lexicon.moods())
+    verbs = _NO_REASONS if conjunction.de == "obwohl" else _REASONS
+    verb = ch.pick(lexicon.verbs_named(verbs[adjective.en]))
+    main = _main(ch, conjunction, verb, _echoed(ch))
+    sub = events.described(ch, echo(main.subject), adjective, conjunction.sub)
+    return _join_echo(ch, conjunction, main, sub)
+
+
+def _of_plans(ch: Chooser) -> Text:
+    conjunction = ch.weighted(_OF_PLANS)
+    verbs = [verb for verb in lexicon.personal_verbs() if "lasting" not in verb.traits]
+    main = _main(ch, conjunction, ch.pick(verbs), _echoed(ch))
+    doing = [verb for verb in verbs if verb.en not in ("wait", "stay", "see", main_name(main))]
+    sub = events.event(ch, conjunction.sub, verb=ch.pick(doing), subject=echo(main.subject), time=0)
+    if sub.tense == "modal":
+        sub = replace(sub, modal=ch.pick(lexicon.modals_named("want to", "have to", "must")))
+    return _join_echo(ch, conjunction, main, sub)
+
+
+def main_name(clause: Clause) -> str:
+    """The clause's verb in English."""
+    return clause.verb.en if clause.verb else "be"
+
+
+def _side_by_side(ch: Chooser) -> Text:
+    conjunction = ch.weighted(_SIDE_BY_SIDE)
+    verb = ch.pick(lexicon.personal_verbs("habit"))
+    other = ch.pick(lexicon.personal_verbs("habit"))
+    if conjunction.en == "before":
+        main = _main(ch, conjunction, verb, _echoed(ch))
+        sub = events.event(ch, conjunction.sub, verb=other, subject=echo(main.subject), time=0)
+        return _join_echo(ch, conjunction, main, sub)
+    main = _main(ch, conjunction, verb, ch.subject(verb.subjects, ("the", "owner")))
+    second = ch.subject(other.subjects, ("the", "owner"))
+    while second == main.subject or events.is_you(second) or clashes(second, main.subject):
+        second = ch.name()
+    sub = events.event(ch, conjunction.sub, verb=other, subject=second, time=0)
+    return _join(ch, conjunction, main, sub, first=ch.chance(0.5))
+
+
+def _in_weather(ch: Chooser) -> Text:
+    conjunction = ch.weighted([entry for entry in _OF_MOOD if entry[1].sub == NOW])
+    verb = ch.pick(lexicon.verbs_named("stay sleep drink go come drive sing play work"))
+    main = _main(ch, conjunction, verb, ch.subject(verb.subjects, ("the", "owner")))
+    return _join(ch, conjunction, main, ch.pick(weather()), first=ch.chance(0.5))
 
 
 def _echoed(ch: Chooser) -> Nominal:
@@ -118,7 +178,8 @@ def _echoed(ch: Chooser) -> Nominal:
         return ch.pronoun()
     if roll < 0.65:
         return ch.name()
-    return replace(ch.noun_phrase("male female", ("the", "owner")), plural=False)
+    phrase = ch.noun_phrase("male female", ("the", "owner"))
+    return replace(phrase, plural=False, adjective=None)
 
 
 def echo(subject: Nominal) -> Nominal:
@@ -131,10 +192,20 @@ def echo(subject: Nominal) -> Nominal:
     return subject
 
 
-def _join(ch: Chooser, conjunction: Conjunction, main: Clause, sub: Clause) -> Text:
+def _join_echo(ch: Chooser, conjunction: Conjunction, main: Clause, sub: Clause) -> Text:
+    """Whoever is named in the first clause is a pronoun in the second."""
+    if ch.chance(0.6):
+        return _join(ch, conjunction, main, sub, first=False)
+    named, pronoun = main.subject, sub.subject
+    main, sub = replace(main, subject=pronoun), replace(sub, subject=named)
+    return _join(ch, conjunction, main, sub, first=True)
+
+
+def _join(ch: Chooser, conjunction: Conjunction, main: Clause, sub: Clause, *, first: bool) -> Text:
+    """Main clause and subordinate clause, the latter `first` or last."""
     english_sub = f"{conjunction.en} {english_clause(sub)}"
     german_sub = f"{conjunction.de} {german_clause(sub, ch.labels, 'subordinate')}"
-    if isinstance(sub.subject, Pronoun) or ch.chance(0.55):
+    if not first:
         said = german_clause(main, ch.labels)
         return f"{english_clause(main)} {english_sub}", f"{said}, {german_sub}"
     ch.labels.add("inversion")
@@ -188,19 +259,22 @@ class Described:
         return f"{self.head.german(case, labels)}, {self.relative[1]},"
 
 
+_PEOPLE = "man woman boy girl child trade"
+
+
 def relative_sentence(ch: Chooser) -> Text:
     """A noun with a relative clause, as the subject or as the object."""
     ch.labels.add("relative")
-    kind = ch.pick(("person", "person", "thing", "home town lodging"))
-    head = replace(ch.noun_phrase(kind, ("the",)), determiner="the", owner=None)
-    if kind == "person":
+    kind = ch.pick((_PEOPLE, _PEOPLE, "thing", "house town lodging"))
+    head = ch.noun_phrase(kind, ("the",))
+    if kind == _PEOPLE:
         relative = ch.pick((_who_does, _whom_somebody))(ch, head)
     elif kind == "thing":
         relative = _that_somebody(ch, head)
     else:
         relative = _in_which(ch, head)
     described = Described(head, relative)
-    if ch.chance(0.4) and kind == "person":
+    if ch.chance(0.4) and kind == _PEOPLE:
         subject = ch.person(determiners=("the", "owner"))
         verb = ch.pick(lexicon.verbs_named("see know help visit"))
         tense = NOW if events.is_possible(verb, subject, "present") else QUESTION
@@ -211,7 +285,7 @@ def relative_sentence(ch: Chooser) -> Text:
     else:
         adjective = ch.pick(lexicon.fitting_adjectives(head.noun.look))
         plain = Described(replace(head, adjective=None), relative)
-        clause = events.described(ch, plain, adjective, NOW_OR_THEN)
+        clause = events.described(ch, plain, adjective, NOW)
     return english_clause(clause), german_clause(clause, ch.labels)
 
 
@@ -237,12 +311,12 @@ def _with_gap(ch: Chooser, clause: Clause, en: str, head: NounPhrase) -> Text:
 
 
 def _whom_somebody(ch: Chooser, head: NounPhrase) -> Text:
-    verb = ch.pick(lexicon.verbs_named("see know like visit look help thank call pick invite"))
+    verb = ch.pick(lexicon.verbs_named("see know like visit look help call pick invite"))
     return _with_gap(ch, _somebody_does(ch, verb, head), "whom", head)
 
 
 def _that_somebody(ch: Chooser, head: NounPhrase) -> Text:
-    names = "see like buy sell repair read write visit look find need clean bring turn close know"
+    names = "see like buy sell repair read write visit look need bring turn close know"
     verb = ch.pick(lexicon.verbs_taking(head.noun.en, names))
     return _with_gap(ch, _somebody_does(ch, verb, head), "that", head)
 
@@ -284,27 +358,25 @@ def reference_back(ch: Chooser) -> Text:
     )
 
 
-_DONE = "like buy read eat drink sell need repair clean close"
+_DONE = "like buy read eat drink sell need repair close"
 
 
 def _other_state(ch: Chooser, first: Clause, phrase: NounPhrase, it: Pronoun) -> Clause:
     said = first.predicate[0].removeprefix("very ")
-    others = [a for a in lexicon.fitting_adjectives(phrase.noun.look) if _goes_with(a.en, said)]
+    others = [a for a in lexicon.comparable(phrase.noun.look) if _goes_with(a.en, said)]
     return events.described(ch, it, ch.pick(others), ((1, first.tense),))
 
 
 _OPPOSITES = ("small big", "old new", "expensive cheap", "long short", "cold warm")
-_COLOURS = "red blue black white"
 
 
 def _goes_with(one: str, other: str) -> bool:
-    if one == other or (one in _COLOURS.split() and other in _COLOURS.split()):
-        return False
-    return not any({one, other} == set(pair.split()) for pair in _OPPOSITES)
+    return one != other and not any({one, other} == set(pair.split()) for pair in _OPPOSITES)
 
 
 def _done_to(ch: Chooser, first: Clause, phrase: NounPhrase, it: Pronoun) -> Clause:
-    verb = ch.pick(lexicon.verbs_taking(phrase.noun.en, _DONE))
+    names = "eat drink like" if phrase.noun.tags & {"food", "drink"} else _DONE
+    verb = ch.pick(lexicon.verbs_taking(phrase.noun.en, names))
     subject = ch.person(determiners=("the", "owner"))
     tenses: Tenses = ((1, "past"),) if first.tense == "past" else PRESENT_OR_MODAL
     if first.tense == "past" and events.is_you(subject):

@@ -188,6 +188,12 @@ def verbs_taking(english_noun: str, names: str = "") -> tuple[Verb, ...]:
 
 
 @cache
+def moods() -> tuple[Adjective, ...]:
+    """What people are for a while."""
+    return tuple(adjectives()[name] for name in ("tired", "happy", "sick", "hungry"))
+
+
+@cache
 def comparable(look: str) -> tuple[Adjective, ...]:
     """The fitting adjectives that have degrees."""
     return tuple(adjective for adjective in fitting_adjectives(look) if adjective.en_degrees)
@@ -244,3 +250,26 @@ def modals() -> tuple[Modal, ...]:
         swap = (other[0], other[1], other[2]) if other else None
         found.append(Modal(en, kind == "full", de, du, er, swap, en_past, de_past))
     return tuple(found)
+
+
+@cache
+def modals_named(*names: str) -> tuple[Modal, ...]:
+    """The modal verbs with these English words."""
+    return tuple(modal for modal in modals() if modal.en in names)
+
+
+@cache
+def english_forms() -> frozenset[str]:
+    """Every English word form of every table, in lower case, owners without their 's."""
+    found = words.OTHER_ENGLISH.split()
+    for noun in nouns().values():
+        found += noun.en.split() + noun.en_plural.split()
+    for adjective in adjectives().values():
+        found += " ".join((adjective.en, *(adjective.en_degrees or ()))).split()
+    for verb in verbs() + speaking_verbs():
+        found += [verb.en, english.third_person(verb.en), english.progressive(verb.en)]
+        found += [verb.en_past, verb.en_participle, verb.particle]
+    found += [*words.FEMALE, *words.MALE, *words.SURNAMES]
+    for pair in (*words.CITIES, *words.WEEKDAYS, *words.MONTHS, *words.NUMBERS):
+        found.append(pair[0])
+    return frozenset(word.lower() for word in found if word)

@@ -7,9 +7,9 @@ from nmt_cli.extras.demo.choice import DEFINITE, Chooser, clashes
 from nmt_cli.extras.demo.clauses import Clause, english_clause, fronted, german_clause
 from nmt_cli.extras.demo.events import Tenses
 from nmt_cli.extras.demo.german import present_form
-from nmt_cli.extras.demo.lexicon import Adjective, Verb
+from nmt_cli.extras.demo.lexicon import Adjective, Noun, Verb
 from nmt_cli.extras.demo.phrases import Nominal, NounPhrase, Pronoun
-from nmt_cli.extras.demo.sentences import NOW_OR_THEN, Text
+from nmt_cli.extras.demo.sentences import Text
 
 _PASSIVE: Tenses = (
     (3, "progressive"),
@@ -29,8 +29,7 @@ def passive(ch: Chooser) -> Text:
         phrase = ch.person()
     clause = Clause(phrase, verb, ch.weighted(_PASSIVE), passive=True)
     if clause.tense == "modal":
-        modals = [modal for modal in lexicon.modals() if modal.en in ("can", "must", "should")]
-        clause = replace(clause, modal=ch.pick(modals))
+        clause = replace(clause, modal=ch.pick(lexicon.modals_named("can", "must", "should")))
     if clause.tense == "past" and events.is_you(phrase):
         clause = replace(clause, tense="perfect")
     if ch.chance(0.35):
@@ -69,8 +68,7 @@ def comparison(ch: Chooser) -> Text:
     if kind == "than":
         predicate = _than(adjective, one, other)
         negated = False
-    tense = ch.weighted(NOW_OR_THEN)
-    return _plain(ch, Clause(first, None, tense, negated=negated, predicate=predicate))
+    return _plain(ch, Clause(first, None, "present", negated=negated, predicate=predicate))
 
 
 def _than(adjective: Adjective, one: str, other: str) -> Text:
@@ -92,7 +90,7 @@ def _two(ch: Chooser) -> tuple[Nominal, Nominal, str]:
         while first == second:
             second = ch.city()
         return first, second, "place"
-    noun = ch.pick(lexicon.nouns_tagged("thing text pet dear place train")[0])
+    noun = ch.pick(lexicon.nouns_tagged("thing text pet dear kitchen garden room office")[0])
     if kind == "same noun":
         # This car is faster than my car.
         return NounPhrase(noun, "this"), NounPhrase(noun, "owner", owner=ch.pronoun()), noun.look
@@ -121,7 +119,7 @@ def _most(ch: Chooser) -> Text:
     noun = ch.noun("hotel house park city school office train bicycle car book picture lamp horse")
     adjective = ch.pick(lexicon.comparable(noun.look))
     phrase = NounPhrase(noun, "the", adjective=adjective, degree="superlative")
-    verbs = lexicon.verbs_taking(noun.en, "see like know buy sell repair read visit look find need")
+    verbs = lexicon.verbs_taking(noun.en, "see like know buy sell repair read visit look need")
     if ch.chance(0.4) or not verbs:
         return "this is " + phrase.english("subject"), "das ist " + phrase.german("nom", ch.labels)
     clause = events.event(ch, events.ANY_TENSE, verb=ch.pick(verbs), time=0.15)
@@ -134,9 +132,13 @@ def number_talk(ch: Chooser) -> Text:
     return kind(ch)
 
 
-def _amount(ch: Chooser) -> Text:
+_ON_SALE = "book bag lamp picture chair table food drink"
+
+
+def _amount(ch: Chooser, noun: Noun) -> Text:
     ch.labels.update(("price", "number"))
-    whole = 2 + int(ch.rng.random() * 98)
+    cheap = noun.tags & {"food", "drink"}
+    whole = 2 + int(ch.rng.random() * 8) if cheap else 10 + int(ch.rng.random() * 90)
     if ch.chance(0.3):
         cents = ch.pick(("50", "99"))
         return f"{whole}.{cents} euros", f"{whole},{cents} Euro"
@@ -148,14 +150,14 @@ _PAY = Verb("pay", "paid", "paid", "bezahlen", "bezahlst", "bezahlt", "bezahlte"
 
 
 def _price(ch: Chooser) -> Text:
-    phrase = ch.noun_phrase("ware food", ("the", "this"))
-    amount = _amount(ch)
+    phrase = ch.noun_phrase(_ON_SALE, ("the", "this"))
+    amount = _amount(ch, phrase.noun)
     return _plain(ch, Clause(phrase, _COST, "present", predicate=amount))
 
 
 def _payment(ch: Chooser) -> Text:
-    thing = ch.noun_phrase("ware food dear", ("the", "this"))
-    en, de = _amount(ch)
+    thing = ch.noun_phrase(_ON_SALE, ("the", "this"))
+    en, de = _amount(ch, thing.noun)
     predicate = (
         f"{en} for {thing.english('object')}",
         f"{de} für {thing.german('acc', ch.labels)}",
@@ -169,7 +171,7 @@ def _payment(ch: Chooser) -> Text:
 
 def _age(ch: Chooser) -> Text:
     ch.labels.add("number")
-    years = 2 + int(ch.rng.random() * 88)
+    years = 18 + int(ch.rng.random() * 72)
     subject = ch.person("person", ("the", "owner"))
     if isinstance(subject, NounPhrase):
         subject = replace(subject, adjective=None)
@@ -195,7 +197,7 @@ def _there_are(ch: Chooser) -> Text:
 def _how_much(ch: Chooser) -> Text:
     ch.labels.add("wh_question")
     if ch.chance(0.5):
-        phrase = ch.noun_phrase("ware food", ("the", "this"))
+        phrase = ch.noun_phrase(_ON_SALE, ("the", "this"))
         clause = Clause(phrase, _COST, "present")
         ch.labels.add("price")
         en, de = "how much", "wie viel"
@@ -230,6 +232,8 @@ def dates(ch: Chooser) -> Text:
         whose = (english.genitive(name), name + "s")
     else:
         owner = ch.pronoun()
+        if owner.index in (3, 4, 5):
+            owner = Pronoun(0)  # people who share a birthday are few
         whose = (owner.english_owner(), owner.german_owner("nom", "m", ch.labels))
     return f"{whose[0]} birthday is on {en}", f"{whose[1]} Geburtstag ist am {de}"
 
@@ -263,12 +267,20 @@ def _how_are_you(ch: Chooser) -> Text:
 
 
 def _thanks(ch: Chooser) -> Text:
-    thing = ch.noun_phrase("gift carried food drink", ("the", "owner"))
+    noun = ch.pick(lexicon.nouns_tagged("gift letter picture cake book coffee soup bag")[0])
+    thing = replace(ch.dress(noun, ("the",)), determiner="the", plural=False)
+    if ch.chance(0.5):
+        thing = replace(thing, determiner="owner", owner=ch.you())
+        return f"thank you for {thing.english('object')}!", f"danke für {_acc(ch, thing)}!"
     name = ch.name()
     return (
         f"thank you for {thing.english('object')}, {name.english('object')}!",
-        f"danke für {thing.german('acc', ch.labels)}, {name.german('nom', ch.labels)}!",
+        f"danke für {_acc(ch, thing)}, {name.german('nom', ch.labels)}!",
     )
+
+
+def _acc(ch: Chooser, phrase: NounPhrase) -> str:
+    return phrase.german("acc", ch.labels)
 
 
 def _until(ch: Chooser) -> Text:

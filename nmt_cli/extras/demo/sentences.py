@@ -33,9 +33,23 @@ NOW_OR_THEN: Tenses = ((3, "present"), (1, "past"))
 
 def statement(ch: Chooser) -> Text:
     """A plain main clause, at times with its time in front."""
-    clause = events.event(ch, negation=0.16)
+    clause = events.event(ch, negation=0.25)
     if clause.time and ch.chance(0.5):
         return fronted(clause, ch.labels)
+    return english_clause(clause), german_clause(clause, ch.labels)
+
+
+def short_statement(ch: Chooser) -> Text:
+    """The small dog sleeps."""
+    verbs = [verb for verb in lexicon.verbs_named("sleep play work sing come") if not verb.frame]
+    verb = ch.pick(verbs)
+    subject = ch.noun_phrase(verb.subjects, ("the", "a", "this"))
+    if "animal" in verb.subjects and ch.chance(0.5):
+        subject = ch.noun_phrase("animal", ("the", "a", "this"))
+    if subject.adjective is None and ch.chance(0.5):
+        subject = replace(subject, adjective=ch.pick(events.looks(subject)))
+    tenses: Tenses = ((3, "present"), (2, "progressive"), (2, "past"), (1, "future"), (1, "perfect"))
+    clause = replace(events.event(ch, tenses, verb=verb, subject=subject, time=0.2), place=None)
     return english_clause(clause), german_clause(clause, ch.labels)
 
 
@@ -90,7 +104,7 @@ def yes_no_question(ch: Chooser) -> Text:
     """Does the man sleep?"""
     ch.labels.add("yes_no_question")
     if ch.chance(0.25):
-        subject = ch.subject(ch.pick(("person", "thing place")), DEFINITE)
+        subject = _not_me(ch, ch.pick(("person", "thing place")))
         clause = events.state(ch, subject, NOW_OR_THEN)
     else:
         verb = ch.pick(lexicon.verbs())
@@ -124,12 +138,19 @@ def _asked(ch: Chooser, clause: Clause, en: str, de: str) -> Text:
 
 
 def _asking_subject(ch: Chooser, verb: Verb) -> Nominal:
-    personal = verb in lexicon.personal_verbs()
-    return ch.you() if personal and ch.chance(0.35) else ch.subject(verb.subjects, DEFINITE)
+    if verb in lexicon.personal_verbs() and ch.chance(0.35):
+        return ch.you()
+    return _not_me(ch, verb.subjects)
+
+
+def _not_me(ch: Chooser, tags: str) -> Nominal:
+    # Hardly anybody asks what they do themselves.
+    subject = ch.subject(tags, DEFINITE)
+    return Pronoun(3) if subject == Pronoun(0) else subject
 
 
 def _whom(ch: Chooser) -> Text:
-    verb = ch.pick(lexicon.verbs_named("see visit look find help thank belong call pick invite"))
+    verb = ch.pick(lexicon.verbs_named("see visit look help belong call pick invite"))
     clause = events.event(ch, QUESTION, verb=verb, subject=_asking_subject(ch, verb), time=0.0)
     case: Case = clause.direct_case
     ch.labels.add("dative" if case == "dat" else "accusative")
@@ -173,6 +194,9 @@ def _which(ch: Chooser) -> Text:
     verb = ch.pick(lexicon.verbs_named("buy sell read repair"))
     clause = events.event(ch, QUESTION, verb=verb, subject=_asking_subject(ch, verb), time=0.0)
     noun = ch.pick([n for n in lexicon.nouns_tagged(verb.objects)[0] if "mass" not in n.tags])
-    which = NounPhrase(noun, "which", plural=ch.chance(0.2))
+    if ch.chance(0.35):
+        which = NounPhrase(noun, "how many", plural=True)
+    else:
+        which = NounPhrase(noun, "which", plural=ch.chance(0.2))
     en, de = which.english("object"), which.german("acc", ch.labels)
     return _asked(ch, replace(clause, direct=None), en, de)

@@ -24,11 +24,9 @@ WEEKDAYS = (
 MONTHS = (
     ("January", "Januar"),
     ("March", "März"),
-    ("April", "April"),
     ("May", "Mai"),
     ("June", "Juni"),
     ("July", "Juli"),
-    ("October", "Oktober"),
     ("December", "Dezember"),
 )
 NUMBERS = (
@@ -41,16 +39,16 @@ NUMBERS = (
 )
 
 # Kept out of the dative, or out of subordinate clauses, in everything but the held-out split.
-HELD_OUT_DATIVE = frozenset({"Mädchen", "Student", "Onkel", "Küche", "Hotel", "Pferd"})
+HELD_OUT_DATIVE = frozenset({"Mädchen", "Student", "Onkel", "Schwester", "Küche", "Pferd"})
 HELD_OUT_SEPARABLE = frozenset({"einladen", "aufräumen", "ausschalten"})
 
 # English | German gender genitive plural | look | tags | irregular English plural, weak oblique
 NOUNS = """
-man | Mann m Mannes Männer | person | person adult male | men
-woman | Frau f Frau Frauen | person | person adult female | women
+man | Mann m Mannes Männer | person | person adult male unowned | men
+woman | Frau f Frau Frauen | person | person adult female unowned | women
 child | Kind n Kindes Kinder | child | person player young | children
-boy | Junge m Jungen Jungen | child | person player young male | | Jungen
-girl | Mädchen n Mädchens Mädchen | child | person player young
+boy | Junge m Jungen Jungen | child | person player young male unowned | | Jungen
+girl | Mädchen n Mädchens Mädchen | child | person player young unowned
 teacher | Lehrer m Lehrers Lehrer | person | person adult trade
 doctor | Arzt m Arztes Ärzte | person | person adult trade
 student | Student m Studenten Studenten | person | person adult trade | | Studenten
@@ -60,11 +58,9 @@ friend | Freund m Freundes Freunde | person | person adult kin sibling
 sister | Schwester f Schwester Schwestern | person | person adult kin sibling female
 brother | Bruder m Bruders Brüder | person | person adult kin sibling male
 mother | Mutter f Mutter Mütter | person | person adult kin single female
-father | Vater m Vaters Väter | person | person adult kin single male
 uncle | Onkel m Onkels Onkel | person | person adult kin sibling male
 dog | Hund m Hundes Hunde | animal | animal player pet
 cat | Katze f Katze Katzen | animal | animal player pet
-bird | Vogel m Vogels Vögel | animal | animal singer
 horse | Pferd n Pferdes Pferde | animal | animal player pet dear
 book | Buch n Buches Bücher | text | thing text given ware carried
 letter | Brief m Briefes Briefe | text | text written sent carried
@@ -79,31 +75,27 @@ chair | Stuhl m Stuhls Stühle | thing | thing ware repaired furniture
 table | Tisch m Tisches Tische | thing | thing ware repaired furniture
 gift | Geschenk n Geschenks Geschenke | gift | given carried sent
 computer | Computer m Computers Computer | device | thing ware device repaired dear
-umbrella | Regenschirm m Regenschirms Regenschirme | tool | thing ware carried lost
-radio | Radio n Radios Radios | device | thing ware device repaired
 apple | Apfel m Apfels Äpfel | food | food countable given
-bread | Brot n Brotes Brote | food | food mass
+bread | Brot n Brotes Brote | bread | food mass
 cake | Kuchen m Kuchens Kuchen | food | food countable carried
 soup | Suppe f Suppe Suppen | soup | food
 egg | Ei n Eis Eier | egg | food countable
 water | Wasser n Wassers Wasser | drink | drink mass
 coffee | Kaffee m Kaffees Kaffees | drink | drink mass
 milk | Milch f Milch Milch | drink | drink mass
-tea | Tee m Tees Tees | drink | drink mass
 house | Haus n Hauses Häuser | house | place in home dear
 garden | Garten m Gartens Gärten | place | place in play
 kitchen | Küche f Küche Küchen | place | place in indoors
-city | Stadt f Stadt Städte | place | place in town
+city | Stadt f Stadt Städte | place | place in town unowned
 school | Schule f Schule Schulen | place | place in trip
-park | Park m Parks Parks | place | place in play
+park | Park m Parks Parks | place | place in play unowned
 office | Büro n Büros Büros | place | place in trip indoors
-station | Bahnhof m Bahnhofs Bahnhöfe | place | place trip
-hotel | Hotel n Hotels Hotels | place | place in trip lodging
+station | Bahnhof m Bahnhofs Bahnhöfe | place | place trip unowned
+hotel | Hotel n Hotels Hotels | place | place in trip lodging unowned
 room | Zimmer n Zimmers Zimmer | place | place in indoors lodging
 door | Tür f Tür Türen | opening | opening
 window | Fenster n Fensters Fenster | opening | opening
-train | Zug m Zuges Züge | vehicle | train
-bus | Bus m Busses Busse | vehicle | train
+train | Zug m Zuges Züge | vehicle | train unowned
 song | Lied n Liedes Lieder | song | song
 """
 
@@ -111,12 +103,12 @@ song | Lied n Liedes Lieder | song | song
 COMPOUNDS = """
 kitchen | Küchen | table chair lamp window door
 garden | Garten | table chair house door
-school | Schul | book bag bus
+school | Schul | book bag
 house | Haus | key door
-car | Auto | key door radio
+car | Auto | key door
 hotel | Hotel | room key
 office | Büro | chair lamp
-city | Stadt | park train bus
+city | Stadt | park train
 apple | Apfel | cake
 birthday | Geburtstags | cake gift
 """
@@ -165,6 +157,7 @@ LOOKS = {
     "vehicle": "old new fast red blue black white",
     "food": "fresh good big small",
     "soup": "good cold warm",
+    "bread": "good fresh",
     "egg": "fresh warm small big",
     "drink": "cold warm good",
     "house": "small big old new beautiful white expensive",
@@ -178,7 +171,7 @@ LOOKS = {
 VERBS = """
 sleep slept slept | schlafen schläfst schläft schlief geschlafen | | person animal | | at home lodging | habit | schlaf
 work worked worked | arbeiten arbeitest arbeitet arbeitete gearbeitet | | adult | | at trip indoors town | habit | arbeite
-sing sang sung | singen singst singt sang gesungen | | person singer | | at play | habit | sing
+sing sang sung | singen singst singt sang gesungen | | person | | at play | habit | sing
 sing sang sung | singen singst singt sang gesungen | acc | person | song | | habit | sing
 play played played | spielen spielst spielt spielte gespielt | | player | | at play | habit | spiel
 wait waited waited | warten wartest wartet wartete gewartet | for:auf | person | person train | | stay | warte
@@ -187,7 +180,7 @@ live lived lived | wohnen wohnst wohnt wohnte gewohnt | | person | | at house to
 go went gone | gehen gehst geht ging gegangen | | person | | to place | habit sein needs_place | geh
 drive drove driven | fahren fährst fährt fuhr gefahren | | adult | | to trip town | habit sein needs_place | fahr
 stay stayed stayed | bleiben bleibst bleibt blieb geblieben | | person | | at home lodging | sein needs_place | bleib
-see saw seen | sehen siehst sieht sah gesehen | acc | person animal | person animal dear picture | | stative |
+see saw seen | sehen siehst sieht sah gesehen | acc | person | person animal dear picture | | stative |
 know knew known | kennen kennst kennt kannte gekannt | acc | person | person town song hotel | | stative lasting definite |
 like liked liked | mögen magst mag mochte gemocht | acc | person | person animal food drink town song | | stative lasting |
 buy bought bought | kaufen kaufst kauft kaufte gekauft | acc | adult | ware food drink dear | | passive | kauf
@@ -195,17 +188,16 @@ sell sold sold | verkaufen verkaufst verkauft verkaufte verkauft | acc | adult |
 repair repaired repaired | reparieren reparierst repariert reparierte repariert | acc | adult | repaired | | passive | reparier
 read read read | lesen liest liest las gelesen | acc | person | text | | habit passive | lies
 write wrote written | schreiben schreibst schreibt schrieb geschrieben | acc | person | written | | passive | schreib
-eat ate eaten | essen isst isst aß gegessen | acc | person animal | food | | habit | iss
-drink drank drunk | trinken trinkst trinkt trank getrunken | acc | person animal | drink | | habit | trink
+eat ate eaten | essen isst isst aß gegessen | acc | person | food | | habit | iss
+eat ate eaten | essen isst isst aß gegessen | acc | animal | bread apple | | habit |
+drink drank drunk | trinken trinkst trinkt trank getrunken | acc | person | drink | | habit | trink
+drink drank drunk | trinken trinkst trinkt trank getrunken | acc | animal | water milk | | habit |
 visit visited visited | besuchen besuchst besucht besuchte besucht | acc | person | person town | | habit definite | besuch
-look looked looked | suchen suchst sucht suchte gesucht | for:acc | person | lost pet person lodging | | passive | such
-find found found | finden findest findet fand gefunden | acc | person | lost pet lodging | | stative passive |
+look looked looked | suchen suchst sucht suchte gesucht | for:acc | person | lost pet person lodging | | | such
 need needed needed | brauchen brauchst braucht brauchte gebraucht | acc | person | ware doctor carried dear | | stative lasting |
 have had had | haben hast hat hatte gehabt | acc | person | ware pet dear lost sibling | | stative lasting indefinite |
 open opened opened | öffnen öffnest öffnet öffnete geöffnet | acc | person | opening written gift | | passive definite | öffne
-clean cleaned cleaned | putzen putzt putzt putzte geputzt | acc | adult | window indoors bicycle car table | | habit passive definite | putz
 help helped helped | helfen hilfst hilft half geholfen | dat | person | person | | habit definite | hilf
-thank thanked thanked | danken dankst dankt dankte gedankt | dat | person | person | | definite | danke
 belong belonged belonged | gehören gehörst gehört gehörte gehört | to:dat | dear pet thing | person | | stative lasting definite |
 give gave given | geben gibst gibt gab gegeben | dat_acc | person | given carried | | | gib
 show showed shown | zeigen zeigst zeigt zeigte gezeigt | dat_acc | person | text thing dear | | | zeig
@@ -239,4 +231,15 @@ may | aux | dürfen darfst darf
 want to | full | wollen willst will | | wanted to | wollte
 have to | full | müssen musst muss | | had to | musste
 would like to | aux | möchten möchtest möchte
+"""
+
+# The English words that belong to no table above.
+OTHER_ENGLISH = """
+a an the this these every no not and but because although when if while before that whether who
+whom what where which why how many much old are than as very most more in into on under at to by
+for of is am was were be been being do does did have has had will would can cannot must
+should may want wants wanted like i you he she it we they me him her us them my your his our
+their now today yesterday tomorrow last next week day often always never already morning evening
+night o'clock euros cost costs pay pays paid paying birthday years there good hello goodbye happy
+thank please see name home mr mrs live
 """

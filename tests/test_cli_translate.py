@@ -1,0 +1,249 @@
+"""`nmt translate` as it is typed: streams, files, formats, exit codes, and how it ends."""
+
+import gzip
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from byte_models import byte_config, byte_model, byte_subwords
+
+from nmt_cli.cli import main
+from nmt_cli.model_dir import save_model
+from nmt_cli.translator import Translator
+
+ROOT = Path(__file__).resolve().parents[1]
+LINES = ["The first line.", "", "größer 👍", "a longer line of text, with a comma", " ", "x"]
+
+
+class Result(NamedTuple):
+    code: int
+    out: bytes
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines of stdout; each ends with a newline."""
+        *lines, rest = self.out.split(b"\n")
+        assert rest == b""
+        return [line.decode("utf-8") for line in lines]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "model"
+    config = byte_config({"search.beam": 3})
+    save_model(path, byte_model(config).state_dict(), config, byte_subwords(), {})
+    return path
+
+
+@pytest.fixture
+def folder(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current directory, with the model where it is looked for."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("OMP_WAIT_POLICY", "PASSIVE")
+    (tmp_path / "model").symlink_to(model)
+    (tmp_path / "test.en").write_text("\n".join(LINES) + "\n", "utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def nmt(folder: Path, monkeypatch, capfdbinary):
+    def run(*arguments: str, stdin: bytes = b"") -> Result:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        code = main(["translate", *arguments])
+        out, err = capfdbinary.readouterr()
+        return Result(code, out, err.decode())
+
+    return run
+
+
+def expected(model: Path, lines: list[str], **settings: object) -> list[str]:
+    translator = Translator.load(model)
+    search = byte_config({"search.beam": 3, **settings}).search
+    return [one.text for one in translator.translate(lines, search=search)]
+
+
+def test_the_bare_command_reads_stdin_and_writes_stdout(nmt, model: Path) -> None:
+    found = nmt(stdin=("\n".join(LINES) + "\n").encode())
+    assert (found.code, found.err) == (0, "")
+    assert found.lines == expected(model, LINES)
+    assert any(found.lines)
+
+
+def test_a_file_and_stdin_by_name_are_the_same(nmt) -> None:
+    found = nmt("test.en")
+    assert found.code == 0
+    assert nmt("-", stdin=Path("test.en").read_bytes()).out == found.out
+    Path("test.en.gz").write_bytes(gzip.compress(Path("test.en").read_bytes()))
+    assert nmt("test.en.gz").out == found.out
+
+
+@pytest.mark.parametrize(
+    ("data", "count"),
+    [(b"", 0), (b"\n", 1), (b"a", 1), (b"a\nb", 2), (b"a\r\nb\rc\n", 2), (b"\xef\xbb\xbfa\n", 1),
+     (b"a\x0bb\x0cc\x1cd\xc2\x85e\xe2\x80\xa8f\x00\n\n\n", 3), (b"\xff\xfa broken \xc3\n", 1)],
+)  # fmt: skip
+def test_as_many_lines_come_out_as_go_in(nmt, data: bytes, count: int) -> None:
+    found = nmt(stdin=data)
+    assert found.code == 0
+    assert len(found.lines) == count
+    found.out.decode("utf-8")
+
+
+def test_what_is_not_utf8_is_told(nmt) -> None:
+    found = nmt(stdin=b"fine\nbro\xffken\n")
+    assert found.code == 0
+    assert "warning: `stdin`: 1 lines are not UTF-8, first at line:byte 2:4" in found.err
+
+
+def test_an_output_file_appears_whole(nmt, model: Path) -> None:
+    found = nmt("test.en", "-o", "out.de")
+    assert (found.code, found.out) == (0, b"")
+    assert Path("out.de").read_text("utf-8").split("\n")[:-1] == expected(model, LINES)
+    Path("broken.gz").write_bytes(gzip.compress(os.urandom(9000))[:5000])
+    Path("out2.de").write_text("old")
+    found = nmt("broken.gz", "-o", "out2.de")
+    assert found.code == 65
+    assert Path("out2.de").read_text() == "old"
+    assert not list(Path().glob(".tmp*"))
+    assert nmt("test.en", "-o", "nowhere/out.de").code == 73
+
+
+def test_json(nmt, model: Path) -> None:
+    nasty = "one\x85two\u2028three"
+    found = nmt("--json", "--n-best", "2", stdin=f"{nasty}\n\nabc\n".encode())
+    assert found.code == 0
+    text = found.out.decode()
+    assert text.splitlines() == text.split("\n")[:-1]
+    documents = [json.loads(line) for line in found.lines]
+    assert [one["schema"] for one in documents] == [1, 1, 1]
+    assert [one["line"] for one in documents] == [0, 1, 2]
+    assert [one["source"] for one in documents] == [nasty, "", "abc"]
+    assert [one["flags"] for one in documents][1] == ["empty"]
+    assert [one["text"] for one in documents] == expected(model, [nasty, "", "abc"])
+    for one in documents:
+        assert one["text"] == one["hypotheses"][0]["text"]
+        assert one["score"] == one["hypotheses"][0]["score"]
+    assert [len(one["hypotheses"]) for one in documents] == [2, 1, 2]
+    assert set(documents[0]["hypotheses"][0]) == {"text", "score", "log_prob"}
+
+
+def test_n_best(nmt) -> None:
+    found = nmt("--n-best", "3", stdin=b"abc\n\nsome words\n")
+    assert found.code == 0
+    rows = [line.split(" ||| ") for line in found.lines]
+    assert [row[0] for row in rows] == ["0", "0", "0", "1", "2", "2", "2"]
+    scores = [float(row[2]) for row in rows]
+    assert scores[:3] == sorted(scores[:3], reverse=True)
+    assert rows[0][1] == nmt(stdin=b"abc\n").lines[0]
+
+
+def test_flags_win_over_the_project_over_the_model(nmt, model: Path) -> None:
+    data = b"some words to be translated\nand more of them\n"
+    lines = data.decode().split("\n")[:-1]
+    plain = nmt(stdin=data).lines
+    greedy = nmt("--beam", "1", stdin=data).lines
+    assert plain == expected(model, lines)
+    assert greedy == expected(model, lines, **{"search.beam": 1})
+    assert greedy != plain
+    Path("nmt.toml").write_text("[search]\nbeam = 1\n")
+    assert nmt(stdin=data).lines == greedy
+    assert nmt("--beam", "3", stdin=data).lines == plain
+    assert nmt("--set", "search.beam=3", stdin=data).lines == plain
+    longer = nmt("--max-extra-length", "0", "--alpha", "5", stdin=data).lines
+    settings = {"search.beam": 1, "search.max_extra_length": 0, "search.alpha": 5.0}
+    assert longer == expected(model, lines, **settings)
+    Path("nmt.toml").write_text('[paths]\nmodel = "other"\n')
+    assert nmt(stdin=data).code == 66
+    assert nmt("--model", "model", stdin=data).lines == plain
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--model", "nothing"], 66, "no model directory `nothing`"),
+        (["nothing.en"], 66, "`nothing.en` cannot be read"),
+        (["model"], 66, "is a directory"),
+        (["--model", "test.en"], 78, "not a model directory"),
+        (["--n-best", "9"], 78, "search.n_best=9"),
+        (["--beam", "0"], 78, "search.beam"),
+        (["--beam", "two"], 2, "two"),
+        (["--device", "banana"], 69, "banana"),
+        (["--precision", "int3"], 2, "int3"),
+        (["--set", "search.baem=3"], 78, "did you mean"),
+    ],
+)
+def test_what_is_wrong_is_said_before_any_work(nmt, arguments, code: int, words: str) -> None:
+    found = nmt(*arguments, stdin=b"abc\n")
+    assert found.code == code
+    assert found.out == b""
+    assert found.err.startswith("error: ")
+    assert words in found.err
+    assert "Traceback" not in found.err
+
+
+class TestRealProcess:
+    """What only a real process with real pipes can show."""
+
+    def start(self, folder: Path, *arguments: str, shell: str = "") -> "subprocess.Popen[bytes]":
+        kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        # A locale without UTF-8: what is written is UTF-8 all the same.
+        environ = {**kept, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "LC_ALL": "C",
+                   "PYTHONUTF8": "0", "PYTHONIOENCODING": "latin-1"}  # fmt: skip
+        line = f'exec "$0" -m nmt_cli translate "$@" {shell}'
+        return subprocess.Popen(
+            ["bash", "-c", line, sys.executable, *arguments], cwd=folder, env=environ,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def test_a_line_is_answered_when_it_comes_and_interrupting_is_quiet(self, folder, model):
+        process = self.start(folder)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        with process:
+            process.stdin.write("größer\n".encode())
+            process.stdin.flush()
+            answers = [process.stdout.readline()]
+            start = time.monotonic()
+            process.stdin.write(b"one\ntwo\n")
+            process.stdin.flush()
+            answers += [process.stdout.readline() for _ in range(2)]
+            assert time.monotonic() - start < 5
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 130
+            assert process.stderr.read() == b"interrupted\n"
+        lines = ["größer", "one", "two"]
+        assert [one.decode("utf-8")[:-1] for one in answers] == expected(model, lines)
+
+    def test_a_broken_pipe_ends_it_silently(self, folder: Path) -> None:
+        (folder / "many").write_text("ab\n" * 200_000)
+        process = self.start(folder, "many", "--beam", "1")
+        assert process.stdout is not None
+        assert process.stderr is not None
+        with process:
+            process.stdout.readline()
+            process.stdout.close()
+            assert process.stderr.read() == b""
+        assert process.returncode == 141
+
+    def test_a_closed_stdout_is_an_error(self, folder: Path) -> None:
+        process = self.start(folder, "test.en", shell=">&-")
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == 74
+        assert err.startswith(b"error: ")
+
+    def test_a_closed_stdin_is_an_error(self, folder: Path) -> None:
+        process = self.start(folder, shell="<&-")
+        out, err = process.communicate(timeout=60)
+        assert process.returncode in (66, 74)
+        assert out == b""
+        assert err.startswith(b"error: ")
