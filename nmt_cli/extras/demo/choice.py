@@ -23,6 +23,8 @@ T = TypeVar("T")
 
 DEFINITE: Determiners = ("the", "this", "owner")
 INDEFINITE: Determiners = ("a", "number", "bare")
+# Women saw Emma, doctors may sleep: a bare plural seldom makes a good subject.
+SUBJECT: Determiners = ("the", "a", "owner", "this", "number")
 _Weights = tuple[tuple[int, Determiner], ...]
 _COMMON: _Weights = (
     (40, "the"),
@@ -163,6 +165,8 @@ class Chooser:
 
     def _determiner(self, noun: Noun, allowed: Determiners) -> Determiner:
         options = _COMMON
+        if "single" in noun.tags:
+            return "owner"
         if "kin" in noun.tags:
             options = _RELATED
         elif "unowned" in noun.tags:
@@ -198,19 +202,19 @@ class Chooser:
         return NounPhrase(noun, determiner, owner=owner)
 
     def person(self, tags: str = "person", determiners: Determiners = ()) -> Nominal:
-        """Somebody: a pronoun, a name, or a noun with one of the tags."""
+        """Somebody: a pronoun, a name, or a noun with one of the tags, as a subject."""
         roll = self.rng.random()
         if roll < 0.26:
             return self.pronoun()
         if roll < 0.44:
             return self.name()
-        return self.noun_phrase(tags, determiners)
+        return self.noun_phrase(tags, determiners or SUBJECT)
 
     def subject(self, tags: str, determiners: Determiners = ()) -> Nominal:
         """A subject for a verb that accepts these tags."""
         if {"person", "adult"} & set(tags.split()):
             return self.person(tags, determiners)
-        return self.noun_phrase(tags, determiners)
+        return self.noun_phrase(tags, determiners or SUBJECT)
 
     def object(self, tags: str, subject: Nominal, determiners: Determiners = ()) -> Nominal:
         """An object that is not the subject over again."""

@@ -117,6 +117,8 @@ def _make_pair(rng: Random) -> LabelledPair | None:
     if en[-1] not in ".!?":
         mark = "?" if asks else "."
         en, de = en + mark, de.removesuffix(",") + mark
+    if " on on " in en or _repeats_a_name(en):
+        return None
     if "girl" in en and re.search(r"\b(she|her)\b", en):
         return None  # das Mädchen: es or sie, both are said
     if chooser.addressed and chooser.address.name is not None:
@@ -129,6 +131,11 @@ def _make_pair(rng: Random) -> LabelledPair | None:
         else:
             en, de = f"{called}, {en}", f"{gerufen}, {de}"
     return LabelledPair(_capital(en), _capital(de), frozenset(chooser.labels))
+
+
+def _repeats_a_name(text: str) -> bool:
+    names = [word for word in re.findall(r"\w+", text) if word in _names()]
+    return len(set(names)) < len(names)
 
 
 def _starts_with_name(text: str) -> bool:

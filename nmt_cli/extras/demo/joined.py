@@ -346,11 +346,13 @@ def reference_back(ch: Chooser) -> Text:
     phrase = replace(ch.noun_phrase(tags, ("the", "this", "owner")), adjective=None)
     first = events.state(ch, phrase, NOW_OR_THEN)
     it = Pronoun(5) if phrase.plural else Pronoun(2, "n", phrase.noun.gender)
+    en, de = "and", "und"
     if ch.chance(0.5) or not lexicon.verbs_taking(phrase.noun.en, _DONE):
         second = _other_state(ch, first, phrase, it)
+        if ch.chance(0.6):
+            en, de = "but", "aber"
     else:
         second = _done_to(ch, first, phrase, it)
-    en, de = ch.pick((("but", "aber"), ("and", "und")))
     comma = "," if de == "aber" else ""
     return (
         f"{english_clause(first)}, {en} {english_clause(second)}",

@@ -8,7 +8,7 @@ from nmt_cli.extras.demo.clauses import Clause, english_clause, fronted, german_
 from nmt_cli.extras.demo.events import Tenses
 from nmt_cli.extras.demo.german import present_form
 from nmt_cli.extras.demo.lexicon import Adjective, Noun, Verb
-from nmt_cli.extras.demo.phrases import Nominal, NounPhrase, Pronoun
+from nmt_cli.extras.demo.phrases import Nominal, NounPhrase, Place, Pronoun
 from nmt_cli.extras.demo.sentences import Text
 
 _PASSIVE: Tenses = (
@@ -89,13 +89,14 @@ def _two(ch: Chooser) -> tuple[Nominal, Nominal, str]:
         first, second = ch.city(), ch.city()
         while first == second:
             second = ch.city()
-        return first, second, "place"
+        return first, second, "city"
     noun = ch.pick(lexicon.nouns_tagged("thing text pet dear kitchen garden room office")[0])
     if kind == "same noun":
         # This car is faster than my car.
         return NounPhrase(noun, "this"), NounPhrase(noun, "owner", owner=ch.pronoun()), noun.look
-    noun = ch.pick(lexicon.nouns_tagged("thing text pet train")[0])
-    alike = lexicon.nouns_tagged("thing text pet train")[0]
+    # Not of cars or horses: that would be judging who is faster or bigger.
+    alike = lexicon.nouns_tagged("bag lamp chair table book letter newspaper")[0]
+    noun = ch.pick(alike)
     other = ch.pick([n for n in alike if n.look == noun.look])
     if noun == other:
         return NounPhrase(noun, "this"), NounPhrase(noun, "owner", owner=ch.first_name()), noun.look
@@ -183,7 +184,9 @@ def _age(ch: Chooser) -> Text:
 def _there_are(ch: Chooser) -> Text:
     """There are three hotels in the city: es gibt with the accusative."""
     phrase = ch.dress(ch.pick(lexicon.nouns_tagged("hotel park school")[0]), ("number", "a"))
-    place = ch.place_at("town")
+    place = Place("in", "in", "dat", NounPhrase(lexicon.nouns()["city"], "the"))
+    if ch.chance(0.5):
+        place = replace(place, phrase=ch.city())
     en = f"there {'are' if phrase.plural else 'is'} {phrase.english('object')}"
     if ch.chance(0.4):
         phrase = replace(phrase, determiner="no", plural=False, count=("", ""), adjective=None)

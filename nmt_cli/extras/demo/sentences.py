@@ -27,6 +27,13 @@ QUESTION: Tenses = (
     (2, "future"),
     (4, "modal"),
 )
+_SHORT_TENSES: Tenses = (
+    (3, "present"),
+    (2, "progressive"),
+    (2, "past"),
+    (1, "future"),
+    (1, "perfect"),
+)
 NOW: Tenses = ((1, "present"),)
 NOW_OR_THEN: Tenses = ((3, "present"), (1, "past"))
 
@@ -48,7 +55,13 @@ def short_statement(ch: Chooser) -> Text:
         subject = ch.noun_phrase("animal", ("the", "a", "this"))
     if subject.adjective is None and ch.chance(0.5):
         subject = replace(subject, adjective=ch.pick(events.looks(subject)))
-    tenses: Tenses = ((3, "present"), (2, "progressive"), (2, "past"), (1, "future"), (1, "perfect"))
+    tenses: Tenses = (
+        (3, "present"),
+        (2, "progressive"),
+        (2, "past"),
+        (1, "future"),
+        (1, "perfect"),
+    )
     clause = replace(events.event(ch, tenses, verb=verb, subject=subject, time=0.2), place=None)
     return english_clause(clause), german_clause(clause, ch.labels)
 

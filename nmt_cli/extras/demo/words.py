@@ -86,7 +86,7 @@ milk | Milch f Milch Milch | drink | drink mass
 house | Haus n Hauses Häuser | house | place in home dear
 garden | Garten m Gartens Gärten | place | place in play
 kitchen | Küche f Küche Küchen | place | place in indoors
-city | Stadt f Stadt Städte | place | place in town unowned
+city | Stadt f Stadt Städte | city | place in town unowned
 school | Schule f Schule Schulen | place | place in trip
 park | Park m Parks Parks | place | place in play unowned
 office | Büro n Büros Büros | place | place in trip indoors
@@ -162,6 +162,7 @@ LOOKS = {
     "drink": "cold warm good",
     "house": "small big old new beautiful white expensive",
     "place": "small big old new beautiful",
+    "city": "small big old beautiful",
     "opening": "small big old new white",
     "song": "old new beautiful long short",
 }
@@ -185,7 +186,7 @@ know knew known | kennen kennst kennt kannte gekannt | acc | person | person tow
 like liked liked | mögen magst mag mochte gemocht | acc | person | person animal food drink town song | | stative lasting |
 buy bought bought | kaufen kaufst kauft kaufte gekauft | acc | adult | ware food drink dear | | passive | kauf
 sell sold sold | verkaufen verkaufst verkauft verkaufte verkauft | acc | adult | ware dear | | passive | verkauf
-repair repaired repaired | reparieren reparierst repariert reparierte repariert | acc | adult | repaired | | passive | reparier
+repair repaired repaired | reparieren reparierst repariert reparierte repariert | acc | adult | repaired | | passive | repariere
 read read read | lesen liest liest las gelesen | acc | person | text | | habit passive | lies
 write wrote written | schreiben schreibst schreibt schrieb geschrieben | acc | person | written | | passive | schreib
 eat ate eaten | essen isst isst aß gegessen | acc | person | food | | habit | iss
