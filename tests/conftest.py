@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
+# Tiny models lose by threads; set before torch is loaded, for commands started by tests too.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 

@@ -15,6 +15,7 @@ import pytest
 from byte_models import byte_config, byte_model, byte_subwords
 
 from nmt_cli.cli import main
+from nmt_cli.data.lines import read_lines
 from nmt_cli.model_dir import save_model
 from nmt_cli.translator import Translator
 
@@ -188,6 +189,24 @@ def test_what_is_wrong_is_said_before_any_work(nmt, arguments, code: int, words:
     assert found.err.startswith("error: ")
     assert words in found.err
     assert "Traceback" not in found.err
+
+
+def test_lines_tell_whether_the_next_one_is_late(monkeypatch) -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as stdin, os.fdopen(writing, "wb", buffering=0) as writer:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        writer.write(b"one\ntwo\nthr")
+        lines = read_lines("-")
+        assert next(lines) == "one"
+        assert not lines.must_wait(0.0), "the second line was read with the first"
+        assert next(lines) == "two"
+        assert lines.must_wait(0.01)
+        writer.write(b"ee\n")
+        assert not lines.must_wait(0.01)
+        assert next(lines) == "three"
+        writer.close()
+        assert not lines.must_wait(0.01), "the end has come"
+        assert list(lines) == []
 
 
 class TestRealProcess:

@@ -16,7 +16,7 @@ from nmt_cli.extras.demo.grammar import HELD_OUT, PHENOMENA, known_words, make_p
 from nmt_cli.extras.demo.phrases import Name, NounPhrase, Place, Pronoun, Time
 from nmt_cli.extras.demo.verb_groups import Tense
 
-FIRST_THOUSAND = "?"
+FIRST_THOUSAND = "65ca069549ca441c5e37b7331da3c12417e4c5694778ee360538e514bb539fa3"
 
 
 @pytest.fixture(scope="module")
@@ -26,10 +26,8 @@ def train():
 
 @pytest.fixture(scope="module")
 def others():
-    return {
-        split: list(make_pairs(2_000, seed=1, split=split))
-        for split in ("valid", "test", "held_out")
-    }
+    counts = {"valid": 2_000, "test": 2_000, "held_out": 600}
+    return {split: list(make_pairs(n, seed=1, split=split)) for split, n in counts.items()}
 
 
 def verb(name, frame=None):
@@ -91,8 +89,8 @@ def test_the_held_out_split_shows_what_training_never_does(train, others):
     closing = re.compile(r"\b(einlädt|einlud|einluden|aufräumt\w*|ausschaltet\w*)\b")
     unseen = others["held_out"]
     assert not [pair for pair in train if dative.search(pair.tgt) or closing.search(pair.tgt)]
-    assert sum(bool(dative.search(pair.tgt)) for pair in unseen) > 500
-    assert sum(bool(closing.search(pair.tgt)) for pair in unseen) > 100
+    assert sum(bool(dative.search(pair.tgt)) for pair in unseen) > 150
+    assert sum(bool(closing.search(pair.tgt)) for pair in unseen) > 40
     assert all(pair.labels & HELD_OUT for pair in unseen)
 
 
@@ -133,10 +131,10 @@ def test_the_known_words_are_those_that_occur(train):
 
 
 def test_the_small_dog_sleeps():
-    small_dog = [p for p in make_pairs(300, seed=9, split="test") if "small dog sleeps" in p.src]
-    assert [p.tgt for p in small_dog if p.src == "The small dog sleeps."] == [
+    dogs = (pair for pair in make_pairs(20_000, seed=1, split="test") if "small dog" in pair.src)
+    assert next(pair.tgt for pair in dogs if pair.src == "The small dog sleeps.") == (
         "Der kleine Hund schläft."
-    ]
+    )
 
 
 def test_who_is_you_shows_in_the_sentence(train):

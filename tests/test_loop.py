@@ -164,6 +164,14 @@ def test_a_directory_of_something_else_is_left_alone(setting, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
+def test_an_interrupted_first_save_is_no_obstacle(setting, tmp_path):
+    out = tmp_path / "model"
+    (out / "subwords").mkdir(parents=True)
+    (out / "subwords" / "source.spm").write_bytes(b"half")
+    run(setting, out, train_max_steps=2)
+    check_manifest(out)
+
+
 def test_two_runs_in_one_directory_are_refused(setting, tmp_path):
     first = train(*setting, tmp_path / "model")
     next(first)

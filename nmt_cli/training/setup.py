@@ -6,7 +6,7 @@ from nmt_cli import files
 from nmt_cli.config import Config, dump, flatten, load, with_values
 from nmt_cli.data.corpus import Corpus
 from nmt_cli.errors import CannotCreateError, ConfigError
-from nmt_cli.model_dir import CONFIG, is_model_directory, save_model
+from nmt_cli.model_dir import CONFIG, SUBWORDS, is_model_directory, save_model
 from nmt_cli.training.checkpoints import State
 
 # What may change when a run is continued; everything else makes it another run.
@@ -54,7 +54,7 @@ def complete(config: Config, corpus: Corpus) -> Config:
 
 def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
     """A model directory for a new run; for an old one, check that it is the same run."""
-    if not out.exists() or not any(one for one in out.iterdir() if one.name != ".lock"):
+    if not out.exists() or _is_unused(out):
         files.make_directory(out)
         save_model(out, {}, config, corpus.subwords, {"step": "0"})
         return
@@ -74,6 +74,14 @@ def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
             "use these settings to go on with it, or another --out for a new run",
         )
     files.add_to_manifest(out, CONFIG, dump(config).encode())
+
+
+def _is_unused(out: Path) -> bool:
+    """Whether there is nothing in `out` but what an interrupted first save may have left."""
+    left = {".lock", files.MANIFEST, SUBWORDS}
+    return all(
+        one.name in left or one.name.startswith(files.TEMPORARY_PREFIX) for one in out.iterdir()
+    )
 
 
 def check_digest(state: State, corpus: Corpus) -> None:

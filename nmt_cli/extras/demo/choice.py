@@ -67,7 +67,7 @@ class Chooser:
 
     def favoured(self, options: Sequence[T]) -> T:
         """One of the options, the first ones more often: some words are commoner than others."""
-        return options[int(self.rng.random() ** 1.4 * len(options))]
+        return options[int(self.rng.random() ** 1.6 * len(options))]
 
     def weighted(self, options: Sequence[tuple[int, T]]) -> T:
         """One of the (weight, option) pairs."""
@@ -182,7 +182,7 @@ class Chooser:
     def _is_plural(self, noun: Noun, determiner: Determiner) -> bool:
         if noun.tags & {"single", "mass"} or determiner == "a":
             return False
-        return determiner == "bare" or self.chance(0.04 if "place" in noun.tags else 0.13)
+        return determiner == "bare" or self.chance(0.03 if "place" in noun.tags else 0.11)
 
     def _owner(self, noun: Noun) -> Pronoun | Name | NounPhrase:
         roll = self.rng.random()

@@ -136,8 +136,6 @@ def _with_objects(ch: Chooser, clause: Clause, verb: Verb) -> Clause:
         return replace(clause, indirect=indirect, direct=_negate(direct, clause.negated))
     direct_object = ch.object(verb.objects, subject, determiners)
     if isinstance(direct_object, NounPhrase):
-        if verb.en == "write":
-            direct_object = replace(direct_object, adjective=None)
         direct_object = _negate(direct_object, clause.negated)
         if verb.en == "like":
             direct_object = _generic(direct_object)

@@ -134,18 +134,20 @@ def _make_pair(rng: Random) -> LabelledPair | None:
 
 
 def _repeats_a_name(text: str) -> bool:
+    # `Ben helps Ben's doctor` would be another Ben.
     names = [word for word in re.findall(r"\w+", text) if word in _names()]
     return len(set(names)) < len(names)
 
 
 def _starts_with_name(text: str) -> bool:
     # `Laura, Maria is singing` would read as a list.
-    return text.split(maxsplit=1)[0].rstrip("'s,.") in _names()
+    first = re.split(r"\W", text, maxsplit=1)[0]
+    return first in _names() or first in ("Mr", "Mrs")
 
 
 @cache
 def _names() -> frozenset[str]:
-    return frozenset((*words.FEMALE, *words.MALE, "Mr", "Mrs"))
+    return frozenset((*words.FEMALE, *words.MALE, *words.SURNAMES))
 
 
 def _capital(text: str) -> str:

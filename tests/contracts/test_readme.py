@@ -1,0 +1,88 @@
+"""README.md: its commands run as written, and its two set-up commands are what CI runs."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SHELL = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+# Small and quick instead of the presets' sizes; everything else is as the README has it.
+SMALL = {
+    "NMT_DATA_VOCAB_SIZE": "300",
+    "NMT_MODEL_D_MODEL": "32",
+    "NMT_MODEL_D_FF": "64",
+    "NMT_TRAIN_MAX_STEPS": "4",
+    "NMT_TRAIN_CHECKPOINT_EVERY": "2",
+    "NMT_TRAIN_VALIDATION_SENTENCES": "4",
+    "OMP_NUM_THREADS": "1",
+}
+
+
+def block_with(words: str) -> str:
+    (found,) = [block for block in SHELL if words in block]
+    return found
+
+
+@pytest.fixture
+def nmt_on_path(tmp_path: Path) -> dict[str, str]:
+    """An environment in which `nmt` is this checkout's."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    script = folder / "nmt"
+    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m nmt_cli "$@"\n')
+    script.chmod(0o755)
+    path = f"{folder}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, **SMALL, "PATH": path, "PYTHONPATH": str(ROOT)}
+
+
+def test_ci_runs_the_test_command_of_the_readme():
+    command = block_with("pytest").strip()
+    assert command in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+
+
+def test_the_demo_command_installs_what_it_needs_and_nothing_by_another_name():
+    command = block_with("nmt demo").strip()
+    assert "-c constraints.txt" in command
+    assert "pip install nmt\n" not in README
+    assert "pip install nmt " not in README
+
+
+@pytest.mark.slow
+def test_the_commands_for_own_text_run(tmp_path, nmt_on_path):
+    from nmt_cli.extras.demo.grammar import make_pairs
+
+    work = tmp_path / "work"
+    work.mkdir()
+    for split, count in (("train", 600), ("valid", 20), ("test", 20)):
+        pairs = list(make_pairs(count, seed=5, split=split))
+        (work / f"{split}.en").write_text("".join(pair.src + "\n" for pair in pairs))
+        (work / f"{split}.de").write_text("".join(pair.tgt + "\n" for pair in pairs))
+    done = subprocess.run(
+        ["bash", "-euc", block_with("nmt init")], cwd=work, env=nmt_on_path, capture_output=True,
+        text=True, timeout=280,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == 2  # one translation, one score
+    assert lines[1].startswith("BLEU ")
+    assert "tok:13a" in lines[1]
+
+
+def test_the_python_example_names_what_there_is():
+    import nmt_cli
+
+    (example,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    compile(example, "README.md", "exec")
+    assert "Translator" in nmt_cli.__all__
+    assert callable(nmt_cli.Translator.load)
+    assert callable(nmt_cli.Translator.translate)
+
+
+def test_links_lead_somewhere():
+    for target in re.findall(r"\]\((?!http)([^)#]+)\)", README):
+        assert (ROOT / target).exists(), target
