@@ -18,6 +18,7 @@ import pytest
 from sacrebleu.metrics import BLEU
 
 from nmt_cli.cli import main
+from nmt_cli.config import Config, Search, with_values
 
 REFERENCE = ["Der Hund schläft nicht im Haus.", "Die Katze ist weiß.", "Ein US-Präsident spricht."]
 GOOD = ["Der Hund schläft nicht im Garten.", "Die Katze ist weiß.", "Ein US-Präsident spricht."]
@@ -180,22 +181,28 @@ class FakeTranslation(NamedTuple):
     text: str
 
 
+beams: list[int] = []
+
+
 @pytest.fixture
 def translated_lines(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """A translator that knows two sentences by heart; the list tells what it was asked."""
     asked: list[tuple[str, str]] = []
+    beams.clear()
 
     class Translator:
         def __init__(self, path: Path) -> None:
             self.path = path
+            self.config = with_values(Config(), {"search.beam": 7})
 
         @classmethod
         def load(cls, path: Path) -> Translator:
             return cls(path)
 
-        def translate(self, lines: Sequence[str], *, search: object) -> Iterator[FakeTranslation]:
+        def translate(self, lines: Sequence[str], *, search: Search) -> Iterator[FakeTranslation]:
             for line, translation in zip(lines, GOOD, strict=True):
                 asked.append((str(self.path), line))
+                beams.append(search.beam)
                 yield FakeTranslation(translation)
 
     module = types.ModuleType("nmt_cli.translator")
@@ -218,6 +225,9 @@ def test_without_arguments_the_test_set_is_translated(
     assert translated_lines == [("m", "one"), ("m", "two"), ("m", "three")]
     nmt("--model", "another")
     assert translated_lines[-1] == ("another", "three")
+    assert set(beams) == {7}  # The model's own setting, until the user says otherwise.
+    nmt("--set", "search.beam=2")
+    assert beams[-1] == 2
     assert nmt("--min-bleu", "99").code == 3
 
 

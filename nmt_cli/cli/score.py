@@ -12,7 +12,7 @@ from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets, TgtLanguage
 from nmt_cli.errors import NoInputError, QualityGateError, UsageError
 
 if TYPE_CHECKING:
-    from nmt_cli.config import Config
+    from nmt_cli.config import Resolved
     from nmt_cli.console import Console
     from nmt_cli.scoring import Gate, Score
 
@@ -112,9 +112,7 @@ def command(
     metrics = _metrics(metric or [], gates, paper=paper)
     check_metrics(metrics)
     console = make_console(quiet=quiet)
-    hypotheses, references, baselines = _texts(
-        files or [], baseline or [], resolved.config, console
-    )
+    hypotheses, references, baselines = _texts(files or [], baseline or [], resolved, console)
     results = score(
         hypotheses, references, metrics, lowercase=lowercase, tokenize=tokenize,
         tgt_lang=language, confidence=confidence, baselines=baselines,
@@ -142,7 +140,7 @@ def _metrics(names: Sequence[str], gates: Sequence["Gate"], *, paper: bool) -> l
 
 
 def _texts(
-    files: Sequence[str], baselines: Sequence[str], config: "Config", console: "Console"
+    files: Sequence[str], baselines: Sequence[str], resolved: "Resolved", console: "Console"
 ) -> tuple[list[str], list[list[str]], dict[str, list[str]]]:
     """The lines of hypotheses, references and baselines, checked to go together.
 
@@ -150,7 +148,7 @@ def _texts(
     """
     from nmt_cli.scoring import check_aligned
 
-    src_file, *test_references = config.data.test or ("",)
+    src_file, *test_references = resolved.config.data.test or ("",)
     reference_files = list(files[1:]) or test_references
     if not reference_files:
         raise UsageError(
@@ -165,7 +163,7 @@ def _texts(
     else:
         src = _read(src_file, console)
         check_aligned([(src_file, src), *references, *others])
-        hypotheses = translated(src, config, console)
+        hypotheses = translated(src, resolved, console)
     check_aligned([(files[0] if files else "the translation", hypotheses), *references, *others])
     return hypotheses, [lines for _, lines in references], dict(others)
 
@@ -201,14 +199,16 @@ def _read(name: str, console: "Console") -> list[str]:
     return lines
 
 
-def translated(src: Sequence[str], config: "Config", console: "Console") -> list[str]:
+def translated(src: Sequence[str], resolved: "Resolved", console: "Console") -> list[str]:
     """The translations of `src` by the model of the settings."""
+    from nmt_cli.cli.settings import chosen_search
     from nmt_cli.translator import Translator
 
-    translator = Translator.load(Path(config.paths.model))
+    translator = Translator.load(Path(resolved.config.paths.model))
+    search = chosen_search(resolved, translator.config)
     texts = []
     with console.progress("translating", len(src), "line") as progress:
-        for translation in translator.translate(src, search=config.search):
+        for translation in translator.translate(src, search=search):
             texts.append(translation.text)
             progress.update(len(texts))
     return texts

@@ -4,7 +4,17 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from nmt_cli.config import SETTINGS, Layer, Resolved, read_layer, resolve
+from nmt_cli.config import (
+    SETTINGS,
+    Config,
+    Layer,
+    Resolved,
+    Search,
+    flatten,
+    read_layer,
+    resolve,
+    with_values,
+)
 from nmt_cli.errors import UsageError
 
 PROJECT_FILE = Path("nmt.toml")
@@ -33,6 +43,16 @@ def resolve_settings(
             *(_set_layer(text) for text in sets or ()),
         ]
     )
+
+
+def chosen_search(resolved: Resolved, model: Config) -> Search:
+    """The model's own settings of search, but for those that the user gave here."""
+    given = {
+        key: value
+        for key, value in flatten(resolved.config).items()
+        if key.startswith("search.") and not resolved.origins[key].startswith(("default", "preset"))
+    }
+    return with_values(model, given).search
 
 
 def _project_layer(config_file: Path | None) -> Iterator[Layer]:

@@ -14,7 +14,7 @@ import typer
 from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets
 
 if TYPE_CHECKING:
-    from nmt_cli.config import Resolved, Search
+    from nmt_cli.config import Search
     from nmt_cli.console import Console
     from nmt_cli.data.lines import Lines
     from nmt_cli.translator import Translation, Translator
@@ -95,7 +95,7 @@ def command(
     Reads and writes UTF-8 and gives each line out as soon as it is ready.
     """
     from nmt_cli.cli.environment import make_console
-    from nmt_cli.cli.settings import resolve_settings
+    from nmt_cli.cli.settings import chosen_search, resolve_settings
     from nmt_cli.data.lines import read_lines
 
     flags = {
@@ -110,7 +110,7 @@ def command(
     console = make_console(quiet=quiet)
     with read_lines(file) as lines:
         translator = _load(resolved.config.paths.model, device, precision)
-        search = chosen_search(resolved, translator)
+        search = chosen_search(resolved, translator.config)
         if file == STDIN and sys.stdin.isatty():
             console.note("reading from the terminal, one line each; Ctrl-D ends")
         plain = as_line if search.n_best == 1 else as_n_best_lines
@@ -126,18 +126,6 @@ def _load(model: str, device: str, precision: Precision) -> "Translator":
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     return Translator.load(model, device, precision=precision.value)
-
-
-def chosen_search(resolved: "Resolved", translator: "Translator") -> "Search":
-    """The model's settings of search, but for those that the user gave here."""
-    from nmt_cli.config import flatten, with_values
-
-    given = {
-        key: value
-        for key, value in flatten(resolved.config).items()
-        if key.startswith("search.") and not resolved.origins[key].startswith(("default", "preset"))
-    }
-    return with_values(translator.config, given).search
 
 
 @contextlib.contextmanager

@@ -8,16 +8,8 @@ from typing import TypeVar
 from nmt_cli.extras.demo import lexicon, words
 from nmt_cli.extras.demo.german import Gender
 from nmt_cli.extras.demo.lexicon import Noun, Verb
-from nmt_cli.extras.demo.phrases import (
-    Determiner,
-    Determiners,
-    Labels,
-    Name,
-    Nominal,
-    NounPhrase,
-    Place,
-    Pronoun,
-)
+from nmt_cli.extras.demo.nominals import Labels, Name, Nominal, Pronoun
+from nmt_cli.extras.demo.phrases import Determiner, Determiners, NounPhrase, Place
 
 T = TypeVar("T")
 

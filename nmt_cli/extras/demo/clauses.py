@@ -5,7 +5,8 @@ from typing import Literal
 
 from nmt_cli.extras.demo.german import Case
 from nmt_cli.extras.demo.lexicon import Modal, Verb
-from nmt_cli.extras.demo.phrases import Labels, Name, Nominal, NounPhrase, Place, Pronoun, Time
+from nmt_cli.extras.demo.nominals import Labels, Name, Nominal, Pronoun
+from nmt_cli.extras.demo.phrases import NounPhrase, Place, Time
 from nmt_cli.extras.demo.verb_groups import (
     Predication,
     Tense,

@@ -6,15 +6,8 @@ from nmt_cli.extras.demo import lexicon, words
 from nmt_cli.extras.demo.choice import DEFINITE, INDEFINITE, Chooser
 from nmt_cli.extras.demo.clauses import Clause
 from nmt_cli.extras.demo.lexicon import Adjective, Modal, Verb
-from nmt_cli.extras.demo.phrases import (
-    Determiner,
-    Determiners,
-    Nominal,
-    NounPhrase,
-    Place,
-    Pronoun,
-    Time,
-)
+from nmt_cli.extras.demo.nominals import Nominal, Pronoun
+from nmt_cli.extras.demo.phrases import Determiner, Determiners, NounPhrase, Place, Time
 from nmt_cli.extras.demo.verb_groups import Tense
 
 Tenses = tuple[tuple[int, Tense], ...]
@@ -127,7 +120,7 @@ def _with_objects(ch: Chooser, clause: Clause, verb: Verb) -> Clause:
     determiners: Determiners = ()
     if "definite" in verb.traits or (clause.negated and verb.frame != "acc"):
         determiners = DEFINITE
-    elif "indefinite" in verb.traits or (clause.negated and ch.chance(0.75)):
+    elif "indefinite" in verb.traits or _takes_kein(ch, clause, verb):
         determiners = INDEFINITE
     subject = clause.subject
     if verb.frame == "dat_acc":
@@ -142,6 +135,10 @@ def _with_objects(ch: Chooser, clause: Clause, verb: Verb) -> Clause:
         if verb.en in ("buy", "need", "look") and ch.chance(0.12):
             direct_object = _wished(ch, direct_object)
     return replace(clause, direct=direct_object)
+
+
+def _takes_kein(ch: Chooser, clause: Clause, verb: Verb) -> bool:
+    return clause.negated and "person" not in verb.objects and ch.chance(0.95)
 
 
 def _negate(phrase: NounPhrase, negated: bool) -> NounPhrase:

@@ -13,7 +13,7 @@ from functools import cache
 from random import Random
 from typing import Literal
 
-from nmt_cli.extras.demo import joined, lexicon, occasions, sentences, words
+from nmt_cli.extras.demo import joined, lexicon, measures, occasions, references, sentences, words
 from nmt_cli.extras.demo.choice import Chooser
 from nmt_cli.extras.demo.sentences import Text
 
@@ -65,12 +65,12 @@ _KINDS: tuple[tuple[int, Callable[[Chooser], Text]], ...] = (
     (8, sentences.wh_question),
     (6, joined.that_clause),
     (8, joined.joined_clauses),
-    (6, joined.relative_sentence),
-    (5, joined.reference_back),
+    (6, references.relative_sentence),
+    (5, references.reference_back),
     (7, occasions.passive),
-    (5, occasions.comparison),
-    (6, occasions.number_talk),
-    (3, occasions.dates),
+    (5, measures.comparison),
+    (6, measures.number_talk),
+    (3, measures.dates),
     (4, occasions.greeting),
     (6, occasions.request),
 )

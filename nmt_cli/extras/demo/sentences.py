@@ -8,14 +8,8 @@ from nmt_cli.extras.demo.clauses import Clause, english_clause, fronted, german_
 from nmt_cli.extras.demo.events import Tenses
 from nmt_cli.extras.demo.german import Case
 from nmt_cli.extras.demo.lexicon import Verb
-from nmt_cli.extras.demo.phrases import (
-    Name,
-    Nominal,
-    NounPhrase,
-    Pronoun,
-    Time,
-    WhoWhat,
-)
+from nmt_cli.extras.demo.nominals import Name, Nominal, Pronoun, WhoWhat
+from nmt_cli.extras.demo.phrases import NounPhrase, Time
 
 Text = tuple[str, str]  # English and German, first letter and final mark still missing
 
@@ -38,9 +32,14 @@ NOW: Tenses = ((1, "present"),)
 NOW_OR_THEN: Tenses = ((3, "present"), (1, "past"))
 
 
+def said(ch: Chooser, clause: Clause) -> Text:
+    """The clause as a plain statement."""
+    return english_clause(clause), german_clause(clause, ch.labels)
+
+
 def statement(ch: Chooser) -> Text:
     """A plain main clause, at times with its time in front."""
-    clause = events.event(ch, negation=0.25)
+    clause = events.event(ch, negation=0.3)
     if clause.time and ch.chance(0.5):
         return fronted(clause, ch.labels)
     return english_clause(clause), german_clause(clause, ch.labels)
@@ -81,7 +80,7 @@ def description(ch: Chooser) -> Text:
     else:
         tags = ch.pick(("person", "animal", "thing food", "place opening text"))
         subject = ch.subject(tags, DEFINITE)
-        clause = events.state(ch, subject, NOW_OR_THEN, negation=0.25)
+        clause = events.state(ch, subject, NOW_OR_THEN, negation=0.3)
         if ch.chance(0.15):
             clause = replace(clause, time=events.time_for(ch, clause))
     return fronted(clause, ch.labels)
@@ -171,7 +170,7 @@ def _whom(ch: Chooser) -> Text:
 
 
 def _what(ch: Chooser) -> Text:
-    verb = ch.pick(lexicon.verbs_named("buy sell repair read write eat drink look need bring"))
+    verb = ch.pick(lexicon.verbs_named("buy sell repair read eat drink look need bring"))
     clause = events.event(ch, QUESTION, verb=verb, subject=_asking_subject(ch, verb), time=0.15)
     time = clause.time if clause.time and not clause.time.mid else None
     return _asked(ch, replace(clause, direct=None, time=time), "what", "was")

@@ -6,7 +6,7 @@ from typing import Literal
 from nmt_cli.extras.demo import english, german
 from nmt_cli.extras.demo.german import Person
 from nmt_cli.extras.demo.lexicon import Modal, Verb
-from nmt_cli.extras.demo.phrases import Labels
+from nmt_cli.extras.demo.nominals import Labels
 from nmt_cli.extras.demo.words import HELD_OUT_SEPARABLE
 
 Tense = Literal["present", "progressive", "past", "perfect", "future", "modal", "past modal"]

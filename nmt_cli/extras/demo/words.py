@@ -63,7 +63,7 @@ dog | Hund m Hundes Hunde | animal | animal player pet
 cat | Katze f Katze Katzen | animal | animal player pet
 horse | Pferd n Pferdes Pferde | animal | animal player pet dear
 book | Buch n Buches Bücher | text | thing text given ware carried
-letter | Brief m Briefes Briefe | text | text written sent carried
+letter | Brief m Briefes Briefe | text | text sent carried
 key | Schlüssel m Schlüssels Schlüssel | tool | thing carried lost
 bag | Tasche f Tasche Taschen | thing | thing given ware carried lost
 lamp | Lampe f Lampe Lampen | thing | thing ware device repaired
@@ -75,9 +75,9 @@ table | Tisch m Tisches Tische | thing | thing ware repaired furniture
 gift | Geschenk n Geschenks Geschenke | gift | given carried sent
 computer | Computer m Computers Computer | device | thing ware device repaired dear
 apple | Apfel m Apfels Äpfel | food | food countable given
-bread | Brot n Brotes Brote | bread | food mass
+bread | Brot n Brotes Brote | food | food mass
 cake | Kuchen m Kuchens Kuchen | food | food countable carried
-soup | Suppe f Suppe Suppen | soup | food
+soup | Suppe f Suppe Suppen | soup | food mass
 water | Wasser n Wassers Wasser | drink | drink mass
 coffee | Kaffee m Kaffees Kaffees | drink | drink mass
 milk | Milch f Milch Milch | drink | drink mass
@@ -151,7 +151,6 @@ LOOKS = {
     "vehicle": "old new fast red blue black white",
     "food": "good big small",
     "soup": "good cold warm",
-    "bread": "good",
     "drink": "cold warm good",
     "house": "small big old new beautiful white expensive",
     "place": "small big old new beautiful",
@@ -173,8 +172,8 @@ go went gone | gehen gehst geht ging gegangen | | person | | to place | habit se
 drive drove driven | fahren fährst fährt fuhr gefahren | | adult | | to trip town | habit sein needs_place | fahr
 stay stayed stayed | bleiben bleibst bleibt blieb geblieben | | person | | at home lodging | sein needs_place | bleib
 see saw seen | sehen siehst sieht sah gesehen | acc | person | person animal dear picture | | stative |
-know knew known | kennen kennst kennt kannte gekannt | acc | person | person town song hotel | | stative lasting definite |
-like liked liked | mögen magst mag mochte gemocht | acc | person | person animal food drink town song | | stative lasting |
+know knew known | kennen kennst kennt kannte gekannt | acc | person | person town hotel | | stative lasting definite |
+like liked liked | mögen magst mag mochte gemocht | acc | person | person animal food drink town | | stative lasting |
 buy bought bought | kaufen kaufst kauft kaufte gekauft | acc | adult | ware food drink dear | | passive | kauf
 sell sold sold | verkaufen verkaufst verkauft verkaufte verkauft | acc | adult | ware dear | | passive | verkauf
 repair repaired repaired | reparieren reparierst repariert reparierte repariert | acc | adult | repaired | | passive | repariere
@@ -187,7 +186,7 @@ visit visited visited | besuchen besuchst besucht besuchte besucht | acc | perso
 look looked looked | suchen suchst sucht suchte gesucht | for:acc | person | lost pet person lodging | | | such
 need needed needed | brauchen brauchst braucht brauchte gebraucht | acc | person | ware doctor carried dear | | stative lasting |
 have had had | haben hast hat hatte gehabt | acc | person | ware pet dear lost sibling | | stative lasting indefinite |
-open opened opened | öffnen öffnest öffnet öffnete geöffnet | acc | person | opening written gift | | passive definite | öffne
+open opened opened | öffnen öffnest öffnet öffnete geöffnet | acc | person | opening letter gift | | passive definite | öffne
 help helped helped | helfen hilfst hilft half geholfen | dat | person | person | | habit definite | hilf
 belong belonged belonged | gehören gehörst gehört gehörte gehört | to:dat | dear pet thing | person | | stative lasting definite |
 give gave given | geben gibst gibt gab gegeben | dat_acc | person | given carried | | | gib
