@@ -144,7 +144,7 @@ class Chooser:
         determiner = self._determiner(noun, determiners)
         plural = determiner == "number" or self._is_plural(noun, determiner)
         adjective = None
-        if self.chance(0.28):
+        if self.chance(0.25):
             adjective = self.favoured(lexicon.fitting_adjectives(noun.look))
         return NounPhrase(
             noun,
@@ -169,12 +169,15 @@ class Chooser:
         if not allowed:
             return self.weighted(options)
         fitting = [entry for entry in options if entry[1] in allowed]
-        return self.weighted(fitting) if fitting else allowed[0]
+        if fitting:
+            return self.weighted(fitting)
+        # My brother, not the brother; but one may have a brother.
+        return "owner" if set(allowed) & {"owner", "the"} else allowed[0]
 
     def _is_plural(self, noun: Noun, determiner: Determiner) -> bool:
         if noun.tags & {"single", "mass"} or determiner == "a":
             return False
-        return determiner == "bare" or self.chance(0.03 if "place" in noun.tags else 0.11)
+        return determiner == "bare" or self.chance(0.03 if "place" in noun.tags else 0.09)
 
     def _owner(self, noun: Noun) -> Pronoun | Name | NounPhrase:
         roll = self.rng.random()

@@ -87,7 +87,7 @@ def _place(ch: Chooser, verb: Verb, subject: Nominal) -> Place:
     if isinstance(subject, NounPhrase) and "train" in subject.noun.tags:
         return ch.place_at("town station")
     if isinstance(subject, NounPhrase) and "animal" in subject.noun.tags:
-        return ch.place_at("house garden park")
+        return ch.place_at("house garden" if "home" in verb.places else verb.places)
     place = ch.place(verb)
     at_hotel = verb.en == "arrive" and place.en == "in" and isinstance(place.phrase, NounPhrase)
     if at_hotel and isinstance(place.phrase, NounPhrase) and place.phrase.noun.en == "hotel":

@@ -27,11 +27,11 @@ def make_project(folder: Path) -> Path:
     return path
 
 
-def write_demo(folder: Path, pairs: int = TRAIN_PAIRS) -> None:
+def write_demo(folder: Path) -> None:
     """Fill `folder` with the demo's sentences, the same on every machine."""
     files.make_directory(folder)
     sizes: dict[Split, int] = {
-        "train": pairs,
+        "train": TRAIN_PAIRS,
         "valid": VALID_PAIRS,
         "test": TEST_PAIRS,
         "held_out": HELD_OUT_PAIRS,

@@ -46,7 +46,10 @@ def _where_inner(ch: Chooser) -> Clause:
 
 def _hoped(ch: Chooser) -> Clause:
     verb = ch.pick([v for v in lexicon.personal_verbs() if "lasting" not in v.traits])
-    return events.event(ch, ((3, "future"), (2, "perfect"), (1, "modal")), verb=verb, time=0.12)
+    clause = events.event(ch, ((3, "future"), (2, "perfect"), (1, "modal")), verb=verb, time=0.12)
+    if clause.tense != "modal":
+        return clause
+    return replace(clause, modal=ch.pick(lexicon.modals_named("can", "may")))
 
 
 def any_clause(ch: Chooser, tenses: Tenses = events.ANY_TENSE) -> Clause:

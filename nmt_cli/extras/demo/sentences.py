@@ -81,7 +81,7 @@ def description(ch: Chooser) -> Text:
         tags = ch.pick(("person", "animal", "thing food", "place opening text"))
         subject = ch.subject(tags, DEFINITE)
         clause = events.state(ch, subject, NOW_OR_THEN, negation=0.3)
-        if ch.chance(0.15):
+        if tags in ("person", "animal") and ch.chance(0.2):
             clause = replace(clause, time=events.time_for(ch, clause))
     return fronted(clause, ch.labels)
 
