@@ -18,7 +18,7 @@ from nmt_cli.extras.demo.nominals import Name, Pronoun
 from nmt_cli.extras.demo.phrases import NounPhrase, Place, Time
 from nmt_cli.extras.demo.verb_groups import Tense
 
-FIRST_THOUSAND = "2a72f9b47e407406626f136e19946c1d642bdfdb452635c041ea0e00266eca25"
+FIRST_THOUSAND = "06138d8934a7731f60149c6027be7f75744386cf54b2b65bb3e723307dd73445"
 
 
 @pytest.fixture(scope="module")

@@ -187,7 +187,8 @@ class Chooser:
             return self.first_name()
         if "opening" in noun.tags:
             return self.simple("home lodging", ("the",))
-        return self.simple("adult", ("the", "owner"))
+        owner = self.simple("adult", ("the", "owner"))
+        return self.first_name() if owner.noun == noun else owner
 
     def simple(self, tags: str, determiners: Determiners) -> NounPhrase:
         """A short singular noun phrase, as owners and people in passing are named."""
