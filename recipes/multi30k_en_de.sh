@@ -23,7 +23,8 @@ cd "$work"
   --train "$train_src" "$train_tgt" --valid "$valid_src" "$valid_tgt" --test "$test_src" "$test_tgt"
 
 nmt prepare --vocab-size 8000
-nmt train --max-steps 3000 --set model.dropout=0.25 --set train.batch_tokens=3000 \
-  --set train.learning_rate=2e-3 --set train.warmup_steps=500 --set train.schedule=linear \
-  --set train.precision=bf16 --set train.checkpoint_every=200 --set train.validation_sentences=200
+nmt train --max-steps 2600 --set model.norm_order=pre --set model.dropout=0.15 \
+  --set train.batch_tokens=3000 --set train.learning_rate=2.5e-3 --set train.warmup_steps=200 \
+  --set train.schedule=linear --set train.precision=bf16 --set train.checkpoint_every=130 \
+  --set train.validate_every=260 --set train.validation_sentences=200
 translate_and_score "$test_src" "$test_tgt"

@@ -35,19 +35,17 @@ def command(
 ) -> None:
     """Learn English to German from sentences that nmt makes itself, in about two minutes.
 
-    Runs prepare, train, average, translate and score on 24,000 sentence pairs of a grammar that
+    Runs prepare, train, average, translate and score on 60,000 sentence pairs of a grammar that
     comes with nmt, shows how a few sentences get better, and ends with the accuracy for each
     phenomenon of German. Needs no data and no network. Run it again to resume.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.train import StopSignals
-    from nmt_cli.cores import keep_freed_memory
     from nmt_cli.extras.demo.run import Outcome, run_demo
 
     console = make_console(quiet=quiet)
     config = _settings(folder, sets)
     console.note(_plan(config))
-    keep_freed_memory()
     stop = StopSignals()
     outcome: Outcome | None = None
     with (

@@ -8,7 +8,7 @@ from nmt_cli.extras.demo.grammar import LabelledPair, Split, make_pairs
 from nmt_cli.extras.project import PROJECT_NAME, Project, write_project
 
 SEED = 1
-TRAIN_PAIRS = 24_000
+TRAIN_PAIRS = 60_000
 VALID_PAIRS = 400
 TEST_PAIRS = 1_000
 HELD_OUT_PAIRS = 200
