@@ -11,13 +11,15 @@ from nmt_cli.data.prepare import prepare
 LETTERS = "abcdefgh"
 
 
-def reversal_pairs(count: int, seed: int, longest: int = 6) -> list[tuple[str, str]]:
-    """Lines of letters, and the same letters backwards."""
+def reversal_pairs(
+    count: int, seed: int, longest: int = 6, *, step: int = -1
+) -> list[tuple[str, str]]:
+    """Lines of letters, and the same letters backwards; with `step` 1 unchanged (copying)."""
     random = np.random.default_rng(seed)
     pairs = []
     for _ in range(count):
         letters = random.choice(list(LETTERS), size=random.integers(1, longest + 1))
-        pairs.append((" ".join(letters), " ".join(reversed(letters))))
+        pairs.append((" ".join(letters), " ".join(letters[::step])))
     return pairs
 
 
@@ -38,12 +40,15 @@ def tiny_config(**settings: object) -> Config:
         "model.layers": 1,
         "model.heads": 2,
         "model.dropout": 0.1,
+        "model.norm_order": "post",
         "data.subwords": "chars",
         "data.vocab_size": 64,
         "train.batch_tokens": 300,
         "train.warmup_steps": 20,
         "train.learning_rate": 0.01,
         "train.max_steps": 20,
+        "train.schedule": "inverse_sqrt",
+        "train.label_smoothing": 0.1,
         "train.checkpoint_every": 5,
         "train.validation_sentences": 10,
         **{key.replace("_", ".", 1): value for key, value in settings.items()},
@@ -51,11 +56,13 @@ def tiny_config(**settings: object) -> Config:
     return resolve([Layer("test", values)]).config
 
 
-def reversal_corpus(folder: Path, pairs: int = 400, **settings: object) -> tuple[Config, Corpus]:
+def reversal_corpus(
+    folder: Path, pairs: int = 400, *, step: int = -1, **settings: object
+) -> tuple[Config, Corpus]:
     """A prepared corpus of the reversal task, and the settings it was made with."""
     folder.mkdir(parents=True, exist_ok=True)
-    train = write_pairs(folder, "train", reversal_pairs(pairs, seed=1))
-    valid = write_pairs(folder, "valid", reversal_pairs(20, seed=2))
+    train = write_pairs(folder, "train", reversal_pairs(pairs, seed=1, step=step))
+    valid = write_pairs(folder, "valid", reversal_pairs(20, seed=2, step=step))
     config = tiny_config(**{"data_train": [train], "data_valid": valid, **settings})
     prepare(config, folder / "corpus", workers=1)
     return config, Corpus.open(folder / "corpus")

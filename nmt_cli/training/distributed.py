@@ -1,9 +1,10 @@
 """Ranks: one process for each device, started through torch.distributed's own launcher."""
 
 import os
+import signal
 import sys
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -12,7 +13,10 @@ import torch.distributed as dist
 from torch import Tensor
 
 from nmt_cli.cores import usable_cores
-from nmt_cli.errors import UnavailableError
+from nmt_cli.errors import NmtError, UnavailableError
+
+# How a rank ends that only lost its neighbour, or was ended because of it.
+CONSEQUENCES = (1, -signal.SIGTERM, 128 + signal.SIGTERM)
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,22 @@ class Ranks:
         shared = torch.tensor(number, dtype=torch.int64, device=self.device)
         dist.all_reduce(shared, op=dist.ReduceOp.MAX)
         return int(shared)
+
+    def first_alone(self, work: Callable[[], None]) -> None:
+        """Do `work` on the first rank; where it fails with an NmtError, every rank ends with it."""
+        problem = None
+        if self.is_first:
+            try:
+                work()
+            except NmtError as error:
+                problem = error
+        code = self.agree(problem.exit_code if problem else 0)
+        if problem is not None:
+            raise problem
+        if code:
+            stopped = NmtError(f"rank {self.rank} ends because the first rank could not begin")
+            stopped.exit_code = code
+            raise stopped
 
     def wait(self) -> None:
         """Until all ranks are here."""
@@ -95,7 +115,7 @@ def joined() -> Iterator[Ranks]:
 def launch(processes: int, arguments: Sequence[str]) -> int:
     """Run `nmt` with `arguments` in so many processes on this machine; the exit code of all.
 
-    The exit code is that of the first process that failed.
+    The exit code is that of the first process that failed for a reason of its own.
     """
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -116,7 +136,10 @@ def launch(processes: int, arguments: Sequence[str]) -> int:
     try:
         elastic_launch(settings, sys.executable)("-m", "nmt_cli", *arguments)
     except ChildFailedError as error:
-        first = min(error.failures.values(), key=lambda failure: failure.timestamp)
+        first = min(
+            error.failures.values(),
+            key=lambda failure: (failure.exitcode in CONSEQUENCES, failure.timestamp),
+        )
         return first.exitcode if first.exitcode > 0 else 128 - first.exitcode
     except SignalException as error:
         # The ranks were told too, and have saved.

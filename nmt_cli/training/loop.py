@@ -56,11 +56,13 @@ def train(
     config = complete(config, corpus)
     use_fast_float32(ranks.device)
     with ExitStack() as stack:
-        if ranks.is_first:
+
+        def claim() -> None:
             prepare_directory(config, corpus, out)
             stack.enter_context(files.locked(out))
             files.remove_leftovers(out)
-        ranks.wait()
+
+        ranks.first_alone(claim)
         run = Run(config, corpus, out, ranks)
         check_digest(run.state, corpus)
         yield from _reports(run, stop)

@@ -1,29 +1,37 @@
-"""The whole road teaches a model something: to say letters backwards."""
+"""The whole road teaches a model something: to copy letters, and to say them backwards."""
 
+import pytest
 from corpora import reversal_corpus, reversal_pairs
 
 from nmt_cli.training.loop import train
 from nmt_cli.translator import Translator
 
 
-def test_reversal_is_learnt(tmp_path):
+@pytest.mark.slow
+@pytest.mark.parametrize("step", [1, -1], ids=["copy", "reverse"])
+def test_letters_are_learnt(tmp_path, step):
     config, corpus = reversal_corpus(
         tmp_path,
-        pairs=3_000,
+        pairs=8_000,
+        step=step,
         model_d_model=64,
         model_d_ff=128,
         model_layers=2,
+        model_heads=4,
         model_dropout=0.0,
-        train_batch_tokens=800,
-        train_max_steps=350,
-        train_learning_rate=0.005,
+        model_norm_order="pre",
+        train_label_smoothing=0.0,
+        train_batch_tokens=400,
+        train_max_steps=1_000,
+        train_learning_rate=0.004,
         train_schedule="linear",
-        train_checkpoint_every=50,
+        train_warmup_steps=50,
+        train_checkpoint_every=100,
         train_validation_sentences=0,
     )
     for _ in train(config, corpus, tmp_path / "model"):
         pass
-    unseen = reversal_pairs(100, seed=3)
+    unseen = reversal_pairs(100, seed=3, step=step)
     outputs = Translator.load(tmp_path / "model").translate([src for src, _ in unseen])
     right = sum(one.text == tgt for one, (_, tgt) in zip(outputs, unseen, strict=True))
-    assert right >= 95
+    assert right >= 95, right
