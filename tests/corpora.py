@@ -12,13 +12,13 @@ LETTERS = "abcdefgh"
 
 
 def reversal_pairs(
-    count: int, seed: int, longest: int = 6, *, step: int = -1
+    count: int, seed: int, shortest: int = 1, *, step: int = -1
 ) -> list[tuple[str, str]]:
     """Lines of letters, and the same letters backwards; with `step` 1 unchanged (copying)."""
     random = np.random.default_rng(seed)
     pairs = []
     for _ in range(count):
-        letters = random.choice(list(LETTERS), size=random.integers(1, longest + 1))
+        letters = random.choice(list(LETTERS), size=random.integers(shortest, 7))
         pairs.append((" ".join(letters), " ".join(letters[::step])))
     return pairs
 
@@ -57,12 +57,12 @@ def tiny_config(**settings: object) -> Config:
 
 
 def reversal_corpus(
-    folder: Path, pairs: int = 400, *, step: int = -1, **settings: object
+    folder: Path, pairs: int = 400, shortest: int = 1, *, step: int = -1, **settings: object
 ) -> tuple[Config, Corpus]:
     """A prepared corpus of the reversal task, and the settings it was made with."""
     folder.mkdir(parents=True, exist_ok=True)
-    train = write_pairs(folder, "train", reversal_pairs(pairs, seed=1, step=step))
-    valid = write_pairs(folder, "valid", reversal_pairs(20, seed=2, step=step))
+    train = write_pairs(folder, "train", reversal_pairs(pairs, 1, shortest, step=step))
+    valid = write_pairs(folder, "valid", reversal_pairs(20, 2, shortest, step=step))
     config = tiny_config(**{"data_train": [train], "data_valid": valid, **settings})
     prepare(config, folder / "corpus", workers=1)
     return config, Corpus.open(folder / "corpus")

@@ -13,6 +13,7 @@ def test_letters_are_learnt(tmp_path, step):
     config, corpus = reversal_corpus(
         tmp_path,
         pairs=8_000,
+        shortest=3,  # There are too few shorter lines to learn from: equal ones are dropped.
         step=step,
         model_d_model=64,
         model_d_ff=128,
@@ -22,8 +23,8 @@ def test_letters_are_learnt(tmp_path, step):
         model_norm_order="pre",
         train_label_smoothing=0.0,
         train_batch_tokens=400,
-        train_max_steps=1_000,
-        train_learning_rate=0.004,
+        train_max_steps=700,
+        train_learning_rate=0.003,
         train_schedule="linear",
         train_warmup_steps=50,
         train_checkpoint_every=100,
@@ -31,7 +32,7 @@ def test_letters_are_learnt(tmp_path, step):
     )
     for _ in train(config, corpus, tmp_path / "model"):
         pass
-    unseen = reversal_pairs(100, seed=3, step=step)
+    unseen = reversal_pairs(100, seed=3, shortest=3, step=step)
     outputs = Translator.load(tmp_path / "model").translate([src for src, _ in unseen])
     right = sum(one.text == tgt for one, (_, tgt) in zip(outputs, unseen, strict=True))
     assert right >= 95, right
