@@ -265,11 +265,3 @@ def test_completion_lists_the_commands() -> None:
     done = run([], environ={"_NMT_COMPLETE": "complete_bash", "COMP_WORDS": "nmt t",
                             "COMP_CWORD": "1"})  # fmt: skip
     assert done.stdout.split() == ["train", "translate"]
-
-
-def test_caches_are_bounded_unless_the_user_says_otherwise(monkeypatch) -> None:
-    monkeypatch.setenv("LRU_CACHE_CAPACITY", "7")
-    monkeypatch.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", raising=False)
-    environment.bound_caches()
-    assert os.environ["LRU_CACHE_CAPACITY"] == "7"
-    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "64"

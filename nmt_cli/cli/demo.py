@@ -41,11 +41,13 @@ def command(
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.train import StopSignals
+    from nmt_cli.cores import keep_freed_memory
     from nmt_cli.extras.demo.run import Outcome, run_demo
 
     console = make_console(quiet=quiet)
     config = _settings(folder, sets)
     console.note(_plan(config))
+    keep_freed_memory()
     stop = StopSignals()
     outcome: Outcome | None = None
     with (

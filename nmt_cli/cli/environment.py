@@ -47,16 +47,6 @@ def choose_threads() -> None:
     os.environ.setdefault("OMP_NUM_THREADS", str(usable_cores()))
 
 
-def bound_caches() -> None:
-    """Tell torch's CPU kernels, before torch loads, to keep few compiled variants.
-
-    They compile and keep one for each shape of a batch, 1,024 by default: for a small model that is
-    more memory (1.1 GB) than all the rest, and a variant costs little to make again.
-    """
-    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
-        os.environ.setdefault(name, "64")
-
-
 def open_standard_streams() -> None:
     """Occupy closed descriptors 0-2, so that no file of ours ever gets their number.
 
