@@ -2,7 +2,12 @@
 PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
 SOURCES = nmt_cli tests $(wildcard benchmarks)
 
-.PHONY: install demo test check fix docs
+# What must work before torch is loaded, or without it; run on every Python we name.
+WITHOUT_TORCH = $(addprefix tests/test_, $(addsuffix .py, alignment cli_frame cli_init cli_score \
+  cli_settings config console cores demo_grammar errors files lines manifest pieces pool \
+  scoring subwords wordpiece))
+
+.PHONY: install demo test test-without-torch check fix docs
 
 install:  ## make .venv with everything that tests and checks need
 	python3 -m venv .venv
@@ -13,6 +18,9 @@ demo:  ## see the whole road: prepare, train, average, translate, score
 
 test:  ## all tests, the checks below among them
 	$(PYTHON) -m pytest
+
+test-without-torch:  ## the tests that need no torch: PYTHON=python3.13 make test-without-torch
+	$(PYTHON) -m pytest $(WITHOUT_TORCH)
 
 check:  ## style, types, layers
 	$(PYTHON) -m ruff check $(SOURCES)

@@ -123,13 +123,20 @@ class Train:
     )
     max_hours: float = _setting(0.0, "stop after so much time; 0: no limit", 0.0, 1e6)
     patience: int = _setting(0, "stop after so many validations without a better one; 0: never", 0)
-    optimizer: Literal["adam"] = _setting("adam", "kind of optimiser")
-    beta1: float = _setting(0.9, "of Adam", 0.0, 1.0)
+    optimizer: Literal["adam", "schedule_free", "muon"] = _setting(
+        "adam", "kind of optimiser; schedule_free needs train.schedule=constant"
+    )
+    beta1: float = _setting(0.9, "of Adam; of schedule_free: how near y is to the mean", 0.0, 1.0)
     beta2: float = _setting(0.98, "of Adam", 0.0, 1.0)
     epsilon: float = _setting(1e-9, "of Adam", 0.0, 1.0)
-    weight_decay: float = _setting(0.0, "decoupled, of Adam", 0.0, 10.0)
-    schedule: Literal["inverse_sqrt", "linear", "cosine"] = _setting(
-        "inverse_sqrt", "after warm-up: equation 3, or down to zero at max_steps"
+    momentum: float = _setting(0.95, "of Muon's matrices", 0.0, 1.0)
+    weight_decay: float = _setting(0.0, "decoupled (AdamW); of matrices only", 0.0, 10.0)
+    schedule: Literal["inverse_sqrt", "linear", "cosine", "wsd", "constant"] = _setting(
+        "inverse_sqrt",
+        "after warm-up: equation 3; down to zero at max_steps; wsd: down in the last steps only",
+    )
+    decay_fraction: float = _setting(
+        0.2, "share of max_steps in which wsd goes down to zero", 0.0, 1.0
     )
     warmup_steps: int = _setting(4_000, "of equation 3", 1, 2**31)
     learning_rate: float | Auto = _setting(
@@ -139,9 +146,32 @@ class Train:
         100.0,
     )
     label_smoothing: float = _setting(0.1, "epsilon_ls (5.4)", 0.0, 0.99)
+    r_drop: float = _setting(
+        0.0, "alpha of R-Drop: two passes of unlike dropout should agree; 0: one pass", 0.0, 100.0
+    )
+    subword_dropout: float = _setting(
+        0.0,
+        "BPE-dropout: share of merges left out by chance, anew each epoch, such as 0.1",
+        0.0,
+        0.99,
+    )
+    ema: float = _setting(
+        0.0, "decay of a moving average of the weights, such as 0.999; 0: none", 0.0, 0.999999
+    )
     max_gradient_norm: float = _setting(0.0, "gradient clipping; 0: none, as in the paper", 0.0)
-    precision: Literal["auto", "float32", "bf16"] = _setting(
-        "auto", "of the arithmetic; auto: bf16 on a GPU, float32 on a CPU"
+    precision: Literal["auto", "float32", "bf16", "fast"] = _setting(
+        "auto",
+        "of the arithmetic; auto: bf16 on a GPU, float32 on a CPU; fast: bf16 where it is quicker",
+    )
+    deterministic: bool = _setting(
+        False, "the same bits on 1, 2, 4, ... ranks too; slower: one thread a rank on a CPU"
+    )
+    packing: Literal["auto", "sorted", "packed"] = _setting(
+        "auto",
+        "sorted: batches of about one length; packed: of one shape; auto: packed on a GPU",
+    )
+    compile: Literal["auto", "on", "off"] = _setting(
+        "auto", "torch.compile, for packed batches; auto: on a GPU"
     )
     seed: int = _setting(1, "of weights, dropout and the order of the corpus", 0, 2**63 - 1)
     log_every: int | Auto = _setting("auto", "steps between reports; auto: checkpoint_every/10", 1)
@@ -152,6 +182,9 @@ class Train:
     keep_last: int = _setting(5, "checkpoints kept, and averaged at the end", 1, 1_000)
     keep_best: int = _setting(1, "best checkpoints kept", 0, 1_000)
     validation_sentences: int = _setting(500, "decoded for BLEU at a validation; 0: loss only", 0)
+    rank_timeout: float = _setting(
+        1_800.0, "seconds that GPUs wait for one another before all stop", 1.0, 1e6
+    )
 
 
 @dataclass(frozen=True)
@@ -287,7 +320,27 @@ def _check_together(config: Config) -> Config:
             f"search.n_best={search.n_best} is more than search.beam={search.beam}",
             "a beam of B gives at most B hypotheses: raise --beam",
         )
+    _check_training(model, config.train)
     return config
+
+
+def _check_training(model: Model, train: Train) -> None:
+    if train.optimizer == "schedule_free" and train.schedule != "constant":
+        raise ConfigError(
+            f"train.optimizer=schedule_free keeps the learning rate, but train.schedule is "
+            f"{train.schedule}",
+            "set train.schedule=constant",
+        )
+    if train.optimizer == "schedule_free" and train.ema:
+        raise ConfigError(
+            "train.optimizer=schedule_free averages the weights itself: train.ema has no use",
+            "set train.ema=0",
+        )
+    if train.r_drop and not model.dropout:
+        raise ConfigError(
+            "train.r_drop compares two dropout masks, but model.dropout is 0",
+            "set model.dropout, or train.r_drop=0",
+        )
 
 
 def flatten(config: Config) -> dict[str, object]:

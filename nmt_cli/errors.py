@@ -78,7 +78,7 @@ class WriteError(NmtError):
 
 
 class TryAgainError(NmtError):
-    """The directory is in use by another process."""
+    """The directory is in use by another process; or training was told to make room (SIGUSR1)."""
 
     exit_code = 75
 

@@ -1,19 +1,19 @@
 """The narrow waist: everything that is written to disk, and every checked read, goes through here.
 
 A file appears under its final name whole or not at all: temporary name beside it, fsync, rename,
-fsync of the directory. A directory is built under a temporary name and renamed. `manifest.json`
-holds the size and SHA-256 of each file of a directory, so that a damaged copy is refused.
+fsync of the directory. A directory is built under a temporary name and renamed. A temporary name
+says which process on which machine made it, so that nobody removes what another still writes.
 """
 
 import contextlib
 import fcntl
 import hashlib
-import json
 import os
+import re
 import shutil
 import socket
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -26,7 +26,6 @@ from nmt_cli.errors import (
     WriteError,
 )
 
-MANIFEST = "manifest.json"
 LOCK = ".lock"
 TEMPORARY_PREFIX = ".tmp-"
 CHUNK_BYTES = 1 << 20
@@ -112,13 +111,12 @@ def _opened(place: Path, path: Path) -> BinaryIO:
         ) from error
 
 
-def _named(path: Path) -> Path:
-    """`path`, where `.` and `..` are called by their real name."""
-    return path.resolve() if path.name in ("", "..") else path
-
-
 def _temporary_beside(path: Path, mark: str = "") -> Path:
-    return path.with_name(f"{TEMPORARY_PREFIX}{mark}{path.name}.{os.getpid()}")
+    return path.with_name(f"{TEMPORARY_PREFIX}{mark}{path.name}.{os.getpid()}@{_machine()}")
+
+
+def _machine() -> str:
+    return socket.gethostname().replace("/", "-")
 
 
 def write_bytes(path: Path, data: bytes) -> None:
@@ -142,25 +140,15 @@ def append_line(path: Path, line: str) -> None:
 
 
 @contextlib.contextmanager
-def new_directory(path: Path, *, force: bool = False) -> Iterator[Path]:
-    """A directory to fill; it gets its manifest and its name `path` when the block ends well.
+def building(path: Path) -> Iterator[Path]:
+    """A directory to fill; it gets its name `path` when the block ends well, and not otherwise.
 
-    An existing `path` is refused with CannotCreateError unless `force`, which replaces an empty
-    directory or one with a manifest: nobody loses a folder to a misspelt --out.
+    What is at `path` is replaced; `path` ends with its real name, not with `..`.
     """
-    path = _named(path)
-    if path.exists() and not force:
-        raise CannotCreateError(
-            f"`{path}` exists already", "use --force to replace it, or another --out"
-        )
-    if path.exists() and not _may_replace(path):
-        raise CannotCreateError(
-            f"`{path}` was not written by nmt and is not replaced",
-            "remove it yourself if you mean it, or choose another --out",
-        )
     temporary = _temporary_beside(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        remove_abandoned(path)
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir()
     except OSError as error:
@@ -169,19 +157,14 @@ def new_directory(path: Path, *, force: bool = False) -> Iterator[Path]:
         ) from error
     try:
         yield temporary
-        write_manifest(temporary)
+        for one in temporary.rglob("*"):
+            _fsync(one)
         _move_directory(temporary, path)
     except BaseException as error:
         shutil.rmtree(temporary, ignore_errors=True)
         if isinstance(error, OSError):
             raise _write_error(path, error) from error
         raise
-
-
-def _may_replace(path: Path) -> bool:
-    if not path.is_dir():
-        return False
-    return (path / MANIFEST).is_file() or next(path.iterdir(), None) is None
 
 
 def _move_directory(temporary: Path, path: Path) -> None:
@@ -217,12 +200,39 @@ def _discard(path: Path) -> None:
 
 
 def remove_leftovers(directory: Path) -> None:
-    """Remove what an interrupted earlier process left under temporary names.
+    """Remove what an interrupted earlier process left under temporary names, at any depth.
 
     Call only while holding `locked(directory)`: another process may be writing otherwise.
     """
-    for path in directory.glob(f"{TEMPORARY_PREFIX}*"):
+    for path in list(directory.rglob(f"{TEMPORARY_PREFIX}*")):
         _discard(path)
+
+
+def remove_abandoned(path: Path) -> None:
+    """Remove what processes of this machine that were killed while writing `path` left beside it.
+
+    What was set aside for a replacement that never came stays until there is one.
+    """
+    pattern = re.compile(
+        rf"{re.escape(TEMPORARY_PREFIX)}(old-)?{re.escape(path.name)}"
+        rf"\.(\d+)@{re.escape(_machine())}"
+    )
+    if not path.parent.is_dir():
+        return
+    for one in list(path.parent.iterdir()):
+        match = pattern.fullmatch(one.name)
+        if match and not _runs(int(match[2])) and (path.exists() or not match[1]):
+            _discard(one)
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def make_directory(path: Path) -> Path:
@@ -240,115 +250,6 @@ def sha256_of(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def write_manifest(directory: Path) -> None:
-    """Record size and SHA-256 of every file below `directory` (fsynced) in its manifest."""
-    entries = {
-        str(path.relative_to(directory)): _entry(path)
-        for path in sorted(directory.rglob("*"))
-        if path.is_file() and path.name not in (MANIFEST, LOCK)
-    }
-    for path in directory.rglob("*"):
-        _fsync(path)
-    _write_entries(directory, entries)
-
-
-def add_to_manifest(directory: Path, name: str, data: bytes) -> None:
-    """Write `data` as `directory/name` and record it; valid before, after and all the time between.
-
-    While the file is replaced the manifest admits both contents, so that a reader or a crash in
-    the middle meets a directory that checks.
-    """
-    entries = read_manifest(directory) if (directory / MANIFEST).exists() else {}
-    new = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-    previous = _settled(directory / name, entries[name]) if name in entries else None
-    if previous is not None and previous != new:
-        _write_entries(directory, {**entries, name: {**previous, "next": new}})
-    write_bytes(directory / name, data)
-    _write_entries(directory, {**entries, name: new})
-
-
-Entry = dict[str, object]
-
-
-def _settled(path: Path, entry: Entry) -> Entry:
-    """The one content of `path` that its `entry` admits, after an earlier crash in the middle."""
-    following = entry.get("next")
-    if isinstance(following, dict) and path.is_file() and _entry(path) == following:
-        return following
-    return {key: entry[key] for key in ("bytes", "sha256")}
-
-
-def _entry(path: Path) -> Entry:
-    return {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
-
-
-def _write_entries(directory: Path, entries: dict[str, Entry]) -> None:
-    text = json.dumps({"format": 1, "files": entries}, indent=2, sort_keys=True)
-    write_text(directory / MANIFEST, text + "\n")
-
-
-def read_manifest(directory: Path) -> dict[str, Entry]:
-    """The entries of a manifest; raises DataError when it is missing or not one."""
-    if not directory.is_dir():
-        raise NoInputError(f"`{directory}` is not a directory")
-    path = directory / MANIFEST
-    if not path.is_file():
-        raise DataError(
-            f"`{directory}` has no {MANIFEST}: it is not a complete directory of nmt",
-            "was it copied in part, or written by another program?",
-        )
-    try:
-        entries = json.loads(read_bytes(path, max_bytes=16 << 20))["files"]
-        for entry in entries.values():
-            if not isinstance(entry["sha256"], str) or not isinstance(entry["bytes"], int):
-                raise TypeError
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise DataError(f"`{path}` is damaged", "copy the directory again") from error
-    return dict(entries)
-
-
-def check_manifest(directory: Path, names: Iterable[str] | None = None) -> None:
-    """Check `names` (None: all) against the manifest; raises DataError for the first damage."""
-    entries = read_manifest(directory)
-    for name in entries if names is None else names:
-        if name not in entries:
-            raise DataError(f"`{directory / name}` is not listed in {MANIFEST}")
-        try:
-            check_entry(directory, name, entries[name])
-        except DataError:
-            # Another process may have replaced the file since the manifest was read.
-            now = read_manifest(directory).get(name)
-            if now is None or now == entries[name]:
-                raise
-            check_entry(directory, name, now)
-
-
-def check_entry(directory: Path, name: str, entry: Entry) -> None:
-    """Check one file against its manifest entry; raises DataError naming it."""
-    path = directory / name
-    if Path(name).is_absolute() or ".." in Path(name).parts:
-        raise DataError(f"`{directory / MANIFEST}` names `{name}`, which lies outside")
-    if not path.is_file():
-        raise DataError(f"`{path}` is missing", "copy the directory again")
-    following = entry.get("next")
-    accepted = [entry, following] if isinstance(following, dict) else [entry]
-    size = path.stat().st_size
-    fitting = [one for one in accepted if one.get("bytes") == size]
-    if not fitting:
-        raise DataError(
-            f"`{path}` is damaged: {size} bytes where {entry.get('bytes')} were written",
-            "copy the directory again",
-        )
-    try:
-        digest = sha256_of(path)
-    except OSError as error:
-        raise NoInputError(f"`{path}` cannot be read: {error.strerror}") from error
-    if all(one.get("sha256") != digest for one in fitting):
-        raise DataError(
-            f"`{path}` is damaged: its SHA-256 differs from {MANIFEST}", "copy the directory again"
-        )
 
 
 @contextlib.contextmanager

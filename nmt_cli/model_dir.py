@@ -23,7 +23,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from nmt_cli import files
+from nmt_cli import files, manifest
 from nmt_cli.config import Config, dump, load
 from nmt_cli.data.subwords import Subwords
 from nmt_cli.errors import ConfigError, DataError, NmtError, NoInputError
@@ -49,7 +49,7 @@ class LoadedModel:
 
 def is_model_directory(directory: Path) -> bool:
     """Whether `directory` is one of ours; its weights may still be missing."""
-    looks_so = all((directory / name).is_file() for name in (CONFIG, files.MANIFEST))
+    looks_so = all((directory / name).is_file() for name in (CONFIG, manifest.MANIFEST))
     return looks_so and not (directory / CORPUS).exists()
 
 
@@ -69,9 +69,9 @@ def save_model(
     if directory.exists():
         files.make_directory(directory / SUBWORDS)
         for name, data in contents:
-            files.add_to_manifest(directory, name, data)
+            manifest.add_to_manifest(directory, name, data)
         return
-    with files.new_directory(directory) as place:
+    with manifest.new_directory(directory) as place:
         files.make_directory(place / SUBWORDS)
         for name, data in contents:
             files.write_bytes(place / name, data)
@@ -94,7 +94,7 @@ def refresh_weights(
     directory: Path, weights: Mapping[str, Tensor], metadata: Mapping[str, str]
 ) -> None:
     """Replace the weights of a model directory, which is valid at every moment."""
-    files.add_to_manifest(directory, WEIGHTS, _weight_bytes(weights, metadata))
+    manifest.add_to_manifest(directory, WEIGHTS, _weight_bytes(weights, metadata))
 
 
 def _weight_bytes(weights: Mapping[str, Tensor], metadata: Mapping[str, str]) -> bytes:
@@ -134,22 +134,23 @@ def _readable(directory: Path) -> Iterator[None]:
 
 
 def _manifest_bytes(directory: Path) -> bytes:
-    path = directory / files.MANIFEST
+    path = directory / manifest.MANIFEST
     return path.read_bytes() if path.is_file() else b""
 
 
 def _load(directory: Path, device: torch.device | str) -> LoadedModel:
     config = _load_config(directory)
-    entries = files.read_manifest(directory)
+    entries = manifest.read_manifest(directory)
     if WEIGHTS not in entries:
         raise NoInputError(
             f"`{directory}` holds no weights yet",
             "`nmt train` writes them at its first validation (train.validate_every)",
         )
-    files.check_manifest(directory, [name for name in entries if name.startswith(f"{SUBWORDS}/")])
+    pieces = [name for name in entries if name.startswith(f"{SUBWORDS}/")]
+    manifest.check_manifest(directory, pieces)
     subwords = Subwords.load(directory / SUBWORDS)
     _check_vocabulary(directory, config, subwords)
-    files.check_manifest(directory, [WEIGHTS])
+    manifest.check_manifest(directory, [WEIGHTS])
     model, metadata = _load_weights(directory / WEIGHTS, config)
     return LoadedModel(model.to(device).eval(), config, subwords, metadata)
 
@@ -163,7 +164,7 @@ def load_config(directory: Path) -> Config:
 def _load_config(directory: Path) -> Config:
     if not is_model_directory(directory):
         raise _not_a_model(directory)
-    files.check_manifest(directory, [CONFIG])
+    manifest.check_manifest(directory, [CONFIG])
     return load(directory / CONFIG)
 
 
@@ -247,7 +248,8 @@ def _not_a_model(path: Path) -> NmtError:
     hint = "a model directory is what `nmt train` and `nmt average` write; see --model"
     if path.is_dir():
         looks = [kind for kind, names in _KINDS.items() if all((path / n).exists() for n in names)]
-        what = f"it looks like {looks[0]}" if looks else f"it has no {CONFIG} and {files.MANIFEST}"
+        missing = f"it has no {CONFIG} and {manifest.MANIFEST}"
+        what = f"it looks like {looks[0]}" if looks else missing
         return ConfigError(f"`{path}` is not a model directory of nmt: {what}", hint)
     if path.name == WEIGHTS and is_model_directory(path.parent):
         return ConfigError(

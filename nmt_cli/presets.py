@@ -1,4 +1,4 @@
-"""Named settings: the paper's two models exactly (Table 3), and smaller ones, as differences.
+"""Named settings: the paper's two models exactly (Table 3), and others, as differences.
 
 A preset maps dotted keys to values; what it does not name keeps its default. The defaults of
 `nmt_cli.config` are the paper's base model, so `base` only states what the other presets change.
@@ -49,6 +49,18 @@ SMALL: Preset = {
     "train.checkpoint_every": 500,
 }
 
+# What was found since: fewer steps to the same quality, a size and a cost like the base model's.
+MODERN: Preset = {
+    **BASE,
+    "model.norm_order": "pre",
+    "model.norm": "rms_norm",
+    "model.activation": "swiglu",
+    # Three matrices in place of two: 2/3 of the width is the same work. GPUs want multiples of 8.
+    "model.d_ff": 1_368,
+    "train.schedule": "linear",
+    "train.ema": 0.999,
+}
+
 # The demo's: it learns a noiseless language from more text than it needs, in a minute.
 TINY: Preset = {
     "model.layers": 2,
@@ -69,4 +81,6 @@ TINY: Preset = {
     "train.validation_sentences": 100,
 }
 
-PRESETS: Mapping[str, Preset] = {"base": BASE, "big": BIG, "small": SMALL, "tiny": TINY}
+PRESETS: Mapping[str, Preset] = {
+    "base": BASE, "big": BIG, "modern": MODERN, "small": SMALL, "tiny": TINY,
+}  # fmt: skip

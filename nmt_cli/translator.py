@@ -13,7 +13,7 @@ from nmt_cli.data.pieces import Piece, split_line
 from nmt_cli.data.subwords import Subwords
 from nmt_cli.errors import UnavailableError
 from nmt_cli.inference.reference import ReferenceDecoder
-from nmt_cli.model.precision import use_fast_float32
+from nmt_cli.model.precision import check_precision, use_fast_float32
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.model_dir import load_model
 from nmt_cli.search.beam import search as beam_search
@@ -82,6 +82,7 @@ class Translator:
         """
         place = find_device(device)
         loaded = load_model(Path(path), place)
+        check_precision(precision, place)
         use_fast_float32(place)
         model = loaded.model.to(PRECISIONS[precision])
         return cls(model, loaded.config, loaded.subwords)

@@ -1,5 +1,32 @@
 # Shared by the recipes; sourced, not run.
 
+# enter_project PAIR WORK TRAIN VALID TEST "$@": what every recipe from files NAME.src, NAME.tgt
+# begins with. PAIR is src-tgt; TRAIN, VALID and TEST are NAMEs; then come the recipe's own
+# arguments, DATA and perhaps another WORK. Changes into WORK, where nmt.toml stands then; sets
+# test_src and test_tgt.
+enter_project() {
+  local src=${1%-*} tgt=${1#*-} work=$2 train=$3 valid=$4 test=$5
+  local train_src train_tgt valid_src valid_tgt
+  shift 5
+  if [ $# -lt 1 ] || [ $# -gt 2 ]; then
+    echo "usage: $0 DATA [WORK]" >&2
+    exit 2
+  fi
+  data=$1
+  work=${2:-$work}
+  train_src=$(data_file "$train.$src")
+  train_tgt=$(data_file "$train.$tgt")
+  valid_src=$(data_file "$valid.$src")
+  valid_tgt=$(data_file "$valid.$tgt")
+  test_src=$(data_file "$test.$src")
+  test_tgt=$(data_file "$test.$tgt")
+  mkdir -p "$work"
+  cd "$work"
+  [ -f nmt.toml ] || nmt init --src-lang "$src" --tgt-lang "$tgt" --preset small \
+    --train "$train_src" "$train_tgt" --valid "$valid_src" "$valid_tgt" \
+    --test "$test_src" "$test_tgt"
+}
+
 # The path of the one of $data/NAME, NAME.xz, NAME.gz that exists.
 data_file() {
   local suffix
@@ -15,10 +42,10 @@ data_file() {
 
 # Greedy and beam search on the test set, each with its scores.
 translate_and_score() {
-  local source=$1 reference=$2 beam
+  local beam
   for beam in 1 4; do
-    nmt translate --beam "$beam" "$source" -o "test.beam$beam.txt"
+    nmt translate --beam "$beam" "$test_src" -o "test.beam$beam.txt"
     echo "beam $beam:"
-    nmt score "test.beam$beam.txt" "$reference" --metric bleu --metric chrf --confidence
+    nmt score "test.beam$beam.txt" "$test_tgt" --metric bleu --metric chrf --confidence
   done
 }

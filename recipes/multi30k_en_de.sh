@@ -8,23 +8,12 @@
 # the scores. Run it again to go on where it was interrupted. Needs `nmt` on the PATH.
 # What it gives is in docs/results.md.
 set -euo pipefail
-
-data=${1:?usage: recipes/multi30k_en_de.sh DATA [WORK]}
-work=${2:-runs/multi30k}
 . "$(dirname "$0")/lib.sh"
 
-train_src=$(data_file train.en) train_tgt=$(data_file train.de)
-valid_src=$(data_file val.en) valid_tgt=$(data_file val.de)
-test_src=$(data_file test_2016_flickr.en) test_tgt=$(data_file test_2016_flickr.de)
-
-mkdir -p "$work"
-cd "$work"
-[ -f nmt.toml ] || nmt init --src-lang en --tgt-lang de --preset small \
-  --train "$train_src" "$train_tgt" --valid "$valid_src" "$valid_tgt" --test "$test_src" "$test_tgt"
-
+enter_project en-de runs/multi30k train val test_2016_flickr "$@"
 nmt prepare --vocab-size 8000
 nmt train --max-steps 2600 --set model.norm_order=pre --set model.dropout=0.15 \
   --set train.batch_tokens=3000 --set train.learning_rate=2.5e-3 --set train.warmup_steps=200 \
-  --set train.schedule=linear --set train.precision=bf16 --set train.checkpoint_every=130 \
+  --set train.schedule=linear --set train.precision=fast --set train.checkpoint_every=130 \
   --set train.validate_every=260 --set train.validation_sentences=200
-translate_and_score "$test_src" "$test_tgt"
+translate_and_score

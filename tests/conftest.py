@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 
 # Tiny models lose by threads; set before torch is loaded, for commands started by tests too.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Triton reads this once, when it is first imported, by torch too: no single test could set it in
+# time. Kernels then run on the CPU; nothing else uses Triton here. 0 tests them on a GPU.
+os.environ.setdefault("TRITON_INTERPRET", "1")
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -22,6 +26,10 @@ if TYPE_CHECKING:
 # A busy machine is no failure, and the same run twice gives the same answer.
 settings.register_profile("suite", deadline=None, derandomize=True, database=None)
 settings.load_profile("suite")
+
+# Behind `nohup` or a shell's `&` these are ignored, and so they would be in the commands under test.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture

@@ -10,16 +10,20 @@ from variants import model_config
 
 from nmt_cli.batch import Segments
 from nmt_cli.model.attention import (
+    BACKENDS,
     MultiHeadAttention,
     attend,
     attention_weights,
     causal_mask,
+    choose_backend,
     fused_attention,
     head_widths,
     scaled_dot_product_attention,
+    use_backend,
 )
 from nmt_cli.model.layers import cross_attend, self_attend
 from nmt_cli.model.positions import Positions
+from nmt_cli.model.transformer import Transformer
 
 LENGTHS = st.lists(st.integers(1, 5), min_size=1, max_size=4)
 
@@ -158,3 +162,71 @@ def test_projections_have_biases_only_when_asked(bias: bool) -> None:
     names = {name for name, _ in module.named_parameters()}
     assert {f"{one}.weight" for one in ("query", "key", "value", "output")} <= names
     assert len(names) == (8 if bias else 4)
+
+
+@pytest.mark.parametrize("backend", ["plain", "fused", "varlen", "tiles"])
+@pytest.mark.parametrize("causal", [False, True])
+def test_every_backend_gives_the_same(backend: str, causal: bool) -> None:
+    if backend == "tiles":
+        pytest.importorskip("triton")
+    lengths = ([3, 1, 18], [3, 1, 18]) if causal else ([3, 1, 18], [2, 20, 1])
+    segments = [Segments.from_lengths(one, sum(one) + 2) for one in lengths]
+    tokens = [one.tokens for one in segments]
+    query, key = random_heads(tokens[0], 2, 4, 1), random_heads(tokens[1], 2, 4, 2)
+    value = random_heads(tokens[1], 2, 4, 3)
+    expected = attend(query, key, value, *segments, causal=causal)
+    streams = (one.float() for one in (query, key, value))
+    found = attend(*streams, *segments, causal=causal, backend=backend)
+    used = segments[0].used
+    torch.testing.assert_close(found[:used].double(), expected[:used], rtol=0, atol=1e-6)
+    assert found[used:].isfinite().all()
+
+
+def test_torch_s_kernel_for_unequal_sentences_gets_what_it_can_compute(monkeypatch) -> None:
+    kernel = "nmt_cli.model.attention.varlen_attention"
+    monkeypatch.setattr(kernel, lambda query, *_, causal: query + 1)
+    segments = Segments.from_lengths([2])
+    for dtype in (torch.bfloat16, torch.float16):
+        ones = torch.ones(2, 1, 8, dtype=dtype)
+        assert (
+            attend(ones, ones, ones, segments, segments, causal=True, backend="varlen") == 2
+        ).all()
+
+
+def test_the_cpu_has_the_plain_formula() -> None:
+    assert choose_backend(torch.device("cpu"), 64, 64) == "plain"
+    assert choose_backend(torch.device("meta"), 64, 64) == "fused"
+
+
+def test_a_gpu_has_tiles_where_triton_is_and_else_what_torch_has(monkeypatch) -> None:
+    gpu = torch.device("cuda")
+    capability, known = (8, 0), {"triton"}
+    monkeypatch.setattr("torch.cuda.get_device_capability", lambda device: capability)
+    monkeypatch.setattr("nmt_cli.model.attention.find_spec", lambda name: name in known or None)
+    assert choose_backend(gpu, 64, 128) == "tiles"
+    assert choose_backend(gpu, 64, 136) == "fused"
+    assert choose_backend(gpu, 136, 136) == "varlen"
+    known.clear()
+    assert choose_backend(gpu, 64, 64) == "varlen"
+    assert choose_backend(gpu, 64, 128) == "fused"
+    monkeypatch.setattr("nmt_cli.model.attention.has_varlen", lambda: False)
+    assert choose_backend(gpu, 64, 64) == "fused"
+    capability, known = (7, 5), {"triton"}
+    assert choose_backend(gpu, 64, 64) == "fused"
+
+
+def test_a_backend_is_set_for_every_attention_of_a_model(monkeypatch) -> None:
+    model = Transformer(model_config({}))
+    attentions = [one for one in model.modules() if isinstance(one, MultiHeadAttention)]
+    assert [one.backend for one in attentions] == ["auto"] * 6
+    with pytest.raises(ValueError, match="plain, fused, varlen, tiles"):
+        use_backend(model, "flash")
+    use_backend(model, "fused")
+    assert [one.backend for one in attentions] == ["fused"] * 6
+    asked = []
+    monkeypatch.setitem(BACKENDS, "fused", lambda *_, causal: asked.append(causal) or _[0])
+    segments = Segments.from_lengths([2])
+    ids = torch.tensor([4, 3])
+    memory = model.encode(ids, segments)
+    model.decode(ids, segments, memory, segments)
+    assert asked == [False] * 2 + [True, False] * 2

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmt_cli.batch import Segments, make_batch
+from nmt_cli.batch import NO_TARGET, Segments, Shape, batch_streams, make_batch
 
 LENGTHS = st.lists(st.integers(1, 6), min_size=1, max_size=8)
 
@@ -58,6 +58,43 @@ def test_each_sentence_is_a_row_of_the_rectangle(lengths: list[int]) -> None:
         assert torch.equal(padded[row, :length], sentence)
         assert not padded[row, length:].any()
     assert torch.equal(segments.to_stream(padded), stream)
+
+
+@given(lengths=LENGTHS, filler=st.integers(1, 9))
+def test_filler_belongs_to_no_sentence(lengths: list[int], filler: int) -> None:
+    plain = Segments.from_lengths(lengths)
+    segments = Segments.from_lengths(lengths, plain.tokens + filler)
+    assert (segments.tokens, segments.used) == (plain.tokens + filler, plain.tokens)
+    assert segments.is_rectangular == plain.is_rectangular
+    assert not segments.positions[segments.used :].any()
+    stream = torch.arange(segments.tokens, dtype=torch.float32) + 1
+    padded = segments.to_rectangle(stream)
+    own = plain.to_rectangle(stream[: plain.tokens])
+    assert torch.equal(padded[:, : plain.max_length], own)
+    assert not padded[:, plain.max_length :].any()
+    back = segments.to_stream(padded)
+    assert torch.equal(back[: plain.tokens], stream[: plain.tokens])
+    assert back.shape == stream.shape
+
+
+def test_unequal_sentences_of_a_filled_stream_have_few_widths() -> None:
+    widths = {Segments.from_lengths([length, 1], 64).max_length for length in range(2, 21)}
+    assert widths == {4, 8, 12, 16, 20}
+    assert Segments.from_lengths([5, 5], 64).max_length == 5
+    assert Segments.from_lengths([5, 1]).max_length == 5
+
+
+def test_streams_are_filled_up_to_their_sizes() -> None:
+    src = np.array([5, 3, 6, 3], np.uint16), np.array([2, 2])
+    tgt = np.array([8, 3, 9, 7, 3], np.uint16), np.array([2, 3])
+    batch = batch_streams(src, tgt, np.array([4, 1]), 1, Shape(6, 8, 4))
+    assert batch.src.tolist() == [5, 3, 6, 3, 0, 0]
+    assert batch.tgt_in.tolist() == [1, 8, 1, 9, 7, 0, 0, 0]
+    assert batch.tgt_out.tolist() == [8, 3, 9, 7, 3, *[NO_TARGET] * 3]
+    assert (batch.tokens, batch.src_segments.used) == (5, 4)
+    assert batch.src_segments.lengths.tolist() == [2, 2, 0, 0]
+    assert batch.tgt_segments.lengths.tolist() == [2, 3, 0, 0]
+    assert batch.to("cpu").tgt_segments.used == 5
 
 
 def test_batch_moves_the_target_right_by_one() -> None:

@@ -86,6 +86,18 @@ def test_last_best_and_newest_are_kept(tmp_path):
     assert with_optimizer == [50, 55]
 
 
+def test_a_new_best_lets_the_old_one_go_at_once(tmp_path):
+    model, optimizer = make_trained()
+    checkpoints = Checkpoints(tmp_path, keep_last=1, keep_best=1)
+    state = State()
+    for step, score, kept in ((1, 5.0, [1]), (2, 4.0, [1, 2]), (3, 9.0, [2, 3])):
+        state.step = step
+        checkpoints.save(model, optimizer, state, member=True)
+        state.scores[str(step)] = score
+        checkpoints.update(state)
+        assert steps_of(checkpoints.all()) == kept
+
+
 @pytest.mark.parametrize("name", [WEIGHTS, OPTIMIZER, "state.json", "manifest.json"])
 def test_one_wrong_bit_sends_us_to_the_checkpoint_before(tmp_path, name):
     model, optimizer = make_trained()
@@ -116,7 +128,10 @@ def test_best_steps_are_ranked_and_ties_go_to_the_earlier():
 
 
 def test_weights_of_another_model_are_refused(tmp_path):
-    model, _ = make_trained()
+    model, optimizer = make_trained()
+    saved = Checkpoints(tmp_path, 1, 1).save(model, optimizer, State(step=3), member=True)
+    with pytest.raises(DataError, match="belongs to another model"):
+        load_optimizer(nn.Linear(3, 2, bias=False), optimizer, saved.optimizer_directory)
     with pytest.raises(DataError, match="bias"):
         load_weights(nn.Linear(3, 2, bias=False), weights_of(model))
     with pytest.raises(DataError, match="weight"):

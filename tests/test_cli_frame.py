@@ -1,6 +1,7 @@
 """The frame of `nmt`: exit codes, hints, streams, threads; what every command can rely on."""
 
 import errno
+import importlib.util
 import io
 import json
 import os
@@ -153,7 +154,8 @@ class TestVersion:
         assert main(["--version", "--json"]) == 0
         found = json.loads(capsys.readouterr().out)
         assert found["nmt"] == __version__
-        assert {"schema", "python", "torch", "sentencepiece", "sacrebleu"} <= set(found)
+        assert {"schema", "python", "sentencepiece", "sacrebleu"} <= set(found)
+        assert ("torch" in found) == (importlib.util.find_spec("torch") is not None)
 
 
 class TestStreams:
@@ -246,7 +248,12 @@ class TestEnvironment:
         assert os.environ == {"OMP_WAIT_POLICY": "ACTIVE", "OMP_NUM_THREADS": "3"}
         monkeypatch.setattr(os, "environ", {"OMP_NUM_THREADS": "1"})
         environment.choose_threads()
-        assert os.environ == {"OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": "1"}
+        assert os.environ == {
+            "OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000", "OMP_NUM_THREADS": "1"
+        }  # fmt: skip
+        monkeypatch.setattr(os, "environ", {"GOMP_SPINCOUNT": "7"})
+        environment.choose_threads()
+        assert os.environ["GOMP_SPINCOUNT"] == "7"
 
     def test_torch_sees_the_choice(self) -> None:
         code = (

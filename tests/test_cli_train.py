@@ -1,20 +1,29 @@
 """`nmt train`, `nmt average` and the road between them, in this process."""
 
+import inspect
 import json
 import os
+import pkgutil
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from corpora import reversal_corpus
 
 from nmt_cli.cli import main
+from nmt_cli.cli.train import StopSignals
 from nmt_cli.config import dump
+from nmt_cli.data.corpus import Corpus
+from nmt_cli.errors import UnavailableError
 from nmt_cli.model_dir import load_model
 from nmt_cli.training.checkpoints import Checkpoints
+from nmt_cli.training.distributed import Ranks
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +42,15 @@ def inside(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return project
 
 
+def assert_weights(out: Path, members: list[dict]) -> None:
+    """The model at `out` is the mean of `members`."""
+    import torch
+
+    for name, weight in load_model(out).model.named_parameters():
+        expected = torch.stack([member[name] for member in members]).mean(dim=0)
+        assert torch.allclose(weight, expected, atol=1e-6), name
+
+
 def test_train_without_a_corpus_says_what_to_do(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["train"]) == 66
@@ -40,6 +58,35 @@ def test_train_without_a_corpus_says_what_to_do(tmp_path, monkeypatch, capsys):
     assert "there is no prepared corpus at `corpus`" in said
     assert "nmt prepare" in said
     assert list(tmp_path.iterdir()) == []
+
+
+def test_each_option_sets_what_it_says(inside, tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr("nmt_cli.training.loop.train", lambda *given: seen.append(given) or ())
+    options = {
+        "--preset": "small", "--max-steps": 7, "--max-epochs": 2, "--max-hours": 1.5,
+        "--patience": 3, "--seed": 9, "--out": str(tmp_path / "m"),
+    }  # fmt: skip
+    assert main(["train", *(str(part) for pair in options.items() for part in pair)]) == 0
+    ((config, corpus, out, ranks, _),) = seen
+    values = vars(config.train)
+    assert {key: values[key[2:].replace("-", "_")] for key in options if key != "--out"} == {
+        key: value for key, value in options.items() if key != "--out"
+    }
+    assert out == tmp_path / "m"
+    assert corpus.digest == Corpus.open(inside / "corpus").digest
+    assert ranks.world_size == 1
+
+
+def test_several_processes_get_the_same_command_line_and_give_their_exit_code(inside, monkeypatch):
+    launched = []
+    monkeypatch.setattr(
+        "nmt_cli.training.distributed.launch", lambda *given: launched.append(given) or 7
+    )
+    command = ["train", "--gpus", "3", "--seed", "2"]
+    monkeypatch.setattr(sys, "argv", ["nmt", *command])
+    assert main(command) == 7
+    assert launched == [(3, command)]
 
 
 def test_reports_as_json_go_to_stdout(inside, tmp_path, capsys):
@@ -59,6 +106,7 @@ def test_what_is_seen_without_a_terminal(inside, tmp_path, capsys):
     assert "BLEU" in said
     assert "finished: 5 steps are done" in said
     assert "\r" not in said
+    assert f"nmt translate --model {tmp_path / 'm'}" in said
 
 
 def test_a_second_run_says_that_it_is_finished(inside, capsys):
@@ -73,14 +121,10 @@ def test_other_settings_are_refused_with_the_difference(inside, capsys):
 
 @pytest.mark.parametrize(("options", "steps"), [([], [5, 10, 15, 20]), (["--last", "2"], [15, 20])])
 def test_average_of_the_last_checkpoints(inside, tmp_path, options, steps):
-    import torch
-
     assert main(["average", "model", *options, "--out", str(tmp_path / "mean"), "--quiet"]) == 0
-    members = [m.weights() for m in Checkpoints(inside / "model/checkpoints", 5, 1).members()]
-    members = members[-len(steps) :]
-    for name, weight in load_model(tmp_path / "mean").model.named_parameters():
-        expected = torch.stack([member[name] for member in members]).mean(dim=0)
-        assert torch.allclose(weight, expected, atol=1e-6)
+    members = Checkpoints(inside / "model/checkpoints", 5, 1).members()[-len(steps) :]
+    assert [member.step for member in members] == steps
+    assert_weights(tmp_path / "mean", [member.weights() for member in members])
 
 
 def test_average_of_named_checkpoints_and_of_the_best(inside, tmp_path, capsys):
@@ -89,8 +133,44 @@ def test_average_of_named_checkpoints_and_of_the_best(inside, tmp_path, capsys):
     assert "averaged 2" in capsys.readouterr().err
     assert main(["average", "--best", "1", "--out", str(tmp_path / "best")]) == 0
     members = Checkpoints(inside / "model/checkpoints", 5, 1).members()
-    (best,) = members[-1].state().best_steps(1)
-    assert f"step-{best:09d}" in capsys.readouterr().err
+    scores = members[-1].state().scores
+    best = max(members, key=lambda member: scores[str(member.step)])
+    assert best.directory.name in capsys.readouterr().err
+    assert_weights(tmp_path / "best", [best.weights()])
+    assert_weights(tmp_path / "two", [member.weights() for member in members[:2]])
+
+
+def test_average_of_models_is_that_of_their_weights(inside, tmp_path):
+    """And --force replaces what an earlier one has written."""
+    other, mean = tmp_path / "other", tmp_path / "mean"
+    options = ["--max-steps", "2", "--seed", "5", "--quiet"]
+    assert main(["train", "--out", str(other), *options]) == 0
+    for models in (["model"], ["model", str(other)]):
+        assert main(["average", *models, "--out", str(mean), "--force", "--quiet"]) == 0
+        assert not (mean / "log.jsonl").exists()
+        (mean / "log.jsonl").touch()
+    loaded = [load_model(path).model for path in (inside / "model", other)]
+    assert_weights(mean, [dict(model.named_parameters()) for model in loaded])
+
+
+def test_average_needs_checkpoints_that_are_whole_and_there(project, tmp_path, capsys):
+    copy = tmp_path / "model"
+    shutil.copytree(project / "model", copy)
+    checkpoints = copy / "checkpoints"
+    assert main(["average", str(copy), "--last", "2", "--out", str(tmp_path / "whole")]) == 0
+    with (checkpoints / "step-000000020" / "weights.safetensors").open("r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        file.write(b"\xff")
+    capsys.readouterr()
+    assert main(["average", str(copy), "--last", "2", "--out", str(tmp_path / "x")]) == 65
+    assert "step-000000020" in capsys.readouterr().err
+    shutil.rmtree(checkpoints / "step-000000010")
+    assert main(["average", str(copy), "--best", "4", "--out", str(tmp_path / "x")]) == 66
+    assert "only 3 of the 4 best checkpoints" in capsys.readouterr().err
+    shutil.rmtree(checkpoints)
+    assert main(["average", str(copy), "--out", str(tmp_path / "x")]) == 66
+    assert "has no checkpoints" in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()
 
 
 def test_average_refuses_what_does_not_fit(inside, tmp_path, capsys):
@@ -99,6 +179,11 @@ def test_average_refuses_what_does_not_fit(inside, tmp_path, capsys):
     assert main(["average", "--last", "1", "--best", "1"]) == 2
     assert main(["average", "nothing", "--out", str(tmp_path / "x")]) == 66
     assert not (tmp_path / "x").exists()
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "one.jpg").touch()
+    assert main(["average", "--force", "--out", str(tmp_path / "photos")]) == 73
+    assert "was not written by nmt" in capsys.readouterr().err
+    assert (tmp_path / "photos" / "one.jpg").exists()
 
 
 def test_average_of_models_of_different_shapes_names_both(inside, tmp_path, capsys):
@@ -107,6 +192,126 @@ def test_average_of_models_of_different_shapes_names_both(inside, tmp_path, caps
     assert main(["train", "--out", other, *options]) == 0
     assert main(["average", "model", other, "--out", str(tmp_path / "x")]) == 78
     assert "model.d_ff" in capsys.readouterr().err
+
+
+@pytest.fixture
+def own_signals() -> Iterator[None]:
+    """What signals do is the same again after the test."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
+    before = {number: signal.getsignal(number) for number in numbers}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+# Where a signal comes in, and the step that is saved by then; 0: there is nothing to save yet.
+PHASES = {
+    "settings": ("nmt_cli.cli.settings.resolve_settings", 0),
+    "loading": ("nmt_cli.data.corpus.Corpus.open", 0),
+    "beginning": ("nmt_cli.training.run.initialise", 0),
+    "first step": ("nmt_cli.training.run.take_step", 1),
+    "saving": ("nmt_cli.training.checkpoints.optimizer_tensors", 2),
+    "validating": ("nmt_cli.training.validation.shard_loss", 2),
+    "decoding": ("nmt_cli.translator.Translator.translate_window", 2),
+    "last validation": ("nmt_cli.training.run.Run._judge", 3),
+}
+
+
+CODES = {signal.SIGINT: 130, signal.SIGUSR1: 75, signal.SIGHUP: 129}
+
+
+@pytest.mark.parametrize(
+    ("phase", "number", "code"),
+    [(phase, signal.SIGTERM, 143) for phase in PHASES]
+    + [(phase, *one) for phase in ("loading", "validating") for one in CODES.items()],
+)
+def test_a_signal_in_any_phase_saves_and_ends_with_its_code(
+    inside, tmp_path, monkeypatch, own_signals, phase, number, code
+):
+    """The same command then goes on and validates what was not validated."""
+    monkeypatch.setattr("nmt_cli.training.distributed.POLL_SECONDS", 0.0)
+    monkeypatch.setattr("nmt_cli.training.validation.WINDOW", {"cpu": 4})
+    place, step = PHASES[phase]
+    owner, _, name = place.rpartition(".")
+    real = inspect.getattr_static(pkgutil.resolve_name(owner), name)
+    sent: list[int] = []
+    went_on: list[str] = []
+
+    def disturbed(*arguments, **options):
+        if not sent and (phase != "last validation" or arguments[0].state.step == 3):
+            sent.append(number)
+            os.kill(os.getpid(), number)
+            went_on.append(phase)
+        return real(*arguments, **options)
+
+    if isinstance(real, classmethod):
+        real = getattr(pkgutil.resolve_name(owner), name)
+        disturbed = staticmethod(disturbed)
+    monkeypatch.setattr(place, disturbed)
+    every = "3" if phase == "last validation" else "2"
+    options = ["--max-steps", "3", "--set", f"train.checkpoint_every={every}", "--quiet"]
+    command = ["train", "--out", str(tmp_path / "m"), *options]
+    assert main(command) == code
+    assert sent == [number]
+    # With nothing to save there is nothing to wait for.
+    assert went_on == ([phase] if step else [])
+    saved = Checkpoints(tmp_path / "m" / "checkpoints", 5, 1).all()
+    assert [one.step for one in saved] == ([step] if step else [])
+    if step:
+        assert saved[0].state().validated < step
+    monkeypatch.setattr(place, real)
+    assert main(command) == 0
+    assert Checkpoints(tmp_path / "m" / "checkpoints", 5, 1).all()[-1].state().validated == 3
+
+
+def test_ranks_wait_as_long_as_the_setting_says_and_show_why_they_gave_up(
+    inside, tmp_path, monkeypatch, own_signals, capsys
+):
+    given = []
+
+    @contextmanager
+    def joined(timeout, give_up) -> Iterator[Ranks]:
+        given.append(timeout)
+        give_up(UnavailableError("rank 3 hangs"))
+        yield Ranks()
+
+    monkeypatch.setattr(os, "_exit", given.append)
+    monkeypatch.setattr("nmt_cli.training.distributed.joined", joined)
+    options = ["--max-steps", "1", "--set", "train.rank_timeout=7", "--quiet"]
+    assert main(["train", "--out", str(tmp_path / "m"), *options]) == 0
+    assert given == [7.0, 69]
+    assert "error: rank 3 hangs" in capsys.readouterr().err
+
+
+def test_a_second_interrupt_ends_at_once(inside, tmp_path, monkeypatch, own_signals, capsys):
+    """In the midst of a step; what was saved before stays good."""
+    steps = []
+    real = pkgutil.resolve_name("nmt_cli.training.run.take_step")
+
+    def step(*arguments):
+        steps.append(arguments[7])
+        if len(steps) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
+        return real(*arguments)
+
+    monkeypatch.setattr("nmt_cli.training.run.take_step", step)
+    command = ["train", "--out", str(tmp_path / "m"), "--set", "train.checkpoint_every=2"]
+    assert main([*command, "--quiet"]) == 130
+    assert steps == [1, 2, 3]
+    assert "interrupted" in capsys.readouterr().err
+    (saved,) = Checkpoints(tmp_path / "m" / "checkpoints", 5, 1).all()
+    assert saved.step == 2
+
+
+def test_a_signal_that_is_ignored_stays_ignored(own_signals):
+    """As under nohup."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    stop = StopSignals()
+    os.kill(os.getpid(), signal.SIGHUP)
+    assert not stop()
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert stop()
 
 
 @pytest.mark.slow

@@ -140,6 +140,16 @@ class TestRefusals:
                 "the width 3 is odd",
             ),
             ({"search.n_best": 5}, "more than search.beam=4"),
+            ({"train.optimizer": "schedule_free"}, "but train.schedule is inverse_sqrt"),
+            (
+                {
+                    "train.optimizer": "schedule_free",
+                    "train.schedule": "constant",
+                    "train.ema": 0.9,
+                },
+                "averages the weights itself",
+            ),
+            ({"train.r_drop": 5.0, "model.dropout": 0.0}, "model.dropout is 0"),
         ],
     )
     def test_values_that_do_not_fit_together_are_refused(
@@ -271,7 +281,8 @@ FREE = {
     for key, setting in SETTINGS.items()
     # These must fit together; the tests above hold them.
     if key not in ("model.d_model", "model.heads", "model.d_k", "model.d_v", "model.positions")
-    and key not in ("search.beam", "search.n_best", "train.preset")
+    and key not in ("search.beam", "search.n_best", "train.preset", "model.dropout")
+    and key not in ("train.optimizer", "train.schedule", "train.ema", "train.r_drop")
 }
 
 

@@ -11,7 +11,7 @@ from corpora import reversal_corpus, reversal_pairs
 from nmt_cli.data.corpus import Corpus
 from nmt_cli.data.layout import id_type, read_description
 from nmt_cli.errors import DataError, NoInputError
-from nmt_cli.files import write_manifest
+from nmt_cli.manifest import write_manifest
 
 
 @pytest.fixture(scope="module")

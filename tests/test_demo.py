@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 
 from nmt_cli.cli import main
+from nmt_cli.cli.demo import _settings
 from nmt_cli.extras.demo import files as demo_files
-from nmt_cli.extras.demo.run import Accuracy, assess
+from nmt_cli.extras.demo.run import Accuracy, Command, Outcome, assess, run_demo
+from nmt_cli.model_dir import load_model
+from nmt_cli.training.report import Report
 
 QUICK = [
     "--set", "train.max_steps=4", "--set", "train.checkpoint_every=2", "--set",
@@ -25,6 +28,13 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_demo_leaves_a_project_that_works(tmp_path, monkeypatch, capsys):
     folder = tmp_path / "demo"
+    judged = []
+
+    def judge(*given) -> Outcome:
+        judged.append(given)
+        return assess(*given)
+
+    monkeypatch.setattr("nmt_cli.extras.demo.run.assess", judge)
     assert main(["demo", str(folder), *QUICK]) == 0
     said = capsys.readouterr()
     assert "BLEU" in said.out
@@ -36,7 +46,23 @@ def test_the_demo_leaves_a_project_that_works(tmp_path, monkeypatch, capsys):
     assert len((folder / "test.output.de").read_text().splitlines()) == 12
     monkeypatch.chdir(folder)
     assert main(["translate", "test.en", "--quiet"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 12
+    assert capsys.readouterr().out == (folder / "test.output.de").read_text()
+    assert main(["translate", "held_out.en", "--quiet"]) == 0
+    ((_, _, held_out, _),) = judged
+    assert capsys.readouterr().out.splitlines() == held_out
+    assert load_model(folder / "average").metadata["averaged"] == "step-000000002, step-000000004"
+
+
+def test_a_demo_that_is_stopped_goes_no_further(tmp_path):
+    options = [value for value in QUICK if value != "--set"]
+    config = _settings(tmp_path / "demo", options)
+    asked = iter(range(100))
+    events = list(run_demo(tmp_path / "demo", config, stop=lambda: next(asked) >= 2))
+    told = [event.text for event in events if isinstance(event, Command)]
+    assert told == ["nmt prepare", "nmt train"]
+    assert isinstance(events[-1], Report)
+    assert events[-1].step < 4
+    assert not (tmp_path / "demo" / "average").exists()
 
 
 def test_the_second_demo_goes_on_from_the_first(tmp_path, capsys):

@@ -1,18 +1,25 @@
 """Several processes (gloo on this machine) give the losses and the weights of one."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 import torch
 from corpora import reversal_corpus
+from torch.distributed.elastic.multiprocessing.api import SignalException
 
 from nmt_cli.config import dump
 from nmt_cli.errors import UnavailableError
 from nmt_cli.training.checkpoints import Checkpoints
-from nmt_cli.training.distributed import Ranks, count_devices
+from nmt_cli.training.distributed import Ranks, count_devices, exit_code_of, launch
+from nmt_cli.training.watch import LostRankError
 
 
 def train_command(folder: Path, out: Path, *options: str) -> list[str]:
@@ -64,6 +71,131 @@ def test_the_exit_code_of_a_failing_rank_is_that_of_all(project, tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, timeout=200)
     assert done.returncode == 73
     assert "is not a model directory" in done.stderr
+
+
+@contextmanager
+def endless_training(project: Path, out: Path) -> Iterator[tuple[subprocess.Popen, list[int]]]:
+    """`nmt train --gpus 2` after its first report, and the ids of its two ranks."""
+    options = ["--gpus", "2", "--max-steps", "1000000", "--set", "train.log_every=1"]
+    command = train_command(project, out, *options, "--set", "train.checkpoint_every=1000000")
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    ranks: list[int] = []
+    try:
+        wait_until(lambda: process.poll() is None and (out / "log.jsonl").is_file())
+        wait_until(lambda: (out / "log.jsonl").stat().st_size > 0)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        environments = {int(one): Path(f"/proc/{one}/environ").read_bytes() for one in children}
+        ranks = [
+            next(
+                one for one, variables in environments.items() if b"\0RANK=%d\0" % rank in variables
+            )
+            for rank in range(2)
+        ]
+        yield process, ranks
+    finally:
+        for one in (process.pid, *filter(is_alive, ranks)):
+            with suppress(ProcessLookupError):
+                os.kill(one, signal.SIGKILL)
+        process.communicate()
+
+
+def wait_until(come: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120
+    while not come():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def is_alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def saved_and_logged(out: Path) -> tuple[int, int]:
+    """The step of the only checkpoint, and that of the last line of the log."""
+    (saved,) = Checkpoints(out / "checkpoints", 5, 1).all()
+    return saved.step, json.loads((out / "log.jsonl").read_text().splitlines()[-1])["step"]
+
+
+@pytest.mark.slow
+def test_a_killed_rank_ends_all_and_is_named(project, tmp_path):
+    """The first rank saves the steps that all took, and the launcher says who was killed."""
+    out = tmp_path / "model"
+    with endless_training(project, out) as (process, ranks):
+        os.kill(ranks[1], signal.SIGKILL)
+        _, said = process.communicate(timeout=100)
+        assert process.returncode == 137
+        assert "error: rank 1 was killed by SIGKILL" in said
+        assert "rank 1 gives no sign of life since step" in said
+        assert not any(map(is_alive, ranks))
+    saved, last = saved_and_logged(out)
+    assert 0 < last <= saved
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGUSR1, 75), (signal.SIGTERM, 143)])
+def test_the_launcher_hands_a_signal_on_and_waits_for_the_save(project, tmp_path, number, code):
+    out = tmp_path / "model"
+    with endless_training(project, out) as (process, ranks):
+        process.send_signal(number)
+        process.communicate(timeout=100)
+        assert process.returncode == code
+        assert not any(map(is_alive, ranks))
+    saved, last = saved_and_logged(out)
+    assert saved == last > 0
+
+
+@pytest.mark.slow
+def test_ranks_whose_launcher_was_killed_save_and_end(project, tmp_path):
+    out = tmp_path / "model"
+    with endless_training(project, out) as (process, ranks):
+        process.kill()
+        wait_until(lambda: not any(map(is_alive, ranks)))
+    saved, last = saved_and_logged(out)
+    assert saved == last > 0
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGUSR1, 75), (signal.SIGTERM, 143), (signal.SIGINT, 130)]
+)
+def test_the_launcher_gives_ranks_minutes_to_save(monkeypatch, number, code):
+    given = []
+
+    class Launch:
+        def __init__(self, settings, *_):
+            given.append(settings)
+
+        def __call__(self, *_):
+            raise SignalException("told to stop", number)
+
+    monkeypatch.setattr("torch.distributed.launcher.api.elastic_launch", Launch)
+    monkeypatch.delenv("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert launch(2, []) == code
+    assert os.environ["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] == "300"
+    assert getattr(given[0], "shutdown_timeout", 300) == 300
+    assert number.name in given[0].signals_to_handle.split(",")
+
+
+@pytest.mark.parametrize(
+    ("codes", "times", "expected"),
+    [
+        ({0: 1, 1: 73}, {0: 5, 1: 5}, 73),
+        ({0: 73, 1: -signal.SIGTERM}, {0: 5, 1: 4}, 73),
+        ({0: 1, 1: -signal.SIGKILL}, {0: 5, 1: 35}, 1),
+        ({0: 143, 1: 143}, {0: 5, 1: 5}, 143),
+    ],
+)
+def test_the_exit_code_is_that_of_the_first_rank_with_a_reason_of_its_own(codes, times, expected):
+    assert exit_code_of(codes, times) == expected
+
+
+def test_a_rank_that_a_signal_killed_is_named_with_the_shells_exit_code():
+    with pytest.raises(LostRankError, match="rank 2 was killed by SIGKILL") as raised:
+        exit_code_of({0: 1, 2: -signal.SIGKILL, 1: -signal.SIGTERM}, {0: 5, 1: 5, 2: 6})
+    assert raised.value.exit_code == 137
 
 
 def test_more_gpus_than_there_are_is_an_error(monkeypatch):

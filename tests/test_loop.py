@@ -3,23 +3,30 @@
 import dataclasses
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 from corpora import reversal_corpus
 
-from nmt_cli.config import with_values
-from nmt_cli.errors import CannotCreateError, ConfigError, DivergedError, TryAgainError
-from nmt_cli.files import check_manifest
+from nmt_cli.config import Config, load, with_values
+from nmt_cli.data.plan import BatchPlan, Position
+from nmt_cli.errors import CannotCreateError, ConfigError, TryAgainError
+from nmt_cli.manifest import check_manifest
+from nmt_cli.model.transformer import Transformer, initialise
 from nmt_cli.model_dir import load_model
-from nmt_cli.training.checkpoints import Checkpoints
-from nmt_cli.training.loop import train
-from nmt_cli.training.step import StepResult
+from nmt_cli.training.average import average_weights
+from nmt_cli.training.checkpoints import Checkpoints, State, load_weights
+from nmt_cli.training.loop import Intervals, train
+from nmt_cli.training.optimizer import learning_rate
+from nmt_cli.training.report import Validation
+from nmt_cli.training.run import Run
+from nmt_cli.training.validation import validate
 
 
 @pytest.fixture(scope="module")
 def setting(tmp_path_factory: pytest.TempPathFactory):
-    return reversal_corpus(tmp_path_factory.mktemp("loop"))
+    return reversal_corpus(tmp_path_factory.mktemp("loop"), train_seed=3)
 
 
 def run(setting, out: Path, stop_after: int | None = None, **settings: object):
@@ -29,7 +36,7 @@ def run(setting, out: Path, stop_after: int | None = None, **settings: object):
     steps = iter(range(1, 1_000_000))
     reports = []
     for report in train(
-        config, corpus, out, stop=lambda: stop_after is not None and next(steps) >= stop_after
+        config, corpus, out, stop=lambda: stop_after is not None and next(steps) > stop_after
     ):
         reports.append(report)
     return reports
@@ -66,6 +73,140 @@ def test_a_run_leaves_a_model_directory_and_a_log(undisturbed):
     assert validations[-1]["nll"] < validations[0]["nll"]
 
 
+def test_every_step_is_that_of_the_plan_and_the_schedule(setting, undisturbed):
+    config, corpus = setting
+    lengths = corpus.train.src_lengths, corpus.train.tgt_lengths
+    plan = BatchPlan(*lengths, config.train.batch_tokens, 1, config.train.seed)
+    records = [json.loads(line) for line in (undisturbed / "log.jsonl").read_text().splitlines()]
+    steps = list(zip(records, plan.positions(Position(0, 0)), strict=False))[:20]
+    for number, (record, position) in enumerate(steps, 1):
+        assert record["step"] == number
+        assert record["tokens"] == plan.tokens(*position)
+        rate = learning_rate(number, config.train, config.model.d_model)
+        assert record["learning_rate"] == rate
+        assert (record["eta_seconds"] > 0.0) is (number < 20)
+    seconds = [record["seconds"] for record in records]
+    assert seconds[0] > 0.0
+    assert seconds == sorted(seconds)
+
+
+def test_the_seed_decides_how_the_weights_begin(setting, tmp_path):
+    config, _ = setting
+    run(setting, tmp_path / "model", train_learning_rate=0.0, train_max_steps=1)
+    loaded = load_model(tmp_path / "model")
+    begun = initialise(Transformer(loaded.config.model), config.train.seed)
+    for name, weight in begun.named_parameters():
+        assert torch.equal(dict(loaded.model.named_parameters())[name], weight), name
+
+
+def test_the_mean_and_the_newest_are_judged_and_the_better_is_told(setting, undisturbed):
+    config, corpus = setting
+    model = load_model(undisturbed).model
+    members = Checkpoints(undisturbed / "checkpoints", 5, 1).members()
+    weights = {one.directory: one.weights() for one in members}
+    mean = average_weights(list(weights), weights.__getitem__)
+    found = []
+    for candidate in (weights[members[-1].directory], mean):
+        load_weights(model, candidate)
+        found.append(validate(model, config, corpus, torch.device("cpu"), bleu=False).nll)
+    told = next(r["validation"] for r in reversed(logged(undisturbed)) if "validation" in r)
+    assert told["nll"] == pytest.approx(min(found), rel=1e-6)
+    assert told["averaged"] == (1, 4)[found.index(min(found))]
+    assert members[-1].state().scores["20"] == pytest.approx(-found[0], rel=1e-6)
+
+
+def judge_by(monkeypatch: pytest.MonkeyPatch, losses: list[float]) -> None:
+    """Have validation give these losses, one for each set of weights that it has not yet seen."""
+    left, judged = iter(losses), {}
+
+    def judge(model: Transformer, *_: object, **__: object) -> Validation:
+        now = tuple(float(weight.detach().sum()) for weight in model.parameters())
+        if now not in judged:
+            judged[now] = next(left)
+        return Validation(judged[now], judged[now], 1.0)
+
+    monkeypatch.setattr("nmt_cli.training.run.validate", judge)
+
+
+def test_a_better_mean_is_published_but_steps_are_ranked_by_their_own(
+    setting, tmp_path, monkeypatch
+):
+    """The weights at step 2, those at step 4, the mean of both; training goes on from its own."""
+    judge_by(monkeypatch, [3.0, 2.0, 1.0, 4.0, 5.0])
+    out, straight = tmp_path / "model", tmp_path / "straight"
+    settings = {"train_checkpoint_every": 2, "train_max_steps": 6}
+    reports = run(setting, out, **settings)
+    found = [one.validation for one in reports if one.validation]
+    assert [(one.nll, one.averaged) for one in found] == [(3.0, 1), (1.0, 2), (4.0, 1)]
+    members = Checkpoints(out / "checkpoints", 5, 1).members()
+    assert members[-1].state().scores == {"2": -3.0, "4": -2.0, "6": -4.0}
+    weights = [one.weights() for one in members]
+    for name, published in load_model(out).model.named_parameters():
+        mean = torch.stack([one[name] for one in weights[:2]]).mean(dim=0)
+        assert torch.allclose(published, mean, atol=1e-6), name
+    judge_by(monkeypatch, [1.0, 2.0])
+    run(setting, straight, train_validate_every=1_000, **settings)
+    for name, weight in final_weights(straight).items():
+        assert torch.equal(weights[-1][name], weight), name
+
+
+def test_the_best_is_published_and_kept_until_patience_ends(setting, tmp_path, monkeypatch):
+    """Validations at steps 2, 4, ...: the second is the best, two after it are worse."""
+    judge_by(monkeypatch, [3.0, 1.0, 2.0, 1.5, 0.5])
+    out = tmp_path / "model"
+    settings = {"train_checkpoint_every": 2, "train_keep_last": 1, "train_patience": 2}
+    reports = run(setting, out, **settings)
+    assert reports[-1].note == "finished: 2 validations without a better one"
+    assert reports[-1].step == 8
+    published = load_model(out)
+    assert published.metadata["step"] == "4"
+    (best,) = [one for one in Checkpoints(out / "checkpoints", 1, 1).all() if one.step == 4]
+    for name, weight in published.model.named_parameters():
+        assert torch.equal(weight, best.weights()[name]), name
+
+
+def test_a_validation_that_was_cut_off_is_made_up_for(setting, undisturbed, tmp_path, monkeypatch):
+    real = Run.validate
+
+    def cut_off(self: Run, *arguments: object) -> Validation | None:
+        return 1 / 0 if self.state.step == 10 else real(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "validate", cut_off)
+        with pytest.raises(ZeroDivisionError):
+            run(setting, tmp_path / "model")
+    run(setting, tmp_path / "model")
+    validations = [
+        {record["step"]: record["validation"] for record in logged(out) if "validation" in record}
+        for out in (tmp_path / "model", undisturbed)
+    ]
+    assert list(validations[0]) == [5, 10, 15, 20]
+    assert validations[0] == validations[1]
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        (State(step=9, epoch=1, seconds=7_199.0, stale=2), ""),
+        (State(step=10), "10 steps are done"),
+        (State(epoch=2), "2 epochs are done"),
+        (State(seconds=7_200.0), "2 hours are over"),
+        (State(stale=3), "3 validations without a better one"),
+    ],
+)
+def test_a_run_ends_at_its_limits_and_not_before(state, reason):
+    limits = {"train.max_steps": 10, "train.max_epochs": 2, "train.max_hours": 2.0}
+    config = with_values(Config(), {**limits, "train.patience": 3})
+    assert Run.end_reason(SimpleNamespace(config=config, state=state)) == reason
+
+
+def test_intervals_follow_from_the_checkpoints_unless_they_are_set():
+    config = with_values(Config(), {"train.checkpoint_every": 200})
+    assert Intervals.of(config) == Intervals(log=20, checkpoint=200, validate=200)
+    config = with_values(config, {"train.log_every": 7, "train.validate_every": 50})
+    assert Intervals.of(config) == Intervals(log=7, checkpoint=200, validate=50)
+
+
 def test_validation_does_not_touch_what_is_trained(setting, undisturbed, tmp_path):
     """Averages are tried out in the same model object: it must get its own weights back."""
     out = tmp_path / "model"
@@ -75,12 +216,16 @@ def test_validation_does_not_touch_what_is_trained(setting, undisturbed, tmp_pat
         assert torch.equal(weight, reference[name]), name
 
 
-def test_without_validation_pairs_the_mean_of_the_last_is_published(setting, tmp_path):
+@pytest.mark.parametrize(("keep_last", "steps"), [(3, [10, 15, 20]), (1, [20])])
+def test_without_validation_pairs_the_mean_of_the_last_is_published(
+    setting, tmp_path, keep_last, steps
+):
     config, corpus = setting
     out = tmp_path / "model"
-    run((config, dataclasses.replace(corpus, valid=None, valid_text=None)), out)
-    members = Checkpoints(out / "checkpoints", 5, 1).members()
-    assert [one.step for one in members] == [5, 10, 15, 20]
+    without = config, dataclasses.replace(corpus, valid=None, valid_text=None)
+    run(without, out, train_keep_last=keep_last)
+    members = Checkpoints(out / "checkpoints", 5, 1).members()[-keep_last:]
+    assert [one.step for one in members] == steps
     weights = [one.weights() for one in members]
     for name, published in load_model(out).model.named_parameters():
         mean = torch.stack([one[name] for one in weights]).mean(dim=0)
@@ -91,26 +236,31 @@ def test_without_validation_pairs_the_mean_of_the_last_is_published(setting, tmp
 def test_a_run_goes_on_exactly_where_it_was_stopped(setting, undisturbed, tmp_path, stop_after):
     """Dropout is on, and step 13 lies within an epoch: weights and log lines are bit-equal."""
     out = tmp_path / "model"
-    run(setting, out, stop_after=stop_after, train_log_every=1)
-    run(setting, out, train_log_every=1)
+    run(setting, out, stop_after=stop_after)
+    members = Checkpoints(out / "checkpoints", 5, 1).members()
+    assert [one.step for one in members] == list(range(5, stop_after + 1, 5))
+    run(setting, out)
     reference = final_weights(undisturbed)
     for name, weight in final_weights(out).items():
         assert torch.equal(weight, reference[name]), name
-    straight = tmp_path / "straight"
-    run(setting, straight, train_log_every=1)
-    assert logged(out) == logged(straight)
+    assert logged(out) == logged(undisturbed)
 
 
-def test_a_run_that_was_killed_goes_on_from_its_checkpoint(setting, undisturbed, tmp_path):
+@pytest.mark.parametrize("newest", ["missing", "damaged"])
+def test_a_run_that_was_killed_goes_on_from_its_checkpoint(setting, undisturbed, tmp_path, newest):
     """Nothing is saved at the kill: the log is cut back and the steps are done again."""
-    config, corpus = setting
     out = tmp_path / "model"
-    for report in train(with_values(config, {"train.log_every": 1}), corpus, out):
+    for report in train(*setting, out):
         if report.step == 8:
             break
     for path in (out / "checkpoints").glob("step-000000008*"):
-        path.rename(out / path.name)  # As if the process had had no time to save.
-    run(setting, out, train_log_every=1)
+        if newest == "missing":  # As if the process had had no time to save.
+            path.rename(out / path.name)
+        else:
+            (path / "manifest.json").write_text("{")
+    notes = [report.note for report in run(setting, out)]
+    assert "continues after step 5" in notes
+    assert (notes[0].startswith("an older checkpoint is used: ")) is (newest == "damaged")
     steps = [record["step"] for record in logged(out)]
     assert steps == [*range(1, 21), 20]
     reference = final_weights(undisturbed)
@@ -121,11 +271,15 @@ def test_a_run_that_was_killed_goes_on_from_its_checkpoint(setting, undisturbed,
 def test_a_finished_run_says_so_and_goes_on_when_its_limit_is_raised(setting, tmp_path):
     out = tmp_path / "model"
     run(setting, out, train_max_steps=6)
+    checkpoints = Checkpoints(out / "checkpoints", 5, 1)
+    assert [one.step for one in checkpoints.all()] == [5, 6]
+    assert [one.step for one in checkpoints.members()] == [5]
     (only,) = run(setting, out, train_max_steps=6)
     assert only.note == "already finished: 6 steps are done"
     reports = run(setting, out, train_max_steps=10)
     assert reports[-1].note == "finished: 10 steps are done"
     assert reports[-1].step == 10
+    assert load(out / "config.toml").train.max_steps == 10
 
 
 def test_epochs_patience_and_hours_end_a_run(setting, tmp_path):
@@ -137,6 +291,11 @@ def test_epochs_patience_and_hours_end_a_run(setting, tmp_path):
     for number, (settings, reason) in enumerate(ends):
         reports = run(setting, tmp_path / str(number), train_max_steps=300, **settings)
         assert reason in reports[-1].note
+        if "train_max_epochs" in settings:
+            plan = BatchPlan(
+                setting[1].train.src_lengths, setting[1].train.tgt_lengths, 300, 1, seed=3
+            )
+            assert reports[-1].step == plan.epoch(0).batches
 
 
 @pytest.mark.parametrize(
@@ -168,8 +327,10 @@ def test_an_interrupted_first_save_is_no_obstacle(setting, tmp_path):
     out = tmp_path / "model"
     (out / "subwords").mkdir(parents=True)
     (out / "subwords" / "source.spm").write_bytes(b"half")
+    (out / ".tmp-config.toml.1").write_bytes(b"half")
     run(setting, out, train_max_steps=2)
     check_manifest(out)
+    assert not list(out.rglob(".tmp-*"))
 
 
 def test_two_runs_in_one_directory_are_refused(setting, tmp_path):
@@ -178,14 +339,6 @@ def test_two_runs_in_one_directory_are_refused(setting, tmp_path):
     with pytest.raises(TryAgainError, match="in use by process"):
         next(train(*setting, tmp_path / "model"))
     first.close()
-
-
-def test_ten_steps_without_finite_numbers_end_the_run(setting, tmp_path, monkeypatch):
-    broken = StepResult(float("nan"), float("nan"), 10, 0.1, float("nan"), skipped=True)
-    monkeypatch.setattr("nmt_cli.training.run.take_step", lambda *_: broken)
-    with pytest.raises(DivergedError, match="up to 10"):
-        run(setting, tmp_path / "model", train_checkpoint_every=50, train_max_steps=50)
-    assert Checkpoints(tmp_path / "model" / "checkpoints", 5, 1).all() == []
 
 
 def test_the_shards_of_a_run_stay_when_the_micro_batch_changes(setting, tmp_path):

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from nmt_cli.batch import NO_TARGET
 from nmt_cli.training.loss import Loss, label_smoothed_cross_entropy, linear_cross_entropy
 
 TARGETS = torch.tensor([0, 8, 3, 3, 5])
@@ -52,6 +53,26 @@ def test_chunks_make_no_difference(inputs, rows, biased, epsilon, monkeypatch) -
         torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("rows", [2, 256])
+@pytest.mark.parametrize("biased", [True, False])
+def test_filler_counts_for_nothing(inputs, rows, biased, monkeypatch) -> None:
+    monkeypatch.setattr("nmt_cli.training.loss.CHUNK_ELEMENTS", {"cpu": 0, "cuda": 0})
+    monkeypatch.setattr("nmt_cli.training.loss.CHUNK_ROWS", rows)
+    hidden, weight, bias = inputs
+    longer = torch.cat([hidden.detach(), hidden.detach()[:3] * 2.0]).requires_grad_()
+    targets = torch.cat([TARGETS, torch.full((3,), NO_TARGET)])
+    found = linear_cross_entropy(longer, weight, bias if biased else None, targets, 0.1)
+    expected = reference(inputs, biased=biased, epsilon=0.1)
+    torch.testing.assert_close(found.total, expected.total, rtol=0, atol=1e-12)
+    torch.testing.assert_close(found.nll.detach(), expected.nll, rtol=0, atol=1e-12)
+    assert found.tokens == 5
+    slopes = gradients(found.total, [longer, weight, bias], biased=biased)
+    wanted = gradients(expected.total, inputs, biased=biased)
+    assert not slopes[0][5:].any()
+    for one, other in zip((slopes[0][:5], *slopes[1:]), wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
+
+
 def test_without_gradients_the_sums_are_the_same(inputs) -> None:
     with torch.no_grad():
         found = linear_cross_entropy(*inputs, TARGETS, 0.1)
@@ -65,9 +86,14 @@ def test_autocast_makes_the_products_narrow_and_keeps_the_sums_wide(inputs) -> N
     with torch.autocast("cpu", torch.bfloat16):
         found = linear_cross_entropy(*single, TARGETS, 0.1)
     narrow = (single[0].bfloat16() @ single[1].bfloat16().T).float() + single[2]
-    expected = label_smoothed_cross_entropy(narrow, TARGETS, 0.1)
+    hits = label_smoothed_cross_entropy(narrow, TARGETS, 0.0)
+    # The mean of the logits is that of their products before they are rounded.
+    exact = single[0].bfloat16().float() @ single[1].bfloat16().float().T + single[2]
+    means = narrow.logsumexp(dim=-1) - exact.mean(dim=-1)
     assert found.total.dtype == found.nll.dtype == torch.float32
-    torch.testing.assert_close(found.total, expected.total, rtol=0, atol=1e-5)
+    torch.testing.assert_close(found.nll, hits.nll, rtol=0, atol=1e-5)
+    expected = 0.9 * hits.total + 0.1 * means.sum()
+    torch.testing.assert_close(found.total, expected, rtol=0, atol=1e-5)
     wide = reference(inputs, biased=True, epsilon=0.1)
     found.total.backward()
     slopes = torch.autograd.grad(wide.total, inputs)

@@ -13,7 +13,7 @@ import safetensors.torch
 import torch
 from byte_models import byte_config, byte_model, byte_subwords
 
-from nmt_cli import files, model_dir
+from nmt_cli import files, manifest, model_dir
 from nmt_cli.errors import ConfigError, DataError, NmtError, NoInputError
 from nmt_cli.model_dir import (
     CONFIG,
@@ -60,9 +60,9 @@ def test_the_layout_is_the_documented_one(saved: Path) -> None:
         "subwords/source.bytes",
         "subwords/vocabulary.json",
     ]
-    files.check_manifest(saved)
+    manifest.check_manifest(saved)
     assert (saved / CONFIG).read_text().startswith("format = 1\n")
-    assert set(files.read_manifest(saved)) == {*found} - {"manifest.json"}
+    assert set(manifest.read_manifest(saved)) == {*found} - {"manifest.json"}
 
 
 def test_weights_are_float32_and_each_is_there_once(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_training_fills_an_existing_directory_and_refreshes_it(tmp_path: Path) -
     assert loaded.metadata == {"step": "2"}
     expected = byte_model(config, 2).embedding.matrix("src")
     assert torch.equal(loaded.model.embedding.matrix("src"), expected)
-    assert "checkpoints/rest" not in files.read_manifest(path)
+    assert "checkpoints/rest" not in manifest.read_manifest(path)
     shutil.rmtree(path / "checkpoints")
     load_model(path)
 
@@ -101,7 +101,7 @@ def test_config_comes_last_into_an_existing_directory(tmp_path: Path, monkeypatc
     path = tmp_path / "model"
     path.mkdir()
     written = []
-    monkeypatch.setattr(files, "add_to_manifest", lambda where, name, data: written.append(name))
+    monkeypatch.setattr(manifest, "add_to_manifest", lambda where, name, data: written.append(name))
     save_model(path, byte_model(byte_config()).state_dict(), byte_config(), byte_subwords(), {})
     assert written[-1] == CONFIG
     assert WEIGHTS in written
@@ -217,7 +217,7 @@ def test_a_broken_manifest_is_refused(saved: Path, text: str) -> None:
 
 def replaced(saved: Path, name: str, data: bytes) -> None:
     """Another content, which the manifest confirms."""
-    files.add_to_manifest(saved, name, data)
+    manifest.add_to_manifest(saved, name, data)
 
 
 def test_a_newer_format_is_told_from_a_damaged_one(saved: Path) -> None:

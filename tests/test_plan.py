@@ -1,13 +1,14 @@
 """The batch plan: every pair once an epoch, within its budget, the same for ever."""
 
 import hashlib
+import math
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmt_cli.data.plan import BatchPlan, Position, count_shards
+from nmt_cli.data.plan import SIZES, BatchPlan, Position, count_shards
 
 LENGTHS = st.lists(st.tuples(st.integers(1, 60), st.integers(1, 60)), min_size=1, max_size=200)
 
@@ -37,6 +38,32 @@ def test_a_shard_stays_within_its_budget_or_is_one_pair(lengths, batch_tokens, s
             ids = epoch.shard(batch, shard)
             if len(ids) > 1:
                 assert max(src[ids].sum(), tgt[ids].sum()) <= max(1, batch_tokens // shards)
+
+
+@given(LENGTHS, st.integers(1, 400))
+def test_streams_have_few_sizes_and_little_filler(lengths, capacity):
+    src, tgt = np.array(lengths).T
+    plan = BatchPlan(src, tgt, capacity, 1, seed=3)
+    epoch = plan.epoch(0)
+    for batch in range(epoch.batches):
+        ids = epoch.shard(batch, 0)
+        assert plan.shape_of(ids).pairs == len(ids)
+        for size, tokens in zip(
+            plan.shape_of(ids)[:2], (src[ids].sum(), tgt[ids].sum()), strict=True
+        ):
+            step = math.ceil(capacity / SIZES)
+            assert 0 <= size - tokens < step
+            assert size % step == 0
+
+
+def test_filler_is_at_most_five_per_cent():
+    plan = make_plan(pairs=50_000, batch_tokens=16_000)
+    epoch = plan.epoch(0)
+    shards = [epoch.shard(batch, shard) for batch in range(epoch.batches - 1) for shard in range(4)]
+    filled = sum(sum(plan.shape_of(ids)[:2]) for ids in shards)
+    used = sum(plan.src_lengths[ids].sum() + plan.tgt_lengths[ids].sum() for ids in shards)
+    assert used / filled > 0.95
+    assert len({plan.shape_of(ids)[:2] for ids in shards}) <= 2 * SIZES
 
 
 def test_batches_come_near_the_asked_size():

@@ -6,8 +6,9 @@ import pytest
 import torch
 from variants import every_variant
 
+from nmt_cli.errors import ConfigError
 from nmt_cli.model import precision
-from nmt_cli.model.precision import autocast, use_fast_float32
+from nmt_cli.model.precision import autocast, check_precision, use_fast_float32
 
 CPU = torch.device("cpu")
 
@@ -51,12 +52,34 @@ def test_steps_in_bf16_give_what_teacher_forcing_gives(settings, make_model, ran
         ("bf16", "cuda", True),
         ("auto", "cuda", True),
         ("float32", "cuda", False),
+        ("fast", "cuda", True),
     ],
 )
 def test_auto_is_bf16_on_a_gpu_alone(name, device, narrow, monkeypatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda *_: True)
     assert autocast(name, torch.device(device))._enabled is narrow
+
+
+@pytest.mark.parametrize(("ratio", "quick"), [(0.5, True), (3.9, True), (4.1, False)])
+def test_bf16_that_is_only_imitated_is_found_and_refused(ratio, quick, monkeypatch) -> None:
+    precision.computes_bf16.cache_clear()
+    times = {torch.float32: 1.0, torch.bfloat16: ratio}
+    monkeypatch.setattr(precision, "_seconds", lambda matrix: times[matrix.dtype])
+    assert precision.computes_bf16("cpu") is quick
+    assert autocast("fast", CPU)._enabled is quick
+    for name in ("auto", "float32", "fast"):
+        check_precision(name, CPU)
+    if quick:
+        check_precision("bf16", CPU)
+    else:
+        with pytest.raises(ConfigError, match="no instructions for bf16"):
+            check_precision("bf16", CPU)
+    precision.computes_bf16.cache_clear()
+
+
+def test_the_trial_takes_real_products() -> None:
+    assert 0.0 < precision._seconds(torch.ones(64, 64)) < 10.0
 
 
 @pytest.mark.usefixtures("_restored")
@@ -69,7 +92,9 @@ def test_fast_products_are_kept_only_while_they_are_exact(monkeypatch) -> None:
     assert ((left @ right - exact) / exact.abs().max()).abs().max() < 1e-5
     torch.set_float32_matmul_precision("highest")
     monkeypatch.setattr(precision, "LARGEST_ERROR", -1.0)
-    assert use_fast_float32(CPU) is False
-    assert torch.get_float32_matmul_precision() == "highest"
+    for earlier, left in (("highest", "highest"), ("high", "high"), ("medium", "highest")):
+        torch.set_float32_matmul_precision(earlier)
+        assert use_fast_float32(CPU) is False
+        assert torch.get_float32_matmul_precision() == left
     assert use_fast_float32(torch.device("cuda")) is False
     assert torch.get_float32_matmul_precision() == "highest"

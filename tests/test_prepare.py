@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import random
+import socket
 from pathlib import Path
 
 import numpy as np
@@ -364,6 +365,16 @@ def test_run_again_with_the_same_text_and_settings_does_nothing(project):
     assert not first.reused
     assert again == Prepared(**{**vars(first), "reused": True})
     assert written(project.out) == before
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next(project):
+    """Also by one that finds its work done already."""
+    left = project.out.with_name(f".tmp-corpus.{2**31 - 1}@{socket.gethostname()}")
+    train = project.write("train", made_up_pairs(60, 1))
+    for reused in (False, True):
+        (left / "work").mkdir(parents=True)
+        assert project.prepare(train).reused is reused
+        assert not left.exists()
 
 
 def test_run_again_otherwise_is_refused_with_the_difference(project):

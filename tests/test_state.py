@@ -8,7 +8,6 @@ from torch import Tensor
 from variants import every_variant, model_config
 
 from nmt_cli.batch import Segments
-from nmt_cli.model.attention import BACKENDS, fused_attention
 from nmt_cli.model.state import DecoderState
 from nmt_cli.model.transformer import Transformer
 
@@ -125,7 +124,7 @@ def test_the_backend_for_gpus_gives_the_same(make_model, sources, monkeypatch) -
     model = make_model({})
     pairs = [(src, src.flip(0)) for src in sources]
     plain = logits_of(model, pairs)
-    monkeypatch.setitem(BACKENDS, "cpu", fused_attention)
+    monkeypatch.setattr("nmt_cli.model.attention.rectangle_backend", lambda device: "fused")
     for found, expected in zip(logits_of(model, pairs), plain, strict=True):
         assert_close(found, expected)
     walk = Walk(model, sources, [0, 2])

@@ -9,6 +9,7 @@ from variants import every_variant, model_config
 
 from nmt_cli.batch import Segments
 from nmt_cli.errors import ConfigError
+from nmt_cli.model.dropout import Dropout
 from nmt_cli.model.transformer import Transformer, initialise, parameter_count
 
 SRC_LENGTHS = [3, 1, 6, 2]
@@ -170,7 +171,7 @@ def test_dropout_is_on_the_sum_of_embeddings_and_positions(make_model) -> None:
 
 def test_dropout_has_the_paper_s_rate_and_is_off_in_evaluation(random_batch) -> None:
     model = initialise(Transformer(model_config({"model.dropout": 0.3})), seed=1)
-    rates = {one.p for one in model.modules() if isinstance(one, nn.Dropout)}
+    rates = {one.rate for one in model.modules() if isinstance(one, Dropout)}
     assert rates == {0.3}
     batch = random_batch(model.config, SRC_LENGTHS, TGT_LENGTHS)
     assert torch.equal(model.eval()(batch), model(batch))

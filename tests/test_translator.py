@@ -263,7 +263,8 @@ class TestLoad:
         assert texts(Translator.load(tmp_path / "m"), lines) == texts(translator, lines)
         assert texts(Translator.load(str(tmp_path / "m")), lines) == texts(translator, lines)
 
-    def test_bf16(self, translator, tmp_path) -> None:
+    def test_bf16(self, translator, tmp_path, monkeypatch) -> None:
+        monkeypatch.setattr("nmt_cli.model.precision.computes_bf16", lambda _: True)
         weights = translator.model.state_dict()
         save_model(tmp_path / "m", weights, translator.config, translator.subwords, {})
         half = Translator.load(tmp_path / "m", precision="bf16")

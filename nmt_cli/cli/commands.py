@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from nmt_cli.errors import UnavailableError, UsageError, did_you_mean
+from nmt_cli.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from typer._click.core import Command, Context
@@ -110,9 +109,6 @@ def _load(name: str) -> Command:
 
 def _app_of(name: str) -> typer.Typer:
     app = make_app()
-    if importlib.util.find_spec(f"nmt_cli.cli.{name}") is None:
-        app.command(name, help=COMMANDS[name])(_not_yet)
-        return app
     module = importlib.import_module(f"nmt_cli.cli.{name}")
     if isinstance(getattr(module, "app", None), typer.Typer):
         own: typer.Typer = module.app
@@ -124,10 +120,6 @@ def _app_of(name: str) -> typer.Typer:
 def make_app() -> typer.Typer:
     """A Typer that starts fast: without rich."""
     return typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-
-
-def _not_yet(context: typer.Context) -> None:
-    raise UnavailableError(f"`{context.command_path}` is not part of this version yet")
 
 
 def _top(

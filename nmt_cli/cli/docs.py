@@ -76,8 +76,9 @@ def _exit_codes() -> Iterator[str]:
     for kind in sorted((one for one in kinds if one is not errors.NmtError), key=_exit_code):
         about = (kind.__doc__ or "").splitlines()[0].rstrip(".")
         yield f"| {_exit_code(kind)} | {about[0].lower()}{about[1:]} |\n"
-    yield "| 130 | interrupted (Ctrl-C) |\n| 141 | the reader of stdout went away |\n"
-    yield "| 143 | told to end (SIGTERM) |\n"
+    yield "| 129 | the terminal was closed (SIGHUP) |\n"
+    yield "| 130 | interrupted (Ctrl-C) |\n| 137 | one of several training processes was killed |\n"
+    yield "| 141 | the reader of stdout went away |\n| 143 | told to end (SIGTERM) |\n"
 
 
 def _exit_code(kind: Any) -> int:

@@ -1,11 +1,12 @@
 """`nmt train`: train a model on a prepared corpus; run again to resume."""
 
 import json
+import os
 import signal
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -13,6 +14,8 @@ from nmt_cli.cli.options import AsJson, ConfigFile, Preset, Quiet, Sets
 from nmt_cli.console import Console, Progress, duration
 
 if TYPE_CHECKING:
+    from nmt_cli.config import Config
+    from nmt_cli.errors import NmtError
     from nmt_cli.training.report import Report
 
 EXAMPLES = """
@@ -23,7 +26,12 @@ torchrun --nnodes 2 --nproc-per-node 8 --rdzv-endpoint HOST:29500 -m nmt_cli tra
 """
 
 # How the process ends when a signal asks it to, after saving (SIGUSR1: a scheduler will requeue).
-EXIT_CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGUSR1: 75}
+EXIT_CODES = {
+    signal.SIGINT: 130,
+    signal.SIGTERM: 143,
+    signal.SIGHUP: 129,
+    signal.SIGUSR1: 75,
+}
 
 CorpusDirectory = Annotated[
     str | None, typer.Option("--corpus", metavar="CORPUS", help="What `nmt prepare` wrote.")
@@ -45,6 +53,10 @@ Patience = Annotated[
     int | None,
     typer.Option("--patience", metavar="N", help="Stop after N validations without a better one."),
 ]
+Deterministic = Annotated[
+    bool | None,
+    typer.Option("--deterministic", help="The same bits on any number of ranks (1, 2, 4, ...)."),
+]
 Seed = Annotated[
     int | None, typer.Option("--seed", metavar="N", help="Of weights, dropout and order.")
 ]
@@ -63,6 +75,7 @@ def command(
     patience: Patience = None,
     seed: Seed = None,
     out: Out = None,
+    deterministic: Deterministic = None,
     sets: Sets = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
@@ -71,8 +84,11 @@ def command(
     """Train a model on a prepared corpus; run the same command again to resume.
 
     Validates and saves at intervals, keeps the last and the best checkpoints, and leaves in MODEL
-    the best of them or their average. Ctrl-C saves and stops.
+    the best of them or their average. Ctrl-C saves and stops, and so do SIGTERM and SIGUSR1 (exit
+    code 75, for schedulers that queue the same command again).
     """
+    # Before torch is loaded, which takes seconds.
+    stop = StopSignals(at_once=True)
     from nmt_cli.cli.settings import resolve_settings
 
     flags = {
@@ -84,31 +100,47 @@ def command(
         "train.max_hours": max_hours,
         "train.patience": patience,
         "train.seed": seed,
+        "train.deterministic": deterministic,
     }
     config = resolve_settings(flags, sets, config_file).config
     require_corpus(Path(config.paths.corpus))
 
-    from nmt_cli.training.distributed import count_devices, is_launched, joined, launch
+    from nmt_cli.training.distributed import count_devices, is_launched, launch
 
     processes = 1 if is_launched() else count_devices(gpus)
     if processes > 1:
         raise typer.Exit(launch(processes, sys.argv[1:]))
+    be_rank(config, stop, as_json=as_json, quiet=quiet)
+    raise typer.Exit(stop.exit_code)
 
+
+def be_rank(config: "Config", stop: "StopSignals", *, as_json: bool, quiet: bool) -> None:
+    """Train as one rank, which may be the only one; the first one shows how it goes."""
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cores import keep_freed_memory
     from nmt_cli.data.corpus import Corpus
+    from nmt_cli.training.distributed import joined
     from nmt_cli.training.loop import train
 
     keep_freed_memory()
-    stop = StopSignals()
-    with joined() as ranks:
+    if config.train.deterministic:
+        # Read by CUDA's libraries at their first use.
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    with joined(config.train.rank_timeout, end_process) as ranks:
         console = make_console(quiet=quiet or not ranks.is_first)
         opened = Corpus.open(Path(config.paths.corpus), verify=ranks.is_first)
         reports = train(config, opened, Path(config.paths.model), ranks, stop)
         show_reports(reports, console, config.train.max_steps, as_json=as_json)
         if not stop() and ranks.is_first:
             console.next(f'echo "..." | nmt translate --model {config.paths.model}')
-    raise typer.Exit(stop.exit_code)
+
+
+def end_process(error: "NmtError") -> NoReturn:
+    """Show `error` and end at once: the main thread waits for another rank and does not answer."""
+    from nmt_cli.cli.environment import make_console
+
+    make_console().error(error)
+    os._exit(error.exit_code)
 
 
 def require_corpus(path: Path) -> None:
@@ -123,21 +155,31 @@ def require_corpus(path: Path) -> None:
 
 
 class StopSignals:
-    """Remembers the first signal that asks to stop; a second Ctrl-C ends at once."""
+    """Remembers the first signal that asks to stop; a second Ctrl-C ends at once.
 
-    def __init__(self) -> None:
+    at_once: until it is asked for the first time there is nothing to save, and the first signal
+    ends the process.
+    """
+
+    def __init__(self, *, at_once: bool = False) -> None:
         self.received: signal.Signals | None = None
+        self.at_once = at_once
         for number in EXIT_CODES:
-            signal.signal(number, self._remember)
+            # What `nohup` and a shell's background jobs ignore stays ignored.
+            if signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, self._remember)
 
     def _remember(self, number: int, _: object) -> None:
         if self.received is not None and number == signal.SIGINT:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             raise KeyboardInterrupt
         self.received = signal.Signals(number)
+        if self.at_once:
+            raise SystemExit(self.exit_code)
 
     def __call__(self) -> bool:
         """Whether to stop."""
+        self.at_once = False
         return self.received is not None
 
     @property
@@ -168,6 +210,7 @@ def show_report(report: "Report", console: Console, progress: Progress) -> None:
         found = report.validation
         bleu = "" if found.bleu is None else f", BLEU {found.bleu:.2f}"
         mean = f" (average of {found.averaged})" if found.averaged > 1 else ""
+        mean = " (moving average)" if found.weights == "ema" else mean
         lines.append(
             f"step {report.step:,}, {duration(report.seconds)}: "
             f"validation perplexity {found.perplexity:.2f}{bleu}{mean}; {text}"

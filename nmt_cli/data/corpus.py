@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from nmt_cli import config as settings
-from nmt_cli.batch import Batch, batch_streams
+from nmt_cli.batch import Batch, Shape, batch_streams
 from nmt_cli.data.layout import (
     CONFIG,
     OFFSET_TYPE,
@@ -74,9 +74,12 @@ class Pairs:
             raise IndexError(f"pair {pair} of {len(self)}")
         return self.src[pair], self.tgt[pair]
 
-    def batch(self, pairs: np.ndarray, start_id: int) -> Batch:
-        """The given pairs as a batch; the decoder's input begins with `start_id`."""
-        return batch_streams(self.src.gather(pairs), self.tgt.gather(pairs), pairs, start_id)
+    def batch(self, pairs: np.ndarray, start_id: int, shape: Shape | None = None) -> Batch:
+        """The given pairs as a batch; the decoder's input begins with `start_id`.
+
+        With a `shape`, filler brings the streams up to it, and empty sentences their number.
+        """
+        return batch_streams(self.src.gather(pairs), self.tgt.gather(pairs), pairs, start_id, shape)
 
 
 @dataclass(frozen=True)

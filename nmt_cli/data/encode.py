@@ -144,13 +144,14 @@ class SavedSubwords(NamedTuple):
 
 
 @functools.lru_cache(maxsize=1)
-def _load_subwords(saved: SavedSubwords) -> Subwords:
+def load_subwords(saved: SavedSubwords) -> Subwords:
+    """What `saved` names; the latest is kept, in each process."""
     return Subwords.load(saved.directory)
 
 
 def encode_job(saved: SavedSubwords, job: Job) -> Encoded:
     """Encode the pairs of a job and drop those that the settings do not want."""
-    subwords = _load_subwords(saved)
+    subwords = load_subwords(saved)
     src_lines, tgt_lines = job.lines()
     src_ids, tgt_ids = subwords.encode_source(src_lines), subwords.encode_target(tgt_lines)
     reasons = [

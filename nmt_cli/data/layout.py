@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from nmt_cli.errors import DataError
-from nmt_cli.files import check_entry, read_bytes, read_manifest
+from nmt_cli.files import read_bytes
+from nmt_cli.manifest import check_entry, read_manifest
 
 FORMAT = 1
 CONFIG = "config.toml"

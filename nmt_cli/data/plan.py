@@ -6,11 +6,16 @@ padding is needed inside attention; shards of different lengths are mixed into a
 Any (epoch, batch) can be computed without the ones before: that is what makes a resume exact.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+
+from nmt_cli.batch import Shape
+
+# Streams come in so many sizes at most: kernels are made, and kept, for each size.
+SIZES = 16
 
 
 class Position(NamedTuple):
@@ -68,11 +73,15 @@ class BatchPlan:
         self.capacity = max(1, batch_tokens // shards)
         self.shards = shards
         self.seed = seed
+        # Where lengths differ between epochs: those (src, tgt) of the epoch that is asked for.
+        self.lengths_of: Callable[[int], tuple[np.ndarray, np.ndarray]] | None = None
         self._latest: tuple[int, Epoch] | None = None
 
     def epoch(self, number: int) -> Epoch:
         """The plan of one pass; the latest one is kept."""
         if self._latest is None or self._latest[0] != number:
+            if self.lengths_of is not None:
+                self.src_lengths, self.tgt_lengths = self.lengths_of(number)
             self._latest = (number, self._make_epoch(number))
         return self._latest[1]
 
@@ -81,12 +90,23 @@ class BatchPlan:
         order = random.permutation(len(self.src_lengths))
         # Equal lengths side by side, pairs of one length in random order.
         order = order[np.lexsort((self.src_lengths[order], self.tgt_lengths[order]))]
-        bounds = _cut(self.src_lengths[order], self.tgt_lengths[order], self.capacity)
+        room = Shape(self.capacity, self.capacity, len(order))
+        bounds = cut(self.src_lengths[order], self.tgt_lengths[order], room)
         return Epoch(order, bounds, random.permutation(len(bounds) - 1), self.shards)
 
     def tokens(self, epoch: int, batch: int) -> int:
         """Target tokens of a global batch: what its summed loss is divided by."""
-        return int(self.tgt_lengths[self.epoch(epoch).pairs(batch)].sum())
+        pairs = self.epoch(epoch).pairs(batch)
+        return int(self.tgt_lengths[pairs].sum())
+
+    def shape_of(self, pairs: np.ndarray) -> Shape:
+        """What the shard of these pairs is filled up to.
+
+        Its fuller side nearly reaches the capacity, so filler is a few per cent.
+        """
+        step = -(-self.capacity // SIZES)
+        src, tgt = int(self.src_lengths[pairs].sum()), int(self.tgt_lengths[pairs].sum())
+        return Shape(src + -src % step, tgt + -tgt % step, len(pairs))
 
     def positions(self, start: Position) -> Iterator[Position]:
         """All batches from `start` on, without end."""
@@ -97,8 +117,8 @@ class BatchPlan:
             epoch, batch = epoch + 1, 0
 
 
-def _cut(src_lengths: np.ndarray, tgt_lengths: np.ndarray, capacity: int) -> np.ndarray:
-    """Where shards begin, so that neither side of one passes `capacity` (or it is one pair)."""
+def cut(src_lengths: np.ndarray, tgt_lengths: np.ndarray, room: Shape) -> np.ndarray:
+    """Where shards begin, so that each fits into `room` (or is one pair)."""
     src_ends, tgt_ends = np.cumsum(src_lengths), np.cumsum(tgt_lengths)
     bounds = [0]
     while bounds[-1] < len(src_ends):
@@ -106,8 +126,9 @@ def _cut(src_lengths: np.ndarray, tgt_lengths: np.ndarray, capacity: int) -> np.
         src_used = src_ends[begin] - src_lengths[begin]
         tgt_used = tgt_ends[begin] - tgt_lengths[begin]
         end = min(
-            int(np.searchsorted(src_ends, src_used + capacity, side="right")),
-            int(np.searchsorted(tgt_ends, tgt_used + capacity, side="right")),
+            int(np.searchsorted(src_ends, src_used + room.src, side="right")),
+            int(np.searchsorted(tgt_ends, tgt_used + room.tgt, side="right")),
+            begin + room.pairs,
         )
         bounds.append(max(end, begin + 1))
     return np.asarray(bounds, dtype=np.int64)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from nmt_cli import config as settings
+from nmt_cli import files
 from nmt_cli.config import Config
 from nmt_cli.data.clean import Cleaning, CleanText, HeldOut, Progress, clean_training_text
 from nmt_cli.data.encode import (
@@ -35,14 +36,8 @@ from nmt_cli.data.pool import Pool
 from nmt_cli.data.streams import STDIN
 from nmt_cli.data.subwords import VOCABULARY, Subwords, learn_subwords
 from nmt_cli.errors import CannotCreateError, DataError, NmtError, NoInputError, UsageError
-from nmt_cli.files import (
-    make_directory,
-    new_directory,
-    remove,
-    require_file,
-    sha256_of,
-    write_text,
-)
+from nmt_cli.files import make_directory, remove, require_file, sha256_of, write_text
+from nmt_cli.manifest import new_directory
 
 DUPLICATE = "same pair before"
 EMPTY = "empty side"
@@ -104,6 +99,7 @@ def prepare(
     """
     check_inputs(config)
     inputs = fingerprint(config)
+    files.remove_abandoned(out)
     if out.exists() and not force:
         return _existing(config, inputs, out)
     with new_directory(out, force=force) as directory, Pool(workers) as pool:

@@ -72,6 +72,20 @@ class SentencePieces:
         ids: list[list[int]] = self._processor.encode(list(lines), num_threads=1)
         return ids
 
+    def normalize(self, line: str) -> str:
+        """What `encode` cuts into pieces: normalised text with SPACE before each word."""
+        return str(self._processor.normalize(line))
+
+    def merges(self) -> dict[str, float]:
+        """The pieces that BPE may merge two others into; those of a lower number come first."""
+        one = self._processor
+        special = (one.is_control, one.is_unknown, one.is_byte)
+        return {
+            piece: -one.get_score(number)
+            for number, piece in enumerate(self.pieces())
+            if not any(is_special(number) for is_special in special)
+        }
+
     def decode(self, ids: Sequence[int]) -> str:
         """The text of piece ids."""
         return str(self._processor.decode(list(ids)))

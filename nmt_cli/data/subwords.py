@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nmt_cli.config import Data
+from nmt_cli.data.bpe_dropout import BpeDropout
 from nmt_cli.data.lines import clean_line
 from nmt_cli.data.segmenters import (
     BOS,
@@ -83,6 +84,14 @@ class Subwords:
     def encode_target(self, lines: Sequence[str]) -> list[list[int]]:
         """Ids of each line, no BOS, each ends with EOS."""
         return self._target.encode(lines)
+
+    def with_dropout(self, share: float) -> tuple[BpeDropout, BpeDropout]:
+        """Encoders of source and target that leave out merges by chance; `kind` must be bpe."""
+        source, target = (
+            BpeDropout(side.segmenter, side.vocabulary, self.unk_id, self.eos_id, share)
+            for side in (self._source, self._target)
+        )
+        return source, target
 
     def decode_source(self, ids: Iterable[Sequence[int]]) -> list[str]:
         """The text of each list of source ids, like `decode_target`."""

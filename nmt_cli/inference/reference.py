@@ -32,7 +32,7 @@ class ReferenceDecoder:
         """Encode the sources together; each slot gets `beam` equal rows."""
         lengths = [len(source.ids) for source in sources]
         ids = [one for source in sources for one in source.ids]
-        segments = Segments.from_lengths(lengths, str(self.device))
+        segments = Segments.from_lengths(lengths).to(self.device)
         memory = self._model.encode(torch.tensor(ids, device=self.device), segments)
         rows = torch.arange(len(sources), device=self.device).repeat_interleave(self.beam)
         new = self._model.start(memory, segments).select(rows)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from nmt_cli.batch import Segments
 from nmt_cli.config import Model
 from nmt_cli.model.attention import MultiHeadAttention, attend
+from nmt_cli.model.dropout import Dropout
 from nmt_cli.model.positions import Positions
 
 Stream = Float[Tensor, "tokens d_model"]
@@ -90,7 +91,7 @@ class EncoderLayer(nn.Module):
         self.self_attention_norm = make_norm(config)
         self.feed_forward = FEED_FORWARDS[config.activation](config)
         self.feed_forward_norm = make_norm(config)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.residual = RESIDUALS[config.norm_order]
 
     def forward(self, x: Stream, segments: Segments, positions: Positions) -> Stream:
@@ -115,7 +116,7 @@ class DecoderLayer(nn.Module):
         self.cross_attention_norm = make_norm(config)
         self.feed_forward = FEED_FORWARDS[config.activation](config)
         self.feed_forward_norm = make_norm(config)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.residual = RESIDUALS[config.norm_order]
 
     def forward(self, x: Stream, attend_self: Sublayer, attend_memory: Sublayer) -> Stream:
@@ -142,7 +143,9 @@ def self_attend(
     place = segments.positions, segments.max_length
     query = positions.rotate(attention.project_query(x), *place)
     key = positions.rotate(seen.key, *place)
-    heads = attend(query, key, seen.value, segments, segments, causal=causal)
+    heads = attend(
+        query, key, seen.value, segments, segments, causal=causal, backend=attention.backend
+    )
     return attention.project_output(heads)
 
 
@@ -156,5 +159,8 @@ def cross_attend(
     """Each target sentence attends to its source sentence."""
     seen = attention.project_keys_values(memory)
     query = attention.project_query(x)
-    heads = attend(query, seen.key, seen.value, segments, memory_segments, causal=False)
+    heads = attend(
+        query, seen.key, seen.value, segments, memory_segments, causal=False,
+        backend=attention.backend,
+    )  # fmt: skip
     return attention.project_output(heads)

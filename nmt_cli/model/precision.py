@@ -1,16 +1,55 @@
 """How products are computed: float32 by the faster library, or bf16 over float32 weights."""
 
+import time
+from functools import cache
+
 import torch
+
+from nmt_cli.errors import ConfigError
 
 # Rounding of float32 products of this length stays near 1e-6; bf16 products would show 1e-3.
 PROBE_SIZE = 256
 LARGEST_ERROR = 1e-5
+# CPUs without bf16 instructions take about 100 times as long as for float32; those with, less.
+SLOWEST_BF16 = 4.0
 
 
 def autocast(precision: str, device: torch.device) -> torch.autocast:
-    """bf16 arithmetic where `precision` says so; `auto` means on a GPU."""
-    wanted = precision == "bf16" or (precision == "auto" and device.type == "cuda")
+    """bf16 arithmetic where `precision` says so; `auto`: on a GPU; `fast`: where it is quick."""
+    wanted = (
+        precision == "bf16"
+        or (precision == "auto" and device.type == "cuda")
+        or (precision == "fast" and computes_bf16(device.type))
+    )
     return torch.autocast(device.type, torch.bfloat16, enabled=wanted)
+
+
+def check_precision(precision: str, device: torch.device) -> None:
+    """Raises ConfigError where `device` would have to imitate bf16."""
+    if precision == "bf16" and not computes_bf16(device.type):
+        raise ConfigError(
+            "this CPU has no instructions for bf16, which is about 100 times slower without",
+            "use `fast` (bf16 where the machine has it) or `float32` instead of `bf16`",
+        )
+
+
+@cache
+def computes_bf16(device_type: str) -> bool:
+    """Whether the hardware computes in bf16. On a CPU it is tried: no list of them is complete."""
+    if device_type != "cpu":
+        return True
+    wide = torch.ones(PROBE_SIZE, PROBE_SIZE)
+    return _seconds(wide.bfloat16()) < SLOWEST_BF16 * _seconds(wide)
+
+
+def _seconds(matrix: torch.Tensor) -> float:
+    """The shortest of a few products, after one that sets things up."""
+    taken = []
+    for _ in range(4):
+        begun = time.perf_counter()
+        matrix @ matrix
+        taken.append(time.perf_counter() - begun)
+    return min(taken[1:])
 
 
 def use_fast_float32(device: torch.device) -> bool:
@@ -18,10 +57,11 @@ def use_fast_float32(device: torch.device) -> bool:
 
     torch's default library there does not use wide vectors on every CPU (1.1 to 2.3 times slower).
     The switch that reaches oneDNN also permits bf16 products on CPUs with matrix units, so the
-    result is checked, and the default is kept where it is not float32's.
+    result is checked, and the default is kept where it is not float32's, even if somebody else
+    threw the switch before.
     """
-    if device.type != "cpu" or torch.get_float32_matmul_precision() == "medium":
-        return device.type == "cpu"
+    if device.type != "cpu":
+        return False
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("medium")
     generator = torch.Generator().manual_seed(0)
@@ -29,6 +69,6 @@ def use_fast_float32(device: torch.device) -> bool:
     exact = left.double() @ right.double()
     error = ((left @ right).double() - exact).abs().max() / exact.abs().max()
     if error > LARGEST_ERROR:
-        torch.set_float32_matmul_precision(before)
+        torch.set_float32_matmul_precision("highest" if before == "medium" else before)
         return False
     return True

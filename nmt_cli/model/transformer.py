@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from nmt_cli.batch import Batch, Segments
 from nmt_cli.config import Model
 from nmt_cli.model.attention import MultiHeadAttention, dot_product_attention
+from nmt_cli.model.dropout import Dropout
 from nmt_cli.model.layers import DecoderLayer, EncoderLayer, cross_attend, make_norm, self_attend
 from nmt_cli.model.positions import POSITIONS
 from nmt_cli.model.state import DecoderState
@@ -66,7 +67,7 @@ class Transformer(nn.Module):
             self.output_bias = nn.Parameter(torch.zeros(vocabulary_sizes(config)[1]))
         else:
             self.register_parameter("output_bias", None)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, batch: Batch) -> Float[Tensor, "tgt vocabulary"]:
         """Logits of every target token, given the tokens before it (teacher forcing)."""

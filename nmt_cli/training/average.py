@@ -6,9 +6,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from nmt_cli import files
+from nmt_cli import files, manifest
 from nmt_cli.config import Config, flatten
-from nmt_cli.errors import CannotCreateError, ConfigError, DataError, NoInputError
+from nmt_cli.errors import ConfigError, DataError, NoInputError
 from nmt_cli.model_dir import LoadedModel, load_model, save_model
 from nmt_cli.training.checkpoints import WEIGHTS, Checkpoints, read_tensors, weights_of
 
@@ -25,10 +25,9 @@ def average(
 
     One model directory stands for its checkpoints: the `last` ones, the `best` ones, or as many as
     its settings say. Raises NoInputError where there are none, ConfigError where they do not fit,
-    CannotCreateError where `out` exists, unless `force`.
+    CannotCreateError where `out` exists, unless `force`, which replaces what nmt has written.
     """
-    if out.exists() and not force:
-        raise CannotCreateError(f"`{out}` exists already", "use --force, or another --out")
+    manifest.require_free(out, force=force)
     model = load_model(_model_of(paths[0]))
     if len(paths) == 1 and not _is_checkpoint(paths[0]):
         paths = _choose(paths[0], model, last, best)
@@ -54,7 +53,7 @@ def _model_of(path: Path) -> Path:
 def _read(path: Path) -> dict[str, Tensor]:
     if not _is_checkpoint(path):
         return weights_of(load_model(path).model)
-    files.check_manifest(path)
+    manifest.check_manifest(path)
     return read_tensors(path / WEIGHTS)
 
 

@@ -1,22 +1,39 @@
 """Ranks: one process for each device, started through torch.distributed's own launcher."""
 
+import contextlib
+import ctypes
 import os
 import signal
 import sys
+import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from datetime import timedelta
+from typing import NoReturn
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.rendezvous import rendezvous
 
 from nmt_cli.cores import usable_cores
-from nmt_cli.errors import NmtError, UnavailableError
+from nmt_cli.errors import NmtError, TryAgainError, UnavailableError
+from nmt_cli.training.watch import LostRankError, Sign, Watch
 
 # How a rank ends that only lost its neighbour, or was ended because of it.
 CONSEQUENCES = (1, -signal.SIGTERM, 128 + signal.SIGTERM)
+# The launcher ends what is left of a failed group by force after so many seconds.
+PATIENCE_SECONDS = 25
+SAVING_SECONDS = 300
+# torch's own limit comes after ours, which can name the rank that is missing.
+GRACE_SECONDS = 60
+RANK_TIMEOUT = 1_800.0
+# What ranks tell each other while the first one works, the strongest last.
+DONE, BUSY, STOP = 0, 1, 2
+POLL_SECONDS = 1.0
+SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1"
 
 
 @dataclass(frozen=True)
@@ -26,6 +43,7 @@ class Ranks:
     rank: int = 0
     world_size: int = 1
     device: torch.device = torch.device("cpu")
+    watch: Watch | None = None
 
     @property
     def is_first(self) -> bool:
@@ -33,24 +51,55 @@ class Ranks:
         return self.rank == 0
 
     def add_up(self, tensors: Iterable[Tensor]) -> None:
-        """Replace each tensor by its sum over all ranks; one message for all of them."""
+        """Replace each tensor by its sum over all ranks; one message for all of them.
+
+        Raises LostRankError, here as everywhere, when another rank does not answer.
+        """
         if self.world_size == 1:
             return
         own = list(tensors)
         flat = torch.cat([tensor.reshape(-1) for tensor in own])
-        dist.all_reduce(flat)
+        with self._waiting():
+            dist.all_reduce(flat)
         start = 0
         for tensor in own:
             tensor.copy_(flat[start : start + tensor.numel()].view_as(tensor))
             start += tensor.numel()
+
+    def add_up_in_pairs(self, vector: Tensor) -> None:
+        """Replace `vector` by its sum over all ranks, a power of two, added up along a fixed tree.
+
+        Rank r and rank r + W/2 first, then W/4 apart, and so on: `training.determinism`.
+        """
+        half = self.world_size // 2
+        with self._waiting():
+            while half:
+                if self.rank < half:
+                    other = torch.empty_like(vector)
+                    dist.recv(other, self.rank + half)
+                    vector += other
+                elif self.rank < 2 * half:
+                    dist.send(vector, self.rank - half)
+                half //= 2
+            if self.world_size > 1:
+                dist.broadcast(vector, 0)
 
     def agree(self, number: int) -> int:
         """The largest of all ranks' numbers."""
         if self.world_size == 1:
             return number
         shared = torch.tensor(number, dtype=torch.int64, device=self.device)
-        dist.all_reduce(shared, op=dist.ReduceOp.MAX)
-        return int(shared)
+        with self._waiting():
+            dist.all_reduce(shared, op=dist.ReduceOp.MAX)
+            return int(shared)
+
+    def begins(self, step: int, pairs: Iterable[int]) -> None:
+        """Tell the others, should they miss this rank, where it was."""
+        if self.watch is not None:
+            self.watch.begins(step, pairs)
+
+    def _waiting(self) -> contextlib.AbstractContextManager[None]:
+        return nullcontext() if self.watch is None else self.watch.waiting()
 
     def first_alone(self, work: Callable[[], None]) -> None:
         """Do `work` on the first rank; where it fails with an NmtError, every rank ends with it."""
@@ -67,6 +116,31 @@ class Ranks:
             stopped = NmtError(f"rank {self.rank} ends because the first rank could not begin")
             stopped.exit_code = code
             raise stopped
+
+    def first_works(
+        self, work: Callable[[Callable[[], bool]], None], stop: Callable[[], bool]
+    ) -> bool:
+        """Do `work` on the first rank while the others wait; whether any rank wants to stop.
+
+        `work` gets a function to call now and then: True means that it should end at once. The
+        ranks speak to each other then, so that none waits in vain however long the work lasts.
+        """
+        if not self.is_first:
+            while (answer := self.agree(STOP if stop() else DONE)) == BUSY:
+                pass
+            return answer == STOP
+        asked = False
+        latest = time.monotonic()
+
+        def poll() -> bool:
+            nonlocal asked, latest
+            if not asked and time.monotonic() - latest >= POLL_SECONDS:
+                asked = self.agree(STOP if stop() else BUSY) == STOP
+                latest = time.monotonic()
+            return asked
+
+        work(poll)
+        return asked or self.agree(DONE) == STOP
 
     def wait(self) -> None:
         """Until all ranks are here."""
@@ -94,9 +168,21 @@ def count_devices(gpus: int | None) -> int:
     return max(1, gpus)
 
 
+def end_process(error: NmtError) -> NoReturn:
+    """Write what happened and end at once: the main thread waits for ever."""
+    print(f"error: {error.message}", file=sys.stderr, flush=True)  # noqa: T201
+    os._exit(error.exit_code)
+
+
 @contextmanager
-def joined() -> Iterator[Ranks]:
-    """The ranks this process belongs to; a group of one where no launcher started it."""
+def joined(
+    timeout: float = RANK_TIMEOUT, give_up: Callable[[NmtError], None] = end_process
+) -> Iterator[Ranks]:
+    """The ranks this process belongs to; a group of one where no launcher started it.
+
+    timeout: seconds that ranks wait for one another; then, and when a rank is lost, `give_up` ends
+    the process with an error that names it.
+    """
     local = int(os.environ.get("LOCAL_RANK", "0"))
     cuda = torch.cuda.is_available()
     device = torch.device("cuda", local) if cuda else torch.device("cpu")
@@ -105,17 +191,36 @@ def joined() -> Iterator[Ranks]:
     if not is_launched() or os.environ["WORLD_SIZE"] == "1":
         yield Ranks(device=device)
         return
-    dist.init_process_group("nccl" if cuda else "gloo")
+    end_with_parent()
+    limit = timedelta(seconds=timeout + GRACE_SECONDS)
+    store, rank, world_size = next(rendezvous("env://", timeout=limit))
+    watch = Watch(Sign(rank), world_size, store.clone(), timeout, give_up)
     try:
-        yield Ranks(dist.get_rank(), dist.get_world_size(), device)
-    finally:
-        dist.destroy_process_group()
+        dist.init_process_group(
+            "nccl" if cuda else "gloo",
+            store=store, rank=rank, world_size=world_size, timeout=limit,
+        )  # fmt: skip
+        yield Ranks(rank, world_size, device, watch)
+    except BaseException as error:
+        # The group is left as it is: taking it down may wait for a rank that is gone.
+        watch.ends(error)
+        raise
+    watch.ends()
+    dist.destroy_process_group()
+
+
+def end_with_parent() -> None:
+    """Have the kernel send SIGTERM to this process when its launcher is gone (Linux)."""
+    set_parent_death_signal = 1
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGTERM)
 
 
 def launch(processes: int, arguments: Sequence[str]) -> int:
     """Run `nmt` with `arguments` in so many processes on this machine; the exit code of all.
 
-    The exit code is that of the first process that failed for a reason of its own.
+    The exit code is that of the first process that failed for a reason of its own. Raises
+    LostRankError that names a rank which a signal killed.
     """
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -124,6 +229,8 @@ def launch(processes: int, arguments: Sequence[str]) -> int:
     share = max(1, usable_cores() // processes)
     threads = os.environ.get("OMP_NUM_THREADS", "")
     os.environ["OMP_NUM_THREADS"] = str(min(share, int(threads)) if threads.isdigit() else share)
+    # Read by torch where LaunchConfig has no field for it: ranks need the time to save.
+    os.environ.setdefault("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", str(SAVING_SECONDS))
     settings = LaunchConfig(
         min_nodes=1,
         max_nodes=1,
@@ -132,16 +239,38 @@ def launch(processes: int, arguments: Sequence[str]) -> int:
         rdzv_backend="c10d",
         rdzv_endpoint="localhost:0",
         max_restarts=0,
+        signals_to_handle=SIGNALS,
     )
     try:
         elastic_launch(settings, sys.executable)("-m", "nmt_cli", *arguments)
     except ChildFailedError as error:
-        first = min(
-            error.failures.values(),
-            key=lambda failure: (failure.exitcode in CONSEQUENCES, failure.timestamp),
-        )
-        return first.exitcode if first.exitcode > 0 else 128 - first.exitcode
+        codes = {rank: one.exitcode for rank, one in error.failures.items()}
+        return exit_code_of(codes, {rank: one.timestamp for rank, one in error.failures.items()})
     except SignalException as error:
         # The ranks were told too, and have saved.
-        return 128 + error.sigval
+        told = error.sigval
+        return TryAgainError.exit_code if told == signal.SIGUSR1 else 128 + told
     return 0
+
+
+def exit_code_of(codes: Mapping[int, int], times: Mapping[int, int]) -> int:
+    """The exit code of a group whose ranks failed with `codes` (negative: a signal) at `times`.
+
+    Raises LostRankError, with the exit code, for a rank that a signal killed.
+    """
+    begun = min(times.values())
+
+    def blame(rank: int) -> tuple[bool, int]:
+        late = codes[rank] == -signal.SIGKILL and times[rank] - begun >= PATIENCE_SECONDS
+        return late or codes[rank] in CONSEQUENCES, times[rank]
+
+    first = min(sorted(codes), key=blame)
+    code = codes[first]
+    if code >= 0:
+        return code
+    killed = LostRankError(
+        f"rank {first} was killed by {signal.Signals(-code).name}",
+        "SIGKILL often is the system out of memory: `dmesg` tells" if code == -9 else "",
+    )
+    killed.exit_code = 128 - code
+    raise killed

@@ -10,13 +10,17 @@ from pathlib import Path
 from nmt_cli import files
 from nmt_cli.config import Config
 from nmt_cli.data.corpus import Corpus
-from nmt_cli.data.plan import Position
-from nmt_cli.model.precision import use_fast_float32
+from nmt_cli.errors import UnavailableError
+from nmt_cli.model.precision import check_precision, use_fast_float32
+from nmt_cli.training.cost import add_cost, peak_share, summary
+from nmt_cli.training.determinism import compute_deterministically
 from nmt_cli.training.distributed import Ranks
+from nmt_cli.training.recovery import has_diverged, news, roll_back
 from nmt_cli.training.report import Report, Validation
 from nmt_cli.training.run import Run
 from nmt_cli.training.setup import check_digest, complete, prepare_directory
 from nmt_cli.training.step import StepResult
+from nmt_cli.training.watch import LostRankError
 
 LOG = "log.jsonl"
 
@@ -32,11 +36,12 @@ class Meter:
     steps: int = 0
 
     def add(self, result: StepResult) -> None:
-        """Count one step."""
-        self.loss += result.loss
-        self.nll += result.nll
-        self.tokens += result.tokens
+        """Count one step; of a skipped one nothing but that it took its time."""
         self.steps += 1
+        if not result.skipped:
+            self.loss += result.loss
+            self.nll += result.nll
+            self.tokens += result.tokens
 
 
 def train(
@@ -49,12 +54,18 @@ def train(
     """Train a model of `config` on `corpus` into the model directory `out`, or go on with it.
 
     Yields Reports on the first rank only. Ends when the configured steps, epochs, hours or patience
-    are reached, or after the step in which `stop()` says so on any rank (the state is saved then).
-    Closing the generator also saves. Raises ConfigError where `out` holds another run.
+    are reached, or after the step in which `stop()` says so on any rank (the state is saved then);
+    it is asked from the time on when there is something to save. Closing the generator also saves,
+    and so does a rank that loses another one (LostRankError). Raises ConfigError where `out` holds
+    another run, DivergedError when returning to a checkpoint with a lower learning rate does not
+    help against numbers that are not finite.
     """
     ranks = ranks or Ranks()
     config = complete(config, corpus)
+    check_precision(config.train.precision, ranks.device)
     use_fast_float32(ranks.device)
+    if config.train.deterministic:
+        compute_deterministically(ranks.device)
     with ExitStack() as stack:
 
         def claim() -> None:
@@ -91,56 +102,72 @@ def _reports(run: Run, stop: Callable[[], bool]) -> Iterator[Report]:
     _cut_log(run)
     if run.ranks.is_first:
         for note in run.notes:
-            yield _report(run, Meter(), None, note=note)
+            yield _news(run, note)
     if run.state.finished:
         if run.ranks.is_first:
-            yield _report(run, Meter(), None, note=f"already finished: {run.state.finished}")
+            yield _news(run, f"already finished: {run.state.finished}")
         return
     try:
         for report in _steps(run, stop, Intervals.of(run.config)):
             if report is not None and run.ranks.is_first:
                 yield _log(run, report)
-    except GeneratorExit:
+    except (GeneratorExit, LostRankError, UnavailableError):
+        # The last step was taken as a whole, on all ranks.
         run.save(member=False)
         raise
+    if not run.stopped:
+        yield from _finish(run, stop)
     if run.stopped:
         run.save(member=False)
-    else:
-        yield from _finish(run)
 
 
 def _steps(run: Run, stop: Callable[[], bool], every: Intervals) -> Iterator[Report | None]:
     """Step by step until the end or `stop`; yields after each, a Report where one is due."""
     if run.state.step and run.is_due(every.validate) and run.state.validated != run.state.step:
         # The process ended between saving and validating.
-        yield _report(run, Meter(), None, validation=run.validate())
+        yield _news(run, validation=run.validate(stop))
     meter = Meter()
-    if run.end_reason():
-        return
-    for position in run.plan.positions(Position(run.state.epoch, run.state.batch)):
-        begun = time.monotonic()
+    ended = run.is_over(run.stopped or stop())
+    while not ended:
+        position, begun = run.position, time.monotonic()
         result = run.step(position)
-        run.state.seconds += time.monotonic() - begun
+        add_cost(run, position, time.monotonic() - begun)
         meter.add(result)
-        if run.is_due(every.checkpoint):
+        for note in news(run, result, position):
+            yield _news(run, note)
+        if has_diverged(run):
+            note = roll_back(run, position)
+            _cut_log(run)
+            yield _news(run, note)
+            meter = Meter()
+            continue
+        # Skipped steps change no weights: the checkpoints before them are worth more.
+        if run.is_due(every.checkpoint) and run.state.skipped < 2:
             run.save(member=True)
-        found = run.validate() if run.is_due(every.validate) else None
-        ended = run.is_over(stop())
+        found = run.validate(stop) if run.is_due(every.validate) else None
+        ended = run.is_over(run.stopped or stop())
         if run.is_due(every.log) or found or ended:
             yield _report(run, meter, result, validation=found)
             meter = Meter()
         else:
             yield None
-        if ended:
-            return
 
 
-def _finish(run: Run) -> Iterator[Report]:
+def _finish(run: Run, stop: Callable[[], bool]) -> Iterator[Report]:
     """Validate the last weights if that is not done yet, and remember that the run has ended."""
-    found = run.validate() if run.state.validated != run.state.step else None
-    reason = run.finish()
+    found = run.validate(stop) if run.state.validated != run.state.step else None
+    if run.stopped:
+        return
+    note = f"finished: {run.finish()}; {summary(run.state)}"
+    if run.state.splits:
+        note += f"; {run.state.splits:,} shards did not fit into memory and were split"
     if run.ranks.is_first:
-        yield _log(run, _report(run, Meter(), None, validation=found, note=f"finished: {reason}"))
+        yield _log(run, _news(run, note, found))
+
+
+def _news(run: Run, note: str = "", validation: Validation | None = None) -> Report:
+    """A report between two intervals."""
+    return _report(run, Meter(), None, validation, note)
 
 
 def _report(
@@ -153,18 +180,20 @@ def _report(
     elapsed = max(1e-9, time.monotonic() - meter.started)
     per_step = elapsed / max(1, meter.steps)
     remaining = run.config.train.max_steps - run.state.step
-    if result is not None and result.skipped:
-        note = f"step {run.state.step:,} was skipped: its numbers were not finite"
     return Report(
         step=run.state.step,
         epoch=run.state.epoch,
+        tokens=meter.tokens,
         loss=meter.loss / max(1, meter.tokens),
         nll=meter.nll / max(1, meter.tokens),
         learning_rate=result.learning_rate if result else 0.0,
-        gradient_norm=result.gradient_norm if result else 0.0,
+        gradient_norm=result.gradient_norm if result and not result.skipped else 0.0,
         tokens_per_second=meter.tokens / elapsed,
         seconds=run.state.seconds,
         eta_seconds=per_step * remaining if meter.steps else None,
+        flops=run.state.flops,
+        gpu_time_flops=run.state.peak_flops or None,
+        peak_share=peak_share(run.state),
         validation=validation,
         note=note,
     )

@@ -1,25 +1,30 @@
 """Label-smoothed cross-entropy (section 5.4), as sums that any split of a batch adds up to."""
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from nmt_cli.training.softmax_slopes import choose_softmax, softmax_slopes
+
 # Logits of one chunk in `linear_cross_entropy`: small enough for a CPU's caches, and for any GPU.
 CHUNK_ELEMENTS = {"cpu": 1 << 22, "cuda": 1 << 28}
 CHUNK_ROWS = 256
+# A GPU's products are fastest over whole tiles; the weights are padded as they are narrowed.
+PADDING = 128
 
 
 class Loss(NamedTuple):
     """Sums over tokens: they are divided once, by the token count of the whole step.
 
-    total: (), what is minimised, with smoothing; nll: (), without; tokens: how many were summed.
+    total: (), what is minimised, with smoothing; nll: (), without; tokens: (), how many.
     """
 
     total: Tensor
     nll: Tensor
-    tokens: int
+    tokens: Tensor
 
 
 def label_smoothed_cross_entropy(
@@ -36,7 +41,8 @@ def label_smoothed_cross_entropy(
     normaliser = logits.logsumexp(dim=-1)
     hit = logits.gather(1, targets[:, None])[:, 0]
     total = normaliser - (1.0 - epsilon) * hit - epsilon * logits.mean(dim=-1)
-    return Loss(total.sum(), (normaliser - hit).detach().sum(), len(targets))
+    tokens = torch.tensor(len(targets), device=logits.device)
+    return Loss(total.sum(), (normaliser - hit).detach().sum(), tokens)
 
 
 def linear_cross_entropy(
@@ -48,19 +54,24 @@ def linear_cross_entropy(
 ) -> Loss:
     """The loss of the logits hidden @ weight^T + bias, without ever holding all of them.
 
-    Products are in autocast's precision where it is on; the softmax and the sums are float32 (or
-    float64 for such inputs).
+    A negative target (filler) counts for nothing. Products are in autocast's precision where it is
+    on; the softmax and the sums are float32 (or float64 for such inputs).
     """
     kind = hidden.device.type
     dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype
     total, nll = _LinearCrossEntropy.apply(  # type: ignore[no-untyped-call]
         hidden, weight, bias, targets, epsilon, dtype
     )
-    return Loss(total, nll, len(targets))
+    return Loss(total, nll, (targets >= 0).sum())
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
-    """Chunk by chunk: logits, loss and gradient while the logits are still in the cache."""
+    """Chunk by chunk: logits, loss and gradient while the logits are still in the cache.
+
+    The uniform share of the smoothed target asks for mean(logits) and takes epsilon / V from every
+    slope. Both are linear in the logits, so they are worked out from sums over the vocabulary and
+    over the tokens: exact, where a narrow slope could not hold them, and without another pass.
+    """
 
     @staticmethod
     def forward(
@@ -72,51 +83,93 @@ class _LinearCrossEntropy(torch.autograd.Function):
         epsilon: float,
         dtype: torch.dtype,
     ) -> tuple[Tensor, Tensor]:
-        sums = torch.zeros(2, dtype=weight.dtype, device=hidden.device)
         wanted = any(ctx.needs_input_grad)
-        rows = CHUNK_ELEMENTS.get(hidden.device.type, CHUNK_ELEMENTS["cuda"]) // len(weight)
-        narrow = weight.to(dtype)
-        gradients = [torch.empty_like(hidden), torch.zeros_like(weight)] if wanted else []
-        bias_gradient = torch.zeros_like(bias) if wanted and bias is not None else None
         with torch.autocast(hidden.device.type, enabled=False):
-            for start in range(0, len(hidden), max(rows, CHUNK_ROWS)):
-                part = slice(start, start + max(rows, CHUNK_ROWS))
-                inputs = hidden[part].to(dtype)
-                logits = (inputs @ narrow.T).to(weight.dtype)
-                if bias is not None:
-                    logits += bias
-                sums += _chunk_loss(logits, targets[part], epsilon, wanted)
-                if not wanted:
-                    continue
-                slopes = logits.to(dtype)
-                gradients[0][part] = slopes @ narrow
-                gradients[1] += slopes.T @ inputs
-                if bias_gradient is not None:
-                    bias_gradient += logits.sum(dim=0)
-        ctx.save_for_backward(*gradients, bias_gradient)
-        total, nll = sums.unbind()
+            found = _Sums(hidden if wanted else None, weight, bias, epsilon, dtype)
+            for part in _parts(len(hidden), len(weight), hidden.device.type):
+                found.add(part, hidden[part], targets[part])
+            found.finish()
+        ctx.save_for_backward(*found.gradients)
+        total, nll = found.sums.unbind()
         ctx.mark_non_differentiable(nll)
         return total, nll
 
     @staticmethod
     def backward(ctx: Any, scale: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        hidden, weight, bias = ctx.saved_tensors
-        scaled = hidden * scale, weight * scale, None if bias is None else bias * scale
-        return *scaled, None, None, None
+        hidden, weight, *bias = (one * scale for one in ctx.saved_tensors)
+        return hidden, weight, bias[0] if bias else None, None, None, None
 
 
-def _chunk_loss(logits: Tensor, targets: Tensor, epsilon: float, wanted: bool) -> Tensor:
-    """Sums of total and nll; with `wanted`, `logits` become their own gradient in place."""
-    picked = targets[:, None]
-    normaliser = logits.logsumexp(dim=-1, keepdim=True)
-    hit = logits.gather(1, picked)
-    mean = logits.mean(dim=-1, keepdim=True)
-    total = normaliser - (1.0 - epsilon) * hit - epsilon * mean
-    sums = torch.stack([total.sum(), (normaliser - hit).sum()])
-    if wanted:
-        logits.sub_(normaliser).exp_().sub_(epsilon / logits.shape[1])
-        logits.scatter_add_(1, picked, torch.full_like(hit, epsilon - 1.0))
-    return sums
+class _Sums:
+    """What the chunks of one `linear_cross_entropy` add up to."""
+
+    def __init__(
+        self,
+        hidden: Tensor | None,
+        weight: Tensor,
+        bias: Tensor | None,
+        epsilon: float,
+        dtype: torch.dtype,
+    ) -> None:
+        self.softmax = choose_softmax(weight, dtype)
+        self.narrow = _narrowed(weight, dtype, 1 if self.softmax is softmax_slopes else PADDING)
+        self.bias = bias
+        self.epsilon = epsilon
+        self.size = len(weight)
+        self.mean_weight = self.narrow[: self.size].mean(dim=0, dtype=weight.dtype)
+        self.mean_bias = 0.0 if bias is None else bias.mean()
+        self.sums = weight.new_zeros(2)
+        self.count = weight.new_zeros(())
+        self.hidden_sum = torch.zeros_like(self.mean_weight)
+        shared = [weight] if bias is None else [weight, bias]
+        self.gradients = [] if hidden is None else [torch.empty_like(hidden)]
+        if self.gradients:
+            self.gradients += [torch.zeros_like(one) for one in shared]
+
+    def add(self, part: slice, hidden: Tensor, targets: Tensor) -> None:
+        """Count one chunk of tokens."""
+        inputs = hidden.to(self.narrow.dtype)
+        exact = inputs.to(self.sums.dtype)
+        means = exact @ self.mean_weight + self.mean_bias
+        logits = inputs @ self.narrow.T
+        wanted = bool(self.gradients)
+        sums, slopes = self.softmax(logits, self.bias, targets, means, self.epsilon, wanted=wanted)
+        self.sums += sums
+        if slopes is None:
+            return
+        kept = (targets >= 0).to(exact.dtype)
+        self.count += kept.sum()
+        self.hidden_sum += kept @ exact
+        place, weight, *bias = self.gradients
+        uniform = self.epsilon * kept[:, None] * self.mean_weight
+        place[part] = (slopes @ self.narrow).to(uniform.dtype) - uniform
+        weight += (slopes.T @ inputs)[: self.size]
+        for one in bias:
+            one += slopes.sum(dim=0, dtype=one.dtype)[: self.size]
+
+    def finish(self) -> None:
+        """The uniform share joins the gradients of weight and bias."""
+        for one, share in zip(self.gradients[1:], (self.hidden_sum, self.count), strict=False):
+            one -= share * (self.epsilon / self.size)
+
+
+def _narrowed(weight: Tensor, dtype: torch.dtype, multiple: int) -> Tensor:
+    """`weight` in `dtype`; where that is a copy, with rows of zeros up to a multiple."""
+    if dtype == weight.dtype or len(weight) % multiple == 0:
+        return weight.to(dtype)
+    padding = -len(weight) % multiple
+    narrow = weight.new_empty(len(weight) + padding, weight.shape[1], dtype=dtype)
+    narrow[: len(weight)] = weight
+    narrow[len(weight) :] = 0.0
+    return narrow
+
+
+def _parts(tokens: int, vocabulary: int, device_type: str) -> list[slice]:
+    """Chunks of equal sizes, to within a token: a small last one would use a GPU badly."""
+    elements = CHUNK_ELEMENTS.get(device_type, CHUNK_ELEMENTS["cuda"])
+    count = -(-tokens // max(elements // vocabulary, CHUNK_ROWS))
+    bounds = [tokens * number // max(count, 1) for number in range(count + 1)]
+    return [slice(*one) for one in pairwise(bounds)]
 
 
 def smoothed_target(vocabulary: int, target: int, epsilon: float) -> Float[Tensor, " vocabulary"]:

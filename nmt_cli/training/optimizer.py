@@ -1,11 +1,15 @@
-"""Section 5.3: Adam, and the learning rate of equation 3; other schedules beside it."""
+"""Section 5.3: Adam, and the learning rate of equation 3; other optimisers and schedules too."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from nmt_cli.config import Config, Train
+from nmt_cli.training.muon import Muon
+from nmt_cli.training.schedule_free import ScheduleFree
 
 
 def learning_rate(step: int, train: Train, d_model: int) -> float:
@@ -38,28 +42,70 @@ def _cosine(step: int, train: Train) -> float:
     return 0.5 - 0.5 * math.cos(math.pi * _remaining(step, train))
 
 
-DECAYS = {"inverse_sqrt": _inverse_sqrt, "linear": _remaining, "cosine": _cosine}
+def _stable_then_decay(step: int, train: Train) -> float:
+    """1, then straight to 0 in the last steps; never from above 1 where warm-up is long."""
+    length = min(train.decay_fraction * train.max_steps, train.max_steps - train.warmup_steps)
+    return min(1.0, max(0.0, (train.max_steps - step) / max(1.0, length)))
+
+
+DECAYS: dict[str, Callable[[int, Train], float]] = {
+    "inverse_sqrt": _inverse_sqrt,
+    "linear": _remaining,
+    "cosine": _cosine,
+    "wsd": _stable_then_decay,
+    "constant": lambda *_: 1.0,
+}
 
 
 def make_optimizer(model: nn.Module, config: Config) -> torch.optim.Optimizer:
-    """Adam with the paper's betas and epsilon; decoupled weight decay where one is set.
+    """The configured optimiser, its learning rate still 0.
 
-    Vectors (norms, biases) are not decayed.
+    Weight decay is decoupled; vectors (norms, biases) are spared it.
     """
-    train = config.train
-    matrices = [weight for weight in model.parameters() if weight.dim() >= 2]
-    vectors = [weight for weight in model.parameters() if weight.dim() < 2]
+    return OPTIMIZERS[config.train.optimizer](model, config.train)
+
+
+def _groups(weights: list[nn.Parameter], train: Train) -> list[dict[str, Any]]:
+    matrices: list[Tensor] = [one for one in weights if one.dim() >= 2]
+    vectors: list[Tensor] = [one for one in weights if one.dim() < 2]
     groups = [
         {"params": matrices, "weight_decay": train.weight_decay},
         {"params": vectors, "weight_decay": 0.0},
     ]
+    return [group for group in groups if group["params"]]
+
+
+def _adam_for(weights: list[nn.Parameter], train: Train) -> torch.optim.AdamW:
+    """With the paper's betas and epsilon, unless others are set."""
     return torch.optim.AdamW(
-        [group for group in groups if group["params"]],
+        _groups(weights, train),
         lr=0.0,
         betas=(train.beta1, train.beta2),
         eps=train.epsilon,
         fused=True,
     )
+
+
+def _adam(model: nn.Module, train: Train) -> torch.optim.Optimizer:
+    return _adam_for(list(model.parameters()), train)
+
+
+def _schedule_free(model: nn.Module, train: Train) -> torch.optim.Optimizer:
+    groups = _groups(list(model.parameters()), train)
+    return ScheduleFree(groups, train.beta1, train.beta2, train.epsilon)
+
+
+def _muon(model: nn.Module, train: Train) -> torch.optim.Optimizer:
+    """Muon where a matrix maps one layer's numbers to another's; embeddings are Adam's."""
+    matrices = [one.weight for one in model.modules() if isinstance(one, nn.Linear)]
+    mapped = {id(one) for one in matrices}
+    rest = [one for one in model.parameters() if id(one) not in mapped]
+    return Muon(matrices, _adam_for(rest, train), train.momentum, train.weight_decay)
+
+
+OPTIMIZERS: dict[str, Callable[[nn.Module, Train], torch.optim.Optimizer]] = {
+    "adam": _adam, "schedule_free": _schedule_free, "muon": _muon,
+}  # fmt: skip
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:

@@ -10,7 +10,8 @@ class Validation:
 
     loss, nll: per token, with and without label smoothing; perplexity: exp(nll), per subword;
     bleu: of beam-search output on the first pairs, with its signature, or None where not decoded;
-    averaged: checkpoints in the mean that was decoded (1: the current weights);
+    weights: which were decoded: current, mean (of checkpoints) or ema (moving average);
+    averaged: checkpoints in that mean, else 1;
     samples: (source, reference, translation) of a few pairs.
     """
 
@@ -19,6 +20,7 @@ class Validation:
     perplexity: float
     bleu: float | None = None
     signature: str = ""
+    weights: str = "current"
     averaged: int = 1
     samples: tuple[tuple[str, str, str], ...] = ()
 
@@ -32,13 +34,17 @@ class Validation:
 class Report:
     """State of a run after `step`.
 
-    loss, nll: per target token since the last report; learning_rate of this step; gradient_norm
-    of this step; tokens_per_second: target tokens, all ranks; seconds: trained so far, all runs;
-    eta_seconds: to the end, None when no end is known; note: something that happened.
+    tokens: target tokens since the last report, all ranks; loss, nll: per such token;
+    learning_rate, gradient_norm: of this step; tokens_per_second: target tokens, all ranks;
+    seconds: trained so far, all runs; eta_seconds: to the end, None when no end is known;
+    flops: counted work so far, forward and backward; gpu_time_flops: GPU-time x peak so far, as
+    the paper's Table 2 counts; peak_share: flops divided by it; None where no peak is known;
+    note: something that happened.
     """
 
     step: int
     epoch: int
+    tokens: int
     loss: float
     nll: float
     learning_rate: float
@@ -46,6 +52,9 @@ class Report:
     tokens_per_second: float
     seconds: float
     eta_seconds: float | None = None
+    flops: float = 0.0
+    gpu_time_flops: float | None = None
+    peak_share: float | None = None
     validation: Validation | None = None
     note: str = ""
 

@@ -1,38 +1,56 @@
 """One training run on one rank: model, optimiser, plan, state, and what is done to them."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 from torch import Tensor
 
 from nmt_cli.config import Config
+from nmt_cli.cores import usable_cores
 from nmt_cli.data.corpus import Corpus
+from nmt_cli.data.packing import PackedPlan
 from nmt_cli.data.plan import BatchPlan, Position, count_shards
-from nmt_cli.errors import DivergedError
+from nmt_cli.data.sampling import SampledPairs
+from nmt_cli.errors import UnavailableError
+from nmt_cli.model.attention import choose_backend, head_widths, use_backend
 from nmt_cli.model.transformer import Transformer, initialise
 from nmt_cli.model_dir import refresh_weights
 from nmt_cli.training.average import average_weights
 from nmt_cli.training.checkpoints import (
+    Checkpoint,
     Checkpoints,
     State,
     load_optimizer,
     load_weights,
     weights_of,
 )
+from nmt_cli.training.compiled import compile_hidden
+from nmt_cli.training.determinism import check_ranks, next_power_of_two
 from nmt_cli.training.distributed import Ranks
+from nmt_cli.training.ema import MovingAverage
+from nmt_cli.training.memory import is_out_of_memory
 from nmt_cli.training.optimizer import make_optimizer
 from nmt_cli.training.report import Validation
+from nmt_cli.training.schedule_free import place_training_weights
 from nmt_cli.training.step import StepResult, take_step
-from nmt_cli.training.validation import validate
+from nmt_cli.training.validation import AbandonedError, validate
 
-SKIPS_ALLOWED = 10
+# Attention that works as well on sentences of mixed lengths.
+FREE_OF_LENGTHS = ("tiles", "varlen")
 MICRO_BATCH_TOKENS = {"cpu": 4_096, "cuda": 8_192}
 
 
 class Candidate(NamedTuple):
-    """Weights that may be published; averaged: the mean of so many checkpoints."""
+    """Weights that may be published.
 
+    kind: current, mean (of so many checkpoints as `averaged` says) or ema (moving average).
+    """
+
+    kind: str
     averaged: int
     weights: dict[str, Tensor]
 
@@ -50,98 +68,181 @@ class Run:
         self.model = Transformer(config.model)
         self.state = State(digest=corpus.digest)
         self.notes: list[str] = []
-        self._restore_or_start()
+        self._resume_or_start()
         self.saved = self.state.step
         self.stopped = False
-        lengths = corpus.train.src_lengths, corpus.train.tgt_lengths
-        self.plan = BatchPlan(*lengths, train.batch_tokens, self.state.shards, train.seed)
+        self.pairs = corpus.train
+        kind = PackedPlan if self.state.packed else BatchPlan
+        self.plan = kind(
+            self.pairs.src_lengths, self.pairs.tgt_lengths, train.batch_tokens, self.state.shards,
+            train.seed,
+        )  # fmt: skip
+        if train.subword_dropout:
+            workers = max(1, usable_cores() // ranks.world_size)
+            sampled = SampledPairs(corpus, train.subword_dropout, train.seed, workers)
+            self.pairs, self.plan.lengths_of = sampled, sampled.segment
+        if isinstance(self.plan, PackedPlan) and self._compiles():
+            compile_hidden(self.model, self.plan.shape)
+        self._count_long_pairs()
 
-    def _restore_or_start(self) -> None:
+    def _resume_or_start(self) -> None:
         latest, problems = self.checkpoints.latest()
         self.notes += [f"an older checkpoint is used: {problem}" for problem in problems]
         if latest is None:
-            initialise(self.model, self.config.train.seed)
             self.state.shards = self._count_shards()
-        else:
-            self.state = latest.state()
-            load_weights(self.model, latest.weights())
+            self.state.packed = self._packs()
+        self.begin(latest)
+        if self.config.train.deterministic:
+            check_ranks(self.ranks.world_size, self.state.shards)
+        if latest is not None:
             # A finished run goes on when its limits were raised.
             self.state.finished = self.end_reason() and self.state.finished
             if not self.state.finished:
                 self.notes.append(f"continues after step {self.state.step:,}")
+
+    def begin(self, checkpoint: Checkpoint | None) -> None:
+        """State, weights, optimiser and average of `checkpoint`, or of a run's beginning."""
+        if checkpoint is None:
+            fixed = self.state
+            self.state = State(digest=fixed.digest, shards=fixed.shards, packed=fixed.packed)
+            # On the CPU, where the same seed always gives the same numbers.
+            initialise(self.model.to("cpu"), self.config.train.seed)
+        else:
+            self.state = checkpoint.state()
         self.model.to(self.ranks.device)
+        use_backend(self.model, self._backend())
         self.optimizer = make_optimizer(self.model, self.config)
-        if latest is not None:
-            load_optimizer(self.model, self.optimizer, latest.optimizer_directory)
+        decay = self.config.train.ema
+        # Only the first rank validates and saves.
+        kept = decay and self.ranks.is_first
+        self.ema = MovingAverage(self.model, decay) if kept else None
+        if checkpoint is not None:
+            self._load(checkpoint)
+
+    def _load(self, checkpoint: Checkpoint) -> None:
+        """Weights, optimiser and moving average as they were saved."""
+        load_weights(self.model, checkpoint.weights())
+        load_optimizer(self.model, self.optimizer, checkpoint.optimizer_directory)
+        if self.ema is not None:
+            self.ema.load(checkpoint.moving_average())
 
     def _count_shards(self) -> int:
         train = self.config.train
         micro = train.micro_batch_tokens
         if micro == "auto":
             micro = MICRO_BATCH_TOKENS.get(self.ranks.device.type, 4_096)
-        return count_shards(train.batch_tokens, micro, self.ranks.world_size)
+        shards = count_shards(train.batch_tokens, micro, self.ranks.world_size)
+        return next_power_of_two(shards) if train.deterministic else shards
+
+    def _backend(self) -> str:
+        return choose_backend(self.ranks.device, *head_widths(self.config.model))
+
+    def _packs(self) -> bool:
+        """Whether batches are packed: where attention needs no sentences of one length."""
+        wanted = self.config.train.packing
+        return wanted == "packed" or (wanted == "auto" and self._backend() in FREE_OF_LENGTHS)
+
+    def _compiles(self) -> bool:
+        wanted = self.config.train.compile
+        return wanted == "on" or (wanted == "auto" and self._backend() == "tiles")
+
+    def _count_long_pairs(self) -> None:
+        longest = np.maximum(self.plan.src_lengths, self.plan.tgt_lengths)
+        count = int((longest > self.plan.capacity).sum())
+        if count:
+            self.notes.append(
+                f"{count:,} pairs are longer than the {self.plan.capacity:,} tokens of one pass: "
+                "each has a pass of its own"
+            )
+
+    @property
+    def position(self) -> Position:
+        """The batch of the next step."""
+        return Position(self.state.epoch, self.state.batch)
 
     def step(self, position: Position) -> StepResult:
-        """Take the next optimiser step; raises DivergedError after ten without finite numbers."""
-        result = take_step(
-            self.model, self.optimizer, self.config, self.ranks, self.corpus.train, self.plan,
-            position, self.state.step + 1,
-        )  # fmt: skip
+        """Take the next optimiser step; raises UnavailableError when memory is full."""
+        try:
+            result = take_step(
+                self.model, self.optimizer, self.config, self.ranks, self.pairs, self.plan,
+                position, self.state.step + 1, 0.5**self.state.rollbacks,
+            )  # fmt: skip
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            raise UnavailableError(
+                f"step {self.state.step + 1:,}: memory is full, whatever the batch: {error}",
+                "train a smaller model; is another process using this memory?",
+            ) from error
         self.state.step += 1
         self.state.epoch, self.state.batch = position.epoch, position.batch + 1
         if self.state.batch >= self.plan.epoch(position.epoch).batches:
             self.state.epoch, self.state.batch = position.epoch + 1, 0
         self.state.skipped = self.state.skipped + 1 if result.skipped else 0
-        if self.state.skipped >= SKIPS_ALLOWED:
-            raise DivergedError(
-                f"{SKIPS_ALLOWED} steps in a row gave no finite numbers, up to {self.state.step:,}",
-                "lower train.learning_rate, lengthen train.warmup_steps, or train in float32",
-            )
+        if self.ema is not None and not result.skipped:
+            self.ema.update(self.state.step)
         return result
 
     def save(self, *, member: bool) -> None:
         """Write a checkpoint (first rank) unless this step has one; `member` ones are averaged."""
         if self.ranks.is_first and self.state.step != self.saved:
             self.saved = self.state.step
-            self.checkpoints.save(self.model, self.optimizer, self.state, member=member)
+            self.checkpoints.save(
+                self.model, self.optimizer, self.state, member=member, ema=self.ema
+            )
 
-    def validate(self) -> Validation | None:
-        """Judge the current weights and the mean of the last checkpoints; publish the better.
+    def validate(self, stop: Callable[[], bool] = lambda: False) -> Validation | None:
+        """Judge the current weights and their averages; publish the best.
 
-        Only the first rank works here; the others wait.
+        Only the first rank works here; the others wait. Given up, with `stopped` set, when `stop()`
+        says so on any rank; a later run of the command then validates.
         """
-        found = None
-        if self.ranks.is_first:
+        found: list[Validation | None] = []
+
+        def work(poll: Callable[[], bool]) -> None:
             candidates = self._candidates()
             if self.corpus.valid is None:
                 self._publish(candidates[-1].weights, "")
+                found.append(None)
             else:
-                found = self._judge(candidates)
-        self.state.validated = self.state.step
+                with suppress(AbandonedError):
+                    found.append(self._judge(candidates, poll))
+
+        self.stopped = self.ranks.first_works(work, stop)
+        if found or not self.stopped:
+            self.state.validated = self.state.step
         if self.ranks.is_first:
             self.checkpoints.update(self.state)
-        self.ranks.wait()
-        return found
+        return found[0] if found else None
 
     def _candidates(self) -> list[Candidate]:
-        """The current weights, then the mean of the last checkpoints if there are several."""
-        found = [Candidate(1, weights_of(self.model))]
+        """The current weights, the mean of the last checkpoints if several, a moving average."""
+        found = [Candidate("current", 1, weights_of(self.model, self.optimizer))]
         members = self.checkpoints.members()[-self.config.train.keep_last :]
         if len(members) > 1:
             weights = {one.directory: one.weights for one in members}
             mean = average_weights(list(weights), lambda directory: weights[directory]())
-            found.append(Candidate(len(members), mean))
+            found.append(Candidate("mean", len(members), mean))
+        if self.ema is not None:
+            found.append(Candidate("ema", 1, self.ema.weights()))
         return found
 
-    def _judge(self, candidates: list[Candidate]) -> Validation:
-        """The validation of the better candidate, which is published if it is the best so far.
+    def _judge(self, candidates: list[Candidate], poll: Callable[[], bool]) -> Validation:
+        """The validation of the best candidate, which is published if it is the best so far.
 
         The model has its own weights again afterwards.
         """
-        losses = [self._validate(one, bleu=False).nll for one in candidates]
-        better = candidates[losses.index(min(losses))]
-        found = replace(self._validate(better, bleu=True), averaged=better.averaged)
-        load_weights(self.model, candidates[0].weights)
+        try:
+            losses = [self._validate(one, poll, bleu=False).nll for one in candidates]
+            better = candidates[losses.index(min(losses))]
+            found = replace(
+                self._validate(better, poll, bleu=True),
+                averaged=better.averaged,
+                weights=better.kind,
+            )
+        finally:
+            load_weights(self.model, candidates[0].weights)
+            place_training_weights(self.optimizer)
         state = self.state
         state.scores[str(state.step)] = -losses[0]
         state.stale += 1
@@ -151,9 +252,13 @@ class Run:
             self._publish(better.weights, f"{found.score:.4f} {found.signature}".strip())
         return found
 
-    def _validate(self, candidate: Candidate, *, bleu: bool) -> Validation:
+    def _validate(
+        self, candidate: Candidate, poll: Callable[[], bool], *, bleu: bool
+    ) -> Validation:
         load_weights(self.model, candidate.weights)
-        return validate(self.model, self.config, self.corpus, self.ranks.device, bleu=bleu)
+        return validate(
+            self.model, self.config, self.corpus, self.ranks.device, bleu=bleu, stop=poll
+        )
 
     def _publish(self, weights: dict[str, Tensor], validation: str) -> None:
         metadata = {"step": str(self.state.step), "validation": validation}

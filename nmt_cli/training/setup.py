@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from nmt_cli import files
+from nmt_cli import files, manifest
 from nmt_cli.config import Config, dump, flatten, load, with_values
 from nmt_cli.data.corpus import Corpus
 from nmt_cli.errors import CannotCreateError, ConfigError
@@ -14,6 +14,7 @@ MAY_CHANGE = frozenset(
     {
         "train.preset",
         "train.micro_batch_tokens",
+        "train.compile",
         "train.max_steps",
         "train.max_epochs",
         "train.max_hours",
@@ -24,6 +25,7 @@ MAY_CHANGE = frozenset(
         "train.keep_last",
         "train.keep_best",
         "train.validation_sentences",
+        "train.rank_timeout",
     }
 )
 DECISIVE = ("model.", "data.", "languages.", "train.")
@@ -43,6 +45,12 @@ def complete(config: Config, corpus: Corpus) -> Config:
         raise ConfigError(
             "model.tie_embeddings=all needs one vocabulary, but the corpus has two",
             "`--set model.tie_embeddings=target`, or prepare again with a joint vocabulary",
+        )
+    if config.train.subword_dropout and corpus.subwords.kind != "bpe":
+        raise ConfigError(
+            f"train.subword_dropout leaves out merges of bpe, but the corpus has subwords of the "
+            f"kind {corpus.subwords.kind}",
+            "leave it at 0, or prepare again with --subwords bpe",
         )
     # How the text was made into subwords is the corpus's to say.
     data = {key: value for key, value in flatten(corpus.config).items() if key.startswith("data.")}
@@ -73,12 +81,12 @@ def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
             f"`{out}` holds a run with other settings: {'; '.join(differing)}",
             "use these settings to go on with it, or another --out for a new run",
         )
-    files.add_to_manifest(out, CONFIG, dump(config).encode())
+    manifest.add_to_manifest(out, CONFIG, dump(config).encode())
 
 
 def _is_unused(out: Path) -> bool:
     """Whether there is nothing in `out` but what an interrupted first save may have left."""
-    left = {".lock", files.MANIFEST, SUBWORDS}
+    left = {".lock", manifest.MANIFEST, SUBWORDS}
     return all(
         one.name in left or one.name.startswith(files.TEMPORARY_PREFIX) for one in out.iterdir()
     )

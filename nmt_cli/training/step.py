@@ -1,6 +1,7 @@
 """One optimiser step: this rank's shards forward and backward, sums over all ranks, Adam."""
 
 import hashlib
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -11,15 +12,23 @@ from nmt_cli.batch import Batch
 from nmt_cli.config import Config, Model
 from nmt_cli.data.corpus import Pairs
 from nmt_cli.data.plan import BatchPlan, Position
+from nmt_cli.errors import NmtError, UnavailableError
 from nmt_cli.model.precision import autocast
 from nmt_cli.model.transformer import Transformer
+from nmt_cli.training.determinism import subtree_sum
 from nmt_cli.training.distributed import Ranks
 from nmt_cli.training.loss import Loss, linear_cross_entropy
+from nmt_cli.training.memory import Part, accumulate
 from nmt_cli.training.optimizer import learning_rate, set_learning_rate
+from nmt_cli.training.r_drop import linear_r_drop_loss
+from nmt_cli.training.watch import LostRankError, named_pairs
 
 
 class StepResult(NamedTuple):
-    """loss, nll: sums over all target tokens of the step; skipped: numbers were not finite."""
+    """loss, nll: sums over all target tokens of the step; skipped: numbers were not finite.
+
+    splits: shards that did not fit into memory and were split in two, on all ranks.
+    """
 
     loss: float
     nll: float
@@ -27,6 +36,7 @@ class StepResult(NamedTuple):
     learning_rate: float
     gradient_norm: float
     skipped: bool
+    splits: int = 0
 
 
 def take_step(
@@ -38,40 +48,129 @@ def take_step(
     plan: BatchPlan,
     position: Position,
     step: int,
+    rate_scale: float = 1.0,
 ) -> StepResult:
     """Optimiser step number `step` (from 1), on the global batch at `position`.
 
     The summed loss of every shard is divided by the token count of the whole step, which the plan
-    knows beforehand: any number of ranks, and any split, is the same mathematics.
+    knows beforehand: any number of ranks, and any split, is the same mathematics. The schedule's
+    learning rate is multiplied by `rate_scale`. Raises UnavailableError, on all ranks, when memory
+    has no room for a single pair; nothing is changed then.
     """
     model.train()
     tokens = plan.tokens(*position)
-    sums = torch.zeros(2, device=ranks.device)
-    for shard in range(ranks.rank, plan.shards, ranks.world_size):
-        ids = plan.epoch(position.epoch).shard(position.batch, shard)
-        if len(ids):
-            torch.manual_seed(dropout_seed(config.train.seed, step, shard))
-            loss = shard_loss(model, config, pairs.batch(ids, start_id(config.model)), ranks.device)
-            torch.autograd.backward(loss.total / tokens)
-            sums += torch.stack([loss.total.detach(), loss.nll])
+
+    def backward(part: Part) -> Tensor:
+        if part.seed is not None:
+            torch.manual_seed(part.seed)
+        # Filler would bring a half back to the size that did not fit.
+        shape = None if part.depth else plan.shape_of(part.ids)
+        batch = pairs.batch(part.ids, start_id(config.model), shape)
+        loss = shard_loss(model, config, batch, ranks.device)
+        torch.autograd.backward(loss.total / tokens)
+        return torch.stack([loss.total.detach(), loss.nll])
+
+    seed = config.train.seed
+    if config.train.deterministic:
+        sums = add_up_along_tree(model, ranks, plan, position, (seed, step), backward)
+        too_large = None
+    else:
+        parts = shares(plan, position, ranks, seed, step)
+        ranks.begins(step, parts[0].ids if parts else ())
+        found = accumulate(model, parts, backward, ranks.device)
+        too_large = found.too_large
+        flags = found.sums.new_tensor([found.splits, too_large is not None])
+        sums = torch.cat([found.sums, flags])
+        ranks.add_up([*gradients_of(model), sums])
     gradients = gradients_of(model)
-    ranks.add_up([*gradients, sums])
+    total, nll, splits, failures = sums.tolist()
+    if failures:
+        optimizer.zero_grad()
+        raise out_of_memory(step, too_large)
     norm = clip(gradients, config.train.max_gradient_norm)
-    rate = learning_rate(step, config.train, config.model.d_model)
-    finite = bool(np.isfinite(norm))
+    rate = learning_rate(step, config.train, config.model.d_model) * rate_scale
+    finite = bool(np.isfinite([norm, total]).all())
     if finite:
         set_learning_rate(optimizer, rate)
         optimizer.step()
     optimizer.zero_grad()
-    total, nll = sums.tolist()
-    return StepResult(total, nll, tokens, rate, norm, not finite)
+    return StepResult(total, nll, tokens, rate, norm, not finite, int(splits))
+
+
+def add_up_along_tree(
+    model: Transformer,
+    ranks: Ranks,
+    plan: BatchPlan,
+    position: Position,
+    seeds: tuple[int, int],
+    backward: Callable[[Part], Tensor],
+) -> Tensor:
+    """Gradients of all shards of all ranks, in an order that no number of ranks changes.
+
+    seeds: of the run, and the step. Returns (4,): loss, nll, and zeros for what is not counted
+    here. A shard that memory has no room for is an error: halves would have other dropout masks.
+    """
+    seed, step = seeds
+    epoch = plan.epoch(position.epoch)
+    ranks.begins(step, epoch.shard(position.batch, ranks.rank))
+
+    def leaf(number: int) -> Tensor:
+        ids = epoch.shard(position.batch, number)
+        sums = torch.zeros(2, device=ranks.device)
+        if len(ids):
+            sums = backward(Part(ids, dropout_seed(seed, step, number)))
+        flat = torch.cat([*(one.reshape(-1) for one in gradients_of(model)), sums])
+        model.zero_grad()
+        return flat
+
+    flat = subtree_sum(ranks.rank, ranks.world_size, plan.shards, leaf)
+    ranks.add_up_in_pairs(flat)
+    start = 0
+    for gradient in gradients_of(model):
+        gradient.copy_(flat[start : start + gradient.numel()].view_as(gradient))
+        start += gradient.numel()
+    return torch.cat([flat[start:], flat.new_zeros(2)])
+
+
+def shares(plan: BatchPlan, position: Position, ranks: Ranks, seed: int, step: int) -> list[Part]:
+    """The shards of this rank, each with the seed of its dropout."""
+    epoch = plan.epoch(position.epoch)
+    numbers = range(ranks.rank, plan.shards, ranks.world_size)
+    parts = [
+        Part(epoch.shard(position.batch, number), dropout_seed(seed, step, number))
+        for number in numbers
+    ]
+    return [part for part in parts if len(part.ids)]
+
+
+def out_of_memory(step: int, pair: int | None) -> NmtError:
+    """What a rank raises whose memory has no room for `pair`; None: for another rank's pair."""
+    if pair is None:
+        return LostRankError(f"another rank ran out of memory in step {step:,}")
+    return UnavailableError(
+        f"step {step:,}: memory has no room for a single pair, {named_pairs([pair])}",
+        "prepare with a smaller data.max_length, or train a smaller model",
+    )
 
 
 def shard_loss(model: Transformer, config: Config, batch: Batch, device: torch.device) -> Loss:
-    """Forward over one shard, in the precision the configuration asks for."""
+    """Forward over one shard, in the precision the configuration asks for.
+
+    In training mode a second time where R-Drop is on, with other dropout masks.
+    """
     here = batch.to(device)
     with autocast(config.train.precision, device):
         hidden = model.hidden(here)
+        if config.train.r_drop and model.training:
+            return linear_r_drop_loss(
+                hidden,
+                model.hidden(here),
+                model.output_weight,
+                model.output_bias,
+                here.tgt_out,
+                config.train.label_smoothing,
+                config.train.r_drop,
+            )
         return linear_cross_entropy(
             hidden,
             model.output_weight,

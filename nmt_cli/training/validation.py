@@ -1,6 +1,7 @@
 """How good a model is on the validation pairs: loss per token, and BLEU of what it translates."""
 
 import math
+from collections.abc import Callable
 
 import torch
 
@@ -14,16 +15,29 @@ from nmt_cli.training.step import shard_loss, start_id
 from nmt_cli.translator import Translator
 
 BATCH_TOKENS = 4_096
+# Lines decoded together: small enough that `stop` is asked often, large enough for the device.
+WINDOW = {"cpu": 32, "cuda": 128}
 SAMPLES = 3
+
+
+class AbandonedError(Exception):
+    """The validation was given up because `stop()` said so."""
 
 
 @torch.inference_mode()
 def validate(
-    model: Transformer, config: Config, corpus: Corpus, device: torch.device, *, bleu: bool
+    model: Transformer,
+    config: Config,
+    corpus: Corpus,
+    device: torch.device,
+    *,
+    bleu: bool,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Validation:
     """Teacher-forced loss over all validation pairs; with `bleu`, the first ones are decoded too.
 
-    Beam search is the configured one. The model is left in evaluation mode.
+    Beam search is the configured one. The model is left in evaluation mode. Raises AbandonedError
+    soon after `stop()` says so.
     """
     assert corpus.valid is not None
     model.eval()
@@ -32,27 +46,38 @@ def validate(
     sums = torch.zeros(2, dtype=torch.float64)
     tokens = 0
     for number in range(plan.epoch(0).batches):
-        batch = pairs.batch(plan.epoch(0).shard(number, 0), start_id(config.model))
+        _check(stop)
+        ids = plan.epoch(0).shard(number, 0)
+        batch = pairs.batch(ids, start_id(config.model), plan.shape_of(ids))
         loss = shard_loss(model, config, batch, device)
         sums += torch.stack([loss.total, loss.nll]).double().cpu()
-        tokens += loss.tokens
+        tokens += batch.tokens
     total, nll = (sums / tokens).tolist()
     found = Validation(total, nll, math.exp(min(nll, 700.0)))
     count = config.train.validation_sentences
     if not bleu or not count or corpus.valid_text is None:
         return found
-    return _with_bleu(found, model, config, corpus, count)
-
-
-def _with_bleu(
-    found: Validation, model: Transformer, config: Config, corpus: Corpus, count: int
-) -> Validation:
-    assert corpus.valid_text is not None
     sources, references = (side[:count] for side in corpus.valid_text)
-    translator = Translator(model, config, corpus.subwords)
-    outputs = [one.text for one in translator.translate(sources)]
-    bleu = score(outputs, [references], ["bleu"])[0]
+    outputs = _translations(Translator(model, config, corpus.subwords), sources, device, stop)
+    measured = score(outputs, [references], ["bleu"])[0]
     samples = tuple(zip(sources, references, outputs, strict=True))[:SAMPLES]
     return Validation(
-        found.loss, found.nll, found.perplexity, bleu.value, bleu.signature, samples=samples
+        found.loss, found.nll, found.perplexity, measured.value, measured.signature, samples=samples
     )
+
+
+def _translations(
+    translator: Translator, sources: list[str], device: torch.device, stop: Callable[[], bool]
+) -> list[str]:
+    outputs: list[str] = []
+    size = WINDOW.get(device.type, WINDOW["cpu"])
+    for start in range(0, len(sources), size):
+        _check(stop)
+        window = sources[start : start + size]
+        outputs += [one.text for one in translator.translate_window(window)]
+    return outputs
+
+
+def _check(stop: Callable[[], bool]) -> None:
+    if stop():
+        raise AbandonedError

@@ -1,5 +1,6 @@
 """README.md: its commands run as written, and its two set-up commands are what CI runs."""
 
+import dataclasses
 import os
 import re
 import subprocess
@@ -7,6 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+
+from nmt_cli.config import Layer, resolve
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -48,8 +52,7 @@ def test_ci_runs_the_test_command_of_the_readme():
 def test_the_demo_command_installs_what_it_needs_and_nothing_by_another_name():
     command = block_with("nmt demo").strip()
     assert "-c constraints.txt" in command
-    assert "pip install nmt\n" not in README
-    assert "pip install nmt " not in README
+    assert not re.findall(r"pip install\b[^\n`]*\snmt(?![-\w])", README)
 
 
 @pytest.mark.slow
@@ -81,6 +84,27 @@ def test_the_python_example_names_what_there_is():
     assert "Translator" in nmt_cli.__all__
     assert callable(nmt_cli.Translator.load)
     assert callable(nmt_cli.Translator.translate)
+    fields = {field.name for field in dataclasses.fields(nmt_cli.Translation)}
+    assert set(re.findall(r"translation\.(\w+)", example)) <= fields
+
+
+def test_the_table_of_presets_says_what_they_are():
+    """Sizes by their names; parameters by counting."""
+    from nmt_cli.model.transformer import Transformer
+
+    rows = re.findall(r"^\| `(\w+)` \|(.*)\|$", README, re.MULTILINE)
+    assert [name for name, _ in rows] == ["tiny", "small", "base", "big"]
+    for name, cells in rows:
+        layers, d_model, d_ff, heads, parameters, _ = cells.split(" | ")
+        model = resolve([Layer("test", {"train.preset": name})]).config.model
+        told = [int(cell.replace(",", "")) for cell in (layers, d_model, d_ff, heads)]
+        assert told == [model.layers, model.d_model, model.d_ff, model.heads]
+        millions, vocabulary = re.findall(r"[\d.,]+", parameters)
+        size = int(vocabulary.replace(",", ""))
+        with torch.device("meta"):
+            made = Transformer(dataclasses.replace(model, src_vocab_size=size, tgt_vocab_size=size))
+        count = sum(weight.numel() for weight in made.parameters())
+        assert round(count / 1e6, 1) == float(millions), name
 
 
 def test_links_lead_somewhere():

@@ -30,6 +30,14 @@ def test_the_paper_s_two_models(preset: str, biases: bool, expected: int) -> Non
     assert count(preset, {"model.attention_bias": biases}) == expected
 
 
+def test_the_modern_model_is_as_large_as_base() -> None:
+    """The matrices of its layers are the base model's in number, to a thousandth and a half."""
+    inner = {"model.activation": "swiglu", "model.d_ff": 1_368}
+    assert count("modern", {}) == count("base", {"model.norm_order": "pre", **inner}) - 32 * 512
+    weights = 12 * 512 * (3 * 1_368 - 2 * 2_048)
+    assert count("base", inner) - BASE == weights + 12 * (2 * 1_368 - 2_048)
+
+
 # Row of Table 3, settings, exact change of the count, the paper's millions of parameters.
 # One attention holds 2 d_model h (d_k + d_v), base has 18; 7,350,272 is an encoder and a decoder
 # layer.

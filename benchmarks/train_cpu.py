@@ -1,0 +1,262 @@
+"""Claim: training on CPU cores is faster than Hugging Face's MarianMTModel in a plain loop.
+
+Both train a model of one size on the same sentences, in processes of their own that take turns.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+
+import torch
+from flops import training_flops
+from measure import (
+    Better,
+    Json,
+    Results,
+    environment,
+    make_case,
+    measured_with,
+    median_seconds,
+    say,
+    spread,
+)
+from sentences import make_config, prepare_folder, write_random_text
+
+from nmt_cli.data.corpus import Corpus
+from nmt_cli.training.setup import complete
+
+WORKER = Path(__file__).with_name("cpu_worker.py")
+MODEL = {"train.preset": "small", "model.dropout": 0.1}
+TINY = {
+    "model.layers": 1, "model.d_model": 16, "model.d_ff": 32, "model.heads": 2,
+    "train.batch_tokens": 200,
+}  # fmt: skip
+WARMUP_STEPS = 3
+DTYPES = {"float32": torch.float32, "bf16": torch.bfloat16}
+
+
+@dataclass
+class Worker:
+    """A trainer in a process of its own; start: seconds (wall, CPU) to the end of its first step.
+
+    rounds: what it answered to each `steps`.
+    """
+
+    kind: str
+    process: "subprocess.Popen[str]"
+    start: tuple[float, float] = (0.0, 0.0)
+    first: Json = field(default_factory=dict)
+    rounds: list[Json] = field(default_factory=list)
+
+    @classmethod
+    def begin(cls, kind: str, corpus: Path, settings: Json, threads: int) -> "Worker":
+        """Start it and wait for its first step."""
+        begun = time.monotonic()
+        process = subprocess.Popen(
+            [sys.executable, str(WORKER), kind, str(corpus), json.dumps(settings)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "OMP_NUM_THREADS": str(threads)},
+        )  # fmt: skip
+        worker = cls(kind, process)
+        worker.first = worker._answer()
+        worker.start = time.monotonic() - begun, worker.first["process_cpu"]
+        return worker
+
+    def ask(self, command: str) -> Json:
+        """Send one command and wait for its answer."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+        return self._answer()
+
+    def train(self, steps: int) -> None:
+        """One round."""
+        self.rounds.append(self.ask(f"steps {steps}"))
+
+    def end(self) -> None:
+        """Stop it and wait until it is gone."""
+        self.process.communicate()
+
+    def rates(self, clock: str) -> list[float]:
+        """Target tokens a second of each round, by `wall` or `cpu`."""
+        return [one["tokens"] / one[clock] for one in self.rounds]
+
+    def _answer(self) -> Json:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the worker `{self.kind}` ended with {self.process.wait()}")
+        answer: Json = json.loads(line)
+        return answer
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is compared: a prepared corpus, settings of the workers, and how long to measure."""
+
+    corpus: Corpus
+    settings: Json
+    options: argparse.Namespace
+
+    def run(self) -> list[Json]:
+        """The cases of one precision."""
+        peak = product_peak(self.settings["config"]["train.precision"], self.options)
+        starts = self._starts()
+        workers = {kind: self._begin(kind) for kind in starts}
+        try:
+            for worker in workers.values():
+                worker.ask(f"steps {WARMUP_STEPS}")
+            for number in range(self.options.rounds):
+                say(f"round {number + 1} of {self.options.rounds}")
+                # Who goes first changes, so that a drift of the machine favours neither.
+                for kind in sorted(workers, reverse=number % 2 > 0):
+                    workers[kind].train(self.options.steps)
+            memory = {kind: worker.ask("memory")["megabytes"] for kind, worker in workers.items()}
+        finally:
+            for kind, worker in workers.items():
+                worker.end()
+                starts[kind].append(worker.start)
+        return self._cases(workers, peak, starts, memory)
+
+    def _begin(self, kind: str) -> Worker:
+        return Worker.begin(kind, self.corpus.path, self.settings, self.options.threads)
+
+    def _starts(self) -> dict[str, list[tuple[float, float]]]:
+        """Fresh processes that end after their first step, in turns."""
+        starts: dict[str, list[tuple[float, float]]] = {"ours": [], "marian": []}
+        for _ in range(self.options.starts):
+            for kind, times in starts.items():
+                worker = self._begin(kind)
+                times.append(worker.start)
+                worker.end()
+        return starts
+
+    def _cases(
+        self,
+        workers: Mapping[str, Worker],
+        peak: Json,
+        starts: Mapping[str, Sequence[tuple[float, float]]],
+        memory: Mapping[str, float],
+    ) -> list[Json]:
+        pair = workers["ours"], workers["marian"]
+        padding = {"peer_padding": pair[1].rounds[-1]["padding"]}
+        work = self._flops_per_token() / peak["flops_per_second"]
+        by_cpu, by_wall = ([worker.rates(clock) for worker in pair] for clock in ("cpu", "wall"))
+        shares = [[rate * work for rate in rates] for rates in by_wall]
+        wall, cpu = ([[one[place] for one in starts[kind]] for kind in starts] for place in (0, 1))
+        megabytes = [[memory[kind]] for kind in starts]
+        return [
+            self._case("training", "target tokens / CPU s", by_cpu, "higher", **padding),
+            self._case("training (wall)", "target tokens / s", by_wall, "higher", **padding),
+            self._case("share of the product peak", "1", shares, "higher", peak=peak),
+            self._case("first update (wall)", "s", wall, "lower"),
+            self._case("first update (CPU)", "s", cpu, "lower"),
+            self._case("peak memory", "MB", megabytes, "lower"),
+        ]
+
+    def _case(
+        self, name: str, unit: str, values: list[list[float]], better: Better, **facts: object
+    ) -> Json:
+        """Medians of what was measured of both."""
+        own, peer = (spread(one) for one in values)
+        options = self.options
+        precision = self.settings["config"]["train.precision"]
+        settings = {
+            **self.settings["config"], **measured_with(options), "pairs": len(self.corpus.train),
+            "peer": "transformers MarianMTModel, plain loop, fused Adam, eager",
+        }  # fmt: skip
+        return make_case(
+            f"{name}, {precision}", unit, own["median"], peer["median"], better=better,
+            settings=settings, ours_spread=own, peer_spread=peer, **facts,
+        )  # fmt: skip
+
+    def _flops_per_token(self) -> float:
+        config = complete(make_config(self.settings["config"]), self.corpus)
+        pairs = self.corpus.train
+        work = training_flops(config.model, pairs.src_lengths, pairs.tgt_lengths)
+        return work / float(pairs.tgt_lengths.sum())
+
+
+def product_peak(precision: str, options: argparse.Namespace) -> Json:
+    """FLOP/s of large products, by the better of the libraries that torch has on a CPU."""
+    torch.set_num_threads(options.threads)
+    size = 64 if options.tiny else 1_024
+    left, right = torch.randn(2, size, size, dtype=DTYPES[precision])
+    rates = {}
+    before = torch.get_float32_matmul_precision()
+    for library in ("highest", "medium"):
+        torch.set_float32_matmul_precision(library)
+        rates[library] = 2 * size**3 / median_seconds(lambda: left @ right, repeats=5)
+    torch.set_float32_matmul_precision(before)
+    return {"flops_per_second": max(rates.values()), "rates": rates}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark; the exit code."""
+    options = parse(arguments)
+    facts = environment(options.threads)
+    results = Results("train_cpu", measured_with(options), options.out, environment=facts)
+    if find_spec("transformers") is None:
+        print("transformers is not installed: pip install transformers", file=sys.stderr)
+        return 69
+    with tempfile.TemporaryDirectory(prefix="train-cpu-") as name:
+        folder = Path(name)
+        corpus = prepare(options, folder)
+        for precision in options.precision:
+            say(f"precision {precision}")
+            config = {**MODEL, **(TINY if options.tiny else {}), "train.precision": precision}
+            settings = {
+                "config": {**config, **dict(one.split("=", 1) for one in options.set)},
+                "folder": str(folder),
+                "peer_attention": options.peer_attention,
+            }
+            results.cases += Comparison(corpus, settings, options).run()
+            results.save()
+    return results.finish(as_json=options.json)
+
+
+def prepare(options: argparse.Namespace, folder: Path) -> Corpus:
+    """The corpus that both train on."""
+    say("preparing the corpus")
+    if options.tiny:
+        text = write_random_text(folder / "text", 300, seed=1)
+        return prepare_folder(text, ("xx", "yy"), folder / "corpus", subwords="bytes")
+    languages = (options.src, options.tgt)
+    return prepare_folder(options.data, languages, folder / "corpus", vocab_size=8_000)
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    add = parser.add_argument
+    add("--data", type=Path, metavar="DIR", help="holds train.SRC and train.TGT (plain, .xz, .gz)")
+    add("--src", default="en")
+    add("--tgt", default="de")
+    add("--threads", type=int, default=1, help="of each trainer")
+    add("--precision", nargs="+", choices=("float32", "bf16"), default=["float32"])
+    add("--rounds", type=int, default=7, help="turns of each trainer")
+    add("--steps", type=int, default=6, help="optimiser steps of a turn")
+    add("--starts", type=int, default=2, help="more processes timed to their first update")
+    add("--peer-attention", default="sdpa", choices=("sdpa", "eager"))
+    add("--set", action="append", default=[], metavar="KEY=VALUE", help="settings of both models")
+    add("--out", type=Path, metavar="FILE", help="write the JSON here")
+    add("--json", action="store_true", help="print the JSON instead of a table")
+    add("--tiny", action="store_true", help="seconds instead of minutes: a test of the script")
+    options = parser.parse_args(arguments)
+    if options.tiny:
+        options.rounds, options.steps, options.starts = 2, 2, 0
+    elif options.data is None:
+        parser.error("--data is needed (or --tiny)")
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,173 @@
+"""Claim: training on one GPU is faster than Hugging Face's Marian, eager and compiled.
+
+Everything in one call: correctness first, then the parts, then whole runs. The JSON file is
+rewritten after every phase, so that a call that is cut off loses only the phase it was in.
+"""
+
+import argparse
+import functools
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from gpu_gates import gates
+from gpu_parts import attention, loss_head, machine
+from gpu_runs import decode, ours, peer
+from gpu_setup import Setup, stand_in_for_tomli_w
+from measure import Json, Results, environment, make_case, measured_with, say, table, time_limit
+
+# What is left to write the last results and to end.
+RESERVE_SECONDS = 5.0
+PRESETS = ("base", "big")
+PEERS = {"eager": False, "compiled": True}
+
+
+class Phase(NamedTuple):
+    """A part of the benchmark: `run` puts what it finds into a dict, in at most `seconds`."""
+
+    name: str
+    seconds: float
+    run: Callable[[Setup, Json], None]
+
+
+PHASES = (
+    Phase("machine", 40, machine),
+    Phase("gates", 80, gates),
+    Phase("attention", 60, attention),
+    Phase("loss head", 30, loss_head),
+    Phase("base", 150, functools.partial(ours, preset="base")),
+    Phase("big", 150, functools.partial(ours, preset="big")),
+    *(
+        Phase(
+            f"{preset}, marian {name}",
+            60,
+            functools.partial(peer, preset=preset, compiled=compiled),
+        )
+        for name, compiled in PEERS.items()
+        for preset in PRESETS
+    ),
+    Phase("decode", 60, decode),
+)
+
+
+def run_phases(
+    setup: Setup, results: Results, phases: Sequence[Phase], budget_seconds: float
+) -> None:
+    """One after the other while there is time; each leaves what it found, even if it fails."""
+    deadline = time.monotonic() + budget_seconds - RESERVE_SECONDS
+    for phase in phases:
+        left = deadline - time.monotonic()
+        if left < 1:
+            results.phases[phase.name] = {"status": "skipped", "error": "the budget is spent"}
+            continue
+        say(f"{phase.name} ({left:.0f} s left)")
+        facts: Json = {}
+        results.phases[phase.name] = facts
+        begun = time.monotonic()
+        try:
+            with time_limit(min(left, phase.seconds)):
+                phase.run(setup, facts)
+            facts["status"] = "done"
+        except Exception as error:
+            facts["status"] = "cut" if isinstance(error, TimeoutError) else "failed"
+            facts["error"] = f"{type(error).__name__}: {error}"[:2_000]
+            say(f"  {facts['error']}")
+        facts["took_seconds"] = time.monotonic() - begun
+        torch._dynamo.reset()
+        if setup.device.type == "cuda":
+            torch.cuda.empty_cache()
+        results.cases = make_cases(results.phases)
+        results.save()
+
+
+def make_cases(phases: dict[str, Json]) -> list[Json]:
+    """The comparisons that the finished phases allow."""
+    cases = []
+    for preset in PRESETS:
+        own = phases.get(preset, {})
+        if "tokens_per_second" not in own:
+            continue
+        for name in PEERS:
+            theirs = phases.get(f"{preset}, marian {name}", {})
+            cases.append(make_case(
+                f"{preset} against MarianMTModel, {name}", "target tokens / s",
+                own["tokens_per_second"], theirs.get("tokens_per_second"), better="higher",
+                settings=own["settings"], ours_spread=own["spread"],
+                peer_spread=theirs.get("spread"), peer_padding=theirs.get("padding"),
+                share_of_datasheet_peak=own["share_of_datasheet_peak"],
+            ))  # fmt: skip
+    return cases + _decoding_cases(phases.get("decode", {})) + _part_cases(phases)
+
+
+def _decoding_cases(facts: Json) -> list[Json]:
+    cases = []
+    for name, own in facts.items():
+        if name.startswith("ours, ") and "tokens_per_second" in own:
+            _, beam, slots = name.split(", ")
+            theirs = facts.get(f"marian, {beam}", {})
+            cases.append(make_case(
+                f"decode base, {beam}, {slots}", "target tokens / s", own["tokens_per_second"],
+                theirs.get("tokens_per_second"), better="higher",
+                settings={"beam": beam, "sentences": slots, "peer": "generate, 128 at once"},
+            ))  # fmt: skip
+    return cases
+
+
+def _part_cases(phases: dict[str, Json]) -> list[Json]:
+    """The loss head and attention against what torch offers."""
+    times = {
+        "loss head": ("ours", "float32 logits", phases.get("loss head", {})),
+        **{
+            f"attention, {kind}": ("tiles", "fused", facts)
+            for kind, facts in phases.get("attention", {}).items()
+            if isinstance(facts, dict)
+        },
+    }
+    cases = []
+    for name, (own, theirs, facts) in times.items():
+        found = [facts.get(one, {}).get("forward_backward_ms") for one in (own, theirs)]
+        if found[0] is not None:
+            cases.append(make_case(
+                name, "ms", found[0], found[1], better="lower",
+                settings={"ours": own, "peer": theirs, "passes": "forward and backward"},
+            ))  # fmt: skip
+    return cases
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark; the exit code."""
+    options = parse(arguments)
+    stand_in_for_tomli_w()
+    chosen = [phase for phase in PHASES if not options.only or phase.name in options.only]
+    results = Results("train_gpu", measured_with(options), options.out, environment=environment())
+    with tempfile.TemporaryDirectory(prefix="train-gpu-") as folder:
+        setup = Setup(
+            torch.device(options.device), options.tiny, Path(folder),
+            dict(one.split("=", 1) for one in options.set),
+        )  # fmt: skip
+        run_phases(setup, results, chosen, options.budget)
+    if options.json:
+        say(table(results.cases))
+    return results.finish(as_json=options.json)
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    add = parser.add_argument
+    add("--budget", type=float, default=540, metavar="S", help="seconds for all phases together")
+    add("--out", type=Path, metavar="FILE", help="write the JSON here, after every phase")
+    add("--device", default="cuda")
+    add("--only", action="append", choices=[phase.name for phase in PHASES], help="phases to run")
+    add("--set", action="append", default=[], metavar="KEY=VALUE", help="settings of our models")
+    add("--json", action="store_true", help="print the JSON instead of a table")
+    add("--tiny", action="store_true", help="everything small: a test of the script")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

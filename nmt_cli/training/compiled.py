@@ -1,0 +1,46 @@
+"""torch.compile for training: one graph for batches of one shape, no other one by accident."""
+
+from collections.abc import Callable
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from nmt_cli.batch import Batch, Shape
+from nmt_cli.model.transformer import Transformer
+
+
+class CompiledHidden:
+    """`model.hidden`, compiled for training on batches of `shape`; others go as they are.
+
+    Raises what torch raises where the graph breaks or would have to be compiled again: going on
+    slowly without a word would be worse.
+    """
+
+    def __init__(
+        self, model: Transformer, shape: Shape, backend: str | Callable[..., object] = "inductor"
+    ) -> None:
+        self.model = model
+        self.shape = shape
+        self.plain: Callable[[Batch], Tensor] = partial(Transformer.hidden, model)
+        self.compiled = torch.compile(self.plain, fullgraph=True, dynamic=False, backend=backend)
+
+    def __call__(self, batch: Batch) -> Tensor:
+        """(tgt, d_model), as `Transformer.hidden`."""
+        if not self.model.training or not has_shape(batch, self.shape):
+            return self.plain(batch)
+        with torch._dynamo.config.patch(error_on_recompile=True):
+            return self.compiled(batch)
+
+
+def has_shape(batch: Batch, shape: Shape) -> bool:
+    """Whether the tensors of `batch` are of the sizes that a graph is compiled for."""
+    sizes = len(batch.src), len(batch.tgt_in), batch.tgt_segments.sentences
+    return sizes == (shape.src, shape.tgt, shape.pairs)
+
+
+def compile_hidden(
+    model: Transformer, shape: Shape, backend: str | Callable[..., object] = "inductor"
+) -> None:
+    """Have `model.hidden` compiled at the first batch of `shape` in training."""
+    model.hidden = CompiledHidden(model, shape, backend)  # type: ignore[method-assign]

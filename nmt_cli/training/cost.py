@@ -1,0 +1,78 @@
+"""What a run costs: counted work, and the share of the GPUs' stated peak that it reaches."""
+
+import torch
+
+from nmt_cli.config import Config
+from nmt_cli.data.plan import BatchPlan, Position
+from nmt_cli.model.flops import training_flops
+from nmt_cli.training.checkpoints import State
+from nmt_cli.training.run import Run
+
+# Dense bf16 products with float32 sums, TFLOP/s as the maker states them, by torch's device name.
+PEAK_TFLOPS = {
+    "NVIDIA B200": 2_250.0,
+    "NVIDIA GH200 480GB": 989.4,
+    "NVIDIA H200": 989.4,
+    "NVIDIA H100 80GB HBM3": 989.4,
+    "NVIDIA H100 NVL": 835.0,
+    "NVIDIA H100 PCIe": 756.0,
+    "NVIDIA A100-SXM4-80GB": 312.0,
+    "NVIDIA A100-SXM4-40GB": 312.0,
+    "NVIDIA A100 80GB PCIe": 312.0,
+    "NVIDIA A100-PCIE-40GB": 312.0,
+    "NVIDIA A40": 149.7,
+    "NVIDIA L40S": 362.0,
+    "NVIDIA L4": 121.0,
+    "NVIDIA RTX A6000": 154.8,
+    "NVIDIA GeForce RTX 4090": 165.2,
+    "NVIDIA GeForce RTX 3090": 71.0,
+}
+
+
+def peak_flops(device: torch.device) -> float | None:
+    """Operations a second that `device` could do at most; None: not known, as for every CPU."""
+    if device.type != "cuda":
+        return None
+    tera = PEAK_TFLOPS.get(torch.cuda.get_device_name(device))
+    return None if tera is None else tera * 1e12
+
+
+def step_flops(config: Config, plan: BatchPlan, position: Position) -> float:
+    """Counted work of the global batch at `position`, on all ranks together."""
+    pairs = plan.epoch(position.epoch).pairs(position.batch)
+    work = training_flops(config.model, plan.src_lengths[pairs], plan.tgt_lengths[pairs])
+    return work * (2 if config.train.r_drop else 1)
+
+
+def add_cost(run: Run, position: Position, seconds: float) -> None:
+    """Add the step just taken on `position`, which lasted so long, to the state of `run`."""
+    state = run.state
+    state.seconds += seconds
+    state.flops += step_flops(run.config, run.plan, position)
+    peak = peak_flops(run.ranks.device)
+    if peak is None or state.peak_flops is None:
+        # One part of the run that is not known makes the whole unknown.
+        state.peak_flops = None
+    else:
+        state.peak_flops += seconds * run.ranks.world_size * peak
+
+
+def peak_share(state: State) -> float | None:
+    """Counted work as a share of what the GPUs could have done in the time of the steps."""
+    return state.flops / state.peak_flops if state.peak_flops else None
+
+
+def summary(state: State) -> str:
+    """The cost of a run in a line.
+
+    >>> summary(State(flops=3.14e15, peak_flops=None))
+    '3.1e+15 FLOPs counted'
+    >>> summary(State(flops=3.14e15, peak_flops=1e16))
+    '3.1e+15 FLOPs counted, 31 % of bf16 peak (GPU-time x peak, as in Table 2: 1.0e+16)'
+    """
+    text = f"{state.flops:.1e} FLOPs counted"
+    share = peak_share(state)
+    if share is None:
+        return text
+    whole = f"GPU-time x peak, as in Table 2: {state.peak_flops:.1e}"
+    return f"{text}, {100 * share:.0f} % of bf16 peak ({whole})"

@@ -1,0 +1,53 @@
+"""`--deterministic`: the same bits on any number of ranks (a power of two up to the shards').
+
+Floating-point sums depend on their order. So the gradients of a step's V shards are added up along
+one fixed binary tree: shard i and shard i + V/2 first, then V/4 apart, and so on. Rank r of W holds
+shards r, r + W, ..., which is a whole subtree; ranks then add up the rest of the tree between them.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from nmt_cli.errors import ConfigError
+
+
+def subtree_sum(number: int, stride: int, shards: int, leaf: Callable[[int], Tensor]) -> Tensor:
+    """leaf(number) + leaf(number + stride) + ... below `shards`, added up along the tree.
+
+    stride, shards: powers of two. `leaf` gives a tensor that may be changed; about log2(shards /
+    stride) + 1 of them exist at a time.
+    """
+    if stride == shards:
+        return leaf(number)
+    total = subtree_sum(number, 2 * stride, shards, leaf)
+    total += subtree_sum(number + stride, 2 * stride, shards, leaf)
+    return total
+
+
+def next_power_of_two(number: int) -> int:
+    """The smallest one that is not below `number`.
+
+    >>> [next_power_of_two(number) for number in (1, 2, 3, 7, 8)]
+    [1, 2, 4, 8, 8]
+    """
+    return 1 << (number - 1).bit_length()
+
+
+def check_ranks(world_size: int, shards: int) -> None:
+    """Raises ConfigError where the tree over `shards` does not split among so many ranks."""
+    if world_size != next_power_of_two(world_size) or shards % world_size:
+        raise ConfigError(
+            f"--deterministic: {world_size} ranks cannot share the {shards} shards of a step",
+            f"use 1, 2, 4, ... or {shards} ranks; a smaller train.micro_batch_tokens gives a new "
+            "run more shards",
+        )
+
+
+def compute_deterministically(device: torch.device) -> None:
+    """Have torch use one order of addition everywhere: on a CPU, a single thread."""
+    torch.use_deterministic_algorithms(True)
+    if device.type == "cpu":
+        # How a sum is split among threads depends on their number.
+        torch.set_num_threads(1)

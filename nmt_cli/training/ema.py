@@ -1,0 +1,39 @@
+"""An exponential moving average of the weights, kept beside them while they are trained."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from nmt_cli.errors import DataError
+
+
+class MovingAverage:
+    """mean <- d mean + (1 - d) weights after every step, d = min(decay, (1 + t) / (10 + t)).
+
+    The smaller d of the first steps t lets go of the weights that training began with.
+    """
+
+    def __init__(self, model: nn.Module, decay: float) -> None:
+        """Begins with the weights that `model` has now, on their device."""
+        self.decay = decay
+        self._weights = dict(model.named_parameters())
+        self._mean = {name: one.detach().clone() for name, one in self._weights.items()}
+
+    @torch.no_grad()
+    def update(self, step: int) -> None:
+        """Take in the model's weights after step `step`, from 1."""
+        decay = min(self.decay, (1.0 + step) / (10.0 + step))
+        torch._foreach_lerp_(list(self._mean.values()), list(self._weights.values()), 1.0 - decay)
+
+    def weights(self) -> dict[str, Tensor]:
+        """A copy of the mean of each weight by name, float32, on the CPU."""
+        return {name: one.to("cpu", torch.float32, copy=True) for name, one in self._mean.items()}
+
+    def load(self, mean: Mapping[str, Tensor]) -> None:
+        """Go on from what `weights` gave; raises DataError when a name or a shape differs."""
+        shapes = {name: one.shape for name, one in mean.items()}
+        if shapes != {name: one.shape for name, one in self._mean.items()}:
+            raise DataError("the saved moving average does not fit the model")
+        for name, one in self._mean.items():
+            one.copy_(mean[name])

@@ -1,0 +1,109 @@
+"""Gradients of one rank's shards, added up; a shard that memory has no room for is split in two."""
+
+import gc
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+# What allocators say that raise no error type of their own.
+SIGNS = ("not enough memory", "can't allocate memory", "CUDA out of memory", "_ALLOC_FAILED")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Pairs of one shard, by id.
+
+    seed: of dropout, None: it goes on from the part before; depth: how often it was halved.
+    """
+
+    ids: np.ndarray
+    seed: int | None
+    depth: int = 0
+
+    def halves(self) -> tuple["Part", "Part"]:
+        """The same pairs in two parts."""
+        middle = (len(self.ids) + 1) // 2
+        first, second = self.ids[:middle], self.ids[middle:]
+        return Part(first, self.seed, self.depth + 1), Part(second, None, self.depth + 1)
+
+
+class Accumulated(NamedTuple):
+    """sums: (2,) of what the parts gave; splits: how often a part was split; too_large: the pair
+    that does not fit even by itself (nothing is added up then), or None."""
+
+    sums: Tensor
+    splits: int
+    too_large: int | None
+
+
+def accumulate(
+    model: nn.Module,
+    parts: Iterable[Part],
+    backward: Callable[[Part], Tensor],
+    device: torch.device,
+) -> Accumulated:
+    """Call `backward` for each part; it adds to the gradients of `model` and returns (2,) sums.
+
+    Where memory ends, all gradients are dropped and the parts are done again, with the one that
+    failed in two halves, and those behind it, which are as large: losses are sums, so the gradient
+    is the same but for other dropout masks.
+    """
+    todo = list(parts)
+    splits = 0
+    while True:
+        sums, done = _attempt(todo, backward, device)
+        if done == len(todo):
+            return Accumulated(sums, splits, None)
+        # The failed attempt may have added to some gradients and not to others.
+        model.zero_grad(set_to_none=True)
+        _free_memory(device)
+        if len(todo[done].ids) == 1:
+            return Accumulated(torch.zeros_like(sums), splits, int(todo[done].ids[0]))
+        rest = _halved(todo[done:])
+        splits += len(rest) - len(todo[done:])
+        todo[done:] = rest
+
+
+def _halved(parts: list[Part]) -> list[Part]:
+    """Each part that was not halved more often than the first one in two halves, if it can be."""
+    depth = parts[0].depth
+    found: list[Part] = []
+    for part in parts:
+        found += part.halves() if part.depth <= depth and len(part.ids) > 1 else (part,)
+    return found
+
+
+def _attempt(
+    parts: list[Part], backward: Callable[[Part], Tensor], device: torch.device
+) -> tuple[Tensor, int]:
+    """The sums, and how many parts were done before memory ended."""
+    sums = torch.zeros(2, device=device)
+    for done, part in enumerate(parts):
+        try:
+            sums += backward(part)
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            return sums, done
+    return sums, len(parts)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether the device's or the machine's memory is full.
+
+    >>> is_out_of_memory(MemoryError()), is_out_of_memory(RuntimeError("shapes differ"))
+    (True, False)
+    """
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(sign in str(error) for sign in SIGNS)
+
+
+def _free_memory(device: torch.device) -> None:
+    gc.collect()
+    if device.type == "cuda":
+        torch.cuda.empty_cache()

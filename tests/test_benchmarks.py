@@ -1,0 +1,383 @@
+"""The benchmarks run to their last line in a tiny form, and their ratios point the right way."""
+
+import contextlib
+import dataclasses
+import doctest
+import importlib
+import json
+import math
+import os
+import subprocess
+import sys
+import time
+import tomllib
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+import tomli_w
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+from variants import TINY, model_config
+
+from nmt_cli.batch import make_batch
+from nmt_cli.config import Config
+from nmt_cli.data.corpus import Pairs, Side
+from nmt_cli.data.segmenters import EOS
+from nmt_cli.model import attention
+from nmt_cli.model.transformer import Transformer, initialise
+
+BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
+KEYS = {"name", "unit", "better", "ours", "peer", "ratio", "settings"}
+needs_transformers = pytest.mark.skipif(
+    find_spec("transformers") is None, reason="the peer, transformers, is not installed"
+)
+
+
+@pytest.fixture(autouse=True)
+def benchmarks_can_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+
+
+def module(name: str) -> ModuleType:
+    return importlib.import_module(name)
+
+
+def run(script: str, *arguments: str, out: Path) -> dict:
+    """A benchmark as its users start it; what it prints is what it wrote."""
+    # Interpreted GPU kernels have tests of their own.
+    env = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
+    done = subprocess.run(
+        [sys.executable, BENCHMARKS / script, "--tiny", "--json", "--out", out, *arguments],
+        capture_output=True, text=True, check=False, env={**env, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr + done.stdout
+    document = json.loads(out.read_text())
+    assert json.loads(done.stdout) == document
+    assert document["complete"]
+    assert document["benchmark"] == script.removesuffix(".py")
+    assert document["environment"]["torch"]
+    for case in document["cases"]:
+        assert set(case) >= KEYS
+        if case["ratio"] not in (None, 1.0):
+            above = case["ours"] > case["peer"]
+            assert (case["ratio"] > 1) == (above == (case["better"] == "higher"))
+    return document
+
+
+@pytest.mark.slow
+@needs_transformers
+def test_train_cpu(tmp_path: Path) -> None:
+    document = run("train_cpu.py", out=tmp_path / "out.json")
+    names = [case["name"].split(",")[0] for case in document["cases"]]
+    assert names == [
+        "training", "training (wall)", "share of the product peak", "first update (wall)",
+        "first update (CPU)", "peak memory",
+    ]  # fmt: skip
+    assert all(case["ours"] > 0 and case["peer"] > 0 for case in document["cases"])
+    assert 0 <= document["cases"][0]["peer_padding"] < 0.5
+    # One core gives one CPU second a second.
+    by_cpu, by_wall = document["cases"][:2]
+    assert by_wall["ours"] <= by_cpu["ours"] * 1.05
+
+
+@pytest.mark.slow
+@needs_transformers
+def test_train_gpu(tmp_path: Path) -> None:
+    document = run("train_gpu.py", "--device", "cpu", out=tmp_path / "out.json")
+    phases = document["phases"]
+    assert list(phases) == [phase.name for phase in module("train_gpu").PHASES]
+    assert {phase["status"] for phase in phases.values()} == {"done"}
+    assert phases["gates"]["attention plain, decoder"]["relative_error"] < 1e-5
+    # In float32 on one device both curves are the same training.
+    assert phases["gates"]["losses of 20 steps"]["relative_error"] < 1e-4
+    losses = phases["gates"]["losses of 20 steps"]["found"]
+    assert len(losses) == 20
+    assert losses[-1] < losses[0]
+    assert phases["base"]["graphs_compiled_in_windows"] == 0
+    named = {case["name"] for case in document["cases"]}
+    assert {"base against MarianMTModel, eager", "big against MarianMTModel, compiled"} <= named
+    assert {"decode base, beam 4, 1 at once", "loss head"} <= named
+
+
+@pytest.mark.slow
+def test_gpu_quality(tmp_path: Path) -> None:
+    document = run("gpu_quality.py", "--device", "cpu", out=tmp_path / "out.json")
+    assert list(document["phases"]) == ["fast, seed 1", "reference, seed 1"]
+    # On a CPU both paths compute the same.
+    fast, reference = (phase["validation_nll"] for phase in document["phases"].values())
+    assert math.isclose(fast, reference, rel_tol=1e-5)
+
+
+@pytest.mark.slow
+def test_scaling(tmp_path: Path) -> None:
+    document = run("scaling.py", out=tmp_path / "out.json")
+    assert [case["name"] for case in document["cases"]] == [
+        "training with 2 processes", "first update with 2 processes", "first update, 200 pairs",
+        "memory of training, 200 pairs", "memory of prepare, 200 pairs",
+        "CPU time of prepare, 200 pairs",
+    ]  # fmt: skip
+    assert document["phases"]["2 processes"]["steps"] == 4
+    # A rank holds torch: were only the launcher's memory counted, it would be less.
+    assert document["phases"]["2 processes"]["megabytes"] > 200
+
+
+@pytest.mark.parametrize(
+    ("better", "ours", "peer", "ratio"),
+    [("higher", 300, 100, 3.0), ("higher", 100, 300, 0.3333), ("lower", 2, 8, 4.0)],
+)
+def test_a_ratio_above_one_is_ahead(better: str, ours: float, peer: float, ratio: float) -> None:
+    case = module("measure").make_case("x", "u", ours, peer, better=better, settings={"a": 1})
+    assert set(case) == KEYS
+    assert (case["ours"], case["peer"], case["ratio"]) == (ours, peer, ratio)
+
+
+@pytest.mark.parametrize(("ours", "peer"), [(5, None), (5, 0)])
+def test_without_a_peer_there_is_no_ratio(ours: float, peer: float | None) -> None:
+    case = module("measure").make_case("x", "u", ours, peer, better="higher", settings={})
+    assert case["ratio"] is None
+
+
+@pytest.mark.parametrize("name", ["measure", "gpu_runs"])
+def test_doctests(name: str) -> None:
+    found = doctest.testmod(module(name))
+    assert found.attempted > 0
+    assert found.failed == 0
+
+
+def setup(tmp_path: Path) -> SimpleNamespace:
+    return SimpleNamespace(device=torch.device("cpu"), folder=tmp_path)
+
+
+def test_a_failing_phase_ends_no_other_and_loses_nothing(tmp_path: Path) -> None:
+    train_gpu, measure = module("train_gpu"), module("measure")
+    out = tmp_path / "out.json"
+    results = measure.Results("x", {}, out)
+    seen = []
+
+    def good(setup: object, facts: dict) -> None:
+        seen.append(json.loads(out.read_text())["phases"] if out.exists() else {})
+        facts["number"] = 1
+
+    def bad(setup: object, facts: dict) -> None:
+        facts["half"] = 2
+        raise ValueError("no")
+
+    def endless(setup: object, facts: dict) -> None:
+        time.sleep(60)
+
+    steps = [("a", 9, good), ("b", 9, bad), ("c", 0.05, endless), ("d", 9, good)]
+    train_gpu.run_phases(setup(tmp_path), results, [train_gpu.Phase(*step) for step in steps], 60)
+    status = {name: phase["status"] for name, phase in results.phases.items()}
+    assert status == {"a": "done", "b": "failed", "c": "cut", "d": "done"}
+    assert results.phases["b"]["half"] == 2
+    assert results.phases["b"]["error"] == "ValueError: no"
+    assert results.phases["c"]["error"].startswith("TimeoutError")
+    # The last phase finds on disk what the others gave.
+    assert list(seen[-1]) == ["a", "b", "c"]
+    assert results.finish(as_json=False) == 1
+    assert not json.loads(out.read_text())["complete"]
+
+
+def test_phases_beyond_the_budget_are_skipped(tmp_path: Path) -> None:
+    train_gpu, measure = module("train_gpu"), module("measure")
+    results = measure.Results("x", {})
+    phase = train_gpu.Phase("a", 9, lambda setup, facts: pytest.fail("was run"))
+    train_gpu.run_phases(setup(tmp_path), results, [phase], train_gpu.RESERVE_SECONDS)
+    assert results.phases["a"]["status"] == "skipped"
+
+
+def test_cases_of_the_gpu_name_ours_and_the_peer_the_right_way_round() -> None:
+    run = {"settings": {}, "spread": {}, "share_of_datasheet_peak": 0.3}
+    phases = {
+        "base": {**run, "tokens_per_second": 900.0},
+        "base, marian eager": {"tokens_per_second": 300.0},
+        "decode": {
+            "ours, beam 4, 8 at once": {"tokens_per_second": 50.0},
+            "marian, beam 4": {"tokens_per_second": 10.0},
+            "status": "done",
+        },
+        "loss head": {
+            "ours": {"forward_backward_ms": 2.0}, "float32 logits": {"forward_backward_ms": 8.0},
+        },
+        "attention": {
+            "cross": {
+                "tiles": {"forward_backward_ms": 1.0}, "fused": {"forward_backward_ms": 5.0}
+            },
+            "status": "done",
+        },
+    }  # fmt: skip
+    ratios = {case["name"]: case["ratio"] for case in module("train_gpu").make_cases(phases)}
+    assert ratios == {
+        "base against MarianMTModel, eager": 3.0,
+        "base against MarianMTModel, compiled": None,
+        "decode base, beam 4, 8 at once": 5.0,
+        "loss head": 4.0,
+        "attention, cross": 5.0,
+    }
+
+
+def gate_setup(tmp_path: Path) -> object:
+    return module("gpu_setup").Setup(torch.device("cpu"), True, tmp_path, {})
+
+
+def test_gates_refuse_a_wrong_backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gates = module("gpu_gates")
+    right = attention.BACKENDS["fused"]
+    monkeypatch.delitem(attention.BACKENDS, "tiles")
+    monkeypatch.setitem(attention.BACKENDS, "fused", lambda *a, **k: right(*a, **k) * 1.001)
+    for name in ("loss_gate", "packing_gate", "curve_gate"):
+        monkeypatch.setattr(gates, name, lambda setup: {"relative_error": 0.0})
+    facts: dict = {}
+    with pytest.raises(AssertionError, match="attention fused, encoder, attention fused, decoder"):
+        gates.gates(gate_setup(tmp_path), facts)
+    assert facts["attention plain, cross"]["relative_error"] < 1e-5
+
+
+def test_gates_refuse_attention_to_other_sentences(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sentences in one stream that see each other: the packed loss is another one then."""
+    gates = module("gpu_gates")
+    setup = gate_setup(tmp_path)
+    assert gates.packing_gate(setup)["relative_error"] < 1e-6
+    right = attention.BACKENDS["plain"]
+
+    def leaking(query, key, value, *rest, **options):
+        attended = right(query, key, value, *rest, **options)
+        return attended + 0.5 * value.mean() if len(query) > 200 else attended
+
+    monkeypatch.setitem(attention.BACKENDS, "plain", leaking)
+    assert gates.packing_gate(setup)["relative_error"] > 1e-4
+
+
+def test_gates_refuse_a_wrong_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gates = module("gpu_gates")
+    assert gates.loss_gate(gate_setup(tmp_path))["relative_error"] < 1e-5
+    right = gates.linear_cross_entropy
+    monkeypatch.setattr(gates, "linear_cross_entropy", lambda *a: right(*a[:-1], 0.11))
+    assert gates.loss_gate(gate_setup(tmp_path))["relative_error"] > 1e-4
+
+
+def test_numbers_that_are_none_are_no_small_error() -> None:
+    error = module("gpu_setup").relative_error
+    assert error(torch.tensor([math.nan, 1.0]), torch.ones(2)) == math.inf
+    assert error(torch.tensor([3.0, 4.5]), torch.tensor([3.0, 4.0])) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("activation", ["relu", "swiglu"])
+def test_counted_work_is_what_torch_counts(activation: str) -> None:
+    """Targets of one token: there the causal mask hides nothing that torch would count."""
+    model = model_config({**TINY, "model.activation": activation, "model.encoder_layers": 3})
+    batch = make_batch([np.full(5, 7)] * 3, [np.full(1, 7)] * 3, range(3), 2)
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        initialise(Transformer(model), 1)(batch)
+    counted = module("flops").training_flops(model, np.full(3, 5), np.ones(3))
+    assert counted == 3 * counter.get_total_flops()
+
+
+def test_counted_work_of_the_papers_models() -> None:
+    """A source and a target token: 377.9 and 1,284.5 MFLOP, and 2.6 and 5.2 for attention."""
+    make_config = module("sentences").make_config
+    sizes = {"model.src_vocab_size": 37_000, "model.tgt_vocab_size": 37_000}
+    for preset, expected in (("base", 380.5e6), ("big", 1_289.7e6)):
+        model = make_config({**sizes, "train.preset": preset}).model
+        work = module("flops").training_flops(model, np.full(1, 28), np.full(1, 28)) / 28
+        assert work == pytest.approx(expected, rel=3e-4)
+
+
+def pairs_of(src_lengths: list[int], tgt_lengths: list[int]) -> Pairs:
+    sides = []
+    for lengths in (src_lengths, tgt_lengths):
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        sides.append(Side(np.arange(4, 4 + offsets[-1]), offsets))
+    return Pairs(*sides, np.zeros(len(src_lengths), np.uint16))
+
+
+def test_the_peers_batches() -> None:
+    peers = module("peers")
+    random = np.random.default_rng(1)
+    src, tgt = random.integers(1, 30, (2, 2_000))
+    buckets = peers.Buckets(pairs_of(src.tolist(), tgt.tolist()), 300, seed=1)
+    batches, seen = [], 0
+    for batch in buckets:
+        batches.append(batch)
+        seen += len(batch)
+        if seen == len(src):
+            break
+    assert sorted(np.concatenate(batches)) == list(range(2_000))
+    sizes = [(len(one) * max(src[one].max(), tgt[one].max()), len(one)) for one in batches]
+    assert all(size <= 300 or rows == 1 for size, rows in sizes)
+    places = sum(len(one) * int(tgt[one].max()) for one in batches)
+    assert buckets.padding == pytest.approx(1 - tgt.sum() / places)
+    assert buckets.padding < 0.1
+
+
+@needs_transformers
+def test_the_peer_is_trained_on_whole_sentences() -> None:
+    peers, sentences = module("peers"), module("sentences")
+    sizes = {"model.src_vocab_size": 40, "model.tgt_vocab_size": 40, "train.preset": "small"}
+    config = sentences.make_config(
+        {**sizes, "model.d_model": 16, "model.d_ff": 16, "model.heads": 2, "model.layers": 1}
+    )
+    pairs = pairs_of([3, 1], [2, 4])
+    loop = peers.MarianLoop(config, pairs, torch.device("cpu"), precision="float32")
+    src, mask, shifted, labels = (one.tolist() for one in loop.padded(np.arange(2)))
+    assert src == [[4, 5, 6], [7, 0, 0]]
+    assert mask == [[1, 1, 1], [1, 0, 0]]
+    assert shifted == [[2, 4, 0, 0], [2, 6, 7, 8]]
+    assert labels == [[4, 5, -100, -100], [6, 7, 8, 9]]
+    before = [weight.clone() for weight in loop.model.parameters()]
+    assert loop.steps(2) == 12
+    after = list(loop.model.parameters())
+    assert sum(not torch.equal(*both) for both in zip(before, after, strict=True)) > 20
+
+
+def test_random_sentences_are_like_news_text(tmp_path: Path) -> None:
+    sentences = module("sentences")
+    corpus = sentences.random_corpus(20_000, 1_000, 3, tmp_path)
+    src, tgt = corpus.train.src_lengths, corpus.train.tgt_lengths
+    assert 28 < src.mean() < 30
+    assert 28 < tgt.mean() < 30
+    assert src.min() >= 2
+    assert tgt.max() <= 128
+    assert np.corrcoef(np.log(src), np.log(tgt))[0, 1] > 0.9
+    ids = corpus.train.src.ids
+    assert ids.min() >= EOS
+    assert ids.max() < 1_000
+    assert (corpus.train.src[7][:-1] != EOS).all()
+    assert corpus.train.src[7][-1] == EOS
+    counts = np.sort(np.bincount(ids, minlength=1_000)[4:])[::-1]
+    assert counts[0] > 3 * counts[9] > 0
+    assert corpus.subwords.src_size == 1_000
+
+
+def test_settings_are_written_without_tomli_w(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu_setup = module("gpu_setup")
+    document = {"format": 1, **dataclasses.asdict(Config())}
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "tomli_w", None)
+        gpu_setup.stand_in_for_tomli_w()
+        text = sys.modules["tomli_w"].dumps(document)
+    assert tomllib.loads(text) == tomllib.loads(tomli_w.dumps(document))
+
+
+def test_the_reference_path_has_the_plain_formula() -> None:
+    gpu_quality = module("gpu_quality")
+    before = dict(attention.BACKENDS)
+    with gpu_quality.attention_of("fast"):
+        assert before == attention.BACKENDS
+    with contextlib.suppress(KeyError), gpu_quality.attention_of("reference"):
+        assert set(attention.BACKENDS.values()) == {before["plain"]}
+        raise KeyError
+    assert before == attention.BACKENDS
+
+
+def test_quality_outside_the_band_is_named() -> None:
+    gpu_quality = module("gpu_quality")
+    runs = {"fast, seed 1": {"bleu": 37.0}, "reference, seed 1": {"bleu": 30.0}}
+    assert gpu_quality.missed(runs, [36, 39]) == [
+        "reference, seed 1: 30.00 BLEU is outside 36 to 39"
+    ]

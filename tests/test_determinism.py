@@ -1,0 +1,114 @@
+"""Sums along one tree: the same bits however many ranks share the leaves."""
+
+import hashlib
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from corpora import reversal_corpus
+from ranks import in_ranks
+from safetensors.torch import load_file
+
+from nmt_cli.config import Config, with_values
+from nmt_cli.data.corpus import Corpus
+from nmt_cli.errors import ConfigError
+from nmt_cli.training.determinism import check_ranks, next_power_of_two, subtree_sum
+from nmt_cli.training.distributed import Ranks
+from nmt_cli.training.loop import train
+
+
+def make_leaves(count: int) -> list[torch.Tensor]:
+    generator = torch.Generator().manual_seed(4)
+    scales = 10.0 ** torch.randint(-6, 7, (count, 1), generator=generator)
+    return list(torch.randn(count, 50, generator=generator) * scales)
+
+
+@pytest.mark.parametrize("shards", [1, 2, 8, 16])
+def test_the_sum_over_any_number_of_ranks_has_the_same_bits(shards: int) -> None:
+    leaves = make_leaves(shards)
+    asked: list[int] = []
+
+    def leaf(number: int) -> torch.Tensor:
+        asked.append(number)
+        return leaves[number].clone()
+
+    whole = subtree_sum(0, 1, shards, leaf)
+    assert sorted(asked) == list(range(shards))
+    torch.testing.assert_close(
+        whole.double(), torch.stack(leaves).double().sum(0), rtol=1e-4, atol=1
+    )
+    world_size = 2
+    while world_size <= shards:
+        parts = [subtree_sum(rank, world_size, shards, leaf) for rank in range(world_size)]
+        half = world_size // 2
+        while half:
+            for rank in range(half):
+                parts[rank] += parts[rank + half]
+            half //= 2
+        assert torch.equal(parts[0], whole)
+        world_size *= 2
+
+
+def test_another_order_has_other_bits() -> None:
+    """Or the test above would show nothing."""
+    leaves = make_leaves(16)
+    whole = subtree_sum(0, 1, 16, lambda number: leaves[number].clone())
+    assert not torch.equal(whole, sum(leaves, torch.zeros(50)))
+
+
+@pytest.mark.parametrize(("world_size", "shards"), [(3, 8), (3, 6), (16, 8), (2, 1)])
+def test_ranks_that_cannot_share_the_tree_are_refused(world_size: int, shards: int) -> None:
+    with pytest.raises(ConfigError, match=f"{world_size} ranks cannot share the {shards} shards"):
+        check_ranks(world_size, shards)
+
+
+def test_powers_of_two_can_share_it() -> None:
+    for world_size in (1, 2, 4, 8):
+        check_ranks(world_size, 8)
+    assert [next_power_of_two(number) for number in (1, 3, 4, 5, 9)] == [1, 4, 4, 8, 16]
+
+
+def weights_after(out: Path, steps: int, config: Config, corpus: Corpus, ranks: Ranks) -> str:
+    """A digest of every bit of the weights, and the losses, of a run that may be a resumed one."""
+    config = with_values(config, {"train.max_steps": steps})
+    for _ in train(config, corpus, out, ranks):
+        pass
+    if not ranks.is_first:
+        return ""
+    weights = load_file(out / "checkpoints" / f"step-{steps:09}" / "weights.safetensors")
+    digest = hashlib.sha256()
+    for name in sorted(weights):
+        digest.update(weights[name].numpy().tobytes())
+    losses = [json.loads(line)["loss"] for line in (out / "log.jsonl").read_text().splitlines()]
+    return f"{digest.hexdigest()} {losses}"
+
+
+def test_any_number_of_ranks_gives_the_same_bits_resumed_or_not(tmp_path: Path) -> None:
+    config, corpus = reversal_corpus(tmp_path)
+    settings = {
+        "model.dropout": 0.1, "train.deterministic": True, "train.micro_batch_tokens": 100,
+        "train.batch_tokens": 400, "train.checkpoint_every": 3, "train.log_every": 1,
+        "train.validation_sentences": 0, "train.validate_every": 100,
+    }  # fmt: skip
+    config = with_values(config, settings)
+    found = {}
+    for plan in ((1,), (4,), (2, 1)):
+        out = tmp_path / "-".join(map(str, plan))
+        for number, world_size in enumerate(plan, 1):
+            steps = 3 * number if len(plan) > 1 else 6
+            done = in_ranks(
+                partial(weights_after, out, steps, config, corpus), world_size, timeout=50.0
+            )
+            assert [one.error for one in done] == [None] * world_size
+        found[plan] = done[0].result
+    assert found[(1,)]
+    assert found[(1,)] == found[(4,)] == found[(2, 1)]
+
+
+def test_a_run_on_a_number_of_ranks_that_does_not_fit_is_refused(tmp_path: Path) -> None:
+    config, corpus = reversal_corpus(tmp_path)
+    config = with_values(config, {"train.deterministic": True})
+    done = in_ranks(partial(weights_after, tmp_path / "m", 2, config, corpus), 3)
+    assert all(isinstance(one.error, ConfigError) for one in done), done

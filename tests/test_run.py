@@ -1,0 +1,190 @@
+"""What a run keeps beside its weights: every optimiser and average goes on exactly; candidates."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from corpora import reversal_corpus
+
+from nmt_cli.config import Config, with_values
+from nmt_cli.data.plan import Position
+from nmt_cli.model_dir import load_model
+from nmt_cli.training.checkpoints import OPTIMIZER, Checkpoint, Checkpoints, read_tensors
+from nmt_cli.training.distributed import Ranks
+from nmt_cli.training.loop import train
+from nmt_cli.training.run import Run
+from nmt_cli.training.setup import complete, prepare_directory
+
+VARIANTS: dict[str, dict[str, object]] = {
+    "schedule_free": {"train.optimizer": "schedule_free", "train.schedule": "constant"},
+    "muon": {"train.optimizer": "muon", "train.schedule": "wsd"},
+    "ema": {"train.ema": 0.9, "train.schedule": "wsd"},
+    "r_drop": {"train.r_drop": 5.0},
+}
+
+
+@pytest.fixture(scope="module")
+def setting(tmp_path_factory: pytest.TempPathFactory):
+    config, corpus = reversal_corpus(tmp_path_factory.mktemp("run"))
+    values = {"train.max_steps": 8, "train.log_every": 1, "train.validation_sentences": 0}
+    return with_values(config, values), corpus
+
+
+def settings_of(config: Config, name: str, **values: object) -> Config:
+    return with_values(config, {**VARIANTS[name], **values})
+
+
+def go(config: Config, corpus, out: Path, stop_after: int = 0) -> list:
+    steps = iter(range(1, 1_000))
+    return list(train(config, corpus, out, stop=lambda: next(steps) > stop_after > 0))
+
+
+def logged(out: Path) -> list[dict]:
+    records = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    clocked = ("seconds", "eta_seconds", "tokens_per_second")
+    return [{k: v for k, v in record.items() if k not in clocked} for record in records]
+
+
+def last(out: Path) -> Checkpoint:
+    return Checkpoints(out / "checkpoints", 5, 1).all()[-1]
+
+
+def assert_same(found: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> None:
+    assert found.keys() == expected.keys()
+    for name, tensor in found.items():
+        assert torch.equal(tensor, expected[name]), name
+
+
+def assert_same_run(out: Path, other: Path) -> None:
+    """Weights, optimiser, moving average and log, to the last bit."""
+    assert_same(last(out).weights(), last(other).weights())
+    places = [last(one).optimizer_directory for one in (out, other)]
+    assert sorted(p.name for p in places[0].iterdir()) == sorted(
+        p.name for p in places[1].iterdir()
+    )
+    for file in places[0].glob("*.safetensors"):
+        assert_same(read_tensors(file), read_tensors(places[1] / file.name))
+    assert logged(out) == logged(other)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_optimiser_and_average_goes_on_exactly(setting, tmp_path, name):
+    """Stopped between two validations, and at one; dropout is on."""
+    config, corpus = setting
+    config = settings_of(config, name)
+    go(config, corpus, tmp_path / "straight")
+    for stop_at, steps in ((3, 3), (5, 2)):
+        go(config, corpus, tmp_path / "resumed", stop_after=steps)
+        assert last(tmp_path / "resumed").step == stop_at
+    go(config, corpus, tmp_path / "resumed")
+    assert_same_run(tmp_path / "resumed", tmp_path / "straight")
+
+
+@pytest.mark.parametrize("name", ["schedule_free", "ema"])
+def test_validation_does_not_touch_what_is_trained(setting, tmp_path, name):
+    """Other weights than those in training are tried out in the same model object."""
+    config, corpus = setting
+    go(settings_of(config, name), corpus, tmp_path / "often")
+    go(settings_of(config, name, **{"train.validate_every": 1_000}), corpus, tmp_path / "never")
+    assert_same(last(tmp_path / "often").weights(), last(tmp_path / "never").weights())
+
+
+def make_run(config: Config, corpus, out: Path) -> Run:
+    config = complete(config, corpus)
+    prepare_directory(config, corpus, out)
+    return Run(config, corpus, out, Ranks())
+
+
+def take_steps(run: Run, steps: int) -> None:
+    for _, position in zip(range(steps), run.plan.positions(Position(0, 0)), strict=False):
+        run.step(position)
+
+
+def test_schedule_free_saves_and_judges_the_mean(setting, tmp_path):
+    """The checkpoint's weights are x, which is not where the gradients were taken."""
+    config, corpus = setting
+    run = make_run(settings_of(config, "schedule_free"), corpus, tmp_path / "m")
+    take_steps(run, 3)
+    run.save(member=True)
+    x = {name: run.optimizer.state[one]["x"] for name, one in run.model.named_parameters()}
+    assert_same(last(tmp_path / "m").weights(), x)
+    assert_same(run._candidates()[0].weights, x)
+    assert not torch.equal(x["embedding.shared"], run.model.embedding.shared)
+
+
+def test_a_moving_average_is_a_candidate_of_its_own(setting, tmp_path):
+    """It is judged like the others, and published where it is the best."""
+    config, corpus = setting
+    run = make_run(settings_of(config, "ema"), corpus, tmp_path / "m")
+    take_steps(run, 3)
+    run.save(member=True)
+    current, moving = run._candidates()
+    assert (current.kind, moving.kind) == ("current", "ema")
+    assert_same(moving.weights, run.ema.weights())
+    assert_same(moving.weights, last(tmp_path / "m").moving_average())
+    # Weights that have gone far astray: their average is the better model.
+    with torch.no_grad():
+        for weight in run.model.parameters():
+            weight.mul_(30.0)
+    found = run.validate()
+    assert found.weights == "ema"
+    assert_same(dict(load_model(tmp_path / "m").model.named_parameters()), moving.weights)
+    assert not torch.equal(run.model.embedding.shared, moving.weights["embedding.shared"])
+
+
+def test_skipped_steps_do_not_enter_the_moving_average(setting, tmp_path):
+    config, corpus = setting
+    run = make_run(settings_of(config, "ema"), corpus, tmp_path / "m")
+    take_steps(run, 2)
+    before = run.ema.weights()
+    with torch.no_grad():
+        run.model.embedding.shared[:] = float("nan")
+    take_steps(run, 1)
+    assert_same(run.ema.weights(), before)
+
+
+def test_other_ranks_keep_no_moving_average(setting, tmp_path):
+    config, corpus = setting
+    config = complete(settings_of(config, "ema"), corpus)
+    prepare_directory(config, corpus, tmp_path / "m")
+    assert Run(config, corpus, tmp_path / "m", Ranks(1, 2)).ema is None
+
+
+def test_r_drop_takes_two_passes_in_training_and_one_in_validation(setting, tmp_path):
+    config, corpus = setting
+    losses, validations = {}, []
+    for alpha in (0.0, 1e-9, 5.0):
+        run = make_run(with_values(config, {"train.r_drop": alpha}), corpus, tmp_path / f"{alpha}")
+        calls: list[int] = []
+        hidden = run.model.hidden
+        run.model.hidden = lambda batch, hidden=hidden, calls=calls: (
+            calls.append(1) or hidden(batch)
+        )
+        losses[alpha] = run.step(Position(0, 0)).loss
+        assert len(calls) == (2 if alpha else 1) * run.plan.shards
+        calls.clear()
+        run.validate()
+        validations.append(len(calls))
+    assert validations[0] == validations[1] == validations[2]
+    # Two passes cost about what one does; that they differ costs more.
+    assert losses[1e-9] == pytest.approx(losses[0.0], rel=0.05)
+    assert losses[5.0] > losses[1e-9] * 1.001
+
+
+def test_the_optimiser_s_file_names_what_each_keeps(setting, tmp_path):
+    config, corpus = setting
+    kinds = {}
+    for name in VARIANTS:
+        run = make_run(settings_of(config, name), corpus, tmp_path / name)
+        take_steps(run, 1)
+        run.save(member=True)
+        tensors = read_tensors(last(tmp_path / name).optimizer_directory / OPTIMIZER)
+        kinds[name] = {key.rpartition("/")[2] for key in tensors}
+    adam = {"step", "exp_avg", "exp_avg_sq"}
+    assert kinds == {
+        "schedule_free": {"x", "z", "v", "progress"},
+        "muon": {"momentum", *adam},
+        "ema": adam,
+        "r_drop": adam,
+    }
