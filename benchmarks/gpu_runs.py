@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from flops import training_flops
 from gpu_setup import DATASHEET_PEAK, NEVER, Setup, Training, training
 from measure import Json, spread
 from peers import MarianLoop, make_marian
@@ -13,6 +12,7 @@ from torch._dynamo.utils import counters
 
 from nmt_cli.config import Search
 from nmt_cli.inference.reference import ReferenceDecoder
+from nmt_cli.model.flops import training_flops
 from nmt_cli.model.transformer import Transformer, initialise
 from nmt_cli.search.beam import search
 from nmt_cli.search.decoder import Source

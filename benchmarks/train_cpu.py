@@ -16,7 +16,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import torch
-from flops import training_flops
 from measure import (
     Better,
     Json,
@@ -31,6 +30,7 @@ from measure import (
 from sentences import make_config, prepare_folder, write_random_text
 
 from nmt_cli.data.corpus import Corpus
+from nmt_cli.model.flops import training_flops
 from nmt_cli.training.setup import complete
 
 WORKER = Path(__file__).with_name("cpu_worker.py")

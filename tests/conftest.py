@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 settings.register_profile("suite", deadline=None, derandomize=True, database=None)
 settings.load_profile("suite")
 
-# Behind `nohup` or a shell's `&` these are ignored, and so they would be in the commands under test.
+# Behind `nohup` or a shell's `&` these are ignored: so they would be in the commands under test.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 

@@ -19,15 +19,11 @@ import numpy as np
 import pytest
 import tomli_w
 import torch
-from torch.utils.flop_counter import FlopCounterMode
-from variants import TINY, model_config
 
-from nmt_cli.batch import make_batch
 from nmt_cli.config import Config
 from nmt_cli.data.corpus import Pairs, Side
 from nmt_cli.data.segmenters import EOS
 from nmt_cli.model import attention
-from nmt_cli.model.transformer import Transformer, initialise
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 KEYS = {"name", "unit", "better", "ours", "peer", "ratio", "settings"}
@@ -265,27 +261,6 @@ def test_numbers_that_are_none_are_no_small_error() -> None:
     error = module("gpu_setup").relative_error
     assert error(torch.tensor([math.nan, 1.0]), torch.ones(2)) == math.inf
     assert error(torch.tensor([3.0, 4.5]), torch.tensor([3.0, 4.0])) == pytest.approx(0.1)
-
-
-@pytest.mark.parametrize("activation", ["relu", "swiglu"])
-def test_counted_work_is_what_torch_counts(activation: str) -> None:
-    """Targets of one token: there the causal mask hides nothing that torch would count."""
-    model = model_config({**TINY, "model.activation": activation, "model.encoder_layers": 3})
-    batch = make_batch([np.full(5, 7)] * 3, [np.full(1, 7)] * 3, range(3), 2)
-    with FlopCounterMode(display=False) as counter, torch.no_grad():
-        initialise(Transformer(model), 1)(batch)
-    counted = module("flops").training_flops(model, np.full(3, 5), np.ones(3))
-    assert counted == 3 * counter.get_total_flops()
-
-
-def test_counted_work_of_the_papers_models() -> None:
-    """A source and a target token: 377.9 and 1,284.5 MFLOP, and 2.6 and 5.2 for attention."""
-    make_config = module("sentences").make_config
-    sizes = {"model.src_vocab_size": 37_000, "model.tgt_vocab_size": 37_000}
-    for preset, expected in (("base", 380.5e6), ("big", 1_289.7e6)):
-        model = make_config({**sizes, "train.preset": preset}).model
-        work = module("flops").training_flops(model, np.full(1, 28), np.full(1, 28)) / 28
-        assert work == pytest.approx(expected, rel=3e-4)
 
 
 def pairs_of(src_lengths: list[int], tgt_lengths: list[int]) -> Pairs:

@@ -56,7 +56,7 @@ def test_the_papers_models_without_attention(preset, products):
 
 @pytest.mark.parametrize(("preset", "expected"), [("base", 382.2e6), ("big", 1_292.9e6)])
 def test_the_papers_models_with_attention(preset, expected):
-    """Sentences of 40: a kernel that does the forward product twice would count 382.2 and 1,292.9."""
+    """Sentences of 40; the expected figures count the forward product of attention twice."""
     model = paper_model(preset)
     work = training_flops(model, np.full(1, 40), np.full(1, 40)) / 40
     again = 2 * (6 * 40 + 6 * 20.5 + 6 * 40) * model.d_model

@@ -2,10 +2,19 @@
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import Tensor
 
 from nmt_cli.batch import NO_TARGET
-from nmt_cli.training.loss import Loss, label_smoothed_cross_entropy, linear_cross_entropy
+from nmt_cli.training.loss import (
+    CHUNK_ELEMENTS,
+    CHUNK_ROWS,
+    Loss,
+    _parts,
+    label_smoothed_cross_entropy,
+    linear_cross_entropy,
+)
 
 TARGETS = torch.tensor([0, 8, 3, 3, 5])
 
@@ -109,3 +118,23 @@ def test_a_share_of_the_target_is_uniform_over_all_words() -> None:
     for epsilon in (0.0, 0.1, 0.9):
         total = linear_cross_entropy(*zeros, None, TARGETS, epsilon).total
         assert float(total) == pytest.approx(5 * 2.1972246, rel=1e-6)
+
+
+@given(tokens=st.integers(0, 60_000), vocabulary=st.integers(1, 70_000))
+def test_chunks_are_few_and_of_equal_size(tokens, vocabulary) -> None:
+    for kind in ("cpu", "cuda"):
+        limit = max(CHUNK_ELEMENTS[kind] // vocabulary, CHUNK_ROWS)
+        parts = _parts(tokens, vocabulary, kind)
+        assert len(parts) == -(-tokens // limit)
+        sizes = [part.stop - part.start for part in parts]
+        assert [0, *(part.stop for part in parts)] == [*(part.start for part in parts), tokens]
+        assert max(sizes, default=0) <= min(min(sizes, default=0) + 1, limit)
+
+
+def test_without_tokens_the_sums_are_zero() -> None:
+    hidden, weight = torch.zeros(0, 4, requires_grad=True), torch.zeros(9, 4, requires_grad=True)
+    found = linear_cross_entropy(hidden, weight, None, torch.zeros(0, dtype=torch.long), 0.1)
+    assert (found.total, found.nll, found.tokens) == (0.0, 0.0, 0)
+    found.total.backward()
+    assert weight.grad is not None
+    assert not weight.grad.any()

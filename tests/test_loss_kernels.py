@@ -109,14 +109,16 @@ def test_padding_is_no_word_whatever_it_holds() -> None:
     rows.check()
 
 
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
 def test_poison_in_filler_reaches_nothing() -> None:
     rows = Rows(100)
     rows.logits[3] = torch.nan
     rows.check()
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered in subtract:RuntimeWarning")
 @pytest.mark.parametrize(
-    ("dtype", "factor"), [(torch.float32, 1e37), (torch.bfloat16, 1e37), (torch.float16, 6e3)]
+    ("dtype", "factor"), [(torch.float32, 1e36), (torch.bfloat16, 1e36), (torch.float16, 6e3)]
 )
 def test_logits_too_large_for_exp_are_fine(dtype, factor) -> None:
     rows = Rows(200, dtype=dtype)
@@ -125,11 +127,10 @@ def test_logits_too_large_for_exp_are_fine(dtype, factor) -> None:
 
 
 def test_a_common_offset_costs_no_digits() -> None:
-    """The total less the logits' size: exp(log(sum)) would have 1e-3 of each slope wrong."""
+    """logsumexp, rounded to float32, would be off by 1e-3, and so the nll and every slope."""
     rows = Rows(200)
     rows.logits.add_(2.0**14)
-    # As exact as float32 holds the means themselves.
-    rows.logits.mul_(2.0**8).round_().div_(2.0**8)
+    # Means in float32 would not be exact enough either.
     rows.epsilon = 0.0
     rows.check()
 
@@ -146,7 +147,7 @@ def test_words_without_a_chance_have_no_slope() -> None:
     sums, slopes = fused_softmax_slopes(
         rows.logits, None, rows.targets, means, 0.0, wanted=True, size=200
     )
-    assert float(sums[1]) == pytest.approx(float(normalised.sum()), rel=1e-6)
+    assert float(sums[1]) == pytest.approx(float(normalised.detach().sum()), rel=1e-6)
     torch.testing.assert_close(slopes[rows.kept()].double(), expected, rtol=0, atol=FLOAT32)
 
 
