@@ -93,7 +93,7 @@ def test_the_table_of_presets_says_what_they_are():
     from nmt_cli.model.transformer import Transformer
 
     rows = re.findall(r"^\| `(\w+)` \|(.*)\|$", README, re.MULTILINE)
-    assert [name for name, _ in rows] == ["tiny", "small", "base", "big"]
+    assert [name for name, _ in rows] == ["tiny", "small", "base", "big", "modern"]
     for name, cells in rows:
         layers, d_model, d_ff, heads, parameters, _ = cells.split(" | ")
         model = resolve([Layer("test", {"train.preset": name})]).config.model
