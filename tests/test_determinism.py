@@ -81,7 +81,8 @@ def weights_after(out: Path, steps: int, config: Config, corpus: Corpus, ranks: 
     digest = hashlib.sha256()
     for name in sorted(weights):
         digest.update(weights[name].numpy().tobytes())
-    losses = [json.loads(line)["loss"] for line in (out / "log.jsonl").read_text().splitlines()]
+    records = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    losses = [record["loss"] for record in records if record["tokens"]]
     return f"{digest.hexdigest()} {losses}"
 
 

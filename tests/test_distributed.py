@@ -49,11 +49,13 @@ def test_two_processes_give_the_losses_of_one(project, tmp_path):
     outs = {}
     for processes in (1, 2):
         outs[processes] = tmp_path / str(processes)
-        command = train_command(project, outs[processes], "--gpus", str(processes))
+        # Few steps: sums in another order, and Adam makes whole steps of what they differ by.
+        options = "--gpus", str(processes), "--max-steps", "6"
+        command = train_command(project, outs[processes], *options)
         done = subprocess.run(command, capture_output=True, text=True, timeout=200)
         assert done.returncode == 0, done.stderr
     one, two = (losses(outs[processes]) for processes in (1, 2))
-    assert len(one) >= 10
+    assert len(one) == 6
     for (step, loss, norm), (other_step, other_loss, other_norm) in zip(one, two, strict=True):
         assert step == other_step
         assert loss == pytest.approx(other_loss, rel=1e-5)

@@ -68,7 +68,7 @@ def test_a_run_leaves_a_model_directory_and_a_log(undisturbed):
     assert "nrefs:1" in loaded.metadata["validation"]
     records = logged(undisturbed)
     assert [r["step"] for r in records if "validation" in r] == [5, 10, 15, 20]
-    assert records[-1]["note"] == "finished: 20 steps are done"
+    assert records[-1]["note"].startswith("finished: 20 steps are done; ")
     validations = [record["validation"] for record in records if "validation" in record]
     assert validations[-1]["nll"] < validations[0]["nll"]
 
@@ -156,7 +156,7 @@ def test_the_best_is_published_and_kept_until_patience_ends(setting, tmp_path, m
     out = tmp_path / "model"
     settings = {"train_checkpoint_every": 2, "train_keep_last": 1, "train_patience": 2}
     reports = run(setting, out, **settings)
-    assert reports[-1].note == "finished: 2 validations without a better one"
+    assert reports[-1].note.startswith("finished: 2 validations without a better one; ")
     assert reports[-1].step == 8
     published = load_model(out)
     assert published.metadata["step"] == "4"
@@ -277,7 +277,7 @@ def test_a_finished_run_says_so_and_goes_on_when_its_limit_is_raised(setting, tm
     (only,) = run(setting, out, train_max_steps=6)
     assert only.note == "already finished: 6 steps are done"
     reports = run(setting, out, train_max_steps=10)
-    assert reports[-1].note == "finished: 10 steps are done"
+    assert reports[-1].note.startswith("finished: 10 steps are done; ")
     assert reports[-1].step == 10
     assert load(out / "config.toml").train.max_steps == 10
 
