@@ -84,4 +84,9 @@ def leave(code: int) -> NoReturn:
         # The interpreter flushes once more when it ends: let that go nowhere.
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    if code and os.environ.get("WORLD_SIZE", "1") != "1":
+        # A failed rank leaves its group as it is, whose threads may abort while all is taken down.
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.flush()
+        os._exit(code)
     sys.exit(code)
