@@ -60,10 +60,11 @@ class Segments:
         width: what max_length is at least.
         """
         sizes = np.asarray(lengths, dtype=np.int64)
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        offsets = np.zeros(len(sizes) + 1, np.int64)
+        sizes.cumsum(out=offsets[1:])
         used = int(offsets[-1])
         positions = np.zeros(max(used, size), np.int64)
-        positions[:used] = np.arange(used) - np.repeat(offsets[:-1], sizes)
+        np.subtract(np.arange(used), offsets[:-1].repeat(sizes), out=positions[:used])
         longest = int(sizes.max()) if len(sizes) else 0
         if size and used < len(sizes) * longest:
             longest += -longest % WIDTH_STEP
@@ -143,8 +144,17 @@ class Segments:
 
     def to(self, device: torch.device | str) -> "Segments":
         """The same segments on another device."""
-        tensors = self.offsets.to(device), self.positions.to(device), self.tiles.to(device)
-        return Segments(*tensors[:2], self.max_length, self.used, tensors[2])
+        offsets, positions, tiles = (
+            _moved(one, device) for one in (self.offsets, self.positions, self.tiles)
+        )
+        return Segments(offsets, positions, self.max_length, self.used, tiles)
+
+
+def _moved(tensor: Tensor, device: torch.device | str) -> Tensor:
+    if tensor.device.type == "cpu" and torch.device(device).type == "cuda":
+        # A copy from other memory would wait until the GPU has done all its work.
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)
 
 
 def tile_table(lengths: np.ndarray, tokens: int, size: int) -> Tensor:
@@ -157,8 +167,8 @@ def tile_table(lengths: np.ndarray, tokens: int, size: int) -> Tensor:
     """
     sizes = np.append(lengths, tokens - lengths.sum())
     counts = -(-sizes // size)
-    owners = np.repeat(np.arange(len(sizes)), counts)
-    first = (np.arange(len(owners)) - np.repeat(counts.cumsum() - counts, counts)) * size
+    owners = np.arange(len(sizes)).repeat(counts)
+    first = (np.arange(len(owners)) - (counts.cumsum() - counts).repeat(counts)) * size
     starts = (sizes.cumsum() - sizes)[owners]
     table = np.zeros((tokens // size + len(sizes), 4), np.int32)
     table[:, 2] = -1
@@ -195,12 +205,12 @@ class Batch:
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on another device."""
         return Batch(
-            self.src.to(device),
-            self.tgt_in.to(device),
-            self.tgt_out.to(device),
+            _moved(self.src, device),
+            _moved(self.tgt_in, device),
+            _moved(self.tgt_out, device),
             self.src_segments.to(device),
             self.tgt_segments.to(device),
-            self.pair_ids.to(device),
+            _moved(self.pair_ids, device),
         )
 
 
@@ -249,6 +259,7 @@ def batch_streams(
 
 
 def _fill(ids: np.ndarray, segments: Segments, filler: int) -> np.ndarray:
-    stream = np.full(segments.tokens, filler, np.int64)
+    stream = np.empty(segments.tokens, np.int64)
     stream[: segments.used] = ids
+    stream[segments.used :] = filler
     return stream

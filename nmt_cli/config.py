@@ -117,6 +117,9 @@ class Train:
     micro_batch_tokens: int | Auto = _setting(
         "auto", "tokens of one pass on one device; the rest is gradient accumulation", 1, 2**31
     )
+    parallel_shards: int | Auto = _setting(
+        "auto", "passes at a time on a CPU, each in a thread; auto: one a core, up to 8", 1, 1_024
+    )
     max_steps: int = _setting(100_000, "stop after so many steps", 0, 2**40)
     max_epochs: int = _setting(
         0, "stop after so many passes over the corpus; 0: no limit", 0, 2**31

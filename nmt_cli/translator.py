@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,8 +12,8 @@ from nmt_cli.config import Config, Search
 from nmt_cli.data.lines import clean_line
 from nmt_cli.data.pieces import Piece, split_line
 from nmt_cli.data.subwords import Subwords
-from nmt_cli.errors import UnavailableError
-from nmt_cli.inference.reference import ReferenceDecoder
+from nmt_cli.errors import ConfigError, UnavailableError
+from nmt_cli.inference.cpu import Engine, fastest_engine, int8_engine, reference_engine
 from nmt_cli.model.precision import check_precision, use_fast_float32
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.model_dir import load_model
@@ -28,7 +29,8 @@ LONGEST_PIECE, SHORTEST_PIECE = 1_024, 16
 # So many copies of the same few subwords in a row are taken for a model that got stuck.
 REPEATS, LONGEST_REPEATED = 5, 8
 WITHOUT_SPACES = frozenset({"zh", "ja", "th", "lo", "km", "my"})
-PRECISIONS = {"float32": torch.float32, "bf16": torch.bfloat16}
+# The numbers that a model is loaded in.
+PRECISIONS = {"float32": torch.float32, "bf16": torch.bfloat16, "int8": torch.float32}
 
 
 @dataclass(frozen=True)
@@ -66,26 +68,45 @@ class _Job(NamedTuple):
 class Translator:
     """A model with its subwords and settings."""
 
-    def __init__(self, model: Transformer, config: Config, subwords: Subwords) -> None:
-        """`model` is put into evaluation mode and stays on its device."""
+    def __init__(
+        self,
+        model: Transformer,
+        config: Config,
+        subwords: Subwords,
+        engine: Callable[[Transformer], Engine] = reference_engine,
+    ) -> None:
+        """`model` is put into evaluation mode and stays on its device.
+
+        engine: makes what runs the model; the reference engine follows changes of its weights.
+        """
         self.model = model.eval()
+        self.engine = engine(self.model)
         self.config = config
         self.subwords = subwords
 
     @classmethod
     def load(
-        cls, path: Path | str, device: torch.device | str = "cpu", *, precision: str = "float32"
+        cls,
+        path: Path | str,
+        device: torch.device | str = "cpu",
+        *,
+        precision: str = "float32",
+        cache: Path | str = "nmt-cache",
     ) -> "Translator":
         """The translator of a model directory; raises as `model_dir.load_model` does.
 
-        device: cpu, cuda, cuda:N; precision: float32 or bf16.
+        device: cpu, cuda, cuda:N; precision: float32, bf16, or int8 (CPU), whose compiled kernels
+        are kept in the folder `cache`.
         """
         place = find_device(device)
+        if precision == "int8" and place.type != "cpu":
+            raise ConfigError("int8 is for the CPU", "`--device cpu`, or `--precision bf16`")
         loaded = load_model(Path(path), place)
         check_precision(precision, place)
         use_fast_float32(place)
         model = loaded.model.to(PRECISIONS[precision])
-        return cls(model, loaded.config, loaded.subwords)
+        engine = partial(int8_engine, cache=Path(cache)) if precision == "int8" else fastest_engine
+        return cls(model, loaded.config, loaded.subwords, engine)
 
     def translate(
         self, lines: Iterable[str], *, search: Search | None = None
@@ -108,7 +129,7 @@ class Translator:
             {ids for job in jobs for ids in job.ids}, key=lambda one: (-len(one), one)
         )
         slots = min(len(different), MAX_SLOTS)
-        decoder = ReferenceDecoder(self.model, slots, config.beam)
+        decoder = self.engine.decoder(slots, config.beam)
         sources = iter([Source(ids) for ids in different])
         found = {
             different[number]: hypotheses

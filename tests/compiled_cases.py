@@ -76,15 +76,42 @@ def test_one_graph_serves_all_batches_and_gives_the_same(made) -> None:
     assert len({len(batch.pair_ids) for batch in batches}) > 1
 
 
-def test_gradients_come_through(made) -> None:
+@pytest.mark.parametrize("joined", [False, True])
+def test_gradients_come_through(made, monkeypatch, joined) -> None:
+    """joined: projections of one input in one product, as on a GPU."""
     model, batches, plan = made
     model.train()
     weights = list(model.parameters())
     expected = torch.autograd.grad(model.hidden(batches[0]).square().sum(), weights)
+    monkeypatch.setattr(attention, "joins_projections", lambda device: joined)
     compile_hidden(model, plan.shape, "aot_eager")
     found = torch.autograd.grad(model.hidden(batches[0]).square().sum(), weights)
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other)
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")
+def test_the_decoder_s_gradients_do_not_wait_for_the_encoder_where_they_are_apart(made) -> None:
+    model, batches, plan = made
+    model.train()
+    weights = dict(model.named_parameters())
+    model.hidden(batches[1]).square().sum().backward()
+    expected = {name: weight.grad for name, weight in weights.items()}
+    model.zero_grad()
+    compile_hidden(model, plan.shape, "aot_eager", apart=True)
+    ready: list[str] = []
+    for name, weight in weights.items():
+        weight.register_post_accumulate_grad_hook(lambda _, name=name: ready.append(name))
+    for batch in batches[:2]:
+        ready.clear()
+        model.zero_grad()
+        model.hidden(batch).square().sum().backward()
+    for name, weight in weights.items():
+        torch.testing.assert_close(weight.grad, expected[name])
+    sides = [name.partition(".")[0] for name in ready]
+    decoder = sides.count("decoder")
+    assert decoder
+    assert set(sides[:decoder]) == {"decoder"}
 
 
 def test_other_batches_are_not_compiled(made) -> None:

@@ -35,6 +35,7 @@ def tiny_config(**settings: object) -> Config:
     """A model that trains in seconds; settings use `_` for the dot: model_heads=2."""
     values = {
         "train.preset": "tiny",
+        "train.optimizer": "adam",
         "model.d_model": 32,
         "model.d_ff": 64,
         "model.layers": 1,

@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from variants import model_config
+from variants import every_variant, model_config
 
 from nmt_cli.batch import Segments
 from nmt_cli.model.attention import (
@@ -18,6 +18,7 @@ from nmt_cli.model.attention import (
     choose_backend,
     fused_attention,
     head_widths,
+    joins_projections,
     scaled_dot_product_attention,
     use_backend,
 )
@@ -230,3 +231,75 @@ def test_a_backend_is_set_for_every_attention_of_a_model(monkeypatch) -> None:
     memory = model.encode(ids, segments)
     model.decode(ids, segments, memory, segments)
     assert asked == [False] * 2 + [True, False] * 2
+
+
+def join_projections(monkeypatch, yes: bool) -> list[int]:
+    """The widths of all products of projections from here on."""
+    widths: list[int] = []
+    real = torch.nn.functional.linear
+
+    def linear(x, weight, bias=None):
+        widths.append(len(weight))
+        return real(x, weight, bias)
+
+    monkeypatch.setattr("nmt_cli.model.attention.joins_projections", lambda device: yes)
+    monkeypatch.setattr("torch.nn.functional.linear", linear)
+    return widths
+
+
+@every_variant
+def test_joined_projections_give_what_separate_ones_do(
+    settings, make_model, random_batch, monkeypatch
+) -> None:
+    """Logits, all gradients, and logits of a step of the search."""
+    model = make_model(settings)
+    batch = random_batch(model.config, [3, 1, 5], [2, 4, 3])
+    found = []
+    for joined in (False, True):
+        with monkeypatch.context() as patch:
+            join_projections(patch, joined)
+            logits = model(batch)
+            gradients = torch.autograd.grad(logits.square().sum(), list(model.parameters()))
+            with torch.no_grad():
+                state = model.start(model.encode(batch.src, batch.src_segments), batch.src_segments)
+                stepped, state = model.step(state, torch.tensor([2, 2, 2]))
+                stepped, _ = model.step(state, torch.tensor([5, 6, 7]))
+        found.append([logits.detach(), *gradients, stepped])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(other, one, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_self_attention_is_one_product_and_the_keys_and_values_of_a_memory_another(
+    attention: MultiHeadAttention, monkeypatch, joined: bool
+) -> None:
+    """Three heads of width 2, 2 and 5."""
+    widths = join_projections(monkeypatch, joined)
+    x = random_heads(4, 1, 12, 1)[:, 0]
+    segments = Segments.from_lengths([4])
+    self_attend(attention, x, segments, Positions(), causal=True)
+    assert sorted(widths[:-1]) == ([27] if joined else [6, 6, 15])
+    widths.clear()
+    cross_attend(attention, x, segments, x, segments)
+    assert sorted(widths[:-1]) == ([6, 21] if joined else [6, 6, 15])
+
+
+def test_joined_projections_are_narrow_where_autocast_is(monkeypatch) -> None:
+    module = MultiHeadAttention(model_config({"model.attention_bias": True}))
+    x = torch.randn(5, 12, generator=torch.Generator().manual_seed(1))
+    found = []
+    for joined in (False, True):
+        monkeypatch.setattr(
+            "nmt_cli.model.attention.joins_projections", lambda device, yes=joined: yes
+        )
+        with torch.autocast("cpu", torch.bfloat16):
+            query, seen = module.project_self(x)
+        found.append([query, seen.key, seen.value])
+    for one, other in zip(*found, strict=True):
+        assert one.dtype == other.dtype == torch.bfloat16
+        torch.testing.assert_close(other, one, rtol=1e-2, atol=1e-2)
+
+
+def test_projections_are_joined_on_a_gpu_only() -> None:
+    assert joins_projections(torch.device("cuda"))
+    assert not joins_projections(torch.device("cpu"))

@@ -5,6 +5,7 @@ import importlib.util
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -266,6 +267,49 @@ class TestEnvironment:
             env={"PYTHONPATH": str(ROOT)},
         )  # fmt: skip
         assert done.stdout.split()[-2:] == ["PASSIVE", str(usable_cores())]
+
+
+class TestFailedRanks:
+    """A rank that fails ends at once: the threads of its group might abort it on the way out."""
+
+    @staticmethod
+    def leave(
+        code: int, world_size: str, *, before: str = "", shell: str = ""
+    ) -> "subprocess.CompletedProcess[str]":
+        """A process that leaves with `code`, and would abort were the interpreter taken down."""
+        script = (
+            "import atexit, os, sys; from nmt_cli.cli import environment\n"
+            "atexit.register(os.abort)\n"
+            "sys.stdout.write('data'); sys.stderr.reconfigure(line_buffering=False)\n"
+            f"sys.stderr.write('error: why'); {before}\n"
+            f"environment.leave({code})"
+        )
+        line = f'exec "$0" -c "$1" {shell}'
+        return subprocess.run(
+            ["bash", "-c", line, sys.executable, script],
+            capture_output=True, text=True, check=False, timeout=60,
+            env={"PYTHONPATH": str(ROOT), "WORLD_SIZE": world_size},
+        )  # fmt: skip
+
+    def test_the_code_is_the_one_that_was_given_and_all_is_said(self) -> None:
+        done = self.leave(73, "2")
+        assert (done.returncode, done.stdout, done.stderr) == (73, "data", "error: why")
+
+    def test_a_thread_that_never_ends_holds_nobody_up(self) -> None:
+        endless = "import threading; threading.Thread(target=threading.Event().wait).start()"
+        assert self.leave(75, "2", before=endless).returncode == 75
+
+    @pytest.mark.parametrize("before", ["sys.stderr.close()", "os.close(2)"])
+    def test_a_stderr_that_is_gone_changes_no_code(self, before: str) -> None:
+        assert self.leave(73, "2", before=before).returncode == 73
+
+    def test_a_stdout_that_takes_no_more_changes_no_code(self) -> None:
+        assert self.leave(73, "2", shell="> /dev/full").returncode == 73
+
+    @pytest.mark.parametrize(("code", "world_size"), [(0, "2"), (73, "1")])
+    def test_others_leave_as_every_process_does(self, code: int, world_size: str) -> None:
+        """Here what is registered for the end still runs: it aborts."""
+        assert self.leave(code, world_size).returncode == -signal.SIGABRT
 
 
 def test_completion_lists_the_commands() -> None:

@@ -57,15 +57,14 @@ def steps_that_are_not_finite(monkeypatch, poisoned: Callable[[int, float], bool
     """Make numbers of steps not finite; (step, part of the learning rate) of all steps."""
     taken: list[tuple[int, float]] = []
 
-    def step(model, optimizer, config, ranks, pairs, plan, position, number, scale):
+    def step(*arguments):
+        model, number, scale = arguments[0], *arguments[7:9]
         taken.append((number, scale))
         if not poisoned(number, scale):
-            return take_step(model, optimizer, config, ranks, pairs, plan, position, number, scale)
+            return take_step(*arguments)
         handle = next(model.parameters()).register_hook(lambda gradient: gradient * math.inf)
         try:
-            result = take_step(
-                model, optimizer, config, ranks, pairs, plan, position, number, scale
-            )
+            result = take_step(*arguments)
         finally:
             handle.remove()
         return result._replace(loss=math.nan, nll=math.nan)

@@ -15,6 +15,7 @@ from nmt_cli.data.plan import BatchPlan, Position
 from nmt_cli.errors import UnavailableError
 from nmt_cli.model.transformer import Transformer, initialise
 from nmt_cli.training.checkpoints import weights_of
+from nmt_cli.training.crew import Crew
 from nmt_cli.training.distributed import Ranks
 from nmt_cli.training.memory import Part, accumulate, is_out_of_memory
 from nmt_cli.training.optimizer import make_optimizer
@@ -138,25 +139,25 @@ def test_parts_keep_their_order_and_the_seed_of_their_shard():
     model = nn.Linear(1, 1)
     done: list[tuple[list[int], int | None]] = []
 
-    def backward(part: Part) -> torch.Tensor:
+    def backward(model: nn.Module, part: Part) -> torch.Tensor:
         if len(part.ids) > 2:
             raise MemoryError
         done.append((part.ids.tolist(), part.seed))
         return torch.tensor([1.0, float(part.ids.sum())])
 
     parts = [Part(np.arange(2), 7), Part(np.arange(2, 7), 8)]
-    found = accumulate(model, parts, backward, torch.device("cpu"))
+    found = accumulate(Crew(model), parts, backward, torch.device("cpu"))
     assert done[-5:] == [([0, 1], 7), ([2, 3], 8), ([4], None), ([5], None), ([6], None)]
     assert found.sums.tolist() == [5.0, 21.0]
     assert found.splits == 3
 
 
 def test_other_errors_are_not_taken_for_a_lack_of_memory():
-    def backward(part: Part) -> torch.Tensor:
+    def backward(model: nn.Module, part: Part) -> torch.Tensor:
         raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
 
     with pytest.raises(RuntimeError, match="mat1"):
-        accumulate(nn.Linear(1, 1), [Part(np.arange(4), 1)], backward, torch.device("cpu"))
+        accumulate(Crew(nn.Linear(1, 1)), [Part(np.arange(4), 1)], backward, torch.device("cpu"))
 
 
 def test_what_the_allocator_of_the_cpu_says_is_recognised():

@@ -6,7 +6,6 @@ import time
 from pathlib import Path
 
 import pytest
-import torch
 from corpora import reversal_corpus
 from ranks import in_ranks
 
@@ -22,7 +21,7 @@ def messages(ranks: Ranks, count: int) -> None:
     """What a step does, seen from outside."""
     for step in range(1, count + 1):
         ranks.begins(step, [10 * step, 4])
-        ranks.add_up([torch.ones(3)])
+        ranks.wait()
 
 
 def test_a_killed_rank_is_named_with_its_step_and_pairs():

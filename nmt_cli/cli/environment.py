@@ -6,6 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn, TextIO
 
 from nmt_cli.console import Console
@@ -36,6 +37,12 @@ def make_console(stream: TextIO | None = None, *, quiet: bool = False) -> Consol
     watched = terminal and os.environ.get("TERM") != "dumb" and not _is_set("CI")
     color = (watched or _is_set("FORCE_COLOR")) and not os.environ.get("NO_COLOR")
     return Console(stream, interactive=watched, color=color, quiet=quiet)
+
+
+def cache_folder() -> Path:
+    """Where what can be made anew is kept: $XDG_CACHE_HOME/nmt, or ~/.cache/nmt."""
+    chosen = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(chosen) if Path(chosen).is_absolute() else Path.home() / ".cache") / "nmt"
 
 
 def choose_threads() -> None:

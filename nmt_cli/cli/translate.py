@@ -38,6 +38,7 @@ class Precision(StrEnum):
 
     float32 = "float32"
     bf16 = "bf16"
+    int8 = "int8"
 
 
 File = Annotated[str, typer.Argument(metavar="[FILE]", help="Text; `-` is stdin.")]
@@ -70,7 +71,9 @@ BatchTokens = Annotated[
 Device = Annotated[
     str, typer.Option("--device", help="cpu, cuda, cuda:1 ...; auto: a GPU where there is one.")
 ]
-PrecisionOption = Annotated[Precision, typer.Option("--precision", help="Of the arithmetic.")]
+PrecisionOption = Annotated[
+    Precision, typer.Option("--precision", help="Of the arithmetic; int8: faster on a CPU.")
+]
 
 
 def command(
@@ -110,6 +113,8 @@ def command(
     console = make_console(quiet=quiet)
     with read_lines(file) as lines:
         translator = _load(resolved.config.paths.model, device, precision)
+        if translator.engine.notice:
+            console.note(translator.engine.notice)
         search = chosen_search(resolved, translator.config)
         if file == STDIN and sys.stdin.isatty():
             console.note("reading from the terminal, one line each; Ctrl-D ends")
@@ -121,11 +126,12 @@ def command(
 def _load(model: str, device: str, precision: Precision) -> "Translator":
     import torch
 
+    from nmt_cli.cli.environment import cache_folder
     from nmt_cli.translator import Translator
 
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    return Translator.load(model, device, precision=precision.value)
+    return Translator.load(model, device, precision=precision.value, cache=cache_folder())
 
 
 @contextlib.contextmanager

@@ -89,7 +89,8 @@ class BatchPlan:
         random = np.random.Generator(np.random.PCG64([self.seed, number]))
         order = random.permutation(len(self.src_lengths))
         # Equal lengths side by side, pairs of one length in random order.
-        order = order[np.lexsort((self.src_lengths[order], self.tgt_lengths[order]))]
+        sides = (_narrow(side)[order] for side in (self.src_lengths, self.tgt_lengths))
+        order = order[np.lexsort(tuple(sides))]
         room = Shape(self.capacity, self.capacity, len(order))
         bounds = cut(self.src_lengths[order], self.tgt_lengths[order], room)
         return Epoch(order, bounds, random.permutation(len(bounds) - 1), self.shards)
@@ -117,6 +118,12 @@ class BatchPlan:
             epoch, batch = epoch + 1, 0
 
 
+def _narrow(lengths: np.ndarray) -> np.ndarray:
+    """The same lengths in as few bytes as they need: those are sorted by their bytes, in a sixth
+    of the time."""
+    return lengths.astype(np.min_scalar_type(lengths.max(initial=0)))
+
+
 def cut(src_lengths: np.ndarray, tgt_lengths: np.ndarray, room: Shape) -> np.ndarray:
     """Where shards begin, so that each fits into `room` (or is one pair)."""
     src_ends, tgt_ends = np.cumsum(src_lengths), np.cumsum(tgt_lengths)
@@ -126,8 +133,8 @@ def cut(src_lengths: np.ndarray, tgt_lengths: np.ndarray, room: Shape) -> np.nda
         src_used = src_ends[begin] - src_lengths[begin]
         tgt_used = tgt_ends[begin] - tgt_lengths[begin]
         end = min(
-            int(np.searchsorted(src_ends, src_used + room.src, side="right")),
-            int(np.searchsorted(tgt_ends, tgt_used + room.tgt, side="right")),
+            int(src_ends.searchsorted(src_used + room.src, side="right")),
+            int(tgt_ends.searchsorted(tgt_used + room.tgt, side="right")),
             begin + room.pairs,
         )
         bounds.append(max(end, begin + 1))

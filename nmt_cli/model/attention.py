@@ -1,7 +1,7 @@
 """Section 3.2: scaled dot-product attention, and several heads of it."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -209,6 +209,30 @@ def _split(projected: Tensor, heads: int) -> Tensor:
     return projected.view(len(projected), heads, -1)
 
 
+def joins_projections(device: torch.device) -> bool:
+    """Whether projections of one input are one product: on a GPU, where it saves reads of it.
+
+    On a CPU a training step takes 0 to 5 % longer so: joining and parting are copies there.
+    """
+    return device.type != "cpu"
+
+
+def project(
+    x: Float[Tensor, "tokens d_model"], layers: Sequence[nn.Linear]
+) -> list[Float[Tensor, "tokens _"]]:
+    """`x` through each of `layers`, which all have a bias or none; in one product if faster."""
+    if not joins_projections(x.device):
+        return [layer(x) for layer in layers]
+    kind = x.device.type
+    narrow = torch.is_autocast_enabled(kind)
+    dtype = torch.get_autocast_dtype(kind) if narrow else layers[0].weight.dtype
+    # Narrow copies are joined: autocast would join wide ones and narrow those.
+    weight = torch.cat([layer.weight.to(dtype) for layer in layers])
+    biases = [layer.bias.to(dtype) for layer in layers if layer.bias is not None]
+    joined = F.linear(x, weight, torch.cat(biases) if biases else None)
+    return list(torch.split_with_sizes(joined, [layer.out_features for layer in layers], dim=-1))
+
+
 class MultiHeadAttention(nn.Module):
     """Section 3.2.2: h heads, each with projections of its own, joined and projected once more."""
 
@@ -231,10 +255,16 @@ class MultiHeadAttention(nn.Module):
 
     def project_keys_values(self, x: Float[Tensor, "tokens d_model"]) -> KeysValues:
         """K W^K and V W^V of every head."""
-        return KeysValues(
-            _split(self.key(x), self.heads),
-            _split(self.value(x), self.heads),
-        )
+        key, value = project(x, [self.value, self.key])
+        return KeysValues(_split(key, self.heads), _split(value, self.heads))
+
+    def project_self(
+        self, x: Float[Tensor, "tokens d_model"]
+    ) -> tuple[Float[Tensor, "tokens heads d_k"], KeysValues]:
+        """Both of the above, of one `x`."""
+        query, key, value = project(x, [self.query, self.key, self.value])
+        seen = KeysValues(_split(key, self.heads), _split(value, self.heads))
+        return _split(query, self.heads), seen
 
     def project_output(
         self, heads: Float[Tensor, "tokens heads d_v"]

@@ -1,5 +1,6 @@
 """Dropout (section 5.4): as torch's, with cheaper random numbers on a CPU."""
 
+import threading
 from typing import Any
 
 import torch
@@ -9,6 +10,28 @@ from torch import Tensor, nn
 # One 64-bit random number decides over four values; torch's own mask takes two for each.
 LEVELS = 1 << 16
 PER_NUMBER = 4
+
+
+class _Source(threading.local):
+    """Where the masks of this thread come from; None: torch's own generator."""
+
+    generator: torch.Generator | None = None
+
+
+_source = _Source()
+
+
+def own_generator() -> None:
+    """Give this thread a generator of its own: what other threads draw changes nothing here."""
+    _source.generator = torch.Generator()
+
+
+def seed_masks(seed: int) -> None:
+    """Begin the masks of this thread anew; those of a GPU too."""
+    if _source.generator is None:
+        torch.manual_seed(seed)
+    else:
+        _source.generator.manual_seed(seed)
 
 
 class Dropout(nn.Module):
@@ -37,7 +60,7 @@ class _Dropout(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, dropped_levels: int) -> Tensor:
         numbers = torch.empty(-(-x.numel() // PER_NUMBER), dtype=torch.int64)
-        numbers.random_(torch.iinfo(torch.int64).min, None)
+        numbers.random_(torch.iinfo(torch.int64).min, None, generator=_source.generator)
         levels = numbers.view(torch.int16)[: x.numel()].view(x.shape)
         keep = levels >= dropped_levels - LEVELS // 2
         ctx.save_for_backward(keep)

@@ -139,9 +139,9 @@ def self_attend(
     causal: bool,
 ) -> Stream:
     """Each sentence attends to itself."""
-    seen = attention.project_keys_values(x)
+    query, seen = attention.project_self(x)
     place = segments.positions, segments.max_length
-    query = positions.rotate(attention.project_query(x), *place)
+    query = positions.rotate(query, *place)
     key = positions.rotate(seen.key, *place)
     heads = attend(
         query, key, seen.value, segments, segments, causal=causal, backend=attention.backend

@@ -175,14 +175,14 @@ class Transformer(nn.Module):
         seen: Tensor,
     ) -> Tensor:
         """Self-attention of one new token a row; its key and value join the state's."""
-        new = attention.project_keys_values(y)
+        query, new = attention.project_self(y)
         place = state.lengths, state.max_length + 1
         kind = self.tgt_positions
         rows = torch.arange(state.rows, device=y.device)
         state.self_keys[layer, rows, :, state.lengths] = kind.rotate(new.key, *place)
         state.self_values[layer, rows, :, state.lengths] = new.value
         heads = dot_product_attention(
-            kind.rotate(attention.project_query(y), *place)[:, :, None],
+            kind.rotate(query, *place)[:, :, None],
             state.self_keys[layer, :, :, : state.max_length + 1],
             state.self_values[layer, :, :, : state.max_length + 1],
             seen,

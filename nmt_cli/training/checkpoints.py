@@ -41,7 +41,8 @@ class State:
     validated step; published_score: of the best candidate so far; stale: validations since then;
     seconds: time trained; skipped: steps in a row without finite numbers; rollbacks: how often the
     learning rate was halved because of that; splits: shards that did not fit into memory; finished:
-    why the run ended, or empty; member: whether averaging may use this checkpoint.
+    why the run ended, or empty; unreported: sums of the steps that no report has told yet; member:
+    whether averaging may use this checkpoint.
     """
 
     step: int = 0
@@ -61,6 +62,7 @@ class State:
     rollbacks: int = 0
     splits: int = 0
     finished: str = ""
+    unreported: dict[str, float] = field(default_factory=dict)
     member: bool = True
 
     def best_steps(self, count: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""torch.compile for training: one graph for batches of one shape, no other one by accident."""
+"""torch.compile for training: graphs for batches of one shape, no other ones by accident."""
 
 from collections.abc import Callable
 from functools import partial
@@ -18,12 +18,27 @@ class CompiledHidden:
     """
 
     def __init__(
-        self, model: Transformer, shape: Shape, backend: str | Callable[..., object] = "inductor"
+        self,
+        model: Transformer,
+        shape: Shape,
+        backend: str | Callable[..., object] = "inductor",
+        *,
+        apart: bool = False,
     ) -> None:
+        """apart: encoder and decoder in a graph each.
+
+        A graph gives all its gradients at its end; apart, the decoder's are ready to be sent while
+        the encoder is still at work.
+        """
         self.model = model
         self.shape = shape
         self.plain: Callable[[Batch], Tensor] = partial(Transformer.hidden, model)
-        self.compiled = torch.compile(self.plain, fullgraph=True, dynamic=False, backend=backend)
+        self.compiled: Callable[[Batch], Tensor]
+        compiled = partial(torch.compile, fullgraph=True, dynamic=False, backend=backend)
+        if apart:
+            self.compiled = partial(_hidden, compiled(model.encode), compiled(model.decode))
+        else:
+            self.compiled = compiled(self.plain)
 
     def __call__(self, batch: Batch) -> Tensor:
         """(tgt, d_model), as `Transformer.hidden`."""
@@ -39,8 +54,18 @@ def has_shape(batch: Batch, shape: Shape) -> bool:
     return sizes == (shape.src, shape.tgt, shape.pairs)
 
 
+def _hidden(encode: Callable[..., Tensor], decode: Callable[..., Tensor], batch: Batch) -> Tensor:
+    memory = encode(batch.src, batch.src_segments)
+    return decode(batch.tgt_in, batch.tgt_segments, memory, batch.src_segments)
+
+
 def compile_hidden(
-    model: Transformer, shape: Shape, backend: str | Callable[..., object] = "inductor"
+    model: Transformer,
+    shape: Shape,
+    backend: str | Callable[..., object] = "inductor",
+    *,
+    apart: bool = False,
 ) -> None:
     """Have `model.hidden` compiled at the first batch of `shape` in training."""
-    model.hidden = CompiledHidden(model, shape, backend)  # type: ignore[method-assign]
+    compiled = CompiledHidden(model, shape, backend, apart=apart)
+    model.hidden = compiled  # type: ignore[method-assign]

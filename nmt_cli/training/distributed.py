@@ -50,29 +50,21 @@ class Ranks:
         """Whether this is the rank that reports, validates and saves."""
         return self.rank == 0
 
-    def add_up(self, tensors: Iterable[Tensor]) -> None:
-        """Replace each tensor by its sum over all ranks; one message for all of them.
+    def waiting(self) -> contextlib.AbstractContextManager[None]:
+        """To be around every message: where one fails, LostRankError names the rank at fault.
 
-        Raises LostRankError, here as everywhere, when another rank does not answer.
+        All ranks enter it equally often, and in the same order.
         """
-        if self.world_size == 1:
-            return
-        own = list(tensors)
-        flat = torch.cat([tensor.reshape(-1) for tensor in own])
-        with self._waiting():
-            dist.all_reduce(flat)
-        start = 0
-        for tensor in own:
-            tensor.copy_(flat[start : start + tensor.numel()].view_as(tensor))
-            start += tensor.numel()
+        return nullcontext() if self.watch is None else self.watch.waiting()
 
     def add_up_in_pairs(self, vector: Tensor) -> None:
         """Replace `vector` by its sum over all ranks, a power of two, added up along a fixed tree.
 
-        Rank r and rank r + W/2 first, then W/4 apart, and so on: `training.determinism`.
+        Rank r and rank r + W/2 first, then W/4 apart, and so on: `training.determinism`. Raises
+        LostRankError, here as everywhere, when another rank does not answer.
         """
         half = self.world_size // 2
-        with self._waiting():
+        with self.waiting():
             while half:
                 if self.rank < half:
                     other = torch.empty_like(vector)
@@ -89,7 +81,7 @@ class Ranks:
         if self.world_size == 1:
             return number
         shared = torch.tensor(number, dtype=torch.int64, device=self.device)
-        with self._waiting():
+        with self.waiting():
             dist.all_reduce(shared, op=dist.ReduceOp.MAX)
             return int(shared)
 
@@ -97,9 +89,6 @@ class Ranks:
         """Tell the others, should they miss this rank, where it was."""
         if self.watch is not None:
             self.watch.begins(step, pairs)
-
-    def _waiting(self) -> contextlib.AbstractContextManager[None]:
-        return nullcontext() if self.watch is None else self.watch.waiting()
 
     def first_alone(self, work: Callable[[], None]) -> None:
         """Do `work` on the first rank; where it fails with an NmtError, every rank ends with it."""

@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from nmt_cli import files
@@ -27,17 +27,25 @@ LOG = "log.jsonl"
 
 @dataclass
 class Meter:
-    """Sums since the last report."""
+    """Sums since the last report; learning_rate, gradient_norm: of the last step."""
 
-    started: float = field(default_factory=time.monotonic)
     loss: float = 0.0
     nll: float = 0.0
     tokens: int = 0
     steps: int = 0
+    learning_rate: float = 0.0
+    gradient_norm: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.started = time.monotonic()
+        # An earlier process took these: they say nothing about the speed of this one.
+        self.tokens_before, self.steps_before = self.tokens, self.steps
 
     def add(self, result: StepResult) -> None:
         """Count one step; of a skipped one nothing but that it took its time."""
         self.steps += 1
+        self.learning_rate = result.learning_rate
+        self.gradient_norm = 0.0 if result.skipped else result.gradient_norm
         if not result.skipped:
             self.loss += result.loss
             self.nll += result.nll
@@ -75,6 +83,7 @@ def train(
 
         ranks.first_alone(claim)
         run = Run(config, corpus, out, ranks)
+        stack.callback(run.close)
         check_digest(run.state, corpus)
         yield from _reports(run, stop)
 
@@ -123,21 +132,27 @@ def _reports(run: Run, stop: Callable[[], bool]) -> Iterator[Report]:
 
 def _steps(run: Run, stop: Callable[[], bool], every: Intervals) -> Iterator[Report | None]:
     """Step by step until the end or `stop`; yields after each, a Report where one is due."""
+    meter = Meter(**run.state.unreported)  # type: ignore[arg-type]
+    found = None
     if run.state.step and run.is_due(every.validate) and run.state.validated != run.state.step:
         # The process ended between saving and validating.
-        yield _news(run, validation=run.validate(stop))
-    meter = Meter()
+        found = run.validate(stop)
+    if found or (meter.steps and run.is_due(every.log)):
+        yield _report(run, meter, found)
+        meter = Meter()
     ended = run.is_over(run.stopped or stop())
     while not ended:
         position, begun = run.position, time.monotonic()
         result = run.step(position)
         add_cost(run, position, time.monotonic() - begun)
         meter.add(result)
+        run.state.unreported = asdict(meter)
         for note in news(run, result, position):
             yield _news(run, note)
         if has_diverged(run):
             note = roll_back(run, position)
             _cut_log(run)
+            run.state.unreported = {}
             yield _news(run, note)
             meter = Meter()
             continue
@@ -147,7 +162,7 @@ def _steps(run: Run, stop: Callable[[], bool], every: Intervals) -> Iterator[Rep
         found = run.validate(stop) if run.is_due(every.validate) else None
         ended = run.is_over(run.stopped or stop())
         if run.is_due(every.log) or found or ended:
-            yield _report(run, meter, result, validation=found)
+            yield _report(run, meter, found)
             meter = Meter()
         else:
             yield None
@@ -167,18 +182,15 @@ def _finish(run: Run, stop: Callable[[], bool]) -> Iterator[Report]:
 
 def _news(run: Run, note: str = "", validation: Validation | None = None) -> Report:
     """A report between two intervals."""
-    return _report(run, Meter(), None, validation, note)
+    return _report(run, Meter(), validation, note)
 
 
-def _report(
-    run: Run,
-    meter: Meter,
-    result: StepResult | None,
-    validation: Validation | None = None,
-    note: str = "",
-) -> Report:
+def _report(run: Run, meter: Meter, validation: Validation | None = None, note: str = "") -> Report:
+    if meter.steps:
+        run.state.unreported = {}
     elapsed = max(1e-9, time.monotonic() - meter.started)
-    per_step = elapsed / max(1, meter.steps)
+    steps, tokens = meter.steps - meter.steps_before, meter.tokens - meter.tokens_before
+    per_step = elapsed / max(1, steps)
     remaining = run.config.train.max_steps - run.state.step
     return Report(
         step=run.state.step,
@@ -186,11 +198,11 @@ def _report(
         tokens=meter.tokens,
         loss=meter.loss / max(1, meter.tokens),
         nll=meter.nll / max(1, meter.tokens),
-        learning_rate=result.learning_rate if result else 0.0,
-        gradient_norm=result.gradient_norm if result and not result.skipped else 0.0,
-        tokens_per_second=meter.tokens / elapsed,
+        learning_rate=meter.learning_rate,
+        gradient_norm=meter.gradient_norm,
+        tokens_per_second=tokens / elapsed,
         seconds=run.state.seconds,
-        eta_seconds=per_step * remaining if meter.steps else None,
+        eta_seconds=per_step * remaining if steps else None,
         flops=run.state.flops,
         gpu_time_flops=run.state.peak_flops or None,
         peak_share=peak_share(run.state),
@@ -205,15 +217,22 @@ def _log(run: Run, report: Report) -> Report:
 
 
 def _cut_log(run: Run) -> None:
-    """Drop what an interrupted process wrote after the checkpoint that is resumed from."""
+    """Drop what an interrupted process wrote after the checkpoint that is resumed from.
+
+    What it had told of the steps before, the state forgets.
+    """
     path = run.out / LOG
     if not run.ranks.is_first or not path.exists():
         return
     kept = []
     for line in files.read_bytes(path).decode("utf-8", "replace").splitlines():
         try:
-            if json.loads(line)["step"] <= run.state.step:
-                kept.append(line)
+            record = json.loads(line)
+            if record["step"] > run.state.step:
+                continue
+            kept.append(line)
+            if record["step"] == run.state.step and record["learning_rate"]:
+                run.state.unreported = {}
         except (ValueError, KeyError, TypeError):
             continue
     files.write_text(path, "".join(line + "\n" for line in kept))

@@ -2,12 +2,16 @@
 
 import gc
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+
+from nmt_cli.training.crew import Crew
 
 # What allocators say that raise no error type of their own.
 SIGNS = ("not enough memory", "can't allocate memory", "CUDA out of memory", "_ALLOC_FAILED")
@@ -41,25 +45,35 @@ class Accumulated(NamedTuple):
 
 
 def accumulate(
-    model: nn.Module,
+    crew: Crew,
     parts: Iterable[Part],
-    backward: Callable[[Part], Tensor],
+    backward: Callable[[nn.Module, Part], Tensor],
     device: torch.device,
+    last: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Accumulated:
-    """Call `backward` for each part; it adds to the gradients of `model` and returns (2,) sums.
+    """Call `backward` for each part; it adds to the gradients of a model and returns (2,) sums.
 
-    Where memory ends, all gradients are dropped and the parts are done again, with the one that
-    failed in two halves, and those behind it, which are as large: losses are sums, so the gradient
-    is the same but for other dropout masks.
+    Where memory ends, all gradients are dropped and the parts are done again, one at a time, with
+    the one that failed in two halves, and those behind it, which are as large: losses are sums, so
+    the gradient is the same but for other dropout masks. A crew of one does its last part within
+    `last()`, in every attempt.
     """
     todo = list(parts)
     splits = 0
+
+    def work(model: nn.Module, part: Part) -> Tensor:
+        with last() if part is todo[-1] and len(crew.models) == 1 else nullcontext():
+            return backward(model, part)
+
     while True:
-        sums, done = _attempt(todo, backward, device)
-        if done == len(todo):
+        found = crew.do(todo, partial(_attempt, work), together=not splits)
+        sums = sum((one for one in found if one is not None), start=torch.zeros(2, device=device))
+        if None not in found:
+            crew.gather()
             return Accumulated(sums, splits, None)
+        done = found.index(None)
         # The failed attempt may have added to some gradients and not to others.
-        model.zero_grad(set_to_none=True)
+        crew.drop()
         _free_memory(device)
         if len(todo[done].ids) == 1:
             return Accumulated(torch.zeros_like(sums), splits, int(todo[done].ids[0]))
@@ -78,18 +92,15 @@ def _halved(parts: list[Part]) -> list[Part]:
 
 
 def _attempt(
-    parts: list[Part], backward: Callable[[Part], Tensor], device: torch.device
-) -> tuple[Tensor, int]:
-    """The sums, and how many parts were done before memory ended."""
-    sums = torch.zeros(2, device=device)
-    for done, part in enumerate(parts):
-        try:
-            sums += backward(part)
-        except (MemoryError, RuntimeError) as error:
-            if not is_out_of_memory(error):
-                raise
-            return sums, done
-    return sums, len(parts)
+    backward: Callable[[nn.Module, Part], Tensor], model: nn.Module, part: Part
+) -> Tensor | None:
+    """What `backward` gives; None where memory has no room."""
+    try:
+        return backward(model, part)
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        return None
 
 
 def is_out_of_memory(error: BaseException) -> bool:

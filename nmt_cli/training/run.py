@@ -20,6 +20,7 @@ from nmt_cli.model.attention import choose_backend, head_widths, use_backend
 from nmt_cli.model.transformer import Transformer, initialise
 from nmt_cli.model_dir import refresh_weights
 from nmt_cli.training.average import average_weights
+from nmt_cli.training.buckets import Reducer
 from nmt_cli.training.checkpoints import (
     Checkpoint,
     Checkpoints,
@@ -29,14 +30,16 @@ from nmt_cli.training.checkpoints import (
     weights_of,
 )
 from nmt_cli.training.compiled import compile_hidden
+from nmt_cli.training.crew import Crew, crew_size
 from nmt_cli.training.determinism import check_ranks, next_power_of_two
 from nmt_cli.training.distributed import Ranks
 from nmt_cli.training.ema import MovingAverage
 from nmt_cli.training.memory import is_out_of_memory
 from nmt_cli.training.optimizer import make_optimizer
+from nmt_cli.training.prefetch import Prefetcher
 from nmt_cli.training.report import Validation
 from nmt_cli.training.schedule_free import place_training_weights
-from nmt_cli.training.step import StepResult, take_step
+from nmt_cli.training.step import StepResult, start_id, take_step
 from nmt_cli.training.validation import AbandonedError, validate
 
 # Attention that works as well on sentences of mixed lengths.
@@ -81,8 +84,14 @@ class Run:
             workers = max(1, usable_cores() // ranks.world_size)
             sampled = SampledPairs(corpus, train.subword_dropout, train.seed, workers)
             self.pairs, self.plan.lengths_of = sampled, sampled.segment
+        self.ahead: Prefetcher | None = None
+        if self._prefetches():
+            self.ahead = Prefetcher(self.pairs, self.plan, ranks, start_id(config.model))
         if isinstance(self.plan, PackedPlan) and self._compiles():
-            compile_hidden(self.model, self.plan.shape)
+            compile_hidden(self.model, self.plan.shape, apart=ranks.world_size > 1)
+        self.crew = Crew(self.model, self._crew_size())
+        # The tree of --deterministic has no use for it.
+        self.reducer = None if train.deterministic else Reducer(ranks, self.model)
         self._count_long_pairs()
 
     def _resume_or_start(self) -> None:
@@ -128,11 +137,20 @@ class Run:
 
     def _count_shards(self) -> int:
         train = self.config.train
+        crew = self._crew_size()
         micro = train.micro_batch_tokens
         if micro == "auto":
-            micro = MICRO_BATCH_TOKENS.get(self.ranks.device.type, 4_096)
-        shards = count_shards(train.batch_tokens, micro, self.ranks.world_size)
+            # What a crew does at a time needs the memory of one pass.
+            micro = MICRO_BATCH_TOKENS.get(self.ranks.device.type, 4_096) // crew
+        shards = count_shards(train.batch_tokens, micro, self.ranks.world_size * crew)
         return next_power_of_two(shards) if train.deterministic else shards
+
+    def _crew_size(self) -> int:
+        train = self.config.train
+        # A compiled graph belongs to one model.
+        if self.ranks.device.type != "cpu" or train.deterministic or train.compile == "on":
+            return 1
+        return crew_size(train.parallel_shards, train.batch_tokens // self.ranks.world_size)
 
     def _backend(self) -> str:
         return choose_backend(self.ranks.device, *head_widths(self.config.model))
@@ -145,6 +163,15 @@ class Run:
     def _compiles(self) -> bool:
         wanted = self.config.train.compile
         return wanted == "on" or (wanted == "auto" and self._backend() == "tiles")
+
+    def _prefetches(self) -> bool:
+        """Whether a thread makes batches; a CPU has better things to do."""
+        return self.ranks.device.type == "cuda" and not self.config.train.deterministic
+
+    def close(self) -> None:
+        """End the thread that makes batches."""
+        if self.ahead is not None:
+            self.ahead.close()
 
     def _count_long_pairs(self) -> None:
         longest = np.maximum(self.plan.src_lengths, self.plan.tgt_lengths)
@@ -162,10 +189,14 @@ class Run:
 
     def step(self, position: Position) -> StepResult:
         """Take the next optimiser step; raises UnavailableError when memory is full."""
+        if self.ahead is not None:
+            self.ahead.begin(position)
+        pairs = self.ahead or self.pairs
         try:
             result = take_step(
-                self.model, self.optimizer, self.config, self.ranks, self.pairs, self.plan,
-                position, self.state.step + 1, 0.5**self.state.rollbacks,
+                self.model, self.optimizer, self.config, self.ranks, pairs, self.plan, position,
+                self.state.step + 1, 0.5**self.state.rollbacks, self.crew,
+                self.reducer,
             )  # fmt: skip
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):

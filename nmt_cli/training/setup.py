@@ -14,6 +14,7 @@ MAY_CHANGE = frozenset(
     {
         "train.preset",
         "train.micro_batch_tokens",
+        "train.parallel_shards",
         "train.compile",
         "train.max_steps",
         "train.max_epochs",

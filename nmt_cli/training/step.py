@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import torch
@@ -13,13 +13,17 @@ from nmt_cli.config import Config, Model
 from nmt_cli.data.corpus import Pairs
 from nmt_cli.data.plan import BatchPlan, Position
 from nmt_cli.errors import NmtError, UnavailableError
+from nmt_cli.model.dropout import seed_masks
 from nmt_cli.model.precision import autocast
 from nmt_cli.model.transformer import Transformer
+from nmt_cli.training.buckets import Reducer
+from nmt_cli.training.crew import Crew
 from nmt_cli.training.determinism import subtree_sum
 from nmt_cli.training.distributed import Ranks
 from nmt_cli.training.loss import Loss, linear_cross_entropy
 from nmt_cli.training.memory import Part, accumulate
 from nmt_cli.training.optimizer import learning_rate, set_learning_rate
+from nmt_cli.training.prefetch import Prefetcher
 from nmt_cli.training.r_drop import linear_r_drop_loss
 from nmt_cli.training.watch import LostRankError, named_pairs
 
@@ -44,46 +48,50 @@ def take_step(
     optimizer: torch.optim.Optimizer,
     config: Config,
     ranks: Ranks,
-    pairs: Pairs,
+    pairs: Pairs | Prefetcher,
     plan: BatchPlan,
     position: Position,
     step: int,
     rate_scale: float = 1.0,
+    crew: Crew | None = None,
+    reducer: Reducer | None = None,
 ) -> StepResult:
     """Optimiser step number `step` (from 1), on the global batch at `position`.
 
     The summed loss of every shard is divided by the token count of the whole step, which the plan
     knows beforehand: any number of ranks, and any split, is the same mathematics. The schedule's
-    learning rate is multiplied by `rate_scale`. Raises UnavailableError, on all ranks, when memory
-    has no room for a single pair; nothing is changed then.
+    learning rate is multiplied by `rate_scale`; `crew` are this rank's threads, `reducer`
+    adds gradients up. Raises UnavailableError, on all ranks, when memory has no room for a single
+    pair; nothing is changed then.
     """
     model.train()
     tokens = plan.tokens(*position)
 
-    def backward(part: Part) -> Tensor:
+    def backward(here: nn.Module, part: Part) -> Tensor:
         if part.seed is not None:
-            torch.manual_seed(part.seed)
+            seed_masks(part.seed)
         # Filler would bring a half back to the size that did not fit.
         shape = None if part.depth else plan.shape_of(part.ids)
         batch = pairs.batch(part.ids, start_id(config.model), shape)
-        loss = shard_loss(model, config, batch, ranks.device)
+        loss = shard_loss(cast(Transformer, here), config, batch, ranks.device)
         torch.autograd.backward(loss.total / tokens)
         return torch.stack([loss.total.detach(), loss.nll])
 
     seed = config.train.seed
     if config.train.deterministic:
-        sums = add_up_along_tree(model, ranks, plan, position, (seed, step), backward)
+        tree = add_up_along_tree(model, ranks, plan, position, (seed, step), backward)
+        sums = tree.tolist()
         too_large = None
     else:
         parts = shares(plan, position, ranks, seed, step)
         ranks.begins(step, parts[0].ids if parts else ())
-        found = accumulate(model, parts, backward, ranks.device)
+        reducer = reducer or Reducer(ranks, model)
+        found = accumulate(crew or Crew(model), parts, backward, ranks.device, reducer.last_shard)
         too_large = found.too_large
         flags = found.sums.new_tensor([found.splits, too_large is not None])
-        sums = torch.cat([found.sums, flags])
-        ranks.add_up([*gradients_of(model), sums])
+        sums = reducer.finish(torch.cat([found.sums, flags]))
     gradients = gradients_of(model)
-    total, nll, splits, failures = sums.tolist()
+    total, nll, splits, failures = sums
     if failures:
         optimizer.zero_grad()
         raise out_of_memory(step, too_large)
@@ -103,7 +111,7 @@ def add_up_along_tree(
     plan: BatchPlan,
     position: Position,
     seeds: tuple[int, int],
-    backward: Callable[[Part], Tensor],
+    backward: Callable[[nn.Module, Part], Tensor],
 ) -> Tensor:
     """Gradients of all shards of all ranks, in an order that no number of ranks changes.
 
@@ -118,7 +126,7 @@ def add_up_along_tree(
         ids = epoch.shard(position.batch, number)
         sums = torch.zeros(2, device=ranks.device)
         if len(ids):
-            sums = backward(Part(ids, dropout_seed(seed, step, number)))
+            sums = backward(model, Part(ids, dropout_seed(seed, step, number)))
         flat = torch.cat([*(one.reshape(-1) for one in gradients_of(model)), sums])
         model.zero_grad()
         return flat

@@ -1,0 +1,201 @@
+"""Kernels of our own: right on every instruction set, kept safely, and missed by nobody."""
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from byte_models import byte_config, byte_model, byte_subwords
+
+from nmt_cli.errors import ConfigError
+from nmt_cli.inference.cpu import int8_engine
+from nmt_cli.inference.native import library, product
+from nmt_cli.inference.native.library import load_library
+from nmt_cli.inference.native.product import (
+    LANES,
+    Kernels,
+    NativeProduct,
+    Quantised,
+    find_kernels,
+    make_rounded,
+)
+from nmt_cli.inference.weights import Affine
+from nmt_cli.model_dir import save_model
+from nmt_cli.translator import Translator
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def kernels(cache: Path) -> Kernels:
+    found, reason = find_kernels(cache)
+    if found is None:
+        pytest.skip(reason)
+    return found
+
+
+def affine(outputs: int, inputs: int, *, bias: bool = True) -> Affine:
+    generator = torch.Generator().manual_seed(outputs)
+    weight = torch.randn(outputs, inputs, generator=generator)
+    return Affine(weight, torch.randn(outputs, generator=generator) if bias else None)
+
+
+def rows(count: int, inputs: int) -> torch.Tensor:
+    return torch.randn(count, inputs, generator=torch.Generator().manual_seed(count))
+
+
+@pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.parametrize(("outputs", "inputs"), [(16, 8), (35, 37), (1, 1), (200, 512), (7, 2050)])
+def test_products_are_those_of_the_rounded_weights(
+    kernels: Kernels, lanes: int, outputs: int, inputs: int
+) -> None:
+    for bias in (False, True):
+        one = affine(outputs, inputs, bias=bias)
+        x = rows(23, inputs)
+        try:
+            found = NativeProduct(Kernels(kernels.library, lanes), one)(x)
+        except RuntimeError:
+            pytest.skip(f"no kernels of {lanes} lanes here")
+        limit = NativeProduct(kernels, one)._limit
+        greatest = x.abs().amax(1, keepdim=True)
+        rounded = (x * (torch.tensor(float(limit)) / greatest)).round().double()
+        whole, scales = Quantised.of(one.weight)
+        expected = (rounded @ whole.double().T) * scales.double() * (greatest / limit).double()
+        expected = expected if one.bias is None else expected + one.bias
+        torch.testing.assert_close(found.double(), expected, atol=1e-4, rtol=1e-5)
+        # The sums are exact: every instruction set gives the same bits.
+        assert torch.equal(found, NativeProduct(kernels, one)(x))
+        assert (make_rounded(one)(x) - found).abs().max() < 1e-3 * inputs**0.5
+
+
+def test_a_row_does_not_depend_on_its_neighbours_or_threads(kernels: Kernels) -> None:
+    one = NativeProduct(kernels, affine(3000, 512))
+    x = rows(40, 512)
+    together = one(x)
+    alone = torch.cat([one(row[None]) for row in x])
+    assert torch.equal(together, alone)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(3)
+        assert torch.equal(one(x), together)
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_odd_rows(kernels: Kernels) -> None:
+    one = NativeProduct(kernels, Affine(torch.zeros(3, 20), torch.arange(3.0)))
+    assert torch.equal(one(rows(2, 20)), torch.arange(3.0).expand(2, 3))
+    plain = affine(3, 20)
+    one = NativeProduct(kernels, plain)
+    x = torch.zeros(5, 20)
+    x[1, 3], x[2, 19], x[3, 2], x[4] = torch.nan, torch.nan, torch.inf, 1e30
+    found = one(x)
+    assert torch.equal(found[0], plain.bias)
+    assert not found[1:4].isfinite().any()
+    assert found[4].isfinite().all()
+
+
+class TestLibrary:
+    def test_it_is_compiled_once(self, kernels: Kernels, cache: Path, monkeypatch) -> None:
+        assert len(list(cache.iterdir())) == 1
+        monkeypatch.setattr(library, "_compile", lambda *_: pytest.fail("compiled again"))
+        assert load_library(cache)[1] == ""
+
+    def test_other_sources_make_another_one(self, cache: Path, kernels, monkeypatch) -> None:
+        compiled = []
+        monkeypatch.setattr(library, "FLAGS", (*library.FLAGS, "-DOTHER"))
+        monkeypatch.setattr(library, "_compile", lambda *_: compiled.append(1) or b"")
+        found, reason = load_library(cache)
+        assert compiled == [1]
+        assert found is None
+        assert "cannot be compiled" in reason
+
+    @pytest.mark.parametrize("mode", [0o777, 0o720])
+    def test_what_others_may_write_to_is_not_loaded(self, cache, kernels, tmp_path, mode) -> None:
+        text = next(cache.glob("*.so")).read_bytes()
+        path = tmp_path / next(cache.glob("*.so")).name
+        path.write_bytes(text)
+        path.chmod(0o600)
+        assert load_library(tmp_path)[0] is not None
+        path.chmod(mode)
+        assert "others may write" in load_library(tmp_path)[1]
+        path.chmod(0o600)
+        tmp_path.chmod(mode)
+        assert "others may write" in load_library(tmp_path)[1]
+
+    def test_what_belongs_to_another_user_is_not_loaded(self, cache, kernels, monkeypatch) -> None:
+        monkeypatch.setattr(os, "getuid", lambda: 12345)
+        assert "another user" in load_library(cache)[1]
+
+    def test_no_compiler(self, tmp_path: Path, monkeypatch) -> None:
+        monkeypatch.setenv("PATH", str(tmp_path))
+        assert load_library(tmp_path) == (None, "there is no C compiler (cc)")
+
+    def test_a_compiler_that_fails(self, tmp_path: Path, monkeypatch) -> None:
+        (tmp_path / "cc").write_text("#!/bin/sh\nexit 1\n")
+        (tmp_path / "cc").chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+        assert "cannot be compiled" in load_library(tmp_path / "new")[1]
+
+    def test_a_cache_that_cannot_be_written(self) -> None:
+        assert load_library(Path("/proc/nothing"))[0] is None
+
+    def test_two_processes_at_once(self, kernels: Kernels, tmp_path: Path) -> None:
+        code = (
+            "import sys, pathlib; from nmt_cli.inference.native.library import load_library;"
+            "found, reason = load_library(pathlib.Path(sys.argv[1])); assert found, reason"
+        )
+        running = [
+            subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "c")]) for _ in range(2)
+        ]
+        assert [one.wait() for one in running] == [0, 0]
+        assert len(list((tmp_path / "c").iterdir())) == 1
+
+
+def test_kernels_that_give_wrong_numbers_are_not_used(kernels, cache, monkeypatch) -> None:
+    real = NativeProduct.__call__
+
+    def wrong(self, x):
+        return real(self, x) * (1.01 if self._kernels.lanes != 4 else 1.0)
+
+    monkeypatch.setattr(NativeProduct, "__call__", wrong)
+    found, _ = find_kernels(cache)
+    assert found is not None
+    assert found.lanes == 4
+    monkeypatch.setattr(product, "LANES", (16, 8))
+    assert find_kernels(cache) == (None, "the kernels give wrong numbers here")
+
+
+class TestTranslations:
+    LINES = tuple("".join(random.Random(n).choices("abc defgh", k=n)) for n in range(1, 24))
+
+    def test_words_do_not_depend_on_neighbours(self, kernels, cache, tmp_path) -> None:
+        config = byte_config()
+        weights = byte_model(config).state_dict()
+        save_model(tmp_path / "m", weights, config, byte_subwords(), {})
+        translator = Translator.load(tmp_path / "m", precision="int8", cache=cache)
+        assert translator.engine.name == "int8"
+        assert translator.engine.notice == ""
+        plain = [one.text for one in Translator.load(tmp_path / "m").translate(self.LINES)]
+        found = [one.text for one in translator.translate(self.LINES)]
+        assert sum(a == b for a, b in zip(found, plain, strict=True)) >= len(plain) // 2
+        assert found == [next(translator.translate([line])).text for line in self.LINES]
+
+    def test_without_kernels_it_works_and_says_so(self, tmp_path: Path, monkeypatch) -> None:
+        monkeypatch.setenv("PATH", str(tmp_path))
+        model = byte_model(byte_config())
+        engine = int8_engine(model, tmp_path)
+        assert "no C compiler" in engine.notice
+        translator = Translator(model, byte_config(), byte_subwords(), lambda _: engine)
+        assert all(one.text for one in translator.translate(["abc", "de"]))
+
+    def test_not_on_a_gpu(self, tmp_path: Path, monkeypatch) -> None:
+        monkeypatch.setattr("nmt_cli.translator.find_device", lambda _: torch.device("cuda"))
+        with pytest.raises(ConfigError, match="CPU"):
+            Translator.load(tmp_path, "cuda", precision="int8")
