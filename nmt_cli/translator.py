@@ -91,12 +91,12 @@ class Translator:
         device: torch.device | str = "cpu",
         *,
         precision: str = "float32",
-        cache: Path | str = "nmt-cache",
+        cache: Path | None = None,
     ) -> "Translator":
         """The translator of a model directory; raises as `model_dir.load_model` does.
 
-        device: cpu, cuda, cuda:N; precision: float32, bf16, or int8 (CPU), whose compiled kernels
-        are kept in the folder `cache`.
+        device: cpu, cuda, cuda:N; precision: float32, bf16, or int8 (CPU), whose kernels are
+        compiled into the folder `cache`; without one it computes with the rounded weights.
         """
         place = find_device(device)
         if precision == "int8" and place.type != "cpu":
@@ -105,7 +105,7 @@ class Translator:
         check_precision(precision, place)
         use_fast_float32(place)
         model = loaded.model.to(PRECISIONS[precision])
-        engine = partial(int8_engine, cache=Path(cache)) if precision == "int8" else fastest_engine
+        engine = partial(int8_engine, cache=cache) if precision == "int8" else fastest_engine
         return cls(model, loaded.config, loaded.subwords, engine)
 
     def translate(

@@ -43,12 +43,14 @@ def fastest_engine(model: Transformer) -> Engine:
     return Engine("packed", about, lambda slots, beam: PackedDecoder(packed, slots, beam))
 
 
-def int8_engine(model: Transformer, cache: Path) -> Engine:
-    """Weights of 8 bits, for a float32 model on the CPU; `cache`: where compiled kernels are kept.
+def int8_engine(model: Transformer, cache: Path | None) -> Engine:
+    """Weights of 8 bits, for a float32 model on the CPU.
 
-    Without kernels the words are about the same, but come no sooner.
+    cache: where compiled kernels are kept, if at all. Without kernels the words are about the same, but come no sooner.
     """
-    kernels, reason = find_kernels(cache)
+    kernels, reason = None, "no folder is given to keep them in"
+    if cache is not None:
+        kernels, reason = find_kernels(cache)
     if kernels is None:
         notice = f"int8 is no faster than float32 here: {reason}"
         packed = PackedModel(model, make_rounded)

@@ -255,7 +255,7 @@ class MultiHeadAttention(nn.Module):
 
     def project_keys_values(self, x: Float[Tensor, "tokens d_model"]) -> KeysValues:
         """K W^K and V W^V of every head."""
-        key, value = project(x, [self.value, self.key])
+        key, value = project(x, [self.key, self.value])
         return KeysValues(_split(key, self.heads), _split(value, self.heads))
 
     def project_self(
