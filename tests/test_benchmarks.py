@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import doctest
 import importlib
+import itertools
 import json
 import math
 import os
@@ -118,6 +119,49 @@ def test_scaling(tmp_path: Path) -> None:
     assert document["phases"]["2 processes"]["steps"] == 4
     # A rank holds torch: were only the launcher's memory counted, it would be less.
     assert document["phases"]["2 processes"]["megabytes"] > 200
+
+
+def test_loader(tmp_path: Path) -> None:
+    document = run("loader.py", out=tmp_path / "out.json")
+    names = [case["name"] for case in document["cases"]]
+    assert names == ["loading, pairs of one length", "loading, packed"]
+    for case in document["cases"]:
+        assert min(case["ours"], case["peer"]) > 0
+        # An epoch's plan is part of the price.
+        phase = document["phases"][case["name"].removeprefix("loading, ")]
+        assert case["ours"] < phase["ours"]["batches"]["max"]
+
+
+def test_both_loaders_deliver_every_target_token() -> None:
+    loader = module("loader")
+    random = np.random.default_rng(1)
+    pairs = pairs_of(*random.integers(1, 30, (2, 500)).tolist())
+    plan = loader.BatchPlan(pairs.src_lengths, pairs.tgt_lengths, 600, 2, 1)
+    shards = sum(len(plan.epoch(0).shard(*place)) > 0 for place in np.ndindex(99, 2))
+    ours = list(itertools.islice(loader.our_batches(pairs, plan, 0), shards))
+    assert sum(ours) == pairs.tgt_lengths.sum()
+    theirs, delivered = loader.their_batches(pairs, 300, 1), 0
+    while delivered < pairs.tgt_lengths.sum():
+        delivered += next(theirs)
+    assert delivered == pairs.tgt_lengths.sum()
+
+
+def test_the_plain_loader_pads_and_shifts() -> None:
+    loader = module("loader")
+    sentences = loader.Sentences(pairs_of([3, 1], [2, 4]))
+    found = [one.tolist() for one in loader.padded([sentences[0], sentences[1]])]
+    assert found == [
+        [[4, 5, 6], [7, 0, 0]],
+        [[True, True, True], [True, False, False]],
+        [[2, 4, 5, 0], [2, 6, 7, 8]],
+        [[4, 5, -100, -100], [6, 7, 8, 9]],
+    ]
+
+
+def test_the_plan_is_part_of_a_loader_s_rate() -> None:
+    """Of an epoch of 1,000 tokens whose plan takes 10 s, 100 tokens have 1 s of it."""
+    turn = module("loader").Turn(tokens=100, plan_seconds=10.0, seconds=4.0)
+    assert turn.rate(1_000) == pytest.approx(20.0)
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,23 @@ def test_a_pair_too_long_for_the_buffer_has_a_shape_of_its_own() -> None:
     assert Shape(50, 4, 1) in shapes
 
 
+def test_shards_of_too_many_pairs_have_a_shape_of_their_own() -> None:
+    """No plan makes them, but shards that were made for another epoch's lengths might be such."""
+    plan = PackedPlan(np.full(50, 5), np.full(50, 5), 100, 1, seed=1)
+    many = np.zeros(plan.shape.pairs + 1, np.int64)
+    plan.src_lengths = plan.tgt_lengths = np.ones(50, np.int64)
+    assert plan.shape_of(many) == Shape(len(many), len(many), len(many))
+    assert plan.shape_of(many[:-1]) == plan.shape
+
+
+def test_large_buffers_are_whole_tiles() -> None:
+    """A small one would lose too much by it."""
+    src, tgt = sentence_lengths(2_000, 1.3)
+    for batch_tokens, whole in ((25_000, True), (500, False)):
+        shape = PackedPlan(src, tgt, batch_tokens, 1, seed=1).shape
+        assert all(side % 64 == 0 for side in shape[:2]) == whole
+
+
 def test_epochs_differ_and_are_repeatable() -> None:
     src, tgt = sentence_lengths(2_000, 1.0)
     orders = [

@@ -46,7 +46,8 @@ def fastest_engine(model: Transformer) -> Engine:
 def int8_engine(model: Transformer, cache: Path | None) -> Engine:
     """Weights of 8 bits, for a float32 model on the CPU.
 
-    cache: where compiled kernels are kept, if at all. Without kernels the words are about the same, but come no sooner.
+    cache: where compiled kernels are kept, if at all. Without kernels the words are about the
+    same, but come no sooner.
     """
     kernels, reason = None, "no folder is given to keep them in"
     if cache is not None:

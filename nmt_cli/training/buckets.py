@@ -73,7 +73,7 @@ class Reducer:
         """
         self._missing = [len(bucket.weights) for bucket in self._buckets]
         # What has been sent cannot be called back: the next attempt's gradients go out at the end.
-        self._listens = False
+        self._listens = not self._spoiled
         try:
             yield
         except BaseException:
