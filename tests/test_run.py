@@ -188,3 +188,18 @@ def test_the_optimiser_s_file_names_what_each_keeps(setting, tmp_path):
         "ema": adam,
         "r_drop": adam,
     }
+
+
+def test_several_ranks_compile_encoder_and_decoder_apart(setting, tmp_path, monkeypatch):
+    """One graph of both would give all gradients at its end: too late to be sent on the way."""
+    config, corpus = setting
+    config = with_values(config, {"train.compile": "on", "train.packing": "packed"})
+    config = complete(config, corpus)
+    asked = []
+    monkeypatch.setattr(
+        "nmt_cli.training.run.compile_hidden", lambda model, shape, *, apart: asked.append(apart)
+    )
+    for count in (1, 2):
+        prepare_directory(config, corpus, tmp_path / str(count))
+        Run(config, corpus, tmp_path / str(count), Ranks(0, count))
+    assert asked == [False, True]

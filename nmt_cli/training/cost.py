@@ -8,7 +8,8 @@ from nmt_cli.model.flops import training_flops
 from nmt_cli.training.checkpoints import State
 from nmt_cli.training.run import Run
 
-# Dense bf16 products with float32 sums, TFLOP/s as the maker states them, by torch's device name.
+# Dense bf16 products with float32 sums, TFLOP/s as the maker states them, by torch's device name:
+# half of what data sheets give "with sparsity"; docs/training.md names the sources.
 PEAK_TFLOPS = {
     "NVIDIA B200": 2_250.0,
     "NVIDIA GH200 480GB": 989.4,
