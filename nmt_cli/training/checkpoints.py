@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import safetensors
 import safetensors.torch
@@ -41,8 +42,9 @@ class State:
     validated step; published_score: of the best candidate so far; stale: validations since then;
     seconds: time trained; skipped: steps in a row without finite numbers; rollbacks: how often the
     learning rate was halved because of that; splits: shards that did not fit into memory; finished:
-    why the run ended, or empty; unreported: sums of the steps that no report has told yet; member:
-    whether averaging may use this checkpoint.
+    why the run ended, or empty; unreported: sums of the steps that no report has told yet;
+    validation: the last one, until a report has told it; member: whether averaging may use this
+    checkpoint.
     """
 
     step: int = 0
@@ -63,6 +65,7 @@ class State:
     splits: int = 0
     finished: str = ""
     unreported: dict[str, float] = field(default_factory=dict)
+    validation: dict[str, Any] = field(default_factory=dict)
     member: bool = True
 
     def best_steps(self, count: int) -> list[int]:

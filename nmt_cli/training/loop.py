@@ -114,6 +114,8 @@ def _reports(run: Run, stop: Callable[[], bool]) -> Iterator[Report]:
             yield _news(run, note)
     if run.state.finished:
         if run.ranks.is_first:
+            if run.state.validation:
+                yield _log(run, _news(run, validation=run.validated(stop)))
             yield _news(run, f"already finished: {run.state.finished}")
         return
     try:
@@ -134,9 +136,9 @@ def _steps(run: Run, stop: Callable[[], bool], every: Intervals) -> Iterator[Rep
     """Step by step until the end or `stop`; yields after each, a Report where one is due."""
     meter = Meter(**run.state.unreported)  # type: ignore[arg-type]
     found = None
-    if run.state.step and run.is_due(every.validate) and run.state.validated != run.state.step:
-        # The process ended between saving and validating.
-        found = run.validate(stop)
+    if run.state.step and run.is_due(every.validate):
+        # The process may have ended between saving and validating, or between that and telling.
+        found = run.validated(stop)
     if found or (meter.steps and run.is_due(every.log)):
         yield _report(run, meter, found)
         meter = Meter()
@@ -170,7 +172,7 @@ def _steps(run: Run, stop: Callable[[], bool], every: Intervals) -> Iterator[Rep
 
 def _finish(run: Run, stop: Callable[[], bool]) -> Iterator[Report]:
     """Validate the last weights if that is not done yet, and remember that the run has ended."""
-    found = run.validate(stop) if run.state.validated != run.state.step else None
+    found = run.validated(stop)
     if run.stopped:
         return
     note = f"finished: {run.finish()}; {summary(run.state)}"
@@ -188,6 +190,8 @@ def _news(run: Run, note: str = "", validation: Validation | None = None) -> Rep
 def _report(run: Run, meter: Meter, validation: Validation | None = None, note: str = "") -> Report:
     if meter.steps:
         run.state.unreported = {}
+    if validation is not None:
+        run.state.validation = {}
     elapsed = max(1e-9, time.monotonic() - meter.started)
     steps, tokens = meter.steps - meter.steps_before, meter.tokens - meter.tokens_before
     per_step = elapsed / max(1, steps)
@@ -233,6 +237,8 @@ def _cut_log(run: Run) -> None:
             kept.append(line)
             if record["step"] == run.state.step and record["learning_rate"]:
                 run.state.unreported = {}
+            if record["step"] == run.state.step and "validation" in record:
+                run.state.validation = {}
         except (ValueError, KeyError, TypeError):
             continue
     files.write_text(path, "".join(line + "\n" for line in kept))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -242,9 +242,17 @@ class Run:
         self.stopped = self.ranks.first_works(work, stop)
         if found or not self.stopped:
             self.state.validated = self.state.step
+        validation = found[0] if found else None
+        self.state.validation = asdict(validation) if validation else {}
         if self.ranks.is_first:
             self.checkpoints.update(self.state)
-        return found[0] if found else None
+        return validation
+
+    def validated(self, stop: Callable[[], bool]) -> Validation | None:
+        """The validation of this step, unless it is told already; done now if need be."""
+        if self.state.validated != self.state.step:
+            return self.validate(stop)
+        return Validation(**self.state.validation) if self.state.validation else None
 
     def _candidates(self) -> list[Candidate]:
         """The current weights, the mean of the last checkpoints if several, a moving average."""
