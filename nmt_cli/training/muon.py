@@ -107,13 +107,17 @@ def _polynomials_of(x: Tensor) -> Tensor:
 
     Each multiplies by a polynomial P of S = x x^T, and the next S is P S P: only small squares.
     """
-    a, b, c = COEFFICIENTS
     square = torch.bmm(x, x.mT)
-    all_of_them = torch.eye(x.shape[1], dtype=x.dtype, device=x.device).expand_as(square)
-    for iteration in range(ITERATIONS):
-        if iteration:
-            square = torch.bmm(torch.bmm(polynomial, square), polynomial)
-        polynomial = torch.baddbmm(square, square, square, beta=b, alpha=c)
-        polynomial.diagonal(dim1=1, dim2=2).add_(a)
-        all_of_them = torch.bmm(polynomial, all_of_them)
-    return all_of_them
+    product = polynomial = _polynomial_of(square)
+    for _ in range(ITERATIONS - 1):
+        square = torch.bmm(torch.bmm(polynomial, square), polynomial)
+        polynomial = _polynomial_of(square)
+        product = torch.bmm(polynomial, product)
+    return product
+
+
+def _polynomial_of(square: Tensor) -> Tensor:
+    a, b, c = COEFFICIENTS
+    polynomial = torch.baddbmm(square, square, square, beta=b, alpha=c)
+    polynomial.diagonal(dim1=1, dim2=2).add_(a)
+    return polynomial
