@@ -3,10 +3,10 @@
 # enter_project PAIR WORK TRAIN VALID TEST "$@": what every recipe from files NAME.src, NAME.tgt
 # begins with. PAIR is src-tgt; TRAIN, VALID and TEST are NAMEs; then come the recipe's own
 # arguments, DATA and perhaps another WORK. Changes into WORK, where nmt.toml stands then; sets
-# test_src and test_tgt.
+# valid_src, valid_tgt, test_src and test_tgt.
 enter_project() {
   local src=${1%-*} tgt=${1#*-} work=$2 train=$3 valid=$4 test=$5
-  local train_src train_tgt valid_src valid_tgt
+  local train_src train_tgt
   shift 5
   if [ $# -lt 1 ] || [ $# -gt 2 ]; then
     echo "usage: $0 DATA [WORK]" >&2

@@ -1,22 +1,24 @@
 """Checkpoints: kept, found again, damaged ones passed over."""
 
 import math
+import threading
+from concurrent.futures import wait
+from functools import partial
 
 import pytest
 import torch
 from torch import nn
 
-from nmt_cli.errors import ConfigError, DataError
+from nmt_cli import files
+from nmt_cli.errors import CannotCreateError, ConfigError, DataError
 from nmt_cli.training.average import average_weights
-from nmt_cli.training.checkpoints import (
+from nmt_cli.training.checkpoints import WEIGHTS, Checkpoint, Checkpoints, State
+from nmt_cli.training.tensors import (
     OPTIMIZER,
-    WEIGHTS,
-    Checkpoint,
-    Checkpoints,
-    State,
     load_optimizer,
     load_weights,
     optimizer_tensors,
+    read_tensors,
     weights_of,
 )
 
@@ -57,6 +59,7 @@ def test_optimiser_state_goes_on_exactly(tmp_path):
     model, optimizer = make_trained()
     checkpoints = Checkpoints(tmp_path, keep_last=3, keep_best=1)
     saved = checkpoints.save(model, optimizer, State(step=3), member=True)
+    checkpoints.settle()
     other = nn.Linear(3, 2)
     other_optimizer = torch.optim.AdamW(other.parameters(), lr=0.1, fused=True)
     load_weights(other, saved.weights())
@@ -104,6 +107,7 @@ def test_one_wrong_bit_sends_us_to_the_checkpoint_before(tmp_path, name):
     checkpoints = Checkpoints(tmp_path, keep_last=3, keep_best=1)
     for step in (1, 2):
         newest = checkpoints.save(model, optimizer, State(step=step), member=True)
+    checkpoints.settle()
     folder = newest.optimizer_directory if name == OPTIMIZER else newest.directory
     data = bytearray((folder / name).read_bytes())
     data[len(data) // 2] ^= 1
@@ -118,6 +122,7 @@ def test_a_checkpoint_without_manifest_does_not_count(tmp_path):
     model, optimizer = make_trained()
     checkpoints = Checkpoints(tmp_path, keep_last=3, keep_best=1)
     saved = checkpoints.save(model, optimizer, State(step=1), member=True)
+    checkpoints.settle()
     (saved.directory / "manifest.json").unlink()
     assert checkpoints.latest() == (None, [])
 
@@ -129,7 +134,9 @@ def test_best_steps_are_ranked_and_ties_go_to_the_earlier():
 
 def test_weights_of_another_model_are_refused(tmp_path):
     model, optimizer = make_trained()
-    saved = Checkpoints(tmp_path, 1, 1).save(model, optimizer, State(step=3), member=True)
+    checkpoints = Checkpoints(tmp_path, 1, 1)
+    saved = checkpoints.save(model, optimizer, State(step=3), member=True)
+    checkpoints.settle()
     with pytest.raises(DataError, match="belongs to another model"):
         load_optimizer(nn.Linear(3, 2, bias=False), optimizer, saved.optimizer_directory)
     with pytest.raises(DataError, match="bias"):
@@ -160,3 +167,49 @@ def test_average_refuses_strangers_and_numbers_that_are_none(tmp_path):
         average_weights([tmp_path / "a", tmp_path / "b"], members.__getitem__)
     with pytest.raises(DataError, match=r"`.*c`: `w`"):
         average_weights([tmp_path / "a", tmp_path / "c"], members.__getitem__)
+
+
+def test_what_is_saved_is_as_it_was_when_it_was_saved(tmp_path, monkeypatch):
+    """The writing thread is held up while the run goes on."""
+    model, optimizer = make_trained()
+    checkpoints = Checkpoints(tmp_path, keep_last=3, keep_best=1)
+    state, go_on, make = State(step=4, scores={"2": 1.0}), threading.Event(), files.make_directory
+
+    def wait_and_make(path):
+        assert go_on.wait(60)
+        make(path)
+
+    monkeypatch.setattr(files, "make_directory", wait_and_make)
+    weights, tensors = weights_of(model), optimizer_tensors(model, optimizer)
+    checkpoints.save(model, optimizer, state, member=True)
+    train_more(model, optimizer, 2)
+    state.step, state.scores["6"] = 6, 2.0
+    go_on.set()
+    latest, _ = checkpoints.latest()
+    assert latest.state() == State(step=4, scores={"2": 1.0})
+    saved = read_tensors(latest.optimizer_directory / OPTIMIZER)
+    for found, expected in ((latest.weights(), weights), (saved, tensors)):
+        assert found.keys() == expected.keys()
+        assert all(torch.equal(found[name], one) for name, one in expected.items())
+
+
+@pytest.mark.parametrize("when", ["look", "settle", "save"])
+def test_what_goes_wrong_with_writing_is_raised_once(tmp_path, monkeypatch, when):
+    model, optimizer = make_trained()
+    checkpoints = Checkpoints(tmp_path, keep_last=3, keep_best=1)
+
+    def refuse(path):
+        raise CannotCreateError(f"`{path}`: the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "make_directory", refuse)
+        checkpoints.save(model, optimizer, State(step=1), member=True)
+        wait([checkpoints._written])
+        ask = getattr(checkpoints, when)
+        if when == "save":
+            ask = partial(ask, model, optimizer, State(step=2), member=True)
+        with pytest.raises(CannotCreateError, match="the disk is full"):
+            ask()
+    checkpoints.look()
+    checkpoints.save(model, optimizer, State(step=3), member=True)
+    assert steps_of(checkpoints.all()) == [3]

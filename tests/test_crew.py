@@ -14,7 +14,6 @@ from nmt_cli.config import with_values
 from nmt_cli.data.plan import BatchPlan, Position
 from nmt_cli.model.dropout import Dropout, own_generator, seed_masks
 from nmt_cli.model.transformer import Transformer, initialise
-from nmt_cli.training.checkpoints import weights_of
 from nmt_cli.training.crew import MOST, Crew, crew_size
 from nmt_cli.training.distributed import Ranks
 from nmt_cli.training.loop import train
@@ -23,6 +22,7 @@ from nmt_cli.training.optimizer import make_optimizer
 from nmt_cli.training.run import Run
 from nmt_cli.training.setup import complete
 from nmt_cli.training.step import take_step
+from nmt_cli.training.tensors import weights_of
 
 real_loss = nmt_cli.training.step.shard_loss
 

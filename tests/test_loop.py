@@ -16,11 +16,12 @@ from nmt_cli.manifest import check_manifest
 from nmt_cli.model.transformer import Transformer, initialise
 from nmt_cli.model_dir import load_model
 from nmt_cli.training.average import average_weights
-from nmt_cli.training.checkpoints import Checkpoints, State, load_weights
+from nmt_cli.training.checkpoints import Checkpoints, State
 from nmt_cli.training.loop import Intervals, train
 from nmt_cli.training.optimizer import learning_rate
 from nmt_cli.training.report import Validation
 from nmt_cli.training.run import Run
+from nmt_cli.training.tensors import load_weights
 from nmt_cli.training.validation import validate
 
 

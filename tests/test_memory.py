@@ -14,13 +14,13 @@ from nmt_cli.config import with_values
 from nmt_cli.data.plan import BatchPlan, Position
 from nmt_cli.errors import UnavailableError
 from nmt_cli.model.transformer import Transformer, initialise
-from nmt_cli.training.checkpoints import weights_of
 from nmt_cli.training.crew import Crew
 from nmt_cli.training.distributed import Ranks
 from nmt_cli.training.memory import Part, accumulate, is_out_of_memory
 from nmt_cli.training.optimizer import make_optimizer
 from nmt_cli.training.setup import complete
 from nmt_cli.training.step import take_step
+from nmt_cli.training.tensors import weights_of
 from nmt_cli.training.watch import LostRankError
 
 real_loss = nmt_cli.training.step.shard_loss

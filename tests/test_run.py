@@ -10,11 +10,12 @@ from corpora import reversal_corpus
 from nmt_cli.config import Config, with_values
 from nmt_cli.data.plan import Position
 from nmt_cli.model_dir import load_model
-from nmt_cli.training.checkpoints import OPTIMIZER, Checkpoint, Checkpoints, read_tensors
+from nmt_cli.training.checkpoints import Checkpoint, Checkpoints
 from nmt_cli.training.distributed import Ranks
 from nmt_cli.training.loop import train
 from nmt_cli.training.run import Run
 from nmt_cli.training.setup import complete, prepare_directory
+from nmt_cli.training.tensors import OPTIMIZER, read_tensors
 
 VARIANTS: dict[str, dict[str, object]] = {
     "schedule_free": {"train.optimizer": "schedule_free", "train.schedule": "constant"},
@@ -107,9 +108,10 @@ def test_schedule_free_saves_and_judges_the_mean(setting, tmp_path):
     run = make_run(settings_of(config, "schedule_free"), corpus, tmp_path / "m")
     take_steps(run, 3)
     run.save(member=True)
+    run.checkpoints.settle()
     x = {name: run.optimizer.state[one]["x"] for name, one in run.model.named_parameters()}
     assert_same(last(tmp_path / "m").weights(), x)
-    assert_same(run._candidates()[0].weights, x)
+    assert_same(next(run._candidates()).weights, x)
     assert not torch.equal(x["embedding.shared"], run.model.embedding.shared)
 
 
@@ -119,6 +121,7 @@ def test_a_moving_average_is_a_candidate_of_its_own(setting, tmp_path):
     run = make_run(settings_of(config, "ema"), corpus, tmp_path / "m")
     take_steps(run, 3)
     run.save(member=True)
+    run.checkpoints.settle()
     current, moving = run._candidates()
     assert (current.kind, moving.kind) == ("current", "ema")
     assert_same(moving.weights, run.ema.weights())
@@ -179,6 +182,7 @@ def test_the_optimiser_s_file_names_what_each_keeps(setting, tmp_path):
         run = make_run(settings_of(config, name), corpus, tmp_path / name)
         take_steps(run, 1)
         run.save(member=True)
+        run.checkpoints.settle()
         tensors = read_tensors(last(tmp_path / name).optimizer_directory / OPTIMIZER)
         kinds[name] = {key.rpartition("/")[2] for key in tensors}
     adam = {"step", "exp_avg", "exp_avg_sq"}

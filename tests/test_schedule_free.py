@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from nmt_cli.config import Config, Train
-from nmt_cli.training.checkpoints import weights_of
 from nmt_cli.training.optimizer import make_optimizer, set_learning_rate
 from nmt_cli.training.schedule_free import place_training_weights, saved_weight
+from nmt_cli.training.tensors import weights_of
 
 TRAIN = Train(
     optimizer="schedule_free", schedule="constant", beta1=0.8, beta2=0.9, epsilon=1e-3,

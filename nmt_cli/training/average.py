@@ -10,7 +10,8 @@ from nmt_cli import files, manifest
 from nmt_cli.config import Config, flatten
 from nmt_cli.errors import ConfigError, DataError, NoInputError
 from nmt_cli.model_dir import LoadedModel, load_model, save_model
-from nmt_cli.training.checkpoints import WEIGHTS, Checkpoints, read_tensors, weights_of
+from nmt_cli.training.checkpoints import WEIGHTS, Checkpoints
+from nmt_cli.training.tensors import read_tensors, weights_of
 
 
 def average(

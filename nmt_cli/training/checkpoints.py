@@ -10,12 +10,13 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from copy import deepcopy
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import safetensors
 import safetensors.torch
 import torch
 from torch import Tensor, nn
@@ -23,11 +24,10 @@ from torch import Tensor, nn
 from nmt_cli import files, manifest
 from nmt_cli.errors import DataError, NmtError
 from nmt_cli.training.ema import MovingAverage
-from nmt_cli.training.schedule_free import place_training_weights, saved_weight
+from nmt_cli.training.tensors import OPTIMIZER, optimizer_tensors, read_tensors, weights_of
 
 STEP = re.compile(r"step-(\d{9,})")
 WEIGHTS = "weights.safetensors"
-OPTIMIZER = "optimizer.safetensors"
 EMA = "ema.safetensors"
 STATE = "state.json"
 OPTIMIZERS_KEPT = 2
@@ -102,16 +102,43 @@ class Checkpoint:
             raise DataError(f"`{self.directory / STATE}` is damaged") from error
 
 
+@dataclass(frozen=True)
+class Snapshot:
+    """Copies of all that a checkpoint holds, apart from the run that goes on."""
+
+    state: State
+    weights: dict[str, Tensor]
+    optimizer: dict[str, Tensor]
+    moving_average: dict[str, Tensor] | None
+
+
 class Checkpoints:
-    """The checkpoints of one run."""
+    """The checkpoints of one run; everything but `save` waits until all are written."""
 
     def __init__(self, directory: Path, keep_last: int, keep_best: int) -> None:
         self.directory = directory
         self.keep_last = keep_last
         self.keep_best = keep_best
+        self._writer = ThreadPoolExecutor(1, "checkpoints")
+        self._written: Future[None] | None = None
+
+    def settle(self) -> None:
+        """Wait until what was saved is written; raises what went wrong with that."""
+        written, self._written = self._written, None
+        if written is not None:
+            written.result()
+
+    def look(self) -> None:
+        """Raise what went wrong with writing, if that has come to an end."""
+        if self._written is not None and self._written.done():
+            self.settle()
 
     def all(self) -> list[Checkpoint]:
         """Every complete checkpoint, oldest first; ones without a manifest do not count."""
+        self.settle()
+        return self._complete()
+
+    def _complete(self) -> list[Checkpoint]:
         found = []
         for path in self.directory.glob("step-*"):
             match = STEP.fullmatch(path.name)
@@ -121,7 +148,7 @@ class Checkpoints:
 
     def members(self) -> list[Checkpoint]:
         """The checkpoints that averaging may use, oldest first: not those of an interruption."""
-        return [one for one in self.all() if one.state().member]
+        return _members(self.all())
 
     def save(
         self,
@@ -132,32 +159,43 @@ class Checkpoints:
         member: bool,
         ema: MovingAverage | None = None,
     ) -> Checkpoint:
-        """Write a checkpoint, then let the old ones go. Weights come last: they make it count."""
+        """Copy a checkpoint, which a thread then writes before it lets the old ones go."""
+        self.settle()
         state.member = member
-        target = self.at(state.step)
+        snapshot = Snapshot(
+            deepcopy(state),
+            weights_of(model, optimizer),
+            optimizer_tensors(model, optimizer),
+            ema.weights() if ema is not None else None,
+        )
+        self._written = self._writer.submit(self._write, snapshot)
+        return self.at(state.step)
+
+    def _write(self, snapshot: Snapshot) -> None:
+        """Weights come last: they make it count."""
+        target = self.at(snapshot.state.step)
         files.make_directory(self.directory)
         with manifest.new_directory(target.optimizer_directory, force=True) as place:
-            tensors = optimizer_tensors(model, optimizer)
-            files.write_bytes(place / OPTIMIZER, safetensors.torch.save(tensors))
-            if ema is not None:
-                files.write_bytes(place / EMA, safetensors.torch.save(ema.weights()))
+            _write_tensors(place / OPTIMIZER, snapshot.optimizer)
+            if snapshot.moving_average is not None:
+                _write_tensors(place / EMA, snapshot.moving_average)
         with manifest.new_directory(target.directory, force=True) as place:
-            files.write_bytes(place / WEIGHTS, safetensors.torch.save(weights_of(model, optimizer)))
-            files.write_text(place / STATE, json.dumps(asdict(state), indent=1))
-        self.rotate(state)
-        return target
+            _write_tensors(place / WEIGHTS, snapshot.weights)
+            files.write_text(place / STATE, json.dumps(asdict(snapshot.state), indent=1))
+        self._rotate(snapshot.state)
 
     def update(self, state: State) -> None:
         """Write `state` into the checkpoint of its step, if there is one."""
+        self.settle()
         directory = self.at(state.step).directory
         if directory.is_dir():
             manifest.add_to_manifest(directory, STATE, json.dumps(asdict(state), indent=1).encode())
-        self.rotate(state)
+        self._rotate(state)
 
-    def rotate(self, state: State) -> None:
+    def _rotate(self, state: State) -> None:
         """Keep the last, the best and the newest; optimiser state beside the newest two."""
-        everything = self.all()
-        keep = {one.step for one in self.members()[-self.keep_last :]}
+        everything = self._complete()
+        keep = {one.step for one in _members(everything)[-self.keep_last :]}
         newest = {one.step for one in everything[-OPTIMIZERS_KEPT:]}
         keep |= newest | set(state.best_steps(self.keep_best))
         for one in everything:
@@ -198,60 +236,9 @@ class Checkpoints:
                 files.remove(one.optimizer_directory)
 
 
-def weights_of(
-    model: nn.Module, optimizer: torch.optim.Optimizer | None = None
-) -> dict[str, Tensor]:
-    """A copy of the weights by name, float32, each once, on the CPU.
-
-    With the `optimizer` that trains them: those to validate and to save, where they are others.
-    """
-    return {
-        name: (saved_weight(optimizer, weight) if optimizer else weight)
-        .detach()
-        .to("cpu", torch.float32, copy=True)
-        for name, weight in model.named_parameters()
-    }
+def _members(checkpoints: list[Checkpoint]) -> list[Checkpoint]:
+    return [one for one in checkpoints if one.state().member]
 
 
-def load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """Copy `weights` into `model`; raises DataError when a name or a shape differs."""
-    parameters = dict(model.named_parameters())
-    wrong = sorted(parameters.keys() ^ weights.keys())
-    wrong += [name for name in parameters.keys() & weights.keys()
-              if parameters[name].shape != weights[name].shape]  # fmt: skip
-    if wrong:
-        raise DataError(f"weights do not fit the model: {', '.join(wrong[:5])}")
-    with torch.no_grad():
-        for name, parameter in parameters.items():
-            parameter.copy_(weights[name])
-
-
-def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The optimiser's averages and counts, named by weight."""
-    return {
-        f"{name}/{key}": value.detach().cpu().contiguous()
-        for name, weight in model.named_parameters()
-        for key, value in optimizer.state[weight].items()
-    }
-
-
-def load_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, directory: Path) -> None:
-    """Restore what `optimizer_tensors` saved; `model` holds the weights saved with it."""
-    saved: dict[str, dict[str, Tensor]] = {}
-    for key, value in read_tensors(directory / OPTIMIZER).items():
-        name, _, kind = key.rpartition("/")
-        saved.setdefault(name, {})[kind] = value
-    weights = dict(model.named_parameters())
-    if saved.keys() != weights.keys():
-        raise DataError(f"`{directory}` belongs to another model")
-    for name, weight in weights.items():
-        optimizer.state[weight] = {k: v.to(weight.device) for k, v in saved[name].items()}
-    place_training_weights(optimizer)
-
-
-def read_tensors(path: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file (no code is run); raises DataError when it is not one."""
-    try:
-        return safetensors.torch.load(files.read_bytes(path, "weights"))
-    except (safetensors.SafetensorError, ValueError, KeyError) as error:
-        raise DataError(f"`{path}` is damaged: {error}", "use an older checkpoint") from error
+def _write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
+    files.write_bytes(path, safetensors.torch.save(tensors))

@@ -1,6 +1,6 @@
 """One training run on one rank: model, optimiser, plan, state, and what is done to them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -21,14 +21,7 @@ from nmt_cli.model.transformer import Transformer, initialise
 from nmt_cli.model_dir import refresh_weights
 from nmt_cli.training.average import average_weights
 from nmt_cli.training.buckets import Reducer
-from nmt_cli.training.checkpoints import (
-    Checkpoint,
-    Checkpoints,
-    State,
-    load_optimizer,
-    load_weights,
-    weights_of,
-)
+from nmt_cli.training.checkpoints import Checkpoint, Checkpoints, State
 from nmt_cli.training.compiled import compile_hidden
 from nmt_cli.training.crew import Crew, crew_size
 from nmt_cli.training.determinism import check_ranks, next_power_of_two
@@ -40,6 +33,7 @@ from nmt_cli.training.prefetch import Prefetcher
 from nmt_cli.training.report import Validation
 from nmt_cli.training.schedule_free import place_training_weights
 from nmt_cli.training.step import StepResult, start_id, take_step
+from nmt_cli.training.tensors import load_optimizer, load_weights, weights_of
 from nmt_cli.training.validation import AbandonedError, validate
 
 # Attention that works as well on sentences of mixed lengths.
@@ -169,9 +163,10 @@ class Run:
         return self.ranks.device.type == "cuda" and not self.config.train.deterministic
 
     def close(self) -> None:
-        """End the thread that makes batches."""
+        """End the thread that makes batches, and see that all that was saved is written."""
         if self.ahead is not None:
             self.ahead.close()
+        self.checkpoints.settle()
 
     def _count_long_pairs(self) -> None:
         longest = np.maximum(self.plan.src_lengths, self.plan.tgt_lengths)
@@ -189,6 +184,7 @@ class Run:
 
     def step(self, position: Position) -> StepResult:
         """Take the next optimiser step; raises UnavailableError when memory is full."""
+        self.checkpoints.look()
         if self.ahead is not None:
             self.ahead.begin(position)
         pairs = self.ahead or self.pairs
@@ -215,7 +211,7 @@ class Run:
         return result
 
     def save(self, *, member: bool) -> None:
-        """Write a checkpoint (first rank) unless this step has one; `member` ones are averaged."""
+        """Save a checkpoint (first rank) unless this step has one; `member` ones are averaged."""
         if self.ranks.is_first and self.state.step != self.saved:
             self.saved = self.state.step
             self.checkpoints.save(
@@ -231,13 +227,13 @@ class Run:
         found: list[Validation | None] = []
 
         def work(poll: Callable[[], bool]) -> None:
-            candidates = self._candidates()
             if self.corpus.valid is None:
-                self._publish(candidates[-1].weights, "")
+                *_, last = self._candidates()
+                self._publish(last.weights, "")
                 found.append(None)
             else:
                 with suppress(AbandonedError):
-                    found.append(self._judge(candidates, poll))
+                    found.append(self._judge(poll))
 
         self.stopped = self.ranks.first_works(work, stop)
         if found or not self.stopped:
@@ -254,25 +250,30 @@ class Run:
             return self.validate(stop)
         return Validation(**self.state.validation) if self.state.validation else None
 
-    def _candidates(self) -> list[Candidate]:
-        """The current weights, the mean of the last checkpoints if several, a moving average."""
-        found = [Candidate("current", 1, weights_of(self.model, self.optimizer))]
+    def _candidates(self) -> Iterator[Candidate]:
+        """The current weights, the mean of the last checkpoints if several, a moving average.
+
+        The current ones come before the last checkpoint needs to be written.
+        """
+        yield Candidate("current", 1, weights_of(self.model, self.optimizer))
         members = self.checkpoints.members()[-self.config.train.keep_last :]
         if len(members) > 1:
             weights = {one.directory: one.weights for one in members}
             mean = average_weights(list(weights), lambda directory: weights[directory]())
-            found.append(Candidate("mean", len(members), mean))
+            yield Candidate("mean", len(members), mean)
         if self.ema is not None:
-            found.append(Candidate("ema", 1, self.ema.weights()))
-        return found
+            yield Candidate("ema", 1, self.ema.weights())
 
-    def _judge(self, candidates: list[Candidate], poll: Callable[[], bool]) -> Validation:
+    def _judge(self, poll: Callable[[], bool]) -> Validation:
         """The validation of the best candidate, which is published if it is the best so far.
 
         The model has its own weights again afterwards.
         """
+        candidates, losses = [], []
         try:
-            losses = [self._validate(one, poll, bleu=False).nll for one in candidates]
+            for one in self._candidates():
+                candidates.append(one)
+                losses.append(self._validate(one, poll, bleu=False).nll)
             better = candidates[losses.index(min(losses))]
             found = replace(
                 self._validate(better, poll, bleu=True),
@@ -280,7 +281,8 @@ class Run:
                 weights=better.kind,
             )
         finally:
-            load_weights(self.model, candidates[0].weights)
+            if candidates:
+                load_weights(self.model, candidates[0].weights)
             place_training_weights(self.optimizer)
         state = self.state
         state.scores[str(state.step)] = -losses[0]
