@@ -132,6 +132,15 @@ def test_loader(tmp_path: Path) -> None:
         assert case["ours"] < phase["ours"]["batches"]["max"]
 
 
+def test_saving(tmp_path: Path) -> None:
+    document = run("saving.py", out=tmp_path / "out.json")
+    (case,), facts = document["cases"], document["phases"]["saving"]
+    # Two of ours, each with optimiser and checksums, and a plain one.
+    assert facts["megabytes"] > 3 * 12 * 0.4
+    assert 0 < case["ours"] < facts["until_written"]["median"]
+    assert facts["shortest_step_for_1_percent"] == pytest.approx(case["ours"] / 0.9)
+
+
 def test_both_loaders_deliver_every_target_token() -> None:
     loader = module("loader")
     random = np.random.default_rng(1)
