@@ -18,11 +18,12 @@ from torch import nn
 from nmt_cli.config import Config, with_values
 from nmt_cli.model.transformer import Transformer, initialise
 from nmt_cli.presets import PRESETS
+from nmt_cli.training.adam import Optimizer
 from nmt_cli.training.checkpoints import Checkpoints, State
 from nmt_cli.training.optimizer import make_optimizer, set_learning_rate
 
 
-def make_run(options: argparse.Namespace) -> tuple[nn.Module, torch.optim.Optimizer, Config]:
+def make_run(options: argparse.Namespace) -> tuple[nn.Module, Optimizer, Config]:
     """A model of the preset after one step, so that the optimiser has its state."""
     values = {
         **PRESETS[options.preset],
@@ -54,7 +55,10 @@ def measure(options: argparse.Namespace, folder: Path) -> tuple[Json, Json]:
         checkpoints.settle()
         writes.append(clock.since().wall)
         clock = Clock.now()
-        state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+        state = {
+            "model": model.state_dict(),
+            "optimizer": dict(enumerate(optimizer.state.values())),
+        }
         torch.save(state, folder / "plain.pt")
         plain.append(clock.since().wall)
     stalls, writes, plain = stalls[1:], writes[1:], plain[1:]

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import safetensors.torch
-import torch
 from torch import Tensor, nn
 
 from nmt_cli import files, manifest
 from nmt_cli.errors import DataError, NmtError
+from nmt_cli.training.adam import Optimizer
 from nmt_cli.training.ema import MovingAverage
 from nmt_cli.training.tensors import OPTIMIZER, optimizer_tensors, read_tensors, weights_of
 
@@ -153,7 +153,7 @@ class Checkpoints:
     def save(
         self,
         model: nn.Module,
-        optimizer: torch.optim.Optimizer,
+        optimizer: Optimizer,
         state: State,
         *,
         member: bool,

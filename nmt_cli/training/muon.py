@@ -5,11 +5,13 @@ Adam takes care of what is not a matrix between two layers: embeddings, norms, b
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from nmt_cli.training.adam import Optimizer
 
 # The quintic a s + b s^3 + c s^5 drives every singular value s towards 1, quickly, not exactly.
 COEFFICIENTS = 3.4445, -4.7750, 2.0315
@@ -23,7 +25,7 @@ MOMENTUM = "momentum"
 ADAM_SHARE = 0.2
 
 
-class Muon(torch.optim.Optimizer):
+class Muon(Optimizer):
     """Muon with Nesterov momentum for `matrices`, `adam` for the weights it was made with.
 
     An update is scaled by 0.2 sqrt(max(rows, columns)), which gives its numbers the size of Adam's
@@ -33,13 +35,13 @@ class Muon(torch.optim.Optimizer):
     def __init__(
         self,
         matrices: Iterable[Tensor],
-        adam: torch.optim.Optimizer,
+        adam: Optimizer,
         momentum: float,
         weight_decay: float,
     ) -> None:
         """`matrices` are 2-D; `weight_decay` is decoupled, and theirs."""
         group: dict[str, Any] = {"params": list(matrices), "weight_decay": weight_decay}
-        super().__init__([group, *adam.param_groups], {"lr": 0.0})
+        super().__init__([group, *adam.param_groups])
         self.momentum = momentum
         # Both see the same rates and keep their state in one place.
         self.adam = adam
@@ -47,10 +49,8 @@ class Muon(torch.optim.Optimizer):
         self.adam.state = self.state
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+    def step(self) -> None:
         """One step; weights without a gradient stay."""
-        if closure is not None:
-            raise ValueError("a step takes the gradients as they are")
         group = self.param_groups[0]
         shapes: defaultdict[torch.Size, list[Tensor]] = defaultdict(list)
         for weight in group["params"]:

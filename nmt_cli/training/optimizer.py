@@ -4,10 +4,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from nmt_cli.config import Config, Train
+from nmt_cli.training.adam import Adam, Optimizer
 from nmt_cli.training.muon import Muon
 from nmt_cli.training.schedule_free import ScheduleFree
 
@@ -57,7 +57,7 @@ DECAYS: dict[str, Callable[[int, Train], float]] = {
 }
 
 
-def make_optimizer(model: nn.Module, config: Config) -> torch.optim.Optimizer:
+def make_optimizer(model: nn.Module, config: Config) -> Optimizer:
     """The configured optimiser, its learning rate still 0.
 
     Weight decay is decoupled; vectors (norms, biases) are spared it.
@@ -75,27 +75,21 @@ def _groups(weights: list[nn.Parameter], train: Train) -> list[dict[str, Any]]:
     return [group for group in groups if group["params"]]
 
 
-def _adam_for(weights: list[nn.Parameter], train: Train) -> torch.optim.AdamW:
+def _adam_for(weights: list[nn.Parameter], train: Train) -> Adam:
     """With the paper's betas and epsilon, unless others are set."""
-    return torch.optim.AdamW(
-        _groups(weights, train),
-        lr=0.0,
-        betas=(train.beta1, train.beta2),
-        eps=train.epsilon,
-        fused=True,
-    )
+    return Adam(_groups(weights, train), train.beta1, train.beta2, train.epsilon)
 
 
-def _adam(model: nn.Module, train: Train) -> torch.optim.Optimizer:
+def _adam(model: nn.Module, train: Train) -> Optimizer:
     return _adam_for(list(model.parameters()), train)
 
 
-def _schedule_free(model: nn.Module, train: Train) -> torch.optim.Optimizer:
+def _schedule_free(model: nn.Module, train: Train) -> Optimizer:
     groups = _groups(list(model.parameters()), train)
     return ScheduleFree(groups, train.beta1, train.beta2, train.epsilon)
 
 
-def _muon(model: nn.Module, train: Train) -> torch.optim.Optimizer:
+def _muon(model: nn.Module, train: Train) -> Optimizer:
     """Muon where a matrix maps one layer's numbers to another's; embeddings are Adam's."""
     matrices = [one.weight for one in model.modules() if isinstance(one, nn.Linear)]
     mapped = {id(one) for one in matrices}
@@ -103,12 +97,12 @@ def _muon(model: nn.Module, train: Train) -> torch.optim.Optimizer:
     return Muon(matrices, _adam_for(rest, train), train.momentum, train.weight_decay)
 
 
-OPTIMIZERS: dict[str, Callable[[nn.Module, Train], torch.optim.Optimizer]] = {
+OPTIMIZERS: dict[str, Callable[[nn.Module, Train], Optimizer]] = {
     "adam": _adam, "schedule_free": _schedule_free, "muon": _muon,
 }  # fmt: skip
 
 
-def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+def set_learning_rate(optimizer: Optimizer, rate: float) -> None:
     """Use `rate` for the next step."""
     for group in optimizer.param_groups:
         group["lr"] = rate

@@ -6,18 +6,20 @@ weights are y while it is trained.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from nmt_cli.training.adam import Optimizer
 
 # Keys of a weight's state; the paper's letters.
 X, Z, V = "x", "z", "v"
 PROGRESS = "progress"
 
 
-class ScheduleFree(torch.optim.Optimizer):
+class ScheduleFree(Optimizer):
     """Algorithm 1 of the paper; each group's `lr` is the rate after warm-up's factor.
 
     beta1: share of x in y, in place of momentum; beta2: decay of the mean square.
@@ -27,16 +29,14 @@ class ScheduleFree(torch.optim.Optimizer):
         self, groups: Iterable[dict[str, Any]], beta1: float, beta2: float, epsilon: float
     ) -> None:
         """`groups` may set `weight_decay`, which pulls at y."""
-        super().__init__(groups, {"lr": 0.0, "weight_decay": 0.0})
+        super().__init__(groups)
         self.beta1 = beta1
         self.beta2 = beta2
         self.epsilon = epsilon
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+    def step(self) -> None:
         """One step from the gradients at y; weights without a gradient stay."""
-        if closure is not None:
-            raise ValueError("a step takes the gradients as they are")
         rate, newest = self._advance(self.param_groups[0]["lr"])
         for group in self.param_groups:
             weights = [one for one in group["params"] if one.grad is not None]
@@ -93,13 +93,13 @@ class ScheduleFree(torch.optim.Optimizer):
                 self._place(weights, [one[X] for one in states], [one[Z] for one in states])
 
 
-def place_training_weights(optimizer: torch.optim.Optimizer) -> None:
+def place_training_weights(optimizer: Optimizer) -> None:
     """After saved weights were loaded: those that training goes on with, where they are others."""
     if isinstance(optimizer, ScheduleFree):
         optimizer.place_weights()
 
 
-def saved_weight(optimizer: torch.optim.Optimizer, weight: Tensor) -> Tensor:
+def saved_weight(optimizer: Optimizer, weight: Tensor) -> Tensor:
     """The value of a weight that is validated and saved: x where there is one, else itself."""
     if not isinstance(optimizer, ScheduleFree):
         return weight

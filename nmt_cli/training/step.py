@@ -16,6 +16,7 @@ from nmt_cli.errors import NmtError, UnavailableError
 from nmt_cli.model.dropout import seed_masks
 from nmt_cli.model.precision import autocast
 from nmt_cli.model.transformer import Transformer
+from nmt_cli.training.adam import Optimizer
 from nmt_cli.training.buckets import Reducer
 from nmt_cli.training.crew import Crew
 from nmt_cli.training.determinism import subtree_sum
@@ -45,7 +46,7 @@ class StepResult(NamedTuple):
 
 def take_step(
     model: Transformer,
-    optimizer: torch.optim.Optimizer,
+    optimizer: Optimizer,
     config: Config,
     ranks: Ranks,
     pairs: Pairs | Prefetcher,

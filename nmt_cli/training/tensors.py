@@ -10,14 +10,13 @@ from torch import Tensor, nn
 
 from nmt_cli import files
 from nmt_cli.errors import DataError
+from nmt_cli.training.adam import Optimizer
 from nmt_cli.training.schedule_free import place_training_weights, saved_weight
 
 OPTIMIZER = "optimizer.safetensors"
 
 
-def weights_of(
-    model: nn.Module, optimizer: torch.optim.Optimizer | None = None
-) -> dict[str, Tensor]:
+def weights_of(model: nn.Module, optimizer: Optimizer | None = None) -> dict[str, Tensor]:
     """A copy of the weights by name, float32, each once, on the CPU.
 
     With the `optimizer` that trains them: those to validate and to save, where they are others.
@@ -43,7 +42,7 @@ def load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
             parameter.copy_(weights[name])
 
 
-def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+def optimizer_tensors(model: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]:
     """A copy of the optimiser's averages and counts, named by weight, on the CPU."""
     return {
         f"{name}/{key}": value.detach().to("cpu", copy=True).contiguous()
@@ -52,7 +51,7 @@ def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dic
     }
 
 
-def load_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, directory: Path) -> None:
+def load_optimizer(model: nn.Module, optimizer: Optimizer, directory: Path) -> None:
     """Restore what `optimizer_tensors` saved; `model` holds the weights saved with it."""
     saved: dict[str, dict[str, Tensor]] = {}
     for key, value in read_tensors(directory / OPTIMIZER).items():
