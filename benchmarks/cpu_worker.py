@@ -5,6 +5,7 @@
 It takes one step, tells so in a line of JSON, and then obeys lines on stdin: `steps N`, `memory`.
 """
 
+import atexit
 import json
 import sys
 import tempfile
@@ -32,9 +33,10 @@ def answer(train: Callable[[int], Json]) -> None:
             clock = Clock.now()
             facts = train(int(number))
             gone = clock.since()
-            tell({**facts, "wall": gone.wall, "cpu": gone.cpu})
+            # A trainer in a process of its own has its own clocks.
+            tell({"wall": gone.wall, "cpu": gone.cpu, **facts})
         else:
-            tell({"megabytes": peak_memory_megabytes()})
+            tell({"megabytes": peak_memory_megabytes(), **train(0)})
 
 
 def tell(facts: Json) -> None:
@@ -106,7 +108,27 @@ def marian(corpus: Path, settings: Json) -> Callable[[int], Json]:
     return steps
 
 
-KINDS: dict[str, Callable[[Path, Json], Callable[[int], Json]]] = {"ours": ours, "marian": marian}
+def eole(corpus: Path, settings: Json) -> Callable[[int], Json]:
+    """`eole train`, from an environment of its own."""
+    from eole_peer import EoleLoop, write_project
+    from sentences import make_config
+
+    from nmt_cli.data.corpus import Corpus
+    from nmt_cli.training.setup import complete
+
+    opened = Corpus.open(corpus)
+    config = complete(make_config(settings["config"]), opened)
+    folder = Path(tempfile.mkdtemp(dir=settings["folder"]))
+    size = config.model.src_vocab_size
+    assert isinstance(size, int)
+    loop = EoleLoop(settings["eole"], write_project(config, opened.train, size, folder))
+    atexit.register(loop.close)
+    return loop.steps
+
+
+KINDS: dict[str, Callable[[Path, Json], Callable[[int], Json]]] = {
+    "ours": ours, "marian": marian, "eole": eole,
+}  # fmt: skip
 
 if __name__ == "__main__":
     main(sys.argv[1:])

@@ -1,6 +1,7 @@
 """Claim: training on CPU cores is faster than Hugging Face's MarianMTModel in a plain loop.
 
-Both train a model of one size on the same sentences, in processes of their own that take turns.
+And than eole, where it is installed. All train a model of one size on the same sentences, in
+processes of their own that take turns.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -40,6 +42,10 @@ TINY = {
     "train.batch_tokens": 200,
 }  # fmt: skip
 WARMUP_STEPS = 3
+PEERS = {
+    "marian": "transformers MarianMTModel, plain loop, fused Adam, eager",
+    "eole": "eole train, AdamW",
+}
 DTYPES = {"float32": torch.float32, "bf16": torch.bfloat16}
 
 
@@ -124,7 +130,8 @@ class Comparison:
             for kind, worker in workers.items():
                 worker.end()
                 starts[kind].append(worker.start)
-        return self._cases(workers, peak, starts, memory)
+        peers = [kind for kind in workers if kind != "ours"]
+        return [case for peer in peers for case in self._cases(peer, workers, peak, starts, memory)]
 
     def _begin(self, kind: str) -> Worker:
         return Worker.begin(kind, self.corpus.path, self.settings, self.options.threads)
@@ -132,6 +139,8 @@ class Comparison:
     def _starts(self) -> dict[str, list[tuple[float, float]]]:
         """Fresh processes that end after their first step, in turns."""
         starts: dict[str, list[tuple[float, float]]] = {"ours": [], "marian": []}
+        if self.options.eole:
+            starts["eole"] = []
         for _ in range(self.options.starts):
             for kind, times in starts.items():
                 worker = self._begin(kind)
@@ -141,41 +150,51 @@ class Comparison:
 
     def _cases(
         self,
+        peer: str,
         workers: Mapping[str, Worker],
         peak: Json,
         starts: Mapping[str, Sequence[tuple[float, float]]],
         memory: Mapping[str, float],
     ) -> list[Json]:
-        pair = workers["ours"], workers["marian"]
-        padding = {"peer_padding": pair[1].rounds[-1]["padding"]}
+        kinds = ("ours", peer)
+        pair = [workers[kind] for kind in kinds]
+        last = pair[1].rounds[-1]
+        padding = {"peer_padding": last["padding"]} if "padding" in last else {}
         work = self._flops_per_token() / peak["flops_per_second"]
         by_cpu, by_wall = ([worker.rates(clock) for worker in pair] for clock in ("cpu", "wall"))
         shares = [[rate * work for rate in rates] for rates in by_wall]
-        wall, cpu = ([[one[place] for one in starts[kind]] for kind in starts] for place in (0, 1))
-        megabytes = [[memory[kind]] for kind in starts]
+        wall, cpu = ([[one[place] for one in starts[kind]] for kind in kinds] for place in (0, 1))
+        megabytes = [[memory[kind]] for kind in kinds]
+        make = partial(self._case, peer)
         return [
-            self._case("training", "target tokens / CPU s", by_cpu, "higher", **padding),
-            self._case("training (wall)", "target tokens / s", by_wall, "higher", **padding),
-            self._case("share of the product peak", "1", shares, "higher", peak=peak),
-            self._case("first update (wall)", "s", wall, "lower"),
-            self._case("first update (CPU)", "s", cpu, "lower"),
-            self._case("peak memory", "MB", megabytes, "lower"),
+            make("training", "target tokens / CPU s", by_cpu, "higher", **padding),
+            make("training (wall)", "target tokens / s", by_wall, "higher", **padding),
+            make("share of the product peak", "1", shares, "higher", peak=peak),
+            make("first update (wall)", "s", wall, "lower"),
+            make("first update (CPU)", "s", cpu, "lower"),
+            make("peak memory", "MB", megabytes, "lower"),
         ]
 
     def _case(
-        self, name: str, unit: str, values: list[list[float]], better: Better, **facts: object
+        self,
+        peer: str,
+        name: str,
+        unit: str,
+        values: list[list[float]],
+        better: Better,
+        **facts: object,
     ) -> Json:
         """Medians of what was measured of both."""
-        own, peer = (spread(one) for one in values)
+        own, other = (spread(one) for one in values)
         options = self.options
         precision = self.settings["config"]["train.precision"]
         settings = {
             **self.settings["config"], **measured_with(options), "pairs": len(self.corpus.train),
-            "peer": "transformers MarianMTModel, plain loop, fused Adam, eager",
+            "peer": PEERS[peer],
         }  # fmt: skip
         return make_case(
-            f"{name}, {precision}", unit, own["median"], peer["median"], better=better,
-            settings=settings, ours_spread=own, peer_spread=peer, **facts,
+            f"{name}, {precision}, {peer}", unit, own["median"], other["median"], better=better,
+            settings=settings, ours_spread=own, peer_spread=other, **facts,
         )  # fmt: skip
 
     def _flops_per_token(self) -> float:
@@ -217,6 +236,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 "config": {**config, **dict(one.split("=", 1) for one in options.set)},
                 "folder": str(folder),
                 "peer_attention": options.peer_attention,
+                "eole": str(options.eole or ""),
             }
             results.cases += Comparison(corpus, settings, options).run()
             results.save()
@@ -246,6 +266,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--steps", type=int, default=6, help="optimiser steps of a turn")
     add("--starts", type=int, default=2, help="more processes timed to their first update")
     add("--peer-attention", default="sdpa", choices=("sdpa", "eager"))
+    add("--eole", type=Path, metavar="PYTHON", help="interpreter of an environment with eole")
     add("--set", action="append", default=[], metavar="KEY=VALUE", help="settings of both models")
     add("--out", type=Path, metavar="FILE", help="write the JSON here")
     add("--json", action="store_true", help="print the JSON instead of a table")

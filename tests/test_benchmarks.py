@@ -21,7 +21,7 @@ import pytest
 import tomli_w
 import torch
 
-from nmt_cli.config import Config
+from nmt_cli.config import Config, Train
 from nmt_cli.data.corpus import Pairs, Side
 from nmt_cli.data.segmenters import EOS
 from nmt_cli.model import attention
@@ -75,9 +75,58 @@ def test_train_cpu(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert all(case["ours"] > 0 and case["peer"] > 0 for case in document["cases"])
     assert 0 <= document["cases"][0]["peer_padding"] < 0.5
+    assert all(case["name"].endswith(", float32, marian") for case in document["cases"])
     # One core gives one CPU second a second.
     by_cpu, by_wall = document["cases"][:2]
     assert by_wall["ours"] <= by_cpu["ours"] * 1.05
+
+
+EOLE = """#!{python}
+import json, sys
+configuration = json.load(open(sys.argv[-1]))
+lines = open(configuration["data"]["corpus"]["path_tgt"]).read().splitlines()
+for step in range(1, 100_000):
+    for _ in range(200_000):
+        pass
+    words = len(lines[step % len(lines)].split())
+    report = f"[now INFO] Step  {{step}}/1000; acc: 0.0; bsz: 3504/{{words:4d}}/292; 1 tok/s"
+    print(report, file=sys.stderr)
+    sys.stderr.flush()
+"""
+
+
+def test_eole_is_held_between_its_steps(tmp_path: Path) -> None:
+    """In its place a program that reports each line of the target text as a step."""
+    eole, pairs = module("eole_peer"), pairs_of([3, 1, 4], [2, 5, 6])
+    interpreter = tmp_path / "python"
+    config = dataclasses.replace(Config(), train=Train(precision="float32"))
+    interpreter.write_text(EOLE.format(python=sys.executable))
+    interpreter.chmod(0o755)
+    place = eole.write_project(config, pairs, 100, tmp_path)
+    loop = eole.EoleLoop(str(interpreter), place)
+    try:
+        # Lines 1, 2 and 0; EOS is not among the words.
+        assert [loop.steps(1)["tokens"] for _ in range(3)] == [4, 5, 1]
+        assert loop.steps(2)["tokens"] == 9
+        used = loop.cpu()
+        time.sleep(0.2)
+        assert loop.cpu() == used
+        facts = loop.steps(60)
+        assert 0 < facts["cpu"] <= facts["process_cpu"]
+        assert facts["megabytes"] > 1
+    finally:
+        loop.close()
+
+
+def test_what_eole_says_when_it_ends_is_told(tmp_path: Path) -> None:
+    eole = module("eole_peer")
+    interpreter = tmp_path / "python"
+    interpreter.write_text("#!/bin/sh\necho 'no such option' >&2\n")
+    interpreter.chmod(0o755)
+    loop = eole.EoleLoop(str(interpreter), tmp_path / "eole.yaml")
+    with pytest.raises(RuntimeError, match="no such option"):
+        loop.steps(1)
+    loop.close()
 
 
 @pytest.mark.slow
