@@ -3,6 +3,7 @@
 import math
 import threading
 from concurrent.futures import wait
+from copy import deepcopy
 from functools import partial
 
 import pytest
@@ -180,7 +181,7 @@ def test_what_is_saved_is_as_it_was_when_it_was_saved(tmp_path, monkeypatch):
         make(path)
 
     monkeypatch.setattr(files, "make_directory", wait_and_make)
-    weights, tensors = weights_of(model), optimizer_tensors(model, optimizer)
+    weights, tensors = deepcopy((weights_of(model), optimizer_tensors(model, optimizer)))
     checkpoints.save(model, optimizer, state, member=True)
     train_more(model, optimizer, 2)
     state.step, state.scores["6"] = 6, 2.0

@@ -1,14 +1,17 @@
 """What a run keeps beside its weights: every optimiser and average goes on exactly; candidates."""
 
 import json
+from concurrent.futures import wait
 from pathlib import Path
 
 import pytest
 import torch
 from corpora import reversal_corpus
 
+from nmt_cli import files
 from nmt_cli.config import Config, with_values
 from nmt_cli.data.plan import Position
+from nmt_cli.errors import CannotCreateError
 from nmt_cli.model_dir import load_model
 from nmt_cli.training.checkpoints import Checkpoint, Checkpoints
 from nmt_cli.training.distributed import Ranks
@@ -134,6 +137,24 @@ def test_a_moving_average_is_a_candidate_of_its_own(setting, tmp_path):
     assert found.weights == "ema"
     assert_same(dict(load_model(tmp_path / "m").model.named_parameters()), moving.weights)
     assert not torch.equal(run.model.embedding.shared, moving.weights["embedding.shared"])
+
+
+def test_a_checkpoint_that_cannot_be_written_ends_the_run_at_the_next_step(
+    setting, tmp_path, monkeypatch
+):
+    """Not at the next checkpoint, which may be hours away."""
+    run = make_run(setting[0], setting[1], tmp_path / "m")
+    take_steps(run, 1)
+
+    def refuse(path):
+        raise CannotCreateError(f"`{path}`: the disk is full")
+
+    monkeypatch.setattr(files, "make_directory", refuse)
+    run.save(member=True)
+    wait([run.checkpoints._written])
+    with pytest.raises(CannotCreateError, match="the disk is full"):
+        run.step(Position(0, 1))
+    assert run.state.step == 1
 
 
 def test_skipped_steps_do_not_enter_the_moving_average(setting, tmp_path):
