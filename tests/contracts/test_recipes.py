@@ -1,5 +1,6 @@
 """The recipes' commands and settings are ones that `nmt` knows; missing data is said at once."""
 
+import itertools
 import os
 import shlex
 import subprocess
@@ -10,12 +11,28 @@ import pytest
 from nmt_cli.config import Layer, resolve
 
 ROOT = Path(__file__).resolve().parents[2]
+COMPARISONS = ROOT / "recipes" / "comparisons.sh"
 RECIPES = sorted(path for path in (ROOT / "recipes").glob("*.sh") if path.name != "lib.sh")
+# From text to the scores of one model.
+ROADS = [path for path in RECIPES if path != COMPARISONS]
 NAMES = ("train", "dev", "val", "test", "test_2016_flickr")
-# Writes down how it is called; `nmt init` leaves what the real one leaves.
+# Writes down how it is called, and leaves of what the real one leaves as much as recipes look at.
 RECORDER = """#!/bin/sh
 printf '%s\\n' "$*" >> "$CALLS"
-[ "$1" != init ] || echo > nmt.toml
+case $1 in
+  init) echo > nmt.toml ;;
+  prepare) mkdir corpus ;;
+  train)
+    while [ $# -gt 0 ]; do
+      if [ "$1" = --out ]; then
+        mkdir "$2"
+        echo '{"step": 1, "seconds": 1.5, "flops": 20.0}' > "$2/log.jsonl"
+        echo '{"step": 2, "seconds": 2.5, "flops": 4.0e+1}' >> "$2/log.jsonl"
+      fi
+      shift
+    done ;;
+  score) echo "BLEU 12.3" ;;
+esac
 """
 
 
@@ -49,7 +66,7 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("recipe", ROADS, ids=lambda path: path.stem)
 def test_a_recipe_calls_what_there_is(recipe, run, data, tmp_path):
     done, calls = run(recipe, str(data), "work")
     assert done.returncode == 0, done.stderr
@@ -57,12 +74,43 @@ def test_a_recipe_calls_what_there_is(recipe, run, data, tmp_path):
     assert steps == ["init", "prepare", "train", "translate", "score", "translate", "score"]
     assert str(data / "train.en") in calls[0]
     assert str(data / "train.de.xz") in calls[0]
-    sets = [two for one, two in zip(calls[2], calls[2][1:], strict=False) if one == "--set"]
-    assert sets
-    resolve([Layer("recipe", dict(one.split("=", 1) for one in sets))])
+    assert settings_of(calls[2])
     assert (tmp_path / "work" / "nmt.toml").is_file()
+    (tmp_path / "work" / "corpus").rmdir()
     _, again = run(recipe, str(data), "work")
     assert again == calls[1:]
+
+
+def settings_of(call: list[str]) -> dict[str, str]:
+    """The settings of a command line, which `nmt` accepts together with the preset."""
+    pairs = itertools.pairwise(call)
+    found = dict(two.split("=", 1) for one, two in pairs if one == "--set")
+    resolve([Layer("recipe", {"train.preset": "small", **found})])
+    return found
+
+
+def test_the_comparisons_cost_the_same_and_go_on_where_they_were(run, data, tmp_path):
+    done, calls = run(COMPARISONS, str(data), "work")
+    assert done.returncode == 0, done.stderr
+    runs = [one for one in calls if one[0] == "train"]
+    assert [one[0] for one in calls] == ["init", "prepare", *["train", "translate", "score"] * 12]
+    assert len({one[one.index("--out") + 1] for one in runs}) == 12
+    for call in runs:
+        settings, steps = settings_of(call), int(call[call.index("--max-steps") + 1])
+        tokens = int(settings["train.batch_tokens"])
+        passes = 2 if float(settings.get("train.r_drop", 0)) else 1
+        assert steps * tokens * passes in (1_800_000, 645_000)
+    table = tmp_path / "work" / "results.tsv"
+    lines = table.read_text().splitlines()
+    assert len(lines) == 12
+    assert lines[0].split("\t") == ["paper", "600", "4.0e+1", "2.5", "BLEU 12.3"]
+    table.write_text("\n".join(lines[:5] + lines[6:]) + "\n")
+    (tmp_path / "work" / lines[5].split("\t")[0] / "log.jsonl").unlink()
+    (tmp_path / "work" / lines[5].split("\t")[0]).rmdir()
+    done, again = run(COMPARISONS, str(data), "work")
+    assert done.returncode == 0, done.stderr
+    assert [one[0] for one in again] == ["train", "translate", "score"]
+    assert again[0] == runs[5]
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
