@@ -228,3 +228,11 @@ def test_several_ranks_compile_encoder_and_decoder_apart(setting, tmp_path, monk
         prepare_directory(config, corpus, tmp_path / str(count))
         Run(config, corpus, tmp_path / str(count), Ranks(0, count))
     assert asked == [False, True]
+
+
+@pytest.mark.parametrize(("deterministic", "shards"), [(False, 3), (True, 4)])
+def test_a_tree_of_sums_needs_a_power_of_two(setting, tmp_path, deterministic, shards):
+    """Three passes of 100 tokens make a step of 300."""
+    values = {"train.deterministic": deterministic, "train.micro_batch_tokens": 100}
+    run = make_run(with_values(setting[0], values), setting[1], tmp_path / "m")
+    assert run.state.shards == run.plan.shards == shards
