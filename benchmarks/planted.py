@@ -14,10 +14,10 @@ from nmt_cli.model.positions import sinusoidal_halves_encoding
 from nmt_cli.model.transformer import Transformer, initialise
 
 # How strongly the source's word is added, how sharply its place is found.
-COPY, SHARPNESS = 3.0, 6.0
+COPY, SHARPNESS = 4.0, 14.0
 # What is left of the other sublayers, and of the logits.
-FAINT, LOGITS = 0.2, 0.62
-RIDGE = 1e-3
+FAINT, LOGITS = 0.1, 0.7
+RIDGE = 20.0
 
 
 def planted_settings(settings: dict[str, object]) -> dict[str, object]:
@@ -26,6 +26,7 @@ def planted_settings(settings: dict[str, object]) -> dict[str, object]:
         "model.positions": "sinusoidal_halves",
         "model.attention_bias": True,
         "model.dropout": 0.0,
+        "model.norm_epsilon": 1e-5,
         **settings,
     }
 
@@ -62,11 +63,8 @@ def _plant(model: Transformer, finder: Tensor) -> None:
 
 def _finder(places: Tensor, heads: int) -> Tensor:
     """(d_model, d_model): in each head a code of the position, near to orthogonal for others."""
-    width = places.shape[1] // heads
     gram = places @ places.T
-    inverse = torch.linalg.solve(gram + RIDGE * torch.eye(len(places)), places)
-    generator = torch.Generator().manual_seed(0)
-    codes = torch.randn(len(places), width, generator=generator)
-    codes = codes / codes.norm(dim=1, keepdim=True)
-    # Rows of a layer-normalised sum are about sqrt(2/3) of the position.
-    return (SHARPNESS * inverse.T @ codes).T.repeat(heads, 1)
+    finder = torch.linalg.solve(gram + RIDGE * torch.eye(len(places)), places)
+    finder = finder / (finder * places).sum(1, keepdim=True)
+    missing = places.shape[1] // heads - len(places)
+    return torch.nn.functional.pad(SHARPNESS * finder, (0, 0, 0, missing)).repeat(heads, 1)

@@ -10,195 +10,175 @@ import difflib
 import tomllib
 import types
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_type_hints
 
-from nmt_cli.conversion import Setting, convert
+from nmt_cli.conversion import Setting, convert, setting
 from nmt_cli.errors import ConfigError, did_you_mean
 from nmt_cli.files import read_bytes
 from nmt_cli.presets import PRESETS
+from nmt_cli.search_settings import Search as Search
+from nmt_cli.search_settings import check_search
 
 FORMAT = 1
 Auto = Literal["auto"]
-
-
-def _setting(default: Any, about: str, low: float | None = None, high: float | None = None) -> Any:
-    """A field with its one-line explanation and, for numbers, its bounds (inclusive)."""
-    return field(default=default, metadata={"about": about, "low": low, "high": high})
 
 
 @dataclass(frozen=True)
 class Languages:
     """Language codes; they choose tokeniser rules and name things."""
 
-    src: str = _setting("src", "language translated from, such as en")
-    tgt: str = _setting("tgt", "language translated to, such as de")
+    src: str = setting("src", "language translated from, such as en")
+    tgt: str = setting("tgt", "language translated to, such as de")
 
 
 @dataclass(frozen=True)
 class Paths:
     """Where the prepared corpus and the model lie."""
 
-    corpus: str = _setting("corpus", "the prepared corpus (`nmt prepare` writes it)")
-    model: str = _setting("model", "the model directory (`nmt train` writes it)")
+    corpus: str = setting("corpus", "the prepared corpus (`nmt prepare` writes it)")
+    model: str = setting("model", "the model directory (`nmt train` writes it)")
 
 
 @dataclass(frozen=True)
 class Data:
     """The text, and how it becomes subwords."""
 
-    train: tuple[tuple[str, ...], ...] = _setting(
-        (), "parallel files: [src, tgt] or [tsv], several"
-    )
-    valid: tuple[str, ...] = _setting((), "validation pair of files")
-    test: tuple[str, ...] = _setting((), "test pair of files; more than two: several references")
-    subwords: Literal["bpe", "unigram", "wordpiece", "bytes", "chars"] = _setting(
+    train: tuple[tuple[str, ...], ...] = setting((), "parallel files: [src, tgt] or [tsv], several")
+    valid: tuple[str, ...] = setting((), "validation pair of files")
+    test: tuple[str, ...] = setting((), "test pair of files; more than two: several references")
+    subwords: Literal["bpe", "unigram", "wordpiece", "bytes", "chars"] = setting(
         "bpe", "kind of subwords"
     )
-    vocab_size: int = _setting(37_000, "entries of the vocabulary, special ones included", 8, 2**24)
-    joint: bool = _setting(True, "one vocabulary for both languages")
-    byte_fallback: bool = _setting(False, "spell unknown characters as bytes (bpe, unigram)")
-    normalize: bool = _setting(False, "Moses-style normalisation of punctuation")
-    min_length: int = _setting(1, "shortest side kept, in subwords", 1, 2**20)
-    max_length: int = _setting(256, "longest side kept, in subwords", 1, 2**20)
-    max_ratio: float = _setting(9.0, "longest ratio of the sides kept, in subwords", 1.0, 1e6)
-    drop_duplicates: bool = _setting(True, "keep the first of equal pairs")
-    sample_lines: int = _setting(5_000_000, "lines that subwords are learnt from", 1, 2**40)
-    seed: int = _setting(1, "of the sample of lines", 0, 2**63 - 1)
+    vocab_size: int = setting(37_000, "entries of the vocabulary, special ones included", 8, 2**24)
+    joint: bool = setting(True, "one vocabulary for both languages")
+    byte_fallback: bool = setting(False, "spell unknown characters as bytes (bpe, unigram)")
+    normalize: bool = setting(False, "Moses-style normalisation of punctuation")
+    min_length: int = setting(1, "shortest side kept, in subwords", 1, 2**20)
+    max_length: int = setting(256, "longest side kept, in subwords", 1, 2**20)
+    max_ratio: float = setting(9.0, "longest ratio of the sides kept, in subwords", 1.0, 1e6)
+    drop_duplicates: bool = setting(True, "keep the first of equal pairs")
+    sample_lines: int = setting(5_000_000, "lines that subwords are learnt from", 1, 2**40)
+    seed: int = setting(1, "of the sample of lines", 0, 2**63 - 1)
 
 
 @dataclass(frozen=True)
 class Model:
     """The Transformer (section 3); the defaults are the paper's base model."""
 
-    layers: int = _setting(6, "N: layers of each stack", 1, 1_000)
-    encoder_layers: int | Auto = _setting("auto", "layers of the encoder; auto: layers", 0, 1_000)
-    decoder_layers: int | Auto = _setting("auto", "layers of the decoder; auto: layers", 1, 1_000)
-    d_model: int = _setting(512, "width of the model", 1, 65_536)
-    d_ff: int = _setting(2_048, "inner width of the feed-forward sublayer", 1, 1_048_576)
-    heads: int = _setting(8, "h: attention heads", 1, 4_096)
-    d_k: int | Auto = _setting(
-        "auto", "width of a head's query and key; auto: d_model/h", 1, 65_536
-    )
-    d_v: int | Auto = _setting("auto", "width of a head's value; auto: d_model/h", 1, 65_536)
-    dropout: float = _setting(0.1, "P_drop: of sublayer outputs and embeddings", 0.0, 0.95)
-    positions: Literal["sinusoidal", "sinusoidal_halves", "learned", "rotary"] = _setting(
+    layers: int = setting(6, "N: layers of each stack", 1, 1_000)
+    encoder_layers: int | Auto = setting("auto", "layers of the encoder; auto: layers", 0, 1_000)
+    decoder_layers: int | Auto = setting("auto", "layers of the decoder; auto: layers", 1, 1_000)
+    d_model: int = setting(512, "width of the model", 1, 65_536)
+    d_ff: int = setting(2_048, "inner width of the feed-forward sublayer", 1, 1_048_576)
+    heads: int = setting(8, "h: attention heads", 1, 4_096)
+    d_k: int | Auto = setting("auto", "width of a head's query and key; auto: d_model/h", 1, 65_536)
+    d_v: int | Auto = setting("auto", "width of a head's value; auto: d_model/h", 1, 65_536)
+    dropout: float = setting(0.1, "P_drop: of sublayer outputs and embeddings", 0.0, 0.95)
+    positions: Literal["sinusoidal", "sinusoidal_halves", "learned", "rotary"] = setting(
         "sinusoidal", "how positions enter (3.5); halves: all sines, then all cosines"
     )
-    max_positions: int = _setting(1_024, "rows of learned positions", 1, 1_048_576)
-    norm_order: Literal["post", "pre"] = _setting("post", "normalise after or before the residual")
-    norm: Literal["layer_norm", "rms_norm"] = _setting("layer_norm", "kind of normalisation")
-    norm_epsilon: float = _setting(1e-6, "added to the variance", 0.0, 1.0)
-    activation: Literal["relu", "gelu", "silu", "swiglu"] = _setting("relu", "of the feed-forward")
-    attention_bias: bool = _setting(False, "biases in the attention projections")
-    feed_forward_bias: bool = _setting(True, "biases in the feed-forward sublayer")
-    output_bias: bool = _setting(False, "a bias on the logits")
-    tie_embeddings: Literal["all", "target", "none"] = _setting(
+    max_positions: int = setting(1_024, "rows of learned positions", 1, 1_048_576)
+    norm_order: Literal["post", "pre"] = setting("post", "normalise after or before the residual")
+    norm: Literal["layer_norm", "rms_norm"] = setting("layer_norm", "kind of normalisation")
+    norm_epsilon: float = setting(1e-6, "added to the variance", 0.0, 1.0)
+    activation: Literal["relu", "gelu", "silu", "swiglu"] = setting("relu", "of the feed-forward")
+    attention_bias: bool = setting(False, "biases in the attention projections")
+    feed_forward_bias: bool = setting(True, "biases in the feed-forward sublayer")
+    output_bias: bool = setting(False, "a bias on the logits")
+    tie_embeddings: Literal["all", "target", "none"] = setting(
         "all", "one matrix for src, tgt and output (3.4); target: tgt and output only"
     )
-    scale_embeddings: bool = _setting(True, "embeddings times sqrt(d_model)")
-    src_vocab_size: int | Auto = _setting("auto", "auto: the corpus's", 1, 2**24)
-    tgt_vocab_size: int | Auto = _setting("auto", "auto: the corpus's", 1, 2**24)
-    pad_id: int = _setting(0, "id of padding", 0, 2**24)
-    unk_id: int = _setting(1, "id of the unknown subword", 0, 2**24)
-    bos_id: int = _setting(2, "id of the beginning of a sentence", 0, 2**24)
-    eos_id: int = _setting(3, "id of the end of a sentence", 0, 2**24)
-    start_id: int | Auto = _setting("auto", "first decoder input; auto: bos_id", 0, 2**24)
-    banned_ids: tuple[int, ...] = _setting((0, 1, 2), "ids never produced by search")
+    scale_embeddings: bool = setting(True, "embeddings times sqrt(d_model)")
+    src_vocab_size: int | Auto = setting("auto", "auto: the corpus's", 1, 2**24)
+    tgt_vocab_size: int | Auto = setting("auto", "auto: the corpus's", 1, 2**24)
+    pad_id: int = setting(0, "id of padding", 0, 2**24)
+    unk_id: int = setting(1, "id of the unknown subword", 0, 2**24)
+    bos_id: int = setting(2, "id of the beginning of a sentence", 0, 2**24)
+    eos_id: int = setting(3, "id of the end of a sentence", 0, 2**24)
+    start_id: int | Auto = setting("auto", "first decoder input; auto: bos_id", 0, 2**24)
+    banned_ids: tuple[int, ...] = setting((0, 1, 2), "ids never produced by search")
 
 
 @dataclass(frozen=True)
 class Train:
     """Section 5; the defaults are the paper's base model."""
 
-    preset: str = _setting("base", "named settings: " + ", ".join(PRESETS))
-    batch_tokens: int = _setting(25_000, "tokens a step on each side, all GPUs together", 1, 2**31)
-    micro_batch_tokens: int | Auto = _setting(
+    preset: str = setting("base", "named settings: " + ", ".join(PRESETS))
+    batch_tokens: int = setting(25_000, "tokens a step on each side, all GPUs together", 1, 2**31)
+    micro_batch_tokens: int | Auto = setting(
         "auto", "tokens of one pass on one device; the rest is gradient accumulation", 1, 2**31
     )
-    parallel_shards: int | Auto = _setting(
+    parallel_shards: int | Auto = setting(
         "auto", "passes at a time on a CPU, each in a thread; auto: one a core, up to 8", 1, 1_024
     )
-    max_steps: int = _setting(100_000, "stop after so many steps", 0, 2**40)
-    max_epochs: int = _setting(
-        0, "stop after so many passes over the corpus; 0: no limit", 0, 2**31
-    )
-    max_hours: float = _setting(0.0, "stop after so much time; 0: no limit", 0.0, 1e6)
-    patience: int = _setting(0, "stop after so many validations without a better one; 0: never", 0)
-    optimizer: Literal["adam", "schedule_free", "muon"] = _setting(
+    max_steps: int = setting(100_000, "stop after so many steps", 0, 2**40)
+    max_epochs: int = setting(0, "stop after so many passes over the corpus; 0: no limit", 0, 2**31)
+    max_hours: float = setting(0.0, "stop after so much time; 0: no limit", 0.0, 1e6)
+    patience: int = setting(0, "stop after so many validations without a better one; 0: never", 0)
+    optimizer: Literal["adam", "schedule_free", "muon"] = setting(
         "adam", "kind of optimiser; schedule_free needs train.schedule=constant"
     )
-    beta1: float = _setting(0.9, "of Adam; of schedule_free: how near y is to the mean", 0.0, 1.0)
-    beta2: float = _setting(0.98, "of Adam", 0.0, 1.0)
-    epsilon: float = _setting(1e-9, "of Adam", 0.0, 1.0)
-    momentum: float = _setting(0.95, "of Muon's matrices", 0.0, 1.0)
-    weight_decay: float = _setting(0.0, "decoupled (AdamW); of matrices only", 0.0, 10.0)
-    schedule: Literal["inverse_sqrt", "linear", "cosine", "wsd", "constant"] = _setting(
+    beta1: float = setting(0.9, "of Adam; of schedule_free: how near y is to the mean", 0.0, 1.0)
+    beta2: float = setting(0.98, "of Adam", 0.0, 1.0)
+    epsilon: float = setting(1e-9, "of Adam", 0.0, 1.0)
+    momentum: float = setting(0.95, "of Muon's matrices", 0.0, 1.0)
+    weight_decay: float = setting(0.0, "decoupled (AdamW); of matrices only", 0.0, 10.0)
+    schedule: Literal["inverse_sqrt", "linear", "cosine", "wsd", "constant"] = setting(
         "inverse_sqrt",
         "after warm-up: equation 3; down to zero at max_steps; wsd: down in the last steps only",
     )
-    decay_fraction: float = _setting(
+    decay_fraction: float = setting(
         0.2, "share of max_steps in which wsd goes down to zero", 0.0, 1.0
     )
-    warmup_steps: int = _setting(4_000, "of equation 3", 1, 2**31)
-    learning_rate: float | Auto = _setting(
+    warmup_steps: int = setting(4_000, "of equation 3", 1, 2**31)
+    learning_rate: float | Auto = setting(
         "auto",
         "at the end of warm-up; auto: equation 3's (d_model * warmup_steps)^-0.5",
         0.0,
         100.0,
     )
-    label_smoothing: float = _setting(0.1, "epsilon_ls (5.4)", 0.0, 0.99)
-    r_drop: float = _setting(
+    label_smoothing: float = setting(0.1, "epsilon_ls (5.4)", 0.0, 0.99)
+    r_drop: float = setting(
         0.0, "alpha of R-Drop: two passes of unlike dropout should agree; 0: one pass", 0.0, 100.0
     )
-    subword_dropout: float = _setting(
+    subword_dropout: float = setting(
         0.0,
         "BPE-dropout: share of merges left out by chance, anew each epoch, such as 0.1",
         0.0,
         0.99,
     )
-    ema: float = _setting(
+    ema: float = setting(
         0.0, "decay of a moving average of the weights, such as 0.999; 0: none", 0.0, 0.999999
     )
-    max_gradient_norm: float = _setting(0.0, "gradient clipping; 0: none, as in the paper", 0.0)
-    precision: Literal["auto", "float32", "bf16", "fast"] = _setting(
+    max_gradient_norm: float = setting(0.0, "gradient clipping; 0: none, as in the paper", 0.0)
+    precision: Literal["auto", "float32", "bf16", "fast"] = setting(
         "auto",
         "of the arithmetic; auto: bf16 on a GPU, float32 on a CPU; fast: bf16 where it is quicker",
     )
-    deterministic: bool = _setting(
+    deterministic: bool = setting(
         False, "the same bits on 1, 2, 4, ... ranks too; slower: one thread a rank on a CPU"
     )
-    packing: Literal["auto", "sorted", "packed"] = _setting(
+    packing: Literal["auto", "sorted", "packed"] = setting(
         "auto",
         "sorted: batches of about one length; packed: of one shape; auto: packed on a GPU",
     )
-    compile: Literal["auto", "on", "off"] = _setting(
+    compile: Literal["auto", "on", "off"] = setting(
         "auto", "torch.compile, for packed batches; auto: on a GPU"
     )
-    seed: int = _setting(1, "of weights, dropout and the order of the corpus", 0, 2**63 - 1)
-    log_every: int | Auto = _setting("auto", "steps between reports; auto: checkpoint_every/10", 1)
-    checkpoint_every: int = _setting(1_500, "steps between checkpoints", 1, 2**40)
-    validate_every: int | Auto = _setting(
+    seed: int = setting(1, "of weights, dropout and the order of the corpus", 0, 2**63 - 1)
+    log_every: int | Auto = setting("auto", "steps between reports; auto: checkpoint_every/10", 1)
+    checkpoint_every: int = setting(1_500, "steps between checkpoints", 1, 2**40)
+    validate_every: int | Auto = setting(
         "auto", "steps between validations; auto: each checkpoint", 1
     )
-    keep_last: int = _setting(5, "checkpoints kept, and averaged at the end", 1, 1_000)
-    keep_best: int = _setting(1, "best checkpoints kept", 0, 1_000)
-    validation_sentences: int = _setting(500, "decoded for BLEU at a validation; 0: loss only", 0)
-    rank_timeout: float = _setting(
+    keep_last: int = setting(5, "checkpoints kept, and averaged at the end", 1, 1_000)
+    keep_best: int = setting(1, "best checkpoints kept", 0, 1_000)
+    validation_sentences: int = setting(500, "decoded for BLEU at a validation; 0: loss only", 0)
+    rank_timeout: float = setting(
         1_800.0, "seconds that GPUs wait for one another before all stop", 1.0, 1e6
     )
-
-
-@dataclass(frozen=True)
-class Search:
-    """Section 6.1."""
-
-    beam: int = _setting(4, "hypotheses kept; 1 is greedy", 1, 1_024)
-    alpha: float = _setting(0.6, "length penalty ((5+n)/6)^alpha", 0.0, 10.0)
-    max_extra_length: int = _setting(50, "longest output: source + this", 0, 65_536)
-    n_best: int = _setting(1, "hypotheses given for each line", 1, 1_024)
-    batch_tokens: int = _setting(2_048, "source tokens times beam searched together", 1, 2**31)
 
 
 @dataclass(frozen=True)
@@ -318,11 +298,7 @@ def _check_together(config: Config) -> Config:
         raise ConfigError(
             f"model.positions={model.positions} pairs sines with cosines: the width {width} is odd"
         )
-    if search.n_best > search.beam:
-        raise ConfigError(
-            f"search.n_best={search.n_best} is more than search.beam={search.beam}",
-            "a beam of B gives at most B hypotheses: raise --beam",
-        )
+    check_search(search)
     _check_training(model, config.train)
     return config
 

@@ -2,6 +2,7 @@
 
 import tomllib
 import types
+from dataclasses import field
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 
@@ -13,6 +14,11 @@ class Setting(NamedTuple):
     about: str
     low: float | None
     high: float | None
+
+
+def setting(default: Any, about: str, low: float | None = None, high: float | None = None) -> Any:
+    """A dataclass field with its one-line explanation and, for numbers, its inclusive bounds."""
+    return field(default=default, metadata={"about": about, "low": low, "high": high})
 
 
 def convert(setting: Setting, value: object) -> object:

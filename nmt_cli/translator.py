@@ -1,68 +1,44 @@
 """Lines in, translations out, in order: what `nmt translate` and Python users call."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 
 from nmt_cli.config import Config, Search
-from nmt_cli.data.lines import clean_line
-from nmt_cli.data.pieces import Piece, split_line
+from nmt_cli.conversion import shortened
+from nmt_cli.data.spelling import WITHOUT_SPACES
 from nmt_cli.data.subwords import Subwords
-from nmt_cli.errors import ConfigError, UnavailableError
-from nmt_cli.inference.cpu import Engine, fastest_engine, int8_engine, reference_engine
-from nmt_cli.model.precision import check_precision, use_fast_float32
+from nmt_cli.errors import ConfigError, DataError, UnavailableError
+from nmt_cli.inference.cpu import Engine, fastest_engine, reference_engine
+from nmt_cli.inference.teacher_forcing import force
+from nmt_cli.model.precision import use_fast_float32
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.model_dir import load_model
+from nmt_cli.search.banks import Banks, rows_for
 from nmt_cli.search.beam import search as beam_search
+from nmt_cli.search.candidates import Strategy
 from nmt_cli.search.decoder import Hypothesis, Source
-from nmt_cli.search.length import length_penalty
+from nmt_cli.translating.jobs import Job, Needs, make_jobs
+from nmt_cli.translating.joining import joined
+from nmt_cli.translating.members import Member, check_members, joint_engine
+from nmt_cli.translating.parts import Chooser, Part
+from nmt_cli.translating.prefixes import Prefixes
+from nmt_cli.translating.scored_pair import ScoredPair, mean_scores
+from nmt_cli.translating.translation import (
+    Alternative as Alternative,
+)
+from nmt_cli.translating.translation import Translation as Translation
+from nmt_cli.translating.translation import flags_of, without_words
+from nmt_cli.translating.windows import windows as windows
+from nmt_cli.translating.wording import FREE, BoundWording, Wording, check_wording
 
-# The first windows are small, so that the first translations come soon.
-FIRST_WINDOW, LARGEST_WINDOW = 32, 2_048
-WINDOW_CHARACTERS = 1 << 20
 MAX_SLOTS = 128
+SCORED_TOGETHER = 256
 LONGEST_PIECE, SHORTEST_PIECE = 1_024, 16
-# So many copies of the same few subwords in a row are taken for a model that got stuck.
-REPEATS, LONGEST_REPEATED = 5, 8
-WITHOUT_SPACES = frozenset({"zh", "ja", "th", "lo", "km", "my"})
 # The numbers that a model is loaded in.
-PRECISIONS = {"float32": torch.float32, "bf16": torch.bfloat16, "int8": torch.float32}
-
-
-@dataclass(frozen=True)
-class Alternative:
-    """One of the n best translations of a line; score: length-normalised log-probability."""
-
-    text: str
-    score: float
-    log_prob: float
-
-
-@dataclass(frozen=True)
-class Translation:
-    """One line's translation, always one line.
-
-    source: the line as it came; hypotheses: best first, the first is `text` and `score`; flags:
-    `empty` (nothing to translate), `split` (a long line, translated in pieces), `at_limit` (cut off
-    at the greatest length), `repetition`, `failed` (the model gives no finite numbers).
-    """
-
-    source: str
-    text: str
-    score: float
-    hypotheses: tuple[Alternative, ...]
-    flags: tuple[str, ...] = ()
-
-
-class _Job(NamedTuple):
-    """A line's pieces and the ids of each."""
-
-    pieces: list[Piece]
-    ids: list[tuple[int, ...]]
+PRECISIONS = {"float32": torch.float32, "bf16": torch.bfloat16}
 
 
 class Translator:
@@ -74,15 +50,26 @@ class Translator:
         config: Config,
         subwords: Subwords,
         engine: Callable[[Transformer], Engine] = reference_engine,
+        others: Sequence["Translator"] = (),
     ) -> None:
         """`model` is put into evaluation mode and stays on its device.
 
         engine: makes what runs the model; the reference engine follows changes of its weights.
+        others: an ensemble's further members, whose vocabulary must be the same; their
+        probabilities and those of `model` are averaged.
         """
         self.model = model.eval()
-        self.engine = engine(self.model)
         self.config = config
         self.subwords = subwords
+        self.others = tuple(others)
+        members = [Member(one.config, one.subwords) for one in (self, *others)]
+        check_members(members)
+        own = engine(self.model)
+        self.engine: Engine = (
+            joint_engine([own, *(one.engine for one in others)]) if others else own
+        )
+        self._chooser = Chooser(self.model, subwords)
+        self._bound = FREE, BoundWording(FREE, subwords, config.languages)
 
     @classmethod
     def load(
@@ -92,155 +79,175 @@ class Translator:
         *,
         precision: str = "float32",
         cache: Path | None = None,
+        others: Sequence[Path | str] = (),
     ) -> "Translator":
         """The translator of a model directory; raises as `model_dir.load_model` does.
 
-        device: cpu, cuda, cuda:N; precision: float32, bf16, or int8 (CPU), whose kernels are
-        compiled into the folder `cache`; without one it computes with the rounded weights.
+        device: cpu, cuda, cuda:N; precision: float32, bf16, or int8 (CPU). The CPU's kernels are
+        compiled into the folder `cache`; without one torch computes with the rounded weights.
+        others: the further members of an ensemble, with the same vocabulary.
         """
         place = find_device(device)
         if precision == "int8" and place.type != "cpu":
             raise ConfigError("int8 is for the CPU", "`--device cpu`, or `--precision bf16`")
+        members = [cls.load(one, device, precision=precision, cache=cache) for one in others]
         loaded = load_model(Path(path), place)
-        check_precision(precision, place)
         use_fast_float32(place)
+        if place.type == "cpu":
+            # Narrow weights there are the engine's business: the arithmetic is float32.
+            engine = partial(fastest_engine, cache=cache, precision=precision)
+            return cls(loaded.model, loaded.config, loaded.subwords, engine, members)
         model = loaded.model.to(PRECISIONS[precision])
-        engine = partial(int8_engine, cache=cache) if precision == "int8" else fastest_engine
-        return cls(model, loaded.config, loaded.subwords, engine)
+        return cls(model, loaded.config, loaded.subwords, fastest_engine, members)
 
     def translate(
-        self, lines: Iterable[str], *, search: Search | None = None
+        self,
+        lines: Iterable[str],
+        *,
+        search: Search | None = None,
+        wording: Wording = FREE,
+        prefixes: Iterable[str] | None = None,
     ) -> Iterator[Translation]:
         """One translation a line, in order; `search` replaces the model's own settings.
 
-        Lines are read and translated in windows that grow: neither of them is held as a whole.
+        wording: what words there must and must not be. prefixes: how the translation of each line
+        begins, as many as lines. Lines are read and translated in windows that grow: neither of
+        them is held as a whole.
         """
+        given = None if prefixes is None else Prefixes(iter(prefixes), "the list of prefixes")
+        count = 0
         for window in windows(iter(lines)):
-            yield from self.translate_window(window, search=search)
+            starts = given.take(len(window)) if given else None
+            yield from self.translate_window(
+                window, search=search, wording=wording, prefixes=starts, first=count
+            )
+            count += len(window)
 
     def translate_window(
-        self, lines: Sequence[str], *, search: Search | None = None
+        self,
+        lines: Sequence[str],
+        *,
+        search: Search | None = None,
+        wording: Wording = FREE,
+        prefixes: Sequence[str] | None = None,
+        first: int = 0,
     ) -> list[Translation]:
-        """The translations of some lines, searched together."""
+        """The translations of some lines, searched together; `first`: the number of the first."""
         config = search or self.config.search
-        jobs = self._jobs(lines)
-        # The longest first: padding is little among neighbours. Equal lines are translated once.
-        different = sorted(
-            {ids for job in jobs for ids in job.ids}, key=lambda one: (-len(one), one)
-        )
-        slots = min(len(different), MAX_SLOTS)
-        decoder = self.engine.decoder(slots, config.beam)
-        sources = iter([Source(ids) for ids in different])
-        found = {
-            different[number]: hypotheses
-            for number, hypotheses in beam_search(decoder, sources, config)
-        }
+        check_wording(wording, config)
+        bound = self.bind(wording)
+        needs = Needs(first, config.sample, config.replace_unknown)
+        jobs = make_jobs(lines, prefixes or (), self.subwords, bound, self._longest, needs)
+        found = self._search({one for job in jobs for one in job.sources}, config, bound)
+        parts = self._chooser.parts(found, config)
         return [
-            self._translation(line, job, [found[ids] for ids in job.ids], config)
+            self._translation(line, job, [parts[one] for one in job.sources], config)
             for line, job in zip(lines, jobs, strict=True)
         ]
 
-    def _jobs(self, lines: Sequence[str]) -> list[_Job]:
-        """What there is to translate of each line; nothing of a blank one."""
-        texts = [clean_line(line).strip() for line in lines]
-        jobs = []
-        for text, ids in zip(texts, self.subwords.encode_source(texts), strict=True):
-            if len(ids) - 1 <= self._longest:
-                pieces, all_ids = [Piece(text, "")], [tuple(ids)]
-            else:
-                pieces = split_line(text, self._count, self._longest)
-                encoded = self.subwords.encode_source([piece.text for piece in pieces])
-                all_ids = [tuple(one) for one in encoded]
-            kept = [one for one in zip(pieces, all_ids, strict=True) if len(one[1]) > 1]
-            jobs.append(_Job([piece for piece, _ in kept], [one for _, one in kept]))
-        return jobs
+    def bind(self, wording: Wording) -> BoundWording:
+        """A wording in this model's ids; raises DataError for a term that it cannot write."""
+        if self._bound[0] is not wording:
+            self._bound = wording, BoundWording(wording, self.subwords, self.config.languages)
+        return self._bound[1]
+
+    def score(self, pairs: Iterable[tuple[str, str]]) -> Iterator[ScoredPair]:
+        """How likely the model finds given translations, in order; an ensemble: on average.
+
+        Raises DataError for one that has more subwords than a model with learned positions takes.
+        """
+        window: list[tuple[str, str]] = []
+        for pair in pairs:
+            window.append(pair)
+            if len(window) == SCORED_TOGETHER:
+                yield from self._score_window(window)
+                window = []
+        yield from self._score_window(window)
+
+    def _search(
+        self, sources: set[Source], config: Search, bound: BoundWording
+    ) -> dict[Source, list[Hypothesis]]:
+        """The finished hypotheses of each source; those with terms need more rows, by themselves.
+
+        The longest first: padding is little among neighbours. Equal lines are translated once.
+        """
+        by_rows: dict[tuple[int, bool], list[Source]] = {}
+        for source in sources:
+            rows = rows_for(source.terms, config.rows) if source.terms else config.rows
+            by_rows.setdefault((rows, source.terms is not None), []).append(source)
+        found: dict[Source, list[Hypothesis]] = {}
+        for (rows, has_terms), some in sorted(by_rows.items()):
+            some.sort(key=lambda one: (-len(one.ids), one.ids, one.prefix, one.draw, one.text))
+            decoder = self.engine.decoder(min(len(some), MAX_SLOTS), rows)
+            strategy: Strategy | None = None
+            if has_terms:
+                strategy = Banks(rows, decoder.symbols.eos_id)
+            allowed = {self.subwords.unk_id} if config.replace_unknown else set()
+            results = beam_search(decoder, iter(some), config, bound.rules, strategy, allowed)
+            found |= ((some[number], hypotheses) for number, hypotheses in results)
+        return found
 
     @property
     def _longest(self) -> int:
-        """Subwords of a line that the model was made for; longer ones are split."""
-        model = self.config.model
-        places = model.max_positions - 1 if model.positions == "learned" else LONGEST_PIECE
-        return max(SHORTEST_PIECE, min(LONGEST_PIECE, places, self.config.data.max_length))
-
-    def _count(self, texts: Sequence[str]) -> list[int]:
-        return [len(ids) - 1 for ids in self.subwords.encode_source(texts)]
+        """Subwords of a line that the models were made for; longer ones are split."""
+        return max(SHORTEST_PIECE, min(_longest_of(one.config) for one in (self, *self.others)))
 
     def _translation(
-        self, line: str, job: _Job, found: list[list[Hypothesis]], config: Search
+        self, line: str, job: Job, parts: list[list[Part]], config: Search
     ) -> Translation:
-        if not job.ids:
-            return Translation(line, "", 0.0, (Alternative("", 0.0, 0.0),), ("empty",))
-        if not all(found):
-            return Translation(line, "", 0.0, (Alternative("", 0.0, 0.0),), ("failed",))
+        if not job.sources:
+            return without_words(line, "empty")
+        if not all(parts):
+            return without_words(line, "failed")
+        spaced = self.config.languages.tgt not in WITHOUT_SPACES
         # The n-th translation of a line in pieces is made of the n-th ones of its pieces.
-        count = max(len(hypotheses) for hypotheses in found)
         alternatives = tuple(
-            self._join(job.pieces, [one[min(rank, len(one) - 1)] for one in found], config)
-            for rank in range(count)
-        )
+            joined(
+                job.pieces, [one[min(rank, len(one) - 1)] for one in parts], config, self.subwords,
+                spaced=spaced,
+            )
+            for rank in range(max(map(len, parts)))
+        )  # fmt: skip
         best = alternatives[0]
-        flags = _flags(job, [hypotheses[0] for hypotheses in found], config)
+        flags = flags_of(job.sources, [one[0].hypothesis for one in parts], config)
         return Translation(line, best.text, best.score, alternatives, flags)
 
-    def _join(
-        self, pieces: Sequence[Piece], parts: Sequence[Hypothesis], config: Search
-    ) -> Alternative:
-        texts = self.subwords.decode_target([part.ids for part in parts])
-        spaced = self.config.languages.tgt not in WITHOUT_SPACES
-        joined = "".join(
-            text + (piece.glue if spaced else "") for text, piece in zip(texts, pieces, strict=True)
-        ).strip()
-        log_prob = sum(part.log_prob for part in parts)
-        length = sum(len(part.ids) for part in parts)
-        score = log_prob / float(length_penalty(torch.tensor(length), config.alpha))
-        return Alternative(joined, score if len(parts) > 1 else parts[0].score, log_prob)
+    def _score_window(self, pairs: Sequence[tuple[str, str]]) -> Iterator[ScoredPair]:
+        sources = self.subwords.encode_source([src for src, _ in pairs])
+        targets = self.subwords.encode_target([tgt for _, tgt in pairs])
+        ids = list(zip(sources, targets, strict=True))
+        for one in (self, *self.others):
+            _check_places(one.config, pairs, ids)
+        scores = [
+            [forced.token_scores for forced in force(one.model, ids)]
+            for one in (self, *self.others)
+        ]
+        for number, (src, tgt) in enumerate(pairs):
+            tokens = tuple(self.subwords.target_pieces(targets[number]))
+            yield ScoredPair(src, tgt, tokens, mean_scores([one[number] for one in scores]))
 
 
-def _flags(job: _Job, best: Sequence[Hypothesis], config: Search) -> tuple[str, ...]:
-    """What a reader should know of a translation."""
-    longest = [len(ids) - 1 + config.max_extra_length for ids in job.ids]
-    facts = {
-        "split": len(job.ids) > 1,
-        "at_limit": any(
-            len(one.ids) - 1 >= limit for one, limit in zip(best, longest, strict=True)
-        ),
-        "repetition": any(repeats(one.ids) for one in best),
-    }
-    return tuple(name for name, so in facts.items() if so)
+def _check_places(
+    config: Config,
+    pairs: Sequence[tuple[str, str]],
+    ids: Sequence[tuple[Sequence[int], Sequence[int]]],
+) -> None:
+    places = config.model.max_positions
+    if config.model.positions != "learned":
+        return
+    for pair, sides in zip(pairs, ids, strict=True):
+        if max(map(len, sides)) > places:
+            raise DataError(
+                f"`{shortened(pair[0])}` and its translation have {len(sides[0]):,} and "
+                f"{len(sides[1]):,} subwords, the model has {places:,} positions",
+                "cut the pair at a sentence",
+            )
 
 
-def repeats(ids: Sequence[int]) -> bool:
-    """Whether a few ids come over and over without anything between.
-
-    >>> repeats([7, 8] * 5), repeats([7, 8] * 4)
-    (True, False)
-    """
-    for period in range(1, LONGEST_REPEATED + 1):
-        run = 0
-        for one, earlier in zip(ids[period:], ids, strict=False):
-            run = run + 1 if one == earlier else 0
-            if run >= period * (REPEATS - 1):
-                return True
-    return False
-
-
-def windows(
-    lines: Iterator[str], must_wait: Callable[[], bool] = lambda: False
-) -> Iterator[list[str]]:
-    """Lines to translate together: more and more, but never waiting for one that does not come."""
-    size = FIRST_WINDOW
-    window: list[str] = []
-    characters = 0
-    for line in lines:
-        window.append(line)
-        characters += len(line)
-        full = len(window) >= size or characters >= WINDOW_CHARACTERS
-        if full or must_wait():
-            yield window
-            size = min(2 * size, LARGEST_WINDOW) if full else size
-            window, characters = [], 0
-    if window:
-        yield window
+def _longest_of(config: Config) -> int:
+    model = config.model
+    places = model.max_positions - 1 if model.positions == "learned" else LONGEST_PIECE
+    return min(LONGEST_PIECE, places, config.data.max_length)
 
 
 def find_device(name: torch.device | str) -> torch.device:

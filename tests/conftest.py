@@ -12,6 +12,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TRITON_INTERPRET", "1")
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -67,3 +68,9 @@ def random_batch() -> Callable[[Model, Sequence[int], Sequence[int]], Batch]:
         return make_batch(*sides, range(len(src_lengths)), config.bos_id)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def kernel_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for compiled kernels, so that one run of the tests compiles them once."""
+    return tmp_path_factory.mktemp("kernels")

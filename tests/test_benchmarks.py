@@ -66,6 +66,24 @@ def run(script: str, *arguments: str, out: Path) -> dict:
 
 @pytest.mark.slow
 @needs_transformers
+def test_decode_cpu(tmp_path: Path, kernel_cache: Path) -> None:
+    document = run(
+        "decode_cpu.py", "--cache", str(kernel_cache), "--peers", "transformers",
+        "--precision", "float32", out=tmp_path / "out.json",
+    )  # fmt: skip
+    names = [case["name"] for case in document["cases"]]
+    assert names == [
+        f"beam 2, {count} at once, float32, transformers{end}"
+        for count in (64, 1)
+        for end in ("", ": peak memory")
+    ]
+    assert all(case["ours"] > 0 and case["peer"] > 0 for case in document["cases"])
+    # The same weights and nearly the same search: most sentences come out alike.
+    assert document["cases"][0]["equal_outputs"] > 0.5
+
+
+@pytest.mark.slow
+@needs_transformers
 def test_train_cpu(tmp_path: Path) -> None:
     document = run("train_cpu.py", out=tmp_path / "out.json")
     names = [case["name"].split(",")[0] for case in document["cases"]]

@@ -134,7 +134,11 @@ def test_json(nmt, model: Path) -> None:
         assert one["text"] == one["hypotheses"][0]["text"]
         assert one["score"] == one["hypotheses"][0]["score"]
     assert [len(one["hypotheses"]) for one in documents] == [2, 1, 2]
-    assert set(documents[0]["hypotheses"][0]) == {"text", "score", "log_prob"}
+    best = documents[0]["hypotheses"][0]
+    assert set(best) == {"text", "score", "log_prob", "tokens", "token_scores"}
+    assert len(best["tokens"]) == len(best["token_scores"])
+    assert best["tokens"][-1] == "</s>"
+    assert sum(best["token_scores"]) == pytest.approx(best["log_prob"], abs=1e-4)
 
 
 def test_n_best(nmt) -> None:

@@ -1,6 +1,9 @@
 """The engine for the CPU: the reference engine's words, whatever stands beside a sentence."""
 
 import random
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
@@ -9,8 +12,9 @@ from variants import VARIANTS, Settings
 
 from nmt_cli.config import Search
 from nmt_cli.inference import head, packed_decoder, products
-from nmt_cli.inference.cpu import Engine, fastest_engine, reference_engine
+from nmt_cli.inference.cpu import Engine, fastest_engine, kernels_of, reference_engine
 from nmt_cli.inference.head import BLOCK, BlockStep, Head
+from nmt_cli.inference.native import decoder as native_decoder
 from nmt_cli.inference.packed import PackedModel
 from nmt_cli.inference.packed_decoder import PackedDecoder
 from nmt_cli.inference.weights import Affine
@@ -20,6 +24,19 @@ from nmt_cli.search.decoder import Decoder, Edits, Hypothesis, Source, Step
 from nmt_cli.search.top import top_k
 
 EOS = 3
+
+MakeEngine = Callable[[Transformer], Engine]
+
+
+@pytest.fixture(params=["packed", "native"])
+def make_engine(request, kernel_cache: Path) -> MakeEngine:
+    """The engine in torch alone, and the one with kernels of its own."""
+    if request.param == "packed":
+        return fastest_engine
+    kernels, reason = kernels_of(kernel_cache)
+    if kernels is None:
+        pytest.skip(reason)
+    return partial(fastest_engine, cache=kernel_cache)
 
 
 @pytest.fixture
@@ -58,10 +75,12 @@ def assert_same(found: list[list[Hypothesis]], expected: list[list[Hypothesis]])
 
 
 @pytest.mark.parametrize("settings", VARIANTS[::5], ids=range(0, len(VARIANTS), 5))
-def test_it_gives_the_words_of_the_reference(settings: Settings, late_model) -> None:
+def test_it_gives_the_words_of_the_reference(
+    settings: Settings, late_model, make_engine: MakeEngine
+) -> None:
     model = late_model(settings)
-    engine = fastest_engine(model)
-    assert engine.name == "packed"
+    engine = make_engine(model)
+    assert engine.name in ("packed", "native")
     for beam in (1, 4):
         config = Search(beam=beam, n_best=min(beam, 3), max_extra_length=4, batch_tokens=60)
         sources = random_sources(7)
@@ -69,10 +88,13 @@ def test_it_gives_the_words_of_the_reference(settings: Settings, late_model) -> 
         assert_same(run(engine, sources, config), expected)
 
 
-def test_neighbours_order_and_number_of_slots_do_not_matter(late_model, monkeypatch) -> None:
+def test_neighbours_order_and_number_of_slots_do_not_matter(
+    late_model, make_engine: MakeEngine, monkeypatch
+) -> None:
     monkeypatch.setattr(packed_decoder, "GROWTH", 2)
+    monkeypatch.setattr(native_decoder, "GROWTH", 2)
     model = late_model({"model.positions": "rotary", "model.d_k": 2, "model.d_v": 5})
-    engine = fastest_engine(model)
+    engine = make_engine(model)
     sources = random_sources(16, longest=14)
     config = Search(beam=3, n_best=3, max_extra_length=8)
     alone = [run(engine, [one], config, slots=1)[0] for one in sources]
@@ -85,9 +107,11 @@ def test_neighbours_order_and_number_of_slots_do_not_matter(late_model, monkeypa
 
 
 @torch.no_grad()
-def test_rows_follow_their_parents_when_slots_come_and_go(late_model) -> None:
+def test_rows_follow_their_parents_when_slots_come_and_go(
+    late_model, make_engine: MakeEngine
+) -> None:
     model = late_model({})
-    one, other = (engine(model).decoder(3, 2) for engine in (fastest_engine, reference_engine))
+    one, other = (engine(model).decoder(3, 2) for engine in (make_engine, reference_engine))
     both: list[Decoder] = [one, other]
     chooser = torch.Generator().manual_seed(1)
 
@@ -135,8 +159,8 @@ def test_what_a_broken_sentence_left_harms_nobody(late_model) -> None:
     assert decoder.step(torch.arange(2), torch.full((2,), 2)).full().isfinite().all()
 
 
-def test_it_keeps_to_the_protocol(late_model) -> None:
-    decoder = fastest_engine(late_model({})).decoder(2, 2)
+def test_it_keeps_to_the_protocol(late_model, make_engine: MakeEngine) -> None:
+    decoder = make_engine(late_model({})).decoder(2, 2)
     assert isinstance(decoder, Decoder)
     decoder.admit([1], [Source([4, EOS])])
     step = decoder.step(torch.arange(4), torch.full((4,), 2))

@@ -49,6 +49,19 @@ def test_threads(monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], statu
     assert found("threads", environ).status == status
 
 
+def test_what_translates_on_the_cpu(kernel_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def line() -> str:
+        checks = examine({}, Path(), kernel_cache)
+        return next(one.found for one in checks if one.name == "translating on the CPU")
+
+    if shutil.which("cc"):
+        assert "kernels of our own" in line()
+        assert "torch with" not in line()
+    monkeypatch.setenv("PATH", "")
+    assert "torch with" in line()
+    assert "there is no C compiler" in line()
+
+
 @pytest.mark.parametrize(("free", "status"), [(100, "ok"), (1, "warn"), (0, "fail")])
 def test_disk(monkeypatch: pytest.MonkeyPatch, free: int, status: str) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(0, 0, free * GIB))
@@ -119,7 +132,7 @@ class TestCommand:
         code: int,
     ) -> None:
         check = Check("disk", status, "full", "" if status == "ok" else "free some space")
-        monkeypatch.setattr(doctor, "examine", lambda environ, folder: [check])
+        monkeypatch.setattr(doctor, "examine", lambda environ, folder, cache: [check])
         assert main(["doctor"]) == code
         shown = capsys.readouterr().out
         assert shown.startswith(f"{status}  disk  full\n")

@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,29 +13,29 @@ from byte_models import byte_config, byte_model, byte_subwords
 
 from nmt_cli.errors import ConfigError
 from nmt_cli.inference.cpu import int8_engine
-from nmt_cli.inference.native import library, product
+from nmt_cli.inference.native import library, self_test
 from nmt_cli.inference.native.library import load_library
 from nmt_cli.inference.native.product import (
-    LANES,
+    KINDS,
     Kernels,
     NativeProduct,
     Quantised,
-    find_kernels,
     make_rounded,
 )
+from nmt_cli.inference.native.self_test import LANES, find_kernels
 from nmt_cli.inference.weights import Affine
 from nmt_cli.model_dir import save_model
 from nmt_cli.translator import Translator
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
+def cache(kernel_cache: Path) -> Path:
+    return kernel_cache
 
 
 @pytest.fixture(scope="module")
-def kernels(cache: Path) -> Kernels:
-    found, reason = find_kernels(cache)
+def kernels(kernel_cache: Path) -> Kernels:
+    found, reason = find_kernels(kernel_cache)
     if found is None:
         pytest.skip(reason)
     return found
@@ -62,7 +63,7 @@ def test_products_are_those_of_the_rounded_weights(
             found = NativeProduct(Kernels(kernels.library, lanes), one)(x)
         except RuntimeError:
             pytest.skip(f"no kernels of {lanes} lanes here")
-        limit = NativeProduct(kernels, one)._limit
+        limit = min(2**15 - 1, (2**31 - 1) // 127 // inputs)
         greatest = x.abs().amax(1, keepdim=True)
         rounded = (x * (torch.tensor(float(limit)) / greatest)).round().double()
         whole, scales = Quantised.of(one.weight)
@@ -74,8 +75,25 @@ def test_products_are_those_of_the_rounded_weights(
         assert (make_rounded(one)(x) - found).abs().max() < 1e-3 * inputs**0.5
 
 
-def test_a_row_does_not_depend_on_its_neighbours_or_threads(kernels: Kernels) -> None:
-    one = NativeProduct(kernels, affine(3000, 512))
+@pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.parametrize("kind", ["float32", "bf16"])
+@pytest.mark.parametrize(("outputs", "inputs"), [(16, 8), (35, 37), (1, 1), (200, 512), (7, 2050)])
+def test_products_of_floats(kernels: Kernels, kind, lanes: int, outputs: int, inputs: int) -> None:
+    for count in (1, 5, 23, 60):
+        one, x = affine(outputs, inputs, bias=count != 5), rows(count, inputs)
+        try:
+            found = NativeProduct(Kernels(kernels.library, lanes), one, kind)(x)
+        except RuntimeError:
+            pytest.skip(f"no kernels of {lanes} lanes here")
+        weight = one.weight.bfloat16() if kind == "bf16" else one.weight
+        expected = x.double() @ weight.double().T
+        expected = expected if one.bias is None else expected + one.bias
+        torch.testing.assert_close(found.double(), expected, atol=1e-5 * inputs**0.5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_row_does_not_depend_on_its_neighbours_or_threads(kernels: Kernels, kind: str) -> None:
+    one = NativeProduct(kernels, affine(3000, 512), kind)
     x = rows(40, 512)
     together = one(x)
     alone = torch.cat([one(row[None]) for row in x])
@@ -107,11 +125,12 @@ class TestLibrary:
         monkeypatch.setattr(library, "_compile", lambda *_: pytest.fail("compiled again"))
         assert load_library(cache)[1] == ""
 
-    def test_other_sources_make_another_one(self, cache: Path, kernels, monkeypatch) -> None:
+    def test_other_sources_make_another_one(self, tmp_path, cache, kernels, monkeypatch) -> None:
         compiled = []
         monkeypatch.setattr(library, "FLAGS", (*library.FLAGS, "-DOTHER"))
         monkeypatch.setattr(library, "_compile", lambda *_: compiled.append(1) or b"")
-        found, reason = load_library(cache)
+        shutil.copytree(cache, tmp_path / "c")
+        found, reason = load_library(tmp_path / "c")
         assert compiled == [1]
         assert found is None
         assert "cannot be compiled" in reason
@@ -168,7 +187,7 @@ def test_kernels_that_give_wrong_numbers_are_not_used(kernels, cache, monkeypatc
     found, _ = find_kernels(cache)
     assert found is not None
     assert found.lanes == 4
-    monkeypatch.setattr(product, "LANES", (16, 8))
+    monkeypatch.setattr(self_test, "LANES", (16, 8))
     assert find_kernels(cache) == (None, "the kernels give wrong numbers here")
 
 

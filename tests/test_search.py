@@ -1,133 +1,19 @@
 """Beam search is exact where it can be, equals a plain one everywhere, and no line sees another."""
 
-import itertools
 import math
 import random
-from dataclasses import dataclass
-from functools import cache
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import Tensor
+from tables import BOS, EOS, PAD, SYMBOLS, UNK, Table, TableDecoder, exhaustive, penalty, run
 
 from nmt_cli.config import Model, Search
 from nmt_cli.errors import ConfigError
 from nmt_cli.search.beam import search
-from nmt_cli.search.decoder import Edits, Hypothesis, Source, Symbols
+from nmt_cli.search.decoder import Hypothesis, Source, Symbols
 from nmt_cli.search.top import top_k
-
-PAD, UNK, BOS, EOS = range(4)
-SYMBOLS = Symbols(BOS, EOS, (PAD, UNK, BOS))
-
-
-@dataclass(frozen=True)
-class Table:
-    """Log-probabilities of the next id by source and prefix: random, and the same every time."""
-
-    vocabulary: int
-    seed: int = 0
-    end: float = 0.0  # added to the logit of EOS
-
-    def row(self, source: tuple[int, ...], prefix: tuple[int, ...]) -> Tensor:
-        return _table_row(self, source, prefix)
-
-
-@cache
-def _table_row(table: Table, source: tuple[int, ...], prefix: tuple[int, ...]) -> Tensor:
-    chooser = random.Random(str((table.seed, source, prefix)))
-    logits = torch.tensor([chooser.gauss(0, 2) for _ in range(table.vocabulary)])
-    logits[EOS] += table.end
-    return logits.log_softmax(0)
-
-
-class TableStep:
-    def __init__(self, log_probs: Tensor) -> None:
-        self.log_probs = log_probs
-
-    def top(self, k: int, edits: Edits) -> tuple[Tensor, Tensor]:
-        edited = self.log_probs.clone()
-        edited[edits.rows, edits.ids] += edits.bias
-        for row, forced in enumerate(edits.forced.tolist()):
-            if forced >= 0:
-                only = edited[row, forced].clone()
-                edited[row] = -torch.inf
-                edited[row, forced] = only
-        return top_k(edited, k)
-
-    def full(self) -> Tensor:
-        return self.log_probs
-
-
-class TableDecoder:
-    """An engine that looks its numbers up, and checks that the search keeps to the protocol."""
-
-    def __init__(self, table: Table, slots: int, beam: int, symbols: Symbols = SYMBOLS) -> None:
-        self.table = table
-        self.slots = slots
-        self.beam = beam
-        self.symbols = symbols
-        self.device = torch.device("cpu")
-        self.sources: dict[int, tuple[int, ...]] = {}
-        self.prefixes: dict[int, list[tuple[int, ...]]] = {}
-        self.steps = 0
-        self.rows_computed = 0
-
-    def admit(self, slots, sources) -> None:
-        assert len(slots) == len(sources)
-        for slot, source in zip(slots, sources, strict=True):
-            assert 0 <= slot < self.slots
-            assert slot not in self.sources
-            self.sources[slot] = tuple(source.ids)
-            self.prefixes[slot] = [()] * self.beam
-
-    def retire(self, slots) -> None:
-        for slot in slots:
-            del self.sources[slot]
-            del self.prefixes[slot]
-
-    def step(self, parents: Tensor, ids: Tensor) -> TableStep:
-        assert parents.shape == ids.shape == (self.slots * self.beam,)
-        self.steps += 1
-        log_probs = torch.full((len(ids), self.table.vocabulary), -torch.inf)
-        for slot, source in self.sources.items():
-            first = slot * self.beam
-            rows = range(first, first + self.beam)
-            old = self.prefixes[slot]
-            self.prefixes[slot] = [(*old[int(parents[row]) - first], int(ids[row])) for row in rows]
-            for row, prefix in zip(rows, self.prefixes[slot], strict=True):
-                assert prefix[0] == self.symbols.start_id
-                log_probs[row] = self.table.row(source, prefix[1:])
-                self.rows_computed += 1
-        return TableStep(log_probs)
-
-
-def run(decoder, sources, config: Search) -> list[list[Hypothesis]]:
-    results = dict(search(decoder, iter([Source(one) for one in sources]), config))
-    assert sorted(results) == list(range(len(sources)))
-    return [results[number] for number in range(len(sources))]
-
-
-def penalty(length: int, alpha: float) -> float:
-    return ((5 + length) / 6) ** alpha
-
-
-def exhaustive(
-    table: Table, source: tuple[int, ...], config: Search, symbols: Symbols = SYMBOLS
-) -> list[tuple[float, tuple[int, ...]]]:
-    """Every sequence up to the limit that ends in EOS, with its score, best first."""
-    allowed = [
-        one for one in range(table.vocabulary)
-        if one not in symbols.banned_ids and one != symbols.eos_id
-    ]  # fmt: skip
-    found = []
-    for length in range(len(source) - 1 + config.max_extra_length + 1):
-        for words in itertools.product(allowed, repeat=length):
-            ids = (*words, symbols.eos_id)
-            log_prob = sum(table.row(source, ids[:n])[one].item() for n, one in enumerate(ids))
-            found.append((log_prob / penalty(len(ids), config.alpha), ids))
-    return sorted(found, key=lambda one: -one[0])
 
 
 def naive(table: Table, source: tuple[int, ...], config: Search) -> list[tuple[float, tuple]]:
@@ -144,7 +30,7 @@ def naive(table: Table, source: tuple[int, ...], config: Search) -> list[tuple[f
                     candidates.append((log_prob + row[one].item(), (*prefix, one)))
         candidates.sort(key=lambda one: -one[0])
         best = candidates[:count]
-        finished += [(s / penalty(len(p), config.alpha), p) for s, p in best if p[-1] == EOS]
+        finished += [(s / penalty(len(p), config), p) for s, p in best if p[-1] == EOS]
         live = [one for one in best if one[1][-1] != EOS][: config.beam]
     return sorted(finished, key=lambda one: -one[0])[: config.n_best]
 
@@ -230,7 +116,7 @@ def test_scores_add_up() -> None:
         expected = [table.row(source, one.ids[:n])[i].item() for n, i in enumerate(one.ids)]
         assert one.token_scores == pytest.approx(expected, abs=1e-5)
         assert one.log_prob == pytest.approx(sum(expected), abs=1e-4)
-        assert one.score == pytest.approx(one.log_prob / penalty(len(one.ids), 0.6), abs=1e-5)
+        assert one.score == pytest.approx(one.log_prob / penalty(len(one.ids), config), abs=1e-5)
 
 
 def test_n_best_is_sorted_and_distinct() -> None:

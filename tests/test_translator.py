@@ -263,12 +263,11 @@ class TestLoad:
         assert texts(Translator.load(tmp_path / "m"), lines) == texts(translator, lines)
         assert texts(Translator.load(str(tmp_path / "m")), lines) == texts(translator, lines)
 
-    def test_bf16(self, translator, tmp_path, monkeypatch) -> None:
-        monkeypatch.setattr("nmt_cli.model.precision.computes_bf16", lambda _: True)
+    def test_bf16(self, translator, tmp_path, kernel_cache) -> None:
         weights = translator.model.state_dict()
         save_model(tmp_path / "m", weights, translator.config, translator.subwords, {})
-        half = Translator.load(tmp_path / "m", precision="bf16")
-        assert next(half.model.parameters()).dtype == torch.bfloat16
+        half = Translator.load(tmp_path / "m", precision="bf16", cache=kernel_cache)
+        assert half.engine.name == "bf16"
         lines = some_lines(12)
         found, expected = half.translate(lines), translator.translate(lines)
         for one, other in zip(found, expected, strict=True):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from nmt_cli.cli.environment import make_console
+from nmt_cli.cli.environment import cache_folder, make_console
 from nmt_cli.cli.options import AsJson
 
 EXAMPLES = """
@@ -23,7 +23,7 @@ def command(as_json: AsJson = False) -> None:
     """
     from nmt_cli.extras.doctor import examine, versions
 
-    checks = examine(os.environ, Path())
+    checks = examine(os.environ, Path(), cache_folder())
     if as_json:
         import json
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets, TgtLanguage
+from nmt_cli.cli.score_pairs import Each, NBestList, Pairs, score_by_model
 from nmt_cli.errors import NoInputError, QualityGateError, UsageError
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ nmt score hypothesis.txt reference.txt --metric bleu --metric chrf
 cat test.en | nmt translate | nmt score - reference-a.txt reference-b.txt.gz
 nmt score new.txt reference.txt --baseline old.txt --fail-if-worse
 nmt score --min-bleu 27              the test set of nmt.toml; exit code 3 when below
+nmt score --pairs test.en test.de    how likely the model finds them: perplexity
 """
 
 Files = Annotated[
@@ -74,7 +76,8 @@ Tokenize = Annotated[
     ),
 ]
 Model = Annotated[
-    str | None, typer.Option("--model", metavar="MODEL", help="Model that translates the test set.")
+    str | None,
+    typer.Option("--model", metavar="MODEL", help="Model that translates the test set, or scores."),
 ]
 
 
@@ -93,6 +96,9 @@ def command(
     tokenize: Tokenize = "",
     tgt_lang: TgtLanguage = None,
     model: Model = None,
+    pairs: Pairs = None,
+    each: Each = False,
+    n_best_list: NBestList = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     config_file: ConfigFile = None,
@@ -106,6 +112,13 @@ def command(
     resolved = resolve_settings(
         {"languages.tgt": tgt_lang, "paths.model": model}, sets, config_file
     )
+    if pairs or n_best_list:
+        if files:
+            raise UsageError("--pairs and --n-best-list go without other files to score")
+        _check_files([*(pairs or ()), *(n_best_list or ())])
+        console = make_console(quiet=quiet)
+        score_by_model(pairs, n_best_list, resolved, console, each=each, as_json=as_json)
+        return
     known_language = resolved.origins["languages.tgt"] != "default"
     language = resolved.config.languages.tgt if known_language else ""
     gates = _gates(min_bleu, minimum or [], maximum or [])

@@ -1,35 +1,37 @@
 """`nmt translate`: one line in, one line out, always."""
 
 import contextlib
-import json
-import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple
 
 import typer
 
+from nmt_cli.cli import search_options as options
 from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets
+from nmt_cli.cli.translation_lines import Show, as_json_line, plain_lines
 
 if TYPE_CHECKING:
     from nmt_cli.config import Search
     from nmt_cli.console import Console
     from nmt_cli.data.lines import Lines
+    from nmt_cli.translating.prefixes import Prefixes
+    from nmt_cli.translating.wording import Wording
     from nmt_cli.translator import Translation, Translator
 
-SCHEMA = 1
 STDIN = "-"
 # A line is translated when nothing more has come for so long.
 PATIENCE_SECONDS = 0.2
-_ENDS = re.compile("[\x7f-\x9f\u2028\u2029]")
 
 EXAMPLES = """
 echo "Hello world." | nmt translate
 nmt translate test.en -o test.de           a file; .gz, .xz and .zst are read too
 nmt translate --n-best 4 test.en           several for each line
 nmt translate --beam 1 --json test.en      fast; scores and flags for machines
+nmt translate --glossary terms.tsv test.en
+nmt translate --sample --top-p 0.9 --beam 32 --mbr chrf test.en
 """
 
 
@@ -45,28 +47,11 @@ File = Annotated[str, typer.Argument(metavar="[FILE]", help="Text; `-` is stdin.
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there; else stdout.")
 ]
-Model = Annotated[
-    str | None, typer.Option("--model", metavar="MODEL", help="Model directory; else model/.")
-]
-Beam = Annotated[
-    int | None, typer.Option("--beam", metavar="N", help="Hypotheses kept: 4; 1 is greedy.")
-]
-Alpha = Annotated[
-    float | None, typer.Option("--alpha", metavar="X", help="Length penalty ((5+n)/6)^X: 0.6.")
-]
-NBest = Annotated[
-    int | None,
+Models = Annotated[
+    list[str] | None,
     typer.Option(
-        "--n-best", metavar="N", help="N lines for each: line ||| translation ||| score; from 0."
+        "--model", metavar="MODEL", help="Model directory; else model/. Several: an ensemble."
     ),
-]
-MaxExtraLength = Annotated[
-    int | None,
-    typer.Option("--max-extra-length", metavar="N", help="Longest output: source + 50 subwords."),
-]
-BatchTokens = Annotated[
-    int | None,
-    typer.Option("--batch-tokens", metavar="N", help="Source tokens times beam at a time."),
 ]
 Device = Annotated[
     str, typer.Option("--device", help="cpu, cuda, cuda:1 ...; auto: a GPU where there is one.")
@@ -74,19 +59,42 @@ Device = Annotated[
 PrecisionOption = Annotated[
     Precision, typer.Option("--precision", help="Of the arithmetic; int8: faster on a CPU.")
 ]
+Threads = Annotated[
+    int | None, typer.Option("--threads", metavar="N", min=1, help="On a CPU; else all its cores.")
+]
 
 
 def command(
     file: File = STDIN,
     output: Output = None,
-    model: Model = None,
-    beam: Beam = None,
-    alpha: Alpha = None,
-    n_best: NBest = None,
-    max_extra_length: MaxExtraLength = None,
-    batch_tokens: BatchTokens = None,
+    model: Models = None,
+    beam: options.Beam = None,
+    n_best: options.NBest = None,
+    alpha: options.Alpha = None,
+    length_penalty: options.Penalty = None,
+    word_reward: options.WordReward = None,
+    coverage_penalty: options.CoveragePenalty = None,
+    min_length: options.MinLength = None,
+    max_length: options.MaxLength = None,
+    max_extra_length: options.MaxExtraLength = None,
+    no_repeat_ngram: options.NoRepeatNgram = None,
+    repetition_penalty: options.RepetitionPenalty = None,
+    ban: options.Ban = None,
+    glossary: options.GlossaryFile = None,
+    prefix: options.Prefix = None,
+    sample: options.Sample = False,
+    temperature: options.Temperature = None,
+    top_k: options.TopK = None,
+    top_p: options.TopP = None,
+    seed: options.Seed = None,
+    mbr: options.Mbr = None,
+    alignment: options.Alignment = False,
+    scores: options.Scores = False,
+    replace_unknown: options.ReplaceUnknown = False,
+    batch_tokens: options.BatchTokens = None,
     device: Device = "auto",
     precision: PrecisionOption = Precision.float32,
+    threads: Threads = None,
     sets: Sets = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
@@ -100,30 +108,77 @@ def command(
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import chosen_search, resolve_settings
     from nmt_cli.data.lines import read_lines
+    from nmt_cli.translating.wording import check_wording
 
-    flags = {
-        "paths.model": model,
-        "search.beam": beam,
-        "search.alpha": alpha,
-        "search.n_best": n_best,
-        "search.max_extra_length": max_extra_length,
-        "search.batch_tokens": batch_tokens,
-    }
-    resolved = resolve_settings(flags, sets, config_file)
+    resolved = resolve_settings(_flags(locals()), sets, config_file)
     console = make_console(quiet=quiet)
     with read_lines(file) as lines:
-        translator = _load(resolved.config.paths.model, device, precision)
+        wording = _wording(glossary, ban)
+        translator = _load(model or [resolved.config.paths.model], device, precision, threads)
+        translator.bind(wording)
         if translator.engine.notice:
             console.note(translator.engine.notice)
         search = chosen_search(resolved, translator.config)
+        check_wording(wording, search)
         if file == STDIN and sys.stdin.isatty():
             console.note("reading from the terminal, one line each; Ctrl-D ends")
-        plain = as_line if search.n_best == 1 else as_n_best_lines
-        with _opened(output) as out:
-            _translate(translator, lines, search, out, as_json_line if as_json else plain, console)
+        plain = plain_lines(n_best=search.n_best > 1, scores=scores, alignment=search.alignment)
+        with _opened(output) as out, _prefixes(prefix) as prefixes:
+            work = _Work(translator, search, wording, prefixes)
+            _translate(work, lines, out, as_json_line if as_json else plain, console)
 
 
-def _load(model: str, device: str, precision: Precision) -> "Translator":
+# Options that are settings of search by the same name.
+_SETTINGS = (
+    "beam", "n_best", "alpha", "length_penalty", "word_reward", "coverage_penalty", "min_length",
+    "max_length", "max_extra_length", "no_repeat_ngram", "repetition_penalty", "temperature",
+    "top_k", "top_p", "seed", "mbr", "batch_tokens",
+)  # fmt: skip
+_SWITCHES = ("sample", "alignment", "replace_unknown")
+
+
+def _flags(given: Mapping[str, Any]) -> dict[str, object]:
+    """The settings that options give; None: not given."""
+    flags = {f"search.{name}": given[name] for name in _SETTINGS}
+    flags |= {f"search.{name}": given[name] or None for name in _SWITCHES}
+    flags["paths.model"] = (given["model"] or [None])[0]
+    return {key: one.value if isinstance(one, StrEnum) else one for key, one in flags.items()}
+
+
+class _Work(NamedTuple):
+    """What translates, and how."""
+
+    translator: "Translator"
+    search: "Search"
+    wording: "Wording"
+    prefixes: "Prefixes | None"
+
+
+def _wording(glossary: Path | None, ban: Path | None) -> "Wording":
+    from nmt_cli.data.glossary import read_glossary
+    from nmt_cli.translating.wording import Wording, read_banned
+
+    return Wording(read_banned(ban) if ban else (), read_glossary(glossary) if glossary else ())
+
+
+@contextlib.contextmanager
+def _prefixes(path: Path | None) -> Iterator["Prefixes | None"]:
+    """Those of a file; when all went well, it must be at its end."""
+    from nmt_cli.data.lines import read_lines
+    from nmt_cli.translating.prefixes import Prefixes
+
+    if path is None:
+        yield None
+        return
+    with read_lines(path) as lines:
+        prefixes = Prefixes(lines, f"`{lines.name}`")
+        yield prefixes
+        prefixes.end()
+
+
+def _load(
+    models: Sequence[str], device: str, precision: Precision, threads: int | None
+) -> "Translator":
     import torch
 
     from nmt_cli.cli.environment import cache_folder
@@ -131,7 +186,12 @@ def _load(model: str, device: str, precision: Precision) -> "Translator":
 
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    return Translator.load(model, device, precision=precision.value, cache=cache_folder())
+    if threads is not None:
+        torch.set_num_threads(threads)
+    first, *others = models
+    return Translator.load(
+        first, device, precision=precision.value, cache=cache_folder(), others=others
+    )
 
 
 @contextlib.contextmanager
@@ -145,23 +205,17 @@ def _opened(output: Path | None) -> Iterator[BinaryIO]:
             yield file
 
 
-def _translate(
-    translator: "Translator",
-    lines: "Lines",
-    search: "Search",
-    out: BinaryIO,
-    show: Callable[[int, "Translation"], str],
-    console: "Console",
-) -> None:
+def _translate(work: _Work, lines: "Lines", out: BinaryIO, show: Show, console: "Console") -> None:
     from nmt_cli.translator import windows
 
-    count, failed = 0, 0
+    count, failed, missing = 0, 0, 0
     with _progress(console, out) as update:
         for window in windows(lines, lambda: lines.must_wait(PATIENCE_SECONDS)):
-            for translation in translator.translate_window(window, search=search):
+            for translation in _translated(work, window, count):
                 out.write(show(count, translation).encode("utf-8", errors="replace"))
                 count += 1
                 failed += "failed" in translation.flags
+                missing += "term_missing" in translation.flags
             out.flush()
             update(count)
     if lines.invalid:
@@ -171,6 +225,15 @@ def _translate(
         )
     if failed:
         console.warning(f"{failed:,} lines have no translation: the model gives no finite numbers")
+    if missing:
+        console.warning(f"{missing:,} lines lack a term of the glossary: raise --max-extra-length")
+
+
+def _translated(work: _Work, window: Sequence[str], first: int) -> "list[Translation]":
+    starts = work.prefixes.take(len(window)) if work.prefixes else None
+    return work.translator.translate_window(
+        window, search=work.search, wording=work.wording, prefixes=starts, first=first
+    )
 
 
 @contextlib.contextmanager
@@ -181,37 +244,3 @@ def _progress(console: "Console", out: BinaryIO) -> Iterator[Callable[[int], Non
             yield progress.update
     else:
         yield lambda _: None
-
-
-def as_line(number: int, translation: "Translation") -> str:
-    """The translation and nothing else."""
-    del number
-    return translation.text + "\n"
-
-
-def as_n_best_lines(number: int, translation: "Translation") -> str:
-    """A line for each hypothesis: number of the source line from 0, text, score."""
-    return "".join(
-        f"{number} ||| {one.text} ||| {one.score:.6f}\n" for one in translation.hypotheses
-    )
-
-
-def as_json_line(number: int, translation: "Translation") -> str:
-    """All that is known of a translation, as one line of JSON."""
-    document = {
-        "schema": SCHEMA,
-        "line": number,
-        "source": translation.source,
-        "text": translation.text,
-        "score": translation.score,
-        "flags": translation.flags,
-        "hypotheses": [
-            {"text": one.text, "score": one.score, "log_prob": one.log_prob}
-            for one in translation.hypotheses
-        ],
-    }
-    # What other programs take for the end of a line is spelt out.
-    return (
-        _ENDS.sub(lambda one: f"\\u{ord(one[0]):04x}", json.dumps(document, ensure_ascii=False))
-        + "\n"
-    )

@@ -47,13 +47,14 @@ def versions() -> dict[str, str]:
     return found
 
 
-def examine(environ: Mapping[str, str], folder: Path) -> list[Check]:
+def examine(environ: Mapping[str, str], folder: Path, cache: Path | None = None) -> list[Check]:
     """Everything that is looked at; nothing is changed. `folder` is where work would be written.
 
-    `environ` holds the environment variables.
+    `environ` holds the environment variables; cache: where compiled kernels are kept, if at all.
     """
     checks: list[Callable[[], Check]] = [
-        _python, _packages, _zstd, _torch, _gpus, _cores, lambda: _threads(environ), _memory,
+        _python, _packages, _zstd, _torch, _gpus, _cores, lambda: _threads(environ),
+        lambda: _kernels(cache), _memory,
         _shared_memory, lambda: _disk(folder), lambda: _writing(folder), _temporary_files,
         _open_files, _locale,
     ]  # fmt: skip
@@ -174,6 +175,20 @@ def _threads(environ: Mapping[str, str]) -> Check:
             "unset OMP_WAIT_POLICY, unless all cores are yours alone",
         )  # fmt: skip
     return Check("threads", "ok", asked or f"{usable}, chosen by torch")
+
+
+def _kernels(cache: Path | None) -> Check:
+    """What translates on the CPU; the kernels are compiled where they are missing."""
+    from nmt_cli.inference.cpu import kernels_of
+    from nmt_cli.inference.products import packing_works
+
+    kernels, reason = kernels_of(cache)
+    if kernels is not None:
+        found = f"kernels of our own, {kernels.lanes} numbers at a time; float32, bf16, int8"
+        return Check("translating on the CPU", "ok", found)
+    packed = "packed weights" if packing_works() else "plain products"
+    found = f"torch with {packed}, float32 only; no kernels of our own: {reason}"
+    return Check("translating on the CPU", "ok", found)
 
 
 def _memory() -> Check:

@@ -7,13 +7,20 @@ from typing import NamedTuple
 
 import torch
 
-from nmt_cli.inference.native.product import NativeProduct, find_kernels, make_rounded
+from nmt_cli.inference.native.decoder import NativeDecoder
+from nmt_cli.inference.native.model import NativeModel
+from nmt_cli.inference.native.product import Kernels, make_halved, make_rounded
+from nmt_cli.inference.native.self_test import find_kernels
 from nmt_cli.inference.packed import PackedModel
 from nmt_cli.inference.packed_decoder import PackedDecoder
-from nmt_cli.inference.products import packing_works
+from nmt_cli.inference.products import make_product, packing_works
 from nmt_cli.inference.reference import ReferenceDecoder
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.search.decoder import Decoder
+
+# Products of weights in a precision where there are no kernels of our own.
+PLAIN = {"float32": make_product, "bf16": make_halved, "int8": make_rounded}
+WEIGHTS = {"float32": "32-bit weights", "bf16": "16-bit weights", "int8": "8-bit weights"}
 
 
 class Engine(NamedTuple):
@@ -33,29 +40,39 @@ def reference_engine(model: Transformer, about: str = "the plain model") -> Engi
     return Engine("reference", about, lambda slots, beam: ReferenceDecoder(model, slots, beam))
 
 
-def fastest_engine(model: Transformer) -> Engine:
-    """The fastest for a model whose weights do not change any more."""
+def fastest_engine(
+    model: Transformer, cache: Path | None = None, precision: str = "float32"
+) -> Engine:
+    """The fastest for a model whose weights do not change any more.
+
+    cache: where compiled kernels are kept, if at all; precision: of the weights of a float32 model
+    on the CPU: float32, bf16 or int8. Without kernels the words are about the same.
+    """
     weight = next(model.parameters())
     if weight.device.type != "cpu" or weight.dtype != torch.float32:
         return reference_engine(model, f"the plain model in {weight.dtype} on {weight.device}")
-    packed = PackedModel(model)
+    kernels, reason = kernels_of(cache)
+    if kernels is not None:
+        native = NativeModel(model, kernels, precision)
+        about = f"{WEIGHTS[precision]}, kernels of {kernels.lanes} lanes"
+        name = "native" if precision == "float32" else precision
+        return Engine(name, about, lambda *size: NativeDecoder(native, *size))
+    packed = PackedModel(model, PLAIN[precision])
+    decoder = partial(PackedDecoder, packed)
+    if precision != "float32":
+        notice = f"{precision} is no faster than float32 here: {reason}"
+        return Engine(precision, notice, decoder, notice)
     about = "packed weights" if packing_works() else "plain products: packed ones do not work here"
-    return Engine("packed", about, lambda slots, beam: PackedDecoder(packed, slots, beam))
+    return Engine("packed", f"{about}; no kernels of our own: {reason}", decoder)
 
 
 def int8_engine(model: Transformer, cache: Path | None) -> Engine:
-    """Weights of 8 bits, for a float32 model on the CPU.
+    """Weights of 8 bits, for a float32 model on the CPU."""
+    return fastest_engine(model, cache, "int8")
 
-    cache: where compiled kernels are kept, if at all. Without kernels the words are about the
-    same, but come no sooner.
-    """
-    kernels, reason = None, "no folder is given to keep them in"
-    if cache is not None:
-        kernels, reason = find_kernels(cache)
-    if kernels is None:
-        notice = f"int8 is no faster than float32 here: {reason}"
-        packed = PackedModel(model, make_rounded)
-        return Engine("int8", notice, lambda *size: PackedDecoder(packed, *size), notice)
-    packed = PackedModel(model, partial(NativeProduct, kernels))
-    about = f"8-bit weights, kernels of {kernels.lanes} lanes"
-    return Engine("int8", about, lambda slots, beam: PackedDecoder(packed, slots, beam))
+
+def kernels_of(cache: Path | None) -> tuple[Kernels | None, str]:
+    """The kernels kept in `cache`, compiled when they are missing, or None and why."""
+    if cache is None:
+        return None, "no folder is given to keep them in"
+    return find_kernels(cache)

@@ -18,19 +18,22 @@ BLOCK = 64
 CHUNK = 8
 
 
+def whole_blocks(output: Affine) -> Affine:
+    """The output with words that fill up the last block, whose logits are -inf."""
+    missing, bias = -output.outputs % BLOCK, output.bias
+    if not missing:
+        return output
+    bias = torch.zeros(output.outputs) if bias is None else bias
+    bias = F.pad(bias.float(), (0, missing), value=-torch.inf).to(output.weight.dtype)
+    return Affine(F.pad(output.weight, (0, 0, 0, missing)), bias)
+
+
 class Head:
     """Logits of whole blocks: words that fill up the last block have -inf."""
 
     def __init__(self, output: Affine, make: MakeProduct = make_product) -> None:
-        missing = -output.outputs % BLOCK
         self.words = output.outputs
-        bias = output.bias
-        if missing:
-            bias = torch.zeros(self.words) if bias is None else bias
-            bias = F.pad(bias.float(), (0, missing), value=-torch.inf).to(output.weight.dtype)
-        self._product: Product = make(
-            Affine(F.pad(output.weight, (0, 0, 0, missing)) if missing else output.weight, bias)
-        )
+        self._product: Product = make(whole_blocks(output))
 
     def logits(self, hidden: Tensor) -> Tensor:
         """(rows, whole blocks) of words, float32."""

@@ -8,14 +8,17 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt_cli.batch import Segments
+from nmt_cli.config import Model
 from nmt_cli.inference.head import Head
-from nmt_cli.inference.products import MakeProduct, Product, make_product
+from nmt_cli.inference.products import MakeProduct, make_product
 from nmt_cli.inference.weights import (
     CrossAttentionWeights,
     FeedForwardWeights,
     LayerWeights,
     SelfAttentionWeights,
-    Weights,
+    layer_weights,
+    memory_weights,
+    output_weights,
 )
 from nmt_cli.model.attention import attend, head_widths
 from nmt_cli.model.layers import ACTIVATIONS
@@ -53,8 +56,7 @@ class PackedLayer:
         self.norms = [own.norm, weights.feed_forward.norm]
         if cross is not None:
             self.norms.insert(1, cross.norm)
-            self.query, self.keys_values = make(cross.query), make(cross.keys_values)
-            self.cross_output: Product = make(cross.output)
+            self.query, self.cross_output = make(cross.query), make(cross.output)
         self.feed_forward = PackedFeedForward(weights.feed_forward, activation, make)
         self.pre_norm = pre_norm
 
@@ -80,27 +82,33 @@ class PackedLayer:
         return self.residual(x, self.feed_forward, self.norms[-1])
 
 
-class PackedModel:
-    """A model made ready for search on the CPU; it does not follow later changes of its weights."""
+class PackedEncoder:
+    """The encoder, ready for search on the CPU, with what all engines there share."""
 
-    def __init__(self, model: Transformer, make: MakeProduct = make_product) -> None:
-        """`model`: float32, in evaluation mode, on the CPU; `make`: of each of its products."""
-        weights = Weights.of(model)
+    def __init__(
+        self, model: Transformer, make: MakeProduct = make_product, *, with_layers: bool = True
+    ) -> None:
+        """`model`: float32, in evaluation mode, on the CPU; `make`: of each of its products.
+
+        with_layers: whether `memory` is computed here; a subclass may have another way.
+        """
         config = model.config
-        pre_norm = config.norm_order == "pre"
         self.config = config
         self.d_k, self.d_v = head_widths(config)
-        self.encoder, self.decoder = (
-            [PackedLayer(one, config.activation, make, pre_norm=pre_norm) for one in layers]
-            for layers in (weights.encoder, weights.decoder)
-        )
-        self.encoder_norm, self.decoder_norm = model.encoder_norm, model.decoder_norm
-        self.head = Head(weights.output, make)
+        self.encoder = _layers(model.encoder, config, make) if with_layers else []
+        self.encoder_norm = model.encoder_norm
         self._embedding = model.embedding
         self._positions = {"src": model.positions, "tgt": model.tgt_positions}
+        # Of each layer of the decoder: what makes keys and values of the memory.
+        self._memory = [make(memory_weights(layer)) for layer in model.decoder_layers]
 
     def encode(self, ids: Tensor, segments: Segments) -> list[tuple[Tensor, Tensor]]:
         """Keys (tokens, heads, d_k) and values (..., d_v) of the sources, of each decoder layer."""
+        memory = self.memory(ids, segments)
+        return [self._split_memory(keys_values(memory)) for keys_values in self._memory]
+
+    def memory(self, ids: Tensor, segments: Segments) -> Tensor:
+        """What the encoder makes of the sources: (tokens, d_model)."""
         place = segments.positions, segments.max_length
         x = self.embed("src", ids, *place)
 
@@ -110,25 +118,8 @@ class PackedModel:
 
         for layer in self.encoder:
             x = layer(x, attend_self)
-        memory = self.encoder_norm(x)
-        return [self._split_memory(layer.keys_values(memory)) for layer in self.decoder]
-
-    def decode(
-        self,
-        ids: Tensor,
-        positions: Tensor,
-        max_length: int,
-        attend_self: Attend,
-        attend_source: Attend,
-    ) -> Tensor:
-        """Logits, in whole blocks, of the token after each of `ids`, which stand at `positions`.
-
-        `attend_self` is given the layer's joined queries, keys and values, not yet split.
-        """
-        x = self.embed("tgt", ids, positions, max_length)
-        for number, layer in enumerate(self.decoder):
-            x = layer(x, partial(attend_self, number), partial(attend_source, number))
-        return self.head.logits(self.decoder_norm(x))
+        normalised: Tensor = self.encoder_norm(x)
+        return normalised
 
     def embed(self, side: str, ids: Tensor, positions: Tensor, max_length: int) -> Tensor:
         """Section 3.4, with positions."""
@@ -157,3 +148,39 @@ class PackedModel:
     def _split_memory(self, joined: Tensor) -> tuple[Tensor, Tensor]:
         keys = self.config.heads * self.d_k
         return self.by_head(joined[:, :keys]), self.by_head(joined[:, keys:])
+
+
+class PackedModel(PackedEncoder):
+    """A model made ready for search on the CPU; it does not follow later changes of its weights."""
+
+    def __init__(self, model: Transformer, make: MakeProduct = make_product) -> None:
+        """`model`: float32, in evaluation mode, on the CPU; `make`: of each of its products."""
+        super().__init__(model, make)
+        self.decoder = _layers(model.decoder, model.config, make)
+        self.decoder_norm = model.decoder_norm
+        self.head = Head(output_weights(model), make)
+
+    def decode(
+        self,
+        ids: Tensor,
+        positions: Tensor,
+        max_length: int,
+        attend_self: Attend,
+        attend_source: Attend,
+    ) -> Tensor:
+        """Logits, in whole blocks, of the token after each of `ids`, which stand at `positions`.
+
+        `attend_self` is given the layer's joined queries, keys and values, not yet split.
+        """
+        x = self.embed("tgt", ids, positions, max_length)
+        for number, layer in enumerate(self.decoder):
+            x = layer(x, partial(attend_self, number), partial(attend_source, number))
+        return self.head.logits(self.decoder_norm(x))
+
+
+def _layers(stack: nn.Module, config: Model, make: MakeProduct) -> list[PackedLayer]:
+    pre_norm = config.norm_order == "pre"
+    return [
+        PackedLayer(layer_weights(one), config.activation, make, pre_norm=pre_norm)
+        for one in stack.children()
+    ]

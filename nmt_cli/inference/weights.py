@@ -44,10 +44,9 @@ class SelfAttentionWeights:
 
 @dataclass(frozen=True)
 class CrossAttentionWeights:
-    """Section 3.2.3; `keys_values` is applied to the memory."""
+    """Section 3.2.3; what makes keys and values of the memory is in `memory_weights`."""
 
     query: Affine
-    keys_values: Affine
     output: Affine
     norm: nn.Module
 
@@ -61,26 +60,14 @@ class LayerWeights:
     feed_forward: FeedForwardWeights
 
 
-@dataclass(frozen=True)
-class Weights:
-    """All of a model but its embeddings and positions."""
-
-    encoder: tuple[LayerWeights, ...]
-    decoder: tuple[LayerWeights, ...]
-    output: Affine
-
-    @classmethod
-    @torch.no_grad()
-    def of(cls, model: Transformer) -> "Weights":
-        """The weights of `model`; single projections are shared with it, joined ones are new."""
-        return cls(
-            tuple(_layer(one) for one in model.encoder),
-            tuple(_layer(one) for one in model.decoder),
-            Affine(model.output_weight.detach(), _detached(model.output_bias)),
-        )
+def output_weights(model: Transformer) -> Affine:
+    """What makes logits; shared with the model."""
+    return Affine(model.output_weight.detach(), _detached(model.output_bias))
 
 
-def _layer(layer: nn.Module) -> LayerWeights:
+@torch.no_grad()
+def layer_weights(layer: nn.Module) -> LayerWeights:
+    """Those of a layer; single projections are shared with it, joined ones are new."""
     assert isinstance(layer, EncoderLayer | DecoderLayer)
     own = layer.self_attention
     return LayerWeights(
@@ -94,13 +81,14 @@ def _layer(layer: nn.Module) -> LayerWeights:
     )
 
 
+@torch.no_grad()
+def memory_weights(layer: DecoderLayer) -> Affine:
+    """What makes keys, then values, of the encoder's output."""
+    return join([layer.cross_attention.key, layer.cross_attention.value])
+
+
 def _cross(attention: MultiHeadAttention, norm: nn.Module) -> CrossAttentionWeights:
-    return CrossAttentionWeights(
-        join([attention.query]),
-        join([attention.key, attention.value]),
-        join([attention.output]),
-        norm,
-    )
+    return CrossAttentionWeights(join([attention.query]), join([attention.output]), norm)
 
 
 def _feed_forward(part: FeedForward, norm: nn.Module) -> FeedForwardWeights:

@@ -10,13 +10,23 @@ from torch import Tensor
 
 from nmt_cli.config import Model
 from nmt_cli.errors import ConfigError
+from nmt_cli.search.terms import Terms
 
 
 @dataclass(frozen=True)
 class Source:
-    """One line to be translated: its subword ids, which end with EOS."""
+    """One line to be translated.
+
+    ids: its subword ids, which end with EOS; prefix: ids that its translation begins with; terms:
+    what its translation must hold; draw: numbers that, with the seed, tell its samples from those
+    of other lines; text: the line itself, where unknown words are taken from it.
+    """
 
     ids: Sequence[int]
+    prefix: tuple[int, ...] = ()
+    terms: Terms | None = None
+    draw: tuple[int, ...] = ()
+    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -24,13 +34,14 @@ class Hypothesis:
     """One finished translation.
 
     ids: end with EOS; token_scores: the log-probability of each; log_prob: their sum; score:
-    log_prob over the length penalty.
+    as search.ranker has it; missing: terms of its source that it does not hold.
     """
 
     ids: tuple[int, ...]
     log_prob: float
     score: float
     token_scores: tuple[float, ...]
+    missing: int = 0
 
 
 @dataclass(frozen=True)
@@ -54,7 +65,8 @@ class Symbols:
 class Edits:
     """What is changed in the log-probabilities of a step before the best are chosen.
 
-    rows, ids, bias: (edits,), added to the log-probability of that id in that row; -inf forbids it.
+    rows, ids, bias: (edits,), added to the log-probability of that id in that row; -inf forbids it;
+    what comes several times is added as often.
     forced: (rows,), the only id that a row may produce, or -1.
     """
 

@@ -1,12 +1,17 @@
-"""The length penalty of section 6.1 (Wu et al. 2016, equation 14)."""
+"""Length penalties: the one of section 6.1 (Wu et al. 2016, equation 14), and plainer ones."""
 
+import types
+from collections.abc import Callable, Mapping
+
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+Lengths = Int[Tensor, "..."] | Float[Tensor, "..."]
+Penalty = Float[Tensor, "..."]
 
-def length_penalty(
-    lengths: Int[Tensor, "..."] | Float[Tensor, "..."], alpha: float
-) -> Float[Tensor, "..."]:
+
+def length_penalty(lengths: Lengths, alpha: float) -> Penalty:
     """lp(n) = ((5 + n) / 6)^alpha; n counts EOS.
 
     >>> import torch
@@ -15,3 +20,24 @@ def length_penalty(
     """
     penalty: Tensor = ((5 + lengths.float()) / 6) ** alpha
     return penalty
+
+
+def power_penalty(lengths: Lengths, alpha: float) -> Penalty:
+    """lp(n) = n^alpha, as in fairseq, Marian and CTranslate2; n counts EOS.
+
+    >>> import torch
+    >>> power_penalty(torch.tensor([1, 4]), 0.5)
+    tensor([1., 2.])
+    """
+    penalty: Tensor = lengths.float() ** alpha
+    return penalty
+
+
+def no_penalty(lengths: Lengths, _alpha: float) -> Penalty:
+    """lp(n) = 1: the log-probability itself is the score."""
+    return torch.ones_like(lengths, dtype=torch.float32)
+
+
+LENGTH_PENALTIES: Mapping[str, Callable[[Lengths, float], Penalty]] = types.MappingProxyType(
+    {"gnmt": length_penalty, "power": power_penalty, "none": no_penalty}
+)

@@ -13,7 +13,9 @@ from pathlib import Path
 from nmt_cli.errors import NmtError
 from nmt_cli.files import make_directory, write_bytes
 
-SOURCES = ("product.h", "vectors.h", "product.c")
+SOURCES = (
+    "kernels.h", "vectors.h", "products.h", "step.h", "kernels.c", "team.c", "step.c", "top.c"
+)  # fmt: skip
 FLAGS = ("-O3", "-std=gnu11", "-ffp-contract=off", "-fPIC", "-shared", "-pthread")
 LIMIT_SECONDS = 120
 
@@ -30,13 +32,13 @@ def load_library(cache: Path) -> tuple[ctypes.CDLL | None, str]:
         version = _run([compiler, "--version"])
         texts = {name: (resources.files(__package__) / name).read_bytes() for name in SOURCES}
         key = hashlib.sha256(b"\0".join([version, *map(str.encode, FLAGS), *texts.values()]))
-        path = cache / f"product-{key.hexdigest()[:32]}.so"
+        path = cache / f"kernels-{key.hexdigest()[:32]}.so"
         make_directory(cache)
         reason = _untrusted(cache)
         if not reason and not path.exists():
             write_bytes(path, _compile(compiler, texts))
         reason = reason or _untrusted(path)
-        return (None, reason) if reason else (ctypes.CDLL(str(path)), "")
+        return (None, reason) if reason else (_declared(ctypes.CDLL(str(path))), "")
     except (OSError, NmtError, subprocess.SubprocessError) as error:
         return None, f"the kernels cannot be compiled: {error}"
 
@@ -46,9 +48,27 @@ def _compile(compiler: str, texts: dict[str, bytes]) -> bytes:
         folder = Path(name)
         for file, text in texts.items():
             write_bytes(folder / file, text)
-        source, result = folder / SOURCES[-1], folder / "library.so"
-        _run([compiler, *FLAGS, str(source), "-o", str(result), "-lm"])
+        sources = [str(folder / name) for name in SOURCES if name.endswith(".c")]
+        result = folder / "library.so"
+        _run([compiler, *FLAGS, *sources, "-o", str(result), "-lm"])
         return result.read_bytes()
+
+
+def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
+    """The library with the types of its functions' arguments: Python's numbers become 64 bits."""
+    number, pointer = ctypes.c_int64, ctypes.c_void_p
+    functions = {
+        "nmt_product_bytes": (number,),
+        "nmt_product": (number, number, pointer, pointer, number, pointer, pointer),
+        "nmt_step_bytes": (number, number, number),
+        "nmt_step": (number, pointer, pointer),
+        "nmt_encode": (number, pointer, pointer),
+        "nmt_top": (pointer,),
+    }
+    for name, arguments in functions.items():
+        function = getattr(library, name)
+        function.argtypes, function.restype = arguments, number
+    return library
 
 
 def _run(command: list[str]) -> bytes:

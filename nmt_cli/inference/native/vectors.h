@@ -1,162 +1,210 @@
-/* The inner loops, written once over vectors of LANES floats and included for each instruction set.
+/* Loops over vectors of LANES floats, written once and included for each instruction set: sums,
+   exponentials, attention, normalisation, activations, the softmax over words.
 
    Before inclusion: LANES, TILE_ROWS (rows of a tile: as many as the registers hold), NAME(x) (the
-   name of x for this instruction set), and MULTIPLY_PAIRS with what it needs, or nothing.
+   name of x for this instruction set), FMA(a, b, c), and MULTIPLY_PAIRS with what it needs, or not.
    Every number that comes out depends on its own row only, in a fixed order of additions. */
 
 #define VECTORS (PANEL / LANES)
 typedef float NAME(floats) __attribute__((vector_size(4 * LANES), aligned(4)));
 typedef int32_t NAME(ints) __attribute__((vector_size(4 * LANES), aligned(4)));
 typedef int16_t NAME(shorts) __attribute__((vector_size(2 * LANES), aligned(2)));
+typedef uint16_t NAME(halves) __attribute__((vector_size(2 * LANES), aligned(2)));
 #define floats NAME(floats)
 #define ints NAME(ints)
 #define shorts NAME(shorts)
+#define halves NAME(halves)
 
 static inline floats NAME(load)(const float *from) { return *(const floats *)from; }
 static inline void NAME(store)(float *to, floats value) { *(floats *)to = value; }
 static inline floats NAME(all)(float value) { return value - (floats){0}; }
 
+/* Numbers of 16 bits are the upper halves of floats. */
+static inline floats NAME(load_bf16)(const uint16_t *from) {
+    return (floats)(__builtin_convertvector(*(const halves *)from, ints) << 16);
+}
+
 static inline floats NAME(choose)(ints condition, floats yes, floats no) {
     return (floats)(((ints)yes & condition) | ((ints)no & ~condition));
 }
 
+static inline floats NAME(greater)(floats a, floats b) { return NAME(choose)(b > a, b, a); }
+
+/* By halves: the order of additions is that of a tree. */
 static inline float NAME(sum)(floats values) {
-    float total = 0;
-    for (int i = 0; i < LANES; i++) total += values[i];
-    return total;
+    float each[LANES];
+    NAME(store)(each, values);
+    for (int width = LANES / 2; width; width /= 2)
+        for (int i = 0; i < width; i++) each[i] += each[i + width];
+    return each[0];
 }
 
-/* Whole sums to numbers: times both scales, plus the bias. */
-static inline void NAME(finish)(float *out, const floats *sums, const float *scales, float scale,
-                                const float *bias, int64_t columns) {
-    float spare[PANEL];
-    float *to = columns < PANEL ? spare : out;
-    for (int v = 0; v < VECTORS; v++) {
-        floats value = sums[v];
-        value *= NAME(load)(scales + v * LANES) * scale;
-        if (bias) value += NAME(load)(bias + v * LANES);
-        NAME(store)(to + v * LANES, value);
-    }
-    if (columns < PANEL) memcpy(out, spare, sizeof(float) * columns);
+static inline float NAME(greatest)(floats values) {
+    float most = values[0];
+    for (int i = 1; i < LANES; i++) most = values[i] > most ? values[i] : most;
+    return most;
 }
 
-/* `rows` (known when compiling) rows times a panel: weights of 8 bits, inputs of 16, sums of 32. */
-static inline __attribute__((always_inline)) void NAME(whole_tile)(const product_task *task,
-                                                                   int64_t row, int64_t panel,
-                                                                   int rows) {
-    const linear *l = task->linear;
-    const int64_t pairs = (l->inputs + 1) / 2;
-    const int16_t *x = task->whole + row * 2 * pairs;
-    const int8_t *weights = (const int8_t *)l->packed + panel * pairs * 2 * PANEL;
-    ints sums[TILE_ROWS][VECTORS];
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-        for (int v = 0; v < VECTORS; v++) sums[r][v] = (ints){0};
-    for (int64_t k = 0; k < pairs; k++, weights += 2 * PANEL) {
-#ifdef MULTIPLY_PAIRS
-        WIDE_WEIGHTS w[VECTORS];
-#pragma GCC unroll 4
-        for (int v = 0; v < VECTORS; v++) w[v] = WIDEN(weights + v * 2 * LANES);
-#pragma GCC unroll 16
-        for (int r = 0; r < rows; r++) {
-            int32_t pair;
-            memcpy(&pair, x + (r * pairs + k) * 2, 4);
-#pragma GCC unroll 4
-            for (int v = 0; v < VECTORS; v++)
-                sums[r][v] = (ints)MULTIPLY_PAIRS(sums[r][v], w[v], pair);
-        }
-#else
-        for (int r = 0; r < rows; r++)
-            for (int c = 0; c < PANEL; c++)
-                sums[r][c / LANES][c % LANES] +=
-                    weights[2 * c] * x[(r * pairs + k) * 2] +
-                    weights[2 * c + 1] * x[(r * pairs + k) * 2 + 1];
-#endif
-    }
-    int64_t columns = l->outputs - panel * PANEL;
-    for (int r = 0; r < rows; r++) {
-        floats values[VECTORS];
-        for (int v = 0; v < VECTORS; v++) values[v] = __builtin_convertvector(sums[r][v], floats);
-        NAME(finish)(task->out + (row + r) * l->outputs + panel * PANEL, values,
-                     l->scales + panel * PANEL, task->scales[row + r],
-                     l->bias ? l->bias + panel * PANEL : 0, columns);
-    }
+/* e^x to about one unit in the last place; tiny below -87; not-a-number stays what it is. */
+static inline floats NAME(exp)(floats x) {
+    const floats low = NAME(all)(-87.0f), high = NAME(all)(88.0f), magic = NAME(all)(12582912.0f);
+    x = NAME(choose)(x < low, low, x);
+    x = NAME(choose)(x > high, high, x);
+    floats shifted = FMA(x, NAME(all)(1.44269504f), magic);
+    floats n = shifted - magic;
+    floats r = FMA(n, NAME(all)(-0.693145752f), x);
+    r = FMA(n, NAME(all)(-1.42860677e-6f), r);
+    floats p = FMA(r, NAME(all)(1.98756915e-4f), NAME(all)(1.39819995e-3f));
+    p = FMA(p, r, NAME(all)(8.33345190e-3f));
+    p = FMA(p, r, NAME(all)(4.16657962e-2f));
+    p = FMA(p, r, NAME(all)(1.66666657e-1f));
+    p = FMA(p, r, NAME(all)(0.5f));
+    p = FMA(p * r, r, r) + 1.0f;
+    ints power = ((ints)shifted << 23) + (127 << 23);
+    return p * (floats)power;
 }
 
-#define TILE(n)                                                         \
-    case n:                                   \
-        NAME(whole_tile)(task, row, panel, n); \
-        break;
-
-static void NAME(tile)(const product_task *task, int64_t row, int64_t panel, int rows) {
-    switch (rows) {
-        TILE(1) TILE(2) TILE(3)
-#if TILE_ROWS > 3
-        TILE(4) TILE(5) TILE(6)
-#endif
-#if TILE_ROWS > 6
-        TILE(7) TILE(8) TILE(9) TILE(10) TILE(11) TILE(12)
-#endif
-    }
-}
-#undef TILE
-
-/* Panels [first, last) of a product, a few rows at a time that stay in the cache. */
-static void NAME(multiply)(const product_task *task, int64_t first, int64_t last) {
-    int64_t block = CACHED_INPUTS / task->linear->inputs / TILE_ROWS * TILE_ROWS;
-    if (block < TILE_ROWS) block = TILE_ROWS;
-    for (int64_t begin = 0; begin < task->rows; begin += block) {
-        int64_t end = begin + block < task->rows ? begin + block : task->rows;
-        for (int64_t panel = first; panel < last; panel++)
-            for (int64_t row = begin; row < end; row += TILE_ROWS) {
-                int64_t rows = end - row < TILE_ROWS ? end - row : TILE_ROWS;
-                NAME(tile)(task, row, panel, (int)rows);
-            }
-    }
-}
-
-/* A row as whole numbers of at most `limit`; gives the scale that undoes it. */
-static float NAME(to_whole)(const float *x, int64_t inputs, float limit, int16_t *out) {
-    floats most = (floats){0}, nothing = (floats){0};
+static inline float NAME(dot)(const float *a, const float *b, int64_t width) {
+    floats total = (floats){0}, other = (floats){0};
     int64_t i = 0;
-    for (; i + LANES <= inputs; i += LANES) {
-        floats value = NAME(load)(x + i);
-        floats size = (floats)((ints)value & 0x7fffffff);
-        most = NAME(choose)(size > most, size, most);
-        nothing += value * 0.0f;
+    for (; i + 2 * LANES <= width; i += 2 * LANES) {
+        total = FMA(NAME(load)(a + i), NAME(load)(b + i), total);
+        other = FMA(NAME(load)(a + i + LANES), NAME(load)(b + i + LANES), other);
     }
-    /* `nothing` is not-a-number where x holds one, and makes the whole row so. */
-    float greatest = 0, broken = NAME(sum)(nothing);
-    for (int v = 0; v < LANES; v++) greatest = most[v] > greatest ? most[v] : greatest;
-    for (int64_t j = i; j < inputs; j++) {
-        float size = fabsf(x[j]);
-        greatest = size > greatest ? size : greatest;
-        broken += x[j] * 0.0f;
-    }
-    const floats magic = NAME(all)(12582912.0f);
-    float factor = greatest > 0 && greatest < INFINITY ? limit / greatest : 0;
-    for (i = 0; i + LANES <= inputs; i += LANES) {
-        floats shifted = NAME(load)(x + i) * factor + magic;
-        ints rounded = (ints)shifted - (ints)magic;
-        *(shorts *)(out + i) = __builtin_convertvector(rounded, shorts);
-    }
-    for (; i < inputs; i++) out[i] = (int16_t)lrintf(x[i] * factor);
-    if (inputs % 2) out[inputs] = 0;
-    return greatest / limit + broken;
+    float rest = NAME(sum)(total + other);
+    for (; i < width; i++) rest += a[i] * b[i];
+    return rest;
 }
 
-static const kernels NAME(kernels) = {
-    NAME(multiply), NAME(to_whole),
-};
+/* Scores to weights that sum to one; up to LANES scores behind `count` are overwritten. */
+static void NAME(softmax)(float *scores, int64_t count) {
+    float greatest = -INFINITY;
+    for (int64_t i = 0; i < count; i++) greatest = scores[i] > greatest ? scores[i] : greatest;
+    for (int64_t i = count; i % LANES; i++) scores[i] = -INFINITY;
+    floats total = (floats){0};
+    for (int64_t i = 0; i < count; i += LANES) {
+        floats value = NAME(exp)(NAME(load)(scores + i) - greatest);
+        NAME(store)(scores + i, value);
+        total += value;
+    }
+    float factor = 1.0f / NAME(sum)(total);
+    for (int64_t i = 0; i < count; i++) scores[i] *= factor;
+}
 
-#undef floats
-#undef ints
-#undef shorts
-#undef VECTORS
-#undef LANES
-#undef TILE_ROWS
-#undef NAME
-#undef WIDE_WEIGHTS
-#undef WIDEN
-#undef MULTIPLY_PAIRS
+/* The values of `s` in the scores' shares, from column `c` on, so many vectors of them at once. */
+static inline __attribute__((always_inline)) void NAME(mix)(const seen *s, int64_t c, int vectors,
+                                                            float *out) {
+    floats sums[8];
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v++) sums[v] = (floats){0};
+    for (int64_t i = 0; i < s->count; i++) {
+        const float *value = s->values[i] + s->value_shift + c;
+        floats share = NAME(all)(s->scores[i]);
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; v++)
+            sums[v] = FMA(NAME(load)(value + v * LANES), share, sums[v]);
+    }
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v++) NAME(store)(out + c + v * LANES, sums[v]);
+}
+
+/* Equation 1. */
+static void NAME(look)(const float *query, const seen *s, float *out) {
+    const float scale = 1.0f / sqrtf((float)s->d_k);
+    for (int64_t i = 0; i < s->count; i++)
+        s->scores[i] = scale * NAME(dot)(query, s->keys[i] + s->key_shift, s->d_k);
+    NAME(softmax)(s->scores, s->count);
+    int64_t c = 0;
+    for (; c + 8 * LANES <= s->d_v; c += 8 * LANES) NAME(mix)(s, c, 8, out);
+    for (; c + 4 * LANES <= s->d_v; c += 4 * LANES) NAME(mix)(s, c, 4, out);
+    for (; c + LANES <= s->d_v; c += LANES) NAME(mix)(s, c, 1, out);
+    for (; c < s->d_v; c++) {
+        float total = 0;
+        for (int64_t i = 0; i < s->count; i++)
+            total += s->values[i][s->value_shift + c] * s->scores[i];
+        out[c] = total;
+    }
+}
+
+/* to = norm(from + more); `more` may be missing; the sum goes to `sums` if that is given. */
+static void NAME(normalise)(const norm *n, const float *from, const float *more, float *sums,
+                            float *to, int64_t width) {
+    float *row = sums ? sums : to;
+    float mean = 0, square = 0;
+    int64_t i = 0, whole = width / LANES * LANES;
+    floats total = (floats){0};
+    for (; i < whole; i += LANES) {
+        floats value = NAME(load)(from + i);
+        if (more) value += NAME(load)(more + i);
+        NAME(store)(row + i, value);
+        total += value;
+    }
+    mean = NAME(sum)(total);
+    for (; i < width; i++) mean += row[i] = more ? from[i] + more[i] : from[i];
+    if (!n->weight) {
+        if (sums) memcpy(to, sums, sizeof(float) * width);
+        return;
+    }
+    mean = n->root_mean_square ? 0 : mean / width;
+    total = (floats){0};
+    for (i = 0; i < whole; i += LANES) {
+        floats apart = NAME(load)(row + i) - mean;
+        total = FMA(apart, apart, total);
+    }
+    square = NAME(sum)(total);
+    for (; i < width; i++) square += (row[i] - mean) * (row[i] - mean);
+    const float factor = 1.0f / sqrtf((float)(square / width + n->epsilon));
+    for (i = 0; i < whole; i += LANES) {
+        floats value = (NAME(load)(row + i) - mean) * factor * NAME(load)(n->weight + i);
+        if (n->bias) value += NAME(load)(n->bias + i);
+        NAME(store)(to + i, value);
+    }
+    for (; i < width; i++)
+        to[i] = (row[i] - mean) * factor * n->weight[i] + (n->bias ? n->bias[i] : 0);
+}
+
+/* GELU's normal distribution function: erf as in Abramowitz and Stegun 7.1.26, to 1.5e-7. */
+static inline floats NAME(normal)(floats x) {
+    floats z = (floats)((ints)x & 0x7fffffff) * 0.70710678f;
+    floats t = 1.0f / FMA(z, NAME(all)(0.3275911f), NAME(all)(1.0f));
+    floats p = FMA(t, NAME(all)(1.061405429f), NAME(all)(-1.453152027f));
+    p = FMA(p, t, NAME(all)(1.421413741f));
+    p = FMA(p, t, NAME(all)(-0.284496736f));
+    p = FMA(p, t, NAME(all)(0.254829592f));
+    floats upper = 0.5f * (p * t) * NAME(exp)(-z * z);
+    return NAME(choose)(x < 0.0f, upper, 1.0f - upper);
+}
+
+/* x = activation(x), times `gates` where they are given. */
+static void NAME(activate)(int64_t kind, float *x, const float *gates, int64_t count) {
+    for (int64_t i = 0; i < count; i += LANES) {
+        float spare[LANES] = {0};
+        int64_t left = count - i < LANES ? count - i : LANES;
+        memcpy(spare, x + i, sizeof(float) * left);
+        floats value = NAME(load)(spare);
+        if (kind == RELU) value = NAME(choose)(value < 0.0f, NAME(all)(0.0f), value);
+        if (kind == GELU) value *= NAME(normal)(value);
+        if (kind == SILU) value = value / (NAME(exp)(-value) + 1.0f);
+        NAME(store)(spare, value);
+        if (gates)
+            for (int64_t j = 0; j < left; j++) spare[j] *= gates[i + j];
+        memcpy(x + i, spare, sizeof(float) * left);
+    }
+}
+
+/* The greatest of each BLOCK of logits, and the logarithm of the sum of e^logit. */
+static void NAME(sum_up)(const float *logits, int64_t count, float *maxima, float *total) {
+    float top = -INFINITY;
+    for (int64_t i = 0; i < count; i += BLOCK) {
+        floats most = NAME(load)(logits + i);
+        for (int64_t j = LANES; j < BLOCK; j += LANES)
+            most = NAME(greater)(most, NAME(load)(logits + i + j));
+        float one = maxima[i / BLOCK] = NAME(greatest)(most);
+        top = one > top ? one : top;
+    }
+    floats sums[2] = {{0}, {0}};
+    for (int64_t i = 0; i < count; i += 2 * LANES)
+        for (int v = 0; v < 2; v++)
+            sums[v] += NAME(exp)(NAME(load)(logits + i + v * LANES) - top);
+    *total = top + logf(NAME(sum)(sums[0] + sums[1]));
+}

@@ -1,0 +1,198 @@
+"""Decoding on CPU cores: this engine, CTranslate2 and Hugging Face's generate, the same weights.
+
+    python benchmarks/decode_cpu.py --out decode_cpu.json
+    python benchmarks/decode_cpu.py --precision int8 --threads 2 --peers ctranslate2
+
+Rates are output tokens a CPU second; every translator is a process of its own, and they take turns.
+"""
+
+import argparse
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from measure import Json, Results, environment, make_case, measured_with, say, spread
+
+WORKER = Path(__file__).with_name("decode_worker.py")
+TINY = {"model.layers": 2, "model.d_model": 64, "model.d_ff": 96, "model.heads": 2}
+# Lengths in subwords, EOS counted.
+SHORTEST, LONGEST, MEAN = 9, 61, 25.6
+PEERS = {"ctranslate2": "ctranslate2", "transformers": "transformers"}
+
+
+class Worker:
+    """A running `decode_worker.py`."""
+
+    def __init__(self, kind: str, folder: Path, settings: Json) -> None:
+        self.kind = kind
+        self.process = subprocess.Popen(
+            [sys.executable, str(WORKER), kind, str(folder), json.dumps(settings)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "OMP_NUM_THREADS": str(settings["threads"])},
+        )  # fmt: skip
+        self._answer()
+
+    def ask(self, order: Json) -> Json:
+        """One round."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(order) + "\n")
+        self.process.stdin.flush()
+        return self._answer()
+
+    def end(self) -> None:
+        """Stop it and wait until it is gone."""
+        self.process.communicate()
+
+    def _answer(self) -> Json:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the worker `{self.kind}` ended with {self.process.wait()}")
+        answer: Json = json.loads(line)
+        return answer
+
+
+def make_sources(count: int, longest: int, words: int) -> list[list[int]]:
+    """Ids of random words, of lengths as in the study; the last is EOS."""
+    chooser = random.Random(1)
+    sources = []
+    for _ in range(count):
+        length = round(chooser.lognormvariate(3.13, 0.45))
+        length = max(min(SHORTEST, longest), min(longest, length))
+        sources.append([*(chooser.randrange(4, words) for _ in range(length - 1)), 3])
+    return sources
+
+
+def prepare(folder: Path, options: argparse.Namespace) -> Json:
+    """Write what the workers read; the model's settings."""
+    from decode_peers import save_ctranslate2
+    from planted import planted_model, planted_settings
+    from safetensors.torch import save_file
+    from sentences import make_config
+
+    say("making the model")
+    words = 100 if options.tiny else 32_000
+    longest = 12 if options.tiny else LONGEST
+    sizes = {"model.src_vocab_size": words, "model.tgt_vocab_size": words}
+    settings = planted_settings({**(TINY if options.tiny else {}), **sizes})
+    model = planted_model(make_config(settings), longest)
+    (folder / "config.json").write_text(json.dumps(settings))
+    (folder / "sources.json").write_text(json.dumps(make_sources(64, longest, words)))
+    save_file(model.state_dict(), folder / "weights.safetensors")
+    if "ctranslate2" in options.peers:
+        save_ctranslate2(model, folder / "ct2")
+    return settings
+
+
+def compare(folder: Path, precision: str, order: Json, options: argparse.Namespace) -> Json:
+    """Rounds of ours and of the peers in turns: of each kind the answers."""
+    settings = {
+        "precision": precision, "threads": options.threads, "kernels": not options.no_kernels,
+        "cache": str(options.cache or folder / "cache"),
+    }  # fmt: skip
+    kinds = ["ours", *options.peers]
+    if precision != "float32" and "transformers" in kinds:
+        kinds.remove("transformers")
+    workers = {kind: Worker(kind, folder, settings) for kind in kinds}
+    rounds: dict[str, list[Json]] = {kind: [] for kind in kinds}
+    try:
+        for worker in workers.values():
+            worker.ask({**order, "sentences": [0]})
+        for number in range(options.rounds):
+            for kind in sorted(workers, reverse=number % 2 > 0):
+                # The slowest takes one turn.
+                if kind != "transformers" or not number:
+                    rounds[kind].append(workers[kind].ask(order))
+    finally:
+        for worker in workers.values():
+            worker.end()
+    return rounds
+
+
+def cases_of(name: str, rounds: Json, settings: Json) -> list[Json]:
+    """Rates and memory against each peer."""
+    cases = []
+    ours = rounds["ours"]
+    rates = {
+        kind: spread([one["tokens"] / one["cpu"] for one in answers])
+        for kind, answers in rounds.items()
+    }
+    memory = {kind: answers[-1]["megabytes"] for kind, answers in rounds.items()}
+    for peer in [kind for kind in rounds if kind != "ours"]:
+        pairs = zip(ours[-1]["outputs"], rounds[peer][-1]["outputs"], strict=True)
+        equal = statistics.mean(one == other for one, other in pairs)
+        cases.append(
+            make_case(
+                f"{name}, {peer}", "tokens / CPU s", rates["ours"]["median"],
+                rates[peer]["median"], better="higher", settings={**settings, "peer": peer},
+                ours_spread=rates["ours"], peer_spread=rates[peer], equal_outputs=equal,
+            )
+        )  # fmt: skip
+        cases.append(
+            make_case(
+                f"{name}, {peer}: peak memory", "MB", memory["ours"], memory[peer],
+                better="lower", settings={**settings, "peer": peer},
+            )
+        )  # fmt: skip
+    return cases
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark; the exit code."""
+    options = parse(arguments)
+    missing = [peer for peer in options.peers if find_spec(PEERS[peer]) is None]
+    if missing:
+        print(f"not installed: {', '.join(missing)} (or --peers)", file=sys.stderr)
+        return 69
+    facts = environment(options.threads)
+    results = Results("decode_cpu", measured_with(options), options.out, environment=facts)
+    with tempfile.TemporaryDirectory(prefix="decode-cpu-") as name:
+        folder = Path(name)
+        model = prepare(folder, options)
+        for precision in options.precision:
+            for batch in options.batches:
+                for beam in options.beams:
+                    title = f"beam {beam}, {batch} at once, {precision}"
+                    say(title)
+                    count = 64 if batch > 1 else options.singles
+                    order = {"beam": beam, "batch": batch, "sentences": list(range(count))}
+                    rounds = compare(folder, precision, order, options)
+                    settings = {**model, **measured_with(options), "precision": precision, **order}
+                    settings["sentences"] = count
+                    results.cases += cases_of(title, rounds, settings)
+                    results.save()
+    return results.finish(as_json=options.json)
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--threads", type=int, default=1, help="of each translator")
+    add("--precision", nargs="+", choices=("float32", "bf16", "int8"), default=["float32", "int8"])
+    add("--peers", nargs="*", choices=tuple(PEERS), default=list(PEERS))
+    add("--batches", nargs="+", type=int, default=[64, 1], help="sentences at once")
+    add("--beams", nargs="+", type=int, default=[4, 1])
+    add("--rounds", type=int, default=3, help="turns of each")
+    add("--singles", type=int, default=10, help="sentences of a turn, one at a time")
+    add("--cache", type=Path, metavar="DIR", help="compiled kernels; else compiled anew")
+    add("--no-kernels", action="store_true", help="torch alone")
+    add("--out", type=Path, metavar="FILE", help="write the JSON here")
+    add("--json", action="store_true", help="print the JSON instead of a table")
+    add("--tiny", action="store_true", help="seconds instead of minutes: a test of the script")
+    options = parser.parse_args(arguments)
+    if options.tiny:
+        options.rounds, options.singles, options.beams = 1, 2, [2]
+        options.peers = [one for one in options.peers if find_spec(PEERS[one])]
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())

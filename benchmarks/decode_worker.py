@@ -1,0 +1,159 @@
+"""One translator in a process of its own, which translates the sentences each time it is told to.
+
+    python benchmarks/decode_worker.py KIND FOLDER SETTINGS
+
+The folder holds config.json, weights.safetensors, ct2/ and sources.json. It tells when it is ready,
+in a line of JSON, and then obeys lines of JSON on stdin: `beam`, `batch`, `sentences`.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from measure import Clock, Json, peak_memory_megabytes
+
+ALPHA = 0.6
+MOST_STEPS = 128
+Ids = list[list[int]]
+Translate = Callable[[Ids, int, int], Ids]
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Be the worker `KIND` until stdin ends."""
+    kind, folder, settings = arguments[0], Path(arguments[1]), json.loads(arguments[2])
+    sources: Ids = json.loads((folder / "sources.json").read_text())
+    translate = KINDS[kind](folder, settings)
+    tell({"ready": kind})
+    for line in sys.stdin:
+        order = json.loads(line)
+        chosen = [sources[number] for number in order["sentences"]]
+        clock = Clock.now()
+        outputs = translate(chosen, order["beam"], order["batch"])
+        gone = clock.since()
+        tell(
+            {
+                "tokens": sum(map(len, outputs)),
+                "cpu": gone.cpu,
+                "wall": gone.wall,
+                "megabytes": peak_memory_megabytes(),
+                "outputs": outputs,
+            }
+        )
+
+
+def tell(facts: Json) -> None:
+    """One line for the parent."""
+    print(json.dumps(facts), flush=True)
+
+
+def planted(folder: Path) -> Any:
+    """The model that all of them run."""
+    import torch
+    from safetensors.torch import load_file
+    from sentences import make_config
+
+    from nmt_cli.model.transformer import Transformer
+
+    model = Transformer(make_config(json.loads((folder / "config.json").read_text())).model)
+    model.load_state_dict(load_file(folder / "weights.safetensors"))
+    return model.requires_grad_(False).to(torch.float32).eval()
+
+
+def ours(folder: Path, settings: Json) -> Translate:
+    """The engine that `nmt translate` chooses, with its search."""
+    import torch
+
+    from nmt_cli.config import Search
+    from nmt_cli.cores import keep_freed_memory
+    from nmt_cli.inference.cpu import fastest_engine
+    from nmt_cli.search.beam import search
+    from nmt_cli.search.decoder import Source
+
+    keep_freed_memory()
+    torch.set_num_threads(settings["threads"])
+    cache = Path(settings["cache"]) if settings["kernels"] else None
+    engine = fastest_engine(planted(folder), cache, settings["precision"])
+    print(engine.about, file=sys.stderr)
+
+    def translate(sources: Ids, beam: int, batch: int) -> Ids:
+        config = Search(
+            beam=beam, alpha=ALPHA, length_penalty="power", max_extra_length=MOST_STEPS,
+            batch_tokens=beam * batch * max(map(len, sources)),
+        )  # fmt: skip
+        outputs = []
+        for first in range(0, len(sources), batch):
+            given = sorted(sources[first : first + batch], key=len, reverse=True)
+            decoder = engine.decoder(len(given), beam)
+            found = dict(search(decoder, iter([Source(one) for one in given]), config))
+            best = {tuple(one): found[number][0] for number, one in enumerate(given)}
+            outputs += [list(best[tuple(one)].ids) for one in sources[first : first + batch]]
+        return outputs
+
+    return translate
+
+
+def ctranslate2(folder: Path, settings: Json) -> Translate:
+    """CTranslate2 with the same weights."""
+    import ctranslate2
+    from decode_peers import word
+    from sentences import make_config
+
+    config = make_config(json.loads((folder / "config.json").read_text())).model
+    kinds = {"float32": "float32", "bf16": "bfloat16", "int8": "int8"}
+    translator = ctranslate2.Translator(
+        str(folder / "ct2"), compute_type=kinds[settings["precision"]], inter_threads=1,
+        intra_threads=settings["threads"],
+    )  # fmt: skip
+    names = [word(number, config) for number in range(int(config.tgt_vocab_size))]
+    numbers = {name: number for number, name in enumerate(names)}
+
+    def translate(sources: Ids, beam: int, batch: int) -> Ids:
+        found = translator.translate_batch(
+            [[names[number] for number in one] for one in sources], beam_size=beam,
+            max_batch_size=batch, length_penalty=ALPHA, max_decoding_length=MOST_STEPS,
+        )  # fmt: skip
+        return [[numbers[one] for one in each.hypotheses[0]] + [config.eos_id] for each in found]
+
+    return translate
+
+
+def transformers(folder: Path, settings: Json) -> Translate:
+    """Hugging Face's generate."""
+    import torch
+    from decode_peers import marian_weights
+    from peers import make_marian
+    from sentences import make_config
+
+    torch.set_num_threads(settings["threads"])
+    config = make_config(json.loads((folder / "config.json").read_text()))
+    model = make_marian(config).eval()
+    missing = model.load_state_dict(marian_weights(planted(folder)), strict=False)
+    assert not missing.unexpected_keys, missing.unexpected_keys
+
+    def translate(sources: Ids, beam: int, batch: int) -> Ids:
+        outputs = []
+        for first in range(0, len(sources), batch):
+            given = sources[first : first + batch]
+            longest = max(map(len, given))
+            pad, eos = config.model.pad_id, config.model.eos_id
+            ids = torch.tensor([one + [pad] * (longest - len(one)) for one in given])
+            found = model.generate(
+                input_ids=ids, attention_mask=(ids != pad).long(), num_beams=beam, do_sample=False,
+                length_penalty=ALPHA, max_new_tokens=longest + MOST_STEPS,
+            )  # fmt: skip
+            outputs += [
+                one[: one.index(eos) + 1] if eos in one else one for one in found[:, 1:].tolist()
+            ]
+        return outputs
+
+    return translate
+
+
+KINDS: dict[str, Callable[[Path, Json], Translate]] = {
+    "ours": ours, "ctranslate2": ctranslate2, "transformers": transformers,
+}  # fmt: skip
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

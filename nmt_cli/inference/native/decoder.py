@@ -1,0 +1,198 @@
+"""The CPU engine with kernels of its own: a step is one call, keys and values never move."""
+
+import ctypes
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from nmt_cli.batch import Segments
+from nmt_cli.inference.head import BLOCK
+from nmt_cli.inference.native.model import NativeModel
+from nmt_cli.inference.native.structs import Choice, CrossKeysValues, State
+from nmt_cli.search.decoder import Edits, Source, Symbols
+
+# Steps whose keys and values lie in one block of memory.
+GROWTH = 16
+
+
+class NativeDecoder:
+    """A `search.decoder.Decoder`; a slot's keys and values stay where they were made.
+
+    The step each slot is at, the ancestors of its rows and its source are told to the library,
+    which finds through them what a row sees.
+    """
+
+    def __init__(self, model: NativeModel, slots: int, beam: int) -> None:
+        self.slots = slots
+        self.beam = beam
+        self.symbols = Symbols.of(model.config)
+        self.device = torch.device("cpu")
+        self._model = model
+        # Of each busy slot the step it began at, as `_now` counts them.
+        self._begun: dict[int, int] = {}
+        self._now = 0
+        self._lengths = torch.zeros(slots, dtype=torch.int64)
+        self._ancestors = torch.zeros(slots * beam, 0, dtype=torch.int32)
+        self._blocks: list[Tensor] = []
+        self._sources = (CrossKeysValues * slots)()
+        # The keys and values that the entries of `_sources` refer to.
+        self._memories: dict[int, tuple[Tensor, Tensor]] = {}
+        self._room: dict[str, Tensor] = {}
+        # Steps there is room for.
+        self._reached = 0
+        self._state = State(
+            beam=beam,
+            growth=GROWTH,
+            lengths=self._lengths.data_ptr(),
+            sources=ctypes.addressof(self._sources),
+        )
+        self._rows, self._row_of = self._find_rows()
+
+    @torch.inference_mode()
+    def admit(self, slots: Sequence[int], sources: Sequence[Source]) -> None:
+        """Encode the sources together."""
+        lengths = [len(source.ids) for source in sources]
+        ids = torch.tensor([one for source in sources for one in source.ids])
+        made = self._model.encode(ids, Segments.from_lengths(lengths))
+        # (layers, heads, tokens, width)
+        keys, values = (
+            torch.stack([one.transpose(0, 1) for one in kind]) for kind in zip(*made, strict=True)
+        )
+        first = 0
+        for slot, length in zip(slots, lengths, strict=True):
+            self._memories[slot] = keys, values
+            self._sources[slot] = CrossKeysValues(
+                keys[0, 0, first].data_ptr(), values[0, 0, first].data_ptr(), len(ids), length
+            )
+            self._begun[slot] = self._now
+            self._lengths[slot] = 0
+            first += length
+        self._rows, self._row_of = self._find_rows()
+        self._reserve_rows()
+
+    @torch.inference_mode()
+    def retire(self, slots: Sequence[int]) -> None:
+        """Free what they hold."""
+        for slot in slots:
+            del self._begun[slot], self._memories[slot]
+        self._rows, self._row_of = self._find_rows()
+        self._state.busy, self._state.slots = len(self._busy), self._busy.data_ptr()
+
+    def _find_rows(self) -> tuple[Tensor, Tensor]:
+        """The busy rows among all rows; the reverse, -1 for the others."""
+        self._busy = torch.tensor(list(self._begun), dtype=torch.int64)
+        rows = (self._busy[:, None] * self.beam + torch.arange(self.beam)).flatten()
+        row_of = torch.full((self.slots * self.beam,), -1)
+        row_of[rows] = torch.arange(len(rows))
+        return rows, row_of
+
+    def step(self, parents: Tensor, ids: Tensor) -> "NativeStep":
+        """Note the ancestors of the busy rows and compute their next logits.
+
+        What comes back is valid until the next step.
+        """
+        parents, ids = parents.contiguous(), ids.contiguous()
+        steps = self._now - min(self._begun.values()) + 1
+        if steps > self._reached:
+            self._reserve(steps)
+        state, library = self._state, self._model.kernels.library
+        state.parents, state.ids = parents.data_ptr(), ids.data_ptr()
+        done = library.nmt_step(
+            self._model.kernels.lanes, ctypes.byref(self._model.targets.model), ctypes.byref(state)
+        )
+        if not done:
+            raise RuntimeError(f"no kernels of {self._model.kernels.lanes} lanes here")
+        self._now += 1
+        return NativeStep(self._model, self._room, self._rows, self._row_of)
+
+    @torch.inference_mode()
+    def _reserve(self, steps: int) -> None:
+        """Room for so many steps, and some more."""
+        model, state = self._model, self._state
+        self._reached = steps = -(-steps // GROWTH) * GROWTH
+        capacity = self._ancestors.shape[1]
+        if steps > capacity:
+            longer = self._ancestors.new_zeros(len(self._ancestors), 2 * steps)
+            longer[:, :capacity] = self._ancestors
+            self._ancestors = longer
+            state.capacity, state.ancestors = longer.shape[1], longer.data_ptr()
+        while steps > GROWTH * len(self._blocks):
+            layers, heads = model.targets.model.depth, model.config.heads
+            size = layers * heads * GROWTH * self.beam * (model.d_k + model.d_v)
+            self._blocks.append(torch.empty(self.slots, size))
+        places = [one.data_ptr() for one in self._blocks]
+        self._block_table = (ctypes.c_void_p * len(places))(*places)
+        state.blocks = ctypes.addressof(self._block_table)
+        model.targets.reach(steps)
+        self._reserve_scratch()
+
+    def _reserve_rows(self) -> None:
+        """Room for what a step of the busy rows computes."""
+        model, state = self._model, self._state
+        state.busy, state.slots = len(self._busy), self._busy.data_ptr()
+        widths = {
+            **model.row_widths(),
+            "logits": model.padded_words,
+            "maxima": model.padded_words // BLOCK,
+            "totals": 1,
+        }
+        rows = len(self._rows)
+        for name, width in widths.items():
+            held = self._room.get(name)
+            if held is None or len(held) < rows:
+                self._room[name] = torch.empty(rows, width)
+                setattr(state, name, self._room[name].data_ptr())
+        self._reserve_scratch()
+
+    def _reserve_scratch(self) -> None:
+        """Room for each thread to work in."""
+        state, threads = self._state, torch.get_num_threads()
+        longest = max([self._reached, *(self._sources[slot].length for slot in self._begun)])
+        if longest > state.longest or threads > state.threads:
+            longest = max(longest, state.longest)
+            kernels = self._model.kernels.library
+            size = kernels.nmt_step_bytes(self._model.targets.widest, longest, self.beam)
+            self._room["scratch"] = torch.empty(threads * size, dtype=torch.uint8)
+            state.longest, state.scratch_bytes = longest, size
+            state.scratch = self._room["scratch"].data_ptr()
+        state.threads = threads
+
+
+class NativeStep:
+    """A `search.decoder.Step` over the logits of the busy rows."""
+
+    def __init__(
+        self, model: NativeModel, room: dict[str, Tensor], rows: Tensor, row_of: Tensor
+    ) -> None:
+        """`rows`: which of all rows each row of the logits is; `row_of`: the reverse."""
+        self._model = model
+        self._room = room
+        self._rows = rows
+        self._row_of = row_of
+
+    def top(self, k: int, edits: Edits) -> tuple[Tensor, Tensor]:
+        """The best `k` of each row."""
+        k, all_rows, room = min(k, self._model.words), len(self._row_of), self._room
+        values = torch.full((all_rows, k), -torch.inf)
+        ids = torch.zeros(all_rows, k, dtype=torch.int64)
+        forced, rows = edits.forced.contiguous(), edits.rows.contiguous()
+        words, bias = edits.ids.contiguous(), edits.bias.contiguous()
+        kept, tops, places = torch.empty(len(rows)), torch.empty(k), torch.empty_like(ids[0])
+        blocks = self._model.padded_words // BLOCK
+        numbers = len(self._rows), self._model.words, blocks, k, len(rows)
+        tensors = (
+            self._rows, self._row_of, forced, rows, words, bias, room["totals"], room["logits"],
+            room["maxima"], values, kept, tops, ids, places,
+        )  # fmt: skip
+        choice = Choice(*numbers, *(one.data_ptr() for one in tensors))
+        self._model.kernels.library.nmt_top(ctypes.byref(choice))
+        return values, ids
+
+    @torch.inference_mode()
+    def full(self) -> Tensor:
+        """All log-probabilities."""
+        logits = self._room["logits"][: len(self._rows), : self._model.words]
+        all_log_probs = logits.new_full((len(self._row_of), self._model.words), -torch.inf)
+        all_log_probs[self._rows] = logits - self._room["totals"][: len(self._rows)]
+        return all_log_probs

@@ -1,0 +1,78 @@
+"""A model as the kernels take it: its encoder is run here, its decoder by `decoder.py`."""
+
+import ctypes
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from nmt_cli.batch import Segments
+from nmt_cli.inference.head import whole_blocks
+from nmt_cli.inference.native.product import KINDS, Kernels, NativeProduct
+from nmt_cli.inference.native.stack import NativeStack
+from nmt_cli.inference.native.structs import State
+from nmt_cli.inference.packed import PackedEncoder
+from nmt_cli.inference.weights import output_weights
+from nmt_cli.model.transformer import Transformer
+
+
+class NativeModel(PackedEncoder):
+    """A model run by the library; it does not follow later changes of its weights."""
+
+    def __init__(self, model: Transformer, kernels: Kernels, kind: str = "float32") -> None:
+        """`model`: float32, in evaluation mode, on the CPU; kind: of its weights, one of KINDS."""
+        assert kind in KINDS
+        pack = partial(NativeProduct, kernels, kind=kind)
+        super().__init__(model, pack, with_layers=False)
+        self.kernels = kernels
+        self.sources = NativeStack(
+            model.encoder, model.encoder_norm, model.positions, self.config, pack
+        )
+        self.targets = NativeStack(
+            model.decoder, model.decoder_norm, model.tgt_positions, self.config, pack
+        )
+        output = output_weights(model)
+        self.words, head = output.outputs, whole_blocks(output)
+        self.padded_words = head.outputs
+        self.targets.model.head = self.targets.linear(head)
+        self._embedded = model.embedding.matrix("tgt").detach()
+        self.targets.model.embedding = self._embedded.data_ptr()
+
+    def row_widths(self) -> dict[str, int]:
+        """Numbers that are computed of each row on the way through a stack."""
+        config = self.config
+        gated = config.d_ff if self.targets.model.gated else 0
+        return {
+            "x": config.d_model,
+            "normed": config.d_model,
+            "joined": config.heads * (2 * self.d_k + self.d_v),
+            "attended": config.heads * self.d_v,
+            "made": config.d_model,
+            "inner": config.d_ff + gated,
+            "gated": gated,
+        }
+
+    def memory(self, ids: Tensor, segments: Segments) -> Tensor:
+        """What the library's encoder makes of the sources; a row depends on its sentence only."""
+        rows, longest, threads = len(ids), int(segments.max_length), torch.get_num_threads()
+        self.sources.reach(longest)
+        size = self.kernels.library.nmt_step_bytes(self.sources.widest, longest, 1)
+        room = {name: torch.empty(rows, width) for name, width in self.row_widths().items()}
+        room["scratch"] = torch.empty(threads * size, dtype=torch.uint8)
+        embedded = self.embed("src", ids, segments.positions, longest)
+        room["x" if self.sources.model.pre_norm else "normed"].copy_(embedded)
+        offsets = segments.offsets.long()
+        lengths = offsets.diff()
+        starts, ends = (one.repeat_interleave(lengths) for one in (offsets[:-1], offsets[1:]))
+        places = segments.positions.long()
+        state = State(
+            busy=rows, beam=1, threads=threads, scratch_bytes=size, longest=longest,
+            starts=starts.data_ptr(), ends=ends.data_ptr(), positions=places.data_ptr(),
+            **{name: one.data_ptr() for name, one in room.items()},
+        )  # fmt: skip
+        done = self.kernels.library.nmt_encode(
+            self.kernels.lanes, ctypes.byref(self.sources.model), ctypes.byref(state)
+        )
+        if not done:
+            raise RuntimeError(f"no kernels of {self.kernels.lanes} lanes here")
+        return room["normed"]

@@ -1,0 +1,87 @@
+"""Which kernels to use: the best that give the plain forms' numbers on this machine."""
+
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from nmt_cli.config import Model
+from nmt_cli.inference.native.decoder import NativeDecoder
+from nmt_cli.inference.native.library import load_library
+from nmt_cli.inference.native.model import NativeModel
+from nmt_cli.inference.native.product import KINDS, Kernels, NativeProduct, Quantised
+from nmt_cli.inference.reference import ReferenceDecoder
+from nmt_cli.inference.weights import Affine
+from nmt_cli.model.transformer import Transformer, initialise
+from nmt_cli.search.decoder import Decoder, Edits, Source
+
+# Kernels by the floats they take at once, best first.
+LANES = (16, 8, 4)
+LARGEST_ERROR = 1e-5
+# A step adds up more than a product does.
+LARGEST_STEP_ERROR = 1e-4
+
+
+def find_kernels(folder: Path) -> tuple[Kernels | None, str]:
+    """The best kernels that give the right numbers here and "", or None and why there are none.
+
+    folder: a folder of this user, where the library is kept.
+    """
+    library, reason = load_library(folder)
+    if library is None:
+        return None, reason
+    for lanes in LANES:
+        kernels = Kernels(library, lanes)
+        try:
+            right = all(_multiplies(kernels, kind) for kind in KINDS) and _steps(kernels)
+        except RuntimeError:
+            continue
+        if right:
+            return kernels, ""
+    return None, "the kernels give wrong numbers here"
+
+
+def _multiplies(kernels: Kernels, kind: str) -> bool:
+    """Whether products agree with the plain form; RuntimeError: there are no such kernels."""
+    generator = torch.Generator().manual_seed(0)
+    weight = torch.randn(35, 37, generator=generator)
+    x, bias = torch.randn(29, 37, generator=generator), torch.randn(35, generator=generator)
+    exact = weight.to(torch.bfloat16).double() if kind == "bf16" else weight.double()
+    if kind == "int8":
+        whole, scales = Quantised.of(weight)
+        exact = whole.double() * scales.double()[:, None]
+    expected = F.linear(x.double(), exact, bias.double())
+    found = NativeProduct(kernels, Affine(weight, bias), kind)(x)
+    return bool((found - expected).abs().max() < LARGEST_ERROR * expected.abs().max() * 10)
+
+
+def _steps(kernels: Kernels) -> bool:
+    """Whether steps of a small random model agree with those of the reference engine."""
+    config = Model(
+        layers=1, d_model=40, d_ff=24, heads=2, src_vocab_size=70, tgt_vocab_size=70, dropout=0.0
+    )
+    model = initialise(Transformer(config), 0).eval()
+    slots, beam = 2, 2
+    decoders = (
+        NativeDecoder(NativeModel(model, kernels), slots, beam),
+        ReferenceDecoder(model, slots, beam),
+    )
+    found, expected = ([*_run(one, slots * beam)] for one in decoders)
+    return all(
+        torch.allclose(one, other, rtol=0.0, atol=LARGEST_STEP_ERROR)
+        for one, other in zip(found, expected, strict=True)
+    )
+
+
+def _run(decoder: Decoder, rows: int) -> list[Tensor]:
+    """What a decoder says over a few steps in which rows change places."""
+    decoder.admit([0, 1], [Source([4, 5, 6, 3]), Source([7, 3])])
+    parents, ids = torch.arange(rows), torch.full((rows,), 2)
+    said = []
+    for number in range(3):
+        step = decoder.step(parents, ids)
+        values, words = step.top(2, Edits.ban([0, 69], rows, decoder.device))
+        said += [step.full(), values, words.float()]
+        parents, ids = torch.tensor([1, 1, 2, 2]), torch.arange(rows) + 10 * number + 4
+    return said

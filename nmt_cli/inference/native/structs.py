@@ -1,0 +1,79 @@
+"""What the kernels work on, as ctypes sees it: the same fields as in step.h and top.c."""
+
+import ctypes
+
+from nmt_cli.inference.native.product import Linear
+
+_NUMBER, _POINTER = ctypes.c_int64, ctypes.c_void_p
+
+
+class Norm(ctypes.Structure):
+    """`norm`: LayerNorm or RMSNorm."""
+
+    _fields_ = (
+        ("weight", _POINTER),
+        ("bias", _POINTER),
+        ("epsilon", ctypes.c_double),
+        ("root_mean_square", _NUMBER),
+    )
+
+
+class Layer(ctypes.Structure):
+    """`layer` of the decoder."""
+
+    _fields_ = (
+        *((name, Linear) for name in ("joined", "output", "query", "cross_output")),
+        ("inner", Linear),
+        ("outer", Linear),
+        ("norms", Norm * 3),
+    )
+
+
+class Model(ctypes.Structure):
+    """`model`."""
+
+    _fields_ = (
+        ("layers", _POINTER),
+        *((name, _NUMBER) for name in ("depth", "d_model", "heads", "d_k", "d_v", "d_ff")),
+        *((name, _NUMBER) for name in ("activation", "gated", "pre_norm", "place_rows")),
+        ("first", Norm),
+        ("head", Linear),
+        *((name, _POINTER) for name in ("embedding", "places", "cosines", "sines")),
+        ("scale", ctypes.c_float),
+    )
+
+
+class CrossKeysValues(ctypes.Structure):
+    """`source`: keys and values of the source in a slot."""
+
+    _fields_ = (
+        ("keys", _POINTER),
+        ("values", _POINTER),
+        ("stride", _NUMBER),
+        ("length", _NUMBER),
+    )
+
+
+class State(ctypes.Structure):
+    """`state` of a step."""
+
+    _fields_ = (
+        *((name, _NUMBER) for name in ("busy", "beam", "capacity", "growth", "threads")),
+        *((name, _NUMBER) for name in ("scratch_bytes", "longest")),
+        *((name, _POINTER) for name in ("slots", "parents", "ids", "lengths", "ancestors")),
+        *((name, _POINTER) for name in ("blocks", "sources")),
+        *((name, _POINTER) for name in ("x", "normed", "joined", "attended", "made", "inner")),
+        *((name, _POINTER) for name in ("gated", "logits", "maxima", "totals", "scratch")),
+        *((name, _POINTER) for name in ("starts", "ends", "positions")),
+    )
+
+
+class Choice(ctypes.Structure):
+    """`choice` of the best words."""
+
+    _fields_ = (
+        *((name, _NUMBER) for name in ("busy", "words", "blocks", "k", "edits")),
+        *((name, _POINTER) for name in ("rows", "row_of", "forced", "edit_rows", "edit_ids")),
+        *((name, _POINTER) for name in ("bias", "totals", "logits", "maxima", "values")),
+        *((name, _POINTER) for name in ("kept", "tops", "ids", "places")),
+    )

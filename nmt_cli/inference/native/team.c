@@ -1,0 +1,91 @@
+/* Threads that share one piece of work, and products shared by outputs. */
+
+#include "kernels.h"
+
+enum { MOST_THREADS = 64, SPINS = 4000 };
+/* Less work than this is done sooner than a thread is started. */
+static const int64_t WORTH_A_THREAD = 1 << 22;
+
+struct team {
+    void (*work)(const member *, void *);
+    void *task;
+    int64_t parts, arrived, round;
+};
+
+static void be_patient(int64_t *spins) {
+    if (++*spins > SPINS) sched_yield();
+#if defined(__x86_64__)
+    else __builtin_ia32_pause();
+#endif
+}
+
+void wait_for_all(const member *m) {
+    team *t = m->team;
+    if (m->parts == 1) return;
+    int64_t spins = 0, round = __atomic_load_n(&t->round, __ATOMIC_ACQUIRE);
+    if (__atomic_add_fetch(&t->arrived, 1, __ATOMIC_ACQ_REL) == m->parts) {
+        __atomic_store_n(&t->arrived, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&t->round, round + 1, __ATOMIC_RELEASE);
+    } else
+        while (__atomic_load_n(&t->round, __ATOMIC_ACQUIRE) == round) be_patient(&spins);
+}
+
+static void *join_in(void *given) {
+    member *own = given;
+    int64_t spins = 0;
+    /* How many threads could be started is known when the last one is. */
+    while (!(own->parts = __atomic_load_n(&own->team->parts, __ATOMIC_ACQUIRE)))
+        be_patient(&spins);
+    own->team->work(own, own->team->task);
+    return 0;
+}
+
+void work_together(int64_t threads, void (*work)(const member *, void *), void *task) {
+    team all = {work, task, 0, 0, 0};
+    member members[MOST_THREADS];
+    pthread_t running[MOST_THREADS];
+    int64_t parts = 1;
+    if (threads > MOST_THREADS) threads = MOST_THREADS;
+    for (; parts < threads; parts++) {
+        members[parts] = (member){&all, parts, 0};
+        if (pthread_create(&running[parts], 0, join_in, &members[parts])) break;
+    }
+    members[0] = (member){&all, 0, 0};
+    __atomic_store_n(&all.parts, parts, __ATOMIC_RELEASE);
+    join_in(&members[0]);
+    for (int64_t i = 1; i < parts; i++) pthread_join(running[i], 0);
+}
+
+void find_share(const member *m, int64_t count, int64_t *first, int64_t *last) {
+    *first = count * m->part / m->parts;
+    *last = count * (m->part + 1) / m->parts;
+}
+
+int64_t product_bytes(int64_t inputs) {
+    return 4 * (MOST_ROWS + CACHED + (MOST_TILE_ROWS + PANEL) * inputs) + 64;
+}
+
+typedef struct {
+    const kernels *kernels;
+    product_task task;
+} shared_product;
+
+static void multiply_share(const member *m, void *given) {
+    const shared_product *all = given;
+    product_task task = all->task;
+    find_share(m, (task.linear->outputs + PANEL - 1) / PANEL, &task.first, &task.last);
+    task.scratch = (char *)task.scratch + m->part * product_bytes(task.linear->inputs);
+    all->kernels->multiply(&task);
+}
+
+int64_t nmt_product_bytes(int64_t inputs) { return product_bytes(inputs); }
+
+/* out = x W^T + b over `rows` rows; scratch: nmt_product_bytes a thread. 0: no such kernels. */
+int64_t nmt_product(int64_t lanes, int64_t threads, const linear *l, const float *x, int64_t rows,
+                    float *out, void *scratch) {
+    shared_product all = {find_kernels((int)lanes), {l, x, rows, 0, 0, 0, out, scratch}};
+    if (!all.kernels) return 0;
+    const int64_t worth = rows * l->inputs * l->outputs / WORTH_A_THREAD;
+    work_together(threads < worth ? threads : worth, multiply_share, &all);
+    return 1;
+}

@@ -1,0 +1,118 @@
+"""From finished hypotheses of a source to its best ones as text, with what was asked of them.
+
+Coverage, word alignment and unknown words come from one pass of the plain model over hypotheses
+that are finished: the engine's kernels tell nothing of attention.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import NamedTuple
+
+from torch import Tensor
+
+from nmt_cli.config import Search
+from nmt_cli.data.spelling import source_spellings, target_spellings, word_numbers
+from nmt_cli.data.subwords import Subwords
+from nmt_cli.inference.teacher_forcing import force
+from nmt_cli.model.transformer import Transformer
+from nmt_cli.scoring.consensus import expected_scores
+from nmt_cli.search.decoder import Hypothesis, Source
+from nmt_cli.translating.translation import Links
+from nmt_cli.translating.word_links import coverage_score, with_words_of, word_links
+
+
+class Part(NamedTuple):
+    """One translation of one source.
+
+    links: (source word, word); src_words, tgt_words: how many there are; 0 where nobody asked.
+    """
+
+    hypothesis: Hypothesis
+    text: str
+    links: Links = ()
+    src_words: int = 0
+    tgt_words: int = 0
+
+
+Found = Mapping[Source, Sequence[Hypothesis]]
+
+
+class Chooser:
+    """The best hypotheses of each source, as parts of a translation."""
+
+    def __init__(self, model: Transformer, subwords: Subwords) -> None:
+        self._model = model
+        self._subwords = subwords
+
+    @cached_property
+    def _spellings(self) -> tuple[list[bytes], list[bytes]]:
+        return source_spellings(self._subwords), target_spellings(self._subwords)
+
+    def parts(self, found: Found, config: Search) -> dict[Source, list[Part]]:
+        """At most `n_best` of each source, best first."""
+        if config.coverage_penalty:
+            found = self._by_coverage(found, config.coverage_penalty)
+        if config.mbr != "off":
+            found = {source: self._by_consensus(some, config.mbr) for source, some in found.items()}
+        kept = {source: some[: config.n_best] for source, some in found.items()}
+        if config.alignment or config.replace_unknown:
+            return self._aligned(kept, config)
+        return {source: self._plain(some) for source, some in kept.items()}
+
+    def _plain(self, hypotheses: Sequence[Hypothesis]) -> list[Part]:
+        texts = self._subwords.decode_target([one.ids for one in hypotheses])
+        return [Part(one, text) for one, text in zip(hypotheses, texts, strict=True)]
+
+    def _by_consensus(self, hypotheses: Sequence[Hypothesis], metric: str) -> list[Hypothesis]:
+        texts = self._subwords.decode_target([one.ids for one in hypotheses])
+        return _sorted(hypotheses, expected_scores(texts, metric))
+
+    def _by_coverage(self, found: Found, beta: float) -> Found:
+        """Scores with the coverage penalty added, and the order that they make."""
+        attention = iter(self._attention(found))
+        changed: dict[Source, list[Hypothesis]] = {}
+        for source, some in found.items():
+            scored = [
+                replace(one, score=one.score + beta * coverage_score(next(attention)))
+                for one in some
+            ]
+            changed[source] = _sorted(scored, [one.score for one in scored])
+        return changed
+
+    def _attention(self, found: Found) -> list[Tensor]:
+        """Of all hypotheses, source after source."""
+        pairs = [(source.ids, one.ids) for source, some in found.items() for one in some]
+        forced = force(self._model, pairs, attention=True)
+        return [one.attention for one in forced if one.attention is not None]
+
+    def _aligned(self, found: Found, config: Search) -> dict[Source, list[Part]]:
+        attention = iter(self._attention(found))
+        return {
+            source: [self._align(source, part, next(attention), config) for part in plain]
+            for source, plain in ((source, self._plain(some)) for source, some in found.items())
+        }
+
+    def _align(self, source: Source, part: Part, attention: Tensor, config: Search) -> Part:
+        unk_id = self._subwords.unk_id
+        src, tgt = (
+            word_numbers(ids, spellings, unk_id)
+            for ids, spellings in zip(
+                (source.ids, part.hypothesis.ids), self._spellings, strict=True
+            )
+        )
+        links = word_links(attention, src, tgt)
+        text = part.text
+        if config.replace_unknown and unk_id in part.hypothesis.ids:
+            unknown = {
+                word for word, one in zip(tgt, part.hypothesis.ids, strict=True) if one == unk_id
+            }
+            text = with_words_of(source.text, text, unknown, links)
+        counts = max(src, default=-1) + 1, max(tgt, default=-1) + 1
+        return Part(part.hypothesis, text, links, *counts)
+
+
+def _sorted(hypotheses: Sequence[Hypothesis], keys: Sequence[float]) -> list[Hypothesis]:
+    """The greatest key first; of equals the earlier."""
+    order = sorted(range(len(keys)), key=lambda one: (hypotheses[one].missing, -keys[one]))
+    return [hypotheses[one] for one in order]

@@ -1,0 +1,26 @@
+"""Lines in windows: as many as are translated together."""
+
+from collections.abc import Callable, Iterator
+
+# The first windows are small, so that the first translations come soon.
+FIRST_WINDOW, LARGEST_WINDOW = 32, 2_048
+WINDOW_CHARACTERS = 1 << 20
+
+
+def windows(
+    lines: Iterator[str], must_wait: Callable[[], bool] = lambda: False
+) -> Iterator[list[str]]:
+    """Lines to translate together: more and more, but never waiting for one that does not come."""
+    size = FIRST_WINDOW
+    window: list[str] = []
+    characters = 0
+    for line in lines:
+        window.append(line)
+        characters += len(line)
+        full = len(window) >= size or characters >= WINDOW_CHARACTERS
+        if full or must_wait():
+            yield window
+            size = min(2 * size, LARGEST_WINDOW) if full else size
+            window, characters = [], 0
+    if window:
+        yield window

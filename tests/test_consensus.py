@@ -1,0 +1,37 @@
+"""The translation most like the others, as sacreBLEU's sentence metrics see it."""
+
+import pytest
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+
+from nmt_cli.scoring.consensus import expected_scores
+
+TEXTS = [
+    "the dog sleeps in the garden", "a dog sleeps in a garden", "the dog sleeps in the garden",
+    "the cat", "", "the dogs sleep in the garden.",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("metric", ["chrf", "bleu"])
+def test_it_is_the_mean_of_the_sentence_scores(metric: str) -> None:
+    engine = CHRF() if metric == "chrf" else BLEU(effective_order=True)
+    expected = [
+        sum(
+            engine.sentence_score(text, [other]).score
+            for place, other in enumerate(TEXTS)
+            if place != number
+        )
+        / (len(TEXTS) - 1)
+        for number, text in enumerate(TEXTS)
+    ]
+    assert expected_scores(TEXTS, metric) == pytest.approx(expected)
+
+
+def test_a_word_for_the_majority() -> None:
+    found = expected_scores(["x y z", "the dog", "the dog", "a cat"], "chrf")
+    assert found.index(max(found)) == 1
+
+
+def test_one_has_nobody_to_agree_with() -> None:
+    assert expected_scores(["a"], "chrf") == [0.0]
+    assert expected_scores([], "bleu") == []

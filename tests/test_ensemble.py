@@ -1,0 +1,127 @@
+"""Several models as one: probabilities are averaged, behind the seam that the search knows."""
+
+import math
+
+import pytest
+import torch
+from byte_models import byte_config, byte_model, byte_subwords
+from tables import EOS, Table, TableDecoder, exhaustive, run
+
+from nmt_cli.config import Config, Search
+from nmt_cli.data.subwords import Bytes, Subwords
+from nmt_cli.errors import ConfigError
+from nmt_cli.inference.cpu import fastest_engine, reference_engine
+from nmt_cli.model_dir import save_model
+from nmt_cli.search.decoder import Decoder, Edits
+from nmt_cli.search.ensemble import Ensemble
+from nmt_cli.translator import Translator
+
+SOURCE = (5, 4, EOS)
+
+
+class Mean(Table):
+    """The mean of the probabilities of some tables."""
+
+    def row(self, source, prefix):
+        rows = [Table(7, seed, -1.0).row(source, prefix).exp() for seed in (1, 2, 3)]
+        return torch.stack(rows).mean(0).log()
+
+
+def three(slots: int, beam: int) -> Ensemble:
+    return Ensemble([TableDecoder(Table(7, seed, -1.0), slots, beam) for seed in (1, 2, 3)])
+
+
+def test_it_searches_as_a_model_of_mean_probabilities_would() -> None:
+    assert isinstance(three(1, 2), Decoder)
+    config = Search(beam=85, n_best=20, max_extra_length=2)
+    found = run(three(2, 85), [SOURCE], config)[0]
+    expected = exhaustive(Mean(7), SOURCE, config)[:20]
+    assert [one.ids for one in found] == [ids for _, ids in expected]
+    assert [one.score for one in found] == pytest.approx([s for s, _ in expected], abs=1e-5)
+
+
+def test_slots_come_and_go_in_every_member() -> None:
+    config = Search(beam=3, n_best=3, max_extra_length=4, batch_tokens=20, min_length=2)
+    sources = [(*[4 + n % 3] * (n % 4), EOS) for n in range(9)]
+    assert run(three(2, 3), sources, config) == [run(three(1, 3), [s], config)[0] for s in sources]
+
+
+def test_edits_are_made_once_on_the_mean() -> None:
+    decoder = three(1, 1)
+    from nmt_cli.search.decoder import Source
+
+    decoder.admit([0], [Source(SOURCE)])
+    step = decoder.step(torch.tensor([0]), torch.tensor([2]))
+    expected = Mean(7).row(SOURCE, ())
+    torch.testing.assert_close(step.full()[0], expected)
+    edits = Edits(
+        torch.tensor([0, 0, 0]), torch.tensor([4, 4, 5]), torch.tensor([-1.0, -1.0, -torch.inf]),
+        torch.tensor([-1]),
+    )  # fmt: skip
+    values, ids = step.top(7, edits)
+    expected[4] -= 2.0
+    expected[5] = -torch.inf
+    torch.testing.assert_close(values[0], expected.sort(descending=True).values)
+    assert ids[0, -1] == 5
+    edits.forced[0] = 6
+    values, ids = step.top(2, edits)
+    assert ids[0, 0] == 6
+    assert values[0].tolist() == [pytest.approx(expected[6].item()), -math.inf]
+
+
+@pytest.fixture(scope="module")
+def config() -> Config:
+    return byte_config({"search.beam": 3})
+
+
+class TestTranslator:
+    LINES = ("some words", "more of them here", "", "x")
+
+    def translators(self, config: Config, engine=reference_engine) -> list[Translator]:
+        return [
+            Translator(byte_model(config, seed), config, byte_subwords(), engine) for seed in (1, 2)
+        ]
+
+    def test_two_equal_models_are_one(self, config: Config) -> None:
+        one, _ = self.translators(config)
+        both = Translator(one.model, config, one.subwords, reference_engine, [one])
+        for alone, joint in zip(one.translate(self.LINES), both.translate(self.LINES), strict=True):
+            assert joint.text == alone.text
+            assert joint.score == pytest.approx(alone.score, abs=1e-4)
+
+    def test_two_models_of_any_engine(self, config: Config, tmp_path) -> None:
+        texts = []
+        for engine in (reference_engine, fastest_engine):
+            first, second = self.translators(config, engine)
+            both = Translator(first.model, config, first.subwords, engine, [second])
+            assert both.engine.name == "ensemble"
+            texts.append([one.text for one in both.translate(self.LINES)])
+            assert texts[-1] != [one.text for one in first.translate(self.LINES)]
+        assert texts[0] == texts[1]
+        for name, one in zip("ab", (first, second), strict=True):
+            save_model(tmp_path / name, one.model.state_dict(), config, one.subwords, {})
+        loaded = Translator.load(tmp_path / "a", others=[tmp_path / "b"])
+        assert [one.text for one in loaded.translate(self.LINES)] == texts[0]
+
+    def test_pairs_are_scored_by_the_mean(self, config: Config) -> None:
+        first, second = self.translators(config)
+        both = Translator(first.model, config, first.subwords, reference_engine, [second])
+        pair = ("some words", "other words")
+        (joint,), (one,), (other,) = (list(t.score([pair])) for t in (both, first, second))
+        means = [
+            math.log((math.exp(a) + math.exp(b)) / 2)
+            for a, b in zip(one.token_scores, other.token_scores, strict=True)
+        ]
+        assert joint.token_scores == pytest.approx(means, abs=1e-5)
+
+    def test_another_vocabulary_is_refused(self, config: Config) -> None:
+        first, second = self.translators(config)
+        pieces = {piece: one for one, piece in enumerate(Bytes().pieces())}
+        pieces["<0x41>"], pieces["<0x42>"] = pieces["<0x42>"], pieces["<0x41>"]
+        second.subwords = Subwords(Bytes(), source_ids=pieces)
+        with pytest.raises(ConfigError, match=r"model 2 .* source vocabulary .* id 69 is `<0x42>`"):
+            Translator(first.model, config, first.subwords, reference_engine, [second])
+        other = byte_config({"model.start_id": 0})
+        odd = Translator(byte_model(other), other, byte_subwords())
+        with pytest.raises(ConfigError, match=r"model 2 .* special ids"):
+            Translator(first.model, config, first.subwords, reference_engine, [odd])
