@@ -4,21 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from decode_worker import word
 from torch import Tensor
 
-from nmt_cli.config import Model
 from nmt_cli.inference.weights import Affine, join
 from nmt_cli.model.attention import MultiHeadAttention
 from nmt_cli.model.positions import sinusoidal_halves_encoding
 from nmt_cli.model.transformer import Transformer
 
 PLACES = 512
-
-
-def word(number: int, config: Model) -> str:
-    """The name of an id in CTranslate2's vocabulary."""
-    names = {config.unk_id: "<unk>", config.bos_id: "<s>", config.eos_id: "</s>"}
-    return names.get(number, f"w{number}")
 
 
 def save_ctranslate2(model: Transformer, folder: Path) -> None:
@@ -40,7 +34,7 @@ def save_ctranslate2(model: Transformer, folder: Path) -> None:
         for layer, one in zip(ours, theirs.layer, strict=True):
             _fill_layer(layer, one)
     _fill(spec.decoder.projection, Affine(model.output_weight, model.output_bias))
-    words = [word(number, config) for number in range(len(model.output_weight))]
+    words = [word(number) for number in range(len(model.output_weight))]
     spec.register_source_vocabulary(words)
     spec.register_target_vocabulary(words)
     spec.config.decoder_start_token = "<s>"

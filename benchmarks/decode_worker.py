@@ -16,6 +16,8 @@ from measure import Clock, Json, peak_memory_megabytes
 
 ALPHA = 0.6
 MOST_STEPS = 128
+EOS = 3
+NAMES = {1: "<unk>", 2: "<s>", EOS: "</s>"}
 Ids = list[list[int]]
 Translate = Callable[[Ids, int, int], Ids]
 
@@ -41,6 +43,11 @@ def main(arguments: Sequence[str]) -> None:
                 "outputs": outputs,
             }
         )
+
+
+def word(number: int) -> str:
+    """The name of an id in CTranslate2's vocabulary."""
+    return NAMES.get(number, f"w{number}")
 
 
 def tell(facts: Json) -> None:
@@ -97,16 +104,15 @@ def ours(folder: Path, settings: Json) -> Translate:
 def ctranslate2(folder: Path, settings: Json) -> Translate:
     """CTranslate2 with the same weights."""
     import ctranslate2
-    from decode_peers import word
-    from sentences import make_config
 
-    config = make_config(json.loads((folder / "config.json").read_text())).model
+    # No torch in this process: its memory would count as CTranslate2's.
+    settings_of_model = json.loads((folder / "config.json").read_text())
     kinds = {"float32": "float32", "bf16": "bfloat16", "int8": "int8"}
     translator = ctranslate2.Translator(
         str(folder / "ct2"), compute_type=kinds[settings["precision"]], inter_threads=1,
         intra_threads=settings["threads"],
     )  # fmt: skip
-    names = [word(number, config) for number in range(int(config.tgt_vocab_size))]
+    names = [word(number) for number in range(settings_of_model["model.tgt_vocab_size"])]
     numbers = {name: number for number, name in enumerate(names)}
 
     def translate(sources: Ids, beam: int, batch: int) -> Ids:
@@ -114,7 +120,7 @@ def ctranslate2(folder: Path, settings: Json) -> Translate:
             [[names[number] for number in one] for one in sources], beam_size=beam,
             max_batch_size=batch, length_penalty=ALPHA, max_decoding_length=MOST_STEPS,
         )  # fmt: skip
-        return [[numbers[one] for one in each.hypotheses[0]] + [config.eos_id] for each in found]
+        return [[numbers[one] for one in each.hypotheses[0]] + [EOS] for each in found]
 
     return translate
 

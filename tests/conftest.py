@@ -11,7 +11,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # time. Kernels then run on the CPU; nothing else uses Triton here. 0 tests them on a GPU.
 os.environ.setdefault("TRITON_INTERPRET", "1")
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,7 +70,10 @@ def random_batch() -> Callable[[Model, Sequence[int], Sequence[int]], Batch]:
     return make
 
 
-@pytest.fixture(scope="session")
-def kernel_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for compiled kernels, so that one run of the tests compiles them once."""
-    return tmp_path_factory.mktemp("kernels")
+@pytest.fixture(scope="session", autouse=True)
+def kernel_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The user's cache folder during the tests: kernels are compiled there once, not at home."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        yield folder / "nmt"

@@ -118,6 +118,16 @@ def test_an_output_file_appears_whole(nmt, model: Path) -> None:
     assert nmt("test.en", "-o", "nowhere/out.de").code == 73
 
 
+def test_threads(nmt, model: Path, monkeypatch) -> None:
+    import torch
+
+    set_to = []
+    monkeypatch.setattr(torch, "set_num_threads", set_to.append)
+    assert nmt("--threads", "3", "test.en").lines == nmt("test.en").lines
+    assert set_to == [3]
+    assert nmt("--threads", "0", "test.en").code == 2
+
+
 def test_json(nmt, model: Path) -> None:
     nasty = "one\x85two\u2028three"
     found = nmt("--json", "--n-best", "2", stdin=f"{nasty}\n\nabc\n".encode())

@@ -283,6 +283,8 @@ FREE = {
     if key not in ("model.d_model", "model.heads", "model.d_k", "model.d_v", "model.positions")
     and key not in ("search.beam", "search.n_best", "train.preset", "model.dropout")
     and key not in ("train.optimizer", "train.schedule", "train.ema", "train.r_drop")
+    and key not in ("search.sample", "search.temperature", "search.top_k", "search.top_p")
+    and key not in ("search.min_length", "search.max_length")
 }
 
 

@@ -1,6 +1,7 @@
 """A step of the decoder in the library: its choice of words, threads, and kinds of weights."""
 
 import random
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,8 +27,9 @@ EOS = 3
 @pytest.fixture(scope="module")
 def kernels(kernel_cache: Path) -> Kernels:
     found, reason = kernels_of(kernel_cache)
-    if found is None:
+    if shutil.which("cc") is None:
         pytest.skip(reason)
+    assert found is not None, reason
     return found
 
 
@@ -113,11 +115,11 @@ def test_broken_numbers_give_words_that_are_there(kernels, make_model) -> None:
 
 @pytest.mark.parametrize("slots", [2, 40])
 def test_threads_change_nothing(kernels, make_model, threads, slots: int) -> None:
-    """Few rows share each product, many are shared out themselves."""
+    """Of few rows and of many."""
     wide = {"model.d_model": 64, "model.d_ff": 4096, "model.heads": 4}
     native = NativeModel(some_model(make_model, **wide), kernels)
     said = []
-    for count in (1, 3):
+    for count in (1, 2):
         torch.set_num_threads(count)
         decoder = NativeDecoder(native, slots, 2)
         decoder.admit(range(slots), some_sources(slots))

@@ -116,16 +116,21 @@ def command(
         wording = _wording(glossary, ban)
         translator = _load(model or [resolved.config.paths.model], device, precision, threads)
         translator.bind(wording)
-        if translator.engine.notice:
-            console.note(translator.engine.notice)
         search = chosen_search(resolved, translator.config)
         check_wording(wording, search)
-        if file == STDIN and sys.stdin.isatty():
-            console.note("reading from the terminal, one line each; Ctrl-D ends")
+        _tell(console, translator.engine.notice, waits=file == STDIN and sys.stdin.isatty())
         plain = plain_lines(n_best=search.n_best > 1, scores=scores, alignment=search.alignment)
         with _opened(output) as out, _prefixes(prefix) as prefixes:
             work = _Work(translator, search, wording, prefixes)
             _translate(work, lines, out, as_json_line if as_json else plain, console)
+
+
+def _tell(console: "Console", notice: str, *, waits: bool) -> None:
+    """What there is to know before the first line."""
+    if notice:
+        console.note(notice)
+    if waits:
+        console.note("reading from the terminal, one line each; Ctrl-D ends")
 
 
 # Options that are settings of search by the same name.

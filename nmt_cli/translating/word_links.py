@@ -14,7 +14,7 @@ def word_links(attention: Tensor, src_words: Sequence[int], tgt_words: Sequence[
     attention: (target ids, source ids); src_words, tgt_words: the word of each id, -1 of EOS and
     of lone spaces, which nothing is linked to.
 
-    >>> links = word_links(torch.tensor([[.8, .1, .1], [.2, .5, .3], [0., 0., 1.]]),
+    >>> links = word_links(torch.tensor([[.4, .1, .5], [.2, .3, .5], [0., 0., 1.]]),
     ...                    [0, 1, -1], [0, 1, -1])
     >>> links
     ((0, 0), (1, 1))

@@ -2,7 +2,7 @@
 
    A tile is some rows by one panel, its sums held in registers. Its rows are laid side by side, for
    8-bit weights as pairs of whole numbers of 16 bits. Where several tiles meet the same panel, its
-   narrow weights are widened once. Each sum is made in the order of the inputs, whatever the tile. */
+   narrow weights are widened once. A sum is made in the order of the inputs, whatever the tile. */
 
 typedef struct {
     const void *rows, *weights;

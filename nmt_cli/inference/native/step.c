@@ -1,25 +1,10 @@
-/* A pass through a stack: one step of the decoder for all rows, from ids to logits, where threads
-   have rows of their own if there are many; or the encoder, and the decoder of few rows, where
-   each thread has a share of every product. */
+/* A pass through a stack: the encoder, or one step of the decoder for all rows, from ids to logits.
+   Each thread has a share of every product, and of the rows in what lies between. */
 
 #include "step.h"
 
-/* So many rows of its own keep a thread busy. */
-enum { OWN_ROWS = 24 };
 /* Less work than this is done sooner than a thread is started. */
 static const int64_t WORTH_A_THREAD = 1 << 22;
-
-/* A thread: the rows [first, last) are shared with `shared`. */
-typedef struct {
-    const kernels *kernels;
-    const model *model;
-    const state *state;
-    member shared;
-    int64_t first, last;
-    char *scratch;
-    const float **keys, **values;
-    float *scores;
-} worker;
 
 typedef struct {
     const kernels *kernels;
@@ -33,13 +18,6 @@ static void multiply(const worker *w, const linear *l, const float *x, float *ou
     find_share(&w->shared, (l->outputs + PANEL - 1) / PANEL, &task.first, &task.last);
     w->kernels->multiply(&task);
     wait_for_all(&w->shared);
-}
-
-/* The rows of this part of the team, for work that is not a product. */
-static void find_rows(const worker *w, int64_t *first, int64_t *last) {
-    find_share(&w->shared, w->last - w->first, first, last);
-    *first += w->first;
-    *last += w->first;
 }
 
 static void embed(const worker *w) {
@@ -72,101 +50,6 @@ static void add(const worker *w, const norm *n) {
         w->kernels->normalise(n, x ? x : s->normed + i, s->made + i, x, s->normed + i, width);
     }
     wait_for_all(&w->shared);
-}
-
-/* Each pair of neighbours is turned by the angle of the place. */
-static void turn(float *x, const float *cosines, const float *sines, int64_t width) {
-    for (int64_t i = 0; i < width / 2; i++) {
-        const float even = x[2 * i], odd = x[2 * i + 1];
-        x[2 * i] = even * cosines[i] - odd * sines[i];
-        x[2 * i + 1] = even * sines[i] + odd * cosines[i];
-    }
-}
-
-/* The keys and values of a layer in the block of a step, and at which of its places they lie. */
-static float *find_block(const worker *w, int64_t slot, int64_t layer, int64_t step, int64_t row,
-                         int64_t *place) {
-    const model *m = w->model;
-    const state *s = w->state;
-    const int64_t size = s->growth * s->beam * m->heads * (m->d_k + m->d_v);
-    *place = step % s->growth * s->beam + row;
-    return s->blocks[step / s->growth] + (slot * m->depth + layer) * size;
-}
-
-static void look_back(const worker *w, int64_t layer, int64_t row, int64_t head) {
-    const model *m = w->model;
-    const state *s = w->state;
-    const int64_t slot = s->slots[row / s->beam], own = row % s->beam, length = s->lengths[slot];
-    const int64_t places = s->growth * s->beam, before = places * m->heads * m->d_k;
-    float *query = s->joined + row * m->heads * (2 * m->d_k + m->d_v) + head * m->d_k;
-    float *key = query + m->heads * m->d_k;
-    const float *value = query - head * m->d_k + 2 * m->heads * m->d_k + head * m->d_v;
-    if (m->cosines) {
-        const int64_t angle = length * (m->d_k / 2);
-        turn(query, m->cosines + angle, m->sines + angle, m->d_k);
-        turn(key, m->cosines + angle, m->sines + angle, m->d_k);
-    }
-    int64_t place;
-    float *block = find_block(w, slot, layer, length, own, &place);
-    memcpy(block + (head * places + place) * m->d_k, key, sizeof(float) * m->d_k);
-    memcpy(block + before + (head * places + place) * m->d_v, value, sizeof(float) * m->d_v);
-    const int32_t *ancestors = s->ancestors + (slot * s->beam + own) * s->capacity;
-    for (int64_t t = 0; t <= length; t++) {
-        block = find_block(w, slot, layer, t, ancestors[t], &place);
-        w->keys[t] = block + place * m->d_k;
-        w->values[t] = block + before + place * m->d_v;
-    }
-    seen all = {w->keys, w->values, length + 1, head * places * m->d_k, head * places * m->d_v,
-                m->d_k, m->d_v, w->scores};
-    w->kernels->look(query, &all, s->attended + (row * m->heads + head) * m->d_v);
-}
-
-/* A token of a source looks at its sentence, whose keys and values are those just made. */
-static void look_around(const worker *w, int64_t layer, int64_t row, int64_t head) {
-    const model *m = w->model;
-    const state *s = w->state;
-    const int64_t start = s->starts[row], count = s->ends[row] - start;
-    const int64_t keys = m->heads * m->d_k, width = 2 * keys + m->heads * m->d_v;
-    (void)layer;
-    for (int64_t t = 0; t < count; t++) {
-        const float *joined = s->joined + (start + t) * width;
-        w->keys[t] = joined + keys + head * m->d_k;
-        w->values[t] = joined + 2 * keys + head * m->d_v;
-    }
-    seen all = {w->keys, w->values, count, 0, 0, m->d_k, m->d_v, w->scores};
-    w->kernels->look(s->joined + row * width + head * m->d_k, &all,
-                     s->attended + (row * m->heads + head) * m->d_v);
-}
-
-/* Turn queries and keys of the encoder before anybody looks at them. */
-static void turn_rows(const worker *w) {
-    const model *m = w->model;
-    const state *s = w->state;
-    const int64_t width = m->heads * (2 * m->d_k + m->d_v);
-    int64_t first, last;
-    if (!m->cosines) return;
-    find_rows(w, &first, &last);
-    for (int64_t row = first; row < last; row++) {
-        const int64_t angle = s->positions[row] * (m->d_k / 2);
-        for (int64_t head = 0; head < 2 * m->heads; head++)
-            turn(s->joined + row * width + head * m->d_k, m->cosines + angle, m->sines + angle,
-                 m->d_k);
-    }
-    wait_for_all(&w->shared);
-}
-
-static void look_at_source(const worker *w, int64_t layer, int64_t row, int64_t head) {
-    const model *m = w->model;
-    const state *s = w->state;
-    const source *from = s->sources + s->slots[row / s->beam];
-    const int64_t start = (layer * m->heads + head) * from->stride;
-    for (int64_t t = 0; t < from->length; t++) {
-        w->keys[t] = from->keys + (start + t) * m->d_k;
-        w->values[t] = from->values + (start + t) * m->d_v;
-    }
-    seen all = {w->keys, w->values, from->length, 0, 0, m->d_k, m->d_v, w->scores};
-    w->kernels->look(s->joined + (row * m->heads + head) * m->d_k, &all,
-                     s->attended + (row * m->heads + head) * m->d_v);
 }
 
 /* Attention of all rows and heads. */
@@ -238,14 +121,10 @@ static void sum_up(const worker *w) {
                            s->totals + row);
 }
 
-/* A member of the team, for all rows or, if `apart`, for rows of its own. */
-static worker make_worker(const member *own, const job *job, int apart) {
+/* A member of the team. */
+static worker make_worker(const member *own, const job *job) {
     const state *s = job->state;
     worker w = {job->kernels, job->model, s, *own, 0, s->busy * s->beam, 0, 0, 0, 0};
-    if (apart) {
-        find_share(own, w.last, &w.first, &w.last);
-        w.shared = (member){own->team, 0, 1};
-    }
     w.scratch = (char *)s->scratch + own->part * s->scratch_bytes;
     w.keys = (const float **)(w.scratch + s->scratch_bytes) - 2 * s->longest;
     w.values = w.keys + s->longest;
@@ -256,7 +135,7 @@ static worker make_worker(const member *own, const job *job, int apart) {
 static void decode(const member *own, void *given) {
     const job *job = given;
     const state *s = job->state;
-    const worker w = make_worker(own, job, s->busy * s->beam >= own->parts * OWN_ROWS);
+    const worker w = make_worker(own, job);
     embed(&w);
     for (int64_t number = 0; number < job->model->depth; number++) pass_decoder_layer(&w, number);
     multiply(&w, &job->model->head, s->normed, s->logits, 0);
@@ -267,7 +146,7 @@ static void encode(const member *own, void *given) {
     const job *job = given;
     const model *m = job->model;
     const state *s = job->state;
-    const worker w = make_worker(own, job, 0);
+    const worker w = make_worker(own, job);
     int64_t first, last;
     find_rows(&w, &first, &last);
     for (int64_t i = first * m->d_model; m->pre_norm && i < last * m->d_model; i += m->d_model)
@@ -297,7 +176,7 @@ int64_t nmt_step_bytes(int64_t inputs, int64_t longest, int64_t beam) {
     return (product_bytes(inputs) + looking + noting + 63) / 64 * 64;
 }
 
-/* Logits, in whole blocks, after the ids of the busy rows, whose lengths grow. 0: no such kernels. */
+/* Logits, in whole blocks, after the ids of the busy rows, whose lengths grow. 0: none such. */
 int64_t nmt_step(int64_t lanes, const model *m, const state *s) {
     job job = {find_kernels((int)lanes), m, s};
     if (!job.kernels) return 0;

@@ -40,3 +40,26 @@ typedef struct {
     void *scratch;
     const int64_t *starts, *ends, *positions;
 } state;
+
+/* A thread: the rows [first, last) are shared with `shared`. */
+typedef struct {
+    const kernels *kernels;
+    const model *model;
+    const state *state;
+    member shared;
+    int64_t first, last;
+    char *scratch;
+    const float **keys, **values;
+    float *scores;
+} worker;
+
+/* The rows of this part of the team, for work that is not a product. */
+void find_rows(const worker *, int64_t *first, int64_t *last);
+
+/* Turn queries and keys of the encoder before anybody looks at them. */
+void turn_rows(const worker *);
+
+/* Attention of one head of a row: to its own past, its sentence, its source. */
+void look_back(const worker *, int64_t layer, int64_t row, int64_t head);
+void look_around(const worker *, int64_t layer, int64_t row, int64_t head);
+void look_at_source(const worker *, int64_t layer, int64_t row, int64_t head);

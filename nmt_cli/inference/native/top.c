@@ -3,9 +3,9 @@
 
 #include "kernels.h"
 
-/* rows: which of all rows each row of the logits is; row_of: the reverse, or -1; forced: (all rows,)
-   an id or -1. edit_rows (of all rows), edit_ids, bias: what is added there first; kept: room for
-   as many. values, ids: (all rows, k); tops, places: room for k. */
+/* rows: which of all rows each row of the logits is; row_of: the reverse, or -1; forced: an id of
+   each of all rows, or -1. edit_rows (of all rows), edit_ids, bias: what is added there first;
+   kept: room for as many. values, ids: (all rows, k); tops, places: room for k. */
 typedef struct {
     int64_t busy, words, blocks, k, edits;
     const int64_t *rows, *row_of, *forced, *edit_rows, *edit_ids;
