@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdint.h>
 #include <string.h>
 

@@ -10,38 +10,57 @@ struct team {
     void (*work)(const member *, void *);
     void *task;
     int64_t parts, arrived, round;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
 };
 
-static void be_patient(int64_t *spins) {
-    if (++*spins > SPINS) sched_yield();
+/* Tell all that sleep. */
+static void set(team *t, int64_t *number, int64_t value) {
+    pthread_mutex_lock(&t->lock);
+    __atomic_store_n(number, value, __ATOMIC_RELEASE);
+    pthread_cond_broadcast(&t->changed);
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* Until a number is no longer what it was: awake for some microseconds, then asleep, since the
+   thread that is waited for may need this very core. */
+static void wait_for_change(team *t, const int64_t *number, int64_t before) {
+    for (int64_t spins = 0; spins < SPINS; spins++) {
+        if (__atomic_load_n(number, __ATOMIC_ACQUIRE) != before) return;
 #if defined(__x86_64__)
-    else __builtin_ia32_pause();
+        __builtin_ia32_pause();
 #endif
+    }
+    pthread_mutex_lock(&t->lock);
+    while (__atomic_load_n(number, __ATOMIC_ACQUIRE) == before)
+        pthread_cond_wait(&t->changed, &t->lock);
+    pthread_mutex_unlock(&t->lock);
 }
 
 void wait_for_all(const member *m) {
     team *t = m->team;
     if (m->parts == 1) return;
-    int64_t spins = 0, round = __atomic_load_n(&t->round, __ATOMIC_ACQUIRE);
+    const int64_t round = __atomic_load_n(&t->round, __ATOMIC_ACQUIRE);
     if (__atomic_add_fetch(&t->arrived, 1, __ATOMIC_ACQ_REL) == m->parts) {
         __atomic_store_n(&t->arrived, 0, __ATOMIC_RELAXED);
-        __atomic_store_n(&t->round, round + 1, __ATOMIC_RELEASE);
+        set(t, &t->round, round + 1);
     } else
-        while (__atomic_load_n(&t->round, __ATOMIC_ACQUIRE) == round) be_patient(&spins);
+        wait_for_change(t, &t->round, round);
 }
 
 static void *join_in(void *given) {
     member *own = given;
-    int64_t spins = 0;
     /* How many threads could be started is known when the last one is. */
-    while (!(own->parts = __atomic_load_n(&own->team->parts, __ATOMIC_ACQUIRE)))
-        be_patient(&spins);
+    wait_for_change(own->team, &own->team->parts, 0);
+    own->parts = __atomic_load_n(&own->team->parts, __ATOMIC_ACQUIRE);
     own->team->work(own, own->team->task);
     return 0;
 }
 
 void work_together(int64_t threads, void (*work)(const member *, void *), void *task) {
-    team all = {work, task, 0, 0, 0};
+    team all = {
+        work, task, 0, 0, 0, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER,
+    };
     member members[MOST_THREADS];
     pthread_t running[MOST_THREADS];
     int64_t parts = 1;
@@ -51,9 +70,11 @@ void work_together(int64_t threads, void (*work)(const member *, void *), void *
         if (pthread_create(&running[parts], 0, join_in, &members[parts])) break;
     }
     members[0] = (member){&all, 0, 0};
-    __atomic_store_n(&all.parts, parts, __ATOMIC_RELEASE);
+    set(&all, &all.parts, parts);
     join_in(&members[0]);
     for (int64_t i = 1; i < parts; i++) pthread_join(running[i], 0);
+    pthread_cond_destroy(&all.changed);
+    pthread_mutex_destroy(&all.lock);
 }
 
 void find_share(const member *m, int64_t count, int64_t *first, int64_t *last) {
