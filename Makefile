@@ -17,7 +17,7 @@ demo:  ## see the whole road: prepare, train, average, translate, score
 	$(PYTHON) -m nmt_cli demo
 
 test:  ## all tests, the checks below among them
-	$(PYTHON) -m pytest
+	$(PYTHON) -m pytest -n 2 --dist worksteal
 
 test-without-torch:  ## the tests that need no torch: PYTHON=python3.13 make test-without-torch
 	$(PYTHON) -m pytest $(WITHOUT_TORCH)

@@ -1,5 +1,6 @@
 """Attention over streams against the paper's formula, one sentence at a time."""
 
+import inspect
 import math
 
 import pytest
@@ -11,11 +12,13 @@ from variants import every_variant, model_config
 from nmt_cli.batch import Segments
 from nmt_cli.model.attention import (
     BACKENDS,
+    FORMULAS,
     MultiHeadAttention,
     attend,
     attention_weights,
     causal_mask,
     choose_backend,
+    dot_product_attention,
     fused_attention,
     head_widths,
     joins_projections,
@@ -194,6 +197,14 @@ def test_torch_s_kernel_for_unequal_sentences_gets_what_it_can_compute(monkeypat
         ).all()
 
 
+def test_rectangles_get_the_formula_of_their_device(monkeypatch) -> None:
+    for name in FORMULAS:
+        monkeypatch.setitem(FORMULAS, name, lambda *_, name=name: name)
+    for device, name in (("cpu", "plain"), ("meta", "fused")):
+        ones = torch.ones(1, 1, 1, device=device)
+        assert inspect.unwrap(dot_product_attention)(ones, ones, ones) == name
+
+
 def test_the_cpu_has_the_plain_formula() -> None:
     assert choose_backend(torch.device("cpu"), 64, 64) == "plain"
     assert choose_backend(torch.device("meta"), 64, 64) == "fused"
@@ -285,8 +296,14 @@ def test_self_attention_is_one_product_and_the_keys_and_values_of_a_memory_anoth
 
 
 def test_joined_projections_are_narrow_where_autocast_is(monkeypatch) -> None:
+    """And their weights are so before they are joined: half as much is copied."""
     module = MultiHeadAttention(model_config({"model.attention_bias": True}))
     x = torch.randn(5, 12, generator=torch.Generator().manual_seed(1))
+    joined_dtypes = []
+    real = torch.cat
+    monkeypatch.setattr(
+        "torch.cat", lambda parts: joined_dtypes.extend(one.dtype for one in parts) or real(parts)
+    )
     found = []
     for joined in (False, True):
         monkeypatch.setattr(
@@ -298,6 +315,7 @@ def test_joined_projections_are_narrow_where_autocast_is(monkeypatch) -> None:
     for one, other in zip(*found, strict=True):
         assert one.dtype == other.dtype == torch.bfloat16
         torch.testing.assert_close(other, one, rtol=1e-2, atol=1e-2)
+    assert joined_dtypes == [torch.bfloat16] * 6
 
 
 def test_projections_are_joined_on_a_gpu_only() -> None:

@@ -1,8 +1,6 @@
 """Gradients summed over ranks in buckets: the sums of one process, sent while it goes backward."""
 
 import itertools
-import os
-import signal
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +8,7 @@ import torch
 import torch.distributed as dist
 from corpora import reversal_corpus
 from ranks import in_ranks
+from tight_memory import failing_loss, hooked_loss, little_memory, real_loss
 from torch import nn
 
 import nmt_cli.training.step
@@ -25,7 +24,6 @@ from nmt_cli.training.step import StepResult, take_step
 from nmt_cli.training.watch import LostRankError
 
 SMALL = 2_000
-real_loss = nmt_cli.training.step.shard_loss
 real_reduce = dist.all_reduce
 
 Gradients = dict[str, torch.Tensor]
@@ -133,17 +131,10 @@ def recording(events: list[str]) -> Callable:
 def telling_loss(events: list[str]) -> Callable:
     """A `shard_loss` that tells when its backward pass is at the encoder."""
 
-    def shard_loss(model, config, batch, device):
-        def told(_, __, output):
-            output.register_hook(lambda _: events.append("encoder"))
+    def told(_, __, output):
+        output.register_hook(lambda _: events.append("encoder"))
 
-        handle = model.encoder[0].register_forward_hook(told)
-        try:
-            return real_loss(model, config, batch, device)
-        finally:
-            handle.remove()
-
-    return shard_loss
+    return hooked_loss(lambda batch: told)
 
 
 def test_buckets_leave_while_the_last_shard_goes_backward(setting, monkeypatch):
@@ -164,46 +155,13 @@ def test_buckets_leave_while_the_last_shard_goes_backward(setting, monkeypatch):
         assert 2 <= before < step.count("sent")
 
 
-class RunsOut(torch.autograd.Function):
-    """Ends memory, or the process, in the middle of a backward pass."""
-
-    @staticmethod
-    def forward(ctx, hidden, happens):
-        ctx.happens = happens
-        return hidden.clone()
-
-    @staticmethod
-    def backward(ctx, gradient):
-        if ctx.happens == "killed":
-            os.kill(os.getpid(), signal.SIGKILL)
-        if ctx.happens:
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
-        return gradient, None
+def large_parts() -> Callable:
+    return little_memory(2)
 
 
-def failing_loss(happens: Callable[[int], object]) -> Callable:
-    """A `shard_loss` that fails at the encoder, if `happens` with so many pairs."""
-
-    def shard_loss(model, config, batch, device):
-        now = happens(len(batch.pair_ids))
-        handle = model.encoder[-1].register_forward_hook(
-            lambda module, inputs, output: RunsOut.apply(output, now)
-        )
-        try:
-            return real_loss(model, config, batch, device)
-        finally:
-            handle.remove()
-
-    return shard_loss
-
-
-def large_parts() -> Callable[[int], bool]:
-    return lambda pairs: pairs > 2
-
-
-def second_part() -> Callable[[int], bool]:
+def second_part() -> Callable:
     calls = itertools.count(1)
-    return lambda pairs: next(calls) == 2
+    return failing_loss(lambda pairs: next(calls) == 2)
 
 
 @pytest.mark.parametrize(
@@ -228,8 +186,7 @@ def test_memory_that_ends_with_buckets_gone_changes_no_sum(
         events: list[str] = []
         monkeypatch.setattr(dist, "all_reduce", recording(events))
         if ranks.rank == poor:
-            loss = failing_loss(fails())
-            monkeypatch.setattr(nmt_cli.training.step, "shard_loss", loss)
+            monkeypatch.setattr(nmt_cli.training.step, "shard_loss", fails())
         return *some_steps(setting, ranks, shards), len(events)
 
     config, _ = setting
@@ -284,6 +241,28 @@ def test_numbers_that_are_not_finite_on_one_rank_skip_the_step_on_all(setting, m
         assert not gradients
 
 
+def test_every_sum_is_waited_for(monkeypatch):
+    """Where it is not, a GPU would go on with what has come until then."""
+
+    def work(ranks: Ranks):
+        waited: list[object] = []
+
+        class Waited:
+            def __init__(self, sent: dist.Work) -> None:
+                self.wait = lambda: waited.append(sent.wait())
+
+        def all_reduce(*arguments, **options):
+            sent = real_reduce(*arguments, **options)
+            return Waited(sent) if options.get("async_op") else sent
+
+        monkeypatch.setattr(dist, "all_reduce", all_reduce)
+        model = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False))
+        Reducer(ranks, model, 16).finish(torch.zeros(2))
+        return len(waited)
+
+    assert [one.result for one in in_ranks(work)] == [2, 2]
+
+
 def test_a_weight_without_a_gradient_holds_nothing_up():
     def work(ranks: Ranks):
         model = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False))
@@ -317,9 +296,12 @@ def test_buckets_are_no_larger_than_asked_for_and_lose_nothing():
 @pytest.mark.parametrize("order", ["pre", "post"])
 def test_weights_are_in_the_order_of_the_backward_pass(setting, order):
     """So that no bucket waits long for the one before it."""
-    config = with_values(setting[0], {"model.norm_order": order})
+    config = with_values(setting[0], {"model.norm_order": order, "model.layers": 2})
     model = Transformer(config.model)
     names = {id(one): name for name, one in model.named_parameters()}
-    stages = [names[id(one)].partition(".")[0].removesuffix("_norm") for one in ready_order(model)]
+    all_names = [names[id(one)] for one in ready_order(model)]
+    stages = [name.partition(".")[0].removesuffix("_norm") for name in all_names]
     turns = [one for one, before in zip(stages, ["", *stages], strict=False) if one != before]
     assert turns == ["decoder", "encoder", "embedding"]
+    layers = [name.split(".")[1] for name in all_names if name.startswith("decoder.")]
+    assert layers == sorted(layers, reverse=True)

@@ -78,6 +78,33 @@ def test_each_option_sets_what_it_says(inside, tmp_path, monkeypatch):
     assert ranks.world_size == 1
 
 
+def test_a_rank_prepares_its_process_and_the_first_one_checks_the_corpus(
+    inside, tmp_path, monkeypatch
+):
+    asked = []
+    opened = Corpus.open
+
+    @contextmanager
+    def joined(*_) -> Iterator[Ranks]:
+        yield Ranks(rank, 2)
+
+    monkeypatch.setattr("nmt_cli.cores.keep_freed_memory", lambda: asked.append("memory"))
+    monkeypatch.setattr(
+        Corpus, "open", lambda path, *, verify: asked.append(verify) or opened(path, verify=verify)
+    )
+    monkeypatch.setattr("nmt_cli.training.loop.train", lambda *_: ())
+    monkeypatch.setattr("nmt_cli.training.distributed.joined", joined)
+    for variable in ("", ":16:8"):
+        monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", variable)
+        if not variable:
+            monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG")
+        rank = len(asked) // 2
+        assert main(["train", "--deterministic", "--out", str(tmp_path / "m")]) == 0
+        # What the user set stays.
+        assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == (variable or ":4096:8")
+    assert asked == ["memory", True, "memory", False]
+
+
 def test_several_processes_get_the_same_command_line_and_give_their_exit_code(inside, monkeypatch):
     launched = []
     monkeypatch.setattr(
@@ -107,6 +134,15 @@ def test_what_is_seen_without_a_terminal(inside, tmp_path, capsys):
     assert "finished: 5 steps are done" in said
     assert "\r" not in said
     assert f"nmt translate --model {tmp_path / 'm'}" in said
+
+
+def test_a_validation_after_the_last_report_tells_of_no_steps(inside, tmp_path, capsys):
+    options = ["--set", "train.log_every=3", "--max-steps", "3"]
+    assert main(["train", "--out", str(tmp_path / "m"), *options]) == 0
+    said = capsys.readouterr().err
+    assert "loss 0.000" not in said
+    places = [said.index(one) for one in ("step 3, ", "validation perplexity", "finished: 3 steps")]
+    assert places == sorted(places)
 
 
 def test_a_second_run_says_that_it_is_finished(inside, capsys):

@@ -4,6 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pytest
+
+from nmt_cli.batch import Shape, batch_streams
+from nmt_cli.training.compiled import has_shape
+
 
 def test_compiled_cases() -> None:
     cases = Path(__file__).with_name("compiled_cases.py")
@@ -11,3 +17,13 @@ def test_compiled_cases() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cases.parent)
     assert done.returncode == 0, done.stdout
     assert "7 passed" in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("shape", "fits"),
+    [((8, 9, 3), True), ((9, 9, 3), False), ((8, 10, 3), False), ((8, 9, 4), False)],
+)
+def test_a_graph_is_for_one_number_of_tokens_of_each_side_and_of_pairs(shape, fits) -> None:
+    side = np.array([4, 5, 3, 6, 3]), np.array([3, 2])
+    batch = batch_streams(side, side, np.arange(2), 2, Shape(8, 9, 3))
+    assert has_shape(batch, Shape(*shape)) is fits

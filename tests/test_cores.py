@@ -1,6 +1,8 @@
-"""The cores that control groups grant, of both versions."""
+"""The cores that control groups grant, of both versions; memory that is freed is kept."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -65,3 +67,30 @@ def test_usable_cores(
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(affine)))
     monkeypatch.setattr(cores, "core_quota", lambda: quota)
     assert cores.usable_cores() == usable
+
+
+FREED = """
+import os, sys
+import numpy as np
+from nmt_cli.cores import keep_freed_memory
+if sys.argv[1] == "kept":
+    keep_freed_memory()
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
+before = resident()
+block = np.ones(8 << 20)
+del block
+print(resident() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the switches are those of Linux's C library")
+def test_large_blocks_that_are_freed_stay_with_the_process() -> None:
+    """64 MiB, which the C library would else give back to the kernel."""
+    kept, given_back = (
+        int(subprocess.check_output([sys.executable, "-c", FREED, name]))
+        for name in ("kept", "given back")
+    )
+    assert kept > 60
+    assert given_back < 10

@@ -14,7 +14,12 @@ from safetensors.torch import load_file
 from nmt_cli.config import Config, with_values
 from nmt_cli.data.corpus import Corpus
 from nmt_cli.errors import ConfigError
-from nmt_cli.training.determinism import check_ranks, next_power_of_two, subtree_sum
+from nmt_cli.training.determinism import (
+    check_ranks,
+    compute_deterministically,
+    next_power_of_two,
+    subtree_sum,
+)
 from nmt_cli.training.distributed import Ranks
 from nmt_cli.training.loop import train
 
@@ -68,6 +73,18 @@ def test_powers_of_two_can_share_it() -> None:
     for world_size in (1, 2, 4, 8):
         check_ranks(world_size, 8)
     assert [next_power_of_two(number) for number in (1, 3, 4, 5, 9)] == [1, 4, 4, 8, 16]
+
+
+@pytest.mark.parametrize(("device", "threads"), [("cpu", [1]), ("cuda", [])])
+def test_torch_adds_up_in_one_order(device: str, threads: list[int], monkeypatch) -> None:
+    """Whatever the number of threads that it is given; kernels without an order are errors."""
+    ordered: list[bool] = []
+    given: list[int] = []
+    monkeypatch.setattr(torch, "use_deterministic_algorithms", ordered.append)
+    monkeypatch.setattr(torch, "set_num_threads", given.append)
+    compute_deterministically(torch.device(device))
+    assert ordered == [True]
+    assert given == threads
 
 
 def weights_after(out: Path, steps: int, config: Config, corpus: Corpus, ranks: Ranks) -> str:

@@ -179,6 +179,8 @@ def test_the_launcher_gives_ranks_minutes_to_save(monkeypatch, number, code):
     assert os.environ["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] == "300"
     assert getattr(given[0], "shutdown_timeout", 300) == 300
     assert number.name in given[0].signals_to_handle.split(",")
+    # A rank that ends is not started again by itself, with nobody who saw why it ended.
+    assert given[0].max_restarts == 0
 
 
 @pytest.mark.parametrize(

@@ -283,6 +283,22 @@ def test_a_finished_run_says_so_and_goes_on_when_its_limit_is_raised(setting, tm
     assert load(out / "config.toml").train.max_steps == 10
 
 
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_what_the_device_has_to_give_is_settled_before_the_first_step(
+    setting, tmp_path, monkeypatch, deterministic
+):
+    asked = []
+    for name in ("check_precision", "use_fast_float32", "compute_deterministically"):
+        monkeypatch.setattr(
+            f"nmt_cli.training.loop.{name}", lambda *given, name=name: asked.append((name, *given))
+        )
+    settings = {"train_deterministic": deterministic, "train_max_steps": 1}
+    run(setting, tmp_path / "model", train_precision="float32", **settings)
+    cpu = torch.device("cpu")
+    expected = [("check_precision", "float32", cpu), ("use_fast_float32", cpu)]
+    assert asked == expected + [("compute_deterministically", cpu)] * deterministic
+
+
 def test_epochs_patience_and_hours_end_a_run(setting, tmp_path):
     ends = [
         ({"train_max_epochs": 1}, "1 epochs are done"),

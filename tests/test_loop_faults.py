@@ -1,9 +1,11 @@
 """Faults in a whole run: numbers that are not finite, full memory, a stop while validating."""
 
+import itertools
 import json
 import math
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +19,10 @@ from nmt_cli.errors import DivergedError, UnavailableError
 from nmt_cli.training.checkpoints import Checkpoints
 from nmt_cli.training.distributed import Ranks
 from nmt_cli.training.loop import train
+from nmt_cli.training.recovery import roll_back
 from nmt_cli.training.run import Run
-from nmt_cli.training.step import shard_loss, take_step
+from nmt_cli.training.setup import complete, prepare_directory
+from nmt_cli.training.step import gradients_of, shard_loss, take_step
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +150,30 @@ def test_without_a_checkpoint_a_rollback_leads_to_the_beginning(setting, tmp_pat
         assert torch.allclose(weight, reference[name], atol=1e-6), name
 
 
+@pytest.mark.parametrize("saved", [0, 2])
+def test_a_rollback_forgets_neither_what_was_spent_nor_what_is_published(setting, tmp_path, saved):
+    """Back to the checkpoint of step 2, or to the beginning of the same plan."""
+    config = with_values(complete(*setting), {"train.packing": "packed"})
+    config = with_values(config, {"train.micro_batch_tokens": 50})
+    prepare_directory(config, setting[1], tmp_path / "model")
+    here = Run(config, setting[1], tmp_path / "model", Ranks())
+    for step in range(3):
+        here.step(here.position)
+        if step + 1 == saved:
+            here.save(member=True)
+    spent = {"seconds": 7.0, "splits": 3, "flops": 1e9, "peak_flops": 2e9, "published_score": -1.5}
+    here.state = replace(here.state, skipped=10, rollbacks=1, **spent)
+    before = here.state
+    assert f"back to step {saved}, with 0.25 of" in roll_back(here, here.position)
+    kept = ("digest", "shards", "packed", *spent)
+    expected = {name: getattr(before, name) for name in kept}
+    expected |= {"step": saved, "batch": saved, "skipped": 0, "rollbacks": 2}
+    assert {name: getattr(here.state, name) for name in expected} == expected
+    assert expected["packed"]
+    assert expected["shards"] == 2
+    here.close()
+
+
 def test_two_ranks_roll_back_together(setting, tmp_path, monkeypatch):
     """Only the second rank's gradient is not finite."""
     config, corpus = setting
@@ -233,9 +261,15 @@ def test_steps_that_were_split_for_want_of_memory_are_told_once_and_counted(
 
 
 def test_memory_that_is_full_whatever_the_batch_is_an_error_of_ours(setting, tmp_path, monkeypatch):
-    def full(*_) -> None:
-        raise torch.OutOfMemoryError("CUDA out of memory")
+    """What was done until then is saved."""
+    calls = itertools.count(1)
+
+    def full(model) -> list[torch.Tensor]:
+        if next(calls) == 4:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return gradients_of(model)
 
     monkeypatch.setattr("nmt_cli.training.step.gradients_of", full)
-    with pytest.raises(UnavailableError, match="step 1: memory is full, whatever the batch"):
+    with pytest.raises(UnavailableError, match="step 4: memory is full, whatever the batch"):
         run(setting, tmp_path / "model")
+    assert [one.step for one in checkpoints(tmp_path / "model")] == [3]

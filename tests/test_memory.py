@@ -1,15 +1,13 @@
 """What memory has no room for is done in parts: the same gradient, nothing lost, nobody waits."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 import torch
 from corpora import reversal_corpus
 from ranks import in_ranks
+from tight_memory import little_memory
 from torch import nn
 
-import nmt_cli.training.step
 from nmt_cli.config import with_values
 from nmt_cli.data.plan import BatchPlan, Position
 from nmt_cli.errors import UnavailableError
@@ -23,45 +21,12 @@ from nmt_cli.training.step import take_step
 from nmt_cli.training.tensors import weights_of
 from nmt_cli.training.watch import LostRankError
 
-real_loss = nmt_cli.training.step.shard_loss
-
 
 @pytest.fixture(scope="module")
 def setting(tmp_path_factory: pytest.TempPathFactory):
     config, corpus = reversal_corpus(tmp_path_factory.mktemp("memory"), pairs=60)
     values = {"model.dropout": 0.0, "train.batch_tokens": 150}
     return with_values(complete(config, corpus), values), corpus
-
-
-class RoomFor(torch.autograd.Function):
-    """Runs out of memory in the middle of the backward pass of more than `pairs` pairs."""
-
-    @staticmethod
-    def forward(ctx, hidden, too_many):
-        ctx.too_many = too_many
-        return hidden.clone()
-
-    @staticmethod
-    def backward(ctx, gradient):
-        if ctx.too_many:
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
-        return gradient, None
-
-
-def little_memory(pairs: int, rank: int | None = None) -> Callable:
-    """A `shard_loss` that fails in its backward pass for more than so many pairs."""
-
-    def shard_loss(model, config, batch, device):
-        too_many = len(batch.pair_ids) > pairs
-        handle = model.encoder[0].register_forward_hook(
-            lambda module, inputs, output: RoomFor.apply(output, too_many)
-        )
-        try:
-            return real_loss(model, config, batch, device)
-        finally:
-            handle.remove()
-
-    return shard_loss
 
 
 def first_step(setting, ranks: Ranks, shards: int = 2):

@@ -1,5 +1,7 @@
 """Packed batches: one shape, nearly no filler, every pair once."""
 
+import hashlib
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -30,6 +32,7 @@ def shards_of(plan: PackedPlan, number: int = 0) -> list[np.ndarray]:
 def test_every_pair_is_used_once_and_fits(lengths, batch_tokens, shards, number):
     src, tgt = np.array(lengths).T
     plan = PackedPlan(src, tgt, batch_tokens, shards, seed=3)
+    assert min(plan.shape[:3]) >= 1
     assert max(plan.shape.src, plan.shape.tgt) <= max(1, batch_tokens // shards)
     found = shards_of(plan, number)
     assert np.array_equal(np.sort(np.concatenate(found)), np.arange(len(lengths)))
@@ -50,12 +53,16 @@ def test_at_most_one_per_cent_is_filler(ratio: float) -> None:
         assert sum(side[ids].sum() for ids in found) / (room * len(found)) > 0.99
     # Empty sentences cost next to nothing, but there should not be many.
     assert sum(map(len, found)) / (plan.shape.pairs * len(found)) > 0.8
+    # Tokens fill a shard, never sentences.
+    assert max(map(len, found)) < plan.shape.pairs
 
 
 def test_a_pair_too_long_for_the_buffer_has_a_shape_of_its_own() -> None:
     plan = PackedPlan(np.array([3, 50, 3]), np.array([3, 4, 3]), 20, 1, seed=1)
     shapes = {plan.shape_of(ids) for ids in shards_of(plan)}
     assert Shape(50, 4, 1) in shapes
+    # Every batch has the bound of the longest sentence: it is a number in the graph.
+    assert plan.shape.width == 50
 
 
 def test_shards_of_too_many_pairs_have_a_shape_of_their_own() -> None:
@@ -84,3 +91,15 @@ def test_epochs_differ_and_are_repeatable() -> None:
     assert orders[0] == orders[1]
     assert orders[0] != orders[2]
     assert orders[0] != orders[3]
+
+
+def test_the_plan_of_a_seed_is_frozen() -> None:
+    """A run that was begun with an earlier version must go on with the same data."""
+    plan = PackedPlan(*np.random.default_rng(0).integers(2, 50, (2, 2_000)), 3_000, 2, seed=1)
+    ids = np.concatenate([np.append(ids, -1) for ids in shards_of(plan, 3)])
+    assert hashlib.sha256(ids.astype("<i8").tobytes()).hexdigest().startswith("e90cb5be2ea6c47b")
+
+
+def test_no_pairs_make_no_batches() -> None:
+    none = np.zeros(0, np.int64)
+    assert PackedPlan(none, none, 100, 2, seed=1).epoch(0).batches == 0

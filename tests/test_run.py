@@ -10,7 +10,9 @@ from corpora import reversal_corpus
 
 from nmt_cli import files
 from nmt_cli.config import Config, with_values
+from nmt_cli.data.corpus import Pairs
 from nmt_cli.data.plan import Position
+from nmt_cli.data.sampling import SampledPairs
 from nmt_cli.errors import CannotCreateError
 from nmt_cli.model_dir import load_model
 from nmt_cli.training.checkpoints import Checkpoint, Checkpoints
@@ -228,6 +230,43 @@ def test_several_ranks_compile_encoder_and_decoder_apart(setting, tmp_path, monk
         prepare_directory(config, corpus, tmp_path / str(count))
         Run(config, corpus, tmp_path / str(count), Ranks(0, count))
     assert asked == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("backend", "packs", "compiles"),
+    [("plain", False, False), ("fused", False, False), ("varlen", True, False),
+     ("tiles", True, True)],
+)  # fmt: skip
+def test_attention_decides_of_packing_and_compiling(backend, packs, compiles):
+    """Unless they are set."""
+    run = Run.__new__(Run)
+    run._backend = lambda: backend
+    for packing, compile, expected in (
+        ("auto", "auto", (packs, compiles)),
+        ("packed", "on", (True, True)),
+        ("sorted", "off", (False, False)),
+    ):
+        run.config = with_values(Config(), {"train.packing": packing, "train.compile": compile})
+        assert (run._packs(), run._compiles()) == expected
+
+
+def test_ranks_share_the_cores_that_draw_subwords(setting, tmp_path, monkeypatch):
+    config, corpus = setting
+    config = complete(config, corpus)
+    prepare_directory(config, corpus, tmp_path / "m")
+    asked = []
+
+    class Sampled(SampledPairs):
+        def __init__(self, corpus, share, seed, workers):
+            asked.append((share, seed, workers))
+            Pairs.__init__(self, corpus.train.src, corpus.train.tgt, corpus.train.origin)
+
+    monkeypatch.setattr("nmt_cli.training.run.SampledPairs", Sampled)
+    monkeypatch.setattr("nmt_cli.training.run.usable_cores", lambda: 6)
+    config = with_values(config, {"train.subword_dropout": 0.1, "train.seed": 5})
+    for count in (1, 2, 8):
+        Run(config, corpus, tmp_path / "m", Ranks(0, count))
+    assert asked == [(0.1, 5, 6), (0.1, 5, 3), (0.1, 5, 1)]
 
 
 @pytest.mark.parametrize(("deterministic", "shards"), [(False, 3), (True, 4)])

@@ -15,6 +15,7 @@ from nmt_cli.data.plan import BatchPlan
 from nmt_cli.data.prepare import prepare
 from nmt_cli.data.sampling import SampledPairs
 from nmt_cli.errors import ConfigError, DataError
+from nmt_cli.manifest import add_to_manifest
 from nmt_cli.training.checkpoints import Checkpoints
 from nmt_cli.training.loop import train
 
@@ -26,7 +27,8 @@ def word_corpus(folder: Path, **settings: object) -> tuple[Config, Corpus]:
     random = np.random.default_rng(4)
     words = ["".join(random.choice(SYLLABLES, size=random.integers(2, 5))) for _ in range(40)]
     lines = [" ".join(random.choice(words, size=random.integers(1, 6))) for _ in range(330)]
-    pairs = list(zip(lines, [line[::-1] for line in lines], strict=True))
+    # The two sides' longest lines are of different lengths.
+    pairs = [(line, f"{line[::-1]} ba") for line in lines]
     names = {
         "data_train": [write_pairs(folder, "train", pairs[:300])],
         "data_valid": write_pairs(folder, "valid", pairs[300:]),
@@ -82,8 +84,9 @@ def test_it_is_a_function_of_seed_and_epoch(corpus, monkeypatch):
     assert [ids[:100] for ids in pieces] == [ids[:100] for ids in reference]
 
 
-def test_equal_lines_differ_within_an_epoch(tmp_path):
-    """Of one pair many times over, the sides too are drawn each for itself."""
+def test_equal_lines_differ_within_an_epoch(tmp_path, monkeypatch):
+    """Of one pair many times over, the sides and each chunk too are drawn for themselves."""
+    monkeypatch.setattr(sampling, "CHUNK_LINES", 25)
     # A longer one leaves the others room to grow.
     lines = ["bano kilu remo"] * 50 + ["bano kilu remo " * 4]
     files = write_pairs(tmp_path, "train", list(zip(lines, lines, strict=True)))
@@ -96,6 +99,7 @@ def test_equal_lines_differ_within_an_epoch(tmp_path):
     src, tgt = ids_of(pairs)
     assert len({tuple(ids) for ids in src}) > 5
     assert src != tgt
+    assert src[:25] != src[25:50]
 
 
 @pytest.mark.slow
@@ -120,6 +124,9 @@ def test_a_side_that_would_be_too_long_stays_as_it_was(corpus):
         assert max(map(len, after)) <= longest
         stayed = [one for one, other in zip(before, after, strict=True) if one == other]
         assert max(map(len, stayed)) == longest
+        # As long as the longest is not too long.
+        changed = [one for other, one in zip(before, after, strict=True) if one != other]
+        assert max(map(len, changed)) == longest
 
 
 def test_the_plan_uses_every_pair_once_with_the_lengths_of_its_epoch(corpus):
@@ -148,6 +155,16 @@ def test_damaged_text_is_refused(tmp_path):
     text.write_bytes(text.read_bytes().swapcase())
     with pytest.raises(DataError, match=r"train\.tgt\.txt"):
         SampledPairs(corpus, 0.1, 1, workers=1)
+
+
+def test_text_of_other_lines_than_the_corpus_s_is_refused(tmp_path):
+    _, corpus = word_corpus(tmp_path)
+    lines = (corpus.path / "train.src.txt").read_bytes().splitlines(keepends=True)
+    add_to_manifest(corpus.path, "train.src.txt", b"".join(lines[:-1]))
+    pairs = SampledPairs(corpus, 0.1, 1, workers=1)
+    told = rf"train\.src\.txt` has {len(lines) - 1} lines, not {len(lines)}"
+    with pytest.raises(DataError, match=told):
+        pairs.segment(0)
 
 
 def test_subwords_without_merges_are_refused(tmp_path):

@@ -205,7 +205,9 @@ def show_report(report: "Report", console: Console, progress: Progress) -> None:
         f"loss {report.loss:.3f}, lr {report.learning_rate:.2e}, "
         f"{report.tokens_per_second:,.0f} tokens/s"
     )
-    lines = [report.note] if report.note else []
+    if not report.tokens:
+        text = ""  # No step was taken since the last report.
+    lines = []
     if report.validation is not None:
         found = report.validation
         bleu = "" if found.bleu is None else f", BLEU {found.bleu:.2f}"
@@ -213,9 +215,11 @@ def show_report(report: "Report", console: Console, progress: Progress) -> None:
         mean = " (moving average)" if found.weights == "ema" else mean
         lines.append(
             f"step {report.step:,}, {duration(report.seconds)}: "
-            f"validation perplexity {found.perplexity:.2f}{bleu}{mean}; {text}"
+            f"validation perplexity {found.perplexity:.2f}{bleu}{mean}{text and f'; {text}'}"
         )
         lines += [f"  {source}\n  = {output}" for source, _, output in found.samples[:1]]
+    if report.note:
+        lines.append(report.note)
     if lines:
         with progress.aside():
             for line in lines:

@@ -19,20 +19,12 @@ SPARE = 5.0
 class PackedPlan(BatchPlan):
     """A `BatchPlan` whose shards all have one shape; pairs too long for it have their own."""
 
-    def __init__(
-        self,
-        src_lengths: np.ndarray,
-        tgt_lengths: np.ndarray,
-        batch_tokens: int,
-        shards: int,
-        seed: int,
-    ) -> None:
-        super().__init__(src_lengths, tgt_lengths, batch_tokens, shards, seed)
+    def _make_shape(self) -> Shape:
         totals = np.maximum(1, [self.src_lengths.sum(), self.tgt_lengths.sum()])
         src, tgt = (_aligned(int(self.capacity * side / totals.max())) for side in totals)
         pairs = max(1.0, max(src, tgt) * len(self.src_lengths) / int(totals.max()))
         width = int(max(self.src_lengths.max(initial=1), self.tgt_lengths.max(initial=1)))
-        self.shape = Shape(src, tgt, int(np.ceil(pairs + SPARE * pairs**0.5)), width)
+        return Shape(src, tgt, int(np.ceil(pairs + SPARE * pairs**0.5)), width)
 
     def _make_epoch(self, number: int) -> Epoch:
         random = np.random.Generator(np.random.PCG64([self.seed, number]))

@@ -76,6 +76,11 @@ class BatchPlan:
         # Where lengths differ between epochs: those (src, tgt) of the epoch that is asked for.
         self.lengths_of: Callable[[int], tuple[np.ndarray, np.ndarray]] | None = None
         self._latest: tuple[int, Epoch] | None = None
+        # What a shard may hold.
+        self.shape = self._make_shape()
+
+    def _make_shape(self) -> Shape:
+        return Shape(self.capacity, self.capacity, len(self.src_lengths))
 
     def epoch(self, number: int) -> Epoch:
         """The plan of one pass; the latest one is kept."""
@@ -91,8 +96,7 @@ class BatchPlan:
         # Equal lengths side by side, pairs of one length in random order.
         sides = (_narrow(side)[order] for side in (self.src_lengths, self.tgt_lengths))
         order = order[np.lexsort(tuple(sides))]
-        room = Shape(self.capacity, self.capacity, len(order))
-        bounds = cut(self.src_lengths[order], self.tgt_lengths[order], room)
+        bounds = cut(self.src_lengths[order], self.tgt_lengths[order], self.shape)
         return Epoch(order, bounds, random.permutation(len(bounds) - 1), self.shards)
 
     def tokens(self, epoch: int, batch: int) -> int:

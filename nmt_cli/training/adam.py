@@ -4,9 +4,10 @@ Not torch's classes: the first of those loads torch's compiler, which takes long
 a start on a CPU (1.6 s) and 140 MB.
 """
 
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,7 +17,16 @@ from torch.optim.adamw import adamw
 STEP, MEAN, SQUARE = "step", "exp_avg", "exp_avg_sq"
 
 
-class Optimizer:
+class Decays(NamedTuple):
+    """beta1: of the mean gradient, or what takes its place; beta2: of the mean squared gradient;
+    epsilon: added to the root of the latter."""
+
+    beta1: float
+    beta2: float
+    epsilon: float
+
+
+class Optimizer(ABC):
     """Weights in groups, each with its settings, and what is remembered of every weight.
 
     param_groups: dicts of `params`, `lr`, `weight_decay`; state: tensors by name for each weight.
@@ -30,9 +40,9 @@ class Optimizer:
         ]
         self.state: defaultdict[Tensor, dict[str, Tensor]] = defaultdict(dict)
 
+    @abstractmethod
     def step(self) -> None:
         """Take one step with the gradients; weights without one stay."""
-        raise NotImplementedError
 
     def zero_grad(self) -> None:
         """Forget all gradients."""
@@ -44,13 +54,9 @@ class Optimizer:
 class Adam(Optimizer):
     """Adam with decoupled weight decay (AdamW), in one kernel a step."""
 
-    def __init__(
-        self, groups: Iterable[dict[str, Any]], beta1: float, beta2: float, epsilon: float
-    ) -> None:
+    def __init__(self, groups: Iterable[dict[str, Any]], decays: Decays) -> None:
         super().__init__(groups)
-        self.beta1 = beta1
-        self.beta2 = beta2
-        self.epsilon = epsilon
+        self.decays = decays
 
     @torch.no_grad()
     def step(self) -> None:
@@ -67,11 +73,11 @@ class Adam(Optimizer):
                 [one[STEP] for one in states],
                 fused=True,
                 amsgrad=False,
-                beta1=self.beta1,
-                beta2=self.beta2,
+                beta1=self.decays.beta1,
+                beta2=self.decays.beta2,
                 lr=group["lr"],
                 weight_decay=group["weight_decay"],
-                eps=self.epsilon,
+                eps=self.decays.epsilon,
                 maximize=False,
             )
 

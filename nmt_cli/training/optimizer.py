@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from nmt_cli.config import Config, Train
-from nmt_cli.training.adam import Adam, Optimizer
+from nmt_cli.training.adam import Adam, Decays, Optimizer
 from nmt_cli.training.muon import Muon
 from nmt_cli.training.schedule_free import ScheduleFree
 
@@ -75,9 +75,13 @@ def _groups(weights: list[nn.Parameter], train: Train) -> list[dict[str, Any]]:
     return [group for group in groups if group["params"]]
 
 
+def _decays(train: Train) -> Decays:
+    return Decays(train.beta1, train.beta2, train.epsilon)
+
+
 def _adam_for(weights: list[nn.Parameter], train: Train) -> Adam:
     """With the paper's betas and epsilon, unless others are set."""
-    return Adam(_groups(weights, train), train.beta1, train.beta2, train.epsilon)
+    return Adam(_groups(weights, train), _decays(train))
 
 
 def _adam(model: nn.Module, train: Train) -> Optimizer:
@@ -86,7 +90,7 @@ def _adam(model: nn.Module, train: Train) -> Optimizer:
 
 def _schedule_free(model: nn.Module, train: Train) -> Optimizer:
     groups = _groups(list(model.parameters()), train)
-    return ScheduleFree(groups, train.beta1, train.beta2, train.epsilon)
+    return ScheduleFree(groups, _decays(train))
 
 
 def _muon(model: nn.Module, train: Train) -> Optimizer:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nmt_cli.training.adam import Optimizer
+from nmt_cli.training.adam import Decays, Optimizer
 
 # Keys of a weight's state; the paper's letters.
 X, Z, V = "x", "z", "v"
@@ -20,19 +20,15 @@ PROGRESS = "progress"
 
 
 class ScheduleFree(Optimizer):
-    """Algorithm 1 of the paper; each group's `lr` is the rate after warm-up's factor.
+    """Algorithm 1 of the paper; each group's `lr` is the rate after warm-up's factor."""
 
-    beta1: share of x in y, in place of momentum; beta2: decay of the mean square.
-    """
+    def __init__(self, groups: Iterable[dict[str, Any]], decays: Decays) -> None:
+        """`groups` may set `weight_decay`, which pulls at y.
 
-    def __init__(
-        self, groups: Iterable[dict[str, Any]], beta1: float, beta2: float, epsilon: float
-    ) -> None:
-        """`groups` may set `weight_decay`, which pulls at y."""
+        beta1: share of x in y, in place of momentum.
+        """
         super().__init__(groups)
-        self.beta1 = beta1
-        self.beta2 = beta2
-        self.epsilon = epsilon
+        self.decays = decays
 
     @torch.no_grad()
     def step(self) -> None:
@@ -48,7 +44,7 @@ class ScheduleFree(Optimizer):
         # One pair of numbers for all weights, in the first one's state, so that it is saved.
         state = self._state(self.param_groups[0]["params"][0])
         steps, squares = state[PROGRESS].tolist()
-        rate *= math.sqrt(1.0 - self.beta2 ** (steps + 1.0))
+        rate *= math.sqrt(1.0 - self.decays.beta2 ** (steps + 1.0))
         squares += rate**2
         state[PROGRESS] = torch.tensor([steps + 1.0, squares], dtype=torch.float64)
         return rate, rate**2 / squares if squares else 0.0
@@ -68,10 +64,10 @@ class ScheduleFree(Optimizer):
         states = [self._state(weight) for weight in weights]
         x, z, v = ([state[key] for state in states] for key in (X, Z, V))
         gradients = [weight.grad for weight in weights if weight.grad is not None]
-        torch._foreach_mul_(v, self.beta2)
-        torch._foreach_addcmul_(v, gradients, gradients, 1.0 - self.beta2)
+        torch._foreach_mul_(v, self.decays.beta2)
+        torch._foreach_addcmul_(v, gradients, gradients, 1.0 - self.decays.beta2)
         scale = torch._foreach_sqrt(v)
-        torch._foreach_add_(scale, self.epsilon)
+        torch._foreach_add_(scale, self.decays.epsilon)
         torch._foreach_addcdiv_(z, gradients, scale, -rate)
         if weight_decay:
             torch._foreach_add_(z, weights, alpha=-rate * weight_decay)
@@ -81,7 +77,7 @@ class ScheduleFree(Optimizer):
     def _place(self, weights: list[Tensor], x: list[Tensor], z: list[Tensor]) -> None:
         """Put y into the weights."""
         torch._foreach_copy_(weights, z)
-        torch._foreach_lerp_(weights, x, self.beta1)
+        torch._foreach_lerp_(weights, x, self.decays.beta1)
 
     @torch.no_grad()
     def place_weights(self) -> None:
