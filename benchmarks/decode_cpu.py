@@ -3,7 +3,8 @@
     python benchmarks/decode_cpu.py --out decode_cpu.json
     python benchmarks/decode_cpu.py --precision int8 --threads 2 --peers ctranslate2
 
-Rates are output tokens a CPU second; every translator is a process of its own, and they take turns.
+Rates are output tokens a CPU second, with several threads a second of the wall; every translator is
+a process of its own, and they take turns.
 """
 
 import argparse
@@ -24,7 +25,12 @@ WORKER = Path(__file__).with_name("decode_worker.py")
 TINY = {"model.layers": 2, "model.d_model": 64, "model.d_ff": 96, "model.heads": 2}
 # Lengths in subwords, EOS counted.
 SHORTEST, LONGEST, MEAN = 9, 61, 25.6
-PEERS = {"ctranslate2": "ctranslate2", "transformers": "transformers"}
+# Of each peer its package; CTranslate2 with the instructions it chooses, and with AVX-512's.
+PEERS = {
+    "ctranslate2": "ctranslate2", "ctranslate2-avx512": "ctranslate2",
+    "transformers": "transformers",
+}  # fmt: skip
+ISA = {"ctranslate2-avx512": {"CT2_FORCE_CPU_ISA": "AVX512"}}
 
 
 class Worker:
@@ -35,7 +41,7 @@ class Worker:
         self.process = subprocess.Popen(
             [sys.executable, str(WORKER), kind, str(folder), json.dumps(settings)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env={**os.environ, "OMP_NUM_THREADS": str(settings["threads"])},
+            env={**os.environ, "OMP_NUM_THREADS": str(settings["threads"]), **ISA.get(kind, {})},
         )  # fmt: skip
         self._answer()
 
@@ -86,7 +92,7 @@ def prepare(folder: Path, options: argparse.Namespace) -> Json:
     (folder / "config.json").write_text(json.dumps(settings))
     (folder / "sources.json").write_text(json.dumps(make_sources(64, longest, words)))
     save_file(model.state_dict(), folder / "weights.safetensors")
-    if "ctranslate2" in options.peers:
+    if {"ctranslate2", "ctranslate2-avx512"} & set(options.peers):
         save_ctranslate2(model, folder / "ct2")
     return settings
 
@@ -120,8 +126,9 @@ def cases_of(name: str, rounds: Json, settings: Json) -> list[Json]:
     """Rates and memory against each peer."""
     cases = []
     ours = rounds["ours"]
+    clock, unit = ("cpu", "tokens / CPU s") if settings["threads"] == 1 else ("wall", "tokens / s")
     rates = {
-        kind: spread([one["tokens"] / one["cpu"] for one in answers])
+        kind: spread([one["tokens"] / one[clock] for one in answers])
         for kind, answers in rounds.items()
     }
     memory = {kind: answers[-1]["megabytes"] for kind, answers in rounds.items()}
@@ -130,7 +137,7 @@ def cases_of(name: str, rounds: Json, settings: Json) -> list[Json]:
         equal = statistics.mean(one == other for one, other in pairs)
         cases.append(
             make_case(
-                f"{name}, {peer}", "tokens / CPU s", rates["ours"]["median"],
+                f"{name}, {peer}", unit, rates["ours"]["median"],
                 rates[peer]["median"], better="higher", settings={**settings, "peer": peer},
                 ours_spread=rates["ours"], peer_spread=rates[peer], equal_outputs=equal,
             )
@@ -171,13 +178,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return results.finish(as_json=options.json)
 
 
+def default_peers() -> list[str]:
+    """All that this processor can run."""
+    facts = Path("/proc/cpuinfo")
+    wide = facts.is_file() and "avx512f" in facts.read_text()
+    return [one for one in PEERS if wide or one != "ctranslate2-avx512"]
+
+
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
     add("--threads", type=int, default=1, help="of each translator")
     add("--precision", nargs="+", choices=("float32", "bf16", "int8"), default=["float32", "int8"])
-    add("--peers", nargs="*", choices=tuple(PEERS), default=list(PEERS))
+    add("--peers", nargs="*", choices=tuple(PEERS), default=default_peers())
     add("--batches", nargs="+", type=int, default=[64, 1], help="sentences at once")
     add("--beams", nargs="+", type=int, default=[4, 1])
     add("--rounds", type=int, default=3, help="turns of each")

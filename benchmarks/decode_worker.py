@@ -63,9 +63,11 @@ def planted(folder: Path) -> Any:
 
     from nmt_cli.model.transformer import Transformer
 
-    model = Transformer(make_config(json.loads((folder / "config.json").read_text())).model)
-    model.load_state_dict(load_file(folder / "weights.safetensors"))
-    return model.requires_grad_(False).to(torch.float32).eval()
+    with torch.device("meta"):
+        model = Transformer(make_config(json.loads((folder / "config.json").read_text())).model)
+    weights = load_file(folder / "weights.safetensors")
+    model.load_state_dict({name: weights[name].clone() for name in list(weights)}, assign=True)
+    return model.requires_grad_(False).eval()
 
 
 def ours(folder: Path, settings: Json) -> Translate:
@@ -74,14 +76,14 @@ def ours(folder: Path, settings: Json) -> Translate:
 
     from nmt_cli.config import Search
     from nmt_cli.cores import keep_freed_memory
-    from nmt_cli.inference.cpu import fastest_engine
+    from nmt_cli.inference.choice import fastest_engine
     from nmt_cli.search.beam import search
     from nmt_cli.search.decoder import Source
 
     keep_freed_memory()
     torch.set_num_threads(settings["threads"])
     cache = Path(settings["cache"]) if settings["kernels"] else None
-    engine = fastest_engine(planted(folder), cache, settings["precision"])
+    engine = fastest_engine(planted(folder), cache, settings["precision"], consumes=True)
     print(engine.about, file=sys.stderr)
 
     def translate(sources: Ids, beam: int, batch: int) -> Ids:
@@ -158,7 +160,8 @@ def transformers(folder: Path, settings: Json) -> Translate:
 
 
 KINDS: dict[str, Callable[[Path, Json], Translate]] = {
-    "ours": ours, "ctranslate2": ctranslate2, "transformers": transformers,
+    "ours": ours, "ctranslate2": ctranslate2, "ctranslate2-avx512": ctranslate2,
+    "transformers": transformers,
 }  # fmt: skip
 
 if __name__ == "__main__":

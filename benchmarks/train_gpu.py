@@ -8,31 +8,19 @@ import argparse
 import functools
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 from gpu_gates import gates
 from gpu_parts import attention, loss_head, machine
 from gpu_runs import decode, ours, peer
 from gpu_setup import Setup, stand_in_for_tomli_w
-from measure import Json, Results, environment, make_case, measured_with, say, table, time_limit
+from measure import Json, Results, environment, make_case, measured_with, say, table
+from phases import Phase, run_phases
 
-# What is left to write the last results and to end.
-RESERVE_SECONDS = 5.0
 PRESETS = ("base", "big")
 PEERS = {"eager": False, "compiled": True}
-
-
-class Phase(NamedTuple):
-    """A part of the benchmark: `run` puts what it finds into a dict, in at most `seconds`."""
-
-    name: str
-    seconds: float
-    run: Callable[[Setup, Json], None]
-
 
 PHASES = (
     Phase("machine", 40, machine),
@@ -52,36 +40,6 @@ PHASES = (
     ),
     Phase("decode", 60, decode),
 )
-
-
-def run_phases(
-    setup: Setup, results: Results, phases: Sequence[Phase], budget_seconds: float
-) -> None:
-    """One after the other while there is time; each leaves what it found, even if it fails."""
-    deadline = time.monotonic() + budget_seconds - RESERVE_SECONDS
-    for phase in phases:
-        left = deadline - time.monotonic()
-        if left < 1:
-            results.phases[phase.name] = {"status": "skipped", "error": "the budget is spent"}
-            continue
-        say(f"{phase.name} ({left:.0f} s left)")
-        facts: Json = {}
-        results.phases[phase.name] = facts
-        begun = time.monotonic()
-        try:
-            with time_limit(min(left, phase.seconds)):
-                phase.run(setup, facts)
-            facts["status"] = "done"
-        except Exception as error:
-            facts["status"] = "cut" if isinstance(error, TimeoutError) else "failed"
-            facts["error"] = f"{type(error).__name__}: {error}"[:2_000]
-            say(f"  {facts['error']}")
-        facts["took_seconds"] = time.monotonic() - begun
-        torch._dynamo.reset()
-        if setup.device.type == "cuda":
-            torch.cuda.empty_cache()
-        results.cases = make_cases(results.phases)
-        results.save()
 
 
 def make_cases(phases: dict[str, Json]) -> list[Json]:
@@ -149,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             torch.device(options.device), options.tiny, Path(folder),
             dict(one.split("=", 1) for one in options.set),
         )  # fmt: skip
-        run_phases(setup, results, chosen, options.budget)
+        run_phases(setup, results, chosen, options.budget, make_cases)
     if options.json:
         say(table(results.cases))
     return results.finish(as_json=options.json)

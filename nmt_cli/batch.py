@@ -145,12 +145,13 @@ class Segments:
     def to(self, device: torch.device | str) -> "Segments":
         """The same segments on another device."""
         offsets, positions, tiles = (
-            _moved(one, device) for one in (self.offsets, self.positions, self.tiles)
+            moved(one, device) for one in (self.offsets, self.positions, self.tiles)
         )
         return Segments(offsets, positions, self.max_length, self.used, tiles)
 
 
-def _moved(tensor: Tensor, device: torch.device | str) -> Tensor:
+def moved(tensor: Tensor, device: torch.device | str) -> Tensor:
+    """The tensor on another device; what a GPU has still to do is not waited for."""
     if tensor.device.type == "cpu" and torch.device(device).type == "cuda":
         # A copy from other memory would wait until the GPU has done all its work.
         return tensor.pin_memory().to(device, non_blocking=True)
@@ -205,12 +206,12 @@ class Batch:
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on another device."""
         return Batch(
-            _moved(self.src, device),
-            _moved(self.tgt_in, device),
-            _moved(self.tgt_out, device),
+            moved(self.src, device),
+            moved(self.tgt_in, device),
+            moved(self.tgt_out, device),
             self.src_segments.to(device),
             self.tgt_segments.to(device),
-            _moved(self.pair_ids, device),
+            moved(self.pair_ids, device),
         )
 
 

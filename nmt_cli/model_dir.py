@@ -5,6 +5,7 @@
     config.toml          complete settings, format = 1
     subwords/            source.*, target.* where they differ, vocabulary.json
     model.safetensors    weights, float32, each once; its header says of which step they are
+    shortlist.safetensors   where `nmt shortlist` was run: what may translate what
     manifest.json        size and SHA-256 of the files above
     checkpoints/, log.jsonl   training's own; not in the manifest, not needed to translate
 
@@ -14,12 +15,10 @@ Loading runs no code that is not ours: nothing is ever unpickled.
 import contextlib
 import tempfile
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import safetensors
-import safetensors.torch
 import torch
 from torch import Tensor
 
@@ -28,6 +27,7 @@ from nmt_cli.config import Config, dump, load
 from nmt_cli.data.subwords import Subwords
 from nmt_cli.errors import ConfigError, DataError, NmtError, NoInputError
 from nmt_cli.model.transformer import Transformer
+from nmt_cli.weights_file import ReplacedError, load_weights, weight_bytes
 
 CONFIG = "config.toml"
 SUBWORDS = "subwords"
@@ -86,7 +86,7 @@ def _contents(
         for path in sorted(Path(name).iterdir()):
             yield f"{SUBWORDS}/{path.name}", path.read_bytes()
     if weights:
-        yield WEIGHTS, _weight_bytes(weights, metadata)
+        yield WEIGHTS, weight_bytes(weights, metadata)
     yield CONFIG, dump(config).encode("utf-8")
 
 
@@ -94,16 +94,7 @@ def refresh_weights(
     directory: Path, weights: Mapping[str, Tensor], metadata: Mapping[str, str]
 ) -> None:
     """Replace the weights of a model directory, which is valid at every moment."""
-    manifest.add_to_manifest(directory, WEIGHTS, _weight_bytes(weights, metadata))
-
-
-def _weight_bytes(weights: Mapping[str, Tensor], metadata: Mapping[str, str]) -> bytes:
-    plain = {
-        name: weight.detach().to("cpu", torch.float32).contiguous()
-        for name, weight in weights.items()
-    }
-    data: bytes = safetensors.torch.save(plain, dict(metadata))
-    return data
+    manifest.add_to_manifest(directory, WEIGHTS, weight_bytes(weights, metadata))
 
 
 def load_model(directory: Path, device: torch.device | str = "cpu") -> LoadedModel:
@@ -117,6 +108,8 @@ def load_model(directory: Path, device: torch.device | str = "cpu") -> LoadedMod
             before = _manifest_bytes(directory)
             try:
                 return _load(directory, device)
+            except ReplacedError:
+                continue
             except DataError:
                 # Training may have published new weights between the manifest and the file.
                 if _manifest_bytes(directory) == before:
@@ -148,11 +141,49 @@ def _load(directory: Path, device: torch.device | str) -> LoadedModel:
         )
     pieces = [name for name in entries if name.startswith(f"{SUBWORDS}/")]
     manifest.check_manifest(directory, pieces)
-    subwords = Subwords.load(directory / SUBWORDS)
-    _check_vocabulary(directory, config, subwords)
-    manifest.check_manifest(directory, [WEIGHTS])
-    model, metadata = _load_weights(directory / WEIGHTS, config)
+    weights = directory / WEIGHTS
+    # Hashing the weights takes as long as all the rest: both are done at once.
+    with ThreadPoolExecutor(1) as other:
+        checked = other.submit(manifest.check_manifest, directory, [WEIGHTS])
+        try:
+            subwords = Subwords.load(directory / SUBWORDS)
+            _check_vocabulary(directory, config, subwords)
+            model, metadata = load_weights(weights, config)
+        finally:
+            # Where the file is damaged, that is what the user has to know.
+            checked.result()
     return LoadedModel(model.to(device).eval(), config, subwords, metadata)
+
+
+def is_emptied(model: Transformer) -> bool:
+    """Whether an engine has taken weights of the model away."""
+    return any(weight.numel() == 0 for weight in model.parameters())
+
+
+def reload_model(directory: Path, emptied: Transformer) -> Transformer:
+    """The model that some weights were taken from, whole; raises as `load_model` does.
+
+    DataError: the directory holds other weights by now.
+    """
+    model = load_model(directory).model
+    pairs = zip(model.parameters(), emptied.parameters(), strict=True)
+    if not all(torch.equal(one, left) for one, left in pairs if left.numel()):
+        raise DataError(
+            f"`{directory}` has got other weights since it was loaded", "load the model again"
+        )
+    return model
+
+
+def load_subwords(directory: Path) -> Subwords:
+    """The subwords of a model directory, checked; raises as `load_model` does."""
+    with _readable(directory):
+        config = _load_config(directory)
+        entries = manifest.read_manifest(directory)
+        pieces = [name for name in entries if name.startswith(f"{SUBWORDS}/")]
+        manifest.check_manifest(directory, pieces)
+        subwords = Subwords.load(directory / SUBWORDS)
+        _check_vocabulary(directory, config, subwords)
+        return subwords
 
 
 def load_config(directory: Path) -> Config:
@@ -185,46 +216,6 @@ def _check_vocabulary(directory: Path, config: Config, subwords: Subwords) -> No
     if wrong:
         raise ConfigError(
             f"`{directory}`: {'; '.join(wrong)}", "its files are of different models: copy it again"
-        )
-
-
-def _load_weights(path: Path, config: Config) -> tuple[Transformer, dict[str, str]]:
-    try:
-        with safetensors.safe_open(path, framework="pt") as file:
-            _check_shapes(path, file, config)
-            model = Transformer(config.model)
-            with torch.no_grad():
-                for name, weight in model.named_parameters():
-                    weight.copy_(file.get_tensor(name))
-                    if not torch.isfinite(weight).all():
-                        raise DataError(f"`{path}`: `{name}` holds numbers that are not finite")
-            return model, dict(file.metadata() or {})
-    except safetensors.SafetensorError as error:
-        raise DataError(f"`{path}` is damaged: {error}", "copy the directory again") from error
-
-
-def _check_shapes(path: Path, file: Any, config: Config) -> None:
-    """Compare the file's header with the settings before a byte of a weight is asked for."""
-    try:
-        with torch.device("meta"):
-            expected = {
-                name: list(weight.shape)
-                for name, weight in Transformer(config.model).named_parameters()
-            }
-    except ValueError as error:
-        raise ConfigError(f"`{path.parent / CONFIG}`: {error}") from error
-    found = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 not a mapping
-    problems = [f"`{name}` is missing" for name in expected if name not in found]
-    problems += [f"`{name}` is not known" for name in found if name not in expected]
-    for name, weight in found.items():
-        shape, kind = weight.get_shape(), weight.get_dtype()
-        if name in expected and (shape, kind) != (expected[name], "F32"):
-            problems.append(f"`{name}` is {kind} {shape}, not F32 {expected[name]}")
-    if problems:
-        more = f" and {len(problems) - 3} more" if len(problems) > 3 else ""
-        raise ConfigError(
-            f"`{path}` does not fit {CONFIG}: {'; '.join(problems[:3])}{more}",
-            "its files are of different models, or of another version of nmt",
         )
 
 

@@ -6,6 +6,12 @@ from typing import Literal
 from nmt_cli.conversion import setting
 from nmt_cli.errors import ConfigError
 
+# Candidates of a source subword that a model's shortlist holds.
+LONGEST_SHORTLIST = 100
+
+# Source tokens times beam that suit a CPU: what is computed on stays in its caches.
+BATCH_TOKENS = 2_048
+
 
 @dataclass(frozen=True)
 class Search:
@@ -15,7 +21,9 @@ class Search:
     alpha: float = setting(0.6, "length penalty ((5+n)/6)^alpha", 0.0, 10.0)
     max_extra_length: int = setting(50, "longest output: source + this", 0, 65_536)
     n_best: int = setting(1, "hypotheses given for each line", 1, 1_024)
-    batch_tokens: int = setting(2_048, "source tokens times beam searched together", 1, 2**31)
+    batch_tokens: int | Literal["auto"] = setting(
+        "auto", "source tokens times beam searched together; auto: what suits the device", 1, 2**31
+    )
     length_penalty: Literal["gnmt", "power", "none"] = setting(
         "gnmt", "what log-probabilities are divided by: ((5+n)/6)^alpha, n^alpha, or nothing"
     )
@@ -47,6 +55,13 @@ class Search:
         False, "give unknown words as the source has them, found by attention"
     )
     alignment: bool = setting(False, "tell which source word each word comes from")
+    shortlist: int = setting(
+        0,
+        "likeliest subwords that each of the source lets in, from the list of `nmt shortlist`; "
+        "0: all words may come",
+        0,
+        LONGEST_SHORTLIST,
+    )
 
     @property
     def rows(self) -> int:

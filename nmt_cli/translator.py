@@ -1,6 +1,7 @@
 """Lines in, translations out, in order: what `nmt translate` and Python users call."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache as called_once
 from functools import partial
 from pathlib import Path
 
@@ -8,24 +9,26 @@ import torch
 
 from nmt_cli.config import Config, Search
 from nmt_cli.conversion import shortened
+from nmt_cli.data.shortlist import Shortlist
 from nmt_cli.data.spelling import WITHOUT_SPACES
 from nmt_cli.data.subwords import Subwords
 from nmt_cli.errors import ConfigError, DataError, UnavailableError
-from nmt_cli.inference.cpu import Engine, fastest_engine, reference_engine
+from nmt_cli.inference.choice import Engine, fastest_engine, reference_engine
 from nmt_cli.inference.teacher_forcing import force
 from nmt_cli.model.precision import use_fast_float32
 from nmt_cli.model.transformer import Transformer
-from nmt_cli.model_dir import load_model
+from nmt_cli.model_dir import is_emptied, load_model, reload_model
 from nmt_cli.search.banks import Banks, rows_for
-from nmt_cli.search.beam import search as beam_search
 from nmt_cli.search.candidates import Strategy
 from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.translating.jobs import Job, Needs, make_jobs
 from nmt_cli.translating.joining import joined
 from nmt_cli.translating.members import Member, check_members, joint_engine
+from nmt_cli.translating.narrowing import narrowed, no_shortlist
 from nmt_cli.translating.parts import Chooser, Part
 from nmt_cli.translating.prefixes import Prefixes
 from nmt_cli.translating.scored_pair import ScoredPair, mean_scores
+from nmt_cli.translating.searchers import Searchers
 from nmt_cli.translating.translation import (
     Alternative as Alternative,
 )
@@ -34,11 +37,10 @@ from nmt_cli.translating.translation import flags_of, without_words
 from nmt_cli.translating.windows import windows as windows
 from nmt_cli.translating.wording import FREE, BoundWording, Wording, check_wording
 
-MAX_SLOTS = 128
 SCORED_TOGETHER = 256
 LONGEST_PIECE, SHORTEST_PIECE = 1_024, 16
 # The numbers that a model is loaded in.
-PRECISIONS = {"float32": torch.float32, "bf16": torch.bfloat16}
+PRECISIONS = {"float32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 class Translator:
@@ -51,24 +53,31 @@ class Translator:
         subwords: Subwords,
         engine: Callable[[Transformer], Engine] = reference_engine,
         others: Sequence["Translator"] = (),
+        shortlist: Callable[[], Shortlist] = no_shortlist,
+        directory: Path | None = None,
     ) -> None:
         """`model` is put into evaluation mode and stays on its device.
 
         engine: makes what runs the model; the reference engine follows changes of its weights.
         others: an ensemble's further members, whose vocabulary must be the same; their
-        probabilities and those of `model` are averaged.
+        probabilities and those of `model` are averaged. shortlist: gives that of the model, when
+        the settings of a search ask for one. directory: where the model is read again once the
+        engine has taken its weights.
         """
-        self.model = model.eval()
+        self._model = model.eval()
+        self._directory = directory
         self.config = config
         self.subwords = subwords
         self.others = tuple(others)
         members = [Member(one.config, one.subwords) for one in (self, *others)]
         check_members(members)
-        own = engine(self.model)
+        own = engine(self._model)
         self.engine: Engine = (
             joint_engine([own, *(one.engine for one in others)]) if others else own
         )
-        self._chooser = Chooser(self.model, subwords)
+        self._searchers = Searchers(self.engine)
+        self._shortlist = called_once(shortlist)
+        self._chooser = Chooser(lambda: self.model, subwords)
         self._bound = FREE, BoundWording(FREE, subwords, config.languages)
 
     @classmethod
@@ -83,22 +92,38 @@ class Translator:
     ) -> "Translator":
         """The translator of a model directory; raises as `model_dir.load_model` does.
 
-        device: cpu, cuda, cuda:N; precision: float32, bf16, or int8 (CPU). The CPU's kernels are
-        compiled into the folder `cache`; without one torch computes with the rounded weights.
+        device: cpu, cuda, cuda:N; precision: float32, bf16, int8 (CPU), fp16 (GPU). The CPU's
+        kernels are compiled into the folder `cache`; without one torch computes with the rounded
+        weights.
         others: the further members of an ensemble, with the same vocabulary.
         """
         place = find_device(device)
         if precision == "int8" and place.type != "cpu":
             raise ConfigError("int8 is for the CPU", "`--device cpu`, or `--precision bf16`")
+        if precision == "fp16" and place.type == "cpu":
+            raise ConfigError("fp16 is for a GPU", "`--device cuda`, or `--precision bf16`")
         members = [cls.load(one, device, precision=precision, cache=cache) for one in others]
         loaded = load_model(Path(path), place)
+        shortlist = partial(Shortlist.load, Path(path), loaded.subwords)
         use_fast_float32(place)
         if place.type == "cpu":
             # Narrow weights there are the engine's business: the arithmetic is float32.
-            engine = partial(fastest_engine, cache=cache, precision=precision)
-            return cls(loaded.model, loaded.config, loaded.subwords, engine, members)
+            engine = partial(fastest_engine, cache=cache, precision=precision, consumes=True)
+            return cls(
+                loaded.model, loaded.config, loaded.subwords, engine, members, shortlist, Path(path)
+            )
         model = loaded.model.to(PRECISIONS[precision])
-        return cls(model, loaded.config, loaded.subwords, fastest_engine, members)
+        return cls(model, loaded.config, loaded.subwords, fastest_engine, members, shortlist)
+
+    @property
+    def model(self) -> Transformer:
+        """The plain model, read again where the engine has taken its weights.
+
+        Raises DataError where its directory has got other weights since.
+        """
+        if self._directory is not None and is_emptied(self._model):
+            self._model = reload_model(self._directory, self._model)
+        return self._model
 
     def translate(
         self,
@@ -151,6 +176,13 @@ class Translator:
             self._bound = wording, BoundWording(wording, self.subwords, self.config.languages)
         return self._bound[1]
 
+    def shortlist_for(self, search: Search) -> Shortlist | None:
+        """What a search with these settings narrows its words by; raises as `Shortlist.load`.
+
+        Of an ensemble, that of the first member.
+        """
+        return self._shortlist() if search.shortlist else None
+
     def score(self, pairs: Iterable[tuple[str, str]]) -> Iterator[ScoredPair]:
         """How likely the model finds given translations, in order; an ensemble: on average.
 
@@ -175,16 +207,21 @@ class Translator:
         for source in sources:
             rows = rows_for(source.terms, config.rows) if source.terms else config.rows
             by_rows.setdefault((rows, source.terms is not None), []).append(source)
+        shortlist = self.shortlist_for(config)
         found: dict[Source, list[Hypothesis]] = {}
         for (rows, has_terms), some in sorted(by_rows.items()):
             some.sort(key=lambda one: (-len(one.ids), one.ids, one.prefix, one.draw, one.text))
-            decoder = self.engine.decoder(min(len(some), MAX_SLOTS), rows)
             strategy: Strategy | None = None
             if has_terms:
-                strategy = Banks(rows, decoder.symbols.eos_id)
+                strategy = Banks(rows, self.config.model.eos_id)
             allowed = {self.subwords.unk_id} if config.replace_unknown else set()
-            results = beam_search(decoder, iter(some), config, bound.rules, strategy, allowed)
-            found |= ((some[number], hypotheses) for number, hypotheses in results)
+            given = iter(some)
+            if shortlist is not None:
+                given = narrowed(some, shortlist, config, self.subwords)
+            searcher = self._searchers.searcher(
+                len(some), rows, config, bound.rules, strategy, allowed
+            )
+            found |= ((some[number], hypotheses) for number, hypotheses in searcher.run(given))
         return found
 
     @property

@@ -59,6 +59,8 @@ class TableStep:
 class TableDecoder:
     """An engine that looks its numbers up, and checks that the search keeps to the protocol."""
 
+    check_every = 1
+
     def __init__(self, table: Table, slots: int, beam: int, symbols: Symbols = SYMBOLS) -> None:
         self.table = table
         self.slots = slots

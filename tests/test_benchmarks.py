@@ -84,6 +84,62 @@ def test_decode_cpu(tmp_path: Path, kernel_cache: Path) -> None:
 
 @pytest.mark.slow
 @needs_transformers
+def test_decode_gpu(tmp_path: Path) -> None:
+    document = run("decode_gpu.py", "--device", "cpu", out=tmp_path / "out.json")
+    phases = document["phases"]
+    assert list(phases) == [phase.name for phase in module("decode_gpu").PHASES]
+    names = [case["name"] for case in document["cases"]]
+    for beam in (4, 1):
+        assert f"one sentence, beam {beam}" in names
+        assert f"bulk, beam {beam}; generate 2 at once" in names
+    assert all(case["ours"] > 0 and case["peer"] > 0 for case in document["cases"])
+    assert document["settings"]["targets"]["tokens / s, beam 4"] == 200_000
+    gates = phases["gates"]
+    assert gates["self-test, torch.float32"] == "passed"
+    assert gates["identical lines, beam 4, torch.float32"] == 1.0
+    assert phases["peer"]["same lines as ours, beam 4"] > 0.5
+
+
+def test_gates_refuse_other_words_than_the_reference_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    decoding = module("gpu_decoding")
+    right = decoding.translate
+    found = iter((False, True, False, False))
+
+    def changed(searcher: object, sources: list) -> list:
+        outputs = right(searcher, sources)
+        return [[4, *one] for one in outputs] if next(found) else outputs
+
+    monkeypatch.setattr(decoding, "translate", changed)
+    facts: dict = {}
+    with pytest.raises(AssertionError, match=r"torch.float32, beam 4: 0.000 of the lines"):
+        decoding.gates(decoding.Decoding(torch.device("cpu"), True), facts)
+    assert facts["identical lines, beam 1, torch.float32"] == 1.0
+
+
+def test_cases_of_decoding_take_the_best_of_both_sides() -> None:
+    def rate(tokens: float) -> dict:
+        return {"tokens_per_second": tokens, "spread": {}, "sentences": 9}
+
+    phases = {
+        "beam 4": {"128 at once": rate(100), "256 at once": rate(300), "512": {"error": ""}},
+        "beam 1": {"128 at once": rate(7)},
+        "single": {"beam 4": {"milliseconds": 10, "spread": {}, "tokens": 3}},
+        "peer": {
+            "beam 4, 64 at once": rate(10), "beam 4, 128 at once": rate(30),
+            "beam 4": {"milliseconds": 50},
+        },
+    }  # fmt: skip
+    ratios = {case["name"]: case["ratio"] for case in module("decode_gpu").make_cases(phases)}
+    assert ratios == {
+        "bulk, beam 4; generate 64 at once": 30.0,
+        "bulk, beam 4; generate 128 at once": 10.0,
+        "one sentence, beam 4": 5.0,
+        "bulk, beam 1; generate not measured": None,
+    }
+
+
+@pytest.mark.slow
+@needs_transformers
 def test_train_cpu(tmp_path: Path) -> None:
     document = run("train_cpu.py", out=tmp_path / "out.json")
     names = [case["name"].split(",")[0] for case in document["cases"]]
@@ -188,6 +244,76 @@ def test_scaling(tmp_path: Path) -> None:
     assert document["phases"]["2 processes"]["megabytes"] > 200
 
 
+@pytest.mark.slow
+def test_same_words(tmp_path: Path, kernel_cache: Path) -> None:
+    document = run(
+        "same_words.py", "--cache", str(kernel_cache), "--beams", "2", out=tmp_path / "out.json"
+    )
+    cases = {case["name"]: case for case in document["cases"]}
+    exact = [case for name, case in cases.items() if ", float32, " in name]
+    found = {tuple(case["settings"][key] for key in ("batch", "threads", "shuffled"))
+             for case in exact}  # fmt: skip
+    assert found == {
+        ("default", 1, False), (7, 1, False), (1, 1, False), ("default", 1, True),
+        ("default", 2, False), ("default", 3, False),
+    }  # fmt: skip
+    assert all(case["ours"] == case["peer"] == 12 for case in exact)
+    for precision in ("bf16", "int8"):
+        assert f"beam 2, {precision}: BLEU" in cases
+        assert cases[f"beam 2, {precision}: words alone"]["share"] == 1
+        assert cases[f"beam 2, {precision}: words in another order"]["share"] == 1
+
+
+def test_a_line_with_other_words_is_shown_with_exact_scores() -> None:
+    same_words = module("same_words")
+    lab = same_words.tiny_lab()
+    search = dataclasses.replace(lab.config.search, beam=2)
+    right = lab.translate(lab.translator("reference", None), search, None)
+    wrong = [right[0], right[1]._replace(text="no", tokens=right[0].tokens), *right[2:]]
+    case = same_words.words_case(lab, "name", wrong, right, search, {})
+    assert (case["ours"], case["peer"]) == (11, 12)
+    [one] = case["different"]
+    assert (one["line"], one["ours"], one["peer"]) == (2, "no", right[1].text)
+    assert one["peer_exact_score"] == pytest.approx(right[1].score, abs=1e-5)
+    assert one["gap"] == one["exact_score"] - one["peer_exact_score"] == -case["largest_gap"] < 0
+    same = lab.translate(lab.translator("reference", None), search, 5, shuffled=True)
+    assert same_words.equal(same, right) == 12
+
+
+@pytest.mark.slow
+def test_cold_start(tmp_path: Path) -> None:
+    document = run("cold_start.py", "--threads", "1", out=tmp_path / "out.json")
+    wall, cpu, *parts = document["cases"]
+    assert [case["name"] for case in parts] == [
+        "base: import", "base: load", "base: first output",
+    ]  # fmt: skip
+    # The command loads torch too, and more.
+    assert cpu["ours"] > cpu["peer"] > 0
+    assert cpu["times_import_torch"] == pytest.approx(1 / cpu["ratio"], abs=0.01)
+    assert all(case["ours"] > 0 for case in (wall, *parts))
+
+
+@pytest.mark.slow
+def test_work(tmp_path: Path) -> None:
+    document = run("work.py", out=tmp_path / "out.json")
+    assert [case["name"] for case in document["cases"]] == [
+        "40 lines: rate", "40 lines: memory",
+        "300 characters in a line: rate", "300 characters in a line: memory",
+    ]  # fmt: skip
+    assert document["phases"]["costs"]["lines"]["40"]["megabytes"] > 100
+
+
+def test_made_up_text_has_the_size_that_is_asked_for() -> None:
+    text = module("work").Text(["ab", "cde", "f"])
+    lines = text.lines(50).splitlines()
+    assert len(lines) == 50
+    assert text.lines(20).splitlines() == lines[:20]
+    assert set(" ".join(lines).split()) == {"ab", "cde", "f"}
+    long = text.line(5_000)
+    assert len(long) == 5_001
+    assert long.count("\n") == 1
+
+
 def test_loader(tmp_path: Path) -> None:
     document = run("loader.py", out=tmp_path / "out.json")
     names = [case["name"] for case in document["cases"]]
@@ -197,6 +323,23 @@ def test_loader(tmp_path: Path) -> None:
         # An epoch's plan is part of the price.
         phase = document["phases"][case["name"].removeprefix("loading, ")]
         assert case["ours"] < phase["ours"]["batches"]["max"]
+
+
+def test_shortlist(tmp_path: Path, kernel_cache: Path) -> None:
+    out = tmp_path / "out.json"
+    document = run("shortlist.py", "--cache", str(kernel_cache), "--precision", "float32", out=out)
+    quality, *rates = document["cases"]
+    assert quality["words_allowed"]["max"] <= quality["words"]
+    assert 0 <= quality["equal_lines"] <= 1
+    assert quality["pairs"] > 0
+    assert [case["name"] for case in rates] == [
+        f"beam 4, {count} at once, float32" for count in (64, 1)
+    ]
+    for case in rates:
+        assert case["ours"] > 0
+        assert case["words_allowed"]["max"] < 120 < case["settings"]["words"]
+        # The words that the model copies are all there.
+        assert case["equal_outputs"] > 0.5
 
 
 def test_saving(tmp_path: Path) -> None:
@@ -268,7 +411,7 @@ def setup(tmp_path: Path) -> SimpleNamespace:
 
 
 def test_a_failing_phase_ends_no_other_and_loses_nothing(tmp_path: Path) -> None:
-    train_gpu, measure = module("train_gpu"), module("measure")
+    phases, measure = module("phases"), module("measure")
     out = tmp_path / "out.json"
     results = measure.Results("x", {}, out)
     seen = []
@@ -285,7 +428,8 @@ def test_a_failing_phase_ends_no_other_and_loses_nothing(tmp_path: Path) -> None
         time.sleep(60)
 
     steps = [("a", 9, good), ("b", 9, bad), ("c", 0.05, endless), ("d", 9, good)]
-    train_gpu.run_phases(setup(tmp_path), results, [train_gpu.Phase(*step) for step in steps], 60)
+    chosen = [phases.Phase(*step) for step in steps]
+    phases.run_phases(setup(tmp_path), results, chosen, 60, lambda found: [])
     status = {name: phase["status"] for name, phase in results.phases.items()}
     assert status == {"a": "done", "b": "failed", "c": "cut", "d": "done"}
     assert results.phases["b"]["half"] == 2
@@ -298,10 +442,11 @@ def test_a_failing_phase_ends_no_other_and_loses_nothing(tmp_path: Path) -> None
 
 
 def test_phases_beyond_the_budget_are_skipped(tmp_path: Path) -> None:
-    train_gpu, measure = module("train_gpu"), module("measure")
+    phases, measure = module("phases"), module("measure")
     results = measure.Results("x", {})
-    phase = train_gpu.Phase("a", 9, lambda setup, facts: pytest.fail("was run"))
-    train_gpu.run_phases(setup(tmp_path), results, [phase], train_gpu.RESERVE_SECONDS)
+    phase = phases.Phase("a", 9, lambda setup, facts: pytest.fail("was run"))
+    reserve = phases.RESERVE_SECONDS
+    phases.run_phases(setup(tmp_path), results, [phase], reserve, lambda found: [])
     assert results.phases["a"]["status"] == "skipped"
 
 

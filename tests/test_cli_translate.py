@@ -4,10 +4,12 @@ import gzip
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +18,8 @@ from byte_models import byte_config, byte_model, byte_subwords
 
 from nmt_cli.cli import main
 from nmt_cli.data.lines import read_lines
+from nmt_cli.inference.choice import Engine
+from nmt_cli.inference.reference import ReferenceDecoder
 from nmt_cli.model_dir import save_model
 from nmt_cli.translator import Translator
 
@@ -97,6 +101,72 @@ def test_as_many_lines_come_out_as_go_in(nmt, data: bytes, count: int) -> None:
     assert found.code == 0
     assert len(found.lines) == count
     found.out.decode("utf-8")
+
+
+STRANGE = (
+    "a\x00b\x07c\x1b[31md\x7f",
+    "</s> <pad> <unk> <s> <2de> \u2581",
+    "\U0001f469\u200d\U0001f466 \U0001f1e9\U0001f1ea",
+    "\u05e9\u05dc\u05d5\u05dd \u202eabc\u202c \u0645\u0631\u062d\u0628\u0627",
+    "\u16a0\u16c7\u16bb \U00013000",
+    "Z\u0351\u036b\u0343a",
+    "\ue000\U0010ffff\ufeff",
+    "word. " * 40,
+    "z" * 900,
+)
+
+
+def test_any_text_gives_one_line_of_utf8_and_changes_no_other(nmt) -> None:
+    plain = nmt(stdin=b"some words\nthe last line\n").lines
+    found = nmt(stdin="\n".join(["some words", *STRANGE, "the last line", ""]).encode())
+    assert (found.code, found.err) == (0, "")
+    assert len(found.lines) == len(STRANGE) + 2
+    assert [found.lines[0], found.lines[-1]] == plain
+    assert any(plain)
+    assert not set("".join(found.lines)) & set("\r\x0b\x0c\x85\u2028\u2029")
+
+
+def test_verify_says_how_many_lines_are_right(nmt) -> None:
+    plain = nmt("test.en")
+    found = nmt("--verify", "test.en")
+    assert (found.code, found.out) == (0, plain.out)
+    assert found.err == "6 lines are what they are alone, by the plain model\n"
+    found = nmt("--verify-every", "4", "--precision", "int8", "--quiet", "test.en")
+    assert (found.code, found.err) == (0, "")
+    found = nmt("--verify-every", "4", "--precision", "int8", "test.en")
+    assert found.err == "2 lines are what they are alone\n"
+    assert nmt("--verify-every", "0", "test.en").code == 2
+
+
+def test_verify_names_the_lines_that_a_wrong_engine_mistranslates(nmt, monkeypatch) -> None:
+    class Leaky(ReferenceDecoder):
+        def admit(self, slots, sources) -> None:
+            lasts = [replace(one, ids=[*one.ids[1:-1], 70, one.ids[-1]]) for one in sources[1:]]
+            super().admit(slots, [*sources[:1], *lasts])
+
+    def engine(model, *_: object, **__: object) -> Engine:
+        return Engine("leaky", "", lambda slots, beam: Leaky(model, slots, beam))
+
+    monkeypatch.setattr("nmt_cli.translator.fastest_engine", engine)
+    plain = nmt("test.en")
+    found = nmt("--verify", "test.en")
+    assert (found.code, found.out) == (3, plain.out)
+    *warnings, error, blank, hint = found.err.splitlines()
+    assert warnings
+    numbers = [re.fullmatch(r"warning: line (\d): `.*` \(score .*\), but alone `.*\)", one)
+               for one in warnings]  # fmt: skip
+    lines = plain.lines
+    for one in numbers:
+        assert one is not None
+        assert f"`{lines[int(one[1]) - 1]}`" in one[0]
+    assert error == (
+        f"error: {len(warnings)} of 6 lines that were checked are not what they are alone, by the "
+        "plain model"
+    )
+    assert (blank, hint[:5]) == ("", "hint:")
+    found = nmt("--verify", "test.en", "-o", "out.de")
+    assert found.code == 3
+    assert not Path("out.de").exists()
 
 
 def test_what_is_not_utf8_is_told(nmt) -> None:

@@ -13,7 +13,7 @@ from variants import VARIANTS, Settings
 
 from nmt_cli.config import Search
 from nmt_cli.inference import head, packed_decoder, products
-from nmt_cli.inference.cpu import Engine, fastest_engine, kernels_of, reference_engine
+from nmt_cli.inference.choice import Engine, fastest_engine, kernels_of, reference_engine
 from nmt_cli.inference.head import BLOCK, BlockStep, Head
 from nmt_cli.inference.native import decoder as native_decoder
 from nmt_cli.inference.packed import PackedModel

@@ -62,6 +62,25 @@ def test_what_translates_on_the_cpu(kernel_cache: Path, monkeypatch: pytest.Monk
     assert "there is no C compiler" in line()
 
 
+def test_what_translates_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    from nmt_cli.inference import cuda_self_test
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert found("translating on a GPU").found == "no GPU that torch can use"
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    faults = {torch.float16: ""}
+    monkeypatch.setattr(
+        cuda_self_test, "find_fault", lambda device, dtype: faults.get(dtype, "") and device.type
+    )
+    assert found("translating on a GPU").status == "ok"
+    faults[torch.float16] = "wrong"
+    check = found("translating on a GPU")
+    assert check.status == "warn"
+    assert check.found == "CUDA graphs fail (fp16: cuda)"
+
+
 @pytest.mark.parametrize(("free", "status"), [(100, "ok"), (1, "warn"), (0, "fail")])
 def test_disk(monkeypatch: pytest.MonkeyPatch, free: int, status: str) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(0, 0, free * GIB))

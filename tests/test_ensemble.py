@@ -10,7 +10,7 @@ from tables import EOS, Table, TableDecoder, exhaustive, run
 from nmt_cli.config import Config, Search
 from nmt_cli.data.subwords import Bytes, Subwords
 from nmt_cli.errors import ConfigError
-from nmt_cli.inference.cpu import fastest_engine, reference_engine
+from nmt_cli.inference.choice import fastest_engine, reference_engine
 from nmt_cli.model_dir import save_model
 from nmt_cli.search.decoder import Decoder, Edits
 from nmt_cli.search.ensemble import Ensemble

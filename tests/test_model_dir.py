@@ -7,13 +7,14 @@ import shutil
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import safetensors.torch
 import torch
 from byte_models import byte_config, byte_model, byte_subwords
 
-from nmt_cli import files, manifest, model_dir
+from nmt_cli import files, manifest, model_dir, weights_file
 from nmt_cli.errors import ConfigError, DataError, NmtError, NoInputError
 from nmt_cli.model_dir import (
     CONFIG,
@@ -173,6 +174,60 @@ def test_a_second_look_is_taken_when_the_manifest_has_changed(saved: Path, monke
     monkeypatch.setattr(model_dir, "_load", changes)
     assert load_model(saved).metadata["step"] == "2"
     assert len(calls) == 2
+
+
+def test_weights_that_are_replaced_while_they_are_read_are_read_again(saved, monkeypatch) -> None:
+    """A large file is opened several times: two models must not be mixed."""
+    real, calls = weights_file._read_some, []
+    monkeypatch.setattr(weights_file, "MAPPED", 1)
+
+    def replaced(path: Path, file: Any, names: list[str]) -> dict[str, torch.Tensor]:
+        calls.append(1)
+        if len(calls) == 3:
+            refresh_weights(saved, byte_model(byte_config(), 2).state_dict(), {"step": "2"})
+        return real(path, file, names)
+
+    monkeypatch.setattr(weights_file, "_read_some", replaced)
+    loaded = load_model(saved)
+    assert loaded.metadata["step"] == "2"
+    expected = byte_model(byte_config(), 2).state_dict()
+    for name, weight in loaded.model.state_dict().items():
+        assert torch.equal(weight, expected[name]), name
+
+
+@pytest.mark.parametrize("place", [20, -4])
+def test_damage_is_told_before_what_follows_from_it(saved: Path, place: int) -> None:
+    """The weights are read while they are hashed: a header or number that is wrong is no news."""
+    data = bytearray((saved / WEIGHTS).read_bytes())
+    data[place : place + 2 or None] = b"\xff\xff"
+    data[-2:] = b"\xff\xff"
+    (saved / WEIGHTS).write_bytes(data)
+    with pytest.raises(DataError, match="SHA-256"):
+        load_model(saved)
+
+
+def test_the_model_s_numbers_are_its_own(saved: Path) -> None:
+    """Who writes into the file changes no model that was loaded from it."""
+    model = load_model(saved).model
+    before = {name: weight.clone() for name, weight in model.named_parameters()}
+    with (saved / WEIGHTS).open("r+b") as file:
+        file.write(bytes((saved / WEIGHTS).stat().st_size))
+    assert all(torch.equal(weight, before[name]) for name, weight in model.named_parameters())
+    assert all(weight.requires_grad for weight in model.parameters())
+
+
+@pytest.mark.parametrize("kind", ["sinusoidal", "sinusoidal_halves", "learned", "rotary"])
+@pytest.mark.parametrize("order", ["pre", "post"])
+def test_nothing_of_a_loaded_model_is_left_out(tmp_path: Path, kind: str, order: str) -> None:
+    config = byte_config({"model.positions": kind, "model.norm_order": order})
+    model = byte_model(config)
+    save_model(tmp_path / "model", model.state_dict(), config, byte_subwords(), {})
+    loaded = load_model(tmp_path / "model").model
+    for found, expected in ((loaded.named_buffers(), model.named_buffers()),
+                            (loaded.named_parameters(), model.named_parameters())):  # fmt: skip
+        have, want = dict(found), dict(expected)
+        assert list(have) == list(want)
+        assert all(torch.equal(have[name], want[name]) for name in want)
 
 
 NAMES = ["config.toml", "model.safetensors", "subwords/vocabulary.json"]

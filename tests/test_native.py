@@ -11,8 +11,8 @@ import pytest
 import torch
 from byte_models import byte_config, byte_model, byte_subwords
 
-from nmt_cli.errors import ConfigError
-from nmt_cli.inference.cpu import int8_engine
+from nmt_cli.errors import ConfigError, DataError
+from nmt_cli.inference.choice import int8_engine
 from nmt_cli.inference.native import library, self_test
 from nmt_cli.inference.native.library import load_library
 from nmt_cli.inference.native.product import (
@@ -24,7 +24,7 @@ from nmt_cli.inference.native.product import (
 )
 from nmt_cli.inference.native.self_test import LANES, find_kernels
 from nmt_cli.inference.weights import Affine
-from nmt_cli.model_dir import save_model
+from nmt_cli.model_dir import is_emptied, refresh_weights, save_model
 from nmt_cli.translator import Translator
 
 
@@ -64,16 +64,33 @@ def test_products_are_those_of_the_rounded_weights(
             found = NativeProduct(Kernels(kernels.library, lanes), one)(x)
         except RuntimeError:
             pytest.skip(f"no kernels of {lanes} lanes here")
-        limit = min(2**15 - 1, (2**31 - 1) // 127 // inputs)
-        greatest = x.abs().amax(1, keepdim=True)
-        rounded = (x * (torch.tensor(float(limit)) / greatest)).round().double()
+        least, most = x.amin(1, keepdim=True).clamp(max=0), x.amax(1, keepdim=True).clamp(min=0)
+        factor = torch.tensor(254.0) / (most - least)
         whole, scales = Quantised.of(one.weight)
-        expected = (rounded @ whole.double().T) * scales.double() * (greatest / limit).double()
+        assert whole.abs().max() <= 64
+        expected = (x * factor).round().double() @ whole.double().T
+        expected = expected * scales.double() / factor.double()
         expected = expected if one.bias is None else expected + one.bias
         torch.testing.assert_close(found.double(), expected, atol=1e-4, rtol=1e-5)
         # The sums are exact: every instruction set gives the same bits.
         assert torch.equal(found, NativeProduct(kernels, one)(x))
-        assert (make_rounded(one)(x) - found).abs().max() < 1e-3 * inputs**0.5
+        # Torch adds up in float32, which is exact as long as sums stay small.
+        torch.testing.assert_close(found, make_rounded(one)(x), atol=1e-5, rtol=1e-6)
+
+
+def test_rows_with_one_sign_use_all_numbers(kernels: Kernels) -> None:
+    """Of what an activation lets through, all is positive: its step is 1/254 of the greatest."""
+    x = torch.linspace(0.0, 1.0, 255)[None]
+    for sign in (1, -1):
+        found = NativeProduct(kernels, Affine(torch.eye(255), None))(sign * x)
+        torch.testing.assert_close(found, sign * x, atol=1e-6, rtol=0)
+
+
+def test_sums_of_the_greatest_numbers_do_not_overflow(kernels: Kernels) -> None:
+    one = NativeProduct(kernels, Affine(torch.ones(16, 4096), None))
+    x = torch.ones(7, 4096)
+    x[3] = -1.0
+    assert torch.equal(one(x), x.sum(1)[:, None].expand(7, 16))
 
 
 @pytest.mark.parametrize("lanes", LANES)
@@ -190,6 +207,34 @@ def test_kernels_that_give_wrong_numbers_are_not_used(kernels, cache, monkeypatc
     assert found.lanes == 4
     monkeypatch.setattr(self_test, "LANES", (16, 8))
     assert find_kernels(cache) == (None, "the kernels give wrong numbers here")
+
+
+class TestMemory:
+    """The engine takes the weights; whoever needs the plain model gets it from its directory."""
+
+    @pytest.fixture
+    def saved(self, tmp_path: Path) -> Path:
+        config = byte_config()
+        weights = byte_model(config, 1).state_dict()
+        save_model(tmp_path / "m", weights, config, byte_subwords(), {"step": "1"})
+        return tmp_path / "m"
+
+    def test_the_model_is_read_again(self, kernels, cache, saved) -> None:
+        translator = Translator.load(saved, cache=cache)
+        assert is_emptied(translator._model)
+        lines = ["ab", "cba fed"]
+        texts = [one.text for one in translator.translate(lines)]
+        for name, weight in translator.model.state_dict().items():
+            assert torch.equal(weight, byte_model(byte_config(), 1).state_dict()[name]), name
+        assert [one.text for one in translator.translate(lines)] == texts
+        reference = Translator(translator.model, translator.config, translator.subwords)
+        assert [one.text for one in reference.translate(lines)] == texts
+
+    def test_other_weights_are_refused(self, kernels, cache, saved) -> None:
+        translator = Translator.load(saved, cache=cache)
+        refresh_weights(saved, byte_model(byte_config(), 2).state_dict(), {"step": "2"})
+        with pytest.raises(DataError, match="has got other weights since it was loaded"):
+            _ = translator.model
 
 
 class TestTranslations:

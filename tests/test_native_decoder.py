@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from nmt_cli.config import Search
-from nmt_cli.inference.cpu import fastest_engine, int8_engine, kernels_of, reference_engine
+from nmt_cli.inference.choice import fastest_engine, int8_engine, kernels_of, reference_engine
 from nmt_cli.inference.head import BlockStep
 from nmt_cli.inference.native import self_test
 from nmt_cli.inference.native.decoder import NativeDecoder, NativeStep

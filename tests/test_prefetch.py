@@ -10,7 +10,7 @@ import pytest
 import torch
 from corpora import reversal_corpus, tiny_config
 
-from nmt_cli.batch import Batch, _moved
+from nmt_cli.batch import Batch, moved
 from nmt_cli.data.packing import PackedPlan
 from nmt_cli.data.plan import BatchPlan, Position
 from nmt_cli.training.checkpoints import Checkpoints
@@ -245,6 +245,6 @@ def test_a_copy_to_a_gpu_comes_from_pinned_memory() -> None:
             return self
 
     one = torch.zeros(3).as_subclass(Recorded)
-    _moved(one, "cuda")
-    _moved(one, "cpu")
+    moved(one, "cuda")
+    moved(one, "cpu")
     assert calls == ["pinned", ("cuda", {"non_blocking": True}), ("cpu", {})]

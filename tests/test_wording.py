@@ -12,7 +12,7 @@ from nmt_cli.data.glossary import Entry
 from nmt_cli.data.spelling import source_spellings, target_spellings, word_numbers
 from nmt_cli.data.subwords import Subwords, learn_subwords
 from nmt_cli.errors import DataError, UsageError
-from nmt_cli.inference.cpu import fastest_engine, reference_engine
+from nmt_cli.inference.choice import fastest_engine, reference_engine
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.search.length import length_penalty
 from nmt_cli.translating.wording import Wording

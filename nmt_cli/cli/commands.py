@@ -22,6 +22,7 @@ COMMANDS = {
     "prepare": "turn parallel text into a corpus ready for training",
     "train": "train a model; run again to resume",
     "average": "average checkpoints into one model",
+    "shortlist": "learn which words may translate which",
     "translate": "translate lines of text",
     "score": "score translations: BLEU, chrF, TER",
     "demo": "learn a small language pair before your eyes",
@@ -31,9 +32,7 @@ COMMANDS = {
 
 EXAMPLES = """
 nmt demo                                   see it work, in about two minutes
-nmt init --train train.en train.de --valid valid.en valid.de
-nmt prepare && nmt train --preset small
-echo "Hello world." | nmt translate
+nmt init --src-lang en --tgt-lang de && nmt prepare && nmt train && nmt score
 """
 
 COMPLETION_VARIABLE = "_NMT_COMPLETE"
@@ -94,8 +93,16 @@ class CommandTable(TyperGroup):
         self.format_usage(ctx, formatter)
         _write_examples(formatter, EXAMPLES)
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl(_rows())
         TyperCommand.format_options(self, ctx, formatter)  # type: ignore[arg-type]
+
+
+def _rows() -> list[tuple[str, str]]:
+    """Names and what they do; commands of one kind share a line."""
+    rows: dict[str, list[str]] = {}
+    for name, about in COMMANDS.items():
+        rows.setdefault(about, []).append(name)
+    return [(", ".join(names), about) for about, names in rows.items()]
 
 
 def _load(name: str) -> Command:

@@ -33,7 +33,9 @@ NBest = Annotated[
 ]
 BatchTokens = Annotated[
     int | None,
-    typer.Option("--batch-tokens", metavar="N", help="Source tokens times beam at a time."),
+    typer.Option(
+        "--batch-tokens", metavar="N", help="Source tokens times beam at a time; else what suits."
+    ),
 ]
 
 # Length.
@@ -87,6 +89,13 @@ GlossaryFile = Annotated[
 Prefix = Annotated[
     Path | None,
     typer.Option("--prefix", metavar="FILE", help="How each translation begins, one a line."),
+]
+
+Shortlist = Annotated[
+    int | None,
+    typer.Option(
+        "--shortlist", metavar="N", help="Only N words for each of the source; see nmt shortlist."
+    ),
 ]
 
 # Sampling.

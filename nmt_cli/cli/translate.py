@@ -11,10 +11,11 @@ import typer
 
 from nmt_cli.cli import search_options as options
 from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets
+from nmt_cli.cli.translation_checks import Checks
 from nmt_cli.cli.translation_lines import Show, as_json_line, plain_lines
 
 if TYPE_CHECKING:
-    from nmt_cli.config import Search
+    from nmt_cli.config import Resolved, Search
     from nmt_cli.console import Console
     from nmt_cli.data.lines import Lines
     from nmt_cli.translating.prefixes import Prefixes
@@ -41,6 +42,7 @@ class Precision(StrEnum):
     float32 = "float32"
     bf16 = "bf16"
     int8 = "int8"
+    fp16 = "fp16"
 
 
 File = Annotated[str, typer.Argument(metavar="[FILE]", help="Text; `-` is stdin.")]
@@ -57,10 +59,17 @@ Device = Annotated[
     str, typer.Option("--device", help="cpu, cuda, cuda:1 ...; auto: a GPU where there is one.")
 ]
 PrecisionOption = Annotated[
-    Precision, typer.Option("--precision", help="Of the arithmetic; int8: faster on a CPU.")
+    Precision,
+    typer.Option("--precision", help="Of the arithmetic; int8: for a CPU, fp16: for a GPU."),
 ]
 Threads = Annotated[
     int | None, typer.Option("--threads", metavar="N", min=1, help="On a CPU; else all its cores.")
+]
+Verify = Annotated[
+    bool, typer.Option("--verify", help="Translate each line again alone, by the plain model.")
+]
+VerifyEvery = Annotated[
+    int | None, typer.Option("--verify-every", metavar="N", min=1, help="Each Nth line only.")
 ]
 
 
@@ -82,6 +91,7 @@ def command(
     ban: options.Ban = None,
     glossary: options.GlossaryFile = None,
     prefix: options.Prefix = None,
+    shortlist: options.Shortlist = None,
     sample: options.Sample = False,
     temperature: options.Temperature = None,
     top_k: options.TopK = None,
@@ -95,6 +105,8 @@ def command(
     device: Device = "auto",
     precision: PrecisionOption = Precision.float32,
     threads: Threads = None,
+    verify: Verify = False,
+    verify_every: VerifyEvery = None,
     sets: Sets = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
@@ -106,23 +118,33 @@ def command(
     Reads and writes UTF-8 and gives each line out as soon as it is ready.
     """
     from nmt_cli.cli.environment import make_console
-    from nmt_cli.cli.settings import chosen_search, resolve_settings
+    from nmt_cli.cli.settings import resolve_settings
     from nmt_cli.data.lines import read_lines
-    from nmt_cli.translating.wording import check_wording
 
     resolved = resolve_settings(_flags(locals()), sets, config_file)
     console = make_console(quiet=quiet)
     with read_lines(file) as lines:
         wording = _wording(glossary, ban)
         translator = _load(model or [resolved.config.paths.model], device, precision, threads)
-        translator.bind(wording)
-        search = chosen_search(resolved, translator.config)
-        check_wording(wording, search)
+        search = _search(translator, resolved, wording)
         _tell(console, translator.engine.notice, waits=file == STDIN and sys.stdin.isatty())
         plain = plain_lines(n_best=search.n_best > 1, scores=scores, alignment=search.alignment)
-        with _opened(output) as out, _prefixes(prefix) as prefixes:
+        with opened(output) as out, _prefixes(prefix) as prefixes:
             work = _Work(translator, search, wording, prefixes)
-            _translate(work, lines, out, as_json_line if as_json else plain, console)
+            checks = _checks(work, precision, verify_every or int(verify), console)
+            _translate(work, lines, out, as_json_line if as_json else plain, console, checks)
+
+
+def _search(translator: "Translator", resolved: "Resolved", wording: "Wording") -> "Search":
+    """The settings of search; raises where they, the wording and the model do not go together."""
+    from nmt_cli.cli.settings import chosen_search
+    from nmt_cli.translating.wording import check_wording
+
+    translator.bind(wording)
+    search = chosen_search(resolved, translator.config)
+    check_wording(wording, search)
+    translator.shortlist_for(search)
+    return search
 
 
 def _tell(console: "Console", notice: str, *, waits: bool) -> None:
@@ -137,7 +159,7 @@ def _tell(console: "Console", notice: str, *, waits: bool) -> None:
 _SETTINGS = (
     "beam", "n_best", "alpha", "length_penalty", "word_reward", "coverage_penalty", "min_length",
     "max_length", "max_extra_length", "no_repeat_ngram", "repetition_penalty", "temperature",
-    "top_k", "top_p", "seed", "mbr", "batch_tokens",
+    "top_k", "top_p", "seed", "mbr", "batch_tokens", "shortlist",
 )  # fmt: skip
 _SWITCHES = ("sample", "alignment", "replace_unknown")
 
@@ -157,6 +179,24 @@ class _Work(NamedTuple):
     search: "Search"
     wording: "Wording"
     prefixes: "Prefixes | None"
+
+    def translated(
+        self, window: Sequence[str], starts: Sequence[str] | None, first: int
+    ) -> "list[Translation]":
+        """Some lines; starts: their prefixes, first: the number of the first of them."""
+        return self.translator.translate_window(
+            window, search=self.search, wording=self.wording, prefixes=starts, first=first
+        )
+
+
+def _checks(work: _Work, precision: Precision, every: int, console: "Console") -> Checks | None:
+    """What looks at each n-th line; None for n = 0."""
+    if not every:
+        return None
+    return Checks(
+        work.translator, work.search, work.wording,
+        precision=precision.value, every=every, console=console,
+    )  # fmt: skip
 
 
 def _wording(glossary: Path | None, ban: Path | None) -> "Wording":
@@ -200,7 +240,8 @@ def _load(
 
 
 @contextlib.contextmanager
-def _opened(output: Path | None) -> Iterator[BinaryIO]:
+def opened(output: Path | None) -> Iterator[BinaryIO]:
+    """The file `output`, or stdout."""
     from nmt_cli.files import writing
 
     if output is None:
@@ -210,18 +251,29 @@ def _opened(output: Path | None) -> Iterator[BinaryIO]:
             yield file
 
 
-def _translate(work: _Work, lines: "Lines", out: BinaryIO, show: Show, console: "Console") -> None:
+def _translate(
+    work: _Work,
+    lines: "Lines",
+    out: BinaryIO,
+    show: Show,
+    console: "Console",
+    checks: Checks | None,
+) -> None:
     from nmt_cli.translator import windows
 
     count, failed, missing = 0, 0, 0
     with _progress(console, out) as update:
         for window in windows(lines, lambda: lines.must_wait(PATIENCE_SECONDS)):
-            for translation in _translated(work, window, count):
-                out.write(show(count, translation).encode("utf-8", errors="replace"))
-                count += 1
+            starts = work.prefixes.take(len(window)) if work.prefixes else None
+            translations = work.translated(window, starts, count)
+            for number, translation in enumerate(translations, count):
+                out.write(show(number, translation).encode("utf-8", errors="replace"))
                 failed += "failed" in translation.flags
                 missing += "term_missing" in translation.flags
             out.flush()
+            if checks:
+                checks.look(translations, starts, count)
+            count += len(translations)
             update(count)
     if lines.invalid:
         console.warning(
@@ -232,13 +284,8 @@ def _translate(work: _Work, lines: "Lines", out: BinaryIO, show: Show, console: 
         console.warning(f"{failed:,} lines have no translation: the model gives no finite numbers")
     if missing:
         console.warning(f"{missing:,} lines lack a term of the glossary: raise --max-extra-length")
-
-
-def _translated(work: _Work, window: Sequence[str], first: int) -> "list[Translation]":
-    starts = work.prefixes.take(len(window)) if work.prefixes else None
-    return work.translator.translate_window(
-        window, search=work.search, wording=work.wording, prefixes=starts, first=first
-    )
+    if checks:
+        checks.end()
 
 
 @contextlib.contextmanager

@@ -54,7 +54,7 @@ def examine(environ: Mapping[str, str], folder: Path, cache: Path | None = None)
     """
     checks: list[Callable[[], Check]] = [
         _python, _packages, _zstd, _torch, _gpus, _cores, lambda: _threads(environ),
-        lambda: _kernels(cache), _memory,
+        lambda: _kernels(cache), _graphs, _memory,
         _shared_memory, lambda: _disk(folder), lambda: _writing(folder), _temporary_files,
         _open_files, _locale,
     ]  # fmt: skip
@@ -179,7 +179,7 @@ def _threads(environ: Mapping[str, str]) -> Check:
 
 def _kernels(cache: Path | None) -> Check:
     """What translates on the CPU; the kernels are compiled where they are missing."""
-    from nmt_cli.inference.cpu import kernels_of
+    from nmt_cli.inference.choice import kernels_of
     from nmt_cli.inference.products import packing_works
 
     kernels, reason = kernels_of(cache)
@@ -189,6 +189,23 @@ def _kernels(cache: Path | None) -> Check:
     packed = "packed weights" if packing_works() else "plain products"
     found = f"torch with {packed}, float32 only; no kernels of our own: {reason}"
     return Check("translating on the CPU", "ok", found)
+
+
+def _graphs() -> Check:
+    """What translates on a GPU."""
+    import torch
+
+    from nmt_cli.inference.cuda_self_test import find_fault
+
+    name = "translating on a GPU"
+    if not torch.cuda.is_available():
+        return Check(name, "ok", "no GPU that torch can use")
+    kinds = {"float32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+    faults = {kind: find_fault(torch.device("cuda"), dtype) for kind, dtype in kinds.items()}
+    wrong = "; ".join(f"{kind}: {fault}" for kind, fault in faults.items() if fault)
+    if wrong:
+        return Check(name, "warn", f"CUDA graphs fail ({wrong})", "the plain model takes over")
+    return Check(name, "ok", f"CUDA graphs; {', '.join(kinds)}")
 
 
 def _memory() -> Check:

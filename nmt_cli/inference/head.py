@@ -4,6 +4,8 @@ Logits are looked at in blocks of 64 words. The k best words of a row lie in the
 greatest maxima; only those are searched.
 """
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -14,6 +16,7 @@ from nmt_cli.search.decoder import Edits
 from nmt_cli.search.top import top_k
 
 BLOCK = 64
+TopK = Callable[[Tensor, int], tuple[Tensor, Tensor]]
 # Rows whose logits are summed up at a time, so that they are still in the cache.
 CHUNK = 8
 
@@ -26,6 +29,28 @@ def whole_blocks(output: Affine) -> Affine:
     bias = torch.zeros(output.outputs) if bias is None else bias
     bias = F.pad(bias.float(), (0, missing), value=-torch.inf).to(output.weight.dtype)
     return Affine(F.pad(output.weight, (0, 0, 0, missing)), bias)
+
+
+def best_of_blocks(by_block: Tensor, maxima: Tensor, k: int, best: TopK) -> tuple[Tensor, Tensor]:
+    """Values and ids of the best `k` of each row; of equals the lowest id.
+
+    by_block: (rows, blocks, BLOCK) logits; maxima: (rows, blocks), the greatest of each block.
+    """
+    chosen = best(maxima, k)[1].sort(dim=1).values
+    width = by_block.shape[2]
+    inside = by_block.gather(1, chosen[:, :, None].expand(-1, -1, width)).flatten(1)
+    values, places = best(inside, k)
+    return values, chosen.gather(1, places // width) * width + places % width
+
+
+def force(logits: Tensor, values: Tensor, ids: Tensor, forced: Tensor) -> tuple[Tensor, Tensor]:
+    """Where a row is forced, only that id is left among the best, at its own log-probability."""
+    only = (forced >= 0)[:, None]
+    wanted = forced.clamp(min=0)[:, None]
+    first = torch.arange(values.shape[1], device=values.device) == 0
+    values = torch.where(only, logits.gather(1, wanted), values)
+    values = values.masked_fill(only & ~first, -torch.inf)
+    return values, torch.where(only & first, wanted, ids)
 
 
 class Head:
@@ -75,33 +100,20 @@ class BlockStep:
         plain = self._logits[rows, ids]
         self._logits.index_put_((rows, ids), bias, accumulate=True)
         values, found = self._best(k, rows, ids // BLOCK)
-        values, found = self._force(values, found, edits.forced[self._rows])
+        values, found = force(self._logits, values, found, edits.forced[self._rows])
         self._logits[rows, ids] = plain
         return self._spread(values - self._totals, -torch.inf), self._spread(found, 0)
 
     def _best(self, k: int, rows: Tensor, blocks: Tensor) -> tuple[Tensor, Tensor]:
         """The best of each row; `blocks` of `rows` were edited."""
-        k = min(k, self._words)
         by_block = self._logits.view(len(self._logits), -1, BLOCK)
         maxima = self._maxima
         if len(rows):
             maxima = maxima.clone()
             maxima[rows, blocks] = by_block[rows, blocks].amax(1)
-        chosen = top_k(maxima, k)[1].sort(dim=1).values
-        inside = by_block[torch.arange(len(by_block))[:, None], chosen].flatten(1)
-        values, places = top_k(inside, k)
-        ids = chosen.gather(1, places // BLOCK) * BLOCK + places % BLOCK
+        values, ids = best_of_blocks(by_block, maxima, min(k, self._words), top_k)
         # Only where a model gives no numbers can a word that fills up be among the best.
         return values, ids.clamp(max=self._words - 1)
-
-    def _force(self, values: Tensor, ids: Tensor, forced: Tensor) -> tuple[Tensor, Tensor]:
-        """Where a row is forced, only that id is left, at its own log-probability."""
-        only = (forced >= 0)[:, None]
-        wanted = forced.clamp(min=0)[:, None]
-        first = torch.arange(values.shape[1]) == 0
-        values = torch.where(only, self._logits.gather(1, wanted), values)
-        values = values.masked_fill(only & ~first, -torch.inf)
-        return values, torch.where(only & first, wanted, ids)
 
     def _spread(self, rows: Tensor, empty: float) -> Tensor:
         """Values of the busy rows among all rows."""

@@ -12,6 +12,7 @@ from nmt_cli.config import Model
 from nmt_cli.inference.head import Head
 from nmt_cli.inference.products import MakeProduct, make_product
 from nmt_cli.inference.weights import (
+    Affine,
     CrossAttentionWeights,
     FeedForwardWeights,
     LayerWeights,
@@ -151,14 +152,19 @@ class PackedEncoder:
 
 
 class PackedModel(PackedEncoder):
-    """A model made ready for search on the CPU; it does not follow later changes of its weights."""
+    """A model made ready for search; it does not follow later changes of its weights."""
 
-    def __init__(self, model: Transformer, make: MakeProduct = make_product) -> None:
-        """`model`: float32, in evaluation mode, on the CPU; `make`: of each of its products."""
+    def __init__(
+        self,
+        model: Transformer,
+        make: MakeProduct = make_product,
+        make_head: Callable[[Affine, MakeProduct], Head] = Head,
+    ) -> None:
+        """`model`: in evaluation mode; `make`: of each of its products."""
         super().__init__(model, make)
         self.decoder = _layers(model.decoder, model.config, make)
         self.decoder_norm = model.decoder_norm
-        self.head = Head(output_weights(model), make)
+        self.head = make_head(output_weights(model), make)
 
     def decode(
         self,

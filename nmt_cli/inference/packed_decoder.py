@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from nmt_cli.batch import Segments
+from nmt_cli.inference.allowed import AllowedWords
 from nmt_cli.inference.head import BlockStep
 from nmt_cli.inference.packed import PackedModel
 from nmt_cli.search.decoder import Source, Symbols
@@ -22,6 +23,8 @@ class PackedDecoder:
     where it has none.
     """
 
+    check_every = 1
+
     def __init__(self, model: PackedModel, slots: int, beam: int) -> None:
         self.slots = slots
         self.beam = beam
@@ -29,6 +32,7 @@ class PackedDecoder:
         self.device = torch.device("cpu")
         self._model = model
         self._owners: list[int] = []
+        self._allowed = AllowedWords(model.head.words, self.device)
         self._lengths = torch.zeros(0, dtype=torch.int64)
         self._src_lengths = torch.zeros(0, dtype=torch.int64)
         self._ancestors = torch.zeros(0, beam, 0, dtype=torch.int64)
@@ -46,6 +50,7 @@ class PackedDecoder:
         segments = Segments.from_lengths(lengths)
         first, last = len(self._owners), len(self._owners) + len(slots)
         self._owners += slots
+        self._allowed.admit(slots, sources)
         self._reserve(last, 1, int(segments.max_length))
         self._lengths[first:last] = 0
         self._src_lengths[first:last] = segments.lengths
@@ -63,6 +68,7 @@ class PackedDecoder:
     @torch.inference_mode()
     def retire(self, slots: Sequence[int]) -> None:
         """Free their places; the last ones move there."""
+        self._allowed.retire(slots)
         for slot in slots:
             place, last = self._owners.index(slot), len(self._owners) - 1
             self._owners[place] = self._owners[last]
@@ -124,6 +130,7 @@ class PackedDecoder:
         logits = self._model.decode(
             ids[rows.flatten()], position, longest, attend_self, attend_source
         )
+        logits = self._allowed.hide_others(logits, self._owners)
         lengths += 1
         words, all_rows = self._model.head.words, self.slots * self.beam
         return BlockStep(logits, words, rows.flatten(), all_rows)

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from nmt_cli.batch import Segments
+from nmt_cli.inference.allowed import AllowedWords
 from nmt_cli.model.state import DecoderState
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.search.decoder import Edits, Source, Symbols
@@ -15,6 +16,8 @@ from nmt_cli.search.top import top_k
 
 class ReferenceDecoder:
     """A `search.decoder.Decoder` over `model`; only busy slots are computed."""
+
+    check_every = 1
 
     def __init__(self, model: Transformer, slots: int, beam: int) -> None:
         """`model` in evaluation mode, on any device."""
@@ -26,6 +29,7 @@ class ReferenceDecoder:
         self._state: DecoderState | None = None
         # The busy slots in the order of the state's rows, and the source length of each.
         self._lengths: dict[int, int] = {}
+        self._allowed = AllowedWords(len(model.output_weight), self.device)
 
     @torch.inference_mode()
     def admit(self, slots: Sequence[int], sources: Sequence[Source]) -> None:
@@ -38,6 +42,7 @@ class ReferenceDecoder:
         new = self._model.start(memory, segments).select(rows)
         self._state = new if self._state is None else self._state.merge(new)
         self._lengths.update(zip(slots, lengths, strict=True))
+        self._allowed.admit(slots, sources)
 
     @torch.inference_mode()
     def retire(self, slots: Sequence[int]) -> None:
@@ -46,6 +51,7 @@ class ReferenceDecoder:
         kept = [place for place, slot in enumerate(self._lengths) if slot not in slots]
         for slot in slots:
             del self._lengths[slot]
+        self._allowed.retire(slots)
         if not kept:
             self._state = None
             return
@@ -71,7 +77,8 @@ class ReferenceDecoder:
         # Moving rows copies all keys and values; greedy search never moves one.
         state = self._state if torch.equal(places, same) else self._state.select(places.flatten())
         logits, self._state = self._model.step(state, ids[rows.flatten()])
-        return ReferenceStep(logits.float(), rows.flatten(), self.slots * self.beam)
+        logits = self._allowed.hide_others(logits.float(), list(self._lengths))
+        return ReferenceStep(logits, rows.flatten(), self.slots * self.beam)
 
     def _rows(self, slots: Tensor) -> Tensor:
         """(slots, beam): the rows of some slots."""

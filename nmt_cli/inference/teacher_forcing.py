@@ -65,7 +65,7 @@ def _batches(pairs: Sequence[Pair], order: Sequence[int]) -> Iterator[list[int]]
 def _forced(model: Transformer, batch: Batch, *, attention: bool) -> Iterator[Forced]:
     memory = model.encode(batch.src, batch.src_segments)
     layer = looked_at(model)
-    with _outputs_of(layer.query) as queries:
+    with outputs_of(layer.query) as queries:
         place = batch.tgt_segments, memory, batch.src_segments
         hidden = model.decode(batch.tgt_in, *place)
     sizes = batch.tgt_segments.lengths.tolist()
@@ -98,7 +98,7 @@ def looked_at(model: Transformer) -> MultiHeadAttention:
 
 
 @contextmanager
-def _outputs_of(layer: nn.Module) -> Iterator[list[Tensor]]:
+def outputs_of(layer: nn.Module) -> Iterator[list[Tensor]]:
     """What `layer` gives as long as the context lasts."""
     outputs: list[Tensor] = []
     handle = layer.register_forward_hook(lambda *call: outputs.append(call[-1]))

@@ -28,10 +28,10 @@ def sinusoidal_halves_encoding(rows: int, d_model: int) -> Float[Tensor, "rows d
 
 
 def _angles(rows: int, width: int) -> Float[Tensor, "rows half"]:
-    places = torch.arange(rows, dtype=torch.float64)
-    rates = torch.exp(
-        torch.arange(0, width, 2, dtype=torch.float64) * (-math.log(10_000.0) / width)
-    )
+    # On the CPU always: for the meta device torch would load its compiler, which takes a second.
+    places = torch.arange(rows, dtype=torch.float64, device="cpu")
+    halves = torch.arange(0, width, 2, dtype=torch.float64, device="cpu")
+    rates = torch.exp(halves * (-math.log(10_000.0) / width))
     return places[:, None] * rates[None, :]
 
 
@@ -116,8 +116,8 @@ class RotaryPositions(Positions):
     def __init__(self, config: Model) -> None:
         super().__init__()
         self.width = config.d_model // config.heads if config.d_k == "auto" else config.d_k
-        self.register_buffer("cosines", torch.empty(0), persistent=False)
-        self.register_buffer("sines", torch.empty(0), persistent=False)
+        self.register_buffer("cosines", torch.empty(0, device="cpu"), persistent=False)
+        self.register_buffer("sines", torch.empty(0, device="cpu"), persistent=False)
         self._fill(TABLE_ROWS)
 
     def _fill(self, rows: int) -> None:

@@ -40,6 +40,7 @@ class Banks:
     """A `search.candidates.Strategy` for sources with terms."""
 
     starts = 1
+    waits = True
 
     def __init__(self, beam: int, eos_id: int) -> None:
         self._beam = beam

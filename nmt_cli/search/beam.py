@@ -2,26 +2,33 @@
 
 At each step a strategy looks at continuations of every source: those that end go to its pool of
 finished hypotheses, some of the others live on. A source is done when nothing that lives can still
-enter the pool, which log-probabilities, never positive, allow to know for certain.
+enter the pool, which log-probabilities, never positive, allow to know for certain. It rests then
+until it is asked about, which an engine on a GPU wants only every few steps.
 """
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Hashable, Iterator, Sequence, Set
 from dataclasses import replace
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from nmt_cli.batch import moved
 from nmt_cli.config import Search
 from nmt_cli.search.best_first import BestFirst
 from nmt_cli.search.candidates import MISSING, Candidates, Pool, Strategy
-from nmt_cli.search.decoder import Decoder, Edits, Hypothesis, Source
+from nmt_cli.search.decoder import Decoder, Edits, Hypothesis, Recorder, Source
 from nmt_cli.search.edits import Editor, Live, Rule, make_rules
 from nmt_cli.search.limits import longest
 from nmt_cli.search.ranker import Ranker
 from nmt_cli.search.sampler import Sampler
+from nmt_cli.search.state import BeamState
 from nmt_cli.search.trail import Trail
 from nmt_cli.search.waiting import Numbered, Waiting
+from nmt_cli.search_settings import BATCH_TOKENS
+
+# Of the slots, the part that must be free before they are refilled.
+REFILLED = 8
 
 
 def search(
@@ -38,19 +45,43 @@ def search(
     has as many rows as it needs. allowed: ids that may come although the model bans them. A
     translation has at most as many ids as `limits.longest` says; there only EOS is left.
     """
-    symbols = decoder.symbols
-    banned = [one for one in symbols.banned_ids if one not in allowed]
-    rules = [*make_rules(config, symbols.eos_id), *rules]
-    editor = Editor(banned, rules, decoder.slots * decoder.beam, decoder.device)
-    beams = Beams(decoder, config, editor, strategy or make_strategy(config))
-    waiting = Waiting(sources, config.batch_tokens // decoder.beam)
-    while True:
-        new = waiting.take(decoder.slots - len(beams.owners), beams.busy_tokens)
-        if new:
-            beams.admit(new)
-        if not beams.owners:
-            return
-        yield from beams.advance()
+    return Searcher(decoder, config, rules, strategy, allowed).run(sources)
+
+
+class Searcher:
+    """A search that can be run again and again; arguments are those of `search`."""
+
+    def __init__(
+        self,
+        decoder: Decoder,
+        config: Search,
+        rules: Sequence[Rule] = (),
+        strategy: Strategy | None = None,
+        allowed: Set[int] = frozenset(),
+    ) -> None:
+        symbols = decoder.symbols
+        banned = [one for one in symbols.banned_ids if one not in allowed]
+        rules = [*make_rules(config, symbols.eos_id), *rules]
+        editor = Editor(banned, rules, decoder.slots * decoder.beam, decoder.device)
+        self._decoder = decoder
+        tokens = BATCH_TOKENS if config.batch_tokens == "auto" else config.batch_tokens
+        self._budget = tokens // decoder.beam
+        # Where a question to the device is dear, so is an encoder that runs for a few sources.
+        self._fewest = max(1, decoder.slots // REFILLED) if decoder.check_every > 1 else 1
+        self._beams = Beams(decoder, config, editor, strategy or make_strategy(config))
+
+    def run(self, sources: Iterator[Source]) -> Iterator[tuple[int, list[Hypothesis]]]:
+        """As `search`; a run that was left before its end is dropped."""
+        beams, slots = self._beams, self._decoder.slots
+        beams.drop()
+        waiting = Waiting(sources, self._budget, self._fewest)
+        while True:
+            new = waiting.take(slots - len(beams.owners), beams.busy_tokens)
+            if new:
+                beams.admit(new)
+            if not beams.owners:
+                return
+            yield from beams.advance()
 
 
 def make_strategy(config: Search) -> Strategy:
@@ -61,9 +92,8 @@ def make_strategy(config: Search) -> Strategy:
 class Beams:
     """Live and finished hypotheses of every slot.
 
-    owners: the number and the source of each busy slot. log_probs, ids, parents: (slots, beam), of
-    the live hypotheses, -inf where there is none; lengths: (slots,) ids they have; limits: (slots,)
-    ids they may have; busy: (slots,) 1 or 0; prefixes: (slots, steps) ids that are forced, or -1.
+    owners: the number and the source of each busy slot. limits: (slots,) ids that hypotheses may
+    have; prefixes: (slots, steps) ids that are forced, or -1.
     """
 
     def __init__(
@@ -75,15 +105,15 @@ class Beams:
         self.config = config
         self.owners: dict[int, Numbered] = {}
         slots, device = decoder.slots, decoder.device
-        self.log_probs = torch.full((slots, decoder.beam), -torch.inf, device=device)
-        self.ids = torch.full_like(self.log_probs, decoder.symbols.start_id, dtype=torch.int64)
-        self.parents = torch.zeros_like(self.ids)
-        self.lengths, self.limits, self.busy = self.ids.new_zeros(3, slots)
-        self.pool = Pool.empty(slots, config.finished, device)
+        self.state = BeamState.empty(decoder, config.finished)
+        self.limits = torch.zeros_like(self.state.lengths)
         self.first_rows = torch.arange(slots, device=device)[:, None] * decoder.beam
         self.editor = editor
         self.trail = Trail(slots, decoder.beam, device, whole=editor.looks_back)
-        self.prefixes = self.ids.new_full((slots, 1), -1)
+        self.prefixes = self.limits.new_full((slots, 1), -1)
+        self.recorded: Callable[[Hashable], None] | None = None
+        if isinstance(decoder, Recorder) and not (strategy.waits or editor.looks_back):
+            self.recorded = decoder.record(lambda: self.state.become(self._step(self.state)))
 
     @property
     def busy_tokens(self) -> int:
@@ -92,7 +122,7 @@ class Beams:
 
     @torch.inference_mode()
     def admit(self, new: Sequence[Numbered]) -> None:
-        """Begin with sources in free slots; a hypothesis that lives is empty."""
+        """Begin with sources in free slots."""
         free = (slot for slot in range(self.decoder.slots) if slot not in self.owners)
         admitted = dict(zip(free, new, strict=False))
         slots, sources = list(admitted), [source for _, source in new]
@@ -100,105 +130,130 @@ class Beams:
         self.decoder.admit(slots, sources)
         limits = [longest(source, self.config) for source in sources]
         self.strategy.admit(slots, sources, limits)
-        self.trail.reserve(max(limits) + 1)
-        where = torch.tensor(slots, device=self.ids.device)
-        self.limits[where] = torch.tensor(limits, device=where.device)
-        self.lengths[where] = 0
-        self.busy[where] = 1
-        self.log_probs[where] = -torch.inf
-        self.log_probs[where, : self.strategy.starts] = 0.0
-        self.ids[where] = self.decoder.symbols.start_id
-        self.parents[where] = 0
-        scores = self.pool.scores.clone()
-        scores[where] = -torch.inf
-        self.pool = self.pool._replace(scores=scores)
-        self._force_prefixes(slots, sources)
+        # One step more than there may be: a slot that is done writes there until it is asked.
+        self.trail.reserve(max(limits) + 2)
+        where = self._numbers(slots)
+        self.limits[where] = self._numbers(limits)
+        self.state.admit(where, self.decoder.symbols.start_id, self.strategy.starts)
+        self._force_prefixes(where, [source.prefix for source in sources])
 
-    def _force_prefixes(self, slots: Sequence[int], sources: Sequence[Source]) -> None:
-        missing = max(len(source.prefix) for source in sources) + 1 - self.prefixes.shape[1]
+    def _numbers(self, numbers: Sequence[int]) -> Int[Tensor, " numbers"]:
+        return moved(torch.tensor(numbers), self.decoder.device)
+
+    def _force_prefixes(
+        self, where: Int[Tensor, " new"], prefixes: Sequence[tuple[int, ...]]
+    ) -> None:
+        missing = max(map(len, prefixes)) + 1 - self.prefixes.shape[1]
         if missing > 0:
             self.prefixes = torch.nn.functional.pad(self.prefixes, (0, missing), value=-1)
-        for slot, source in zip(slots, sources, strict=True):
-            self.prefixes[slot] = -1
-            self.prefixes[slot, : len(source.prefix)] = self.ids.new_tensor(source.prefix)
+        steps = self.prefixes.shape[1]
+        padded = torch.tensor([[*one, *[-1] * (steps - len(one))] for one in prefixes])
+        self.prefixes[where] = moved(padded, self.decoder.device)
 
     def advance(self) -> list[tuple[int, list[Hypothesis]]]:
-        """One step of every slot; the sources that are done with it leave."""
-        done = [slot for slot in self._step() if slot in self.owners]
-        results = [(self.owners.pop(slot)[0], self._hypotheses(slot)) for slot in done]
-        if done:
-            self.decoder.retire(done)
-            self._silence(done)
-        return results
+        """Some steps of every slot; the sources that are done leave."""
+        for _ in range(self.decoder.check_every):
+            if self.recorded is not None:
+                self.recorded((self.trail.capacity, self.prefixes.shape[1]))
+            else:
+                self.state = self._step(self.state)
+        busy = self.state.busy.tolist()
+        done = sorted(slot for slot in self.owners if not busy[slot])
+        if not done:
+            return []
+        hypotheses = self._hypotheses(done)
+        numbers = [self.owners[slot][0] for slot in done]
+        self._retire(done)
+        return list(zip(numbers, hypotheses, strict=True))
+
+    def drop(self) -> None:
+        """Forget the sources that have not finished."""
+        if self.owners:
+            self._retire(list(self.owners))
 
     @torch.inference_mode()
-    def _step(self) -> list[int]:
-        """Lengthen every hypothesis by one id; the slots that need no further step."""
-        edits = self._edits()
-        step = self.decoder.step((self.first_rows + self.parents).flatten(), self.ids.flatten())
-        found = self.strategy.expand(step, edits, self.log_probs)
-        ended = found.ids == self.decoder.symbols.eos_id
-        self._finish(found, ended)
-        survivors = self.strategy.survive(found, ended)
-        self.log_probs, order = survivors
-        self.ids, self.parents = found.ids.gather(1, order), found.parents.gather(1, order)
-        self.trail.write(self.lengths, self.ids, self.parents, found.token_scores.gather(1, order))
-        self.lengths += self.busy
-        return [slot for slot, one in enumerate(self._done().tolist()) if one]
+    def _retire(self, slots: Sequence[int]) -> None:
+        self.decoder.retire(slots)
+        self.state.retire(self._numbers(slots))
+        for slot in slots:
+            del self.owners[slot]
 
-    def _edits(self) -> Edits:
+    @torch.inference_mode()
+    def _step(self, state: BeamState) -> BeamState:
+        """Lengthen every hypothesis by one id; slots that need no further step come to rest."""
+        edits = self._edits(state)
+        rows = (self.first_rows + state.parents).flatten()
+        step = self.decoder.step(rows, state.ids.flatten())
+        found = self.strategy.expand(step, edits, state.log_probs)
+        ended = found.ids == self.decoder.symbols.eos_id
+        pool = self._finished(state, found, ended)
+        log_probs, order = self.strategy.survive(found, ended)
+        ids, parents = found.ids.gather(1, order), found.parents.gather(1, order)
+        self.trail.write(state.lengths, ids, parents, found.token_scores.gather(1, order))
+        lengths = state.lengths + state.busy
+        done = self._done(log_probs, lengths, pool)
+        log_probs = log_probs.masked_fill(done[:, None], -torch.inf)
+        return BeamState(log_probs, ids, parents, lengths, state.busy.masked_fill(done, 0), pool)
+
+    def _edits(self, state: BeamState) -> Edits:
         """What the rules change at this step, and which ids are forced."""
-        steps = self.prefixes.shape[1]
-        place = self.lengths.clamp(max=steps - 1)[:, None]
-        forced = -1 if steps == 1 else self.prefixes.gather(1, place)[:, 0]
-        forced = torch.where(self.lengths == self.limits, self.decoder.symbols.eos_id, forced)
-        forced = forced.repeat_interleave(self.decoder.beam)
-        if not self.editor.rules and self.prefixes.shape[1] == 1:
+        steps, beam = self.prefixes.shape[1], self.decoder.beam
+        place = state.lengths.clamp(max=steps - 1)[:, None]
+        forced = self.prefixes.gather(1, place)[:, 0]
+        forced = forced.masked_fill(state.lengths == self.limits, self.decoder.symbols.eos_id)
+        forced = forced[:, None].expand(-1, beam).flatten()
+        if not self.editor.rules and steps == 1:
             return self.editor.plain(forced)
-        lengths = self.lengths.repeat_interleave(self.decoder.beam)
+        lengths = state.lengths[:, None].expand(-1, beam).flatten()
         return self.editor.edits(Live(self.trail.written(), lengths), forced)
 
-    def _finish(self, found: Candidates, ended: Bool[Tensor, "slots candidates"]) -> None:
-        """Put the candidates that end into the pool, if they are good enough."""
-        scores = self.ranker.score(found.log_probs, self.lengths[:, None] + 1)
+    def _finished(
+        self, state: BeamState, found: Candidates, ended: Bool[Tensor, "slots candidates"]
+    ) -> Pool:
+        """The pool with the candidates that end, if they are good enough."""
+        scores = self.ranker.score(found.log_probs, state.lengths[:, None] + 1)
         missing = found.missing
         if missing is None:
             missing = torch.zeros_like(found.ids)
         else:
             scores = scores - MISSING * missing
-        scores = torch.where(ended, scores, -torch.inf)
-        lengths = self.lengths[:, None].expand_as(found.parents)
+        scores = scores.masked_fill(~ended, -torch.inf)
+        lengths = state.lengths[:, None].expand_as(found.parents)
         token_scores, parents = found.token_scores, found.parents
-        new = Pool(scores, found.log_probs, token_scores, lengths, parents, missing)
-        self.pool = self.pool.best_with(new)
+        return state.pool.best_with(
+            Pool(scores, found.log_probs, token_scores, lengths, parents, missing)
+        )
 
-    def _done(self) -> Bool[Tensor, " slots"]:
-        ceiling = self.strategy.ceiling(self.log_probs)
+    def _done(
+        self,
+        log_probs: Float[Tensor, "slots beam"],
+        lengths: Int[Tensor, " slots"],
+        pool: Pool,
+    ) -> Bool[Tensor, " slots"]:
+        ceiling = self.strategy.ceiling(log_probs)
         if ceiling is None:
-            return self.log_probs.amax(dim=1).isneginf()
-        bound = self.ranker.bound(ceiling, self.lengths + 1, self.limits + 1)
-        return self.pool.scores[:, -1] >= bound
+            return log_probs.amax(dim=1).isneginf()
+        bound = self.ranker.bound(ceiling, lengths + 1, self.limits + 1)
+        return pool.scores[:, -1] >= bound
 
     @torch.inference_mode()
-    def _silence(self, slots: Sequence[int]) -> None:
-        where = torch.tensor(slots, device=self.ids.device)
-        self.busy[where] = 0
-        self.lengths[where] = 0
-        self.log_probs[where] = -torch.inf
-
-    def _hypotheses(self, slot: int) -> list[Hypothesis]:
-        """What the pool of a slot holds."""
-        columns = [column[slot].tolist() for column in self.pool]
-        ends = [one for one in zip(*columns, strict=True) if one[0] > -torch.inf]
-        paths = self.trail.paths(slot, [(length, parent) for *_, length, parent, _ in ends])
-        eos = self.decoder.symbols.eos_id
-        found = [
-            Hypothesis((*ids, eos), log_prob, score, (*token_scores, eos_score), missing)
-            for (score, log_prob, eos_score, _, _, missing), (ids, token_scores) in zip(
-                ends, paths, strict=True
-            )
+    def _hypotheses(self, slots: Sequence[int]) -> list[list[Hypothesis]]:
+        """What the pools of these slots hold."""
+        where, eos = self._numbers(slots), self.decoder.symbols.eos_id
+        pools = zip(*(column[where].tolist() for column in self.state.pool), strict=True)
+        ends = [
+            (number, *end)
+            for number, pool in enumerate(pools)
+            for end in zip(*pool, strict=True)
+            if end[0] > -torch.inf
         ]
-        return [self._rescored(one) if one.missing else one for one in found]
+        paths = self.trail.paths(where, [(end[0], end[4], end[5]) for end in ends])
+        found: list[list[Hypothesis]] = [[] for _ in slots]
+        for end, (ids, token_scores) in zip(ends, paths, strict=True):
+            number, score, log_prob, eos_score, _, _, missing = end
+            one = Hypothesis((*ids, eos), log_prob, score, (*token_scores, eos_score), missing)
+            found[number].append(self._rescored(one) if missing else one)
+        return found
 
     def _rescored(self, one: Hypothesis) -> Hypothesis:
         """With the score that it has by itself."""

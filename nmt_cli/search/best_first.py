@@ -14,6 +14,7 @@ class BestFirst:
     """Looks at the 2 x beam best, so that `beam` live on even where as many end."""
 
     starts = 1
+    waits = False
 
     def __init__(self, beam: int) -> None:
         """With a beam of 1 only the best continuation is followed (greedy)."""
@@ -41,7 +42,7 @@ class BestFirst:
         """The best that do not end."""
         left = found.log_probs.masked_fill(ended, -torch.inf)
         left, order = left.sort(dim=1, descending=True, stable=True)
-        return Survivors(left[:, : self._beam].clone(), order[:, : self._beam])
+        return Survivors(left[:, : self._beam], order[:, : self._beam])
 
     def ceiling(self, log_probs: Float[Tensor, "slots beam"]) -> Float[Tensor, " slots"]:
         """Of the first: they are sorted."""

@@ -37,10 +37,12 @@ class Survivors(NamedTuple):
 class Strategy(Protocol):
     """How continuations are chosen; slots are independent of one another.
 
-    starts: hypotheses that a source begins with.
+    starts: hypotheses that a source begins with. waits: whether a step asks the device something,
+    so that it cannot be recorded.
     """
 
     starts: int
+    waits: bool
 
     def admit(self, slots: Sequence[int], sources: Sequence[Source], limits: Sequence[int]) -> None:
         """Begin with sources, whose translations have at most so many ids, EOS not counted."""
@@ -78,9 +80,9 @@ class Pool(NamedTuple):
     @classmethod
     def empty(cls, slots: int, finished: int, device: torch.device) -> "Pool":
         """Room for so many of each slot."""
-        none = torch.full((slots, finished), -torch.inf, device=device)
+        none = torch.full((3, slots, finished), -torch.inf, device=device)
         nowhere = torch.zeros_like(none, dtype=torch.int64)
-        return cls(none, none, none, nowhere, nowhere, nowhere)
+        return cls(*none, *nowhere)
 
     def best_with(self, other: "Pool") -> "Pool":
         """The best of both, as many as there are here; of equals the earlier one."""

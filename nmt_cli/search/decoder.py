@@ -1,7 +1,7 @@
 """The seam between search and engines: what a search asks of a model, and what both exchange."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -19,7 +19,8 @@ class Source:
 
     ids: its subword ids, which end with EOS; prefix: ids that its translation begins with; terms:
     what its translation must hold; draw: numbers that, with the seed, tell its samples from those
-    of other lines; text: the line itself, where unknown words are taken from it.
+    of other lines; text: the line itself, where unknown words are taken from it; allowed: the ids,
+    ascending, that its translation is made of (None: all); it follows from the others.
     """
 
     ids: Sequence[int]
@@ -27,6 +28,7 @@ class Source:
     terms: Terms | None = None
     draw: tuple[int, ...] = ()
     text: str = ""
+    allowed: Int[Tensor, " words"] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,8 @@ class Step(Protocol):
     ) -> tuple[Float[Tensor, "rows chosen"], Int[Tensor, "rows chosen"]]:
         """The log-probabilities and ids of the best `k` (or all) of each row, best first.
 
-        Normalised over the whole vocabulary, then edited; of equals the lowest id comes first.
+        Normalised over what the source allows (all others have -inf), then edited; of equals the
+        lowest id comes first.
         """
         ...
 
@@ -110,12 +113,14 @@ class Decoder(Protocol):
     """An engine: a model with a fixed number of slots, each holding one source and `beam` rows.
 
     Row `slot * beam + i` is hypothesis i of a slot, so that shapes never change.
+    check_every: steps until a search asks which slots are done; each question waits for the device.
     """
 
     slots: int
     beam: int
     symbols: Symbols
     device: torch.device
+    check_every: int
 
     def admit(self, slots: Sequence[int], sources: Sequence[Source]) -> None:
         """Put new sources into free slots; none of their rows has seen an id yet."""
@@ -127,4 +132,17 @@ class Decoder(Protocol):
 
     def step(self, parents: Int[Tensor, " rows"], ids: Int[Tensor, " rows"]) -> Step:
         """Row r becomes row `parents[r]` (of the same slot) followed by `ids[r]`."""
+        ...
+
+
+@runtime_checkable
+class Recorder(Protocol):
+    """An engine that can record what a search does at each step, its own step within it."""
+
+    def record(self, work: Callable[[], None]) -> Callable[[Hashable], None]:
+        """What does the same as `work`: a step of this engine and what comes before and after it.
+
+        `work` changes tensors in place, always the same ones, and asks the device nothing. It is
+        recorded anew when what the call is given, the shapes of those tensors, changes.
+        """
         ...

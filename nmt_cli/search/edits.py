@@ -33,7 +33,7 @@ class Changes(NamedTuple):
 
 @runtime_checkable
 class Rule(Protocol):
-    """looks_back: whether it needs what was written."""
+    """looks_back: whether it needs what was written; one that does not must not ask the device."""
 
     looks_back: bool
 
@@ -57,9 +57,11 @@ class MinimumLength:
         self._eos_id = eos_id
 
     def __call__(self, live: Live) -> Changes:
-        """Forbid EOS in short rows."""
-        rows = (live.lengths < self._length).nonzero()[:, 0]
-        return forbid(rows, torch.full_like(rows, self._eos_id))
+        """Forbid EOS in short rows; in the others nothing is added to it."""
+        rows = torch.arange(len(live.lengths), device=live.lengths.device)
+        bias = torch.zeros(rows.shape, device=rows.device)
+        bias.masked_fill_(live.lengths < self._length, -torch.inf)
+        return Changes(rows, torch.full_like(rows, self._eos_id), bias)
 
 
 class NoRepeat:
@@ -139,5 +141,4 @@ class Editor:
         changes = [Changes(always.rows, always.ids, always.bias)]
         changes += [rule(live) for rule in self.rules]
         rows, ids, bias = (torch.cat(kind) for kind in zip(*changes, strict=True))
-        free = forced[rows] < 0
-        return Edits(rows, ids, torch.where(free, bias, 0.0), forced)
+        return Edits(rows, ids, bias.masked_fill(forced[rows] >= 0, 0.0), forced)

@@ -18,6 +18,7 @@ class Ensemble:
         first = decoders[0]
         self.slots, self.beam = first.slots, first.beam
         self.symbols, self.device = first.symbols, first.device
+        self.check_every = max(one.check_every for one in decoders)
         self._decoders = list(decoders)
 
     def admit(self, slots: Sequence[int], sources: Sequence[Source]) -> None:

@@ -19,6 +19,8 @@ from nmt_cli.search.whole import edited
 class Sampler:
     """Each row of a slot goes its own way; log-probabilities stay the model's, as edited."""
 
+    waits = True
+
     def __init__(self, config: Search) -> None:
         self.starts = config.rows
         self._config = config

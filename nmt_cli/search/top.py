@@ -1,7 +1,11 @@
 """The best k of each row, with a rule for equals, so that every engine makes the same choice."""
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+
+# Ids fit into so many bits.
+ID_BITS = 31
 
 
 def top_k(
@@ -19,6 +23,24 @@ def top_k(
     ids = ids.sort(dim=1).values
     values, order = scores.gather(1, ids).sort(dim=1, descending=True, stable=True)
     return values, ids.gather(1, order)
+
+
+def top_k_by_keys(
+    scores: Float[Tensor, "rows vocabulary"], k: int
+) -> tuple[Float[Tensor, "rows chosen"], Int[Tensor, "rows chosen"]]:
+    """What `top_k` gives for float32, without asking the device anything that takes waiting for.
+
+    Whole numbers stand for the scores, in their order, and end with the id: no two are equal.
+    """
+    # -0.0 + 0.0 is 0.0: equal scores get equal bits.
+    bits = (scores + 0.0).view(torch.int32)
+    # Of negative numbers the greater ones have the lesser bits.
+    bits = bits ^ ((bits >> 31) & 0x7FFFFFFF)
+    last = (1 << ID_BITS) - 1
+    places = torch.arange(last, last - scores.shape[1], -1, device=scores.device)
+    keys = bits.long().bitwise_left_shift_(ID_BITS).add_(places)
+    ids = last - (keys.topk(min(k, scores.shape[1])).values & last)
+    return scores.gather(1, ids), ids
 
 
 def _lowest_ids(

@@ -1,8 +1,14 @@
 """The way back: which id and which parent every live hypothesis had, at each of its steps."""
 
+from collections.abc import Sequence
+
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+
+# Room is made for so many steps at a time.
+GROWTH = 32
 
 
 class Trail:
@@ -21,10 +27,16 @@ class Trail:
         self._keeps_whole = whole
         self._steps = 0
 
+    @property
+    def capacity(self) -> int:
+        """Steps that there is room for."""
+        return self.ids.shape[1]
+
     def reserve(self, steps: int) -> None:
         """Room for so many steps of each slot."""
-        missing = steps - self.ids.shape[1]
+        missing = steps - self.capacity
         if missing > 0:
+            missing += -steps % GROWTH
             room = (0, 0, 0, missing)
             self.ids = torch.nn.functional.pad(self.ids, room)
             self.parents = torch.nn.functional.pad(self.parents, room)
@@ -52,18 +64,26 @@ class Trail:
         """The ids of every live hypothesis, as far as the longest goes; the rest means nothing."""
         return self._whole.flatten(0, 1)[:, : self._steps]
 
-    def paths(self, slot: int, ends: list[tuple[int, int]]) -> list[tuple[list[int], list[float]]]:
-        """Ids and token scores of the hypotheses that have `(length, place in the beam)`."""
-        steps = max((length for length, _ in ends), default=0)
+    def paths(
+        self, slots: Int[Tensor, " some"], ends: Sequence[tuple[int, int, int]]
+    ) -> list[tuple[list[int], list[float]]]:
+        """Ids and token scores of hypotheses.
+
+        ends: of each, the number of its slot among `slots`, its length, its place in the beam.
+        """
+        numbers, lengths, places = np.array(ends, dtype=np.int64).reshape(-1, 3).T
+        steps = int(lengths.max(initial=0))
         ids, parents, scores = (
-            kind[slot, :steps].tolist() for kind in (self.ids, self.parents, self.scores)
+            kind[slots, :steps].cpu().numpy() for kind in (self.ids, self.parents, self.scores)
         )
-        paths = []
-        for length, place in ends:
-            path, path_scores = [], []
-            for step in reversed(range(length)):
-                path.append(ids[step][place])
-                path_scores.append(scores[step][place])
-                place = parents[step][place]
-            paths.append((path[::-1], path_scores[::-1]))
-        return paths
+        # The place that each hypothesis had at each step, from the last to the first.
+        way = np.zeros((steps, len(ends)), dtype=np.int64)
+        for step in reversed(range(steps)):
+            way[step] = places
+            places = np.where(step < lengths, parents[numbers, step, places], places)
+        every = np.arange(steps)[:, None]
+        found_ids, found_scores = ids[numbers, every, way].T, scores[numbers, every, way].T
+        return [
+            (one[:length].tolist(), own[:length].tolist())
+            for one, own, length in zip(found_ids, found_scores, lengths, strict=True)
+        ]

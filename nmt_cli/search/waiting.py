@@ -13,16 +13,17 @@ Numbered = tuple[int, Source]
 class Waiting:
     """Numbered sources, read one ahead of what fits."""
 
-    def __init__(self, sources: Iterator[Source], budget: int) -> None:
-        """`budget`: source tokens searched together."""
+    def __init__(self, sources: Iterator[Source], budget: int, fewest: int = 1) -> None:
+        """`budget`: source tokens searched together; `fewest`: slots that are worth refilling."""
         self._budget = budget
+        self._fewest = fewest
         self._numbered = enumerate(sources)
         self._next = next(self._numbered, None)
 
     def take(self, slots: int, busy_tokens: int) -> list[Numbered]:
         """What to admit now into that many free slots; never nothing while nothing is busy."""
         new: list[Numbered] = []
-        if busy_tokens > REFILL_BELOW * self._budget:
+        if busy_tokens and (slots < self._fewest or busy_tokens > REFILL_BELOW * self._budget):
             return new
         tokens = busy_tokens
         while self._next is not None and len(new) < slots:

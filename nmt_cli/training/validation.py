@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 
@@ -58,6 +59,8 @@ def validate(
     if not bleu or not count or corpus.valid_text is None:
         return found
     sources, references = (side[:count] for side in corpus.valid_text)
+    # A shortlist is made for a model directory that is there.
+    config = replace(config, search=replace(config.search, shortlist=0))
     outputs = _translations(Translator(model, config, corpus.subwords), sources, device, stop)
     measured = score(outputs, [references], ["bleu"])[0]
     samples = tuple(zip(sources, references, outputs, strict=True))[:SAMPLES]

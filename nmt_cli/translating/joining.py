@@ -42,4 +42,5 @@ def joined(
         tuple(subwords.target_pieces(ids)),
         tuple(one for part in found for one in part.token_scores),
         tuple(links),
+        tuple(ids),
     )

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from nmt_cli.config import Config
 from nmt_cli.data.subwords import Subwords
 from nmt_cli.errors import ConfigError
-from nmt_cli.inference.cpu import Engine
+from nmt_cli.inference.choice import Engine
 from nmt_cli.search.decoder import Symbols
 from nmt_cli.search.ensemble import Ensemble
 
@@ -59,4 +59,7 @@ def joint_engine(engines: Sequence[Engine]) -> Engine:
         about,
         lambda slots, beam: Ensemble([engine.decoder(slots, beam) for engine in engines]),
         "; ".join(notices),
+        min(engine.slots for engine in engines),
+        min(engine.batch_tokens for engine in engines),
+        any(engine.lasting for engine in engines),
     )

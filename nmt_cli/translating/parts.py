@@ -4,7 +4,7 @@ Coverage, word alignment and unknown words come from one pass of the plain model
 that are finished: the engine's kernels tell nothing of attention.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
@@ -41,7 +41,8 @@ Found = Mapping[Source, Sequence[Hypothesis]]
 class Chooser:
     """The best hypotheses of each source, as parts of a translation."""
 
-    def __init__(self, model: Transformer, subwords: Subwords) -> None:
+    def __init__(self, model: Callable[[], Transformer], subwords: Subwords) -> None:
+        """`model` gives the plain model, and is asked where it is needed only."""
         self._model = model
         self._subwords = subwords
 
@@ -83,7 +84,7 @@ class Chooser:
     def _attention(self, found: Found) -> list[Tensor]:
         """Of all hypotheses, source after source."""
         pairs = [(source.ids, one.ids) for source, some in found.items() for one in some]
-        forced = force(self._model, pairs, attention=True)
+        forced = force(self._model(), pairs, attention=True)
         return [one.attention for one in forced if one.attention is not None]
 
     def _aligned(self, found: Found, config: Search) -> dict[Source, list[Part]]:

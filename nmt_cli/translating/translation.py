@@ -19,7 +19,7 @@ class Alternative:
 
     score: as search.ranker has it; tokens: its subwords, the end of the sentence among them;
     token_scores: log-probability of each; alignment: (source word, word) pairs, both from 0, where
-    it was asked for.
+    it was asked for; ids: of the tokens.
     """
 
     text: str
@@ -28,6 +28,7 @@ class Alternative:
     tokens: tuple[str, ...] = ()
     token_scores: tuple[float, ...] = ()
     alignment: Links = ()
+    ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,11 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+MODEL = Path(__file__).resolve().parents[1] / "golden" / "model-v1"
 
 HEAVY = (
     "torch", "numpy", "rich", "tqdm", "sentencepiece", "sacrebleu", "sacremoses", "safetensors",
@@ -48,3 +51,23 @@ def test_importing_the_package_loads_only_itself() -> None:
     code = "import sys, nmt_cli; print(sorted(n for n in sys.modules if n.startswith('nmt_cli')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "['nmt_cli']"
+
+
+_COMPILER = ("torch._dynamo", "sympy", "torch.fx.experimental.symbolic_shapes", "sacrebleu")
+_TRANSLATES = """
+import json, sys
+from nmt_cli.cli import main
+code = main(["translate", "--model", sys.argv[1], "--quiet"])
+print(json.dumps([code, [name for name in json.loads(sys.argv[2]) if name in sys.modules]]))
+"""
+
+
+def test_translating_does_not_load_torch_s_compiler() -> None:
+    """It takes twice as long as torch itself."""
+    done = subprocess.run(
+        [sys.executable, "-c", _TRANSLATES, str(MODEL), json.dumps(_COMPILER)],
+        input=b"abc\n", capture_output=True, check=True,
+    )  # fmt: skip
+    translation, said = done.stdout.splitlines()
+    assert translation
+    assert json.loads(said) == [0, []]

@@ -2,6 +2,7 @@
 
 import ctypes
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -10,10 +11,27 @@ from nmt_cli.batch import Segments
 from nmt_cli.inference.head import BLOCK
 from nmt_cli.inference.native.model import NativeModel
 from nmt_cli.inference.native.structs import Choice, CrossKeysValues, State
+from nmt_cli.inference.native.word_lists import WordLists
 from nmt_cli.search.decoder import Edits, Source, Symbols
 
 # Steps whose keys and values lie in one block of memory.
 GROWTH = 16
+
+
+class Place(NamedTuple):
+    """How logits lie: of `beam` rows of each slot together, in room for `widest` words a row.
+
+    lists: the words of each slot; None: all have all.
+    """
+
+    beam: int
+    widest: int
+    lists: WordLists | None
+
+    @property
+    def lists_address(self) -> int | None:
+        """For the library."""
+        return None if self.lists is None else ctypes.addressof(self.lists.entries)
 
 
 class NativeDecoder:
@@ -22,6 +40,8 @@ class NativeDecoder:
     The step each slot is at, the ancestors of its rows and its source are told to the library,
     which finds through them what a row sees.
     """
+
+    check_every = 1
 
     def __init__(self, model: NativeModel, slots: int, beam: int) -> None:
         self.slots = slots
@@ -39,6 +59,7 @@ class NativeDecoder:
         # The keys and values that the entries of `_sources` refer to.
         self._memories: dict[int, tuple[Tensor, Tensor]] = {}
         self._room: dict[str, Tensor] = {}
+        self._lists = WordLists(model, slots)
         # Steps there is room for.
         self._reached = 0
         self._state = State(
@@ -68,6 +89,7 @@ class NativeDecoder:
             self._begun[slot] = self._now
             self._lengths[slot] = 0
             first += length
+        self._lists.admit(slots, sources)
         self._rows, self._row_of = self._find_rows()
         self._reserve_rows()
 
@@ -76,6 +98,7 @@ class NativeDecoder:
         """Free what they hold."""
         for slot in slots:
             del self._begun[slot], self._memories[slot]
+        self._lists.retire(slots)
         self._rows, self._row_of = self._find_rows()
         self._state.busy, self._state.slots = len(self._busy), self._busy.data_ptr()
 
@@ -104,7 +127,9 @@ class NativeDecoder:
         if not done:
             raise RuntimeError(f"no kernels of {self._model.kernels.lanes} lanes here")
         self._now += 1
-        return NativeStep(self._model, self._room, self._rows, self._row_of)
+        lists = self._lists if state.lists else None
+        place = Place(state.beam, state.widest, lists)
+        return NativeStep(self._model, self._room, self._rows, self._row_of, place)
 
     @torch.inference_mode()
     def _reserve(self, steps: int) -> None:
@@ -131,16 +156,19 @@ class NativeDecoder:
         """Room for what a step of the busy rows computes."""
         model, state = self._model, self._state
         state.busy, state.slots = len(self._busy), self._busy.data_ptr()
+        listed = self._lists.needed
+        state.widest = self._lists.widest if listed else model.padded_words
+        state.lists = ctypes.addressof(self._lists.entries) if listed else None
         widths = {
             **model.row_widths(),
-            "logits": model.padded_words,
-            "maxima": model.padded_words // BLOCK,
+            "logits": state.widest,
+            "maxima": state.widest // BLOCK,
             "totals": 1,
         }
         rows = len(self._rows)
         for name, width in widths.items():
             held = self._room.get(name)
-            if held is None or len(held) < rows:
+            if held is None or held.numel() < rows * width:
                 self._room[name] = torch.empty(rows, width)
                 setattr(state, name, self._room[name].data_ptr())
         self._reserve_scratch()
@@ -163,13 +191,19 @@ class NativeStep:
     """A `search.decoder.Step` over the logits of the busy rows."""
 
     def __init__(
-        self, model: NativeModel, room: dict[str, Tensor], rows: Tensor, row_of: Tensor
+        self,
+        model: NativeModel,
+        room: dict[str, Tensor],
+        rows: Tensor,
+        row_of: Tensor,
+        place: Place,
     ) -> None:
         """`rows`: which of all rows each row of the logits is; `row_of`: the reverse."""
         self._model = model
         self._room = room
         self._rows = rows
         self._row_of = row_of
+        self._place = place
 
     def top(self, k: int, edits: Edits) -> tuple[Tensor, Tensor]:
         """The best `k` of each row."""
@@ -179,20 +213,30 @@ class NativeStep:
         forced, rows = edits.forced.contiguous(), edits.rows.contiguous()
         words, bias = edits.ids.contiguous(), edits.bias.contiguous()
         kept, tops, places = torch.empty(len(rows)), torch.empty(k), torch.empty_like(ids[0])
-        blocks = self._model.padded_words // BLOCK
+        blocks = self._place.widest // BLOCK
         numbers = len(self._rows), self._model.words, blocks, k, len(rows)
         tensors = (
             self._rows, self._row_of, forced, rows, words, bias, room["totals"], room["logits"],
             room["maxima"], values, kept, tops, ids, places,
         )  # fmt: skip
-        choice = Choice(*numbers, *(one.data_ptr() for one in tensors))
+        addresses = [one.data_ptr() for one in tensors]
+        choice = Choice(*numbers, *addresses, self._place.lists_address, self._place.beam)
         self._model.kernels.library.nmt_top(ctypes.byref(choice))
         return values, ids
 
     @torch.inference_mode()
     def full(self) -> Tensor:
         """All log-probabilities."""
-        logits = self._room["logits"][: len(self._rows), : self._model.words]
-        all_log_probs = logits.new_full((len(self._row_of), self._model.words), -torch.inf)
-        all_log_probs[self._rows] = logits - self._room["totals"][: len(self._rows)]
+        beam, widest, lists = self._place
+        logits, totals = self._room["logits"].view(-1), self._room["totals"].view(-1, 1)
+        all_log_probs = torch.full((len(self._row_of), self._model.words), -torch.inf)
+        if lists is None:
+            logits = logits[: len(self._rows) * widest].view(-1, widest)
+            all_log_probs[self._rows] = logits[:, : self._model.words] - totals[: len(logits)]
+            return all_log_probs
+        for first in range(0, len(self._rows), beam):
+            rows = self._rows[first : first + beam]
+            ids, width = lists.words_of(int(rows[0]) // beam)
+            own = logits[first * widest :][: beam * width].view(beam, width)[:, : len(ids)]
+            all_log_probs[rows[:, None], ids] = own - totals[first : first + beam]
         return all_log_probs

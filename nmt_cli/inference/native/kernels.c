@@ -22,11 +22,17 @@
 #define TILE_ROWS 6
 #define NAME(x) avx2_##x
 #define FMA(a, b, c) ((floats)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
-#define WIDE_WEIGHTS __m256i
-#define LOAD_WIDE(from) _mm256_loadu_si256((const __m256i *)(from))
-#define WIDEN(from) _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(from)))
-#define MULTIPLY_PAIRS(sum, w, pair) \
-    _mm256_add_epi32((__m256i)(sum), _mm256_madd_epi16(w, _mm256_set1_epi32(pair)))
+/* Sums of two products fit into 16 bits: see LARGEST_WEIGHT in product.py. Weights are taken from
+   memory, or else they and all sums would not find room in the registers. */
+static inline __attribute__((always_inline)) __m256i multiply_quads(__m256i sum, const void *w,
+                                                                    int32_t quad) {
+    __m256i pairs;
+    __asm__("vpmaddubsw %2, %1, %0"
+            : "=x"(pairs)
+            : "x"(_mm256_set1_epi32(quad)), "m"(*(const __m256i_u *)w));
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+#define MULTIPLY_QUADS(sum, w, quad) multiply_quads((__m256i)(sum), w, quad)
 #include "vectors.h"
 #include "products.h"
 #ifdef __clang__
@@ -42,11 +48,8 @@
 #define TILE_ROWS 12
 #define NAME(x) avx512_##x
 #define FMA(a, b, c) ((floats)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
-#define WIDE_WEIGHTS __m512i
-#define LOAD_WIDE(from) _mm512_loadu_si512((const void *)(from))
-#define WIDEN(from) _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)(from)))
-#define MULTIPLY_PAIRS(sum, w, pair) \
-    _mm512_dpwssd_epi32((__m512i)(sum), w, _mm512_set1_epi32(pair))
+#define MULTIPLY_QUADS(sum, w, quad) \
+    _mm512_dpbusd_epi32((__m512i)(sum), _mm512_set1_epi32(quad), *(const __m512i_u *)(w))
 #include "vectors.h"
 #include "products.h"
 #ifdef __clang__

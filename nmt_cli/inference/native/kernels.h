@@ -6,16 +6,18 @@
 #include <string.h>
 
 /* PANEL: outputs whose weights lie together. BLOCK: words whose greatest logit is known.
-   CACHED: numbers of 4 bytes, of MOST_ROWS rows of a product, that stay in the cache. */
-enum { PANEL = 16, BLOCK = 64, CACHED = 65536, MOST_ROWS = 1024, MOST_TILE_ROWS = 12 };
+   CACHED: numbers of 4 bytes, of MOST_ROWS rows of a product, that stay in the cache. AHEAD: bytes. */
+enum { PANEL = 16, BLOCK = 64, CACHED = 65536, MOST_ROWS = 1024, MOST_TILE_ROWS = 12, AHEAD = 2048 };
 enum { FLOAT32, BF16, INT8 };
 enum { RELU, GELU, SILU };
 
-/* x W^T + b. packed: (panels, inputs, PANEL) floats or bf16, or 8-bit numbers in pairs
-   (panels, pairs of inputs, PANEL, 2); bias (or null), scales (of 8-bit numbers): whole panels. */
+/* x W^T + b. packed: (panels, inputs, PANEL) floats or bf16, or 8-bit numbers in quads
+   (panels, quads of inputs, PANEL, 4); bias (or null), and of 8-bit numbers scales, and totals over
+   the inputs: whole panels. */
 typedef struct {
     const void *packed;
     const float *bias, *scales;
+    const int32_t *totals;
     int64_t inputs, outputs, kind;
 } linear;
 
@@ -49,6 +51,22 @@ typedef struct {
     void (*activate)(int64_t, float *, const float *, int64_t);
     void (*sum_up)(const float *, int64_t, float *, float *);
 } kernels;
+
+/* The words that a source allows: `ids`, ascending, or null for all of them; head: their weights, in
+   whole blocks. */
+typedef struct {
+    linear head;
+    const int64_t *ids;
+    int64_t count;
+} word_list;
+
+/* Where the logits of a row are: a slot has room for `beam` rows of `widest`, in which its rows lie
+   close together. list: of its slot, or null. */
+static inline float *find_logits(float *all, const word_list *list, int64_t row, int64_t beam,
+                                 int64_t widest) {
+    const int64_t width = list ? list->head.outputs : widest;
+    return all + row / beam * beam * widest + row % beam * width;
+}
 
 /* Work that `parts` threads share. */
 typedef struct team team;

@@ -15,7 +15,7 @@ from nmt_cli.files import make_directory, write_bytes
 
 SOURCES = (
     "kernels.h", "vectors.h", "products.h", "step.h", "kernels.c", "team.c", "step.c", "look.c",
-    "top.c",
+    "top.c", "lists.c",
 )  # fmt: skip
 FLAGS = ("-O3", "-std=gnu11", "-ffp-contract=off", "-fPIC", "-shared", "-pthread")
 LIMIT_SECONDS = 120

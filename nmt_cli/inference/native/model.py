@@ -1,14 +1,14 @@
 """A model as the kernels take it: its encoder is run here, its decoder by `decoder.py`."""
 
 import ctypes
-from functools import partial
+from functools import cached_property, partial
 
 import torch
 from torch import Tensor
 
 from nmt_cli.batch import Segments
 from nmt_cli.inference.head import whole_blocks
-from nmt_cli.inference.native.product import KINDS, Kernels, NativeProduct
+from nmt_cli.inference.native.product import KINDS, Kernels, NativeProduct, Rows
 from nmt_cli.inference.native.stack import NativeStack
 from nmt_cli.inference.native.structs import State
 from nmt_cli.inference.packed import PackedEncoder
@@ -19,24 +19,42 @@ from nmt_cli.model.transformer import Transformer
 class NativeModel(PackedEncoder):
     """A model run by the library; it does not follow later changes of its weights."""
 
-    def __init__(self, model: Transformer, kernels: Kernels, kind: str = "float32") -> None:
-        """`model`: float32, in evaluation mode, on the CPU; kind: of its weights, one of KINDS."""
+    def __init__(
+        self,
+        model: Transformer,
+        kernels: Kernels,
+        kind: str = "float32",
+        *,
+        consumes: bool = False,
+    ) -> None:
+        """`model`: float32, in evaluation mode, on the CPU; kind: of its weights, one of KINDS.
+
+        consumes: `model` loses the weights of its layers on the way, and is good for nothing else.
+        """
         assert kind in KINDS
         pack = partial(NativeProduct, kernels, kind=kind)
         super().__init__(model, pack, with_layers=False)
         self.kernels = kernels
         self.sources = NativeStack(
-            model.encoder, model.encoder_norm, model.positions, self.config, pack
-        )
+            model.encoder, model.encoder_norm, model.positions, self.config, pack,
+            consumes=consumes,
+        )  # fmt: skip
         self.targets = NativeStack(
-            model.decoder, model.decoder_norm, model.tgt_positions, self.config, pack
-        )
+            model.decoder, model.decoder_norm, model.tgt_positions, self.config, pack,
+            consumes=consumes,
+        )  # fmt: skip
         output = output_weights(model)
         self.words, head = output.outputs, whole_blocks(output)
         self.padded_words = head.outputs
         self.targets.model.head = self.targets.linear(head)
+        self.kind, self._output, self.bias = kind, output.weight, output.bias
         self._embedded = model.embedding.matrix("tgt").detach()
         self.targets.model.embedding = self._embedded.data_ptr()
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The output's weights, from which those of a few words are packed."""
+        return Rows.of(self._output, self.kind)
 
     def row_widths(self) -> dict[str, int]:
         """Numbers that are computed of each row on the way through a stack."""

@@ -1,7 +1,7 @@
 """Products with packed weights of 32, 16 or 8 bits: the same numbers for any neighbours.
 
-A weight of 8 bits is a whole number times the scale of its output; a row of x is made of whole
-numbers of up to 16 bits when it comes, with a scale of its own. Sums of their products are exact,
+A weight of 8 bits is a whole number times the scale of its output; a row of x becomes whole numbers
+from 0 to 255 when it comes, with a scale and a zero of its own. Sums of their products are exact,
 and so the same on every processor. Weights of 16 bits are bf16, all arithmetic with them float32.
 """
 
@@ -16,7 +16,13 @@ from nmt_cli.inference.products import Product, make_product
 from nmt_cli.inference.weights import Affine
 
 PANEL = 16
-LARGEST_WEIGHT = 127
+# Of 8 bits: AVX2 sums up two products in 16, and 2 * 255 * 64 is less than 2^15.
+LARGEST_WEIGHT = 64
+# Inputs whose 8-bit weights lie together, and what a row's numbers reach from 0 on; one less than
+# there are, since both the number and the zero are rounded.
+QUAD, LARGEST_INPUT = 4, 254
+# A row whose numbers are all as near to each other as this counts as zeros.
+NARROWEST = 1e-30
 # Kinds of weights, as the kernels number them.
 KINDS = {"float32": 0, "bf16": 1, "int8": 2}
 
@@ -42,6 +48,7 @@ class Linear(ctypes.Structure):
         ("packed", ctypes.c_void_p),
         ("bias", ctypes.c_void_p),
         ("scales", ctypes.c_void_p),
+        ("totals", ctypes.c_void_p),
         ("inputs", ctypes.c_int64),
         ("outputs", ctypes.c_int64),
         ("kind", ctypes.c_int64),
@@ -61,14 +68,16 @@ class NativeProduct:
     def __init__(self, kernels: Kernels, affine: Affine, kind: str = "int8") -> None:
         """kind: one of KINDS."""
         self._kernels = kernels
-        self._packed, self._scales = _packed(affine.weight, kind)
+        rows = Rows.of(affine.weight, kind)
         outputs, inputs = affine.weight.shape
         more = -outputs % PANEL
+        self._packed = in_panels(rows.weight, kind)
+        self._sums = [None if one is None else F.pad(one, (0, more)) for one in rows[1:]]
         self._bias = None if affine.bias is None else F.pad(affine.bias, (0, more))
         # Refers to the tensors above.
         self.linear = Linear(
-            self._packed.data_ptr(), address(self._bias), address(self._scales), inputs, outputs,
-            KINDS[kind],
+            self._packed.data_ptr(), address(self._bias), *map(address, self._sums), inputs,
+            outputs, KINDS[kind],
         )  # fmt: skip
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -92,24 +101,53 @@ def address(tensor: Tensor | None) -> int | None:
     return None if tensor is None else tensor.data_ptr()
 
 
-def _packed(weight: Tensor, kind: str) -> tuple[Tensor, Tensor | None]:
-    """Weights by panels of outputs and inputs (8-bit ones in pairs of them), and their scales."""
+class Rows(NamedTuple):
+    """Weights of a kind, not yet packed: (outputs, inputs); of 8-bit ones scales and totals."""
+
+    weight: Tensor
+    scales: Tensor | None = None
+    totals: Tensor | None = None
+
+    @classmethod
+    def of(cls, weight: Tensor, kind: str) -> "Rows":
+        """The nearest to `weight`."""
+        if kind == "int8":
+            whole, scales = Quantised.of(weight)
+            return cls(whole, scales, whole.sum(1, dtype=torch.int32))
+        return cls(weight.to(torch.bfloat16) if kind == "bf16" else weight)
+
+
+def in_panels(weight: Tensor, kind: str) -> Tensor:
+    """Weights of a kind by panels of outputs and inputs, 8-bit ones in quads of inputs."""
     outputs, inputs = weight.shape
-    more = -outputs % PANEL
-    if kind != "int8":
-        weight = weight.to(torch.bfloat16) if kind == "bf16" else weight
-        padded = F.pad(weight, (0, 0, 0, more)) if more else weight
-        return padded.view(-1, PANEL, inputs).transpose(1, 2).contiguous(), None
-    whole, scales = Quantised.of(weight)
-    whole = F.pad(whole, (0, inputs % 2, 0, more))
-    panels = whole.view(-1, PANEL, (inputs + 1) // 2, 2).transpose(1, 2).contiguous()
-    return panels, F.pad(scales, (0, more))
+    more = -inputs % QUAD if kind == "int8" else 0
+    if outputs % PANEL or more:
+        weight = F.pad(weight, (0, more, 0, -outputs % PANEL))
+    if kind == "int8":
+        # Quads are moved as one number of 32 bits.
+        weight = weight.view(torch.int32)
+    return weight.view(-1, PANEL, weight.shape[1]).transpose(1, 2).contiguous()
 
 
 def make_rounded(affine: Affine) -> Product:
-    """The same weights of 8 bits without the library: as float32 numbers, not faster."""
+    """The same product of 8-bit numbers without the library: in float32, not faster."""
     whole, scales = Quantised.of(affine.weight)
-    return make_product(Affine(whole * scales[:, None], affine.bias))
+    multiply = make_product(Affine(whole.float(), None))
+
+    def product(x: Tensor) -> Tensor:
+        rounded, own = rounded_rows(x)
+        result = multiply(rounded) * (scales * own)
+        return result if affine.bias is None else result + affine.bias
+
+    return product
+
+
+def rounded_rows(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Whole numbers, less the zero of their row, and the scale of each row: (rows, 1)."""
+    width = x.amax(1, keepdim=True).clamp(min=0) - x.amin(1, keepdim=True).clamp(max=0)
+    largest = torch.full_like(width, LARGEST_INPUT)
+    factor = torch.where((width <= NARROWEST) | width.isposinf(), 0.0, largest / width)
+    return (x * factor).round(), width / largest
 
 
 def make_halved(affine: Affine) -> Product:

@@ -1,11 +1,14 @@
 /* Products of a few rows with packed weights; included after vectors.h for each instruction set.
 
    A tile is some rows by one panel, its sums held in registers. Its rows are laid side by side, for
-   8-bit weights as pairs of whole numbers of 16 bits. Where several tiles meet the same panel, its
-   narrow weights are widened once. A sum is made in the order of the inputs, whatever the tile. */
+   8-bit weights as quads of whole numbers from 0 to 255. Where several tiles meet the same panel of
+   16-bit weights, they are widened once. Where all rows are one small tile, weights are met once and
+   asked for ahead. A sum is made in the order of the inputs, whatever the tile. */
 
+/* zeros: of each row, the whole number that stands for 0; totals: sums of the panel's weights. */
 typedef struct {
     const void *rows, *weights;
+    const int32_t *zeros, *totals;
     int64_t steps;
     int wide;
 } NAME(operands);
@@ -15,11 +18,15 @@ static inline __attribute__((always_inline)) void NAME(float_tile)(
     const operands *o, int rows, int narrow, floats sums[MOST_TILE_ROWS][VECTORS]) {
     const float *x = o->rows, *weights = o->weights;
     const uint16_t *halved = o->weights;
+    /* Not `sums` itself: in registers. */
+    floats own[MOST_TILE_ROWS][VECTORS];
 #pragma GCC unroll 12
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
-        for (int v = 0; v < VECTORS; v++) sums[r][v] = (floats){0};
+        for (int v = 0; v < VECTORS; v++) own[r][v] = (floats){0};
     for (int64_t k = 0; k < o->steps; k++, x += rows, weights += PANEL, halved += PANEL) {
+        if (rows < TILE_ROWS)
+            __builtin_prefetch((const char *)(narrow ? (const void *)halved : weights) + AHEAD);
         floats w[VECTORS];
 #pragma GCC unroll 4
         for (int v = 0; v < VECTORS; v++)
@@ -27,61 +34,58 @@ static inline __attribute__((always_inline)) void NAME(float_tile)(
 #pragma GCC unroll 12
         for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
-            for (int v = 0; v < VECTORS; v++) sums[r][v] = FMA(w[v], NAME(all)(x[r]), sums[r][v]);
+            for (int v = 0; v < VECTORS; v++) own[r][v] = FMA(w[v], NAME(all)(x[r]), own[r][v]);
     }
-}
-
-/* Weights of 8 bits, inputs of 16, exact sums of 32. */
-static inline __attribute__((always_inline)) void NAME(whole_tile)(
-    const operands *o, int rows, int wide, ints sums[MOST_TILE_ROWS][VECTORS]) {
-    const int32_t *x = o->rows;
-    const int8_t *weights = o->weights;
-    const int16_t *widened = o->weights;
 #pragma GCC unroll 12
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
-        for (int v = 0; v < VECTORS; v++) sums[r][v] = (ints){0};
-    for (int64_t k = 0; k < o->steps; k++, x += rows) {
-#ifdef MULTIPLY_PAIRS
-        WIDE_WEIGHTS w[VECTORS];
+        for (int v = 0; v < VECTORS; v++) sums[r][v] = own[r][v];
+}
+
+/* Weights of 8 bits, inputs of 8 without a sign, exact sums of 32; what the rows' zeros add is taken
+   away. */
+static inline __attribute__((always_inline)) void NAME(whole_tile)(
+    const operands *o, int rows, floats sums[MOST_TILE_ROWS][VECTORS]) {
+    const int32_t *x = o->rows;
+    const int8_t *weights = o->weights;
+    ints whole[MOST_TILE_ROWS][VECTORS];
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
-        for (int v = 0; v < VECTORS; v++)
-            w[v] = wide ? LOAD_WIDE(widened + (k * VECTORS + v) * 2 * LANES)
-                        : WIDEN(weights + (k * VECTORS + v) * 2 * LANES);
+        for (int v = 0; v < VECTORS; v++) whole[r][v] = (ints){0};
+    for (int64_t k = 0; k < o->steps; k++, x += rows, weights += 4 * PANEL) {
+        if (rows < TILE_ROWS) __builtin_prefetch(weights + AHEAD);
+#ifdef MULTIPLY_QUADS
 #pragma GCC unroll 12
         for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
             for (int v = 0; v < VECTORS; v++)
-                sums[r][v] = (ints)MULTIPLY_PAIRS(sums[r][v], w[v], x[r]);
+                whole[r][v] = (ints)MULTIPLY_QUADS(whole[r][v], weights + v * 4 * LANES, x[r]);
 #else
         for (int r = 0; r < rows; r++)
-            for (int c = 0; c < PANEL; c++) {
-                int64_t at = (k * PANEL + c) * 2;
-                int32_t first = wide ? widened[at] : weights[at];
-                int32_t second = wide ? widened[at + 1] : weights[at + 1];
-                sums[r][c / LANES][c % LANES] += first * (int16_t)x[r] + second * (x[r] >> 16);
-            }
+            for (int c = 0; c < PANEL; c++)
+                for (int i = 0; i < 4; i++)
+                    whole[r][c / LANES][c % LANES] +=
+                        weights[c * 4 + i] * (int32_t)((uint32_t)x[r] >> 8 * i & 255);
 #endif
     }
+#pragma GCC unroll 12
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+        for (int v = 0; v < VECTORS; v++)
+            sums[r][v] = __builtin_convertvector(
+                whole[r][v] - *(const ints *)(o->totals + v * LANES) * o->zeros[r], floats);
 }
 
 #define TILE(n)                                                               \
     case n:                                                                   \
-        if (kind == INT8) {                                                   \
-            if (o->wide) NAME(whole_tile)(o, n, 1, whole);                    \
-            else NAME(whole_tile)(o, n, 0, whole);                            \
-            for (int r = 0; r < n; r++)                                       \
-                for (int v = 0; v < VECTORS; v++)                             \
-                    sums[r][v] = __builtin_convertvector(whole[r][v], floats); \
-        } else if (kind == BF16 && !o->wide)                                  \
-            NAME(float_tile)(o, n, 1, sums);                                  \
-        else                                                                  \
-            NAME(float_tile)(o, n, 0, sums);                                  \
+        if (kind == INT8) NAME(whole_tile)(o, n, sums);                       \
+        else if (kind == BF16 && !o->wide) NAME(float_tile)(o, n, 1, sums);   \
+        else NAME(float_tile)(o, n, 0, sums);                                 \
         break;
 
 static void NAME(tile)(const operands *o, int rows, int64_t kind,
                        floats sums[MOST_TILE_ROWS][VECTORS]) {
-    ints whole[MOST_TILE_ROWS][VECTORS];
     switch (rows) {
         TILE(1) TILE(2) TILE(3)
 #if TILE_ROWS > 3
@@ -111,24 +115,33 @@ static void NAME(finish)(const product_task *task, const floats *sums, float sca
     if (columns < PANEL) memcpy(out, spare, sizeof(float) * columns);
 }
 
-/* The factor that makes whole numbers up to `limit` of a row; `scale` undoes it. */
-static float NAME(factor)(const float *x, int64_t inputs, float limit, float *scale) {
-    floats most = (floats){0}, nothing = (floats){0};
+/* How a row becomes whole numbers from 0 to 255: times the factor, plus the zero; the scale undoes
+   the factor. */
+typedef struct {
+    float factor, scale;
+    int32_t zero;
+} NAME(range);
+
+static NAME(range) NAME(find_range)(const float *x, int64_t inputs) {
+    floats most = (floats){0}, least = (floats){0}, nothing = (floats){0};
     int64_t i = 0;
     for (; i + LANES <= inputs; i += LANES) {
         floats value = NAME(load)(x + i);
-        most = NAME(greater)(most, (floats)((ints)value & 0x7fffffff));
+        most = NAME(greater)(most, value);
+        least = NAME(greater)(least, -value);
         nothing += value * 0.0f;
     }
     /* `nothing` is not-a-number where x holds one, and makes the whole row so. */
-    float greatest = NAME(greatest)(most), broken = NAME(sum)(nothing);
+    float above = NAME(greatest)(most), below = NAME(greatest)(least), broken = NAME(sum)(nothing);
     for (; i < inputs; i++) {
-        float size = fabsf(x[i]);
-        greatest = size > greatest ? size : greatest;
+        above = x[i] > above ? x[i] : above;
+        below = -x[i] > below ? -x[i] : below;
         broken += x[i] * 0.0f;
     }
-    *scale = greatest / limit + broken;
-    return greatest > 0 && greatest < INFINITY ? limit / greatest : 0;
+    /* One less than there are, since two numbers are rounded. */
+    const float width = above + below, numbers = 254;
+    const float factor = width > 1e-30f && width < INFINITY ? numbers / width : 0;
+    return (NAME(range)){factor, width / numbers + broken, (int32_t)lrintf(below * factor)};
 }
 
 /* `rows` rows from x on, side by side. */
@@ -139,76 +152,78 @@ static inline __attribute__((always_inline)) void NAME(lay_floats)(const float *
         for (int r = 0; r < rows; r++) to[r] = x[r * inputs + k];
 }
 
-/* The same as whole numbers, two in each place, with the scale of each row. */
+/* The same as whole numbers, four in each place, with the scale and zero of each row. */
 static inline __attribute__((always_inline)) void NAME(lay_whole)(const float *x, int64_t inputs,
                                                                   int rows, int32_t *to,
-                                                                  float *scales) {
-    const float most = (float)(INT32_MAX / 127 / inputs), limit = most < 32767 ? most : 32767;
+                                                                  float *scales, int32_t *zeros) {
     const floats magic = NAME(all)(12582912.0f);
     for (int r = 0; r < rows; r++, x += inputs) {
-        const float factor = NAME(factor)(x, inputs, limit, scales + r);
+        const NAME(range) range = NAME(find_range)(x, inputs);
+        scales[r] = range.scale;
+        zeros[r] = range.zero;
         int64_t i = 0;
         for (; i + LANES <= inputs; i += LANES) {
-            ints rounded = (ints)(NAME(load)(x + i) * factor + magic) - (ints)magic;
-            shorts small = __builtin_convertvector(rounded, shorts);
-            int32_t pairs[LANES / 2];
-            memcpy(pairs, &small, sizeof small);
-#pragma GCC unroll 8
-            for (int j = 0; j < LANES / 2; j++) to[(i / 2 + j) * rows + r] = pairs[j];
+            ints rounded = (ints)(NAME(load)(x + i) * range.factor + magic) - (ints)magic;
+            bytes small = __builtin_convertvector(rounded + range.zero, bytes);
+            int32_t quads[LANES / 4];
+            memcpy(quads, &small, sizeof small);
+#pragma GCC unroll 4
+            for (int j = 0; j < LANES / 4; j++) to[(i / 4 + j) * rows + r] = quads[j];
         }
-        for (; i < inputs; i += 2) {
-            uint16_t first = (uint16_t)lrintf(x[i] * factor);
-            uint16_t second = i + 1 < inputs ? (uint16_t)lrintf(x[i + 1] * factor) : 0;
-            to[i / 2 * rows + r] = (int32_t)(first | (uint32_t)second << 16);
+        for (; i < inputs; i += 4) {
+            uint32_t quad = 0;
+            for (int64_t j = 0; j < 4 && i + j < inputs; j++) {
+                const int32_t whole = (int32_t)lrintf(x[i + j] * range.factor) + range.zero;
+                quad |= (uint32_t)(uint8_t)whole << 8 * j;
+            }
+            to[i / 4 * rows + r] = (int32_t)quad;
         }
     }
 }
 
-static void NAME(lay)(const linear *l, const float *x, int rows, int32_t *to, float *scales) {
+static void NAME(lay)(const linear *l, const float *x, int rows, int32_t *to, float *scales,
+                      int32_t *zeros) {
     if (l->kind != INT8 && rows == TILE_ROWS)
         NAME(lay_floats)(x, l->inputs, TILE_ROWS, (float *)to);
     else if (l->kind != INT8)
         NAME(lay_floats)(x, l->inputs, rows, (float *)to);
     else if (rows == TILE_ROWS)
-        NAME(lay_whole)(x, l->inputs, TILE_ROWS, to, scales);
+        NAME(lay_whole)(x, l->inputs, TILE_ROWS, to, scales, zeros);
     else
-        NAME(lay_whole)(x, l->inputs, rows, to, scales);
+        NAME(lay_whole)(x, l->inputs, rows, to, scales, zeros);
 }
 
-/* A panel of narrow weights as floats, or as whole numbers of 16 bits. */
-static void NAME(widen)(int64_t kind, const void *from, void *to, int64_t steps) {
-    if (kind == BF16)
-        for (int64_t i = 0; i < steps * PANEL; i += LANES)
-            NAME(store)((float *)to + i, NAME(load_bf16)((const uint16_t *)from + i));
-    else
-        for (int64_t i = 0; i < steps * PANEL * 2; i++)
-            ((int16_t *)to)[i] = ((const int8_t *)from)[i];
+/* A panel of 16-bit weights as floats. */
+static void NAME(widen)(const uint16_t *from, float *to, int64_t steps) {
+    for (int64_t i = 0; i < steps * PANEL; i += LANES)
+        NAME(store)(to + i, NAME(load_bf16)(from + i));
 }
 
 /* Some rows at a time, which stay in the cache, with all panels of the task. */
 static void NAME(multiply)(const product_task *task) {
     const linear *l = task->linear;
-    const int64_t steps = l->kind == INT8 ? (l->inputs + 1) / 2 : l->inputs;
-    const int64_t bytes = steps * PANEL * (l->kind == BF16 ? 2 : l->kind == INT8 ? 2 : 4);
+    const int64_t steps = l->kind == INT8 ? (l->inputs + 3) / 4 : l->inputs;
+    const int64_t bytes = steps * PANEL * (l->kind == BF16 ? 2 : 4);
     int64_t block = CACHED / steps / TILE_ROWS * TILE_ROWS;
     if (block > MOST_ROWS) block = MOST_ROWS / TILE_ROWS * TILE_ROWS;
     if (block < TILE_ROWS) block = TILE_ROWS;
     float *scales = task->scratch;
-    int32_t *laid = (int32_t *)scales + block;
-    void *widened = laid + block * steps;
+    int32_t *zeros = (int32_t *)scales + block, *laid = zeros + block;
+    float *widened = (float *)laid + block * steps;
     for (int64_t begin = 0; begin < task->rows; begin += block) {
         const int64_t count = begin + block < task->rows ? block : task->rows - begin;
         for (int64_t row = 0; row < count; row += TILE_ROWS)
             NAME(lay)(l, task->x + (begin + row) * l->inputs,
                       (int)(count - row < TILE_ROWS ? count - row : TILE_ROWS), laid + row * steps,
-                      scales + row);
+                      scales + row, zeros + row);
         for (int64_t panel = task->first; panel < task->last; panel++) {
             const void *weights = (const char *)l->packed + panel * bytes;
-            const int wide = l->kind != FLOAT32 && count > TILE_ROWS;
-            if (wide) NAME(widen)(l->kind, weights, widened, steps);
+            const int wide = l->kind == BF16 && count > TILE_ROWS;
+            if (wide) NAME(widen)(weights, widened, steps);
             for (int64_t row = 0; row < count; row += TILE_ROWS) {
                 const int rows = (int)(count - row < TILE_ROWS ? count - row : TILE_ROWS);
-                operands o = {laid + row * steps, wide ? widened : weights, steps, wide};
+                operands o = {laid + row * steps, wide ? widened : weights, zeros + row,
+                              l->totals + panel * PANEL, steps, wide};
                 floats sums[MOST_TILE_ROWS][VECTORS];
                 NAME(tile)(&o, rows, l->kind, sums);
                 for (int r = 0; r < rows; r++)
@@ -225,14 +240,11 @@ static const kernels NAME(kernels) = {
 #undef operands
 #undef floats
 #undef ints
-#undef shorts
+#undef bytes
 #undef halves
 #undef VECTORS
 #undef LANES
 #undef TILE_ROWS
 #undef NAME
 #undef FMA
-#undef WIDE_WEIGHTS
-#undef LOAD_WIDE
-#undef WIDEN
-#undef MULTIPLY_PAIRS
+#undef MULTIPLY_QUADS

@@ -33,8 +33,13 @@ class NativeStack:
         positions: Positions,
         config: Config,
         pack: Callable[[Affine], NativeProduct],
+        *,
+        consumes: bool = False,
     ) -> None:
-        """`last_norm`: of the stack, with pre-norm; `pack`: makes a product of weights."""
+        """`last_norm`: of the stack, with pre-norm; `pack`: makes a product of weights.
+
+        consumes: each layer loses its weights as soon as they are packed.
+        """
         self._pack = pack
         self._positions = positions
         # What the structures refer to.
@@ -56,11 +61,11 @@ class NativeStack:
             pre_norm=config.norm_order == "pre",
             scale=math.sqrt(config.d_model) if config.scale_embeddings else 1.0,
         )
-        places = [
-            place
-            for layer, one in zip(self._layers, layers, strict=True)
-            for place in self._fill_layer(layer, layer_weights(one))
-        ]
+        places: list[tuple[Layer, int, nn.Module]] = []
+        for layer, one in zip(self._layers, layers, strict=True):
+            places += self._fill_layer(layer, layer_weights(one))
+            if consumes:
+                _empty(one)
         # With pre-norm a sublayer is followed by the norm of the next one, the last by the stack's.
         norms = [norm for _, _, norm in places]
         if self.model.pre_norm:
@@ -106,3 +111,9 @@ class NativeStack:
         elif isinstance(kind, RotaryPositions):
             kind.rotate(torch.zeros(1, 1, self._d_k), *place)
             self.model.cosines, self.model.sines = kind.cosines.data_ptr(), kind.sines.data_ptr()
+
+
+def _empty(layer: nn.Module) -> None:
+    for one in layer.modules():
+        if isinstance(one, nn.Linear):
+            one.weight.data = one.weight.data.new_empty(0)

@@ -113,12 +113,14 @@ static void pass_encoder_layer(const worker *w, int64_t number) {
 
 static void sum_up(const worker *w) {
     const state *s = w->state;
-    const int64_t words = w->model->head.outputs;
     int64_t first, last;
     find_rows(w, &first, &last);
-    for (int64_t row = first; row < last; row++)
-        w->kernels->sum_up(s->logits + row * words, words, s->maxima + row * (words / BLOCK),
-                           s->totals + row);
+    for (int64_t row = first; row < last; row++) {
+        const word_list *list = s->lists ? s->lists + s->slots[row / s->beam] : 0;
+        w->kernels->sum_up(find_logits(s->logits, list, row, s->beam, s->widest),
+                           list ? list->head.outputs : s->widest,
+                           s->maxima + row * (s->widest / BLOCK), s->totals + row);
+    }
 }
 
 /* A member of the team. */
@@ -138,7 +140,8 @@ static void decode(const member *own, void *given) {
     const worker w = make_worker(own, job);
     embed(&w);
     for (int64_t number = 0; number < job->model->depth; number++) pass_decoder_layer(&w, number);
-    multiply(&w, &job->model->head, s->normed, s->logits, 0);
+    if (s->lists) multiply_lists(&w);
+    else multiply(&w, &job->model->head, s->normed, s->logits, 0);
     sum_up(&w);
 }
 
@@ -181,7 +184,7 @@ int64_t nmt_step(int64_t lanes, const model *m, const state *s) {
     job job = {find_kernels((int)lanes), m, s};
     if (!job.kernels) return 0;
     for (int64_t i = 0; i < s->busy; i++) note_ancestors(s, s->slots[i]);
-    const int64_t size = s->busy * s->beam * m->d_model * (m->head.outputs + m->depth * m->d_ff);
+    const int64_t size = s->busy * s->beam * m->d_model * (s->widest + m->depth * m->d_ff);
     const int64_t worth = size / WORTH_A_THREAD;
     work_together(s->threads < worth ? s->threads : worth, decode, &job);
     for (int64_t i = 0; i < s->busy; i++) s->lengths[s->slots[i]]++;

@@ -28,7 +28,8 @@ typedef struct {
 /* slots: the busy ones; parents, ids: (all rows,); ancestors: (all rows, capacity), the row of its
    slot that each hypothesis was in at each step; blocks: keys and values of `growth` steps each,
    (all slots, layers, keys then values, heads, growth * beam, width). starts, ends, positions: of
-   the sentence of each row in the encoder, and the row's place in it. The others: room for rows. */
+   the sentence of each row in the encoder, and the row's place in it. lists: of each slot, or null:
+   all words; widest: logits that there is room for in a row. The others: room for rows. */
 typedef struct {
     int64_t busy, beam, capacity, growth, threads, scratch_bytes, longest;
     const int64_t *slots, *parents, *ids;
@@ -39,6 +40,8 @@ typedef struct {
     float *x, *normed, *joined, *attended, *made, *inner, *gated, *logits, *maxima, *totals;
     void *scratch;
     const int64_t *starts, *ends, *positions;
+    const word_list *lists;
+    int64_t widest;
 } state;
 
 /* A thread: the rows [first, last) are shared with `shared`. */
@@ -58,6 +61,9 @@ void find_rows(const worker *, int64_t *first, int64_t *last);
 
 /* Turn queries and keys of the encoder before anybody looks at them. */
 void turn_rows(const worker *);
+
+/* Logits of each slot's rows for the words of its list only. */
+void multiply_lists(const worker *);
 
 /* Attention of one head of a row: to its own past, its sentence, its source. */
 void look_back(const worker *, int64_t layer, int64_t row, int64_t head);

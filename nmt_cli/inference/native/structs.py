@@ -43,6 +43,12 @@ class Model(ctypes.Structure):
     )
 
 
+class WordList(ctypes.Structure):
+    """`word_list`: what the source in a slot allows."""
+
+    _fields_ = (("head", Linear), ("ids", _POINTER), ("count", _NUMBER))
+
+
 class CrossKeysValues(ctypes.Structure):
     """`source`: keys and values of the source in a slot."""
 
@@ -64,7 +70,8 @@ class State(ctypes.Structure):
         *((name, _POINTER) for name in ("blocks", "sources")),
         *((name, _POINTER) for name in ("x", "normed", "joined", "attended", "made", "inner")),
         *((name, _POINTER) for name in ("gated", "logits", "maxima", "totals", "scratch")),
-        *((name, _POINTER) for name in ("starts", "ends", "positions")),
+        *((name, _POINTER) for name in ("starts", "ends", "positions", "lists")),
+        ("widest", _NUMBER),
     )
 
 
@@ -75,5 +82,6 @@ class Choice(ctypes.Structure):
         *((name, _NUMBER) for name in ("busy", "words", "blocks", "k", "edits")),
         *((name, _POINTER) for name in ("rows", "row_of", "forced", "edit_rows", "edit_ids")),
         *((name, _POINTER) for name in ("bias", "totals", "logits", "maxima", "values")),
-        *((name, _POINTER) for name in ("kept", "tops", "ids", "places")),
+        *((name, _POINTER) for name in ("kept", "tops", "ids", "places", "lists")),
+        ("beam", _NUMBER),
     )

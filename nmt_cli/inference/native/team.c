@@ -83,7 +83,7 @@ void find_share(const member *m, int64_t count, int64_t *first, int64_t *last) {
 }
 
 int64_t product_bytes(int64_t inputs) {
-    return 4 * (MOST_ROWS + CACHED + (MOST_TILE_ROWS + PANEL) * inputs) + 64;
+    return 4 * (2 * MOST_ROWS + CACHED + (MOST_TILE_ROWS + PANEL) * inputs) + 64;
 }
 
 typedef struct {

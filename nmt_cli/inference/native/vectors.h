@@ -2,17 +2,17 @@
    exponentials, attention, normalisation, activations, the softmax over words.
 
    Before inclusion: LANES, TILE_ROWS (rows of a tile: as many as the registers hold), NAME(x) (the
-   name of x for this instruction set), FMA(a, b, c), and MULTIPLY_PAIRS with what it needs, or not.
+   name of x for this instruction set), FMA(a, b, c), and MULTIPLY_QUADS, or not.
    Every number that comes out depends on its own row only, in a fixed order of additions. */
 
 #define VECTORS (PANEL / LANES)
 typedef float NAME(floats) __attribute__((vector_size(4 * LANES), aligned(4)));
 typedef int32_t NAME(ints) __attribute__((vector_size(4 * LANES), aligned(4)));
-typedef int16_t NAME(shorts) __attribute__((vector_size(2 * LANES), aligned(2)));
+typedef uint8_t NAME(bytes) __attribute__((vector_size(LANES), aligned(1)));
 typedef uint16_t NAME(halves) __attribute__((vector_size(2 * LANES), aligned(2)));
 #define floats NAME(floats)
 #define ints NAME(ints)
-#define shorts NAME(shorts)
+#define bytes NAME(bytes)
 #define halves NAME(halves)
 
 static inline floats NAME(load)(const float *from) { return *(const floats *)from; }
@@ -64,16 +64,52 @@ static inline floats NAME(exp)(floats x) {
     return p * (floats)power;
 }
 
-static inline float NAME(dot)(const float *a, const float *b, int64_t width) {
-    floats total = (floats){0}, other = (floats){0};
-    int64_t i = 0;
-    for (; i + 2 * LANES <= width; i += 2 * LANES) {
-        total = FMA(NAME(load)(a + i), NAME(load)(b + i), total);
-        other = FMA(NAME(load)(a + i + LANES), NAME(load)(b + i + LANES), other);
+/* The sum of each of LANES vectors, in their order. */
+static inline __attribute__((always_inline)) floats NAME(sum_each)(floats *each) {
+#ifdef __clang__
+    floats sums;
+    for (int i = 0; i < LANES; i++) sums[i] = NAME(sum)(each[i]);
+    return sums;
+#else
+    /* Two vectors become one, in which pieces of both alternate. */
+#pragma GCC unroll 4
+    for (int width = 1; width < LANES; width *= 2) {
+        ints first, second;
+#pragma GCC unroll 16
+        for (int i = 0; i < LANES; i++) {
+            first[i] = i & width ? LANES + i - width : i;
+            second[i] = i & width ? LANES + i : i + width;
+        }
+#pragma GCC unroll 8
+        for (int i = 0; i < LANES / width / 2; i++)
+            each[i] = __builtin_shuffle(each[2 * i], each[2 * i + 1], first) +
+                      __builtin_shuffle(each[2 * i], each[2 * i + 1], second);
     }
-    float rest = NAME(sum)(total + other);
-    for (; i < width; i++) rest += a[i] * b[i];
-    return rest;
+    return each[0];
+#endif
+}
+
+/* Scores of LANES keys of `s` from `begin` on, the last one again where there are fewer. */
+static inline __attribute__((always_inline)) void NAME(compare)(const float *query, const seen *s,
+                                                                int64_t begin, float scale) {
+    const float *keys[LANES];
+    floats sums[LANES];
+#pragma GCC unroll 16
+    for (int i = 0; i < LANES; i++) {
+        const int64_t t = begin + i < s->count ? begin + i : s->count - 1;
+        keys[i] = s->keys[t] + s->key_shift;
+        sums[i] = (floats){0};
+    }
+    int64_t c = 0;
+    for (; c + LANES <= s->d_k; c += LANES) {
+        const floats part = NAME(load)(query + c);
+#pragma GCC unroll 16
+        for (int i = 0; i < LANES; i++) sums[i] = FMA(NAME(load)(keys[i] + c), part, sums[i]);
+    }
+    floats scores = NAME(sum_each)(sums);
+    for (; c < s->d_k; c++)
+        for (int i = 0; i < LANES; i++) scores[i] += keys[i][c] * query[c];
+    NAME(store)(s->scores + begin, scores * scale);
 }
 
 /* Scores to weights that sum to one; up to LANES scores behind `count` are overwritten. */
@@ -111,8 +147,7 @@ static inline __attribute__((always_inline)) void NAME(mix)(const seen *s, int64
 /* Equation 1. */
 static void NAME(look)(const float *query, const seen *s, float *out) {
     const float scale = 1.0f / sqrtf((float)s->d_k);
-    for (int64_t i = 0; i < s->count; i++)
-        s->scores[i] = scale * NAME(dot)(query, s->keys[i] + s->key_shift, s->d_k);
+    for (int64_t i = 0; i < s->count; i += LANES) NAME(compare)(query, s, i, scale);
     NAME(softmax)(s->scores, s->count);
     int64_t c = 0;
     for (; c + 8 * LANES <= s->d_v; c += 8 * LANES) NAME(mix)(s, c, 8, out);

@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 import torch
 
+from nmt_cli.inference.cuda_decoder import CudaDecoder
+from nmt_cli.inference.cuda_model import CudaModel
+from nmt_cli.inference.cuda_self_test import find_fault
 from nmt_cli.inference.native.decoder import NativeDecoder
 from nmt_cli.inference.native.model import NativeModel
 from nmt_cli.inference.native.product import Kernels, make_halved, make_rounded
@@ -17,22 +20,30 @@ from nmt_cli.inference.products import make_product, packing_works
 from nmt_cli.inference.reference import ReferenceDecoder
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.search.decoder import Decoder
+from nmt_cli.search_settings import BATCH_TOKENS
 
 # Products of weights in a precision where there are no kernels of our own.
 PLAIN = {"float32": make_product, "bf16": make_halved, "int8": make_rounded}
+# Of one GPU, which has as many sentences at a time as fill it.
+CUDA_SLOTS, CUDA_BATCH_TOKENS = 512, 131_072
 WEIGHTS = {"float32": "32-bit weights", "bf16": "16-bit weights", "int8": "8-bit weights"}
 
 
 class Engine(NamedTuple):
     """A way to run a model: `decoder` is given slots and beam; `about` says what was chosen.
 
-    notice: what a user who chose otherwise should know; mostly empty.
+    notice: what a user who chose otherwise should know; mostly empty. slots, batch_tokens: how many
+    sources it takes at a time at most, and source tokens times beam where nothing else is asked
+    for. lasting: whether a decoder is dear to make, and better used again.
     """
 
     name: str
     about: str
     decoder: Callable[[int, int], Decoder]
     notice: str = ""
+    slots: int = 128
+    batch_tokens: int = BATCH_TOKENS
+    lasting: bool = False
 
 
 def reference_engine(model: Transformer, about: str = "the plain model") -> Engine:
@@ -41,19 +52,26 @@ def reference_engine(model: Transformer, about: str = "the plain model") -> Engi
 
 
 def fastest_engine(
-    model: Transformer, cache: Path | None = None, precision: str = "float32"
+    model: Transformer,
+    cache: Path | None = None,
+    precision: str = "float32",
+    *,
+    consumes: bool = False,
 ) -> Engine:
     """The fastest for a model whose weights do not change any more.
 
     cache: where compiled kernels are kept, if at all; precision: of the weights of a float32 model
-    on the CPU: float32, bf16 or int8. Without kernels the words are about the same.
+    on the CPU: float32, bf16 or int8. Without kernels the words are about the same. consumes: an
+    engine that packs its own weights may take those of the model's layers away, to save memory.
     """
     weight = next(model.parameters())
+    if weight.device.type == "cuda":
+        return cuda_engine(model)
     if weight.device.type != "cpu" or weight.dtype != torch.float32:
         return reference_engine(model, f"the plain model in {weight.dtype} on {weight.device}")
     kernels, reason = kernels_of(cache)
     if kernels is not None:
-        native = NativeModel(model, kernels, precision)
+        native = NativeModel(model, kernels, precision, consumes=consumes)
         about = f"{WEIGHTS[precision]}, kernels of {kernels.lanes} lanes"
         name = "native" if precision == "float32" else precision
         return Engine(name, about, lambda *size: NativeDecoder(native, *size))
@@ -64,6 +82,24 @@ def fastest_engine(
         return Engine(precision, notice, decoder, notice)
     about = "packed weights" if packing_works() else "plain products: packed ones do not work here"
     return Engine("packed", f"{about}; no kernels of our own: {reason}", decoder)
+
+
+def cuda_engine(model: Transformer) -> Engine:
+    """Recorded steps on the model's GPU, in the numbers of its weights, if they work there."""
+    weight = model.output_weight
+    fault = find_fault(weight.device, weight.dtype)
+    if fault:
+        notice = f"the plain model translates, some times slower: CUDA graphs fail here: {fault}"
+        return reference_engine(model, notice)._replace(notice=notice)
+    fast = CudaModel(model)
+    return Engine(
+        "cuda",
+        f"CUDA graphs, {str(weight.dtype).removeprefix('torch.')}, on {weight.device}",
+        lambda slots, beam: CudaDecoder(fast, slots, beam),
+        slots=CUDA_SLOTS,
+        batch_tokens=CUDA_BATCH_TOKENS,
+        lasting=True,
+    )
 
 
 def int8_engine(model: Transformer, cache: Path | None) -> Engine:

@@ -1,0 +1,52 @@
+"""What `nmt translate --verify` tells: each difference when it is found, and the sum."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from nmt_cli.console import Console
+from nmt_cli.errors import QualityGateError
+
+if TYPE_CHECKING:
+    from nmt_cli.config import Search
+    from nmt_cli.translating.wording import Wording
+    from nmt_cli.translator import Translation, Translator
+
+
+class Checks:
+    """The lines of a run, looked at as they are translated."""
+
+    def __init__(
+        self,
+        translator: "Translator",
+        search: "Search",
+        wording: "Wording",
+        *,
+        precision: str,
+        every: int,
+        console: Console,
+    ) -> None:
+        """precision: of the arithmetic; every: the n-th lines are checked."""
+        from nmt_cli.verification import Verifier
+
+        self._console = console
+        self._verifier = Verifier(
+            translator, search, wording, plain=precision == "float32", every=every
+        )
+
+    def look(
+        self, translations: "list[Translation]", starts: Sequence[str] | None, first: int
+    ) -> None:
+        """Check some of these lines; starts: their prefixes, first: the number of the first."""
+        for difference in self._verifier.check(translations, starts, first):
+            self._console.warning(str(difference))
+
+    def end(self) -> None:
+        """Tell how many lines were right; raises QualityGateError where one was not."""
+        one = self._verifier
+        if one.differing:
+            raise QualityGateError(
+                f"{one.differing:,} of {one.checked:,} lines that were checked are not what they "
+                f"are {one.judge}",
+                "equal scores: two translations are equally good; otherwise please report it",
+            )
+        self._console.note(f"{one.checked:,} lines are what they are {one.judge}")

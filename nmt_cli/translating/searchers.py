@@ -1,0 +1,51 @@
+"""Searches over one engine: made as they are asked for, and kept where that is dear."""
+
+from collections.abc import Sequence, Set
+from dataclasses import replace
+
+from nmt_cli.config import Search
+from nmt_cli.inference.choice import Engine
+from nmt_cli.search.beam import Searcher
+from nmt_cli.search.candidates import Strategy
+from nmt_cli.search.edits import Rule
+
+# Several sizes: windows grow, and the last one is small again.
+KEPT = 4
+
+
+class Searchers:
+    """Those of an engine; one that lasts gets sizes that are powers of two, so that there are few.
+
+    Of several the one that was used last is kept longest.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._kept: dict[tuple[int, int, Search, Set[int]], tuple[Sequence[Rule], Searcher]] = {}
+
+    def searcher(
+        self,
+        sources: int,
+        rows: int,
+        config: Search,
+        rules: Sequence[Rule],
+        strategy: Strategy | None,
+        allowed: Set[int],
+    ) -> Searcher:
+        """For so many sources with so many rows each, or as many at a time as the engine takes."""
+        engine = self._engine
+        slots = min(sources, engine.slots)
+        if config.batch_tokens == "auto":
+            config = replace(config, batch_tokens=engine.batch_tokens)
+        if not engine.lasting or strategy is not None:
+            decoder = engine.decoder(slots, rows)
+            return Searcher(decoder, config, rules, strategy, allowed)
+        slots = 1 << (slots - 1).bit_length()
+        key = slots, rows, config, frozenset(allowed)
+        of_rules, kept = self._kept.pop(key, (None, None))
+        if kept is None or of_rules is not rules:
+            kept = Searcher(engine.decoder(slots, rows), config, rules, None, allowed)
+        self._kept[key] = rules, kept
+        if len(self._kept) > KEPT:
+            del self._kept[next(iter(self._kept))]
+        return kept

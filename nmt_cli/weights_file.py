@@ -1,0 +1,107 @@
+"""The file of a model's weights: safetensors, float32, each once; read weight by weight."""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import safetensors
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from nmt_cli.config import Config
+from nmt_cli.errors import ConfigError, DataError
+from nmt_cli.model.transformer import Transformer
+
+# Bytes of weights that are read before the file is opened anew.
+MAPPED = 1 << 25
+
+
+class ReplacedError(DataError):
+    """The weights were replaced while they were read."""
+
+
+def weight_bytes(weights: Mapping[str, Tensor], metadata: Mapping[str, str]) -> bytes:
+    """The file's contents; metadata: of its header."""
+    plain = {
+        name: weight.detach().to("cpu", torch.float32).contiguous()
+        for name, weight in weights.items()
+    }
+    data: bytes = safetensors.torch.save(plain, dict(metadata))
+    return data
+
+
+def _identity(path: Path) -> tuple[int, ...]:
+    """What changes when a file is replaced or written to."""
+    facts = path.stat()
+    return facts.st_ino, facts.st_size, facts.st_mtime_ns
+
+
+def load_weights(path: Path, config: Config) -> tuple[Transformer, dict[str, str]]:
+    """A model of these settings with the weights of a file, and what its header says.
+
+    Raises ConfigError where they do not fit, DataError where the file is damaged, ReplacedError
+    where it was replaced meanwhile.
+    """
+    if not path.is_file():
+        raise DataError(f"`{path}` is not a file")
+    try:
+        before = _identity(path)
+        with safetensors.safe_open(path, framework="pt") as file:
+            model = _empty_model(path, file, config)
+            metadata = dict(file.metadata() or {})
+            left = list(model.state_dict())
+            weights = _read_some(path, file, left)
+        while left:
+            with safetensors.safe_open(path, framework="pt") as file:
+                weights |= _read_some(path, file, left)
+            if _identity(path) != before:
+                raise ReplacedError(f"`{path}` is replaced all the time", "try again")
+        model.load_state_dict(weights, assign=True)
+        return model, metadata
+    except safetensors.SafetensorError as error:
+        raise DataError(f"`{path}` is damaged: {error}", "copy the directory again") from error
+
+
+def _read_some(path: Path, file: Any, names: list[str]) -> dict[str, Tensor]:
+    """The first of these weights, which leave the list, up to MAPPED bytes of them.
+
+    What was read of a mapped file counts as memory until it is closed.
+    """
+    weights: dict[str, Tensor] = {}
+    read = 0
+    while names and read < MAPPED:
+        name = names.pop(0)
+        weight = weights[name] = file.get_tensor(name).clone()
+        if not all(math.isfinite(one) for one in weight.aminmax()):
+            raise DataError(f"`{path}`: `{name}` holds numbers that are not finite")
+        read += weight.nbytes
+    return weights
+
+
+def _empty_model(path: Path, file: Any, config: Config) -> Transformer:
+    """The model without weights, once the file's header agrees with the settings."""
+    sizes = config.model.src_vocab_size, config.model.d_model
+    if "auto" not in sizes and path.stat().st_size < 4 * math.prod(map(int, sizes)):
+        raise ConfigError(f"`{path}` does not fit its settings: it is too small for an embedding")
+    try:
+        with torch.device("meta"):
+            model = Transformer(config.model)
+    except ValueError as error:
+        raise ConfigError(f"the settings beside `{path}`: {error}") from error
+    expected = {name: list(weight.shape) for name, weight in model.named_parameters()}
+    found = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 not a mapping
+    problems = [f"`{name}` is missing" for name in expected if name not in found]
+    problems += [f"`{name}` is not known" for name in found if name not in expected]
+    for name, weight in found.items():
+        shape, kind = weight.get_shape(), weight.get_dtype()
+        if name in expected and (shape, kind) != (expected[name], "F32"):
+            problems.append(f"`{name}` is {kind} {shape}, not F32 {expected[name]}")
+    if problems:
+        more = f" and {len(problems) - 3} more" if len(problems) > 3 else ""
+        raise ConfigError(
+            f"`{path}` does not fit its settings: {'; '.join(problems[:3])}{more}",
+            "its files are of different models, or of another version of nmt",
+        )
+    return model
