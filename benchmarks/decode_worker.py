@@ -57,16 +57,12 @@ def tell(facts: Json) -> None:
 
 def planted(folder: Path) -> Any:
     """The model that all of them run."""
-    import torch
-    from safetensors.torch import load_file
     from sentences import make_config
 
-    from nmt_cli.model.transformer import Transformer
+    from nmt_cli.weights_file import load_weights
 
-    with torch.device("meta"):
-        model = Transformer(make_config(json.loads((folder / "config.json").read_text())).model)
-    weights = load_file(folder / "weights.safetensors")
-    model.load_state_dict({name: weights[name].clone() for name in list(weights)}, assign=True)
+    config = make_config(json.loads((folder / "config.json").read_text()))
+    model, _ = load_weights(folder / "weights.safetensors", config)
     return model.requires_grad_(False).eval()
 
 

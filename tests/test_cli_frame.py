@@ -112,7 +112,7 @@ class TestUsage:
         ("arguments", "said", "hint"),
         [
             (["trian"], "there is no command `trian`", "did you mean `train`?"),
-            (["xyz"], "there is no command `xyz`", "known: average, config, demo"),
+            (["xyz"], "there is no command `xyz`", "known: attention, average"),
             (["init", "--frce"], "`nmt init` has no option `--frce`", "did you mean `--force`?"),
             (["init", "-Z"], "`nmt init` has no option `-Z`", "`nmt init --help` shows"),
             (["--verzion"], "`nmt` has no option `--verzion`", "did you mean `--version`?"),

@@ -26,6 +26,10 @@ COMMANDS = {
     "translate": "translate lines of text",
     "score": "score translations: BLEU, chrF, TER",
     "demo": "learn a small language pair before your eyes",
+    "parse": "parse sentences into trees, score trees as EVALB",
+    "attention": "for study: heads, formulas, Table 1 measured",
+    "plot": "for study: heads, formulas, Table 1 measured",
+    "bench": "for study: heads, formulas, Table 1 measured",
     "config": "show every setting and where it comes from",
     "doctor": "check this machine and say what to fix",
 }

@@ -6,8 +6,10 @@
 #include <string.h>
 
 /* PANEL: outputs whose weights lie together. BLOCK: words whose greatest logit is known.
-   CACHED: numbers of 4 bytes, of MOST_ROWS rows of a product, that stay in the cache. AHEAD: bytes. */
-enum { PANEL = 16, BLOCK = 64, CACHED = 65536, MOST_ROWS = 1024, MOST_TILE_ROWS = 12, AHEAD = 2048 };
+   CACHED: numbers of 4 bytes, of MOST_ROWS rows of a product, that stay in the cache. AHEAD: bytes
+   of weights that are asked for before they are needed. */
+enum { PANEL = 16, BLOCK = 64, CACHED = 65536, MOST_ROWS = 1024, MOST_TILE_ROWS = 12 };
+enum { AHEAD = 2048 };
 enum { FLOAT32, BF16, INT8 };
 enum { RELU, GELU, SILU };
 

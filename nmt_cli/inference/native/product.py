@@ -23,6 +23,7 @@ LARGEST_WEIGHT = 64
 QUAD, LARGEST_INPUT = 4, 254
 # A row whose numbers are all as near to each other as this counts as zeros.
 NARROWEST = 1e-30
+ROWS = 1_024
 # Kinds of weights, as the kernels number them.
 KINDS = {"float32": 0, "bf16": 1, "int8": 2}
 
@@ -36,8 +37,13 @@ class Quantised(NamedTuple):
     @classmethod
     def of(cls, weight: Tensor) -> "Quantised":
         """The nearest to `weight`."""
-        scales = weight.abs().amax(1) / LARGEST_WEIGHT
-        whole = (weight / scales.where(scales > 0, 1.0)[:, None]).round().to(torch.int8)
+        scales = torch.maximum(weight.amax(1), -weight.amin(1)) / LARGEST_WEIGHT
+        whole = torch.empty(weight.shape, dtype=torch.int8)
+        divisors = scales.where(scales > 0, 1.0)[:, None]
+        # Some rows at a time: those of a vocabulary would need room several times over.
+        for first in range(0, len(weight), ROWS):
+            some = slice(first, first + ROWS)
+            whole[some] = (weight[some] / divisors[some]).round()
         return cls(whole, scales)
 
 

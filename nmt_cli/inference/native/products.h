@@ -207,6 +207,10 @@ static void NAME(multiply)(const product_task *task) {
     int64_t block = CACHED / steps / TILE_ROWS * TILE_ROWS;
     if (block > MOST_ROWS) block = MOST_ROWS / TILE_ROWS * TILE_ROWS;
     if (block < TILE_ROWS) block = TILE_ROWS;
+    /* Each block meets all weights anew, which few rows are not worth: all have about as many. */
+    const int64_t blocks = task->rows ? (task->rows + block - 1) / block : 1;
+    block = (task->rows + blocks * TILE_ROWS - 1) / (blocks * TILE_ROWS) * TILE_ROWS;
+    if (block < TILE_ROWS) block = TILE_ROWS;
     float *scales = task->scratch;
     int32_t *zeros = (int32_t *)scales + block, *laid = zeros + block;
     float *widened = (float *)laid + block * steps;

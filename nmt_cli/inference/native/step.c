@@ -52,14 +52,14 @@ static void add(const worker *w, const norm *n) {
     wait_for_all(&w->shared);
 }
 
-/* Attention of all rows and heads. */
+/* Attention of all rows and heads; rows of a slot, which see much of the same, one after the other. */
 static void attend(const worker *w, int64_t layer,
                    void (*look)(const worker *, int64_t, int64_t, int64_t)) {
-    const int64_t heads = w->model->heads;
+    const int64_t beam = w->state->beam, items = w->model->heads * beam;
     int64_t first, last;
-    find_share(&w->shared, (w->last - w->first) * heads, &first, &last);
+    find_share(&w->shared, (w->last - w->first) / beam * items, &first, &last);
     for (int64_t item = first; item < last; item++)
-        look(w, layer, w->first + item / heads, item % heads);
+        look(w, layer, w->first + item / items * beam + item % beam, item % items / beam);
     wait_for_all(&w->shared);
 }
 

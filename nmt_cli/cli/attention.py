@@ -1,0 +1,96 @@
+"""`nmt attention`: show what the model looks at while it translates a sentence."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets
+from nmt_cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from nmt_cli.extras.attention_map.look import Attention
+
+EXAMPLES = """
+nmt attention "The small dog sleeps."              attention.html: every layer and head
+nmt attention "The dog sleeps." --out dog.svg --layer 5 --head 2
+nmt attention "The dog sleeps." --out dog.svg --kind encoder       a sheet of all heads
+"""
+
+Sentence = Annotated[str, typer.Argument(metavar="SENTENCE", help="What to translate.")]
+Model = Annotated[
+    str | None, typer.Option("--model", metavar="MODEL", help="Model directory; else model/.")
+]
+Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="File to write: .html or .svg.")]
+Kind = Annotated[
+    str,
+    typer.Option(
+        "--kind", metavar="KIND",
+        help="encoder, decoder (self-attention), cross; a page has all and shows this one first.",
+    ),
+]  # fmt: skip
+Layer = Annotated[int | None, typer.Option("--layer", metavar="N", help="This layer, from 1.")]
+Head = Annotated[int | None, typer.Option("--head", metavar="N", help="This head, from 1.")]
+Target = Annotated[
+    str | None,
+    typer.Option("--target", metavar="TEXT", help="Look at this translation, not the best one."),
+]
+
+
+def command(
+    sentence: Sentence,
+    model: Model = None,
+    out: Out = Path("attention.html"),
+    kind: Kind = "cross",
+    layer: Layer = None,
+    head: Head = None,
+    target: Target = None,
+    as_json: AsJson = False,
+    sets: Sets = None,
+    config_file: ConfigFile = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show what the model looks at while it translates a sentence: every layer, every head.
+
+    A page to explore (.html; it needs no network) or a still picture (.svg; those heads that are
+    not chosen by --layer and --head all stand on one sheet). --json: the weights on stdout instead.
+    """
+    from nmt_cli.cli.environment import make_console
+
+    if not as_json and out.suffix.lower() not in (".html", ".svg"):
+        raise UsageError(
+            f"`{out}` is neither a page nor a picture", "end its name in .html or .svg"
+        )
+    attention = _look(sentence, target, model, sets, config_file)
+    if as_json:
+        import json
+
+        from nmt_cli.extras.attention_map.look import as_document
+
+        typer.echo(json.dumps(as_document(attention), ensure_ascii=False))
+        return
+    from nmt_cli.extras.attention_map.page import page
+    from nmt_cli.extras.attention_map.picture import picture
+    from nmt_cli.files import write_text
+
+    draw = picture if out.suffix.lower() == ".svg" else page
+    write_text(out, draw(attention, kind, layer, head))
+    make_console(quiet=quiet).note(f"{attention.translation}\nwrote {out}: open it in a browser")
+
+
+def _look(
+    sentence: str,
+    target: str | None,
+    model: str | None,
+    sets: list[str] | None,
+    config_file: Path | None,
+) -> "Attention":
+    from nmt_cli.cli.environment import cache_folder
+    from nmt_cli.cli.settings import chosen_search, resolve_settings
+    from nmt_cli.extras.attention_map.look import look
+    from nmt_cli.translator import Translator
+
+    resolved = resolve_settings({"paths.model": model}, sets, config_file)
+    translator = Translator.load(resolved.config.paths.model, cache=cache_folder())
+    search = chosen_search(resolved, translator.config)
+    return look(translator, sentence, target=target, search=search)

@@ -1,0 +1,53 @@
+"""`nmt plot`: draw positions, learning rate or label smoothing from the functions that train."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nmt_cli.cli.options import ConfigFile, Preset, Quiet, Sets
+from nmt_cli.errors import UsageError
+
+EXAMPLES = """
+nmt plot positions                                   positions.svg
+nmt plot schedule --preset big --out big.svg
+nmt plot schedule --set train.warmup_steps=8000 --set train.max_steps=50000
+nmt plot smoothing --set train.label_smoothing=0.2
+"""
+
+What = Annotated[str, typer.Argument(metavar="WHAT", help="positions, schedule or smoothing.")]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FILE.svg", help="File to write; else WHAT.svg."),
+]
+Model = Annotated[
+    Path | None,
+    typer.Option("--model", metavar="MODEL", help="Model whose positions are drawn."),
+]
+
+
+def command(
+    what: What,
+    out: Out = None,
+    model: Model = None,
+    preset: Preset = None,
+    sets: Sets = None,
+    config_file: ConfigFile = None,
+    quiet: Quiet = False,
+) -> None:
+    """Draw positions, learning rate or label smoothing, by the settings and as training has them.
+
+    positions: section 3.5; schedule: section 5.3, beside the other schedules; smoothing: section
+    5.4, the smoothed target and the loss.
+    """
+    from nmt_cli.cli.environment import make_console
+    from nmt_cli.cli.settings import resolve_settings
+    from nmt_cli.extras.plots import plot
+    from nmt_cli.files import write_text
+
+    place = Path(f"{what}.svg") if out is None else out
+    if place.suffix.lower() != ".svg":
+        raise UsageError(f"`{place}` is no picture", "end its name in .svg")
+    resolved = resolve_settings({"train.preset": preset}, sets, config_file)
+    write_text(place, plot(what, resolved.config, model))
+    make_console(quiet=quiet).note(f"wrote {place}: open it in a browser")

@@ -1,0 +1,53 @@
+"""Attention as one HTML file to explore: no network, no script but its own."""
+
+import base64
+import hashlib
+import json
+import re
+from importlib.resources import files
+
+from nmt_cli.extras.attention_map.look import Attention, as_document, chosen
+from nmt_cli.svg import clean, words
+
+
+def page(
+    attention: Attention, kind: str = "cross", layer: int | None = None, head: int | None = None
+) -> str:
+    """The whole file; kind, layer and head (from 1) are what it shows first.
+
+    Layer None: the last but one, the best for alignment (see `looked_at`); head None: the mean.
+    Raises UsageError for what the model does not have.
+    """
+    chosen(attention, kind, layer, head)
+    layers = len(attention.weights(kind))
+    start = {
+        "kind": kind,
+        "layer": max(0, layers - 2) if layer is None else layer - 1,
+        "head": "mean" if head is None else head - 1,
+    }
+    folder = files(__package__)
+    style, script, template = (
+        (folder / name).read_text("utf-8") for name in ("page.css", "page.js", "page.html")
+    )
+    parts = {
+        "TITLE": words(f"Attention: {attention.source}"),
+        "SOURCE": words(attention.source),
+        "TRANSLATION": words(attention.translation),
+        "POLICY": f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}",
+        "STYLE": style,
+        "DATA": _as_data({**as_document(attention), "start": start}),
+        "SCRIPT": script,
+    }
+    # In one pass, so that nothing in a part is taken for the place of another.
+    return re.sub("@([A-Z]+)@", lambda place: parts[place[1]], template)
+
+
+def _hash(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
+
+
+def _as_data(document: object) -> str:
+    """JSON that no text in it can end."""
+    text = clean(json.dumps(document, ensure_ascii=False, separators=(",", ":")))
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

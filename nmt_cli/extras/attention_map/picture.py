@@ -1,0 +1,102 @@
+"""Attention as a still picture: words and the lines between them, thick where much is taken."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from nmt_cli.extras.attention_map.look import Attention, chosen
+from nmt_cli.svg import document, element, label, text_width
+
+TITLES = {
+    "encoder": "Encoder self-attention",
+    "decoder": "Decoder self-attention",
+    "cross": "Attention from the translation to the source",
+}
+LEGENDS = {
+    "encoder": "Left: each source subword. Right: what it looks at; lines from 5 %.",
+    "decoder": "Left: what is being predicted. Right: what the decoder has read; lines from 5 %.",
+    "cross": "Left: what is being predicted. Right: the source subwords; lines from 5 %.",
+}
+# Links that take less are not drawn.
+LEAST = 0.05
+MARGIN, GAP = 16.0, 8.0
+
+
+class _Scale(NamedTuple):
+    """Sizes of a panel in pixels: height of a row, width between words, thickest line, text."""
+
+    row: float
+    width: float
+    stroke: float
+    kind: str
+
+
+LARGE = _Scale(22.0, 220.0, 9.0, "")
+SMALL = _Scale(9.0, 90.0, 4.0, "tiny")
+
+
+def picture(
+    attention: Attention, kind: str = "cross", layer: int | None = None, head: int | None = None
+) -> str:
+    """SVG of one head with its words, or a sheet of all that are not chosen.
+
+    Sheets have a row for each layer and a column for each head. layer, head: from 1. Raises
+    UsageError for what the model does not have.
+    """
+    weights = chosen(attention, kind, layer, head)
+    layers, heads = weights.shape[:2]
+    alone = layers == heads == 1
+    scale = LARGE if alone else SMALL
+    rows, columns = attention.rows(kind), attention.columns(kind)
+    left = max(text_width(one, 12 if alone else 7) for one in rows) + (52 if alone else 0)
+    right = max(text_width(one, 12 if alone else 7) for one in columns)
+    tall = max(len(rows), len(columns)) * scale.row
+    inside = [label(MARGIN, 26, TITLES[kind], kind="title")]
+    top = 44.0
+    for level in range(layers):
+        for one in range(heads):
+            x = MARGIN + left + GAP + one * (scale.width + 2 * GAP)
+            names = (layer or level + 1), (head or one + 1)
+            title = f"layer {names[0]} · head {names[1]}"
+            inside.append(label(x + scale.width / 2, top, title, anchor="middle", kind="small"))
+            inside += _links(weights[level, one].tolist(), x, top + GAP, scale)
+        inside += _words(rows, MARGIN + left, top + GAP, scale, anchor="end")
+        end = MARGIN + left + 2 * GAP + heads * (scale.width + 2 * GAP) - 2 * GAP
+        inside += _words(columns, end, top + GAP, scale, anchor="start")
+        if alone:
+            shares = [max(row) for row in weights[0, 0].tolist()]
+            inside += _shares(shares, top + GAP, scale)
+        top += tall + 3 * GAP + 12
+    number = " A number is the greatest weight of its row." if alone else ""
+    inside.append(label(MARGIN, top - 8, f"{LEGENDS[kind]}{number}", kind="small faint"))
+    width = max(2 * MARGIN + left + right + heads * (scale.width + 2 * GAP), 620.0)
+    about = f"{attention.source} → {attention.translation}"
+    return document(width, top + GAP, f"{TITLES[kind]}: {attention.source}", about, inside)
+
+
+def _links(weights: list[list[float]], x: float, top: float, scale: _Scale) -> Iterator[str]:
+    """A line for each weight, from the row on the left to the column on the right."""
+    for row, some in enumerate(weights):
+        for column, one in enumerate(some):
+            if one >= LEAST:
+                yield element(
+                    "line", x1=x, x2=x + scale.width,
+                    y1=top + (row + 0.5) * scale.row, y2=top + (column + 0.5) * scale.row,
+                    stroke_width=one * scale.stroke, stroke_opacity=0.25 + 0.75 * one,
+                    class_="link",
+                )  # fmt: skip
+
+
+def _words(
+    shown: Sequence[str], x: float, top: float, scale: _Scale, *, anchor: str
+) -> Iterator[str]:
+    drop = 4.0 if scale is LARGE else 2.5
+    for place, one in enumerate(shown):
+        y = top + (place + 0.5) * scale.row + drop
+        yield label(x, y, one, anchor=anchor, kind=scale.kind)
+
+
+def _shares(shares: Sequence[float], top: float, scale: _Scale) -> Iterator[str]:
+    """The strongest weight of each row as a number."""
+    for place, one in enumerate(shares):
+        y = top + (place + 0.5) * scale.row + 4
+        yield label(MARGIN, y, f"{one:.0%}", kind="small faint")

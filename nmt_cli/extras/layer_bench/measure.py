@@ -1,0 +1,178 @@
+"""Time, memory, sequential operations and path length of the layers of Table 1, measured."""
+
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from nmt_cli.extras.layer_bench.kinds import KINDS, Kind, Layer, Sizes
+
+
+class Timing(NamedTuple):
+    """One layer over one sequence of n positions, forward.
+
+    milliseconds: median of the rounds; work: multiply-adds; saved_bytes: what it keeps for the
+    backward pass besides weights and its input.
+    """
+
+    kind: str
+    n: int
+    d: int
+    milliseconds: float
+    work: int
+    saved_bytes: int
+
+
+class Chain(NamedTuple):
+    """How far information has to go in a layer over n positions.
+
+    sequential_operations: longest chain of operations, each of which waits for the one before;
+    path_length: operations between the two positions that are furthest apart.
+    """
+
+    kind: str
+    n: int
+    sequential_operations: int
+    path_length: int
+
+
+def sizes_for(d: int, *, neighbours: int, kernel: int) -> Sizes:
+    """Heads of 64 numbers, as in the paper."""
+    return Sizes(d, max(1, d // 64), neighbours, kernel)
+
+
+def measure(
+    lengths: Sequence[int], widths: Sequence[int], rounds: int, *, neighbours: int, kernel: int
+) -> Iterator[Timing]:
+    """Each layer at each length and width; layers take turns, so that a busy moment hits all."""
+    for d in widths:
+        sizes = sizes_for(d, neighbours=neighbours, kernel=kernel)
+        layers = [(kind, kind.make(sizes)) for kind in KINDS]
+        for n in lengths:
+            x = torch.randn(n, d, generator=torch.Generator().manual_seed(1))
+            times: dict[str, list[float]] = {kind.name: [] for kind in KINDS}
+            for _ in range(rounds + 1):
+                for kind, layer in layers:
+                    times[kind.name].append(_seconds(layer, x))
+            for kind, layer in layers:
+                # The first round only warms up.
+                median = statistics.median(times[kind.name][1:])
+                work = kind.work(n, sizes)
+                yield Timing(kind.name, n, d, 1e3 * median, work, saved_bytes(layer, x))
+
+
+@torch.inference_mode()
+def _seconds(layer: Layer, x: Tensor) -> float:
+    start = time.perf_counter()
+    layer(x)
+    return time.perf_counter() - start
+
+
+def saved_bytes(layer: Layer, x: Tensor) -> int:
+    """Bytes that autograd keeps for the backward pass, each once, without weights and input."""
+    inputs = [x.clone().requires_grad_() for _ in range(2)]
+    (kept, output), (again, _other) = (_saved(layer, one) for one in inputs)
+    # What two runs share, both of them alive, are weights.
+    own = kept.keys() - again.keys() - {inputs[0].untyped_storage().data_ptr()}
+    del output
+    return sum(kept[one] for one in own)
+
+
+def _saved(layer: Layer, x: Tensor) -> tuple[dict[int, int], Tensor]:
+    """Size of each memory that the backward pass of `layer` will read, and the output."""
+    kept: dict[int, int] = {}
+
+    def keep(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        output = layer(x)
+    return kept, output
+
+
+def chains(lengths: Sequence[int], *, neighbours: int, kernel: int) -> Iterator[Chain]:
+    """Each layer at each length; a small width, since it changes nothing here."""
+    sizes = Sizes(8, 1, neighbours, kernel)
+    for n in lengths:
+        for kind in KINDS:
+            yield Chain(kind.name, n, _depth(kind, n, sizes), path_length(_links(kind, n, sizes)))
+
+
+def _depth(kind: Kind, n: int, sizes: Sizes) -> int:
+    """Operations of autograd's graph on its longest chain, beyond those of a sequence of one.
+
+    So a layer whose positions are worked out together has 1, however many formulas it is made of.
+    """
+    layer = kind.make(sizes)
+    graphs = [_longest_chain(layer(torch.randn(m, sizes.d, requires_grad=True))) for m in (1, 2, n)]
+    each = graphs[1] - graphs[0]
+    return 1 + (graphs[2] - graphs[0]) // each if each > 0 else 1
+
+
+def _longest_chain(output: Tensor) -> int:
+    depths: dict[object, int] = {}
+    stack: list[object] = [output.grad_fn]
+    while stack:
+        node = stack[-1]
+        before = [one for one, _ in node.next_functions if one is not None]  # type: ignore[attr-defined]
+        missing = [one for one in before if one not in depths]
+        if missing:
+            stack += missing
+            continue
+        depths[node] = 1 + max((depths[one] for one in before), default=0)
+        stack.pop()
+    return depths[output.grad_fn]
+
+
+def _links(kind: Kind, n: int, sizes: Sizes) -> Tensor:
+    """(n, n) bool: whether one operation takes position j (column) into account for i (row)."""
+    layer = (kind.step or kind.make)(sizes)
+    x = torch.randn(n, sizes.d, requires_grad=True)
+    output = layer(x)
+    rows = []
+    for row in output:
+        (slopes,) = torch.autograd.grad(row.sum(), x, retain_graph=True)
+        rows.append(slopes.abs().sum(dim=1) > 0)
+    return torch.stack(rows)
+
+
+def path_length(links: Tensor) -> int:
+    """How many operations it takes until every position has reached all that it ever can.
+
+    >>> path_length(torch.tensor([[1, 0, 0], [1, 1, 0], [0, 1, 1]], dtype=torch.bool))
+    2
+    """
+    reached, steps = links, 1
+    while True:
+        further = (reached.float() @ links.float()) > 0
+        if torch.equal(further, reached):
+            return steps
+        reached, steps = further, steps + 1
+
+
+def crossing(timings: Sequence[Timing], one: str, other: str, d: int) -> float | None:
+    """The length from which `one` takes longer than `other`, between the measured lengths.
+
+    None: it does not happen among them.
+    """
+    curves = [
+        {
+            timing.n: timing.milliseconds
+            for timing in timings
+            if (timing.kind, timing.d) == (name, d)
+        }
+        for name in (one, other)
+    ]
+    lengths = sorted(curves[0])
+    ratios = [curves[0][n] / curves[1][n] for n in lengths]
+    for place in range(len(lengths) - 1, 0, -1):
+        low, high = ratios[place - 1], ratios[place]
+        if low <= 1 < high:
+            share = (1 - low) / (high - low)
+            return lengths[place - 1] + share * (lengths[place] - lengths[place - 1])
+    return None

@@ -1,0 +1,91 @@
+"""Table 1 as rows for a terminal, as JSON and as a picture."""
+
+import math
+from collections.abc import Sequence
+
+from nmt_cli.charts import Axis, Box, Curve, curves
+from nmt_cli.extras.layer_bench.kinds import KINDS
+from nmt_cli.extras.layer_bench.measure import Chain, Timing, crossing
+from nmt_cli.svg import document, label
+
+SCHEMA = 1
+TIMING_HEADER = ("layer", "n", "d", "ms", "multiply-adds", "kept for backward")
+CHAIN_HEADER = ("layer", "per layer", "n", "sequential operations", "paper", "path", "paper")
+RIVALS = ("recurrent", "convolutional")
+
+
+def timing_rows(timings: Sequence[Timing]) -> list[tuple[object, ...]]:
+    """As TIMING_HEADER says."""
+    return [
+        (one.kind, one.n, one.d, f"{one.milliseconds:.3f}", f"{one.work / 1e6:,.1f} M",
+         f"{one.saved_bytes / 1e6:,.2f} MB")
+        for one in timings
+    ]  # fmt: skip
+
+
+def chain_rows(chains: Sequence[Chain]) -> list[tuple[object, ...]]:
+    """As CHAIN_HEADER says; O() of each is the paper's."""
+    kinds = {kind.name: kind for kind in KINDS}
+    return [
+        (one.kind, f"O({kinds[one.kind].complexity})", one.n, one.sequential_operations,
+         f"O({kinds[one.kind].sequential})", one.path_length, f"O({kinds[one.kind].path})")
+        for one in chains
+    ]  # fmt: skip
+
+
+def crossings(timings: Sequence[Timing]) -> list[tuple[str, int, float | None]]:
+    """(rival, d, length) from which self-attention takes longer than a layer of another kind."""
+    widths = dict.fromkeys(one.d for one in timings)
+    return [
+        (rival, d, crossing(timings, "self-attention", rival, d))
+        for d in widths
+        for rival in RIVALS
+    ]
+
+
+def crossing_lines(timings: Sequence[Timing]) -> list[str]:
+    """The same in words."""
+    lines = []
+    for rival, d, n in crossings(timings):
+        where = "not among these lengths" if n is None else f"from n = {n:,.0f}"
+        lines.append(f"d = {d:,}: self-attention takes longer than {rival} {where}")
+    return lines
+
+
+def as_document(timings: Sequence[Timing], chains: Sequence[Chain]) -> dict[str, object]:
+    """For JSON."""
+    return {
+        "schema": SCHEMA,
+        "timings": [one._asdict() for one in timings],
+        "chains": [one._asdict() for one in chains],
+        "crossings": [
+            {"than": rival, "d": d, "n": n} for rival, d, n in crossings(timings)
+        ],
+    }  # fmt: skip
+
+
+def picture(timings: Sequence[Timing]) -> str:
+    """SVG: time over n for each width, both in equal ratios; self-attention is bold."""
+    widths = list(dict.fromkeys(one.d for one in timings))
+    lengths = sorted({one.n for one in timings})
+    times = [max(one.milliseconds, 1e-6) for one in timings]
+    # Whole powers of ten around all times.
+    y = Axis(10 ** math.floor(math.log10(min(times))), 10 ** math.ceil(math.log10(max(times))),
+             "milliseconds", logarithmic=True)  # fmt: skip
+    x = Axis(lengths[0], lengths[-1], "n: positions", logarithmic=True)
+    inside = [label(20, 28, "Table 1, measured: one layer, forward", kind="title")]
+    for number, d in enumerate(widths):
+        top = 90.0 + 400 * number
+        shown = [
+            Curve(
+                kind.name,
+                [(one.n, max(one.milliseconds, 1e-6)) for one in timings
+                 if (one.kind, one.d) == (kind.name, d)],
+                bold=kind.name == "self-attention",
+            )
+            for kind in KINDS
+        ]  # fmt: skip
+        inside.append(label(20, top - 36, f"d = {d:,}"))
+        inside += curves(Box(84, top, 640, 260), x, y, shown)
+    about = "Milliseconds of a layer of each kind over the length of the sequence."
+    return document(760, 90 + 400 * len(widths), "Table 1, measured", about, inside)

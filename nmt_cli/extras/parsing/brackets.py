@@ -1,0 +1,205 @@
+"""One parsed sentence beside the gold one, counted as EVALB counts: brackets, crossings, tags."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from nmt_cli.extras.parsing.parameters import Parameters
+from nmt_cli.extras.parsing.trees import Leaf, Node, Tree, walk
+
+Status = Literal["valid", "error", "skipped"]
+QUOTATION_MARKS = ("'", '"', "/")
+
+Span = tuple[int, int]
+
+
+@dataclass
+class Bracket:
+    """Of the words that count, those from `start` to before `end`."""
+
+    label: str
+    start: int
+    end: int = -1
+
+
+@dataclass
+class Quote:
+    """A quotation mark that is a word for one of two parsers and punctuation for the other.
+
+    index: of the word that it is or stands before; bracket: the number of those that opened before
+    it; around: those of them that are open there.
+    """
+
+    leaf: Leaf
+    index: int
+    bracket: int
+    around: tuple[Bracket, ...]
+
+
+@dataclass
+class Side:
+    """What counts of a sentence: words with tags, brackets in order, length for the cutoff."""
+
+    leaves: list[Leaf] = field(default_factory=list)
+    brackets: list[Bracket] = field(default_factory=list)
+    quotes: list[Quote] = field(default_factory=list)
+    length: int = 0
+
+    @classmethod
+    def of(cls, trees: Sequence[Tree], parameters: Parameters) -> "Side":
+        """What counts of the trees of one line."""
+        side = cls()
+        open_: list[Bracket] = []
+        for one in (event for tree in trees for event in walk(tree)):
+            if isinstance(one, Node):
+                open_.append(Bracket(one.label, len(side.leaves)))
+                side.brackets.append(open_[-1])
+            elif isinstance(one, Leaf):
+                side._take(one, parameters, open_)
+            else:
+                open_.pop().end = len(side.leaves)
+        return side
+
+    def _take(self, leaf: Leaf, parameters: Parameters, around: Sequence[Bracket]) -> None:
+        self.length += leaf.tag not in parameters.deleted_for_length
+        if leaf.tag in parameters.quotes and leaf.word in QUOTATION_MARKS:
+            here = len(self.leaves), len(self.brackets)
+            self.quotes.append(Quote(leaf, *here, tuple(around)))
+        if leaf.tag not in parameters.deleted:
+            self.leaves.append(leaf)
+
+    def put_back(self, number: int) -> None:
+        """Let a quotation mark that was deleted count as a word after all."""
+        quote = self.quotes[number]
+        self.leaves.insert(quote.index, quote.leaf)
+        for bracket in self.brackets[quote.bracket :]:
+            bracket.start += 1
+            bracket.end += 1
+        for bracket in quote.around:
+            bracket.end += 1
+        for later in self.quotes[number:]:
+            later.index += 1
+
+
+@dataclass(frozen=True)
+class SentenceScore:
+    """The counts of one sentence; of one that is not valid only its length counts.
+
+    length: of the gold sentence, for the cutoff; matched, gold, parsed: brackets; crossing: parsed
+    brackets that cross a gold one; words: those that count; tags: the right ones; reason: why a
+    sentence is an error or skipped.
+    """
+
+    length: int
+    status: Status = "valid"
+    matched: int = 0
+    gold: int = 0
+    parsed: int = 0
+    crossing: int = 0
+    words: int = 0
+    tags: int = 0
+    reason: str = ""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all brackets are as in the gold tree."""
+        return self.matched == self.gold == self.parsed
+
+
+def score_sentence(
+    parsed_trees: Sequence[Tree], gold_trees: Sequence[Tree], parameters: Parameters
+) -> SentenceScore:
+    """Compare the trees of one line with the gold ones.
+
+    Skipped where the parsed line has no words that count; an error where its words are not the
+    gold ones.
+    """
+    parsed = Side.of(parsed_trees, parameters)
+    gold = Side.of(gold_trees, parameters)
+    if not parsed.leaves:
+        return SentenceScore(gold.length, "skipped", reason="no words")
+    if len(gold.leaves) != len(parsed.leaves):
+        agree_on_quotes(gold, parsed, parameters)
+    reason = _difference(gold.leaves, parsed.leaves, parameters)
+    if reason:
+        return SentenceScore(gold.length, "error", reason=reason)
+    gold_brackets, parsed_brackets = counted(gold, parameters), counted(parsed, parameters)
+    same_tags = sum(
+        parameters.same_label(one.tag, other.tag)
+        for one, other in zip(gold.leaves, parsed.leaves, strict=True)
+    )
+    return SentenceScore(
+        gold.length,
+        "valid",
+        _matched(gold_brackets, parsed_brackets, parameters),
+        len(gold_brackets),
+        len(parsed_brackets),
+        _crossing(gold_brackets, parsed_brackets),
+        len(gold.leaves),
+        same_tags,
+    )
+
+
+def agree_on_quotes(gold: Side, parsed: Side, parameters: Parameters) -> None:
+    """Let quotation marks count as words on both sides where one of them has them as words."""
+    for other, quote in enumerate(parsed.quotes):
+        index = quote.index
+        for one, gold_quote in enumerate(gold.quotes):
+            tags = gold_quote.leaf.tag, quote.leaf.tag
+            if gold_quote.index != index or tags[0] == tags[1]:
+                continue
+            deleted = [tag in parameters.deleted for tag in tags]
+            if deleted == [True, False]:
+                gold.put_back(one)
+            elif deleted == [False, True]:
+                parsed.put_back(other)
+
+
+def _difference(gold: list[Leaf], parsed: list[Leaf], parameters: Parameters) -> str:
+    if len(gold) != len(parsed):
+        return f"{len(parsed)} words, the gold tree has {len(gold)}"
+    for one, other in zip(gold, parsed, strict=True):
+        if not parameters.same_word(one.word, other.word):
+            return f"the word `{other.word}`, the gold tree has `{one.word}`"
+    return ""
+
+
+def counted(side: Side, parameters: Parameters) -> list[Bracket]:
+    """The brackets that count: around words, without function tags, not deleted."""
+    found = []
+    for one in side.brackets:
+        label = one.label.replace("=", "-").partition("-")[0]
+        if one.start != one.end and label not in parameters.deleted_brackets:
+            found.append(Bracket(label, one.start, one.end))
+    return found
+
+
+def _matched(gold: Iterable[Bracket], parsed: Iterable[Bracket], parameters: Parameters) -> int:
+    """Gold brackets, in order, that each find a parsed one of their own, the first that fits."""
+    free: dict[Span, list[str]] = {}
+    for one in parsed:
+        free.setdefault((one.start, one.end), []).append(one.label)
+    matched = 0
+    for one in gold:
+        labels = free.get((one.start, one.end), [])
+        fitting = (
+            place
+            for place, label in enumerate(labels)
+            if not parameters.labeled or parameters.same_label(one.label, label)
+        )
+        place = next(fitting, None)
+        if place is not None:
+            del labels[place]
+            matched += 1
+    return matched
+
+
+def _crossing(gold: Iterable[Bracket], parsed: Iterable[Bracket]) -> int:
+    spans = {(one.start, one.end) for one in gold}
+    return sum(
+        any(
+            start < one.start < end < one.end or one.start < start < one.end < end
+            for start, end in spans
+        )
+        for one in parsed
+    )

@@ -1,0 +1,119 @@
+"""EVALB's parameters: which labels and words count, which are equal, and the files that say so."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from nmt_cli.data.lines import read_lines
+from nmt_cli.errors import DataError, did_you_mean
+
+Pairs = frozenset[tuple[str, str]]
+# What our answers do not depend on; EVALB prints more for it.
+_IDLE = ("DEBUG",)
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What EVALB's parameter file can say; the defaults are those that EVALB has without one.
+
+    deleted: brackets and tags that do not count, with their words; deleted_for_length: tags whose
+    words do not count in a sentence's length; quotes: tags that quotation marks may bear;
+    equal_labels, equal_words: pairs, each in both orders; cutoff: longest sentence, in words, of
+    the second summary; max_errors: sentences of other words than the gold ones that are put up
+    with; None: all.
+    """
+
+    labeled: bool = True
+    deleted: frozenset[str] = frozenset()
+    deleted_for_length: frozenset[str] = frozenset()
+    quotes: frozenset[str] = frozenset()
+    equal_labels: Pairs = frozenset()
+    equal_words: Pairs = frozenset()
+    cutoff: int = 40
+    max_errors: int | None = 10
+
+    def same_label(self, one: str, other: str) -> bool:
+        """Whether two labels or tags count as equal."""
+        return one == other or (one, other) in self.equal_labels
+
+    def same_word(self, one: str, other: str) -> bool:
+        """Whether two words count as equal."""
+        return one == other or (one, other) in self.equal_words
+
+    @property
+    def deleted_brackets(self) -> frozenset[str]:
+        """Labels of brackets that do not count: the deleted ones and those equal to them."""
+        equal = {one for one, other in self.equal_labels if other in self.deleted}
+        return self.deleted | equal
+
+
+# What COLLINS.prm says, by which results on the Penn Treebank are given: punctuation is left out.
+# But for its MAX_ERROR 10: a large test set may have more, and the summary says how many.
+COLLINS = Parameters(
+    deleted=frozenset({"TOP", "-NONE-", ",", ":", "``", "''", "."}),
+    deleted_for_length=frozenset({"-NONE-"}),
+    equal_labels=frozenset({("ADVP", "PRT"), ("PRT", "ADVP")}),
+    max_errors=None,
+)
+
+
+class _Collected:
+    """What the lines of a file have said so far."""
+
+    def __init__(self) -> None:
+        self.numbers = {"LABELED": 1, "CUTOFF_LEN": 40, "MAX_ERROR": 10}
+        self.labels: dict[str, set[str]] = {
+            "DELETE_LABEL": set(), "DELETE_LABEL_FOR_LENGTH": set(), "QUOTE_LABEL": set(),
+        }  # fmt: skip
+        self.pairs: dict[str, set[tuple[str, str]]] = {"EQ_LABEL": set(), "EQ_WORD": set()}
+
+    def take(self, line: str) -> None:
+        """Raises ValueError that says what is wrong."""
+        keyword, *rest = line.split(maxsplit=1)
+        value = rest[0].rstrip() if rest else ""
+        known = [*self.numbers, *self.labels, *self.pairs, *_IDLE]
+        if keyword not in known:
+            raise ValueError(f"unknown parameter `{keyword}`; {did_you_mean(keyword, known)}")
+        if not value:
+            raise ValueError(f"{keyword} has no value")
+        if keyword in self.numbers:
+            if not value.isdecimal():
+                raise ValueError(f"{keyword} `{value}` is not a number")
+            self.numbers[keyword] = int(value)
+        elif keyword in self.labels:
+            self.labels[keyword].add(value)
+        elif keyword in self.pairs:
+            one, *others = value.split()
+            if len(others) != 1:
+                raise ValueError(f"{keyword} needs two values, `{value}` are {len(others) + 1}")
+            self.pairs[keyword] |= {(one, others[0]), (others[0], one)}
+
+
+def read_parameters(path: Path | str) -> Parameters:
+    """The parameters of a file as EVALB reads it; raises DataError naming file and line.
+
+    An unknown keyword and a missing value are errors here; EVALB warns and goes on.
+    """
+    collected = _Collected()
+    with read_lines(path) as lines:
+        for number, line in enumerate(lines, 1):
+            if line.startswith("#") or len(line.strip()) < 3:
+                continue
+            try:
+                collected.take(line)
+            except ValueError as error:
+                raise DataError(
+                    f"`{lines.name}`, line {number}: {error}",
+                    "each line is a parameter of EVALB and its value, such as CUTOFF_LEN 40",
+                ) from error
+    labels = {name: frozenset(some) for name, some in collected.labels.items()}
+    pairs = {name: frozenset(some) for name, some in collected.pairs.items()}
+    return Parameters(
+        labeled=bool(collected.numbers["LABELED"]),
+        deleted=labels["DELETE_LABEL"],
+        deleted_for_length=labels["DELETE_LABEL_FOR_LENGTH"],
+        quotes=labels["QUOTE_LABEL"],
+        equal_labels=pairs["EQ_LABEL"],
+        equal_words=pairs["EQ_WORD"],
+        cutoff=collected.numbers["CUTOFF_LEN"],
+        max_errors=collected.numbers["MAX_ERROR"],
+    )

@@ -1,0 +1,190 @@
+"""`nmt parse score`: sums over sentences, and the table and summary that EVALB prints (6.3)."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from nmt_cli.errors import DataError
+from nmt_cli.extras.parsing.brackets import SentenceScore, score_sentence
+from nmt_cli.extras.parsing.parameters import COLLINS, Parameters
+from nmt_cli.extras.parsing.trees import Node, trees_of
+
+BUCKET = 10
+_STATUS = {"valid": 0, "error": 1, "skipped": 2}
+_RULE = "=" * 76
+_HEAD = f"""\
+  Sent.                        Matched  Bracket   Cross        Correct Tag
+ ID  Len.  Stat. Recal  Prec.  Bracket gold test Bracket Words  Tags Accracy
+{_RULE}"""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Sums over sentences; all but the numbers of sentences are of the valid ones.
+
+    matched, gold, parsed: brackets; complete: sentences with all brackets right; crossing: parsed
+    brackets that cross a gold one; uncrossed, little_crossed: sentences with none, with two or
+    less; words: those that count; tags: the right ones.
+    """
+
+    sentences: int
+    errors: int
+    skipped: int
+    matched: int
+    gold: int
+    parsed: int
+    complete: int
+    crossing: int
+    uncrossed: int
+    little_crossed: int
+    words: int
+    tags: int
+
+    @property
+    def valid(self) -> int:
+        """Sentences that are neither errors nor skipped."""
+        return self.sentences - self.errors - self.skipped
+
+    @property
+    def recall(self) -> float:
+        """Percent of the gold brackets that were found."""
+        return _percent(self.matched, self.gold)
+
+    @property
+    def precision(self) -> float:
+        """Percent of the parsed brackets that are gold ones."""
+        return _percent(self.matched, self.parsed)
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of recall and precision; 0 where no bracket matches."""
+        both = self.recall + self.precision
+        return 2 * self.recall * self.precision / both if both else 0.0
+
+    def figures(self) -> dict[str, float]:
+        """What EVALB prints, by name: numbers of sentences, percentages, the mean of crossings."""
+        return {
+            "sentences": self.sentences,
+            "errors": self.errors,
+            "skipped": self.skipped,
+            "valid": self.valid,
+            "recall": self.recall,
+            "precision": self.precision,
+            "f1": self.f1,
+            "complete_match": _percent(self.complete, self.valid),
+            "average_crossing": _percent(self.crossing, self.valid) / 100,
+            "no_crossing": _percent(self.uncrossed, self.valid),
+            "two_or_less_crossing": _percent(self.little_crossed, self.valid),
+            "tagging_accuracy": _percent(self.tags, self.words),
+        }
+
+
+def _percent(part: int, whole: int) -> float:
+    return 100.0 * part / whole if whole else 0.0
+
+
+def summarize(scores: Iterable[SentenceScore]) -> Summary:
+    """The sums over some sentences."""
+    scores = list(scores)
+    valid = [one for one in scores if one.status == "valid"]
+    return Summary(
+        sentences=len(scores),
+        errors=sum(one.status == "error" for one in scores),
+        skipped=sum(one.status == "skipped" for one in scores),
+        matched=sum(one.matched for one in valid),
+        gold=sum(one.gold for one in valid),
+        parsed=sum(one.parsed for one in valid),
+        complete=sum(one.complete for one in valid),
+        crossing=sum(one.crossing for one in valid),
+        uncrossed=sum(one.crossing == 0 for one in valid),
+        little_crossed=sum(one.crossing <= 2 for one in valid),
+        words=sum(one.words for one in valid),
+        tags=sum(one.tags for one in valid),
+    )
+
+
+def by_length(scores: Sequence[SentenceScore]) -> list[tuple[int, Summary]]:
+    """The sums over sentences of 1 to 10 words, 11 to 20 ...: the longest of each, and its sums."""
+    buckets: dict[int, list[SentenceScore]] = {}
+    for one in scores:
+        buckets.setdefault(max(1, -(-one.length // BUCKET)) * BUCKET, []).append(one)
+    return [(longest, summarize(buckets[longest])) for longest in sorted(buckets)]
+
+
+def score_lines(
+    parsed: Sequence[str],
+    gold: Sequence[str],
+    parameters: Parameters = COLLINS,
+    names: tuple[str, str] = ("the parsed trees", "the gold trees"),
+) -> list[SentenceScore]:
+    """The score of each line of `parsed` beside the same line of `gold`; both are read as EVALB's.
+
+    A line holds one tree, several or none. Raises DataError, naming one of `names` and the line,
+    for what is no tree, where the lines are not as many, and where more sentences have other words
+    than parameters.max_errors puts up with.
+    """
+    if len(parsed) != len(gold):
+        raise DataError(
+            f"`{names[0]}` has {len(parsed):,} lines, `{names[1]}` has {len(gold):,}",
+            "line n of one is the tree of the same sentence as line n of the other",
+        )
+    if not gold:
+        raise DataError("nothing to score, no lines at all", "did the parser write its output?")
+    scores: list[SentenceScore] = []
+    errors: list[int] = []
+    for number, (one, other) in enumerate(zip(parsed, gold, strict=True), 1):
+        trees = trees_of(one, names[0], number), trees_of(other, names[1], number)
+        scores.append(score_sentence(*trees, parameters))
+        if scores[-1].status == "error":
+            errors.append(number)
+        # EVALB, too, stops at the second one beyond.
+        if parameters.max_errors is not None and len(errors) > parameters.max_errors + 1:
+            raise DataError(
+                f"`{names[0]}`, line {number:,}: {scores[-1].reason}; so have lines "
+                f"{', '.join(map(str, errors[:-1]))} other words",
+                "is it the parse of the same text? MAX_ERROR of --params puts up with more",
+            )
+    return scores
+
+
+def unlabelled(lines: Iterable[str]) -> int:
+    """How many lines begin a tree with a bracket that has no label, as the treebank's files do."""
+    return sum(
+        any(isinstance(tree, Node) and not tree.label for tree in trees_of(line)) for line in lines
+    )
+
+
+def sentence_table(scores: Sequence[SentenceScore]) -> Iterator[str]:
+    """EVALB's table of sentences, line by line."""
+    yield from _HEAD.splitlines()
+    for number, one in enumerate(scores, 1):
+        yield (
+            f"{number:4d}  {one.length:3d}    {_STATUS[one.status]}  "
+            f"{_percent(one.matched, one.gold):6.2f} {_percent(one.matched, one.parsed):6.2f}"
+            f"   {one.matched:3d}    {one.gold:3d}  {one.parsed:3d}    {one.crossing:3d}"
+            f"   {one.words:4d}  {one.tags:4d}   {_percent(one.tags, one.words):6.2f}"
+        )
+    yield _RULE
+
+
+def summary_lines(title: str, summary: Summary) -> Iterator[str]:
+    """A summary as EVALB prints it, line by line."""
+    figures = summary.figures()
+    yield f"-- {title} --"
+    for label, name, kind in _ROWS:
+        yield f"{label:<25} = {figures[name]:6{kind}}"
+
+
+_ROWS = (
+    ("Number of sentence", "sentences", ".0f"),
+    ("Number of Error sentence", "errors", ".0f"),
+    ("Number of Skip  sentence", "skipped", ".0f"),
+    ("Number of Valid sentence", "valid", ".0f"),
+    ("Bracketing Recall", "recall", ".2f"),
+    ("Bracketing Precision", "precision", ".2f"),
+    ("Bracketing FMeasure", "f1", ".2f"),
+    ("Complete match", "complete_match", ".2f"),
+    ("Average crossing", "average_crossing", ".2f"),
+    ("No crossing", "no_crossing", ".2f"),
+    ("2 or less crossing", "two_or_less_crossing", ".2f"),
+    ("Tagging accuracy", "tagging_accuracy", ".2f"),
+)

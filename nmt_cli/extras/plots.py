@@ -1,0 +1,173 @@
+"""The paper's formulas as pictures, drawn with the functions that train (3.5, 5.3, 5.4)."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nmt_cli.charts import Axis, Box, Curve, bars, curves, field
+from nmt_cli.config import Config, Model, with_values
+from nmt_cli.errors import ConfigError, UsageError, did_you_mean
+from nmt_cli.svg import document, label
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from nmt_cli.model.positions import Positions
+
+WIDTH = 760.0
+# Cells of the picture of positions; more would be too small to see.
+ROWS, COLUMNS = 64, 128
+POINTS = 240
+WORDS = 8
+
+
+def plot(what: str, config: Config, model: Path | None = None) -> str:
+    """SVG of one of PLOTS; `model`: directory of a model whose learned positions are drawn.
+
+    Raises UsageError for an unknown name, ConfigError where the settings leave nothing to draw.
+    """
+    if what not in PLOTS:
+        raise UsageError(f"there is no plot `{what}`", did_you_mean(what, list(PLOTS)))
+    return PLOTS[what](config, model)
+
+
+def positions_table(config: Model, positions: "Positions") -> "Tensor":
+    """(ROWS, width): what is added to embeddings; if nothing is, how a query is turned.
+
+    A query of ones and zeros, in turn, is turned into cosines and sines.
+    """
+    import torch
+
+    places = torch.arange(ROWS)
+    with torch.no_grad():
+        added = positions.add(torch.zeros(ROWS, config.d_model), places, ROWS)
+        if added.any():
+            return added
+        width = config.d_model // config.heads if config.d_k == "auto" else config.d_k
+        query = torch.tensor([1.0, 0.0]).repeat(width // 2).expand(ROWS, 1, width)
+        return positions.rotate(query, places, ROWS)[:, 0]
+
+
+def _positions(config: Config, model: Path | None) -> str:
+    from nmt_cli.model.positions import POSITIONS
+
+    shape = config.model
+    if model is not None:
+        from nmt_cli.model_dir import load_model
+
+        loaded = load_model(model)
+        shape, positions = loaded.config.model, loaded.model.positions
+    elif shape.positions == "learned":
+        raise ConfigError(
+            "learned positions are numbers only after training", "`--model MODEL` draws a model's"
+        )
+    else:
+        positions = POSITIONS[shape.positions](shape)
+    table = positions_table(shape, positions)
+    # Sines and cosines are neighbours: dimensions are left out in pairs.
+    step = math.ceil(table.shape[1] / COLUMNS)
+    kept = [one for one in range(table.shape[1]) if one // 2 % step == 0]
+    shown = table[:, kept] / max(1.0, float(table.abs().max()))
+    every = f"; one pair of {step} is shown" if step > 1 else ""
+    box = Box(64, 70, 600, 260)
+    inside = [
+        label(20, 28, f"Positions: {shape.positions} (section 3.5)", kind="title"),
+        *field(
+            box, Axis(0, table.shape[1], f"dimension{every}"),
+            Axis(0, ROWS, "position"), shown.tolist(),
+        ),
+        *_nearness(table, Box(64, 420, 600, 160)),
+    ]  # fmt: skip
+    about = "What each position adds to the embedding, and how alike two positions are."
+    return document(WIDTH, 690, "Positions", about, inside)
+
+
+def _nearness(table: "Tensor", box: Box) -> list[str]:
+    """Cosines between the vectors of positions: nearness without any learning."""
+    unit = table / table.norm(dim=1, keepdim=True).clamp(min=1e-9)
+    alike = (unit @ unit.T).tolist()
+    shown = [
+        Curve(f"likeness to position {one}", list(enumerate(alike[one])), bold=not one)
+        for one in (0, ROWS // 4, ROWS // 2)
+    ]
+    low = min(0.0, *(value for one in shown for _, value in one.points))
+    return list(curves(box, Axis(0, ROWS - 1, "position"), Axis(low, 1, "cosine"), shown))
+
+
+def _schedule(config: Config, _: Path | None) -> str:
+    from nmt_cli.training.optimizer import DECAYS, learning_rate
+
+    train, d_model = config.train, config.model.d_model
+    last = max(train.max_steps, 2)
+    steps = sorted({*(round(1 + n * (last - 1) / POINTS) for n in range(POINTS + 1)),
+                    min(last, max(1, train.warmup_steps))})  # fmt: skip
+    # The chosen one comes first.
+    names = sorted(DECAYS, key=lambda name: name != train.schedule)
+    shown = []
+    for name in names:
+        one = with_values(config, {"train.schedule": name}).train
+        points = [(step, learning_rate(step, one, d_model)) for step in steps]
+        shown.append(Curve(name, points, bold=name == train.schedule))
+    peak = max(value for one in shown for _, value in one.points)
+    box = Box(84, 70, 640, 320)
+    inside = [
+        label(20, 28, "Learning rate (section 5.3, equation 3)", kind="title"),
+        label(
+            20, 48, f"d_model {d_model:,}, warmup_steps {train.warmup_steps:,}, "
+            f"schedule {train.schedule} (bold)", kind="faint",
+        ),
+        *curves(box, Axis(1, last, "step"), Axis(0, 1.05 * peak, ""), shown),
+    ]  # fmt: skip
+    about = "The learning rate of each step by each schedule."
+    return document(WIDTH, 510, "Learning rate", about, inside)
+
+
+def _smoothing(config: Config, _: Path | None) -> str:
+    from nmt_cli.training.loss import smoothed_target
+
+    epsilon = config.train.label_smoothing
+    target = smoothed_target(WORDS, WORDS // 3, epsilon).tolist()
+    amounts = sorted({epsilon, 0.0, 0.1, 0.3}, key=lambda one: one != epsilon)
+    shown = [Curve(f"label_smoothing {one:g}", losses(one), bold=one == epsilon) for one in amounts]
+    top = 4.0
+    inside = [
+        label(20, 28, "Label smoothing (section 5.4)", kind="title"),
+        label(
+            20, 48, f"What {epsilon:g} makes of the right word (number {WORDS // 3}) among "
+            f"{WORDS} words", kind="faint",
+        ),
+        *bars(Box(84, 80, 640, 180), Axis(0, WORDS, "word"), Axis(0, 1.1, ""), target),
+        label(20, 330, f"Loss of one token, the other {WORDS - 1} words alike", kind="faint"),
+        *curves(
+            Box(84, 360, 640, 240), Axis(0, 1, "probability that the model gives the right word"),
+            Axis(0, top, ""), [one._replace(points=[p for p in one.points if p[1] <= top])
+                               for one in shown],
+        ),
+    ]  # fmt: skip
+    about = "The smoothed target, and the loss by the probability of the right word."
+    return document(WIDTH, 710, "Label smoothing", about, inside)
+
+
+def losses(epsilon: float) -> list[tuple[float, float]]:
+    """(probability of the right word, the loss that training would have) of one token."""
+    import torch
+
+    from nmt_cli.training.loss import label_smoothed_cross_entropy
+
+    points = []
+    target = torch.tensor([0])
+    for number in range(1, POINTS):
+        right = number / POINTS
+        shares = torch.full((1, WORDS), (1 - right) / (WORDS - 1), dtype=torch.float64)
+        shares[0, 0] = right
+        loss = label_smoothed_cross_entropy(shares.log(), target, epsilon)
+        points.append((right, float(loss.total)))
+    return points
+
+
+PLOTS: dict[str, Callable[[Config, Path | None], str]] = {
+    "positions": _positions,
+    "schedule": _schedule,
+    "smoothing": _smoothing,
+}

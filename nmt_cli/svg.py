@@ -1,0 +1,89 @@
+"""SVG by hand: elements, escaped text, and colours for light and dark pages."""
+
+import re
+from collections.abc import Iterable
+from html import escape
+
+# Characters that XML 1.0 cannot hold.
+_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+STYLE = """
+:root { --paper: #ffffff; --ink: #1a1a1a; --faint: #767676; --line: #d0d0d0; }
+@media (prefers-color-scheme: dark) {
+  :root { --paper: #16181c; --ink: #ececec; --faint: #9a9a9a; --line: #44474d; }
+}
+text { font: 12px system-ui, sans-serif; fill: var(--ink); white-space: pre; }
+.small { font-size: 10px; } .tiny { font-size: 7px; } .title { font-size: 15px; }
+.faint { fill: var(--faint); }
+.paper { fill: var(--paper); }
+.link, .curve { fill: none; stroke: var(--ink); }
+.mark { fill: var(--ink); }
+.frame { fill: none; stroke: var(--line); }
+"""
+
+
+def clean(text: str) -> str:
+    """`text` as XML can hold it: what it cannot becomes U+FFFD.
+
+    >>> clean("a\\x00b")
+    'a\ufffdb'
+    """
+    return _FORBIDDEN.sub("\ufffd", text)
+
+
+def element(name: str, *inside: str, **attributes: float | str) -> str:
+    """One element; numbers are rounded to a hundredth, `_` in a name stands for `-`.
+
+    `inside` is markup already: `words` and `element` make it.
+
+    >>> element("line", x1=0, x2=1.004, stroke_width=2)
+    '<line x1="0" x2="1" stroke-width="2"/>'
+    """
+    given = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{_value(value)}"'
+        for key, value in attributes.items()
+    )
+    return f"<{name}{given}>{''.join(inside)}</{name}>" if inside else f"<{name}{given}/>"
+
+
+def _value(value: float | str) -> str:
+    return escape(clean(value)) if isinstance(value, str) else f"{round(value, 2):g}"
+
+
+def words(text: str) -> str:
+    """Text as markup."""
+    return escape(clean(text), quote=False)
+
+
+def label(x: float, y: float, text: str, *, anchor: str = "start", kind: str = "") -> str:
+    """`text` at a place; anchor: start, middle or end; kind: its classes."""
+    shown = {"class_": kind} if kind else {}
+    return element("text", words(text), x=x, y=y, text_anchor=anchor, **shown)
+
+
+def document(
+    width: float, height: float, title: str, description: str, inside: Iterable[str]
+) -> str:
+    """A whole file that asks nothing of a network; title and description are for screen readers."""
+    box = f"0 0 {_value(width)} {_value(height)}"
+    return (
+        element(
+            "svg",
+            element("title", words(title)),
+            element("desc", words(description)),
+            element("style", STYLE),
+            element("rect", width="100%", height="100%", class_="paper"),
+            "\n",
+            "\n".join(inside),
+            xmlns="http://www.w3.org/2000/svg",
+            viewBox=box,
+            width=width,
+            height=height,
+            role="img",
+        )
+        + "\n"
+    )
+
+
+def text_width(text: str, size: float = 12.0) -> float:
+    """About how wide `text` is, in pixels: wide characters count double."""
+    return sum(1.0 if ord(one) >= 0x1100 else 0.58 for one in text) * size
