@@ -184,9 +184,10 @@ def test_progress_is_told(corpus: Corpus) -> None:
 
 def test_the_same_corpus_gives_the_same_bytes(corpus: Corpus, model: Path) -> None:
     before = (model / SHORTLIST).read_bytes()
-    (model / SHORTLIST).unlink()
-    learn_shortlist(corpus.path, model)
-    assert (model / SHORTLIST).read_bytes() == before
+    for _ in range(8):
+        (model / SHORTLIST).unlink()
+        learn_shortlist(corpus.path, model)
+        assert (model / SHORTLIST).read_bytes() == before
     check_manifest(model)
 
 

@@ -4,6 +4,7 @@ It lies in the model directory as `shortlist.safetensors`, listed in the manifes
 """
 
 import hashlib
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,7 +54,7 @@ class Shortlist:
         arrays = {"candidates": self.candidates, "same": self.same, "frequent": self.frequent}
         facts = {"format": FORMAT, "vocabulary": vocabulary_digest(subwords)}
         data: bytes = safetensors.numpy.save(arrays, facts)
-        manifest.add_to_manifest(directory, SHORTLIST, data)
+        manifest.add_to_manifest(directory, SHORTLIST, _in_order(data))
 
     @classmethod
     def load(cls, directory: Path, subwords: Subwords) -> "Shortlist":
@@ -89,6 +90,13 @@ class Shortlist:
             inside = fits and (not array.size or -1 <= array.min() <= array.max())
             if not inside or (array.size and array.max() >= subwords.tgt_size):
                 raise DataError(f"`{path}` is damaged: `{name}` does not fit the subwords", HINT)
+
+
+def _in_order(data: bytes) -> bytes:
+    """The same file with a sorted header: safetensors writes its facts in any order."""
+    end = 8 + int.from_bytes(data[:8], "little")
+    header = json.dumps(json.loads(data[8:end]), sort_keys=True, separators=(",", ":"))
+    return data[:8] + header.encode("utf-8").ljust(end - 8) + data[end:]
 
 
 def vocabulary_digest(subwords: Subwords) -> str:

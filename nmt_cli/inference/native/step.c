@@ -134,12 +134,37 @@ static worker make_worker(const member *own, const job *job) {
     return w;
 }
 
+/* Whether threads are done with a layer sooner than one of them: they wait for each other after
+   every product, which takes microseconds. A product takes as long as its arithmetic, or as its
+   weights take to come. */
+static int worth_sharing(const layer *l, int64_t rows) {
+    static const double BYTES[] = {4, 2, 1}, NUMBERS_A_MICROSECOND = 4e4, BYTES_A_MICROSECOND = 1e4;
+    static const double WAITS = 12, LEAST_MICROSECONDS = 50;
+    const linear *products[] = {&l->joined, &l->output, &l->query, &l->cross_output, &l->inner,
+                                &l->outer};
+    double weights = 0;
+    for (int i = 0; i < 6; i++) weights += (double)products[i]->inputs * products[i]->outputs;
+    const double computed = weights * rows / NUMBERS_A_MICROSECOND;
+    const double read = weights * BYTES[l->joined.kind] / BYTES_A_MICROSECOND;
+    return (computed > read ? computed : read) > WAITS * LEAST_MICROSECONDS;
+}
+
+static void pass_decoder(const worker *w) {
+    embed(w);
+    for (int64_t number = 0; number < w->model->depth; number++) pass_decoder_layer(w, number);
+}
+
 static void decode(const member *own, void *given) {
     const job *job = given;
     const state *s = job->state;
     const worker w = make_worker(own, job);
-    embed(&w);
-    for (int64_t number = 0; number < job->model->depth; number++) pass_decoder_layer(&w, number);
+    if (worth_sharing(job->model->layers, s->busy * s->beam)) pass_decoder(&w);
+    else {
+        worker alone = w;
+        alone.shared = (member){w.shared.team, 0, 1};
+        if (!w.shared.part) pass_decoder(&alone);
+        wait_for_all(&w.shared);
+    }
     if (s->lists) multiply_lists(&w);
     else multiply(&w, &job->model->head, s->normed, s->logits, 0);
     sum_up(&w);
