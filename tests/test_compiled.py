@@ -3,12 +3,14 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
 from nmt_cli.batch import Shape, batch_streams
-from nmt_cli.training.compiled import has_shape
+from nmt_cli.training.compiled import CompiledHidden, has_shape
 
 
 def test_compiled_cases() -> None:
@@ -27,3 +29,14 @@ def test_a_graph_is_for_one_number_of_tokens_of_each_side_and_of_pairs(shape, fi
     side = np.array([4, 5, 3, 6, 3]), np.array([3, 2])
     batch = batch_streams(side, side, np.arange(2), 2, Shape(8, 9, 3))
     assert has_shape(batch, Shape(*shape)) is fits
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_graph_that_breaks_is_an_error(monkeypatch: pytest.MonkeyPatch, apart: bool) -> None:
+    """torch goes on without a word unless it is told not to."""
+    given: list[dict[str, object]] = []
+    monkeypatch.setattr(torch, "compile", lambda work, **options: given.append(options) or work)
+    model = SimpleNamespace(encode=None, decode=None)
+    CompiledHidden(model, Shape(8, 8, 2), apart=apart)
+    assert len(given) == 1 + apart
+    assert all(one["fullgraph"] is True and one["dynamic"] is False for one in given)
