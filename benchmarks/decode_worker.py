@@ -71,12 +71,12 @@ def ours(folder: Path, settings: Json) -> Translate:
     import torch
 
     from nmt_cli.config import Search
-    from nmt_cli.cores import keep_freed_memory
+    from nmt_cli.cores import give_back_freed_memory
     from nmt_cli.inference.choice import fastest_engine
     from nmt_cli.search.beam import search
     from nmt_cli.search.decoder import Source
 
-    keep_freed_memory()
+    give_back_freed_memory()
     torch.set_num_threads(settings["threads"])
     cache = Path(settings["cache"]) if settings["kernels"] else None
     engine = fastest_engine(planted(folder), cache, settings["precision"], consumes=True)

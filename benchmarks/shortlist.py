@@ -27,7 +27,7 @@ from planted import planted_model, planted_settings
 from sentences import make_config, prepare_folder, write_random_text
 
 from nmt_cli.config import Config, Search
-from nmt_cli.cores import keep_freed_memory
+from nmt_cli.cores import give_back_freed_memory
 from nmt_cli.data.lines import read_lines
 from nmt_cli.inference.choice import Engine, fastest_engine
 from nmt_cli.model.transformer import Transformer, initialise
@@ -152,7 +152,7 @@ def make_tiny(folder: Path, options: argparse.Namespace) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; the exit code."""
     options = parse(arguments)
-    keep_freed_memory()
+    give_back_freed_memory()
     torch.set_num_threads(options.threads)
     facts = environment(options.threads)
     measured = {**measured_with(options), "test": [path.name for path in options.test or ()]}

@@ -94,3 +94,32 @@ def test_large_blocks_that_are_freed_stay_with_the_process() -> None:
     )
     assert kept > 60
     assert given_back < 10
+
+
+GAPS = """
+import os, sys
+import numpy as np
+from nmt_cli.cores import give_back_freed_memory
+if sys.argv[1] == "given back":
+    give_back_freed_memory()
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
+before = resident()
+one = np.ones(3 << 20)
+del one
+blocks = [np.ones(1 << 18) for _ in range(32)]
+del blocks[:-1]
+print(resident() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the switches are those of Linux's C library")
+def test_blocks_before_one_that_is_still_held_are_given_back() -> None:
+    """31 of 2 MiB, after one of 24 MiB has taught the C library to keep them."""
+    kept, given_back = (
+        int(subprocess.check_output([sys.executable, "-c", GAPS, name]))
+        for name in ("kept", "given back")
+    )
+    assert kept > 60
+    assert given_back < 10

@@ -113,23 +113,28 @@ def test_broken_numbers_give_words_that_are_there(kernels, make_model) -> None:
     assert 0 <= int(ids.min()) <= int(ids.max()) < 330
 
 
-@pytest.mark.parametrize("slots", [8, 40])
+@pytest.mark.parametrize("slots", [8, 40, 200])
 def test_threads_change_nothing(kernels, make_model, threads, slots: int) -> None:
-    """Of few rows, of which threads share the last product only, and of many."""
+    """Of few rows, of which threads share the last product only, and of many.
+
+    Of 80 rows, three threads share all products; two have rows of their own.
+    """
     wide = {"model.d_model": 64, "model.d_ff": 4096, "model.heads": 4}
     native = NativeModel(some_model(make_model, **wide), kernels)
-    said = []
-    for count in (1, 2):
+    said: list[list[Tensor]] = []
+    for count in (1, 2, 3):
         torch.set_num_threads(count)
         decoder = NativeDecoder(native, slots, 2)
         decoder.admit(range(slots), some_sources(slots))
         parents = torch.arange(2 * slots)
+        said.append([])
         for number in range(3):
             ids = torch.arange(2 * slots) % 300 + 4 if number else torch.full((2 * slots,), 2)
             step = decoder.step(parents, ids)
-            said.append(step.full())
+            said[-1].append(step.full())
             parents = parents // 2 * 2 + 1
-    assert all(torch.equal(*pair) for pair in zip(said[:3], said[3:], strict=True))
+    for others in said[1:]:
+        assert all(torch.equal(*pair) for pair in zip(said[0], others, strict=True))
 
 
 def run(engine, sources, slots: int, tokens: int = 10_000) -> list[list[Hypothesis]]:

@@ -85,12 +85,11 @@ def _look(
     sets: list[str] | None,
     config_file: Path | None,
 ) -> "Attention":
-    from nmt_cli.cli.environment import cache_folder
+    from nmt_cli.cli.loading import load_translator
     from nmt_cli.cli.settings import chosen_search, resolve_settings
     from nmt_cli.extras.attention_map.look import look
-    from nmt_cli.translator import Translator
 
     resolved = resolve_settings({"paths.model": model}, sets, config_file)
-    translator = Translator.load(resolved.config.paths.model, cache=cache_folder())
+    translator = load_translator(resolved.config.paths.model)
     search = chosen_search(resolved, translator.config)
     return look(translator, sentence, target=target, search=search)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typer._click.core import Context
     from typer._click.formatting import HelpFormatter
 
-    from nmt_cli.config import Resolved, Search
+    from nmt_cli.config import Search
     from nmt_cli.data.lines import Lines
     from nmt_cli.extras.parsing.parser import Parse
     from nmt_cli.translator import Translator
@@ -132,7 +132,8 @@ def text(
     One line in, one tree out, over exactly its words: what the model leaves open is closed, what
     does not fit is dropped. Searches as the paper does, unless told otherwise.
     """
-    from nmt_cli.cli.environment import cache_folder, make_console
+    from nmt_cli.cli.environment import make_console
+    from nmt_cli.cli.loading import load_translator
     from nmt_cli.cli.settings import chosen_search, resolve_settings
     from nmt_cli.cli.translate import opened
     from nmt_cli.data.lines import read_lines
@@ -146,7 +147,7 @@ def text(
     with read_lines(file) as lines:
         from nmt_cli.extras.parsing.parser import for_parsing
 
-        translator = _load(resolved, cache_folder())
+        translator = load_translator(resolved.config.paths.model, "auto")
         search = chosen_search(resolved, for_parsing(translator.config))
         with opened(output) as out:
             repaired = _parse(lines, translator, search, out, as_json=as_json)
@@ -182,15 +183,6 @@ def _parse(
         out.flush()
         count += len(window)
     return repaired
-
-
-def _load(resolved: "Resolved", cache: Path) -> "Translator":
-    import torch
-
-    from nmt_cli.translator import Translator
-
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    return Translator.load(resolved.config.paths.model, device, cache=cache)
 
 
 def _as_text(one: "Parse") -> str:

@@ -162,7 +162,6 @@ def _candidates(path: str, sources: int) -> Iterator[Candidate]:
 
 
 def _load(resolved: "Resolved") -> "Translator":
-    from nmt_cli.cli.environment import cache_folder
-    from nmt_cli.translator import Translator
+    from nmt_cli.cli.loading import load_translator
 
-    return Translator.load(resolved.config.paths.model, cache=cache_folder())
+    return load_translator(resolved.config.paths.model)

@@ -226,17 +226,12 @@ def _load(
 ) -> "Translator":
     import torch
 
-    from nmt_cli.cli.environment import cache_folder
-    from nmt_cli.translator import Translator
+    from nmt_cli.cli.loading import load_translator
 
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
     if threads is not None:
         torch.set_num_threads(threads)
     first, *others = models
-    return Translator.load(
-        first, device, precision=precision.value, cache=cache_folder(), others=others
-    )
+    return load_translator(first, device, precision=precision.value, others=others)
 
 
 @contextlib.contextmanager

@@ -98,6 +98,6 @@ void look_at_source(const worker *w, int64_t layer, int64_t row, int64_t head) {
         w->values[t] = from->values + (start + t) * m->d_v;
     }
     seen all = {w->keys, w->values, from->length, 0, 0, m->d_k, m->d_v, w->scores};
-    w->kernels->look(s->joined + (row * m->heads + head) * m->d_k, &all,
+    w->kernels->look(s->query + (row * m->heads + head) * m->d_k, &all,
                      s->attended + (row * m->heads + head) * m->d_v);
 }

@@ -64,6 +64,7 @@ class NativeModel(PackedEncoder):
             "x": config.d_model,
             "normed": config.d_model,
             "joined": config.heads * (2 * self.d_k + self.d_v),
+            "query": config.heads * self.d_k,
             "attended": config.heads * self.d_v,
             "made": config.d_model,
             "inner": config.d_ff + gated,

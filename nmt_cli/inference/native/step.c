@@ -1,10 +1,13 @@
 /* A pass through a stack: the encoder, or one step of the decoder for all rows, from ids to logits.
-   Each thread has a share of every product, and of the rows in what lies between. */
+   Each thread has rows of its own, or where these would be few a share of every product, and of the
+   rows in what lies between. */
 
 #include "step.h"
 
 /* Less work than this is done sooner than a thread is started. */
 static const int64_t WORTH_A_THREAD = 1 << 22;
+/* With fewer rows of its own a thread waits for the weights, which all of them then read. */
+static const int64_t WORTH_ROWS = 32;
 
 typedef struct {
     const kernels *kernels;
@@ -93,7 +96,7 @@ static void pass_decoder_layer(const worker *w, int64_t number) {
     attend(w, number, look_back);
     multiply(w, &l->output, s->attended, s->made, 0);
     add(w, &l->norms[0]);
-    multiply(w, &l->query, s->normed, s->joined, 0);
+    multiply(w, &l->query, s->normed, s->query, 0);
     attend(w, number, look_at_source);
     multiply(w, &l->cross_output, s->attended, s->made, 0);
     add(w, &l->norms[1]);
@@ -154,17 +157,32 @@ static void pass_decoder(const worker *w) {
     for (int64_t number = 0; number < w->model->depth; number++) pass_decoder_layer(w, number);
 }
 
+/* A thread that shares its rows with nobody: those of the slots that are its part. */
+static worker take_rows(const worker *w) {
+    const state *s = w->state;
+    worker alone = *w;
+    find_share(&w->shared, s->busy, &alone.first, &alone.last);
+    alone.first *= s->beam;
+    alone.last *= s->beam;
+    alone.shared = (member){w->shared.team, 0, 1};
+    return alone;
+}
+
 static void decode(const member *own, void *given) {
     const job *job = given;
     const state *s = job->state;
+    const int64_t rows = s->busy * s->beam;
     const worker w = make_worker(own, job);
-    if (worth_sharing(job->model->layers, s->busy * s->beam)) pass_decoder(&w);
-    else {
-        worker alone = w;
-        alone.shared = (member){w.shared.team, 0, 1};
-        if (!w.shared.part) pass_decoder(&alone);
-        wait_for_all(&w.shared);
+    if (rows >= own->parts * WORTH_ROWS) {
+        const worker alone = take_rows(&w);
+        pass_decoder(&alone);
+    } else if (worth_sharing(job->model->layers, rows)) pass_decoder(&w);
+    else if (!own->part) {
+        worker all = w;
+        all.shared = (member){own->team, 0, 1};
+        pass_decoder(&all);
     }
+    wait_for_all(own);
     if (s->lists) multiply_lists(&w);
     else multiply(&w, &job->model->head, s->normed, s->logits, 0);
     sum_up(&w);

@@ -29,7 +29,8 @@ typedef struct {
    slot that each hypothesis was in at each step; blocks: keys and values of `growth` steps each,
    (all slots, layers, keys then values, heads, growth * beam, width). starts, ends, positions: of
    the sentence of each row in the encoder, and the row's place in it. lists: of each slot, or null:
-   all words; widest: logits that there is room for in a row. The others: room for rows. */
+   all words; widest: logits that there is room for in a row. The others: room for rows, whose width
+   never changes, since a thread may be in another layer than its neighbour. */
 typedef struct {
     int64_t busy, beam, capacity, growth, threads, scratch_bytes, longest;
     const int64_t *slots, *parents, *ids;
@@ -37,7 +38,7 @@ typedef struct {
     int32_t *ancestors;
     float *const *blocks;
     const source *sources;
-    float *x, *normed, *joined, *attended, *made, *inner, *gated, *logits, *maxima, *totals;
+    float *x, *normed, *joined, *query, *attended, *made, *inner, *gated, *logits, *maxima, *totals;
     void *scratch;
     const int64_t *starts, *ends, *positions;
     const word_list *lists;

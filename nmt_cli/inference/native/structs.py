@@ -68,8 +68,8 @@ class State(ctypes.Structure):
         *((name, _NUMBER) for name in ("scratch_bytes", "longest")),
         *((name, _POINTER) for name in ("slots", "parents", "ids", "lengths", "ancestors")),
         *((name, _POINTER) for name in ("blocks", "sources")),
-        *((name, _POINTER) for name in ("x", "normed", "joined", "attended", "made", "inner")),
-        *((name, _POINTER) for name in ("gated", "logits", "maxima", "totals", "scratch")),
+        *((name, _POINTER) for name in ("x", "normed", "joined", "query", "attended", "made")),
+        *((name, _POINTER) for name in ("inner", "gated", "logits", "maxima", "totals", "scratch")),
         *((name, _POINTER) for name in ("starts", "ends", "positions", "lists")),
         ("widest", _NUMBER),
     )

@@ -1,0 +1,28 @@
+"""A model directory opened as the commands that translate want it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nmt_cli.translator import Translator
+
+
+def load_translator(
+    model: Path | str,
+    device: str = "cpu",
+    *,
+    precision: str = "float32",
+    others: Sequence[Path | str] = (),
+) -> "Translator":
+    """`Translator.load` with the kernels of the user's cache folder; device: also `auto`."""
+    import torch
+
+    from nmt_cli.cli.environment import cache_folder
+    from nmt_cli.cores import give_back_freed_memory
+    from nmt_cli.translator import Translator
+
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    give_back_freed_memory()
+    return Translator.load(model, device, precision=precision, cache=cache_folder(), others=others)
