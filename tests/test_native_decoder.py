@@ -1,8 +1,11 @@
 """A step of the decoder in the library: its choice of words, threads, and kinds of weights."""
 
+import os
 import random
 import shutil
+import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,7 @@ from nmt_cli.inference.native.decoder import NativeDecoder, NativeStep
 from nmt_cli.inference.native.model import NativeModel
 from nmt_cli.inference.native.product import KINDS, Kernels
 from nmt_cli.inference.native.self_test import LANES, find_kernels
+from nmt_cli.inference.reference import ReferenceDecoder
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.search.beam import search
 from nmt_cli.search.decoder import Edits, Hypothesis, Source
@@ -119,8 +123,7 @@ def test_threads_change_nothing(kernels, make_model, threads, slots: int) -> Non
 
     Of 80 rows, three threads share all products; two have rows of their own.
     """
-    wide = {"model.d_model": 64, "model.d_ff": 4096, "model.heads": 4}
-    native = NativeModel(some_model(make_model, **wide), kernels)
+    native = wide_model(kernels, make_model)
     said: list[list[Tensor]] = []
     for count in (1, 2, 3):
         torch.set_num_threads(count)
@@ -135,6 +138,69 @@ def test_threads_change_nothing(kernels, make_model, threads, slots: int) -> Non
             parents = parents // 2 * 2 + 1
     for others in said[1:]:
         assert all(torch.equal(*pair) for pair in zip(said[0], others, strict=True))
+
+
+@pytest.mark.parametrize("order", ["post", "pre"])
+def test_past_the_last_learned_position_its_row_serves(kernels, make_model, order: str) -> None:
+    settings = {"model.positions": "learned", "model.max_positions": 4, "model.norm_order": order}
+    model = some_model(make_model, **settings)
+    # What lies behind the table in memory must not be read.
+    room = torch.full((16, model.config.d_model), 1e3)
+    room[:4] = model.tgt_positions.weight.detach()
+    model.tgt_positions.weight = torch.nn.Parameter(room[:4])
+    rows = 3
+    decoders = NativeDecoder(NativeModel(model, kernels), rows, 1), ReferenceDecoder(model, rows, 1)
+    for one in decoders:
+        one.admit(range(rows), some_sources(rows))
+    for number in range(8):
+        ids = torch.arange(rows) + 10 * number + 4
+        found, expected = (one.step(torch.arange(rows), ids).full() for one in decoders)
+        torch.testing.assert_close(found, expected, rtol=0.0, atol=1e-4)
+
+
+def two_steps(native: NativeModel, slots: int) -> list[Tensor]:
+    """The scores after the first step and the second."""
+    decoder = NativeDecoder(native, slots, 2)
+    decoder.admit(range(slots), some_sources(slots))
+    rows = torch.arange(2 * slots)
+    return [decoder.step(rows, rows % 300 + 4).full() for _ in range(2)]
+
+
+def wide_model(kernels: Kernels, make_model) -> NativeModel:
+    """Threads are worth while for it."""
+    wide = {"model.d_model": 64, "model.d_ff": 4096, "model.heads": 4}
+    return NativeModel(some_model(make_model, **wide), kernels)
+
+
+def test_decoders_at_the_same_time(kernels, make_model, threads) -> None:
+    """One of them has the library's threads, the others none."""
+    native = wide_model(kernels, make_model)
+    torch.set_num_threads(1)
+    alone = two_steps(native, 40)
+    torch.set_num_threads(2)
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda _: two_steps(native, 40), range(9)))
+    assert all(torch.equal(*pair) for one in found for pair in zip(alone, one, strict=True))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes do not fork here")
+def test_a_forked_process_has_threads_of_its_own(kernels, make_model, threads) -> None:
+    native = wide_model(kernels, make_model)
+    torch.set_num_threads(2)
+    before = two_steps(native, 40)
+    decoder = NativeDecoder(native, 40, 2)
+    decoder.admit(range(40), some_sources(40))
+    child = os.fork()
+    if not child:
+        # Instead of waiting forever for threads that are not there.
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(20)
+        step = decoder.step(torch.arange(80), torch.arange(80) % 300 + 4)
+        # Those of torch are not there either.
+        torch.set_num_threads(1)
+        os._exit(0 if torch.equal(step.full(), before[0]) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert all(torch.equal(*pair) for pair in zip(before, two_steps(native, 40), strict=True))
 
 
 def run(engine, sources, slots: int, tokens: int = 10_000) -> list[list[Hypothesis]]:

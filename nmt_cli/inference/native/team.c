@@ -1,5 +1,7 @@
 /* Threads that share one piece of work, and products shared by outputs. */
 
+#include <signal.h>
+
 #include "kernels.h"
 
 enum { MOST_THREADS = 64, SPINS = 4000 };
@@ -48,31 +50,84 @@ void wait_for_all(const member *m) {
         wait_for_change(t, &t->round, round);
 }
 
-static void *join_in(void *given) {
-    member *own = given;
+static void join_in(member *own) {
     /* How many threads could be started is known when the last one is. */
     wait_for_change(own->team, &own->team->parts, 0);
     own->parts = __atomic_load_n(&own->team->parts, __ATOMIC_ACQUIRE);
     own->team->work(own, own->team->task);
+}
+
+/* Threads that stay, since one made anew for each step is seldom on a core of its own: `works` from
+   when it is given a place in a team until it has done its part. */
+typedef struct {
+    int64_t works;
+    member place;
+} helper;
+
+static helper helpers[MOST_THREADS];
+static int64_t started;
+/* All of them sleep on the same lock. */
+static team bench = {0, 0, 0, 0, 0, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER};
+/* Who holds it has the helpers. */
+static pthread_mutex_t in_use = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t prepared = PTHREAD_ONCE_INIT;
+
+static void *help(void *given) {
+    helper *own = given;
+    for (;;) {
+        wait_for_change(&bench, &own->works, 0);
+        join_in(&own->place);
+        set(&bench, &own->works, 0);
+    }
     return 0;
+}
+
+/* A forked process has none of the threads. */
+static void forget_helpers(void) {
+    started = 0;
+    memset(helpers, 0, sizeof helpers);
+    pthread_mutex_init(&bench.lock, 0);
+    pthread_cond_init(&bench.changed, 0);
+    pthread_mutex_init(&in_use, 0);
+}
+
+static void prepare(void) { pthread_atfork(0, 0, forget_helpers); }
+
+/* Signals are for the threads of the program. */
+static int start_helper(helper *one) {
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int failed = pthread_create(&thread, 0, help, one);
+    pthread_sigmask(SIG_SETMASK, &before, 0);
+    if (!failed) pthread_detach(thread);
+    return !failed;
 }
 
 void work_together(int64_t threads, void (*work)(const member *, void *), void *task) {
     team all = {
         work, task, 0, 0, 0, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER,
     };
-    member members[MOST_THREADS];
-    pthread_t running[MOST_THREADS];
+    member own = {&all, 0, 0};
     int64_t parts = 1;
+    pthread_once(&prepared, prepare);
+    /* Where others are at it, the cores are busy already. */
+    const int shared = threads > 1 && !pthread_mutex_trylock(&in_use);
     if (threads > MOST_THREADS) threads = MOST_THREADS;
-    for (; parts < threads; parts++) {
-        members[parts] = (member){&all, parts, 0};
-        if (pthread_create(&running[parts], 0, join_in, &members[parts])) break;
+    for (; shared && parts < threads; parts++) {
+        helper *one = helpers + parts;
+        if (parts > started) {
+            if (!start_helper(one)) break;
+            started = parts;
+        }
+        one->place = (member){&all, parts, 0};
+        set(&bench, &one->works, 1);
     }
-    members[0] = (member){&all, 0, 0};
     set(&all, &all.parts, parts);
-    join_in(&members[0]);
-    for (int64_t i = 1; i < parts; i++) pthread_join(running[i], 0);
+    join_in(&own);
+    for (int64_t i = 1; i < parts; i++) wait_for_change(&bench, &helpers[i].works, 1);
+    if (shared) pthread_mutex_unlock(&in_use);
     pthread_cond_destroy(&all.changed);
     pthread_mutex_destroy(&all.lock);
 }
