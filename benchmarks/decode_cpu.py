@@ -106,8 +106,13 @@ def compare(folder: Path, precision: str, order: Json, options: argparse.Namespa
     kinds = ["ours", *options.peers]
     if precision != "float32" and "transformers" in kinds:
         kinds.remove("transformers")
-    workers = {kind: Worker(kind, folder, settings) for kind in kinds}
-    rounds: dict[str, list[Json]] = {kind: [] for kind in kinds}
+    workers = {"ours": Worker("ours", folder, settings)}
+    for kind in kinds[1:]:
+        try:
+            workers[kind] = Worker(kind, folder, settings)
+        except RuntimeError as error:
+            say(f"{kind} has no {precision} here: {error}")
+    rounds: dict[str, list[Json]] = {kind: [] for kind in workers}
     try:
         for worker in workers.values():
             worker.ask({**order, "sentences": [0]})

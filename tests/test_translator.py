@@ -231,7 +231,7 @@ class TestFlags:
 class TestWindows:
     def test_they_grow(self) -> None:
         sizes = [len(one) for one in windows(iter(["x"] * 10_000))]
-        assert sizes[:7] == [32, 64, 128, 256, 512, 1024, 2048]
+        assert sizes[:4] == [64, 256, 1024, 2048]
         assert max(sizes) == 2048
         assert sum(sizes) == 10_000
 
@@ -252,7 +252,7 @@ class TestWindows:
                 yield "ab"
 
         next(translator.translate(lines()))
-        assert len(read) <= 33
+        assert len(read) <= 65
 
 
 class TestLoad:

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterator
 
-# The first windows are small, so that the first translations come soon.
-FIRST_WINDOW, LARGEST_WINDOW = 32, 2_048
+# The first windows are small, so that the first translations come soon; but the end of each, where
+# few lines are still at work, costs more than its middle.
+FIRST_WINDOW, GROWTH, LARGEST_WINDOW = 64, 4, 2_048
 WINDOW_CHARACTERS = 1 << 20
 
 
@@ -20,7 +21,7 @@ def windows(
         full = len(window) >= size or characters >= WINDOW_CHARACTERS
         if full or must_wait():
             yield window
-            size = min(2 * size, LARGEST_WINDOW) if full else size
+            size = min(GROWTH * size, LARGEST_WINDOW) if full else size
             window, characters = [], 0
     if window:
         yield window
