@@ -17,7 +17,8 @@ from typing import Any, Literal, NamedTuple, get_type_hints
 from nmt_cli.conversion import Setting, convert, setting
 from nmt_cli.errors import ConfigError, did_you_mean
 from nmt_cli.files import read_bytes
-from nmt_cli.presets import PRESETS
+from nmt_cli.model_kinds import check_kind
+from nmt_cli.presets import PRESET_NAMES, PRESETS
 from nmt_cli.search_settings import Search as Search
 from nmt_cli.search_settings import check_search
 
@@ -53,6 +54,9 @@ class Data:
     )
     vocab_size: int = setting(37_000, "entries of the vocabulary, special ones included", 8, 2**24)
     joint: bool = setting(True, "one vocabulary for both languages")
+    tgt_vocab_size: int | Auto = setting(
+        "auto", "entries of the target's own vocabulary; auto: vocab_size", 8, 2**24
+    )
     byte_fallback: bool = setting(False, "spell unknown characters as bytes (bpe, unigram)")
     normalize: bool = setting(False, "Moses-style normalisation of punctuation")
     min_length: int = setting(1, "shortest side kept, in subwords", 1, 2**20)
@@ -65,8 +69,12 @@ class Data:
 
 @dataclass(frozen=True)
 class Model:
-    """The Transformer (section 3); the defaults are the paper's base model."""
+    """The Transformer (section 3), or what it replaced; the defaults are the paper's base model."""
 
+    kind: Literal["transformer", "rnn", "conv"] = setting(
+        "transformer",
+        "what was before the Transformer: rnn (Bahdanau et al. 2014), conv (Gehring et al. 2017)",
+    )
     layers: int = setting(6, "N: layers of each stack", 1, 1_000)
     encoder_layers: int | Auto = setting("auto", "layers of the encoder; auto: layers", 0, 1_000)
     decoder_layers: int | Auto = setting("auto", "layers of the decoder; auto: layers", 1, 1_000)
@@ -80,6 +88,7 @@ class Model:
         "sinusoidal", "how positions enter (3.5); halves: all sines, then all cosines"
     )
     max_positions: int = setting(1_024, "rows of learned positions", 1, 1_048_576)
+    kernel_width: int = setting(3, "of conv: tokens that a convolution sees", 1, 1_023)
     norm_order: Literal["post", "pre"] = setting("post", "normalise after or before the residual")
     norm: Literal["layer_norm", "rms_norm"] = setting("layer_norm", "kind of normalisation")
     norm_epsilon: float = setting(1e-6, "added to the variance", 0.0, 1.0)
@@ -105,7 +114,7 @@ class Model:
 class Train:
     """Section 5; the defaults are the paper's base model."""
 
-    preset: str = setting("base", "named settings: " + ", ".join(PRESETS))
+    preset: str = setting("base", "named settings: " + PRESET_NAMES)
     batch_tokens: int = setting(25_000, "tokens a step on each side, all GPUs together", 1, 2**31)
     micro_batch_tokens: int | Auto = setting(
         "auto", "tokens of one pass on one device; the rest is gradient accumulation", 1, 2**31
@@ -285,20 +294,14 @@ def _build(flat: Mapping[str, object]) -> Config:
 
 def _check_together(config: Config) -> Config:
     """Refuse values that are each fine but do not fit together."""
-    model, search = config.model, config.search
-    if "auto" in (model.d_k, model.d_v) and model.d_model % model.heads:
+    model = config.model
+    check_kind(dataclasses.asdict(model), dataclasses.asdict(Model()), config.train.compile)
+    check_search(config.search)
+    if config.data.joint and config.data.tgt_vocab_size != "auto":
         raise ConfigError(
-            f"model.d_model={model.d_model} does not divide among model.heads={model.heads}",
-            "choose a divisor, or set model.d_k and model.d_v",
+            "data.tgt_vocab_size is the size of a vocabulary of its own, but data.joint is true",
+            "set data.joint=false (`nmt prepare --separate`), or only data.vocab_size",
         )
-    width = model.d_model if model.positions.startswith("sinusoidal") else 0
-    if model.positions == "rotary":
-        width = model.d_model // model.heads if model.d_k == "auto" else model.d_k
-    if width % 2:
-        raise ConfigError(
-            f"model.positions={model.positions} pairs sines with cosines: the width {width} is odd"
-        )
-    check_search(search)
     _check_training(model, config.train)
     return config
 

@@ -26,7 +26,7 @@ from nmt_cli import files, manifest
 from nmt_cli.config import Config, dump, load
 from nmt_cli.data.subwords import Subwords
 from nmt_cli.errors import ConfigError, DataError, NmtError, NoInputError
-from nmt_cli.model.transformer import Transformer
+from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.weights_file import ReplacedError, load_weights, weight_bytes
 
 CONFIG = "config.toml"
@@ -41,7 +41,7 @@ ATTEMPTS = 5
 class LoadedModel:
     """What a model directory holds; metadata: step, validation score and signature, as texts."""
 
-    model: Transformer
+    model: EncoderDecoder
     config: Config
     subwords: Subwords
     metadata: dict[str, str]
@@ -155,12 +155,12 @@ def _load(directory: Path, device: torch.device | str) -> LoadedModel:
     return LoadedModel(model.to(device).eval(), config, subwords, metadata)
 
 
-def is_emptied(model: Transformer) -> bool:
+def is_emptied(model: EncoderDecoder) -> bool:
     """Whether an engine has taken weights of the model away."""
     return any(weight.numel() == 0 for weight in model.parameters())
 
 
-def reload_model(directory: Path, emptied: Transformer) -> Transformer:
+def reload_model(directory: Path, emptied: EncoderDecoder) -> EncoderDecoder:
     """The model that some weights were taken from, whole; raises as `load_model` does.
 
     DataError: the directory holds other weights by now.

@@ -82,6 +82,64 @@ TINY: Preset = {
     "train.validation_sentences": 100,
 }
 
-PRESETS: Mapping[str, Preset] = {
+# What the Transformer replaced, each with as many weights as `small`, and trained as long.
+RNN: Preset = {
+    "model.kind": "rnn",
+    "model.layers": 2,
+    "model.d_model": 384,
+    "model.dropout": 0.1,
+    "data.vocab_size": 8_000,
+    "train.batch_tokens": 4_096,
+    "train.max_steps": 20_000,
+    "train.warmup_steps": 1_000,
+    "train.learning_rate": 1e-3,
+    "train.label_smoothing": 0.1,
+    # Section B.2 of Bahdanau et al. 2014.
+    "train.max_gradient_norm": 1.0,
+    "train.checkpoint_every": 500,
+    "train.keep_last": 5,
+}
+
+CONV: Preset = {
+    **RNN,
+    "model.kind": "conv",
+    "model.layers": 6,
+    "model.d_model": 256,
+    "model.positions": "learned",
+    # Section 4.2 of Gehring et al. 2017.
+    "train.max_gradient_norm": 0.1,
+}
+
+# The other rows of Table 3: the base model but for one thing. Widths of heads that a row does not
+# name are d_model/h, as there.
+TABLE3: Mapping[str, Preset] = {
+    f"table3-{name}": {**BASE, key: value}
+    for name, key, value in (
+        ("heads-1", "model.heads", 1),
+        ("heads-4", "model.heads", 4),
+        ("heads-16", "model.heads", 16),
+        ("heads-32", "model.heads", 32),
+        ("d_k-16", "model.d_k", 16),
+        ("d_k-32", "model.d_k", 32),
+        ("layers-2", "model.layers", 2),
+        ("layers-4", "model.layers", 4),
+        ("layers-8", "model.layers", 8),
+        ("d_model-256", "model.d_model", 256),
+        ("d_model-1024", "model.d_model", 1_024),
+        ("d_ff-1024", "model.d_ff", 1_024),
+        ("d_ff-4096", "model.d_ff", 4_096),
+        ("dropout-0.0", "model.dropout", 0.0),
+        ("dropout-0.2", "model.dropout", 0.2),
+        ("smoothing-0.0", "train.label_smoothing", 0.0),
+        ("smoothing-0.2", "train.label_smoothing", 0.2),
+        ("learned", "model.positions", "learned"),
+    )
+}
+
+NAMED: Mapping[str, Preset] = {
     "base": BASE, "big": BIG, "modern": MODERN, "small": SMALL, "tiny": TINY,
+    "rnn": RNN, "conv": CONV,
 }  # fmt: skip
+PRESETS: Mapping[str, Preset] = {**NAMED, **TABLE3}
+# For people to read.
+PRESET_NAMES = ", ".join([*NAMED, "table3-ROW"])

@@ -15,8 +15,8 @@ from nmt_cli.data.subwords import Subwords
 from nmt_cli.errors import ConfigError, DataError, UnavailableError
 from nmt_cli.inference.choice import Engine, fastest_engine, reference_engine
 from nmt_cli.inference.teacher_forcing import force
+from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.model.precision import use_fast_float32
-from nmt_cli.model.transformer import Transformer
 from nmt_cli.model_dir import is_emptied, load_model, reload_model
 from nmt_cli.search.banks import Banks, rows_for
 from nmt_cli.search.candidates import Strategy
@@ -48,10 +48,10 @@ class Translator:
 
     def __init__(
         self,
-        model: Transformer,
+        model: EncoderDecoder,
         config: Config,
         subwords: Subwords,
-        engine: Callable[[Transformer], Engine] = reference_engine,
+        engine: Callable[[EncoderDecoder], Engine] = reference_engine,
         others: Sequence["Translator"] = (),
         shortlist: Callable[[], Shortlist] = no_shortlist,
         directory: Path | None = None,
@@ -116,7 +116,7 @@ class Translator:
         return cls(model, loaded.config, loaded.subwords, fastest_engine, members, shortlist)
 
     @property
-    def model(self) -> Transformer:
+    def model(self) -> EncoderDecoder:
         """The plain model, read again where the engine has taken its weights.
 
         Raises DataError where its directory has got other weights since.

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from nmt_cli.config import Config
 from nmt_cli.errors import ConfigError, DataError
-from nmt_cli.model.transformer import Transformer
+from nmt_cli.model.encoder_decoder import EncoderDecoder
+from nmt_cli.model.kinds import make_model
 
 # Bytes of weights that are read before the file is opened anew.
 MAPPED = 1 << 25
@@ -38,7 +39,7 @@ def _identity(path: Path) -> tuple[int, ...]:
     return facts.st_ino, facts.st_size, facts.st_mtime_ns
 
 
-def load_weights(path: Path, config: Config) -> tuple[Transformer, dict[str, str]]:
+def load_weights(path: Path, config: Config) -> tuple[EncoderDecoder, dict[str, str]]:
     """A model of these settings with the weights of a file, and what its header says.
 
     Raises ConfigError where they do not fit, DataError where the file is damaged, ReplacedError
@@ -80,14 +81,14 @@ def _read_some(path: Path, file: Any, names: list[str]) -> dict[str, Tensor]:
     return weights
 
 
-def _empty_model(path: Path, file: Any, config: Config) -> Transformer:
+def _empty_model(path: Path, file: Any, config: Config) -> EncoderDecoder:
     """The model without weights, once the file's header agrees with the settings."""
     sizes = config.model.src_vocab_size, config.model.d_model
     if "auto" not in sizes and path.stat().st_size < 4 * math.prod(map(int, sizes)):
         raise ConfigError(f"`{path}` does not fit its settings: it is too small for an embedding")
     try:
         with torch.device("meta"):
-            model = Transformer(config.model)
+            model = make_model(config.model)
     except ValueError as error:
         raise ConfigError(f"the settings beside `{path}`: {error}") from error
     expected = {name: list(weight.shape) for name, weight in model.named_parameters()}

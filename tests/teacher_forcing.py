@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from nmt_cli.batch import Batch, make_batch
-from nmt_cli.model.transformer import Transformer
+from nmt_cli.model.encoder_decoder import EncoderDecoder
 
 Pair = tuple[Tensor, Tensor]
 
@@ -29,7 +29,7 @@ def batch_of(pairs: list[Pair], start_id: int) -> Batch:
     return make_batch(sources, targets, range(len(pairs)), start_id)
 
 
-def logits_of(model: Transformer, pairs: list[Pair]) -> list[Tensor]:
+def logits_of(model: EncoderDecoder, pairs: list[Pair]) -> list[Tensor]:
     """The logits of each pair, computed in one batch."""
     batch = batch_of(pairs, model.config.bos_id)
     with torch.no_grad():

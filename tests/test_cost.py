@@ -11,7 +11,15 @@ from corpora import reversal_corpus, tiny_config
 from nmt_cli.data.plan import BatchPlan, Position
 from nmt_cli.model.flops import training_flops
 from nmt_cli.training.checkpoints import State
-from nmt_cli.training.cost import PEAK_TFLOPS, add_cost, peak_flops, peak_share, step_flops, summary
+from nmt_cli.training.cost import (
+    PEAK_TFLOPS,
+    add_cost,
+    devices,
+    peak_flops,
+    peak_share,
+    step_flops,
+    summary,
+)
 from nmt_cli.training.loop import train
 
 SIZES = {"model_src_vocab_size": 14, "model_tgt_vocab_size": 14}
@@ -35,6 +43,11 @@ def make_run(device: torch.device, world_size: int = 1) -> SimpleNamespace:
     config = tiny_config(**SIZES)
     ranks = SimpleNamespace(device=device, world_size=world_size)
     return SimpleNamespace(config=config, plan=make_plan(), ranks=ranks, state=State())
+
+
+def test_devices_are_named_and_counted(card):
+    assert devices(make_run(GPU, 8).ranks) == "8 x NVIDIA H200"
+    assert devices(make_run(torch.device("cpu"), 2).ranks) == "CPU"
 
 
 def test_the_steps_of_an_epoch_are_the_work_of_the_corpus():
@@ -108,6 +121,7 @@ def test_reports_count_on_across_a_resumed_run(tmp_path):
     assert last.flops == whole[-1] > whole[0] > 0
     records = (tmp_path / "halves/log.jsonl").read_text().splitlines()
     assert json.loads(records[-1])["flops"] == last.flops
+    assert json.loads(records[-1])["devices"] == "CPU"
     assert "peak_share" not in json.loads(records[-1])
 
 

@@ -72,6 +72,10 @@ def test_case() -> None:
     assert found("The cpu", "CPU", "The") == ["The"]
     assert found("us and US and Us", "US") == ["US"]
     assert found("us and them", "US") == []
+    # One capital of a term is enough.
+    assert found("a new york minute, the cpu", "New York", "the CPU") == []
+    assert found("The CPU, THE CPU, the CPU", "the CPU") == ["the CPU"]
+    assert found("The CPU", "the CPU") == []
 
 
 def test_the_longest_term_first_and_each_once() -> None:

@@ -26,10 +26,14 @@ from nmt_cli.scoring import (
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 WMT21 = DATA / "wmt" / "wmt21-en-de"
+NEWSTEST = DATA / "wmt" / "newstest2014-full"
 VECTORS = DATA / "vectors" / "sacrebleu" / "test_vectors.json"
 
 needs_wmt21 = pytest.mark.skipif(
     not WMT21.is_dir(), reason="WMT21 en-de is not beside the checkout"
+)
+needs_newstest2014 = pytest.mark.skipif(
+    not NEWSTEST.is_dir(), reason="newstest2014 is not beside the checkout"
 )
 needs_vectors = pytest.mark.skipif(not VECTORS.is_file(), reason="sacreBLEU's vectors are not here")
 
@@ -102,6 +106,72 @@ def test_paper_bleu_equals_the_papers_scripts(system: str, letter: str) -> None:
     assert round(ours.value, 2) == value
     assert ours.details.startswith(precisions)
     assert f"hyp_len = {hypothesis_length} ref_len = {reference_length})" in ours.details
+
+
+# The same scripts without the substitution, and on the paper's test sets.
+WHOLE_COMPOUNDS = {
+    ("Facebook-AI", "A"): (31.62, "62.7/37.4/24.8/17.2", 28624, 28271),
+    ("ICL", "C"): (31.03, "64.6/38.2/25.3/17.6", 27498, 28670),
+    ("Online-G", "A"): (27.26, "60.7/34.2/21.4/14.2", 27363, 28271),
+    ("UEdin", "C"): (38.46, "68.2/44.7/31.8/23.4", 28410, 28670),
+}
+NEWSTEST2014 = {
+    ("de", "bleu-paper"): (65.89, "100.0/86.7/72.6/58.3", 55275, 64496),
+    ("de", "bleu-tokenized"): (65.39, "100.0/86.4/71.9/57.3", 54067, 63078),
+    ("fr", "bleu-paper"): (65.87, "100.0/86.7/72.6/58.5", 69496, 81149),
+    ("fr", "bleu-tokenized"): (65.87, "100.0/86.7/72.6/58.5", 69496, 81149),
+}
+OFFICIAL = {"bleu-paper": (65.93, 50830, 59301), "bleu-tokenized": (65.44, 49722, 57987)}
+
+
+def thinned(lines: list[str]) -> list[str]:
+    """Something to score: each line without every seventh word, another one in each."""
+    return [
+        " ".join(word for place, word in enumerate(line.split(" ")) if (place + number) % 7)
+        for number, line in enumerate(lines)
+    ]
+
+
+def newstest2014(language: str) -> list[str]:
+    name = f"newstest2014.en-{language}.{language}"
+    return (NEWSTEST / name).read_text("utf-8").split("\n")[:-1]
+
+
+@needs_wmt21
+@pytest.mark.parametrize(("system", "letter"), WHOLE_COMPOUNDS)
+def test_tokenized_bleu_equals_moses(system: str, letter: str) -> None:
+    value, precisions, hypothesis_length, reference_length = WHOLE_COMPOUNDS[system, letter]
+    references = [wmt21_reference(letter)]
+    (ours,) = score(wmt21_system(system), references, ["bleu-tokenized"], tgt_lang="de")
+    assert round(ours.value, 2) == value
+    assert ours.details.startswith(precisions)
+    assert f"hyp_len = {hypothesis_length} ref_len = {reference_length})" in ours.details
+
+
+@needs_newstest2014
+@pytest.mark.parametrize(("language", "metric"), NEWSTEST2014)
+def test_the_papers_test_sets_score_as_with_moses(language: str, metric: str) -> None:
+    value, precisions, hypothesis_length, reference_length = NEWSTEST2014[language, metric]
+    lines = newstest2014(language)
+    assert len(lines) == 3_003
+    (ours,) = score(thinned(lines), [lines], [metric], tgt_lang=language)
+    assert round(ours.value, 2) == value
+    assert ours.details.startswith(precisions)
+    assert f"hyp_len = {hypothesis_length} ref_len = {reference_length})" in ours.details
+
+
+@needs_newstest2014
+def test_the_official_part_of_the_test_set_scores_as_with_moses() -> None:
+    numbers = (NEWSTEST / "wmt14-official-2737.line-numbers.txt").read_text().split()
+    everything = newstest2014("de")
+    lines = [everything[int(number) - 1] for number in numbers]
+    assert len(lines) == 2_737
+    results = score(thinned(lines), [lines], list(OFFICIAL), tgt_lang="de")
+    for ours, (value, hypothesis_length, reference_length) in zip(
+        results, OFFICIAL.values(), strict=True
+    ):
+        assert round(ours.value, 2) == value
+        assert f"hyp_len = {hypothesis_length} ref_len = {reference_length})" in ours.details
 
 
 @needs_vectors
@@ -302,6 +372,9 @@ def test_paper_signature_tells_what_was_done() -> None:
     assert "tok:moses-fr|smooth:none|punct:replaced|compounds:whole|version:nmt-" in french
     assert "+sacremoses-" in german
     assert "+sacrebleu-" in german
+    (whole,) = score(["x-y"], [["x-y"]], ["bleu-tokenized"], tgt_lang="de")
+    assert whole.name == "BLEU-tokenized"
+    assert whole.signature == german.replace("compounds:split", "compounds:whole")
 
 
 # -- what cannot be scored -----------------------------------------------------------------------
@@ -332,7 +405,8 @@ def test_empty_lines_have_a_score() -> None:
     [
         ({"metrics": ["blue"]}, "unknown metric `blue`"),
         ({"tokenize": "13b"}, "BLEU has no tokenizer `13b`"),
-        ({"metrics": ["bleu-paper"]}, "needs the language"),
+        ({"metrics": ["bleu-paper"]}, "the paper's BLEU needs the language"),
+        ({"metrics": ["bleu-tokenized"]}, "tokenised BLEU needs the language"),
         ({"confidence": True, "resamples": 0}, "at least one resample"),
     ],
 )

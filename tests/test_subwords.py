@@ -4,6 +4,7 @@ import io
 import json
 import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -144,6 +145,15 @@ def test_no_words_no_subwords():
     for kind in ("bpe", "unigram", "wordpiece", "chars"):
         with pytest.raises(DataError, match="no text"):
             learn_subwords(Data(subwords=kind), {}, {})
+
+
+def test_the_target_has_a_vocabulary_of_its_own_size():
+    data = Data(subwords="wordpiece", vocab_size=60, joint=False, tgt_vocab_size=14)
+    both = learn_subwords(data, WORDS, Counter({"ziel": 20, "zielt": 10}))
+    assert (both.src_size, both.tgt_size) == (60, 14)
+    with pytest.raises(DataError, match="the target: a vocabulary of 60 is larger") as caught:
+        learn_subwords(replace(data, tgt_vocab_size="auto"), WORDS, Counter({"ziel": 20}))
+    assert caught.value.hint.startswith("use --set data.tgt_vocab_size=")
 
 
 def test_bpe_from_words_is_what_sentencepiece_learns_from_sentences():

@@ -9,7 +9,8 @@ from teacher_forcing import logits_of
 from nmt_cli.config import Search
 from nmt_cli.inference import teacher_forcing
 from nmt_cli.inference.choice import fastest_engine
-from nmt_cli.inference.teacher_forcing import force, looked_at
+from nmt_cli.inference.teacher_forcing import force
+from nmt_cli.inference.word_attention import looked_at
 from nmt_cli.search.beam import search
 from nmt_cli.search.decoder import Source
 

@@ -14,7 +14,9 @@ from nmt_cli.data.subwords import Subwords, learn_subwords
 from nmt_cli.errors import DataError, UsageError
 from nmt_cli.inference.choice import fastest_engine, reference_engine
 from nmt_cli.model.transformer import Transformer
+from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.search.length import length_penalty
+from nmt_cli.translating.parts import Chooser
 from nmt_cli.translating.wording import Wording
 from nmt_cli.translator import Translator
 
@@ -195,7 +197,7 @@ class TestSampling:
     def test_lines_are_counted_across_windows(self) -> None:
         one = translator()
         search = settings_of(one, sample=True, beam=1)
-        lines = ["ab"] * 40
+        lines = ["ab"] * 70
         found = [t.text for t in one.translate(lines, search=search)]
         again = [t.text for t in one.translate_window(lines, search=search)]
         assert found == again
@@ -269,6 +271,19 @@ class TestChoice:
         (found,) = one.translate(["some words"], search=chosen)
         assert found.text == texts[votes.index(max(votes))]
         assert len(found.hypotheses) == 1
+
+    def test_what_lacks_a_term_comes_last_whatever_the_vote(self) -> None:
+        one = translator()
+        source = Source((5, one.subwords.eos_id))
+        texts = ["the dog", "the dog", "a cat", "a cow"]
+        found = [
+            Hypothesis(tuple(ids), -1.0, -1.0, (-1.0,) * len(ids), missing)
+            for ids, missing in zip(one.subwords.encode_target(texts), (1, 2, 0, 0), strict=True)
+        ]
+        chooser = Chooser(lambda: one.model, one.subwords)
+        search = settings_of(one, beam=4, n_best=4, mbr="chrf")
+        parts = chooser.parts({source: found}, search)[source]
+        assert [part.hypothesis.missing for part in parts] == [0, 0, 1, 2]
 
     def test_tokens_and_their_scores_make_up_the_whole(self) -> None:
         one = translator()

@@ -1,4 +1,4 @@
-"""`nmt bench layers`: Table 1 of the paper, measured on this machine."""
+"""`nmt bench`: Table 1 of the paper measured on this machine, Tables 2 and 3 beside runs."""
 
 import sys
 from pathlib import Path
@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nmt_cli.cli import bench_table2, bench_table3
+from nmt_cli.cli.commands import CommandWithExamples, GroupWithExamples, make_app
 from nmt_cli.cli.environment import make_console
 from nmt_cli.cli.options import AsJson, Quiet
 from nmt_cli.errors import UsageError, did_you_mean
@@ -13,18 +15,24 @@ from nmt_cli.errors import UsageError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from typer._click.core import Command, Context
+
     from nmt_cli.extras.layer_bench.measure import Chain, Timing
 
 LENGTHS, WIDTHS, CHAINED = "64,128,256,512,1024,2048", "256,512", (8, 16, 32, 64)
 TINY_LENGTHS, TINY_WIDTHS, TINY_CHAINED = "8,16,32", "16", (4, 8)
 
+GROUP_EXAMPLES = """
+nmt bench layers --out layers.svg
+nmt bench table2 --test test.hyp.de test.de
+nmt bench table3 runs/table3/rows
+"""
 EXAMPLES = """
 nmt bench layers --out layers.svg
 nmt bench layers --n 16,64,256 --d 128 --rounds 9
 nmt bench layers --tiny --json
 """
 
-What = Annotated[str, typer.Argument(metavar="WHAT", help="layers.")]
 Lengths = Annotated[
     str | None, typer.Option("--n", metavar="N,N", help=f"Lengths of sequences; else {LENGTHS}.")
 ]
@@ -44,8 +52,31 @@ Out = Annotated[
 ]
 
 
-def command(
-    what: What,
+class _Benches(GroupWithExamples):
+    """A misspelt name gets its nearest."""
+
+    def resolve_command(
+        self, ctx: "Context", args: list[str]
+    ) -> "tuple[str | None, Command | None, list[str]]":
+        """The command that `args` begin with; raises UsageError naming the nearest one."""
+        if args[0] not in self.commands and not args[0].startswith("-"):
+            raise UsageError(
+                f"there is nothing called `{args[0]}` to measure",
+                did_you_mean(args[0], list(self.commands)),
+            )
+        return super().resolve_command(ctx, args)
+
+
+app = make_app()
+
+
+@app.callback(cls=_Benches, epilog=GROUP_EXAMPLES)
+def bench() -> None:
+    """Tables 1 to 3 of the paper, measured."""
+
+
+@app.command("layers", cls=CommandWithExamples, epilog=EXAMPLES)
+def layers(
     n: Lengths = None,
     d: Widths = None,
     neighbours: Neighbours = 33,
@@ -61,10 +92,6 @@ def command(
     Time and memory over length n and width d, sequential operations and path length beside the
     paper's O(n^2 d), O(r n d), O(n d^2), O(k n d^2). Projections are left out, as in the paper.
     """
-    if what != "layers":
-        raise UsageError(
-            f"there is nothing called `{what}` to measure", did_you_mean(what, ["layers"])
-        )
     lengths = _numbers("--n", n or (TINY_LENGTHS if tiny else LENGTHS))
     widths = _numbers("--d", d or (TINY_WIDTHS if tiny else WIDTHS))
     _check(lengths, widths, min(neighbours, rounds, kernel * (kernel % 2)), out)
@@ -118,3 +145,7 @@ def _numbers(option: str, text: str) -> list[int]:
     if not all(one.isdecimal() and int(one) > 0 for one in numbers):
         raise UsageError(f"{option} {text}: these are no sizes", f"write them as {option} 64,128")
     return sorted({int(one) for one in numbers})
+
+
+app.command("table2", cls=CommandWithExamples, epilog=bench_table2.EXAMPLES)(bench_table2.command)
+app.command("table3", cls=CommandWithExamples, epilog=bench_table3.EXAMPLES)(bench_table3.command)

@@ -27,9 +27,9 @@ COMMANDS = {
     "score": "score translations: BLEU, chrF, TER",
     "demo": "learn a small language pair before your eyes",
     "parse": "parse sentences into trees, score trees as EVALB",
-    "attention": "for study: heads, formulas, Table 1 measured",
-    "plot": "for study: heads, formulas, Table 1 measured",
-    "bench": "for study: heads, formulas, Table 1 measured",
+    "attention": "for study: heads, formulas, Tables 1 to 3",
+    "plot": "for study: heads, formulas, Tables 1 to 3",
+    "bench": "for study: heads, formulas, Tables 1 to 3",
     "config": "show every setting and where it comes from",
     "doctor": "check this machine and say what to fix",
 }
@@ -57,6 +57,21 @@ class CommandWithExamples(TyperCommand):
         self.format_help_text(ctx, formatter)
         _write_examples(formatter, self.epilog)
         self.format_options(ctx, formatter)
+
+
+class GroupWithExamples(TyperGroup):
+    """A command with commands of its own, whose help leads with examples."""
+
+    def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """Usage, what it does, examples, the commands, options."""
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        _write_examples(formatter, self.epilog)
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, one.get_short_help_str(limit=100)) for name, one in self.commands.items()]
+            )
+        TyperCommand.format_options(self, ctx, formatter)  # type: ignore[arg-type]
 
 
 def _debug_option() -> TyperOption:

@@ -8,7 +8,7 @@ import typer
 # Typer has no public type for an option that takes two values and may be repeated.
 from typer._click.types import CompositeParamType
 
-from nmt_cli.presets import PRESETS
+from nmt_cli.presets import PRESET_NAMES
 
 if TYPE_CHECKING:
     from typer._click.core import Context, Parameter
@@ -42,7 +42,7 @@ Sets = Annotated[
 ]
 Preset = Annotated[
     str | None,
-    typer.Option("--preset", metavar="NAME", help=f"Named settings: {', '.join(PRESETS)}."),
+    typer.Option("--preset", metavar="NAME", help=f"Named settings: {PRESET_NAMES}."),
 ]
 
 # Files of text.

@@ -6,15 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
-from typer.core import TyperCommand, TyperGroup
 
 from nmt_cli.cli import parse_score
-from nmt_cli.cli.commands import CommandWithExamples, make_app
+from nmt_cli.cli.commands import CommandWithExamples, GroupWithExamples, make_app
 from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets
 
 if TYPE_CHECKING:
     from typer._click.core import Context
-    from typer._click.formatting import HelpFormatter
 
     from nmt_cli.config import Search
     from nmt_cli.data.lines import Lines
@@ -29,9 +27,8 @@ PATIENCE_SECONDS = 0.2
 DEFAULT = "text"
 
 GROUP_EXAMPLES = """
-Examples:
-  nmt parse test.words -o test.parsed
-  nmt parse score test.parsed test.trees
+nmt parse test.words -o test.parsed
+nmt parse score test.parsed test.trees
 """
 EXAMPLES = """
 echo "The dog sleeps ." | nmt parse
@@ -46,7 +43,7 @@ nmt init --src-lang words --tgt-lang brackets --train train.words train.brackets
 """
 
 
-class _Parsing(TyperGroup):
+class _Parsing(GroupWithExamples):
     """`nmt parse FILE` is `nmt parse text FILE`."""
 
     def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
@@ -54,17 +51,6 @@ class _Parsing(TyperGroup):
         if not args or (args[0] not in self.commands and args[0] != "--help"):
             args = [DEFAULT, *args]
         return super().parse_args(ctx, args)
-
-    def format_help(self, ctx: "Context", formatter: "HelpFormatter") -> None:
-        """Usage, what it does, examples, the commands, options."""
-        self.format_usage(ctx, formatter)
-        self.format_help_text(ctx, formatter)
-        formatter.write(GROUP_EXAMPLES)
-        with formatter.section("Commands"):
-            formatter.write_dl(
-                [(name, one.get_short_help_str(limit=100)) for name, one in self.commands.items()]
-            )
-        TyperCommand.format_options(self, ctx, formatter)  # type: ignore[arg-type]
 
 
 class Tags(StrEnum):
@@ -106,7 +92,7 @@ TagsOption = Annotated[
 app = make_app()
 
 
-@app.callback(cls=_Parsing)
+@app.callback(cls=_Parsing, epilog=GROUP_EXAMPLES)
 def parse() -> None:
     """Parse sentences into trees by a translator (section 6.3).
 

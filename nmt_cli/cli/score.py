@@ -38,8 +38,11 @@ Files = Annotated[
 ]  # fmt: skip
 Metrics = Annotated[
     list[str] | None,
-    typer.Option("--metric", metavar="NAME", help="bleu (default), chrf, chrf++, ter, bleu-paper."),
-]
+    typer.Option(
+        "--metric", metavar="NAME",
+        help="bleu (default), chrf, chrf++, ter, bleu-paper, bleu-tokenized.",
+    ),
+]  # fmt: skip
 Paper = Annotated[
     bool,
     typer.Option("--paper", help="The paper's BLEU too: tokenised, German compounds split."),
@@ -214,10 +217,10 @@ def _read(name: str, console: "Console") -> list[str]:
 
 def translated(src: Sequence[str], resolved: "Resolved", console: "Console") -> list[str]:
     """The translations of `src` by the model of the settings."""
+    from nmt_cli.cli.loading import load_translator
     from nmt_cli.cli.settings import chosen_search
-    from nmt_cli.translator import Translator
 
-    translator = Translator.load(Path(resolved.config.paths.model))
+    translator = load_translator(resolved.config.paths.model)
     search = chosen_search(resolved, translator.config)
     texts = []
     with console.progress("translating", len(src), "line") as progress:

@@ -12,6 +12,7 @@ length of the text. On disk they need nothing else::
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -208,7 +209,14 @@ def learn_subwords(
         both = Counter(source_words)
         both.update(target_words)
         return Subwords(learn_segmenter(data, both))
-    return Subwords(learn_segmenter(data, source_words), learn_segmenter(data, target_words))
+    size = data.vocab_size if data.tgt_vocab_size == "auto" else data.tgt_vocab_size
+    source = learn_segmenter(data, source_words)
+    try:
+        target = learn_segmenter(replace(data, vocab_size=size), target_words)
+    except DataError as error:
+        hint = error.hint.replace("--vocab-size ", "--set data.tgt_vocab_size=")
+        raise DataError(f"the target: {error.message}", hint) from error
+    return Subwords(source, target)
 
 
 def learn_segmenter(data: Data, words: Mapping[str, int]) -> Segmenter:

@@ -57,13 +57,17 @@ def _positions(config: Config, model: Path | None) -> str:
         from nmt_cli.model_dir import load_model
 
         loaded = load_model(model)
-        shape, positions = loaded.config.model, loaded.model.positions
+        shape, positions = loaded.config.model, getattr(loaded.model, "positions", None)
     elif shape.positions == "learned":
         raise ConfigError(
             "learned positions are numbers only after training", "`--model MODEL` draws a model's"
         )
     else:
         positions = POSITIONS[shape.positions](shape)
+    if shape.kind == "rnn" or positions is None:
+        raise ConfigError(
+            "a model of the kind rnn has no positions: it reads one token after the other"
+        )
     table = positions_table(shape, positions)
     # Sines and cosines are neighbours: dimensions are left out in pairs.
     step = math.ceil(table.shape[1] / COLUMNS)

@@ -9,8 +9,10 @@ import torch
 from torch import Tensor
 
 from nmt_cli.batch import Segments, make_batch
-from nmt_cli.inference.teacher_forcing import outputs_of
+from nmt_cli.errors import ConfigError
+from nmt_cli.inference.word_attention import outputs_of
 from nmt_cli.model.attention import MultiHeadAttention, attention_weights, causal_mask
+from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.model.layers import EncoderLayer
 from nmt_cli.model.positions import Positions
 from nmt_cli.model.transformer import Transformer
@@ -52,12 +54,18 @@ class _Watched(NamedTuple):
 
 @torch.inference_mode()
 def attention_maps(
-    model: Transformer, source: Sequence[int], target: Sequence[int]
+    model: EncoderDecoder, source: Sequence[int], target: Sequence[int]
 ) -> AttentionMaps:
     """Of source and target ids, both of which end with EOS; `model` is on the CPU.
 
     (On a GPU the projections are joined into one product, and there is nothing to watch.)
+    Raises ConfigError for a model that has no self-attention.
     """
+    if not isinstance(model, Transformer):
+        raise ConfigError(
+            f"a model of the kind {model.config.kind} has no heads to show",
+            "`nmt translate --alignment` tells which source word each of its words comes from",
+        )
     if next(model.parameters()).device.type != "cpu":
         raise ValueError("attention is watched on the CPU")
     sides = [np.array(ids, dtype=np.int64) for ids in (source, target)]

@@ -18,6 +18,7 @@ from nmt_cli.inference.packed import PackedModel
 from nmt_cli.inference.packed_decoder import PackedDecoder
 from nmt_cli.inference.products import make_product, packing_works
 from nmt_cli.inference.reference import ReferenceDecoder
+from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.search.decoder import Decoder
 from nmt_cli.search_settings import BATCH_TOKENS
@@ -46,13 +47,13 @@ class Engine(NamedTuple):
     lasting: bool = False
 
 
-def reference_engine(model: Transformer, about: str = "the plain model") -> Engine:
+def reference_engine(model: EncoderDecoder, about: str = "the plain model") -> Engine:
     """The engine that others are checked against; it follows changes of the model's weights."""
     return Engine("reference", about, lambda slots, beam: ReferenceDecoder(model, slots, beam))
 
 
 def fastest_engine(
-    model: Transformer,
+    model: EncoderDecoder,
     cache: Path | None = None,
     precision: str = "float32",
     *,
@@ -64,6 +65,8 @@ def fastest_engine(
     on the CPU: float32, bf16 or int8. Without kernels the words are about the same. consumes: an
     engine that packs its own weights may take those of the model's layers away, to save memory.
     """
+    if not isinstance(model, Transformer):
+        return _plain_engine(model, precision)
     weight = next(model.parameters())
     if weight.device.type == "cuda":
         return cuda_engine(model)
@@ -82,6 +85,16 @@ def fastest_engine(
         return Engine(precision, notice, decoder, notice)
     about = "packed weights" if packing_works() else "plain products: packed ones do not work here"
     return Engine("packed", f"{about}; no kernels of our own: {reason}", decoder)
+
+
+def _plain_engine(model: EncoderDecoder, precision: str) -> Engine:
+    """For what the Transformer replaced: the faster engines compute its layers and no others."""
+    about = f"the plain model: the faster engines know no layers of the kind {model.config.kind}"
+    engine = reference_engine(model, about)
+    if precision == "float32":
+        return engine
+    notice = f"float32, not {precision}: {about}"
+    return engine._replace(about=notice, notice=notice)
 
 
 def cuda_engine(model: Transformer) -> Engine:

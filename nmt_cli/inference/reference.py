@@ -1,15 +1,13 @@
 """The reference engine: the plain model behind the search's seam; others are checked against it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from nmt_cli.batch import Segments
 from nmt_cli.inference.allowed import AllowedWords
-from nmt_cli.model.state import DecoderState
-from nmt_cli.model.transformer import Transformer
+from nmt_cli.model.encoder_decoder import EncoderDecoder, State
 from nmt_cli.search.decoder import Edits, Source, Symbols
 from nmt_cli.search.top import top_k
 
@@ -19,14 +17,14 @@ class ReferenceDecoder:
 
     check_every = 1
 
-    def __init__(self, model: Transformer, slots: int, beam: int) -> None:
+    def __init__(self, model: EncoderDecoder, slots: int, beam: int) -> None:
         """`model` in evaluation mode, on any device."""
         self.slots = slots
         self.beam = beam
         self.symbols = Symbols.of(model.config)
         self.device = next(model.parameters()).device
         self._model = model
-        self._state: DecoderState | None = None
+        self._state: State | None = None
         # The busy slots in the order of the state's rows, and the source length of each.
         self._lengths: dict[int, int] = {}
         self._allowed = AllowedWords(len(model.output_weight), self.device)
@@ -57,13 +55,7 @@ class ReferenceDecoder:
             return
         places = torch.tensor(kept, device=self.device)
         state = self._state.select(self._rows(places).flatten())
-        longest = max(self._lengths.values())
-        self._state = replace(
-            state,
-            cross_keys=state.cross_keys[:, :, :, :longest],
-            cross_values=state.cross_values[:, :, :, :longest],
-            cross_mask=state.cross_mask[:, :longest],
-        )
+        self._state = state.narrow(max(self._lengths.values()))
 
     @torch.inference_mode()
     def step(self, parents: Tensor, ids: Tensor) -> "ReferenceStep":

@@ -1,10 +1,12 @@
 """Counted work of training: the products that the model's equations ask for, nothing else."""
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 
 from nmt_cli.config import Model
 from nmt_cli.model.attention import head_widths
-from nmt_cli.model.transformer import stack_depths, vocabulary_sizes
+from nmt_cli.model.encoder_decoder import stack_depths, vocabulary_sizes
 
 # A product costs one multiplication and one addition; backward is two products for each forward.
 PASSES = 2 * 3
@@ -19,18 +21,50 @@ def training_flops(model: Model, src_lengths: np.ndarray, tgt_lengths: np.ndarra
     because a kernel computes it again: the same work, whoever does it. Raises ValueError where the
     sizes of the vocabularies are not known.
     """
+    src = np.asarray(src_lengths, dtype=np.float64)
+    tgt = np.asarray(tgt_lengths, dtype=np.float64)
+    output = model.d_model * vocabulary_sizes(model)[1] * tgt.sum()
+    return float(PASSES * (output + LAYERS[model.kind](model, src, tgt)))
+
+
+def _transformer(model: Model, src: np.ndarray, tgt: np.ndarray) -> float:
     d_k, d_v = (model.heads * width for width in head_widths(model))
     d_model, d_ff = model.d_model, model.d_ff
     encoder_layers, decoder_layers = stack_depths(model)
     projections = d_model * (2 * d_k + 2 * d_v)
     feed_forward = d_model * d_ff * (3 if model.activation == "swiglu" else 2)
-    src = np.asarray(src_lengths, dtype=np.float64)
-    tgt = np.asarray(tgt_lengths, dtype=np.float64)
     # Of cross-attention, keys and values are made for each source token, the rest for each target.
     cross = decoder_layers * d_model * (d_k + d_v)
     per_src = encoder_layers * (projections + feed_forward) + cross
     per_tgt = decoder_layers * (projections + feed_forward) + cross
-    per_tgt += d_model * vocabulary_sizes(model)[1]
     seen = encoder_layers * src**2 + decoder_layers * (tgt * (tgt + 1) / 2 + src * tgt)
-    total = per_src * src.sum() + per_tgt * tgt.sum() + (d_k + d_v) * seen.sum()
-    return float(PASSES * total)
+    return float(per_src * src.sum() + per_tgt * tgt.sum() + (d_k + d_v) * seen.sum())
+
+
+def _rnn(model: Model, src: np.ndarray, tgt: np.ndarray) -> float:
+    """A gate has two matrices; keys of the attention are made once for each source token."""
+    square = model.d_model**2
+    half = (model.d_model // 2) * model.d_model + (model.d_model // 2) ** 2
+    encoder_layers, decoder_layers = stack_depths(model)
+    per_src = encoder_layers * 2 * 3 * half + square
+    # Query of the attention, the layers, what reads them out.
+    per_tgt = square + decoder_layers * 3 * (2 * square + square) + 3 * square
+    # v tanh(..) and the mean of the annotations.
+    seen = 2 * model.d_model * (src * tgt).sum()
+    return float(per_src * src.sum() + per_tgt * tgt.sum() + seen + square * len(src))
+
+
+def _conv(model: Model, src: np.ndarray, tgt: np.ndarray) -> float:
+    """The zeros beyond the ends of a sentence are multiplied like its tokens."""
+    square = model.d_model**2
+    block = model.kernel_width * 2 * square
+    encoder_layers, decoder_layers = stack_depths(model)
+    per_src = 2 * square + encoder_layers * block
+    per_tgt = 2 * square + decoder_layers * (block + square)
+    seen = decoder_layers * 2 * model.d_model * (src * tgt).sum()
+    return float(per_src * src.sum() + per_tgt * tgt.sum() + seen)
+
+
+LAYERS: Mapping[str, Callable[[Model, np.ndarray, np.ndarray], float]] = {
+    "transformer": _transformer, "rnn": _rnn, "conv": _conv,
+}  # fmt: skip

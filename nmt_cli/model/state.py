@@ -1,6 +1,6 @@
 """What a decoder remembers between steps: keys and values of the prefix, and of the source."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
@@ -65,6 +65,15 @@ class DecoderState:
             torch.cat([self.source_of, other.source_of + len(self.cross_mask)]),
             torch.cat([self.lengths, other.lengths]),
             max(self.max_length, other.max_length),
+        )
+
+    def narrow(self, longest: int) -> "DecoderState":
+        """The same rows, whose sources all have at most `longest` tokens."""
+        return replace(
+            self,
+            cross_keys=self.cross_keys[:, :, :, :longest],
+            cross_values=self.cross_values[:, :, :, :longest],
+            cross_mask=self.cross_mask[:, :longest],
         )
 
     def make_room(self) -> None:

@@ -8,47 +8,25 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from nmt_cli.batch import Batch, Segments
+from nmt_cli.batch import Segments
 from nmt_cli.config import Model
 from nmt_cli.model.attention import MultiHeadAttention, dot_product_attention
-from nmt_cli.model.dropout import Dropout
+from nmt_cli.model.encoder_decoder import EncoderDecoder
+from nmt_cli.model.encoder_decoder import initialise as initialise
+from nmt_cli.model.encoder_decoder import parameter_count as parameter_count
+from nmt_cli.model.encoder_decoder import stack_depths as stack_depths
+from nmt_cli.model.encoder_decoder import vocabulary_sizes as vocabulary_sizes
 from nmt_cli.model.layers import DecoderLayer, EncoderLayer, cross_attend, make_norm, self_attend
 from nmt_cli.model.positions import POSITIONS
 from nmt_cli.model.state import DecoderState
 
-# Which matrix serves as source embedding, target embedding and output (section 3.4).
-TIES = {
-    "all": {"src": "shared", "tgt": "shared", "output": "shared"},
-    "target": {"src": "src", "tgt": "tgt", "output": "tgt"},
-    "none": {"src": "src", "tgt": "tgt", "output": "output"},
-}
 
-
-class Embeddings(nn.Module):
-    """One, two or three matrices of (vocabulary, d_model), each held once under its own name."""
-
-    def __init__(self, config: Model) -> None:
-        super().__init__()
-        sizes = vocabulary_sizes(config)
-        self.names = TIES[config.tie_embeddings]
-        for use, name in self.names.items():
-            if not hasattr(self, name):
-                rows = sizes[0] if use == "src" else sizes[1]
-                self.register_parameter(name, nn.Parameter(torch.empty(rows, config.d_model)))
-
-    def matrix(self, use: str) -> Tensor:
-        """The matrix for `use`: src, tgt or output."""
-        return cast(Tensor, getattr(self, self.names[use]))
-
-
-class Transformer(nn.Module):
-    """An encoder-decoder over streams of tokens; it knows no text, no files and no search."""
+class Transformer(EncoderDecoder):
+    """The paper's model, and what has been made of it since."""
 
     def __init__(self, config: Model) -> None:
         """Weights are made by `initialise`; vocabulary sizes must be numbers here."""
-        super().__init__()
-        self.config = config
-        self.embedding = Embeddings(config)
+        super().__init__(config)
         make_positions = POSITIONS[config.positions]
         self.positions = make_positions(config)
         # Learned positions differ between the sides; the others hold no weights.
@@ -63,20 +41,6 @@ class Transformer(nn.Module):
         else:
             self.encoder_norm = nn.Identity()
             self.decoder_norm = nn.Identity()
-        if config.output_bias:
-            self.output_bias = nn.Parameter(torch.zeros(vocabulary_sizes(config)[1]))
-        else:
-            self.register_parameter("output_bias", None)
-        self.dropout = Dropout(config.dropout)
-
-    def forward(self, batch: Batch) -> Float[Tensor, "tgt vocabulary"]:
-        """Logits of every target token, given the tokens before it (teacher forcing)."""
-        return self.logits(self.hidden(batch))
-
-    def hidden(self, batch: Batch) -> Float[Tensor, "tgt d_model"]:
-        """What `logits` is applied to: the decoder's output for every target token."""
-        memory = self.encode(batch.src, batch.src_segments)
-        return self.decode(batch.tgt_in, batch.tgt_segments, memory, batch.src_segments)
 
     def encode(self, src: Int[Tensor, " src"], segments: Segments) -> Float[Tensor, "src d_model"]:
         """The memory: what the decoder knows of the source."""
@@ -105,15 +69,6 @@ class Transformer(nn.Module):
                 ),
             )
         return cast(Tensor, self.decoder_norm(x))
-
-    def logits(self, hidden: Float[Tensor, "tokens d_model"]) -> Float[Tensor, "tokens vocabulary"]:
-        """Scores of every word of the target vocabulary, before the softmax."""
-        return F.linear(hidden, self.output_weight, self.output_bias)
-
-    @property
-    def output_weight(self) -> Float[Tensor, "vocabulary d_model"]:
-        """The matrix that makes logits of the decoder's output (section 3.4)."""
-        return self.embedding.matrix("output")
 
     def start(self, memory: Float[Tensor, "src d_model"], segments: Segments) -> DecoderState:
         """One row for each source, no token seen; keys and values of the sources are made here."""
@@ -153,6 +108,21 @@ class Transformer(nn.Module):
         state.lengths = state.lengths + 1
         state.max_length += 1
         return self.logits(self.decoder_norm(x)), state
+
+    def start_value(self, name: str, weight: Tensor, generator: torch.Generator) -> None:
+        """Glorot-uniform projections, zero biases, embeddings of deviation d_model^-0.5.
+
+        (So that embeddings, times sqrt(d_model), are of size 1 beside the positions:
+        tensor2tensor's choice, the paper is silent.)
+        """
+        if name.startswith(("embedding.", "positions.", "tgt_positions.")):
+            nn.init.normal_(weight, std=self.config.d_model**-0.5, generator=generator)
+        elif "norm" in name:
+            nn.init.constant_(weight, 1.0 if name.endswith("weight") else 0.0)
+        elif weight.dim() == 2:
+            nn.init.xavier_uniform_(weight, generator=generator)
+        else:
+            nn.init.zeros_(weight)
 
     @property
     def decoder_layers(self) -> list[DecoderLayer]:
@@ -207,46 +177,3 @@ def _step_cross(
         query = query[:, :, None]
     heads = dot_product_attention(query, keys, values, mask)
     return attention.project_output(heads.transpose(1, 2).flatten(0, 1))
-
-
-def vocabulary_sizes(config: Model) -> tuple[int, int]:
-    """Entries of the source and of the target vocabulary; both must be known, equal when shared."""
-    src, tgt = config.src_vocab_size, config.tgt_vocab_size
-    if src == "auto" or tgt == "auto":
-        raise ValueError("a model needs the sizes of its vocabularies; a corpus gives them")
-    if config.tie_embeddings == "all" and src != tgt:
-        raise ValueError("one shared matrix needs one vocabulary for both sides")
-    return src, tgt
-
-
-def stack_depths(config: Model) -> tuple[int, int]:
-    """Layers of the encoder and of the decoder."""
-    encoder = config.layers if config.encoder_layers == "auto" else config.encoder_layers
-    decoder = config.layers if config.decoder_layers == "auto" else config.decoder_layers
-    return encoder, decoder
-
-
-def initialise(model: Transformer, seed: int) -> Transformer:
-    """Give every weight its start value, the same for the same seed.
-
-    Glorot-uniform projections, zero biases, embeddings of deviation d_model^-0.5 (so that, times
-    sqrt(d_model), they are of size 1 beside the positions): tensor2tensor's choice, the paper is
-    silent.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    for name, weight in model.named_parameters():
-        with torch.no_grad():
-            if name.startswith(("embedding.", "positions.", "tgt_positions.")):
-                nn.init.normal_(weight, std=model.config.d_model**-0.5, generator=generator)
-            elif "norm" in name:
-                nn.init.constant_(weight, 1.0 if name.endswith("weight") else 0.0)
-            elif weight.dim() == 2:
-                nn.init.xavier_uniform_(weight, generator=generator)
-            else:
-                nn.init.zeros_(weight)
-    return model
-
-
-def parameter_count(model: nn.Module) -> int:
-    """Numbers that training sets, each counted once."""
-    return sum(weight.numel() for weight in model.parameters())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nmt_cli import __version__
 from nmt_cli.errors import UnavailableError, UsageError, did_you_mean
-from nmt_cli.scoring.paper import paper_text, splits_compounds
+from nmt_cli.scoring.paper import paper_text, splits_compounds, tokenized_text
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric as SacreMetric
@@ -110,23 +110,46 @@ def _make_ter(_options: Options) -> Metric:
 
 
 def _make_paper_bleu(options: Options) -> Metric:
-    from sacrebleu.metrics.bleu import BLEU
+    language = _required_language(options, "the paper's BLEU")
+    split = splits_compounds(language)
+    return _moses_bleu("BLEU-paper", options, language, paper_text, split=split)
 
+
+def _make_tokenized_bleu(options: Options) -> Metric:
+    language = _required_language(options, "tokenised BLEU")
+    return _moses_bleu("BLEU-tokenized", options, language, tokenized_text, split=False)
+
+
+def _required_language(options: Options, metric: str) -> str:
     language = _base_language(options.tgt_lang)
     if not language:
         raise UsageError(
-            "the paper's BLEU needs the language of the translation: its tokeniser's rules differ",
+            f"{metric} needs the language of the translation: its tokeniser's rules differ",
             "name it, for example --tgt-lang de",
         )
+    return language
+
+
+def _moses_bleu(
+    name: str,
+    options: Options,
+    language: str,
+    text: Callable[[Iterable[str], str], list[str]],
+    *,
+    split: bool,
+) -> Metric:
+    """BLEU as multi-bleu.perl has it, over the tokens that `text` makes of lines of `language`."""
+    from sacrebleu.metrics.bleu import BLEU
+
     engine = BLEU(lowercase=options.lowercase, tokenize="none", smooth_method="none", force=True)
     extra = {
         "tok": f"moses-{language}",
         "punct": "replaced",
-        "compounds": "split" if splits_compounds(language) else "whole",
+        "compounds": "split" if split else "whole",
         "version": f"nmt-{__version__}+sacremoses-{version('sacremoses')}"
         f"+sacrebleu-{version('sacrebleu')}",
     }
-    return Metric(engine, "BLEU-paper", lambda lines: paper_text(lines, language), extra)
+    return Metric(engine, name, lambda lines: text(lines, language), extra)
 
 
 def _base_language(code: str) -> str:
@@ -141,6 +164,7 @@ METRICS: Mapping[str, Callable[[Options], Metric]] = types.MappingProxyType(
         "chrf++": _make_chrf_words,
         "ter": _make_ter,
         "bleu-paper": _make_paper_bleu,
+        "bleu-tokenized": _make_tokenized_bleu,
     }
 )
 

@@ -36,15 +36,20 @@ def splits_compounds(language: str) -> bool:
 
 def paper_text(lines: Iterable[str], language: str) -> list[str]:
     """Each line tokenised for `language` (such as de), with compounds split where it is German."""
+    tokenized = tokenized_text(lines, language)
+    return (
+        [split_compounds(line) for line in tokenized] if splits_compounds(language) else tokenized
+    )
+
+
+def tokenized_text(lines: Iterable[str], language: str) -> list[str]:
+    """Each line tokenised for `language`, compounds whole."""
     from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
     punctuation = MosesPunctNormalizer(language)
     tokenizer = MosesTokenizer(language)
     # One line a call: given a text with CRs, sacremoses returns other lines than it got.
-    tokenized = [
+    return [
         tokenizer.tokenize(punctuation.replace_unicode_punct(line), return_str=True)
         for line in lines
     ]
-    return (
-        [split_compounds(line) for line in tokenized] if splits_compounds(language) else tokenized
-    )

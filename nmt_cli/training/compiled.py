@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from nmt_cli.batch import Batch, Shape
-from nmt_cli.model.transformer import Transformer
+from nmt_cli.model.encoder_decoder import EncoderDecoder
 
 
 class CompiledHidden:
@@ -19,7 +19,7 @@ class CompiledHidden:
 
     def __init__(
         self,
-        model: Transformer,
+        model: EncoderDecoder,
         shape: Shape,
         backend: str | Callable[..., object] = "inductor",
         *,
@@ -32,7 +32,7 @@ class CompiledHidden:
         """
         self.model = model
         self.shape = shape
-        self.plain: Callable[[Batch], Tensor] = partial(Transformer.hidden, model)
+        self.plain: Callable[[Batch], Tensor] = partial(EncoderDecoder.hidden, model)
         self.compiled: Callable[[Batch], Tensor]
         compiled = partial(torch.compile, fullgraph=True, dynamic=False, backend=backend)
         if apart:
@@ -41,7 +41,7 @@ class CompiledHidden:
             self.compiled = compiled(self.plain)
 
     def __call__(self, batch: Batch) -> Tensor:
-        """(tgt, d_model), as `Transformer.hidden`."""
+        """(tgt, d_model), as `EncoderDecoder.hidden`."""
         if not self.model.training or not has_shape(batch, self.shape):
             return self.plain(batch)
         with torch._dynamo.config.patch(error_on_recompile=True):
@@ -60,7 +60,7 @@ def _hidden(encode: Callable[..., Tensor], decode: Callable[..., Tensor], batch:
 
 
 def compile_hidden(
-    model: Transformer,
+    model: EncoderDecoder,
     shape: Shape,
     backend: str | Callable[..., object] = "inductor",
     *,

@@ -6,6 +6,7 @@ from nmt_cli.config import Config
 from nmt_cli.data.plan import BatchPlan, Position
 from nmt_cli.model.flops import training_flops
 from nmt_cli.training.checkpoints import State
+from nmt_cli.training.distributed import Ranks
 from nmt_cli.training.run import Run
 
 # Dense bf16 products with float32 sums, TFLOP/s as the maker states them, by torch's device name:
@@ -36,6 +37,13 @@ def peak_flops(device: torch.device) -> float | None:
         return None
     tera = PEAK_TFLOPS.get(torch.cuda.get_device_name(device))
     return None if tera is None else tera * 1e12
+
+
+def devices(ranks: Ranks) -> str:
+    """What a run is on, such as `8 x NVIDIA H200`; processes of a CPU are one."""
+    if ranks.device.type != "cuda":
+        return ranks.device.type.upper()
+    return f"{ranks.world_size} x {torch.cuda.get_device_name(ranks.device)}"
 
 
 def step_flops(config: Config, plan: BatchPlan, position: Position) -> float:

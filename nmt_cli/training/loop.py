@@ -12,7 +12,7 @@ from nmt_cli.config import Config
 from nmt_cli.data.corpus import Corpus
 from nmt_cli.errors import UnavailableError
 from nmt_cli.model.precision import check_precision, use_fast_float32
-from nmt_cli.training.cost import add_cost, peak_share, summary
+from nmt_cli.training.cost import add_cost, devices, peak_share, summary
 from nmt_cli.training.determinism import compute_deterministically
 from nmt_cli.training.distributed import Ranks
 from nmt_cli.training.recovery import has_diverged, news, roll_back
@@ -210,6 +210,7 @@ def _report(run: Run, meter: Meter, validation: Validation | None = None, note: 
         flops=run.state.flops,
         gpu_time_flops=run.state.peak_flops or None,
         peak_share=peak_share(run.state),
+        devices=devices(run.ranks),
         validation=validation,
         note=note,
     )

@@ -39,7 +39,7 @@ class Report:
     seconds: trained so far, all runs; eta_seconds: to the end, None when no end is known;
     flops: counted work so far, forward and backward; gpu_time_flops: GPU-time x peak so far, as
     the paper's Table 2 counts; peak_share: flops divided by it; None where no peak is known;
-    note: something that happened.
+    devices: what this step ran on; note: something that happened.
     """
 
     step: int
@@ -55,6 +55,7 @@ class Report:
     flops: float = 0.0
     gpu_time_flops: float | None = None
     peak_share: float | None = None
+    devices: str = ""
     validation: Validation | None = None
     note: str = ""
 

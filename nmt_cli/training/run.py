@@ -16,8 +16,9 @@ from nmt_cli.data.packing import PackedPlan
 from nmt_cli.data.plan import BatchPlan, Position, count_shards
 from nmt_cli.data.sampling import SampledPairs
 from nmt_cli.errors import UnavailableError
-from nmt_cli.model.attention import choose_backend, head_widths, use_backend
-from nmt_cli.model.transformer import Transformer, initialise
+from nmt_cli.model.attention import choose_backend, head_widths, rectangle_backend, use_backend
+from nmt_cli.model.encoder_decoder import initialise
+from nmt_cli.model.kinds import make_model
 from nmt_cli.model_dir import refresh_weights
 from nmt_cli.training.average import average_weights
 from nmt_cli.training.buckets import Reducer
@@ -62,7 +63,7 @@ class Run:
         self.ranks = ranks
         train = config.train
         self.checkpoints = Checkpoints(out / "checkpoints", train.keep_last, train.keep_best)
-        self.model = Transformer(config.model)
+        self.model = make_model(config.model)
         self.state = State(digest=corpus.digest)
         self.notes: list[str] = []
         self._resume_or_start()
@@ -147,6 +148,8 @@ class Run:
         return crew_size(train.parallel_shards, train.batch_tokens // self.ranks.world_size)
 
     def _backend(self) -> str:
+        if self.config.model.kind != "transformer":
+            return rectangle_backend(self.ranks.device)
         return choose_backend(self.ranks.device, *head_widths(self.config.model))
 
     def _packs(self) -> bool:

@@ -14,8 +14,8 @@ from nmt_cli.data.corpus import Pairs
 from nmt_cli.data.plan import BatchPlan, Position
 from nmt_cli.errors import NmtError, UnavailableError
 from nmt_cli.model.dropout import seed_masks
+from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.model.precision import autocast
-from nmt_cli.model.transformer import Transformer
 from nmt_cli.training.adam import Optimizer
 from nmt_cli.training.buckets import Reducer
 from nmt_cli.training.crew import Crew
@@ -45,7 +45,7 @@ class StepResult(NamedTuple):
 
 
 def take_step(
-    model: Transformer,
+    model: EncoderDecoder,
     optimizer: Optimizer,
     config: Config,
     ranks: Ranks,
@@ -74,7 +74,7 @@ def take_step(
         # Filler would bring a half back to the size that did not fit.
         shape = None if part.depth else plan.shape_of(part.ids)
         batch = pairs.batch(part.ids, start_id(config.model), shape)
-        loss = shard_loss(cast(Transformer, here), config, batch, ranks.device)
+        loss = shard_loss(cast(EncoderDecoder, here), config, batch, ranks.device)
         torch.autograd.backward(loss.total / tokens)
         return torch.stack([loss.total.detach(), loss.nll])
 
@@ -107,7 +107,7 @@ def take_step(
 
 
 def add_up_along_tree(
-    model: Transformer,
+    model: EncoderDecoder,
     ranks: Ranks,
     plan: BatchPlan,
     position: Position,
@@ -162,7 +162,7 @@ def out_of_memory(step: int, pair: int | None) -> NmtError:
     )
 
 
-def shard_loss(model: Transformer, config: Config, batch: Batch, device: torch.device) -> Loss:
+def shard_loss(model: EncoderDecoder, config: Config, batch: Batch, device: torch.device) -> Loss:
     """Forward over one shard, in the precision the configuration asks for.
 
     In training mode a second time where R-Drop is on, with other dropout masks.

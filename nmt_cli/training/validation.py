@@ -9,7 +9,7 @@ import torch
 from nmt_cli.config import Config
 from nmt_cli.data.corpus import Corpus
 from nmt_cli.data.plan import BatchPlan
-from nmt_cli.model.transformer import Transformer
+from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.scoring import score
 from nmt_cli.training.report import Validation
 from nmt_cli.training.step import shard_loss, start_id
@@ -27,7 +27,7 @@ class AbandonedError(Exception):
 
 @torch.inference_mode()
 def validate(
-    model: Transformer,
+    model: EncoderDecoder,
     config: Config,
     corpus: Corpus,
     device: torch.device,

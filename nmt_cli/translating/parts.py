@@ -15,7 +15,7 @@ from nmt_cli.config import Search
 from nmt_cli.data.spelling import source_spellings, target_spellings, word_numbers
 from nmt_cli.data.subwords import Subwords
 from nmt_cli.inference.teacher_forcing import force
-from nmt_cli.model.transformer import Transformer
+from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.scoring.consensus import expected_scores
 from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.translating.translation import Links
@@ -41,7 +41,7 @@ Found = Mapping[Source, Sequence[Hypothesis]]
 class Chooser:
     """The best hypotheses of each source, as parts of a translation."""
 
-    def __init__(self, model: Callable[[], Transformer], subwords: Subwords) -> None:
+    def __init__(self, model: Callable[[], EncoderDecoder], subwords: Subwords) -> None:
         """`model` gives the plain model, and is asked where it is needed only."""
         self._model = model
         self._subwords = subwords

@@ -9,17 +9,23 @@ from pathlib import Path
 import pytest
 
 from nmt_cli.config import Layer, resolve
+from nmt_cli.extras.table3 import PAPER
+from nmt_cli.presets import BASE, PRESETS
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPARISONS = ROOT / "recipes" / "comparisons.sh"
-# Those of parsing have their own tests.
+TABLE3 = ROOT / "recipes" / "table3.sh"
+# Those of parsing, of WMT14 and of what was before attention have their own tests.
 RECIPES = sorted(
     path
     for path in (ROOT / "recipes").glob("*.sh")
-    if path.name != "lib.sh" and "parsing" not in path.name
+    if path.name != "lib.sh"
+    and "parsing" not in path.name
+    and "wmt14" not in path.name
+    and path.name != "before_attention.sh"
 )
 # From text to the scores of one model.
-ROADS = [path for path in RECIPES if path != COMPARISONS]
+ROADS = [path for path in RECIPES if path not in (COMPARISONS, TABLE3)]
 NAMES = ("train", "dev", "val", "test", "test_2016_flickr")
 # Writes down how it is called, and leaves of what the real one leaves as much as recipes look at.
 RECORDER = """#!/bin/sh
@@ -118,7 +124,54 @@ def test_the_comparisons_cost_the_same_and_go_on_where_they_were(run, data, tmp_
     assert again[0] == runs[5]
 
 
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
+def test_table_3_of_the_paper_trains_presets_and_nothing_else(run, tmp_path):
+    wmt14 = tmp_path / "wmt14"
+    (wmt14 / "data").mkdir(parents=True)
+    done, calls = run(TABLE3, str(wmt14), "work")
+    assert done.returncode == 66
+    assert "holds no prepared text" in done.stderr
+    assert calls == []
+    (wmt14 / "corpus").mkdir()
+    (wmt14 / "data" / "newstest2013.de").touch()
+    done, calls = run(TABLE3, str(wmt14), "work")
+    assert done.returncode == 0, done.stderr
+    steps = ["train", "average", "score", "translate", "score"]
+    assert [one[0] for one in calls] == [*steps * 20, "bench"]
+    presets = [one[one.index("--preset") + 1] for one in calls if one[0] == "train"]
+    assert presets == list(PAPER)
+    for call in calls[:-1:5]:
+        changed = {"train.checkpoint_every", "train.keep_last", "train.validate_every"}
+        assert settings_of(call).keys() == changed
+    # Not an average: section 6.2.
+    assert all(one[2:4] == ["--last", "1"] for one in calls if one[0] == "average")
+
+
+def test_table_3_scaled_down_changes_what_its_preset_changes(run, data, tmp_path, monkeypatch):
+    monkeypatch.setenv("SIZE", "small")
+    done, calls = run(TABLE3, str(data), "work")
+    assert done.returncode == 0, done.stderr
+    trained = [one for one in calls if one[0] == "train"]
+    assert len(trained) == 22
+    base = settings_of(trained[0])
+    for call in trained[1:-2]:
+        preset = call[call.index("--preset") + 1]
+        small = resolve([Layer("recipe", {"train.preset": preset, **settings_of(call)})])
+        unlike = {key for key, value in settings_of(call).items() if base.get(key) != value}
+        if preset != "big":
+            (key,) = {key for key in PRESETS[preset] if PRESETS[preset][key] != BASE.get(key)}
+            assert unlike == {key}
+        assert small.config.train.preset == preset
+    assert [settings_of(one)["train.seed"] for one in trained[-2:]] == ["2", "3"]
+    (tmp_path / "work" / "rows" / "big" / "bleu.json").unlink()
+    _, again = run(TABLE3, str(data), "work")
+    assert [one[0] for one in again] == [
+        "train", "average", "score", "translate", "score", "bench",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "recipe", [path for path in RECIPES if path != TABLE3], ids=lambda path: path.stem
+)
 def test_a_recipe_without_its_data_says_what_is_missing(recipe, run, data):
     done, calls = run(recipe)
     assert done.returncode == 2

@@ -54,6 +54,7 @@ def test_importing_the_package_loads_only_itself() -> None:
 
 
 _COMPILER = ("torch._dynamo", "sympy", "torch.fx.experimental.symbolic_shapes", "sacrebleu")
+_OLDER = ("nmt_cli.model.recurrent", "nmt_cli.model.convolutional")
 _TRANSLATES = """
 import json, sys
 from nmt_cli.cli import main
@@ -62,10 +63,10 @@ print(json.dumps([code, [name for name in json.loads(sys.argv[2]) if name in sys
 """
 
 
-def test_translating_does_not_load_torch_s_compiler() -> None:
-    """It takes twice as long as torch itself."""
+def test_translating_does_not_load_torch_s_compiler_or_other_kinds_of_models() -> None:
+    """The one takes twice as long as torch itself, the others some milliseconds."""
     done = subprocess.run(
-        [sys.executable, "-c", _TRANSLATES, str(MODEL), json.dumps(_COMPILER)],
+        [sys.executable, "-c", _TRANSLATES, str(MODEL), json.dumps(_COMPILER + _OLDER)],
         input=b"abc\n", capture_output=True, check=True,
     )  # fmt: skip
     translation, said = done.stdout.splitlines()

@@ -1,0 +1,196 @@
+"""Table 3 of the paper beside runs of ours: what each change to the base model does."""
+
+import json
+import math
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from nmt_cli.config import Config, load
+from nmt_cli.errors import DataError, NoInputError
+from nmt_cli.files import read_bytes
+
+SCHEMA = 1
+SEED = "base-seed-"
+
+
+class PaperRow(NamedTuple):
+    """A row: its group, perplexity a subword and BLEU on newstest2013, millions of parameters."""
+
+    group: str
+    perplexity: float
+    bleu: float
+    parameters: float | None = None
+
+
+# By preset; the paper leaves out parameters that are the base model's.
+PAPER: Mapping[str, PaperRow] = types.MappingProxyType(
+    {
+        "base": PaperRow("base", 4.92, 25.8, 65),
+        "table3-heads-1": PaperRow("A", 5.29, 24.9),
+        "table3-heads-4": PaperRow("A", 5.00, 25.5),
+        "table3-heads-16": PaperRow("A", 4.91, 25.8),
+        "table3-heads-32": PaperRow("A", 5.01, 25.4),
+        "table3-d_k-16": PaperRow("B", 5.16, 25.1, 58),
+        "table3-d_k-32": PaperRow("B", 5.01, 25.4, 60),
+        "table3-layers-2": PaperRow("C", 6.11, 23.7, 36),
+        "table3-layers-4": PaperRow("C", 5.19, 25.3, 50),
+        "table3-layers-8": PaperRow("C", 4.88, 25.5, 80),
+        "table3-d_model-256": PaperRow("C", 5.75, 24.5, 28),
+        "table3-d_model-1024": PaperRow("C", 4.66, 26.0, 168),
+        "table3-d_ff-1024": PaperRow("C", 5.12, 25.4, 53),
+        "table3-d_ff-4096": PaperRow("C", 4.75, 26.2, 90),
+        "table3-dropout-0.0": PaperRow("D", 5.77, 24.6),
+        "table3-dropout-0.2": PaperRow("D", 4.95, 25.5),
+        "table3-smoothing-0.0": PaperRow("D", 4.67, 25.3),
+        "table3-smoothing-0.2": PaperRow("D", 5.47, 25.7),
+        "table3-learned": PaperRow("E", 4.92, 25.7),
+        "big": PaperRow("big", 4.33, 26.4, 213),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A row as it came out here; parameters in millions."""
+
+    preset: str
+    settings: Mapping[str, int | float | str]
+    perplexity: float
+    bleu: float
+    parameters: float
+
+
+def read_runs(folder: Path) -> tuple[list[Run], list[Run]]:
+    """The rows in `folder`, in the paper's order, and repetitions of its base with other seeds.
+
+    A row is a folder with the name of its preset: `model`, and what `nmt score` gave as JSON,
+    perplexity.json and bleu.json. Raises NoInputError where there is none, DataError where one is
+    no such thing.
+    """
+    rows = [_run(folder / name, name) for name in PAPER if (folder / name).is_dir()]
+    again = [_run(one, "base") for one in sorted(folder.glob(f"{SEED}*"))]
+    if not rows:
+        hint = "recipes/table3.sh makes them; each is named as its preset, such as base"
+        raise NoInputError(f"`{folder}` holds no row of Table 3", hint)
+    return rows, again
+
+
+def _run(folder: Path, preset: str) -> Run:
+    config = load(folder / "model" / "config.toml")
+    return Run(
+        preset,
+        _settings(config),
+        _last(folder / "perplexity.json", "perplexity"),
+        _last(folder / "bleu.json", "value"),
+        _parameters(folder / "model" / "model.safetensors") / 1e6,
+    )
+
+
+def _settings(config: Config) -> dict[str, int | float | str]:
+    """The columns of the table, as it calls them."""
+    model, heads = config.model, config.model.heads
+    d_k, d_v = (model.d_model // heads if one == "auto" else one for one in (model.d_k, model.d_v))
+    return {
+        "N": model.layers, "d_model": model.d_model, "d_ff": model.d_ff, "h": heads, "d_k": d_k,
+        "d_v": d_v, "P_drop": model.dropout, "e_ls": config.train.label_smoothing,
+        "positions": model.positions, "steps": config.train.max_steps,
+    }  # fmt: skip
+
+
+def _last(path: Path, key: str) -> float:
+    """What the last line of a file of JSON says."""
+    try:
+        return float(json.loads(read_bytes(path).splitlines()[-1])[key])
+    except (ValueError, LookupError, TypeError) as error:
+        raise DataError(f"`{path}` is not what `nmt score --json` writes: no {key}") from error
+
+
+def _parameters(weights: Path) -> int:
+    """Numbers in a file of weights."""
+    import safetensors
+
+    with safetensors.safe_open(weights, framework="np") as file:
+        names = file.keys()
+        return sum(math.prod(map(int, file.get_slice(name).get_shape())) for name in names)
+
+
+HEADER = (
+    "", "N", "d_model", "d_ff", "h", "d_k", "d_v", "P_drop", "e_ls", "positions", "steps",
+    "PPL", "BLEU", "params", "paper: PPL", "BLEU", "params",
+)  # fmt: skip
+
+
+def table(runs: Sequence[Run]) -> list[tuple[str, ...]]:
+    """As the paper prints it: of a row only what is not the base model's; numbers to the right."""
+    base = next((one.settings for one in runs if one.preset == "base"), {})
+    cells = [_cells(one, {} if one.preset == "base" else base) for one in runs]
+    widths = [max(map(len, column)) for column in zip(HEADER, *cells, strict=True)]
+    return [
+        tuple(
+            cell.rjust(width) if place else cell
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in cells
+    ]
+
+
+def _cells(run: Run, base: Mapping[str, int | float | str]) -> tuple[str, ...]:
+    paper = PAPER[run.preset]
+    settings = [
+        "" if base.get(name) == value else f"{value:,}" if name == "steps" else str(value)
+        for name, value in run.settings.items()
+    ]
+    parameters = "" if paper.parameters is None else f"{paper.parameters:.0f}"
+    return (
+        paper.group, *settings, f"{run.perplexity:.2f}", f"{run.bleu:.1f}",
+        f"{run.parameters:.1f}", f"{paper.perplexity:.2f}", f"{paper.bleu:.1f}", parameters,
+    )  # fmt: skip
+
+
+def notes(runs: Sequence[Run], again: Sequence[Run]) -> Iterator[str]:
+    """How far the base model is from itself with another seed; how alike both tables are."""
+    same = [one for one in runs if one.preset == "base"] + list(again)
+    if len(same) > 1:
+        spreads = [[one.perplexity for one in same], [one.bleu for one in same]]
+        (low, high), (worst, best) = ((min(one), max(one)) for one in spreads)
+        yield (
+            f"noise: {len(same)} seeds of the base model, PPL {low:.2f} to {high:.2f}, "
+            f"BLEU {worst:.1f} to {best:.1f}"
+        )
+    if len(runs) > 2:
+        ours = [one.bleu for one in runs]
+        theirs = [PAPER[one.preset].bleu for one in runs]
+        yield f"BLEU in the paper's order: rank correlation {rank_correlation(ours, theirs):.2f}"
+
+
+def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
+    """Spearman's, equals sharing their mean rank; not a number where all of a side are equal.
+
+    >>> rank_correlation([1.0, 2.0, 3.0], [10.0, 20.0, 15.0])
+    0.5
+    """
+    ranks = [[_rank(one, side) for one in side] for side in (first, second)]
+    middle = (len(first) - 1) / 2
+    apart = [[one - middle for one in side] for side in ranks]
+    first_square, second_square = (sum(one * one for one in side) for side in apart)
+    if not first_square or not second_square:
+        return math.nan
+    both: float = sum(one * other for one, other in zip(*apart, strict=True))
+    return both / math.sqrt(first_square * second_square)
+
+
+def _rank(value: float, all_values: Sequence[float]) -> float:
+    below = sum(one < value for one in all_values)
+    return below + (sum(one == value for one in all_values) - 1) / 2
+
+
+def as_document(runs: Sequence[Run], again: Sequence[Run]) -> dict[str, object]:
+    """For JSON."""
+    return {
+        "schema": SCHEMA,
+        "rows": [{**asdict(one), "paper": PAPER[one.preset]._asdict()} for one in runs],
+        "base_with_other_seeds": [asdict(one) for one in again],
+    }

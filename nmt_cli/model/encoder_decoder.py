@@ -1,0 +1,163 @@
+"""What every kind of model has in common: two vocabularies, an encoder, a decoder, an output.
+
+Training, search and scoring know a model only through the methods of `EncoderDecoder`, and what a
+decoder remembers only through those of `State`.
+"""
+
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from nmt_cli.batch import Batch, Segments
+from nmt_cli.config import Model
+from nmt_cli.model.dropout import Dropout
+
+# Which matrix serves as source embedding, target embedding and output (section 3.4).
+TIES = {
+    "all": {"src": "shared", "tgt": "shared", "output": "shared"},
+    "target": {"src": "src", "tgt": "tgt", "output": "tgt"},
+    "none": {"src": "src", "tgt": "tgt", "output": "output"},
+}
+
+
+class Embeddings(nn.Module):
+    """One, two or three matrices of (vocabulary, d_model), each held once under its own name."""
+
+    def __init__(self, config: Model) -> None:
+        super().__init__()
+        sizes = vocabulary_sizes(config)
+        self.names = TIES[config.tie_embeddings]
+        for use, name in self.names.items():
+            if not hasattr(self, name):
+                rows = sizes[0] if use == "src" else sizes[1]
+                self.register_parameter(name, nn.Parameter(torch.empty(rows, config.d_model)))
+
+    def matrix(self, use: str) -> Tensor:
+        """The matrix for `use`: src, tgt or output."""
+        return cast(Tensor, getattr(self, self.names[use]))
+
+
+Same = TypeVar("Same", bound="State")
+
+
+@runtime_checkable
+class State(Protocol):
+    """What a decoder remembers between steps: rows (hypotheses), each bound to a source."""
+
+    @property
+    def rows(self) -> int:
+        """How many hypotheses there are."""
+        ...
+
+    def select(self: Same, rows: Int[Tensor, " chosen"]) -> Same:
+        """The given rows in the given order; rows may repeat, and sources without a row go."""
+        ...
+
+    def merge(self: Same, other: Same) -> Same:
+        """The rows of both, this one's first."""
+        ...
+
+    def narrow(self: Same, longest: int) -> Same:
+        """The same rows, whose sources all have at most `longest` tokens."""
+        ...
+
+
+class EncoderDecoder(nn.Module):
+    """A model over streams of tokens; it knows no text, no files and no search.
+
+    A kind of model gives it `encode`, `decode`, `start`, `step` and `start_value`.
+    """
+
+    def __init__(self, config: Model) -> None:
+        """Weights are made by `initialise`; vocabulary sizes must be numbers here."""
+        super().__init__()
+        self.config = config
+        self.embedding = Embeddings(config)
+        if config.output_bias:
+            self.output_bias = nn.Parameter(torch.zeros(vocabulary_sizes(config)[1]))
+        else:
+            self.register_parameter("output_bias", None)
+        self.dropout = Dropout(config.dropout)
+
+    def forward(self, batch: Batch) -> Float[Tensor, "tgt vocabulary"]:
+        """Logits of every target token, given the tokens before it (teacher forcing)."""
+        return self.logits(self.hidden(batch))
+
+    def hidden(self, batch: Batch) -> Float[Tensor, "tgt d_model"]:
+        """What `logits` is applied to: the decoder's output for every target token."""
+        memory = self.encode(batch.src, batch.src_segments)
+        return self.decode(batch.tgt_in, batch.tgt_segments, memory, batch.src_segments)
+
+    def logits(self, hidden: Float[Tensor, "tokens d_model"]) -> Float[Tensor, "tokens vocabulary"]:
+        """Scores of every word of the target vocabulary, before the softmax."""
+        return F.linear(hidden, self.output_weight, self.output_bias)
+
+    @property
+    def output_weight(self) -> Float[Tensor, "vocabulary d_model"]:
+        """The matrix that makes logits of the decoder's output (section 3.4)."""
+        return self.embedding.matrix("output")
+
+    def encode(self, src: Int[Tensor, " src"], segments: Segments) -> Float[Tensor, "src memory"]:
+        """The memory: what the decoder knows of the source."""
+        raise NotImplementedError
+
+    def decode(
+        self,
+        tgt: Int[Tensor, " tgt"],
+        segments: Segments,
+        memory: Float[Tensor, "src memory"],
+        memory_segments: Segments,
+    ) -> Float[Tensor, "tgt d_model"]:
+        """The decoder's output for whole sentences."""
+        raise NotImplementedError
+
+    def start(self, memory: Float[Tensor, "src memory"], segments: Segments) -> State:
+        """One row for each source, no token seen."""
+        raise NotImplementedError
+
+    def step(
+        self, state: Any, ids: Int[Tensor, " rows"]
+    ) -> tuple[Float[Tensor, "rows vocabulary"], Any]:
+        """Logits of the token after `ids`, and the state that has seen them; consumes `state`."""
+        raise NotImplementedError
+
+    def start_value(self, name: str, weight: Tensor, generator: torch.Generator) -> None:
+        """Give a weight, by its name, the value that training starts from."""
+        raise NotImplementedError
+
+
+Kind = TypeVar("Kind", bound=EncoderDecoder)
+
+
+def vocabulary_sizes(config: Model) -> tuple[int, int]:
+    """Entries of the source and of the target vocabulary; both must be known, equal when shared."""
+    src, tgt = config.src_vocab_size, config.tgt_vocab_size
+    if src == "auto" or tgt == "auto":
+        raise ValueError("a model needs the sizes of its vocabularies; a corpus gives them")
+    if config.tie_embeddings == "all" and src != tgt:
+        raise ValueError("one shared matrix needs one vocabulary for both sides")
+    return src, tgt
+
+
+def stack_depths(config: Model) -> tuple[int, int]:
+    """Layers of the encoder and of the decoder."""
+    encoder = config.layers if config.encoder_layers == "auto" else config.encoder_layers
+    decoder = config.layers if config.decoder_layers == "auto" else config.decoder_layers
+    return encoder, decoder
+
+
+def initialise(model: Kind, seed: int) -> Kind:
+    """Give every weight its start value, the same for the same seed."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            model.start_value(name, weight, generator)
+    return model
+
+
+def parameter_count(model: nn.Module) -> int:
+    """Numbers that training sets, each counted once."""
+    return sum(weight.numel() for weight in model.parameters())

@@ -1,0 +1,30 @@
+"""Every kind of model, and the one place where a model is made from its settings."""
+
+from collections.abc import Callable, Mapping
+
+from nmt_cli.config import Model
+from nmt_cli.model.encoder_decoder import EncoderDecoder
+from nmt_cli.model.transformer import Transformer
+
+
+def make_model(config: Model) -> EncoderDecoder:
+    """A model without weights yet; raises ValueError where a vocabulary's size is not known."""
+    return KINDS[config.kind](config)
+
+
+# Loaded when asked for: to translate with a Transformer must not take longer for them.
+def _recurrent(config: Model) -> EncoderDecoder:
+    from nmt_cli.model.recurrent import Recurrent
+
+    return Recurrent(config)
+
+
+def _convolutional(config: Model) -> EncoderDecoder:
+    from nmt_cli.model.convolutional import Convolutional
+
+    return Convolutional(config)
+
+
+KINDS: Mapping[str, Callable[[Model], EncoderDecoder]] = {
+    "transformer": Transformer, "rnn": _recurrent, "conv": _convolutional,
+}  # fmt: skip

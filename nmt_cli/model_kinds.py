@@ -1,0 +1,110 @@
+"""Which settings of a model mean something for which kind of it, and which do not go together."""
+
+from collections.abc import Callable, Mapping
+
+from nmt_cli.errors import ConfigError
+
+Settings = Mapping[str, object]
+
+# What all kinds have.
+SHARED = frozenset(
+    {
+        "kind", "layers", "encoder_layers", "decoder_layers", "d_model", "dropout", "output_bias",
+        "tie_embeddings", "src_vocab_size", "tgt_vocab_size", "pad_id", "unk_id", "bos_id",
+        "eos_id", "start_id", "banned_ids",
+    }
+)  # fmt: skip
+# What only kinds from before the Transformer have.
+BEFORE = {
+    "rnn": frozenset[str](),
+    "conv": frozenset({"kernel_width", "positions", "max_positions"}),
+}
+SINUSOIDS = ("sinusoidal", "sinusoidal_halves")
+
+
+def check_kind(model: Settings, defaults: Settings, compile_setting: str) -> None:
+    """Raises ConfigError, naming every setting that means nothing for this kind of model.
+
+    model: its settings by name; defaults: what each is where nobody sets it; compile_setting:
+    train.compile.
+    """
+    kind = str(model["kind"])
+    wrong = [
+        f"model.{name}"
+        for name in model
+        if model[name] != defaults[name] and not _means_something(name, kind)
+    ]
+    if kind in BEFORE and compile_setting == "on":
+        wrong.append("train.compile=on")
+    if wrong:
+        verb = "means" if len(wrong) == 1 else "mean"
+        hint = "leave it out, or set model.kind=conv"
+        if kind in BEFORE:
+            hint = f"leave out what is the Transformer's; `--preset {kind}` has what fits"
+        raise ConfigError(f"{', '.join(wrong)} {verb} nothing for a model of the kind {kind}", hint)
+    CHECKS[kind](model)
+
+
+def _means_something(name: str, kind: str) -> bool:
+    if kind in BEFORE:
+        return name in SHARED | BEFORE[kind]
+    return name != "kernel_width"
+
+
+def _check_transformer(model: Settings) -> None:
+    d_model, heads, d_k = (model[name] for name in ("d_model", "heads", "d_k"))
+    assert isinstance(d_model, int)
+    assert isinstance(heads, int)
+    if "auto" in (d_k, model["d_v"]) and d_model % heads:
+        raise ConfigError(
+            f"model.d_model={d_model} does not divide among model.heads={heads}",
+            "choose a divisor, or set model.d_k and model.d_v",
+        )
+    width = d_model if model["positions"] in SINUSOIDS else 0
+    if model["positions"] == "rotary":
+        width = d_k if isinstance(d_k, int) else d_model // heads
+    _check_sinusoids(model, width)
+
+
+def _check_sinusoids(model: Settings, width: int) -> None:
+    if width % 2:
+        raise ConfigError(
+            f"model.positions={model['positions']} pairs sines with cosines: the width {width} is "
+            "odd"
+        )
+
+
+def _check_rnn(model: Settings) -> None:
+    d_model = model["d_model"]
+    assert isinstance(d_model, int)
+    if d_model % 2:
+        raise ConfigError(
+            f"model.d_model={d_model} is odd: the two directions of the encoder have half of it "
+            "each"
+        )
+
+
+def _check_conv(model: Settings) -> None:
+    d_model, kernel_width, positions = (
+        model[name] for name in ("d_model", "kernel_width", "positions")
+    )
+    assert isinstance(d_model, int)
+    assert isinstance(kernel_width, int)
+    if kernel_width % 2 == 0:
+        raise ConfigError(
+            f"model.kernel_width={kernel_width} is even: no token of the source would stand in "
+            "the middle of what it sees",
+            f"set model.kernel_width={kernel_width + 1}",
+        )
+    if positions == "rotary":
+        raise ConfigError(
+            "model.positions=rotary turns queries and keys of self-attention, which a model of "
+            "the kind conv has not",
+            "set model.positions=learned",
+        )
+    _check_sinusoids(model, d_model if positions in SINUSOIDS else 0)
+
+
+CHECKS: Mapping[str, Callable[[Settings], None]] = {
+    "transformer": _check_transformer, "rnn": _check_rnn, "conv": _check_conv,
+}  # fmt: skip

@@ -1,0 +1,98 @@
+# Shared by the recipes of WMT14: from text to Table 2; sourced, not run.
+
+recipes=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$recipes/wmt14_text.sh"
+
+# wmt14 TGT "$@": the whole road; then come the recipe's own arguments. The recipe sets `subwords`,
+# options of `nmt prepare`, and `big`, settings of the big model beyond its preset.
+wmt14() {
+  tgt=$1
+  shift
+  model=${MODEL:-base}
+  sources=$recipes/wmt14_sources.txt
+  read_arguments "$@"
+  choose_model
+  mkdir -p "$work"
+  cd "$work"
+  get_text
+  [ -f nmt.toml ] || nmt init --src-lang en --tgt-lang "$tgt" --preset base "${train[@]}" \
+    --valid data/newstest2013.en "data/newstest2013.$tgt" \
+    --test data/newstest2014.en "data/newstest2014.$tgt"
+  nmt prepare --out "$corpus" "${subwords[@]}" --json >prepare.json
+  nmt train --corpus "$corpus" --preset "$row" --out "$model/model" "${settings[@]}"
+  average_translate_compare
+}
+
+# Sets work and data_dir.
+read_arguments() {
+  local name="wmt14_en_$tgt.sh"
+  work='' data_dir=''
+  while [ $# -gt 0 ]; do
+    if [ "$1" = --data-dir ] && [ $# -gt 1 ]; then
+      data_dir=$2
+      shift
+    elif [ -n "$work" ] || [ "${1#-}" != "$1" ]; then
+      say "usage: [MODEL=base|big] $name [--data-dir DIR] [WORK]"
+      exit 2
+    else
+      work=$1
+    fi
+    shift
+  done
+  work=${work:-runs/wmt14-en-$tgt}
+  if [ -n "$data_dir" ]; then
+    [ -d "$data_dir" ] || fail 66 "there is no folder $data_dir" "it is to hold the text of WMT14"
+    data_dir=$(cd "$data_dir" && pwd)
+  fi
+}
+
+# Sets row (of Table 2), corpus, settings, and for `tiny` other subwords.
+choose_model() {
+  local one
+  local chosen=()
+  row=$model corpus=corpus
+  case $model in
+    # What the preset does not say is how often to look: it changes no weight.
+    base) chosen=(train.validate_every=15000 train.validation_sentences=0) ;;
+    big) chosen=(train.validate_every=6000 train.validation_sentences=0 "${big[@]}") ;;
+    tiny)
+      row=base corpus=corpus-tiny
+      subwords+=(--vocab-size 200)
+      chosen=(model.layers=1 model.d_model=16 model.d_ff=32 model.heads=2 train.batch_tokens=400
+        train.max_steps=6 train.warmup_steps=4 train.checkpoint_every=2 train.keep_last=2
+        train.validation_sentences=0) ;;
+    *) fail 2 "there is no model $model" "MODEL is base, big or tiny" ;;
+  esac
+  settings=()
+  for one in "${chosen[@]}"; do
+    settings+=(--set "$one")
+  done
+  [ -z "${STEPS:-}" ] || settings+=(--max-steps "$STEPS")
+}
+
+# stale FILE SOURCE: whether FILE is missing, or older than what it is made from.
+stale() {
+  [ ! -f "$1" ] || [ "$2" -nt "$1" ]
+}
+
+# The mean of the last checkpoints (as many as the preset keeps: 5 of base, 20 of big), the test
+# sets by it, and the table; each step only where that is not done.
+average_translate_compare() {
+  local name newest
+  local tests=()
+  for newest in "$model"/model/checkpoints/step-*/state.json; do :; done
+  if stale "$model/average/manifest.json" "$newest"; then
+    nmt average "$model/model" --out "$model/average" --force
+  fi
+  for name in newstest2014 newstest2014-official; do
+    [ -f "data/$name.$tgt" ] || continue
+    if stale "$model/$name.$tgt" "$model/average/manifest.json"; then
+      nmt translate --model "$model/average" --beam 4 --alpha 0.6 "data/$name.en" \
+        -o "$model/$name.part"
+      mv "$model/$name.part" "$model/$name.$tgt"
+    fi
+    tests+=(--test "$model/$name.$tgt" "data/$name.$tgt")
+  done
+  nmt bench table2 --model "$model/model" --row "$row" "${tests[@]}" --json >"$model/table2.json"
+  nmt bench table2 --model "$model/model" --row "$row" "${tests[@]}"
+}
