@@ -1,17 +1,15 @@
 """SVG by hand: elements, escaped text, and colours for light and dark pages."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from html import escape
 
 # Characters that XML 1.0 cannot hold.
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-STYLE = """
-:root { --paper: #ffffff; --ink: #1a1a1a; --faint: #767676; --line: #d0d0d0; }
-@media (prefers-color-scheme: dark) {
-  :root { --paper: #16181c; --ink: #ececec; --faint: #9a9a9a; --line: #44474d; }
-}
-text { font: 12px system-ui, sans-serif; fill: var(--ink); white-space: pre; }
+LIGHT = {"paper": "#ffffff", "ink": "#1a1a1a", "faint": "#767676", "line": "#d0d0d0"}
+DARK = {"paper": "#16181c", "ink": "#ececec", "faint": "#9a9a9a", "line": "#44474d"}
+RULES = """
+text { font: 12px FONTS; fill: var(--ink); white-space: pre; }
 .small { font-size: 10px; } .tiny { font-size: 7px; } .title { font-size: 15px; }
 .faint { fill: var(--faint); }
 .paper { fill: var(--paper); }
@@ -19,6 +17,32 @@ text { font: 12px system-ui, sans-serif; fill: var(--ink); white-space: pre; }
 .mark { fill: var(--ink); }
 .frame { fill: none; stroke: var(--line); }
 """
+
+
+def _variables(colours: Mapping[str, str]) -> str:
+    return f":root {{ {' '.join(f'--{name}: {value};' for name, value in colours.items())} }}"
+
+
+THEMES = f"""
+{_variables(LIGHT)}
+@media (prefers-color-scheme: dark) {{
+  {_variables(DARK)}
+}}"""
+FONTS = "system-ui, sans-serif"
+# For programs that do not know which font of the machine those names mean.
+NAMED_FONTS = (
+    "'Segoe UI', Arial, Helvetica, 'Liberation Sans', 'DejaVu Sans', 'Noto Sans', Roboto, "
+    "sans-serif"
+)
+STYLE = THEMES + RULES.replace("FONTS", FONTS)
+
+
+def in_light(drawn: str) -> str:
+    """A document for programs that know neither themes nor variables nor `system-ui`."""
+    drawn = drawn.replace(THEMES, "").replace(FONTS, NAMED_FONTS)
+    for name, value in LIGHT.items():
+        drawn = drawn.replace(f"var(--{name})", value)
+    return drawn
 
 
 def clean(text: str) -> str:

@@ -278,7 +278,7 @@ def test_the_command(tmp_path: Path, monkeypatch, capsys) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "code"),
-    [(["ab", "--out", "x.png"], 2), (["ab", "--layer", "9"], 2), ([" "], 65),
+    [(["ab", "--out", "x.jpg"], 2), (["ab", "--layer", "9"], 2), ([" "], 65),
      (["ab", "--model", "nowhere"], 66)],
 )  # fmt: skip
 def test_the_command_says_what_is_wrong(arguments, code, tmp_path, monkeypatch, capsys) -> None:

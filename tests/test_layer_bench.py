@@ -188,7 +188,7 @@ def test_the_command(tmp_path: Path, monkeypatch, capsys) -> None:
     [(["leyers"], "did you mean `layers`"), (["layers", "--n", "4,x"], "no sizes"),
      (["layers", "--d", "100"], "multiple"), (["layers", "--kernel", "4"], "odd"),
      (["layers", "--rounds", "0"], "count from 1"),
-     (["layers", "--out", "x.png"], "no picture"),
+     (["layers", "--out", "x.jpg"], "no picture"),
      (["layers", "--n", "4", "--out", "x.svg"], "no curve")],
 )  # fmt: skip
 def test_the_command_says_what_is_wrong(arguments, message: str, capsys) -> None:

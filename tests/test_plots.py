@@ -179,9 +179,9 @@ def test_the_command(what: str, tmp_path: Path, monkeypatch, capsys) -> None:
     assert ElementTree.parse(f"{what}.svg").getroot().tag == f"{SVG}svg"
     said = capsys.readouterr()
     assert (said.out, f"wrote {what}.svg" in said.err) == ("", True)
-    assert main(["plot", what, "--out", "x.png"]) == 2
+    assert main(["plot", what, "--out", "x.jpg"]) == 2
     assert main(["plot", what, "--out", "x.svg", "-q"]) == 0
-    assert capsys.readouterr().err.startswith("error: `x.png` is no picture")
+    assert capsys.readouterr().err.startswith("error: `x.jpg` is no picture")
     assert sorted(one.name for one in tmp_path.iterdir()) == [f"{what}.svg", "x.svg"]
 
 

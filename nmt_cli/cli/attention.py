@@ -21,7 +21,7 @@ Sentence = Annotated[str, typer.Argument(metavar="SENTENCE", help="What to trans
 Model = Annotated[
     str | None, typer.Option("--model", metavar="MODEL", help="Model directory; else model/.")
 ]
-Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="File to write: .html or .svg.")]
+Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="FILE.html, .svg or .png.")]
 Kind = Annotated[
     str,
     typer.Option(
@@ -52,15 +52,19 @@ def command(
 ) -> None:
     """Show what the model looks at while it translates a sentence: every layer, every head.
 
-    A page to explore (.html; it needs no network) or a still picture (.svg; those heads that are
+    A page to explore (.html; it needs no network) or a still picture (.svg, .png; heads that are
     not chosen by --layer and --head all stand on one sheet). --json: the weights on stdout instead.
     """
     from nmt_cli.cli.environment import make_console
+    from nmt_cli.pictures import check_picture, write_picture
 
-    if not as_json and out.suffix.lower() not in (".html", ".svg"):
+    kind_of_file = out.suffix.lower()
+    if not as_json and kind_of_file not in (".html", ".svg", ".png"):
         raise UsageError(
-            f"`{out}` is neither a page nor a picture", "end its name in .html or .svg"
+            f"`{out}` is neither a page nor a picture", "end its name in .html, .svg or .png"
         )
+    if not as_json and kind_of_file != ".html":
+        check_picture(out)
     attention = _look(sentence, target, model, sets, config_file)
     if as_json:
         import json
@@ -73,8 +77,10 @@ def command(
     from nmt_cli.extras.attention_map.picture import picture
     from nmt_cli.files import write_text
 
-    draw = picture if out.suffix.lower() == ".svg" else page
-    write_text(out, draw(attention, kind, layer, head))
+    if kind_of_file == ".html":
+        write_text(out, page(attention, kind, layer, head))
+    else:
+        write_picture(out, picture(attention, kind, layer, head))
     make_console(quiet=quiet).note(f"{attention.translation}\nwrote {out}: open it in a browser")
 
 

@@ -48,7 +48,8 @@ Rounds = Annotated[
 ]
 Tiny = Annotated[bool, typer.Option("--tiny", help="Small sizes: a second, and no meaning.")]
 Out = Annotated[
-    Path | None, typer.Option("--out", metavar="FILE.svg", help="Draw time over length, too.")
+    Path | None,
+    typer.Option("--out", metavar="FILE", help="Draw time over length (.svg, .png)."),
 ]
 
 
@@ -106,9 +107,9 @@ def layers(
             progress.update(len(timings))
     found = list(chains(TINY_CHAINED if tiny else CHAINED, neighbours=neighbours, kernel=kernel))
     if out is not None:
-        from nmt_cli.files import write_text
+        from nmt_cli.pictures import write_picture
 
-        write_text(out, picture(timings))
+        write_picture(out, picture(timings))
         console.note(f"wrote {out}: open it in a browser")
     _show(timings, found, as_json=as_json)
 
@@ -134,8 +135,10 @@ def _check(lengths: list[int], widths: list[int], least: int, out: Path | None) 
         raise UsageError("--neighbours, --kernel and --rounds count from 1, and --kernel is odd")
     if any(one > 64 and one % 64 for one in widths):
         raise UsageError("a width above 64 is a multiple of it: heads have 64", "`--d 256,512`")
-    if out is not None and out.suffix.lower() != ".svg":
-        raise UsageError(f"`{out}` is no picture", "end its name in .svg")
+    if out is not None:
+        from nmt_cli.pictures import check_picture
+
+        check_picture(out)
     if out is not None and len(lengths) < 2:
         raise UsageError("one length makes no curve", "`--n 64,128`")
 

@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from nmt_cli.cli.options import ConfigFile, Preset, Quiet, Sets
-from nmt_cli.errors import UsageError
 
 EXAMPLES = """
 nmt plot positions                                   positions.svg
@@ -18,7 +17,7 @@ nmt plot smoothing --set train.label_smoothing=0.2
 What = Annotated[str, typer.Argument(metavar="WHAT", help="positions, schedule or smoothing.")]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", metavar="FILE.svg", help="File to write; else WHAT.svg."),
+    typer.Option("--out", metavar="FILE", help="File to write, .svg or .png; else WHAT.svg."),
 ]
 Model = Annotated[
     Path | None,
@@ -43,11 +42,10 @@ def command(
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import resolve_settings
     from nmt_cli.extras.plots import plot
-    from nmt_cli.files import write_text
+    from nmt_cli.pictures import check_picture, write_picture
 
     place = Path(f"{what}.svg") if out is None else out
-    if place.suffix.lower() != ".svg":
-        raise UsageError(f"`{place}` is no picture", "end its name in .svg")
+    check_picture(place)
     resolved = resolve_settings({"train.preset": preset}, sets, config_file)
-    write_text(place, plot(what, resolved.config, model))
+    write_picture(place, plot(what, resolved.config, model))
     make_console(quiet=quiet).note(f"wrote {place}: open it in a browser")
