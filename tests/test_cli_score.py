@@ -196,8 +196,9 @@ def translated_lines(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
             self.config = with_values(Config(), {"search.beam": 7})
 
         @classmethod
-        def load(cls, path: Path) -> Translator:
-            return cls(path)
+        def load(cls, path: str, device: str, **options: object) -> Translator:
+            assert (device, options["precision"]) == ("cpu", "float32")
+            return cls(Path(path))
 
         def translate(self, lines: Sequence[str], *, search: Search) -> Iterator[FakeTranslation]:
             for line, translation in zip(lines, GOOD, strict=True):
