@@ -8,8 +8,8 @@
 # https://github.com/UCDenver-ccp/CRAFT (CC BY 3.0), put together. WORK (default: runs/craft) takes
 # text, corpus, model and scores. Run it again to go on where it was interrupted. SIZE is small
 # (default: 3 layers, d_model 256), or tiny, which learns nothing and shows in a minute that all
-# works; STEPS (default 800) is how long it trains. Needs `nmt` on the PATH. How well `small` does
-# is not measured yet.
+# works; STEPS (default 4000) is how long it trains: some hours. Needs `nmt` on the PATH. What 800
+# steps gave is in docs/results.md: too little.
 set -euo pipefail
 . "$(dirname "$0")/parsing.sh"
 
@@ -34,7 +34,7 @@ for split in train dev test; do
   nmt parse prepare "${files[@]}" --out "$work/data/$split"
 done
 
-steps=${STEPS:-800}
+steps=${STEPS:-4000}
 subwords=()
 case ${SIZE:-small} in
   small)
