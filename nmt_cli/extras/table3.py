@@ -2,6 +2,7 @@
 
 import json
 import math
+import statistics
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -173,13 +174,10 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
     0.5
     """
     ranks = [[_rank(one, side) for one in side] for side in (first, second)]
-    middle = (len(first) - 1) / 2
-    apart = [[one - middle for one in side] for side in ranks]
-    first_square, second_square = (sum(one * one for one in side) for side in apart)
-    if not first_square or not second_square:
+    try:
+        return statistics.correlation(*ranks)
+    except statistics.StatisticsError:
         return math.nan
-    both: float = sum(one * other for one, other in zip(*apart, strict=True))
-    return both / math.sqrt(first_square * second_square)
 
 
 def _rank(value: float, all_values: Sequence[float]) -> float:

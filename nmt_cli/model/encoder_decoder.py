@@ -4,6 +4,7 @@ Training, search and scoring know a model only through the methods of `EncoderDe
 decoder remembers only through those of `State`.
 """
 
+from abc import ABC, abstractmethod
 from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 import torch
@@ -65,7 +66,7 @@ class State(Protocol):
         ...
 
 
-class EncoderDecoder(nn.Module):
+class EncoderDecoder(nn.Module, ABC):
     """A model over streams of tokens; it knows no text, no files and no search.
 
     A kind of model gives it `encode`, `decode`, `start`, `step` and `start_value`.
@@ -100,10 +101,11 @@ class EncoderDecoder(nn.Module):
         """The matrix that makes logits of the decoder's output (section 3.4)."""
         return self.embedding.matrix("output")
 
+    @abstractmethod
     def encode(self, src: Int[Tensor, " src"], segments: Segments) -> Float[Tensor, "src memory"]:
         """The memory: what the decoder knows of the source."""
-        raise NotImplementedError
 
+    @abstractmethod
     def decode(
         self,
         tgt: Int[Tensor, " tgt"],
@@ -112,21 +114,20 @@ class EncoderDecoder(nn.Module):
         memory_segments: Segments,
     ) -> Float[Tensor, "tgt d_model"]:
         """The decoder's output for whole sentences."""
-        raise NotImplementedError
 
+    @abstractmethod
     def start(self, memory: Float[Tensor, "src memory"], segments: Segments) -> State:
         """One row for each source, no token seen."""
-        raise NotImplementedError
 
+    @abstractmethod
     def step(
         self, state: Any, ids: Int[Tensor, " rows"]
     ) -> tuple[Float[Tensor, "rows vocabulary"], Any]:
         """Logits of the token after `ids`, and the state that has seen them; consumes `state`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def start_value(self, name: str, weight: Tensor, generator: torch.Generator) -> None:
         """Give a weight, by its name, the value that training starts from."""
-        raise NotImplementedError
 
 
 Kind = TypeVar("Kind", bound=EncoderDecoder)
