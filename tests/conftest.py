@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from nmt_cli.config import Model
     from nmt_cli.model.transformer import Transformer
 
+pytest_plugins = ["faults.tally", "pytester"]
+
 # A busy machine is no failure, and the same run twice gives the same answer.
 settings.register_profile("suite", deadline=None, derandomize=True, database=None)
 settings.load_profile("suite")

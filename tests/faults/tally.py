@@ -1,0 +1,110 @@
+"""The count of faults survived: tests say which row of docs/faults.md they are of.
+
+A row is tested by what is marked with it::
+
+    @fault("C2", without=("files.py", "os.fsync(file.fileno())", "pass"))
+    def test_a_power_cut(checks): ...
+
+`without` takes the defence away: the text of a file of nmt_cli and what stands there instead. The
+test fails then, as `python tests/faults/undefended.py` shows for all of them.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLE = ROOT / "docs" / "faults.md"
+ROW = re.compile(r"\| ([A-Z]\d+) \| (.+?) \| (.+?) \|")
+NOT_YET = "not yet: "
+Edit = tuple[str, str, str]
+
+
+def fault(*rows: str, without: Edit | Sequence[Edit]) -> pytest.MarkDecorator:
+    """Mark a test as one of these rows, the first of which it is counted for."""
+    edits = [without] if isinstance(without[0], str) else list(without)
+    return pytest.mark.fault(*rows, without=edits)
+
+
+def table() -> dict[str, str]:
+    """What docs/faults.md says that nmt does, by row."""
+    return {match[1]: match[3] for match in ROW.finditer(TABLE.read_text())}
+
+
+def waiting() -> dict[str, str]:
+    """The rows that nothing is built for yet, and what each waits for."""
+    return {
+        row: text.removeprefix(NOT_YET) for row, text in table().items() if text.startswith(NOT_YET)
+    }
+
+
+@pytest.fixture
+def checks(request: pytest.FixtureRequest) -> Callable[..., None]:
+    """Call it for each single check that holds; a test that does not counts as one."""
+    done = [0]
+
+    def count(number: int = 1) -> None:
+        done[0] += number
+
+    request.node.stash[_CHECKS] = done
+    return count
+
+
+_CHECKS = pytest.StashKey[list[int]]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Any:
+    """Let the report of a test of a fault carry its row and how many checks held."""
+    report = yield
+    mark = item.get_closest_marker("fault")
+    if mark and (report.when == "call" or report.failed):
+        held = item.stash.get(_CHECKS, [0])[0]
+        if report.passed:
+            held = max(held, 1)
+        report.user_properties.append(("fault", [mark.args[0], held, held + report.failed]))
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print the count of each group, and the whole."""
+    survived, tried = Counter(), Counter()
+    for outcome in ("passed", "failed", "error"):
+        for report in terminalreporter.stats.get(outcome, ()):
+            for name, value in getattr(report, "user_properties", ()):
+                if name == "fault":
+                    group = value[0].rstrip("0123456789")
+                    survived[group] += value[1]
+                    tried[group] += value[2]
+    if not tried:
+        return
+    titles = groups()
+    terminalreporter.section("faults")
+    for group, number in tried.items():
+        terminalreporter.line(f"{titles[group]}: {survived[group]:,} of {number:,}")
+    terminalreporter.line(summary(survived.total(), tried.total()))
+
+
+def summary(survived: int, tried: int) -> str:
+    """The figure, and by what is waited for the rows that are not built yet."""
+    left: dict[str, list[str]] = {}
+    for row, reason in waiting().items():
+        left.setdefault(reason, []).append(row)
+    rest = "; ".join(f"{' '.join(rows)}: {reason}" for reason, rows in left.items())
+    line = f"faults survived: {survived:,} of {tried:,}; not yet: {len(waiting())}"
+    return f"{line} ({rest})" if rest else line
+
+
+def groups() -> dict[str, str]:
+    """The headings of docs/faults.md by the letter of their rows."""
+    found, title = {}, ""
+    for line in TABLE.read_text().splitlines():
+        if line.startswith("## "):
+            title = line.removeprefix("## ")
+        elif match := ROW.match(line):
+            found.setdefault(match[1].rstrip("0123456789"), title)
+    return found
