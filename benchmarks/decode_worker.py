@@ -59,10 +59,11 @@ def planted(folder: Path) -> Any:
     """The model that all of them run."""
     from sentences import make_config
 
-    from nmt_cli.weights_file import load_weights
+    from nmt_cli.weights_file import load_weights, opened
 
     config = make_config(json.loads((folder / "config.json").read_text()))
-    model, _ = load_weights(folder / "weights.safetensors", config)
+    with opened(folder / "weights.safetensors") as weights:
+        model, _ = load_weights(weights, config)
     return model.requires_grad_(False).eval()
 
 

@@ -7,22 +7,25 @@ A derived value is stored as "auto", so that a later override of what it derives
 
 import dataclasses
 import difflib
-import tomllib
 import types
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_type_hints
 
-from nmt_cli.conversion import Setting, convert, setting
+from nmt_cli.conversion import Setting, convert, setting, shortened
 from nmt_cli.errors import ConfigError, did_you_mean
 from nmt_cli.files import read_bytes
 from nmt_cli.model_kinds import check_kind
 from nmt_cli.presets import PRESET_NAMES, PRESETS
 from nmt_cli.search_settings import Search as Search
 from nmt_cli.search_settings import check_search
+from nmt_cli.toml_text import read_toml
 
 FORMAT = 1
+MAX_BYTES = 1 << 20
+# Of a file full of mistakes so many are told.
+MOST_PROBLEMS = 20
 Auto = Literal["auto"]
 
 
@@ -62,7 +65,11 @@ class Data:
     min_length: int = setting(1, "shortest side kept, in subwords", 1, 2**20)
     max_length: int = setting(256, "longest side kept, in subwords", 1, 2**20)
     max_ratio: float = setting(9.0, "longest ratio of the sides kept, in subwords", 1.0, 1e6)
+    strict: bool = setting(False, "refuse text that is not UTF-8, rather than repair it")
     drop_duplicates: bool = setting(True, "keep the first of equal pairs")
+    drop_wrong_language: bool = setting(
+        False, "leave out swapped, copied and untranslated pairs, told by their trigrams"
+    )
     sample_lines: int = setting(5_000_000, "lines that subwords are learnt from", 1, 2**40)
     seed: int = setting(1, "of the sample of lines", 0, 2**63 - 1)
 
@@ -188,6 +195,12 @@ class Train:
     rank_timeout: float = setting(
         1_800.0, "seconds that GPUs wait for one another before all stop", 1.0, 1e6
     )
+    max_restarts: int = setting(
+        3, "times that processes of this machine are started again without a new checkpoint", 0, 100
+    )
+    on_divergence: Literal["warn", "stop", "roll_back"] = setting(
+        "warn", "where the loss rises far above its course; roll_back: and halve the learning rate"
+    )
 
 
 @dataclass(frozen=True)
@@ -250,7 +263,9 @@ def resolve(layers: Iterable[Layer]) -> Resolved:
         problems.append(f"{chosen.origin}: unknown preset `{name}`")
         hints.append(did_you_mean(name, list(PRESETS)))
     if problems:
-        raise ConfigError("; ".join(problems), "; ".join(dict.fromkeys(hints)))
+        more = len(problems) - MOST_PROBLEMS
+        told = [*problems[:MOST_PROBLEMS], *([f"and {more:,} more"] if more > 0 else [])]
+        raise ConfigError("; ".join(told), "; ".join(dict.fromkeys(hints)))
     flat: dict[str, object] = {key: setting.default for key, setting in SETTINGS.items()}
     origins = dict.fromkeys(flat, "default")
     for layer in [Layer(f"preset {name}", PRESETS[name]), *checked]:
@@ -263,8 +278,9 @@ def _checked_layer(layer: Layer, problems: list[str], hints: list[str]) -> Layer
     values = {}
     for key, value in layer.values.items():
         if key not in SETTINGS:
-            problems.append(f"{layer.origin}: unknown setting `{key}`")
-            hints.append(_nearest_key(key))
+            problems.append(f"{layer.origin}: unknown setting `{shortened(key)}`")
+            # To look for the nearest takes a millisecond each.
+            hints += [_nearest_key(key)] if len(problems) <= MOST_PROBLEMS else []
             continue
         try:
             values[key] = convert(SETTINGS[key], value)
@@ -341,9 +357,14 @@ def with_values(config: Config, values: Mapping[str, object]) -> Config:
 
 def read_layer(path: Path) -> Layer:
     """The settings of a TOML file; raises NoInputError or ConfigError."""
+    return parse_layer(read_bytes(path, "settings", max_bytes=MAX_BYTES), path)
+
+
+def parse_layer(data: bytes, path: Path) -> Layer:
+    """The settings that are in the TOML file `path`, whose content is given."""
     try:
-        document = tomllib.loads(read_bytes(path, "settings", max_bytes=1 << 20).decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        document = read_toml(data)
+    except ValueError as error:
         raise ConfigError(f"`{path}` is not valid TOML: {error}") from error
     if document.pop("format", FORMAT) != FORMAT:
         raise ConfigError(

@@ -90,8 +90,10 @@ class Console:
 
     def _labelled(self, label: str, color: str, text: str) -> None:
         shown = f"\x1b[{color}m{label}:\x1b[0m" if self.color else f"{label}:"
+        # One line, so that no file's name can look like a message of ours.
+        line = escaped(text).replace("\n", r"\n")
         with contextlib.suppress(OSError, ValueError):
-            self.stream.write(f"{shown} {escaped(text)}\n")
+            self.stream.write(f"{shown} {line}\n")
             self.stream.flush()
 
     def error(self, error: NmtError) -> None:
@@ -217,12 +219,14 @@ class Progress:
         return ", ".join([*parts, *([text] if text else [])])
 
     def _draw(self, done: int, text: str) -> None:
-        if self._bar is None:
-            self._bar = self._make_bar()
-        self._bar.total = self.total
-        if text:
-            self._bar.set_postfix_str(escaped(text), refresh=False)
-        self._bar.update(done - self._bar.n)
+        # The terminal may be gone.
+        with contextlib.suppress(OSError, ValueError):
+            if self._bar is None:
+                self._bar = self._make_bar()
+            self._bar.total = self.total
+            if text:
+                self._bar.set_postfix_str(escaped(text), refresh=False)
+            self._bar.update(done - self._bar.n)
 
     def _make_bar(self) -> Any:
         from tqdm import tqdm
@@ -230,23 +234,25 @@ class Progress:
         # The monitor is a thread, and a process with threads cannot fork safely.
         tqdm.monitor_interval = 0
         return tqdm(
-            desc=escaped(self.label), total=self.total, unit=self._unit or "it", leave=False,
-            file=self._console.stream, dynamic_ncols=True, unit_scale=True,
+            desc=escaped(self.label), total=self.total, unit=escaped(self._unit) or "it",
+            leave=False, file=self._console.stream, dynamic_ncols=True, unit_scale=True,
         )  # fmt: skip
 
     @contextlib.contextmanager
     def aside(self) -> Iterator[None]:
         """Write other lines above the bar while the block runs."""
-        if self._bar is not None:
-            self._bar.clear()
+        self._with_bar("clear")
         yield
-        if self._bar is not None:
-            self._bar.refresh()
+        self._with_bar("refresh")
 
     def close(self) -> None:
         """Take the bar away."""
+        self._with_bar("close")
+
+    def _with_bar(self, change: str) -> None:
         if self._bar is not None:
-            self._bar.close()
+            with contextlib.suppress(OSError, ValueError):
+                getattr(self._bar, change)()
 
 
 def _make_table(

@@ -66,6 +66,8 @@ def _convert_to(kind: Any, value: object) -> object:
         value = float(value)
     if type(value) is not kind:
         raise TypeError
+    if isinstance(value, str) and "\0" in value:
+        raise ValueError("holds the character NUL, which no name may have")
     return value
 
 

@@ -89,6 +89,23 @@ class ConfigError(NmtError):
     exit_code = 78
 
 
+# What allocators say that raise no error type of their own.
+_FULL_MEMORY = (
+    "not enough memory", "can't allocate memory", "out of memory", "_ALLOC_FAILED", "bad_alloc"
+)  # fmt: skip
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether the device's or the machine's memory is full.
+
+    >>> is_out_of_memory(MemoryError()), is_out_of_memory(RuntimeError("shapes differ"))
+    (True, False)
+    """
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    return isinstance(error, RuntimeError) and any(sign in str(error) for sign in _FULL_MEMORY)
+
+
 def did_you_mean(word: str, known: list[str] | tuple[str, ...]) -> str:
     """The hint for a misspelt `word`: the nearest of `known`, or all of them.
 

@@ -10,13 +10,15 @@ import fcntl
 import hashlib
 import os
 import re
-import shutil
 import socket
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from nmt_cli.disk import TEMPORARY_PREFIX as TEMPORARY_PREFIX
+from nmt_cli.disk import Disk
 from nmt_cli.errors import (
     CannotCreateError,
     DataError,
@@ -27,8 +29,9 @@ from nmt_cli.errors import (
 )
 
 LOCK = ".lock"
-TEMPORARY_PREFIX = ".tmp-"
 CHUNK_BYTES = 1 << 20
+# Tests put another one here, which counts, fails or ends the process.
+DISK = Disk()
 
 
 def require_file(path: Path, what: str = "file") -> Path:
@@ -91,12 +94,11 @@ def writing(path: Path) -> Iterator[BinaryIO]:
         with file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        fsync_directory(path.parent)
+            DISK.sync(file.fileno())
+        DISK.rename(temporary, path)
+        DISK.sync_path(path.parent)
     except BaseException as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
+        DISK.discard(temporary)
         if isinstance(error, OSError):
             raise _write_error(path, error) from error
         raise
@@ -104,7 +106,7 @@ def writing(path: Path) -> Iterator[BinaryIO]:
 
 def _opened(place: Path, path: Path) -> BinaryIO:
     try:
-        return place.open("wb")
+        return DISK.open(place, "wb")
     except OSError as error:
         raise CannotCreateError(
             f"`{path}` cannot be written: {error.strerror}", "choose another place with --out"
@@ -131,10 +133,23 @@ def write_text(path: Path, text: str) -> None:
 
 
 def append_line(path: Path, line: str) -> None:
-    """Append one line to a log; a crash can tear only the last line."""
+    """Append a line to a log: a crash can only tear it, an error leaves nothing of it."""
+    size = path.stat().st_size if path.exists() else 0
     try:
-        with path.open("ab") as file:
+        with DISK.open(path, "ab") as file:
             file.write(line.encode("utf-8") + b"\n")
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            DISK.cut(path, size)
+        raise _write_error(path, error) from error
+
+
+def sync_log(path: Path) -> None:
+    """Make what was appended to a log survive a power cut; a missing one is fine."""
+    try:
+        if path.exists():
+            DISK.sync_path(path)
+            DISK.sync_path(path.parent)
     except OSError as error:
         raise _write_error(path, error) from error
 
@@ -147,56 +162,44 @@ def building(path: Path) -> Iterator[Path]:
     """
     temporary = _temporary_beside(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        DISK.make_directories(path.parent)
         remove_abandoned(path)
-        shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir()
+        DISK.discard(temporary)
+        DISK.make_directory(temporary)
     except OSError as error:
         raise CannotCreateError(
             f"`{path}` cannot be created: {error.strerror}", "choose another place with --out"
         ) from error
     try:
         yield temporary
-        for one in temporary.rglob("*"):
-            _fsync(one)
-        _move_directory(temporary, path)
+        for one in (*temporary.rglob("*"), temporary):
+            DISK.sync_path(one)
+        DISK.replace_directory(temporary, path)
     except BaseException as error:
-        shutil.rmtree(temporary, ignore_errors=True)
+        DISK.discard(temporary)
         if isinstance(error, OSError):
             raise _write_error(path, error) from error
         raise
 
 
-def _move_directory(temporary: Path, path: Path) -> None:
-    if path.exists():
-        old = _temporary_beside(path, "old-")
-        path.rename(old)
-        temporary.rename(path)
-        _discard(old)
-    else:
-        temporary.rename(path)
-    fsync_directory(path.parent)
-
-
 def remove(path: Path) -> None:
     """Remove a file or a whole directory; a missing one is fine.
 
-    A directory is renamed first, so that a half-removed one never carries a name that counts.
+    A directory is renamed first, so that a half-removed one never carries a name that counts, be it
+    after a power cut. Raises WriteError.
     """
-    with contextlib.suppress(FileNotFoundError):
-        if path.is_dir():
-            doomed = _temporary_beside(path, "old-")
-            path.rename(doomed)
-            _discard(doomed)
-        else:
-            path.unlink()
-
-
-def _discard(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
+    try:
+        if path.is_dir() and not path.is_symlink():
+            doomed = _temporary_beside(path, "gone-")
+            DISK.rename(path, doomed)
+            DISK.sync_path(path.parent)
+            DISK.discard(doomed)
+        elif os.path.lexists(path):
+            DISK.remove_file(path)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise WriteError(f"`{path}` cannot be removed: {error.strerror}") from error
 
 
 def remove_leftovers(directory: Path) -> None:
@@ -205,24 +208,29 @@ def remove_leftovers(directory: Path) -> None:
     Call only while holding `locked(directory)`: another process may be writing otherwise.
     """
     for path in list(directory.rglob(f"{TEMPORARY_PREFIX}*")):
-        _discard(path)
+        DISK.discard(path)
 
 
 def remove_abandoned(path: Path) -> None:
     """Remove what processes of this machine that were killed while writing `path` left beside it.
 
-    What was set aside for a replacement that never came stays until there is one.
+    What was set aside for a replacement that never came gets its name back.
     """
     pattern = re.compile(
-        rf"{re.escape(TEMPORARY_PREFIX)}(old-)?{re.escape(path.name)}"
+        rf"{re.escape(TEMPORARY_PREFIX)}(old-|gone-)?{re.escape(path.name)}"
         rf"\.(\d+)@{re.escape(_machine())}"
     )
     if not path.parent.is_dir():
         return
     for one in list(path.parent.iterdir()):
         match = pattern.fullmatch(one.name)
-        if match and not _runs(int(match[2])) and (path.exists() or not match[1]):
-            _discard(one)
+        if not match or _runs(int(match[2])):
+            continue
+        if match[1] == "old-" and not path.exists():
+            with contextlib.suppress(OSError):
+                DISK.rename(one, path)
+        else:
+            DISK.discard(one)
 
 
 def _runs(process: int) -> bool:
@@ -238,12 +246,24 @@ def _runs(process: int) -> bool:
 def make_directory(path: Path) -> Path:
     """Create `path` (and its parents) where it does not exist."""
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        DISK.make_directories(path)
     except OSError as error:
         raise CannotCreateError(f"`{path}` cannot be created: {error.strerror}") from error
-    if not os.access(path, os.W_OK):
+    if not os.access(path, os.W_OK | os.X_OK):
         raise CannotCreateError(f"`{path}` may not be written by this user")
     return path
+
+
+def require_creatable(path: Path) -> None:
+    """Raises CannotCreateError where this user could not make `path`, before any work is done."""
+    place = next(one for one in path.absolute().parents if os.path.lexists(one))
+    if not place.is_dir():
+        raise CannotCreateError(f"`{path}` cannot be created: `{place}` is not a directory")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise CannotCreateError(
+            f"`{path}` cannot be created: `{place}` may not be written by this user",
+            "choose another place with --out",
+        )
 
 
 def sha256_of(path: Path) -> str:
@@ -266,29 +286,21 @@ def locked(directory: Path) -> Iterator[None]:
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        except BlockingIOError as error:
             file.seek(0)
             holder = file.read(200).strip() or "another process"
             raise TryAgainError(
                 f"`{directory}` is in use by {holder}", "wait for it, or use another --out"
             ) from error
+        except OSError as error:
+            raise CannotCreateError(
+                f"`{directory}` cannot be locked: {error.strerror}", "use a local disk"
+            ) from error
         file.truncate(0)
-        file.write(f"process {os.getpid()} on {socket.gethostname()}")
+        since = time.strftime("%Y-%m-%d %H:%M:%S %z")
+        file.write(f"process {os.getpid()} on {socket.gethostname()} since {since}")
         file.flush()
         yield
-
-
-def fsync_directory(path: Path) -> None:
-    """Make the names in `path` survive a power cut."""
-    _fsync(path)
-
-
-def _fsync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _write_error(path: Path, error: OSError) -> NmtError:

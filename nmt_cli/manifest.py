@@ -5,14 +5,21 @@ A directory counts as complete once it has its manifest, and a damaged copy is r
 
 import contextlib
 import hashlib
+import io
 import json
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from nmt_cli import files
-from nmt_cli.errors import CannotCreateError, DataError, NoInputError
+from nmt_cli.errors import CannotCreateError, ConfigError, DataError, NmtError, NoInputError
 
 MANIFEST = "manifest.json"
+FORMAT = 1
+READ_BYTES = 1 << 20
+# No system takes a longer one as a part of a path.
+LONGEST_NAME = 255
 
 Entry = dict[str, object]
 
@@ -26,6 +33,13 @@ def new_directory(path: Path, *, force: bool = False) -> Iterator[Path]:
     """
     path = _named(path)
     require_free(path, force=force)
+    with replacing(path) as place:
+        yield place
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """As `new_directory`, whatever is at `path`: for names that only nmt gives."""
     with files.building(path) as place:
         yield place
         write_manifest(place)
@@ -93,7 +107,7 @@ def _entry(path: Path) -> Entry:
 
 
 def _write_entries(directory: Path, entries: dict[str, Entry]) -> None:
-    text = json.dumps({"format": 1, "files": entries}, indent=2, sort_keys=True)
+    text = json.dumps({"format": FORMAT, "files": entries}, indent=2, sort_keys=True)
     files.write_text(directory / MANIFEST, text + "\n")
 
 
@@ -108,51 +122,119 @@ def read_manifest(directory: Path) -> dict[str, Entry]:
             "was it copied in part, or written by another program?",
         )
     try:
-        entries = json.loads(files.read_bytes(path, max_bytes=16 << 20))["files"]
-        for entry in entries.values():
+        document = json.loads(files.read_bytes(path, max_bytes=16 << 20))
+        if document["format"] != FORMAT:
+            raise _other_format(path, document["format"])
+        entries = document["files"]
+        for name, entry in entries.items():
             if not isinstance(entry["sha256"], str) or not isinstance(entry["bytes"], int):
                 raise TypeError
+            if len(name) > LONGEST_NAME:
+                raise ValueError
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DataError(f"`{path}` is damaged", "copy the directory again") from error
     return dict(entries)
+
+
+def _other_format(path: Path, found: object) -> NmtError:
+    if isinstance(found, int) and found > FORMAT:
+        return ConfigError(
+            f"`{path}` has format {found}, this version of nmt knows {FORMAT}",
+            "it was made by a newer nmt: use that one",
+        )
+    return DataError(f"`{path}` is damaged", "copy the directory again")
 
 
 def check_manifest(directory: Path, names: Iterable[str] | None = None) -> None:
     """Check `names` (None: all) against the manifest; raises DataError for the first damage."""
     entries = read_manifest(directory)
     for name in entries if names is None else names:
-        if name not in entries:
-            raise DataError(f"`{directory / name}` is not listed in {MANIFEST}")
+        entry = _listed(directory, name, entries)
         try:
-            check_entry(directory, name, entries[name])
-        except DataError:
-            # Another process may have replaced the file since the manifest was read.
-            now = read_manifest(directory).get(name)
-            if now is None or now == entries[name]:
-                raise
-            check_entry(directory, name, now)
+            check_entry(directory, name, entry)
+        except DataError as error:
+            check_entry(directory, name, _newer(directory, name, entry, error))
+
+
+def _listed(directory: Path, name: str, entries: dict[str, Entry]) -> Entry:
+    if name not in entries:
+        raise DataError(f"`{directory / name}` is not listed in {MANIFEST}")
+    return entries[name]
+
+
+def _newer(directory: Path, name: str, entry: Entry, error: DataError) -> Entry:
+    """What the manifest says now: another process may have replaced the file since it was read.
+
+    Where it says the same, `error` is raised.
+    """
+    now = read_manifest(directory).get(name)
+    if now is None or now == entry:
+        raise error
+    return now
+
+
+def read_checked(directory: Path, name: str, max_bytes: int) -> bytes:
+    """The bytes of one file, which are those that were checked; raises as `check_manifest`."""
+    entry = _listed(directory, name, read_manifest(directory))
+    _require_inside(directory, name)
+    if not (directory / name).is_file():
+        raise DataError(f"`{directory / name}` is missing", "copy the directory again")
+    data = files.read_bytes(directory / name, max_bytes=max_bytes)
+    _check_open(directory, name, entry, io.BytesIO(data), len(data))
+    return data
+
+
+def check_open_file(directory: Path, name: str, file: BinaryIO) -> None:
+    """Check what is open as `file`, from its beginning, as the listed file `name`."""
+    entry = _listed(directory, name, read_manifest(directory))
+    _check_open(directory, name, entry, file, os.fstat(file.fileno()).st_size)
+
+
+def _check_open(directory: Path, name: str, entry: Entry, file: BinaryIO, size: int) -> None:
+    try:
+        _check_content(directory / name, entry, file, size)
+    except DataError as error:
+        newer = _newer(directory, name, entry, error)
+        file.seek(0)
+        _check_content(directory / name, newer, file, size)
 
 
 def check_entry(directory: Path, name: str, entry: Entry) -> None:
     """Check one file against its manifest entry; raises DataError naming it."""
     path = directory / name
-    if Path(name).is_absolute() or ".." in Path(name).parts:
-        raise DataError(f"`{directory / MANIFEST}` names `{name}`, which lies outside")
+    _require_inside(directory, name)
     if not path.is_file():
         raise DataError(f"`{path}` is missing", "copy the directory again")
+    try:
+        with path.open("rb") as file:
+            _check_content(path, entry, file, os.fstat(file.fileno()).st_size)
+    except OSError as error:
+        raise NoInputError(f"`{path}` cannot be read: {error.strerror}") from error
+
+
+def _require_inside(directory: Path, name: str) -> None:
+    if Path(name).is_absolute() or ".." in Path(name).parts:
+        raise DataError(f"`{directory / MANIFEST}` names `{name}`, which lies outside")
+
+
+def _sha256(file: BinaryIO) -> str:
+    digest = hashlib.sha256()
+    while part := file.read(READ_BYTES):
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def _check_content(path: Path, entry: Entry, file: BinaryIO, size: int) -> None:
+    """Raises DataError unless `file`, of `size` bytes, is what the entry admits at `path`."""
     following = entry.get("next")
     accepted = [entry, following] if isinstance(following, dict) else [entry]
-    size = path.stat().st_size
     fitting = [one for one in accepted if one.get("bytes") == size]
     if not fitting:
         raise DataError(
             f"`{path}` is damaged: {size} bytes where {entry.get('bytes')} were written",
             "copy the directory again",
         )
-    try:
-        digest = files.sha256_of(path)
-    except OSError as error:
-        raise NoInputError(f"`{path}` cannot be read: {error.strerror}") from error
+    digest = _sha256(file)
     if all(one.get("sha256") != digest for one in fitting):
         raise DataError(
             f"`{path}` is damaged: its SHA-256 differs from {MANIFEST}", "copy the directory again"

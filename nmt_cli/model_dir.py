@@ -13,7 +13,6 @@ Loading runs no code that is not ours: nothing is ever unpickled.
 """
 
 import contextlib
-import tempfile
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -23,11 +22,11 @@ import torch
 from torch import Tensor
 
 from nmt_cli import files, manifest
-from nmt_cli.config import Config, dump, load
+from nmt_cli.config import MAX_BYTES, Config, dump, parse_layer, resolve
 from nmt_cli.data.subwords import Subwords
 from nmt_cli.errors import ConfigError, DataError, NmtError, NoInputError
 from nmt_cli.model.encoder_decoder import EncoderDecoder
-from nmt_cli.weights_file import ReplacedError, load_weights, weight_bytes
+from nmt_cli.weights_file import ReplacedError, load_weights, opened, weight_bytes
 
 CONFIG = "config.toml"
 SUBWORDS = "subwords"
@@ -59,19 +58,22 @@ def save_model(
     config: Config,
     subwords: Subwords,
     metadata: Mapping[str, str],
+    *,
+    replace: bool = False,
 ) -> None:
     """Write a model directory; without `weights` it waits for `refresh_weights`.
 
-    A new directory appears whole or not at all. Into an existing one the files are put one by one,
-    config.toml last, which makes it a model directory.
+    A new directory appears whole or not at all, and so does one that replaces what nmt wrote. Else
+    the files are put into an existing one one by one, config.toml last, which makes it a model
+    directory.
     """
     contents = _contents(weights, config, subwords, metadata)
-    if directory.exists():
+    if directory.exists() and not replace:
         files.make_directory(directory / SUBWORDS)
         for name, data in contents:
             manifest.add_to_manifest(directory, name, data)
         return
-    with manifest.new_directory(directory) as place:
+    with manifest.new_directory(directory, force=replace) as place:
         files.make_directory(place / SUBWORDS)
         for name, data in contents:
             files.write_bytes(place / name, data)
@@ -81,10 +83,8 @@ def _contents(
     weights: Mapping[str, Tensor], config: Config, subwords: Subwords, metadata: Mapping[str, str]
 ) -> Iterator[tuple[str, bytes]]:
     """The name and the bytes of each file, one at a time."""
-    with tempfile.TemporaryDirectory() as name:
-        subwords.save(Path(name))
-        for path in sorted(Path(name).iterdir()):
-            yield f"{SUBWORDS}/{path.name}", path.read_bytes()
+    for name, data in subwords.contents():
+        yield f"{SUBWORDS}/{name}", data
     if weights:
         yield WEIGHTS, weight_bytes(weights, metadata)
     yield CONFIG, dump(config).encode("utf-8")
@@ -139,15 +139,11 @@ def _load(directory: Path, device: torch.device | str) -> LoadedModel:
             f"`{directory}` holds no weights yet",
             "`nmt train` writes them at its first validation (train.validate_every)",
         )
-    pieces = [name for name in entries if name.startswith(f"{SUBWORDS}/")]
-    manifest.check_manifest(directory, pieces)
-    weights = directory / WEIGHTS
     # Hashing the weights takes as long as all the rest: both are done at once.
-    with ThreadPoolExecutor(1) as other:
-        checked = other.submit(manifest.check_manifest, directory, [WEIGHTS])
+    with opened(directory / WEIGHTS) as weights, ThreadPoolExecutor(1) as other:
+        checked = other.submit(manifest.check_open_file, directory, WEIGHTS, weights)
         try:
-            subwords = Subwords.load(directory / SUBWORDS)
-            _check_vocabulary(directory, config, subwords)
+            subwords = _load_subwords(directory, config)
             model, metadata = load_weights(weights, config)
         finally:
             # Where the file is damaged, that is what the user has to know.
@@ -177,13 +173,16 @@ def reload_model(directory: Path, emptied: EncoderDecoder) -> EncoderDecoder:
 def load_subwords(directory: Path) -> Subwords:
     """The subwords of a model directory, checked; raises as `load_model` does."""
     with _readable(directory):
-        config = _load_config(directory)
-        entries = manifest.read_manifest(directory)
-        pieces = [name for name in entries if name.startswith(f"{SUBWORDS}/")]
-        manifest.check_manifest(directory, pieces)
-        subwords = Subwords.load(directory / SUBWORDS)
-        _check_vocabulary(directory, config, subwords)
-        return subwords
+        return _load_subwords(directory, _load_config(directory))
+
+
+def _load_subwords(directory: Path, config: Config) -> Subwords:
+    def read(path: Path, _: str, max_bytes: int) -> bytes:
+        return manifest.read_checked(directory, f"{SUBWORDS}/{path.name}", max_bytes)
+
+    subwords = Subwords.load(directory / SUBWORDS, read)
+    _check_vocabulary(directory, config, subwords)
+    return subwords
 
 
 def load_config(directory: Path) -> Config:
@@ -195,8 +194,8 @@ def load_config(directory: Path) -> Config:
 def _load_config(directory: Path) -> Config:
     if not is_model_directory(directory):
         raise _not_a_model(directory)
-    manifest.check_manifest(directory, [CONFIG])
-    return load(directory / CONFIG)
+    data = manifest.read_checked(directory, CONFIG, MAX_BYTES)
+    return resolve([parse_layer(data, directory / CONFIG)]).config
 
 
 def _check_vocabulary(directory: Path, config: Config, subwords: Subwords) -> None:
@@ -213,6 +212,14 @@ def _check_vocabulary(directory: Path, config: Config, subwords: Subwords) -> No
         for name, (says, have) in pairs.items()
         if says != have
     ]
+    special = {
+        "pad_id": model.pad_id, "unk_id": model.unk_id, "bos_id": model.bos_id,
+        "eos_id": model.eos_id, "start_id": model.start_id, "banned_ids": model.banned_ids,
+    }  # fmt: skip
+    for name, ids in special.items():
+        least = max(ids, default=0) if isinstance(ids, tuple) else ids
+        if isinstance(least, int) and least >= subwords.tgt_size:
+            wrong.append(f"model.{name}={least} is beyond the vocabulary of {subwords.tgt_size}")
     if wrong:
         raise ConfigError(
             f"`{directory}`: {'; '.join(wrong)}", "its files are of different models: copy it again"

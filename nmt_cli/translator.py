@@ -12,7 +12,7 @@ from nmt_cli.conversion import shortened
 from nmt_cli.data.shortlist import Shortlist
 from nmt_cli.data.spelling import WITHOUT_SPACES
 from nmt_cli.data.subwords import Subwords
-from nmt_cli.errors import ConfigError, DataError, UnavailableError
+from nmt_cli.errors import ConfigError, DataError, UnavailableError, is_out_of_memory
 from nmt_cli.inference.choice import Engine, fastest_engine, reference_engine
 from nmt_cli.inference.teacher_forcing import force
 from nmt_cli.model.encoder_decoder import EncoderDecoder
@@ -202,27 +202,38 @@ class Translator:
         """The finished hypotheses of each source; those with terms need more rows, by themselves.
 
         The longest first: padding is little among neighbours. Equal lines are translated once.
+        Where memory ends, what is not found yet is searched half as much at a time.
         """
         by_rows: dict[tuple[int, bool], list[Source]] = {}
         for source in sources:
             rows = rows_for(source.terms, config.rows) if source.terms else config.rows
             by_rows.setdefault((rows, source.terms is not None), []).append(source)
-        shortlist = self.shortlist_for(config)
         found: dict[Source, list[Hypothesis]] = {}
         for (rows, has_terms), some in sorted(by_rows.items()):
             some.sort(key=lambda one: (-len(one.ids), one.ids, one.prefix, one.draw, one.text))
-            strategy: Strategy | None = None
-            if has_terms:
-                strategy = Banks(rows, self.config.model.eos_id)
-            allowed = {self.subwords.unk_id} if config.replace_unknown else set()
-            given = iter(some)
-            if shortlist is not None:
-                given = narrowed(some, shortlist, config, self.subwords)
-            searcher = self._searchers.searcher(
-                len(some), rows, config, bound.rules, strategy, allowed
-            )
-            found |= ((some[number], hypotheses) for number, hypotheses in searcher.run(given))
+            while some := [one for one in some if one not in found]:
+                try:
+                    found |= self._found(some, rows, config, bound, has_terms=has_terms)
+                except (MemoryError, RuntimeError) as error:
+                    if not (is_out_of_memory(error) and self._searchers.halve(len(some))):
+                        raise
         return found
+
+    def _found(
+        self, some: list[Source], rows: int, config: Search, bound: BoundWording, *, has_terms: bool
+    ) -> Iterator[tuple[Source, list[Hypothesis]]]:
+        """Sources with so many rows each, and their finished hypotheses, as they come."""
+        strategy: Strategy | None = None
+        if has_terms:
+            strategy = Banks(rows, self.config.model.eos_id)
+        allowed = {self.subwords.unk_id} if config.replace_unknown else set()
+        given = iter(some)
+        shortlist = self.shortlist_for(config)
+        if shortlist is not None:
+            given = narrowed(some, shortlist, config, self.subwords)
+        searcher = self._searchers.searcher(len(some), rows, config, bound.rules, strategy, allowed)
+        for number, hypotheses in searcher.run(given):
+            yield some[number], hypotheses
 
     @property
     def _longest(self) -> int:

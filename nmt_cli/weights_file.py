@@ -1,9 +1,12 @@
 """The file of a model's weights: safetensors, float32, each once; read weight by weight."""
 
+import contextlib
 import math
-from collections.abc import Mapping
+import os
+import stat
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import safetensors
 import safetensors.torch
@@ -33,32 +36,52 @@ def weight_bytes(weights: Mapping[str, Tensor], metadata: Mapping[str, str]) -> 
     return data
 
 
-def _identity(path: Path) -> tuple[int, ...]:
-    """What changes when a file is replaced or written to."""
-    facts = path.stat()
-    return facts.st_ino, facts.st_size, facts.st_mtime_ns
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """A regular file, opened once: what is checked and what is read cannot be two files.
 
-
-def load_weights(path: Path, config: Config) -> tuple[EncoderDecoder, dict[str, str]]:
-    """A model of these settings with the weights of a file, and what its header says.
-
-    Raises ConfigError where they do not fit, DataError where the file is damaged, ReplacedError
-    where it was replaced meanwhile.
+    Raises DataError where it is no regular file, ReplacedError when the block ends and the file
+    was written to meanwhile.
     """
     if not path.is_file():
         raise DataError(f"`{path}` is not a file")
+    with open(path, "rb", opener=_open_at_once) as file:
+        before = os.fstat(file.fileno())
+        if not stat.S_ISREG(before.st_mode):
+            raise DataError(f"`{path}` is not a file")
+        yield file
+        if _written_to(before, os.fstat(file.fileno())):
+            raise ReplacedError(f"`{path}` is written to all the time", "try again")
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    # A pipe that took the file's place must not keep us waiting.
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _written_to(before: os.stat_result, after: os.stat_result) -> bool:
+    """Whether a file's content may be another; one that lost its name cannot be found any more."""
+    same = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
+    return not same or (after.st_nlink > 0 and before.st_ctime_ns != after.st_ctime_ns)
+
+
+def load_weights(file: BinaryIO, config: Config) -> tuple[EncoderDecoder, dict[str, str]]:
+    """A model of these settings with the weights of an `opened` file, and what its header says.
+
+    Raises ConfigError where they do not fit, DataError where the file is damaged.
+    """
+    path = Path(file.name)
+    descriptor = Path(f"/dev/fd/{file.fileno()}")
+    place = descriptor if descriptor.exists() else path
     try:
-        before = _identity(path)
-        with safetensors.safe_open(path, framework="pt") as file:
-            model = _empty_model(path, file, config)
-            metadata = dict(file.metadata() or {})
+        with safetensors.safe_open(place, framework="pt") as tensors:
+            model = _empty_model(path, tensors, config)
+            metadata = dict(tensors.metadata() or {})
             left = list(model.state_dict())
-            weights = _read_some(path, file, left)
+            weights = _read_some(path, tensors, left)
         while left:
-            with safetensors.safe_open(path, framework="pt") as file:
-                weights |= _read_some(path, file, left)
-            if _identity(path) != before:
-                raise ReplacedError(f"`{path}` is replaced all the time", "try again")
+            with safetensors.safe_open(place, framework="pt") as tensors:
+                weights |= _read_some(path, tensors, left)
         model.load_state_dict(weights, assign=True)
         return model, metadata
     except safetensors.SafetensorError as error:

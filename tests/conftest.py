@@ -24,15 +24,33 @@ if TYPE_CHECKING:
     from nmt_cli.config import Model
     from nmt_cli.model.transformer import Transformer
 
-pytest_plugins = ["faults.tally", "pytester"]
+pytest_plugins = ["faults.tally", "faults.network", "pytester"]
 
 # A busy machine is no failure, and the same run twice gives the same answer.
 settings.register_profile("suite", deadline=None, derandomize=True, database=None)
 settings.load_profile("suite")
 
 # Behind `nohup` or a shell's `&` these are ignored: so they would be in the commands under test.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-signal.signal(signal.SIGHUP, signal.SIG_DFL)
+HANDLERS = {
+    signal.SIGINT: signal.default_int_handler,
+    **dict.fromkeys((signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1), signal.SIG_DFL),
+}
+
+
+def set_handlers() -> None:
+    """Let signals do what they do in a process that has just begun."""
+    for number, handler in HANDLERS.items():
+        signal.signal(number, handler)
+
+
+set_handlers()
+
+
+@pytest.fixture(autouse=True)
+def own_signals() -> Iterator[None]:
+    """What a command under test does with signals ends with the test."""
+    yield
+    set_handlers()
 
 
 @pytest.fixture

@@ -1,42 +1,38 @@
-"""The end of the process at one of the calls that change the disk."""
+"""The end of the process at one of the operations that change the disk."""
 
 import contextlib
-import os
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from faults.disks import WatchedDisk
+
+from nmt_cli import files
 
 
 class Crash(BaseException):
     """Stands for the end of the process: nothing in the library may catch and continue."""
 
 
-def crashing_at(step: int, calls: list[str]) -> Callable[[str, Callable[..., Any]], Any]:
-    """Wrap system calls so that the call number `step` ends the process."""
+class CrashingDisk(WatchedDisk):
+    """Ends the process at operation number `step`; a dead one does nothing any more."""
 
-    def wrap(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any) -> Any:
-            calls.append(name)
-            if len(calls) == step + 1:
-                raise Crash(name)
-            return real(*arguments)
+    def __init__(self, step: int) -> None:
+        super().__init__()
+        self.step = step
+        self.calls: list[str] = []
 
-        return call
-
-    return wrap
+    def before(self, name: str, arguments: tuple[Any, ...]) -> None:
+        if self.count > self.step:
+            raise Crash(name)
+        self.calls.append(name)
 
 
 @contextlib.contextmanager
 def crash_at(step: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """End the process at one of the calls that change the disk; the rest runs on as after kill."""
-    calls: list[str] = []
-    wrap = crashing_at(step, calls)
+    """Let `step` of the operations happen; what did is in the list."""
+    disk = CrashingDisk(step)
     with monkeypatch.context() as patch:
-        for owner, name in ((Path, "replace"), (Path, "rename"), (os, "fsync")):
-            patch.setattr(owner, name, wrap(name, getattr(owner, name)))
-        # A killed process tidies nothing up.
-        patch.setattr(Path, "unlink", lambda self, missing_ok=False: None)
+        patch.setattr(files, "DISK", disk)
         with contextlib.suppress(Crash):
-            yield calls
+            yield disk.calls

@@ -13,7 +13,7 @@ from torch import nn
 from nmt_cli import files
 from nmt_cli.errors import CannotCreateError, ConfigError, DataError
 from nmt_cli.training.average import average_weights
-from nmt_cli.training.checkpoints import WEIGHTS, Checkpoint, Checkpoints, State
+from nmt_cli.training.checkpoints import Checkpoint, Checkpoints, State
 from nmt_cli.training.tensors import (
     OPTIMIZER,
     load_optimizer,
@@ -102,23 +102,6 @@ def test_a_new_best_lets_the_old_one_go_at_once(tmp_path):
         assert steps_of(checkpoints.all()) == kept
 
 
-@pytest.mark.parametrize("name", [WEIGHTS, OPTIMIZER, "state.json", "manifest.json"])
-def test_one_wrong_bit_sends_us_to_the_checkpoint_before(tmp_path, name):
-    model, optimizer = make_trained()
-    checkpoints = Checkpoints(tmp_path, keep_last=3, keep_best=1)
-    for step in (1, 2):
-        newest = checkpoints.save(model, optimizer, State(step=step), member=True)
-    checkpoints.settle()
-    folder = newest.optimizer_directory if name == OPTIMIZER else newest.directory
-    data = bytearray((folder / name).read_bytes())
-    data[len(data) // 2] ^= 1
-    (folder / name).write_bytes(data)
-    latest, problems = checkpoints.latest()
-    assert latest is not None
-    assert latest.step == 1
-    assert len(problems) == 1
-
-
 def test_a_checkpoint_without_manifest_does_not_count(tmp_path):
     model, optimizer = make_trained()
     checkpoints = Checkpoints(tmp_path, keep_last=3, keep_best=1)
@@ -195,7 +178,7 @@ def test_what_is_saved_is_as_it_was_when_it_was_saved(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("when", ["look", "settle", "save"])
-def test_what_goes_wrong_with_writing_is_raised_once(tmp_path, monkeypatch, when):
+def test_what_goes_wrong_with_writing_is_noted_once(tmp_path, monkeypatch, when):
     model, optimizer = make_trained()
     checkpoints = Checkpoints(tmp_path, keep_last=3, keep_best=1)
 
@@ -206,11 +189,14 @@ def test_what_goes_wrong_with_writing_is_raised_once(tmp_path, monkeypatch, when
         patch.setattr(files, "make_directory", refuse)
         checkpoints.save(model, optimizer, State(step=1), member=True)
         wait([checkpoints._written])
-        ask = getattr(checkpoints, when)
-        if when == "save":
-            ask = partial(ask, model, optimizer, State(step=2), member=True)
-        with pytest.raises(CannotCreateError, match="the disk is full"):
-            ask()
-    checkpoints.look()
+    ask = getattr(checkpoints, when)
+    if when == "save":
+        ask = partial(ask, model, optimizer, State(step=2), member=True)
+    ask()
+    (note,) = checkpoints.setbacks.take_notes()
+    assert "the disk is full" in note
+    assert checkpoints.has_failed == (when != "save")
+    assert checkpoints.setbacks.take_notes() == []
     checkpoints.save(model, optimizer, State(step=3), member=True)
-    assert steps_of(checkpoints.all()) == [3]
+    assert steps_of(checkpoints.all())[-1] == 3
+    assert not checkpoints.has_failed

@@ -187,26 +187,6 @@ class TestStreams:
         assert done.stdout in ("141\n", "0\n")
         assert done.stderr == ""
 
-    def test_stdout_is_utf8_whatever_the_locale(self) -> None:
-        done = subprocess.run(
-            [sys.executable, "-m", "nmt_cli", "config", "show", "--set", "languages.src=ß日"],
-            capture_output=True, check=True,
-            env={"PYTHONPATH": str(ROOT), "LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0",
-                 "PYTHONUTF8": "0", "PYTHONIOENCODING": "latin-1"},
-        )  # fmt: skip
-        assert 'src = "ß日"'.encode() in done.stdout
-
-    def test_no_file_of_ours_gets_the_number_of_a_standard_stream(self) -> None:
-        code = (
-            "import os; from nmt_cli.cli import environment; environment.open_standard_streams(); "
-            "os._exit(os.open('/dev/null', os.O_RDONLY))"
-        )
-        line = 'exec "$0" -c "$1" <&- >&- 2>&-'
-        done = subprocess.run(
-            ["bash", "-c", line, sys.executable, code], check=False, env={"PYTHONPATH": str(ROOT)}
-        )
-        assert done.returncode == 3
-
 
 class TestEnvironment:
     @pytest.mark.parametrize(
@@ -239,22 +219,6 @@ class TestEnvironment:
         if "FORCE_COLOR" not in variables:
             log = environment.make_console(io.StringIO())
             assert (log.interactive, log.color) == (False, False)
-
-    def test_threads_are_chosen_unless_the_user_chose(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(os, "environ", {"OMP_WAIT_POLICY": "ACTIVE"})
-        monkeypatch.setattr("nmt_cli.cores.usable_cores", lambda: 3)
-        environment.choose_threads()
-        assert os.environ == {"OMP_WAIT_POLICY": "ACTIVE", "OMP_NUM_THREADS": "3"}
-        monkeypatch.setattr(os, "environ", {"OMP_NUM_THREADS": "1"})
-        environment.choose_threads()
-        assert os.environ == {
-            "OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000", "OMP_NUM_THREADS": "1"
-        }  # fmt: skip
-        monkeypatch.setattr(os, "environ", {"GOMP_SPINCOUNT": "7"})
-        environment.choose_threads()
-        assert os.environ["GOMP_SPINCOUNT"] == "7"
 
     def test_torch_sees_the_choice(self) -> None:
         code = (

@@ -1,14 +1,9 @@
 """`nmt train`, `nmt average` and the road between them, in this process."""
 
-import inspect
 import json
 import os
-import pkgutil
 import shutil
-import signal
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +12,6 @@ import pytest
 from corpora import reversal_corpus
 
 from nmt_cli.cli import main
-from nmt_cli.cli.train import StopSignals
 from nmt_cli.config import dump
 from nmt_cli.data.corpus import Corpus
 from nmt_cli.errors import UnavailableError
@@ -113,7 +107,9 @@ def test_several_processes_get_the_same_command_line_and_give_their_exit_code(in
     command = ["train", "--gpus", "3", "--seed", "2"]
     monkeypatch.setattr(sys, "argv", ["nmt", *command])
     assert main(command) == 7
-    assert launched == [(3, command)]
+    ((processes, arguments, restarts, newest, _),) = launched
+    assert (processes, arguments, restarts) == (3, command, 3)
+    assert newest() == 20
 
 
 def test_reports_as_json_go_to_stdout(inside, tmp_path, capsys):
@@ -230,78 +226,8 @@ def test_average_of_models_of_different_shapes_names_both(inside, tmp_path, caps
     assert "model.d_ff" in capsys.readouterr().err
 
 
-@pytest.fixture
-def own_signals() -> Iterator[None]:
-    """What signals do is the same again after the test."""
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
-    before = {number: signal.getsignal(number) for number in numbers}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
-
-
-# Where a signal comes in, and the step that is saved by then; 0: there is nothing to save yet.
-PHASES = {
-    "settings": ("nmt_cli.cli.settings.resolve_settings", 0),
-    "loading": ("nmt_cli.data.corpus.Corpus.open", 0),
-    "beginning": ("nmt_cli.training.run.initialise", 0),
-    "first step": ("nmt_cli.training.run.take_step", 1),
-    "saving": ("nmt_cli.training.checkpoints.optimizer_tensors", 2),
-    "validating": ("nmt_cli.training.validation.shard_loss", 2),
-    "decoding": ("nmt_cli.translator.Translator.translate_window", 2),
-    "last validation": ("nmt_cli.training.run.Run._judge", 3),
-}
-
-
-CODES = {signal.SIGINT: 130, signal.SIGUSR1: 75, signal.SIGHUP: 129}
-
-
-@pytest.mark.parametrize(
-    ("phase", "number", "code"),
-    [(phase, signal.SIGTERM, 143) for phase in PHASES]
-    + [(phase, *one) for phase in ("loading", "validating") for one in CODES.items()],
-)
-def test_a_signal_in_any_phase_saves_and_ends_with_its_code(
-    inside, tmp_path, monkeypatch, own_signals, phase, number, code
-):
-    """The same command then goes on and validates what was not validated."""
-    monkeypatch.setattr("nmt_cli.training.distributed.POLL_SECONDS", 0.0)
-    monkeypatch.setattr("nmt_cli.training.validation.WINDOW", {"cpu": 4})
-    place, step = PHASES[phase]
-    owner, _, name = place.rpartition(".")
-    real = inspect.getattr_static(pkgutil.resolve_name(owner), name)
-    sent: list[int] = []
-    went_on: list[str] = []
-
-    def disturbed(*arguments, **options):
-        if not sent and (phase != "last validation" or arguments[0].state.step == 3):
-            sent.append(number)
-            os.kill(os.getpid(), number)
-            went_on.append(phase)
-        return real(*arguments, **options)
-
-    if isinstance(real, classmethod):
-        real = getattr(pkgutil.resolve_name(owner), name)
-        disturbed = staticmethod(disturbed)
-    monkeypatch.setattr(place, disturbed)
-    every = "3" if phase == "last validation" else "2"
-    options = ["--max-steps", "3", "--set", f"train.checkpoint_every={every}", "--quiet"]
-    command = ["train", "--out", str(tmp_path / "m"), *options]
-    assert main(command) == code
-    assert sent == [number]
-    # With nothing to save there is nothing to wait for.
-    assert went_on == ([phase] if step else [])
-    saved = Checkpoints(tmp_path / "m" / "checkpoints", 5, 1).all()
-    assert [one.step for one in saved] == ([step] if step else [])
-    if step:
-        assert saved[0].state().validated < step
-    monkeypatch.setattr(place, real)
-    assert main(command) == 0
-    assert Checkpoints(tmp_path / "m" / "checkpoints", 5, 1).all()[-1].state().validated == 3
-
-
 def test_ranks_wait_as_long_as_the_setting_says_and_show_why_they_gave_up(
-    inside, tmp_path, monkeypatch, own_signals, capsys
+    inside, tmp_path, monkeypatch, capsys
 ):
     given = []
 
@@ -317,58 +243,3 @@ def test_ranks_wait_as_long_as_the_setting_says_and_show_why_they_gave_up(
     assert main(["train", "--out", str(tmp_path / "m"), *options]) == 0
     assert given == [7.0, 69]
     assert "error: rank 3 hangs" in capsys.readouterr().err
-
-
-def test_a_second_interrupt_ends_at_once(inside, tmp_path, monkeypatch, own_signals, capsys):
-    """In the midst of a step; what was saved before stays good."""
-    steps = []
-    real = pkgutil.resolve_name("nmt_cli.training.run.take_step")
-
-    def step(*arguments):
-        steps.append(arguments[7])
-        if len(steps) == 3:
-            os.kill(os.getpid(), signal.SIGINT)
-            os.kill(os.getpid(), signal.SIGINT)
-        return real(*arguments)
-
-    monkeypatch.setattr("nmt_cli.training.run.take_step", step)
-    command = ["train", "--out", str(tmp_path / "m"), "--set", "train.checkpoint_every=2"]
-    assert main([*command, "--quiet"]) == 130
-    assert steps == [1, 2, 3]
-    assert "interrupted" in capsys.readouterr().err
-    (saved,) = Checkpoints(tmp_path / "m" / "checkpoints", 5, 1).all()
-    assert saved.step == 2
-
-
-def test_a_signal_that_is_ignored_stays_ignored(own_signals):
-    """As under nohup."""
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    stop = StopSignals()
-    os.kill(os.getpid(), signal.SIGHUP)
-    assert not stop()
-    os.kill(os.getpid(), signal.SIGTERM)
-    assert stop()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGUSR1, 75)]
-)
-def test_a_signal_saves_and_ends(project, tmp_path, number, code):
-    """The real command; the step that was running is saved and training goes on from it."""
-    command = [
-        sys.executable, "-m", "nmt_cli", "train", "--config", str(project / "nmt.toml"),
-        "--out", str(tmp_path / "m"), "--max-steps", "1000000", "--set",
-        "train.checkpoint_every=1000000", "--set", "train.log_every=1", "--quiet",
-    ]  # fmt: skip
-    process = subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    log = tmp_path / "m" / "log.jsonl"
-    deadline = time.monotonic() + 120
-    while not (log.exists() and log.stat().st_size) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    process.send_signal(number)
-    assert process.wait(60) == code
-    last = json.loads(log.read_text().splitlines()[-1])["step"]
-    (saved,) = Checkpoints(tmp_path / "m" / "checkpoints", 5, 1).all()
-    assert saved.step == last
-    assert not saved.state().member

@@ -91,41 +91,6 @@ def test_a_file_and_stdin_by_name_are_the_same(nmt) -> None:
     assert nmt("test.en.gz").out == found.out
 
 
-@pytest.mark.parametrize(
-    ("data", "count"),
-    [(b"", 0), (b"\n", 1), (b"a", 1), (b"a\nb", 2), (b"a\r\nb\rc\n", 2), (b"\xef\xbb\xbfa\n", 1),
-     (b"a\x0bb\x0cc\x1cd\xc2\x85e\xe2\x80\xa8f\x00\n\n\n", 3), (b"\xff\xfa broken \xc3\n", 1)],
-)  # fmt: skip
-def test_as_many_lines_come_out_as_go_in(nmt, data: bytes, count: int) -> None:
-    found = nmt(stdin=data)
-    assert found.code == 0
-    assert len(found.lines) == count
-    found.out.decode("utf-8")
-
-
-STRANGE = (
-    "a\x00b\x07c\x1b[31md\x7f",
-    "</s> <pad> <unk> <s> <2de> \u2581",
-    "\U0001f469\u200d\U0001f466 \U0001f1e9\U0001f1ea",
-    "\u05e9\u05dc\u05d5\u05dd \u202eabc\u202c \u0645\u0631\u062d\u0628\u0627",
-    "\u16a0\u16c7\u16bb \U00013000",
-    "Z\u0351\u036b\u0343a",
-    "\ue000\U0010ffff\ufeff",
-    "word. " * 40,
-    "z" * 900,
-)
-
-
-def test_any_text_gives_one_line_of_utf8_and_changes_no_other(nmt) -> None:
-    plain = nmt(stdin=b"some words\nthe last line\n").lines
-    found = nmt(stdin="\n".join(["some words", *STRANGE, "the last line", ""]).encode())
-    assert (found.code, found.err) == (0, "")
-    assert len(found.lines) == len(STRANGE) + 2
-    assert [found.lines[0], found.lines[-1]] == plain
-    assert any(plain)
-    assert not set("".join(found.lines)) & set("\r\x0b\x0c\x85\u2028\u2029")
-
-
 def test_verify_says_how_many_lines_are_right(nmt) -> None:
     plain = nmt("test.en")
     found = nmt("--verify", "test.en")
@@ -167,12 +132,6 @@ def test_verify_names_the_lines_that_a_wrong_engine_mistranslates(nmt, monkeypat
     found = nmt("--verify", "test.en", "-o", "out.de")
     assert found.code == 3
     assert not Path("out.de").exists()
-
-
-def test_what_is_not_utf8_is_told(nmt) -> None:
-    found = nmt(stdin=b"fine\nbro\xffken\n")
-    assert found.code == 0
-    assert "warning: `stdin`: 1 lines are not UTF-8, first at line:byte 2:4" in found.err
 
 
 def test_an_output_file_appears_whole(nmt, model: Path) -> None:
@@ -326,27 +285,3 @@ class TestRealProcess:
             assert process.stderr.read() == b"interrupted\n"
         lines = ["größer", "one", "two"]
         assert [one.decode("utf-8")[:-1] for one in answers] == expected(model, lines)
-
-    def test_a_broken_pipe_ends_it_silently(self, folder: Path) -> None:
-        (folder / "many").write_text("ab\n" * 200_000)
-        process = self.start(folder, "many", "--beam", "1")
-        assert process.stdout is not None
-        assert process.stderr is not None
-        with process:
-            process.stdout.readline()
-            process.stdout.close()
-            assert process.stderr.read() == b""
-        assert process.returncode == 141
-
-    def test_a_closed_stdout_is_an_error(self, folder: Path) -> None:
-        process = self.start(folder, "test.en", shell=">&-")
-        _, err = process.communicate(timeout=60)
-        assert process.returncode == 74
-        assert err.startswith(b"error: ")
-
-    def test_a_closed_stdin_is_an_error(self, folder: Path) -> None:
-        process = self.start(folder, shell="<&-")
-        out, err = process.communicate(timeout=60)
-        assert process.returncode in (66, 74)
-        assert out == b""
-        assert err.startswith(b"error: ")

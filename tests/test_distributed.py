@@ -13,13 +13,10 @@ from pathlib import Path
 import pytest
 import torch
 from corpora import reversal_corpus
-from torch.distributed.elastic.multiprocessing.api import SignalException
 
 from nmt_cli.config import dump
-from nmt_cli.errors import UnavailableError
 from nmt_cli.training.checkpoints import Checkpoints
-from nmt_cli.training.distributed import Ranks, count_devices, exit_code_of, launch
-from nmt_cli.training.watch import LostRankError
+from nmt_cli.training.distributed import Ranks
 
 
 def train_command(folder: Path, out: Path, *options: str) -> list[str]:
@@ -122,21 +119,6 @@ def saved_and_logged(out: Path) -> tuple[int, int]:
 
 
 @pytest.mark.slow
-def test_a_killed_rank_ends_all_and_is_named(project, tmp_path):
-    """The first rank saves the steps that all took, and the launcher says who was killed."""
-    out = tmp_path / "model"
-    with endless_training(project, out) as (process, ranks):
-        os.kill(ranks[1], signal.SIGKILL)
-        _, said = process.communicate(timeout=100)
-        assert process.returncode == 137
-        assert "error: rank 1 was killed by SIGKILL" in said
-        assert "rank 1 gives no sign of life since step" in said
-        assert not any(map(is_alive, ranks))
-    saved, last = saved_and_logged(out)
-    assert 0 < last <= saved
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGUSR1, 75), (signal.SIGTERM, 143)])
 def test_the_launcher_hands_a_signal_on_and_waits_for_the_save(project, tmp_path, number, code):
     out = tmp_path / "model"
@@ -147,74 +129,6 @@ def test_the_launcher_hands_a_signal_on_and_waits_for_the_save(project, tmp_path
         assert not any(map(is_alive, ranks))
     saved, last = saved_and_logged(out)
     assert saved == last > 0
-
-
-@pytest.mark.slow
-def test_ranks_whose_launcher_was_killed_save_and_end(project, tmp_path):
-    out = tmp_path / "model"
-    with endless_training(project, out) as (process, ranks):
-        process.kill()
-        wait_until(lambda: not any(map(is_alive, ranks)))
-    saved, last = saved_and_logged(out)
-    assert saved == last > 0
-
-
-@pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGUSR1, 75), (signal.SIGTERM, 143), (signal.SIGINT, 130)]
-)
-def test_the_launcher_gives_ranks_minutes_to_save(monkeypatch, number, code):
-    given = []
-
-    class Launch:
-        def __init__(self, settings, *_):
-            given.append(settings)
-
-        def __call__(self, *_):
-            raise SignalException("told to stop", number)
-
-    monkeypatch.setattr("torch.distributed.launcher.api.elastic_launch", Launch)
-    monkeypatch.delenv("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", raising=False)
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    assert launch(2, []) == code
-    assert os.environ["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] == "300"
-    assert getattr(given[0], "shutdown_timeout", 300) == 300
-    assert number.name in given[0].signals_to_handle.split(",")
-    # A rank that ends is not started again by itself, with nobody who saw why it ended.
-    assert given[0].max_restarts == 0
-
-
-@pytest.mark.parametrize(
-    ("codes", "times", "expected"),
-    [
-        ({0: 1, 1: 73}, {0: 5, 1: 5}, 73),
-        ({0: 73, 1: -signal.SIGTERM}, {0: 5, 1: 4}, 73),
-        ({0: 1, 1: -signal.SIGKILL}, {0: 5, 1: 35}, 1),
-        ({0: 143, 1: 143}, {0: 5, 1: 5}, 143),
-    ],
-)
-def test_the_exit_code_is_that_of_the_first_rank_with_a_reason_of_its_own(codes, times, expected):
-    assert exit_code_of(codes, times) == expected
-
-
-def test_a_rank_that_a_signal_killed_is_named_with_the_shells_exit_code():
-    with pytest.raises(LostRankError, match="rank 2 was killed by SIGKILL") as raised:
-        exit_code_of({0: 1, 2: -signal.SIGKILL, 1: -signal.SIGTERM}, {0: 5, 1: 5, 2: 6})
-    assert raised.value.exit_code == 137
-
-
-def test_more_gpus_than_there_are_is_an_error(monkeypatch):
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
-    assert count_devices(None) == 2
-    assert count_devices(1) == 1
-    with pytest.raises(UnavailableError, match="--gpus 3: this machine shows 2"):
-        count_devices(3)
-
-
-def test_without_a_gpu_processes_take_their_place(monkeypatch):
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    assert count_devices(None) == 1
-    assert count_devices(2) == 2
 
 
 def test_a_rank_alone_needs_no_messages():

@@ -5,13 +5,14 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from corpora import reversal_corpus
 
 from nmt_cli.config import Config, load, with_values
 from nmt_cli.data.plan import BatchPlan, Position
-from nmt_cli.errors import CannotCreateError, ConfigError, TryAgainError
+from nmt_cli.errors import CannotCreateError, ConfigError
 from nmt_cli.manifest import check_manifest
 from nmt_cli.model.transformer import Transformer, initialise
 from nmt_cli.model_dir import load_model
@@ -208,45 +209,6 @@ def test_intervals_follow_from_the_checkpoints_unless_they_are_set():
     assert Intervals.of(config) == Intervals(log=7, checkpoint=200, validate=50)
 
 
-def test_validation_does_not_touch_what_is_trained(setting, undisturbed, tmp_path):
-    """Averages are tried out in the same model object: it must get its own weights back."""
-    out = tmp_path / "model"
-    run(setting, out, train_validate_every=1_000)
-    reference = final_weights(undisturbed)
-    for name, weight in final_weights(out).items():
-        assert torch.equal(weight, reference[name]), name
-
-
-@pytest.mark.parametrize(("keep_last", "steps"), [(3, [10, 15, 20]), (1, [20])])
-def test_without_validation_pairs_the_mean_of_the_last_is_published(
-    setting, tmp_path, keep_last, steps
-):
-    config, corpus = setting
-    out = tmp_path / "model"
-    without = config, dataclasses.replace(corpus, valid=None, valid_text=None)
-    run(without, out, train_keep_last=keep_last)
-    members = Checkpoints(out / "checkpoints", 5, 1).members()[-keep_last:]
-    assert [one.step for one in members] == steps
-    weights = [one.weights() for one in members]
-    for name, published in load_model(out).model.named_parameters():
-        mean = torch.stack([one[name] for one in weights]).mean(dim=0)
-        assert torch.allclose(published, mean, atol=1e-6), name
-
-
-@pytest.mark.parametrize("stop_after", [1, 5, 8, 13, 19])
-def test_a_run_goes_on_exactly_where_it_was_stopped(setting, undisturbed, tmp_path, stop_after):
-    """Dropout is on, and step 13 lies within an epoch: weights and log lines are bit-equal."""
-    out = tmp_path / "model"
-    run(setting, out, stop_after=stop_after)
-    members = Checkpoints(out / "checkpoints", 5, 1).members()
-    assert [one.step for one in members] == list(range(5, stop_after + 1, 5))
-    run(setting, out)
-    reference = final_weights(undisturbed)
-    for name, weight in final_weights(out).items():
-        assert torch.equal(weight, reference[name]), name
-    assert logged(out) == logged(undisturbed)
-
-
 @pytest.mark.parametrize("newest", ["missing", "damaged"])
 def test_a_run_that_was_killed_goes_on_from_its_checkpoint(setting, undisturbed, tmp_path, newest):
     """Nothing is saved at the kill: the log is cut back and the steps are done again."""
@@ -325,21 +287,6 @@ def test_another_run_in_the_same_place_is_refused(setting, undisturbed, key, val
         next(train(with_values(config, {key: value}), corpus, undisturbed))
 
 
-def test_another_corpus_is_refused(setting, tmp_path):
-    run(setting, tmp_path / "model", train_max_steps=3)
-    config, corpus = setting
-    changed = dataclasses.replace(corpus, digest="another")
-    with pytest.raises(ConfigError, match="corpus differs"):
-        list(train(with_values(config, {"train.max_steps": 5}), changed, tmp_path / "model"))
-
-
-def test_a_directory_of_something_else_is_left_alone(setting, tmp_path):
-    (tmp_path / "thesis.txt").write_text("years of work")
-    with pytest.raises(CannotCreateError, match="not a model directory"):
-        next(train(*setting, tmp_path))
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
-
-
 def test_an_interrupted_first_save_is_no_obstacle(setting, tmp_path):
     out = tmp_path / "model"
     (out / "subwords").mkdir(parents=True)
@@ -350,12 +297,44 @@ def test_an_interrupted_first_save_is_no_obstacle(setting, tmp_path):
     assert not list(out.rglob(".tmp-*"))
 
 
-def test_two_runs_in_one_directory_are_refused(setting, tmp_path):
-    first = train(*setting, tmp_path / "model")
-    next(first)
-    with pytest.raises(TryAgainError, match="in use by process"):
-        next(train(*setting, tmp_path / "model"))
-    first.close()
+def test_pairs_longer_than_a_pass_are_counted_and_used(setting, tmp_path):
+    _, corpus = setting
+    longer = np.maximum(corpus.train.src_lengths, corpus.train.tgt_lengths)
+    count = int((longer > 10).sum())
+    assert count > 0
+    settings = {"train_batch_tokens": 20, "train_micro_batch_tokens": 10, "train_max_steps": 3}
+    reports = run(setting, tmp_path / "model", **settings)
+    assert f"{count:,} pairs are longer than the 10 tokens of one pass" in reports[0].note
+    assert reports[-1].note.startswith("finished: 3 steps are done; ")
+
+
+def test_how_long_ranks_wait_may_change_when_a_run_goes_on(setting, tmp_path):
+    run(setting, tmp_path / "model", train_max_steps=1)
+    reports = run(setting, tmp_path / "model", train_max_steps=2, train_rank_timeout=60.0)
+    assert reports[-1].step == 2
+
+
+@pytest.mark.parametrize(("keep_last", "steps"), [(3, [10, 15, 20]), (1, [20])])
+def test_without_validation_pairs_the_mean_of_the_last_is_published(
+    setting, tmp_path, keep_last, steps
+):
+    config, corpus = setting
+    out = tmp_path / "model"
+    without = config, dataclasses.replace(corpus, valid=None, valid_text=None)
+    run(without, out, train_keep_last=keep_last)
+    members = Checkpoints(out / "checkpoints", 5, 1).members()[-keep_last:]
+    assert [one.step for one in members] == steps
+    weights = [one.weights() for one in members]
+    for name, published in load_model(out).model.named_parameters():
+        mean = torch.stack([one[name] for one in weights]).mean(dim=0)
+        assert torch.allclose(published, mean, atol=1e-6), name
+
+
+def test_a_directory_of_something_else_is_left_alone(setting, tmp_path):
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(CannotCreateError, match="not a model directory"):
+        next(train(*setting, tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
 def test_the_shards_of_a_run_stay_when_the_micro_batch_changes(setting, tmp_path):

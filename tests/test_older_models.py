@@ -1,5 +1,7 @@
 """What holds of every kind of model from before the Transformer, as it does of the Transformer."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 import torch
@@ -17,6 +19,7 @@ from nmt_cli.inference.choice import fastest_engine
 from nmt_cli.inference.reference import ReferenceDecoder
 from nmt_cli.inference.teacher_forcing import force
 from nmt_cli.model.convolutional import Convolutional
+from nmt_cli.model.dropout import Dropout
 from nmt_cli.model.encoder_decoder import initialise, stack_depths
 from nmt_cli.model.flops import training_flops
 from nmt_cli.model.kinds import KINDS, make_model
@@ -176,6 +179,36 @@ def test_dropout_is_of_training_only(settings, random_batch):
     assert torch.equal(model(batch), model(batch))
     plain = older_model(settings)
     assert torch.equal(model(batch), plain(batch))
+
+
+@both_kinds
+def test_dropout_is_at_each_of_its_places(settings, random_batch):
+    """Embeddings, layers and the output, as many times as there are of them."""
+    model = older_model({**settings, "model.dropout": 0.5}).train()
+    batch = random_batch(model.config, [3, 1, 7], [2, 5, 1])
+    dropped = []
+    for module in model.modules():
+        if isinstance(module, Dropout):
+            module.register_forward_hook(lambda _, inputs, __: dropped.append(len(inputs[0])))
+    model(batch)
+    encoder, decoder = stack_depths(model.config)
+    src, tgt = len(batch.src), len(batch.tgt_in)
+    # Embedded, then the layers; behind the decoder's, its output.
+    assert Counter(dropped) == {src: 1 + encoder, tgt: 1 + decoder + 1}
+
+
+@both_kinds
+@torch.no_grad()
+def test_a_state_knows_the_longest_of_its_rows(settings, sources):
+    walk = Walk(older_model(settings), sources, [0, 2])
+    fresh = walk.state
+    for _ in range(3):
+        walk.step()
+    walk.refill([1])
+    assert (walk.state.lengths.tolist(), walk.state.max_length) == ([3, 3, 0], 3)
+    assert walk.state.select(torch.tensor([2, 1])).max_length == 3
+    assert walk.state.select(torch.tensor([2])).max_length == 0
+    assert walk.state.merge(fresh).max_length == fresh.merge(walk.state).max_length == 3
 
 
 def counted_by_torch(settings, src_lengths: np.ndarray, tgt_lengths: np.ndarray) -> int:

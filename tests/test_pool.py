@@ -9,7 +9,7 @@ import pytest
 
 from nmt_cli.data import pool
 from nmt_cli.data.pool import Pool
-from nmt_cli.errors import DataError, TryAgainError
+from nmt_cli.errors import DataError
 
 
 @pytest.fixture
@@ -71,8 +71,3 @@ def test_an_error_in_a_process_arrives_with_its_hint(spread_at_once):
     with Pool(2) as workers, pytest.raises(DataError, match="three is not wanted") as caught:
         list(workers.map(refuse, range(9)))
     assert caught.value.hint == "use four"
-
-
-def test_a_killed_process_is_told(spread_at_once):
-    with Pool(2) as workers, pytest.raises(TryAgainError, match="killed"):
-        list(workers.map(die, range(9)))

@@ -102,19 +102,6 @@ def test_equal_lines_differ_within_an_epoch(tmp_path, monkeypatch):
     assert src[:25] != src[25:50]
 
 
-@pytest.mark.slow
-def test_processes_do_not_matter(corpus, monkeypatch):
-    monkeypatch.setattr(sampling, "CHUNK_LINES", 50)
-    found = []
-    for workers in (1, 2):
-        pairs = SampledPairs(corpus, 0.3, 1, workers)
-        with monkeypatch.context() as patch:
-            patch.setattr("nmt_cli.data.pool.ALONE_SECONDS", 0.0)
-            pairs.segment(0)
-        found.append(ids_of(pairs))
-    assert found[0] == found[1]
-
-
 def test_a_side_that_would_be_too_long_stays_as_it_was(corpus):
     pairs = SampledPairs(corpus, 0.9, 1, workers=1)
     plain = ids_of(pairs)

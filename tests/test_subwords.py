@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from nmt_cli.config import Data
 from nmt_cli.data import segmenters
-from nmt_cli.data.segmenters import BOS, EOS, PAD, UNK, SentencePieces, thinned
+from nmt_cli.data.segmenters import EOS, UNK, SentencePieces, thinned
 from nmt_cli.data.subwords import SpecialIds, Subwords, learn_subwords
 from nmt_cli.errors import DataError, NoInputError
 
@@ -23,8 +23,6 @@ LOOK_ALIKES = [
     "</s>", "<s>", "<pad>", "<unk>", "<2de>", "<0x0A>", ">>de<<", "<s></s>", "a</s>b", "▁",
     "<pad> <pad>",
 ]  # fmt: skip
-# One line each, whatever the ids.
-NEVER_SHOWN = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029\x00\x1b"
 
 
 def made_up_text() -> list[str]:
@@ -74,25 +72,6 @@ def test_text_comes_back(kind):
 def test_any_text_of_known_characters_comes_back(kind, line):
     subwords = LEARNT[kind]
     assert subwords.decode_target(subwords.encode_target([line])) == [line]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@given(line=st.text() | st.lists(st.sampled_from(LOOK_ALIKES)).map("".join))
-def test_no_text_becomes_a_special_id(kind, line):
-    (ids,) = LEARNT[kind].encode_source([line])
-    assert ids[-1] == EOS
-    assert not {PAD, BOS, EOS} & set(ids[:-1])
-    assert max(ids) < LEARNT[kind].src_size
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@given(data=st.data())
-def test_any_ids_become_one_line(kind, data):
-    subwords = LEARNT[kind]
-    ids = data.draw(st.lists(st.integers(0, subwords.tgt_size - 1), max_size=30))
-    (line,) = subwords.decode_target([ids])
-    assert not set(line) & set(NEVER_SHOWN)
-    line.encode("utf-8")
 
 
 def test_byte_fallback_spells_the_unknown_and_never_breaks_the_line():

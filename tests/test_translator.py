@@ -82,25 +82,6 @@ def test_every_line_gives_one_clean_line(translator: Translator, lines: list[str
         text.encode("utf-8")
 
 
-@pytest.mark.parametrize("text", STRANGE.values(), ids=STRANGE)
-def test_strange_text_is_translated(translator: Translator, text: str) -> None:
-    found = next(translator.translate([text]))
-    assert "failed" not in found.flags
-    assert "empty" not in found.flags
-    assert not set(found.text) & set(LINE_ENDS)
-
-
-def test_blank_lines_stay_empty_and_the_model_is_not_asked(translator, monkeypatch) -> None:
-    def never(*arguments: object) -> None:
-        raise AssertionError("the model was called")
-
-    monkeypatch.setattr(ReferenceDecoder, "admit", never)
-    found = list(translator.translate(BLANK))
-    assert [one.text for one in found] == [""] * len(BLANK)
-    assert {one.flags for one in found} == {("empty",)}
-    assert all(len(one.hypotheses) == 1 for one in found)
-
-
 def test_equal_lines_are_translated_once(translator, monkeypatch) -> None:
     admitted = []
     real = ReferenceDecoder.admit
@@ -179,12 +160,6 @@ class TestLongLines:
         monkeypatch.setattr(ReferenceDecoder, "admit", admit)
         assert next(learned.translate(["word " * 50])).text
         assert 20 < max(lengths) <= 24
-
-    def test_a_hundred_thousand_characters(self, translator: Translator) -> None:
-        # Mostly the same pieces, so that the search has little to do.
-        found = texts(translator, ["yes. " * 20_000, "z" * 100_000, "short"], beam=1)
-        assert all(found)
-        assert "\n" not in "".join(found)
 
 
 class TestNBest:

@@ -16,6 +16,7 @@ def run() -> None:
 
     environment.open_standard_streams()
     environment.choose_threads()
+    environment.keep_out_current_directory()
     code = main(sys.argv[1:])
     environment.leave(code)
 

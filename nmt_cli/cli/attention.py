@@ -67,11 +67,10 @@ def command(
         check_picture(out)
     attention = _look(sentence, target, model, sets, config_file)
     if as_json:
-        import json
-
+        from nmt_cli.cli.translation_lines import as_one_line
         from nmt_cli.extras.attention_map.look import as_document
 
-        typer.echo(json.dumps(as_document(attention), ensure_ascii=False))
+        typer.echo(as_one_line(as_document(attention)), nl=False)
         return
     from nmt_cli.extras.attention_map.page import page
     from nmt_cli.extras.attention_map.picture import picture

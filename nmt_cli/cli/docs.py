@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperGroup
 
-from nmt_cli import errors
 from nmt_cli.cli.commands import make_command
+from nmt_cli.cli.exit_codes import STABLE, exit_codes
 from nmt_cli.config import SETTINGS
 from nmt_cli.extras.project import toml_value
-from nmt_cli.files import write_text
+from nmt_cli.files import make_directory, write_text
 from nmt_cli.presets import PRESETS
 
 if TYPE_CHECKING:
@@ -60,7 +60,8 @@ def guide() -> str:
     parts = [_HEAD]
     for path, command, context in walk():
         parts.append(f"## {path}\n\n```text\n{command.get_help(context)}\n```\n")
-    parts.append("## Exit codes\n\n| code | meaning |\n|---|---|\n" + "".join(_exit_codes()))
+    rows = "".join(f"| {code} | {meaning} |\n" for code, meaning in exit_codes().items())
+    parts.append(f"## Exit codes\n\n{STABLE}\n\n| code | meaning |\n|---|---|\n{rows}")
     parts.append(
         "## Settings\n\nEach can be set with `--set`, in `nmt.toml`, or as a variable: "
         "`model.heads` is `NMT_MODEL_HEADS`.\n\n| setting | default | meaning |\n|---|---|---|\n"
@@ -68,21 +69,6 @@ def guide() -> str:
     )
     parts.append("## Presets\n\nWhat each changes.\n\n" + "".join(_preset_rows()))
     return "\n".join(parts)
-
-
-def _exit_codes() -> Iterator[str]:
-    yield "| 0 | done |\n| 1 | a bug in nmt; for `nmt doctor`: something failed |\n"
-    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
-    for kind in sorted((one for one in kinds if one is not errors.NmtError), key=_exit_code):
-        about = (kind.__doc__ or "").splitlines()[0].rstrip(".")
-        yield f"| {_exit_code(kind)} | {about[0].lower()}{about[1:]} |\n"
-    yield "| 129 | the terminal was closed (SIGHUP) |\n"
-    yield "| 130 | interrupted (Ctrl-C) |\n| 137 | one of several training processes was killed |\n"
-    yield "| 141 | the reader of stdout went away |\n| 143 | told to end (SIGTERM) |\n"
-
-
-def _exit_code(kind: Any) -> int:
-    return int(kind.exit_code)
 
 
 def _setting_rows() -> Iterator[str]:
@@ -133,7 +119,7 @@ def _parameter(parameter: Any) -> str:
 def main(root: Path) -> None:
     """Write both files below `root`, the checkout."""
     for path, text in ((GUIDE, guide()), (SURFACE, surface())):
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        make_directory((root / path).parent)
         write_text(root / path, text)
 
 

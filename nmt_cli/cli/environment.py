@@ -39,10 +39,14 @@ def make_console(stream: TextIO | None = None, *, quiet: bool = False) -> Consol
     return Console(stream, interactive=watched, color=color, quiet=quiet)
 
 
-def cache_folder() -> Path:
-    """Where what can be made anew is kept: $XDG_CACHE_HOME/nmt, or ~/.cache/nmt."""
+def cache_folder() -> Path | None:
+    """Where what can be made anew is kept: $XDG_CACHE_HOME/nmt, or ~/.cache/nmt; None: nowhere."""
     chosen = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(chosen) if Path(chosen).is_absolute() else Path.home() / ".cache") / "nmt"
+    if Path(chosen).is_absolute():
+        return Path(chosen) / "nmt"
+    with contextlib.suppress(RuntimeError):  # Neither HOME nor an account says where home is.
+        return Path.home() / ".cache" / "nmt"
+    return None
 
 
 def choose_threads() -> None:
@@ -58,6 +62,16 @@ def choose_threads() -> None:
         os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
         os.environ.setdefault("GOMP_SPINCOUNT", GOMP_SPINS)
     os.environ.setdefault("OMP_NUM_THREADS", str(usable_cores()))
+
+
+def keep_out_current_directory() -> None:
+    """Let no process that this one starts take modules from the current directory.
+
+    `nmt` itself does not; `python -m nmt_cli` does, and means to.
+    """
+    with contextlib.suppress(OSError):
+        if sys.path[:1] not in ([""], [str(Path.cwd())]):
+            os.environ["PYTHONSAFEPATH"] = "1"
 
 
 def open_standard_streams() -> None:
@@ -81,6 +95,12 @@ def open_standard_streams() -> None:
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
 
 
+def _let_go_nowhere(descriptor: int) -> None:
+    """The interpreter flushes once more when it ends: what it cannot write is dropped."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
+
+
 def leave(code: int) -> NoReturn:
     """End the process with `code`; what stdout cannot take any more is dropped without a word."""
     try:
@@ -88,12 +108,13 @@ def leave(code: int) -> NoReturn:
     except OSError as error:
         if code == 0:
             code = EXIT_BROKEN_PIPE if error.errno == errno.EPIPE else EXIT_WRITE_ERROR
-        # The interpreter flushes once more when it ends: let that go nowhere.
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _let_go_nowhere(1)
+    try:
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        # Nobody listens: that is no failure.
+        _let_go_nowhere(2)
     if code and os.environ.get("WORLD_SIZE", "1") != "1":
         # A failed rank leaves its group as it is, whose threads may abort while all is taken down.
-        with contextlib.suppress(OSError, ValueError):
-            sys.stderr.flush()
         os._exit(code)
     sys.exit(code)

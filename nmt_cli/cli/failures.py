@@ -1,16 +1,31 @@
 """From an exception to what the user reads and the exit code."""
 
 import errno
+import re
 import traceback
 
 # Typer 0.26 has no public name for it.
 from typer._click.exceptions import ClickException
 
 from nmt_cli.console import Console
-from nmt_cli.errors import NmtError, UsageError, WriteError, did_you_mean
+from nmt_cli.errors import (
+    NmtError,
+    TryAgainError,
+    UnavailableError,
+    UsageError,
+    WriteError,
+    did_you_mean,
+    is_out_of_memory,
+)
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141
+# What a device or its driver says; ids beyond a table and wrong addresses are bugs of ours.
+_GPU_TROUBLE = re.compile(
+    "CUDA error(?!: (device-side assert|an illegal))|CUDA driver|Found no NVIDIA|.*NVIDIA driver"
+)
+NO_TEMPORARY = "No usable temporary directory"
+NO_THREAD = "can't start new thread"
 # What the system, and not nmt, has to answer for.
 SYSTEM_FAULTS = (
     errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EFBIG, errno.EBADF, errno.EMFILE,
@@ -31,8 +46,9 @@ def show(error: BaseException, console: Console, *, debug: bool) -> int:
         return INTERRUPTED
     problem = as_user_error(error)
     if problem is None:
+        text = " ".join(str(error).split())
         problem = NmtError(
-            f"this is a bug in nmt: {type(error).__name__}: {error}",
+            f"this is a bug in nmt: {type(error).__name__}: {text}",
             "" if debug else "run the same command with --debug for a report to send us",
         )
     console.error(problem)
@@ -47,6 +63,17 @@ def as_user_error(error: BaseException) -> NmtError | None:
         return _usage_error(error)
     if isinstance(error, OSError) and error.errno in SYSTEM_FAULTS:
         return WriteError(f"reading or writing failed: {error}", "`nmt doctor` looks at the disk")
+    if isinstance(error, FileNotFoundError) and NO_TEMPORARY in str(error):
+        return WriteError("there is no folder for temporary files", "set TMPDIR to one you own")
+    if is_out_of_memory(error):
+        hint = "is another process using this memory? `nmt doctor` shows how much is free"
+        return UnavailableError(f"memory is full: {error}".rstrip(": "), hint)
+    if isinstance(error, RuntimeError) and _GPU_TROUBLE.match(str(error)):
+        hint = "`nmt doctor` looks at the driver; `--device cpu` or CUDA_VISIBLE_DEVICES=-1 goes on"
+        return UnavailableError(f"the GPU cannot be used: {str(error).splitlines()[0]}", hint)
+    if isinstance(error, BlockingIOError) or NO_THREAD in str(error):
+        hint = "end some, or raise the limit (`ulimit -u`)"
+        return TryAgainError("the system lets this user start no more processes", hint)
     return None
 
 

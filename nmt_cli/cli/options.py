@@ -68,6 +68,11 @@ TgtLanguage = Annotated[
     str | None, typer.Option("--tgt-lang", metavar="CODE", help="Language translated to.")
 ]
 
+Strict = Annotated[
+    bool,
+    typer.Option("--strict", help="Refuse text that is not UTF-8; else repaired, with a warning."),
+]
+
 # How it speaks.
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output on stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Warnings and errors only.")]

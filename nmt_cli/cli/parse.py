@@ -1,6 +1,5 @@
 """`nmt parse`: lines into trees, trees into training text, and the scores of trees."""
 
-import json
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
@@ -9,7 +8,9 @@ import typer
 
 from nmt_cli.cli import parse_score
 from nmt_cli.cli.commands import CommandWithExamples, GroupWithExamples, make_app
-from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets
+from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets, Strict
+from nmt_cli.cli.texts import STDIN
+from nmt_cli.cli.translation_lines import as_one_line
 
 if TYPE_CHECKING:
     from typer._click.core import Context
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from nmt_cli.translator import Translator
 
 SCHEMA = 1
-STDIN = "-"
 # A line is parsed when nothing more has come for so long.
 PATIENCE_SECONDS = 0.2
 # What `nmt parse FILE` means.
@@ -79,7 +79,7 @@ MaxExtraLength = Annotated[
 ]
 Trees = Annotated[
     list[str],
-    typer.Argument(metavar="TREES...", help="Files of trees (also gz, xz, zst); - is stdin."),
+    typer.Argument(metavar="TREES...", help="Files of trees (also gz, xz, zst, bz2); - is stdin."),
 ]
 Out = Annotated[
     Path, typer.Option("--out", metavar="NAME", help="Writes NAME.words, .brackets and .trees.")
@@ -108,6 +108,7 @@ def text(
     beam: Beam = None,
     alpha: Alpha = None,
     max_extra_length: MaxExtraLength = None,
+    strict: Strict = False,
     sets: Sets = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
@@ -121,27 +122,24 @@ def text(
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.loading import load_translator
     from nmt_cli.cli.settings import chosen_search, resolve_settings
-    from nmt_cli.cli.translate import opened
+    from nmt_cli.cli.texts import opened, tell_invalid, tell_waiting
     from nmt_cli.data.lines import read_lines
 
     flags = {
         "paths.model": model, "search.beam": beam, "search.alpha": alpha,
-        "search.max_extra_length": max_extra_length,
+        "search.max_extra_length": max_extra_length, "data.strict": strict or None,
     }  # fmt: skip
     resolved = resolve_settings(flags, sets, config_file)
     console = make_console(quiet=quiet)
-    with read_lines(file) as lines:
+    with read_lines(file, strict=resolved.config.data.strict) as lines:
         from nmt_cli.extras.parsing.parser import for_parsing
 
         translator = load_translator(resolved.config.paths.model, "auto")
         search = chosen_search(resolved, for_parsing(translator.config))
-        with opened(output) as out:
+        tell_waiting(console, file)
+        with opened(output, lines) as out:
             repaired = _parse(lines, translator, search, out, as_json=as_json)
-    if lines.invalid:
-        console.warning(
-            f"`{lines.name}`: {lines.invalid:,} lines are not UTF-8, "
-            f"first at line:byte {lines.first_invalid}"
-        )
+    tell_invalid(console, lines)
     if repaired:
         console.note(
             f"of {lines.count:,} lines, {repaired:,} were no tree over their words until repaired"
@@ -187,7 +185,7 @@ def _as_json(number: int, one: "Parse") -> str:
         "score": one.translation.score,
         "flags": one.translation.flags,
     }
-    return json.dumps(shown, ensure_ascii=False) + "\n"
+    return as_one_line(shown)
 
 
 @app.command("prepare", cls=CommandWithExamples, epilog=PREPARE_EXAMPLES)

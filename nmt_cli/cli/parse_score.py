@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nmt_cli.cli.options import AsJson, Quiet
+from nmt_cli.cli.texts import STDIN, tell_invalid, tell_waiting
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from nmt_cli.extras.parsing.parameters import Parameters
 
 SCHEMA = 1
-STDIN = "-"
 NAMED_ERRORS = 10
 
 EXAMPLES = """
@@ -61,7 +61,8 @@ def command(
         raise UsageError("only one of the files can come from stdin (`-`)")
     parameters = read_parameters(params) if params else COLLINS
     console = make_console(quiet=quiet)
-    texts = _lines(parsed), _lines(gold)
+    tell_waiting(console, parsed, gold)
+    texts = _lines(parsed, console), _lines(gold, console)
     scores = score_lines(*texts, parameters, (parsed, gold))
     _warn(*texts, scores, console)
     if as_json:
@@ -70,11 +71,13 @@ def command(
     typer.echo("\n".join(_as_text(scores, parameters, each=each, lengths=by_length)))
 
 
-def _lines(name: str) -> list[str]:
+def _lines(name: str, console: "Console") -> list[str]:
     from nmt_cli.data.lines import read_lines
 
-    with read_lines(name) as lines:
-        return list(lines)
+    reading = read_lines(name)
+    lines = list(reading)
+    tell_invalid(console, reading)
+    return lines
 
 
 def _warn(

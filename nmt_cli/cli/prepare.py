@@ -16,6 +16,7 @@ from nmt_cli.cli.options import (
     Quiet,
     Sets,
     SrcLanguage,
+    Strict,
     TgtLanguage,
     TrainPairs,
     ValidPair,
@@ -63,6 +64,12 @@ Normalize = Annotated[
     bool | None,
     typer.Option("--normalize/--no-normalize", help="Moses-style quotes, dashes and spaces."),
 ]
+Clean = Annotated[
+    bool | None,
+    typer.Option(
+        "--clean/--no-clean", help="Leave out pairs in the wrong language: swapped, copied."
+    ),
+]
 Workers = Annotated[
     int, typer.Option("--workers", min=0, metavar="N", help="Processes; 0: one a core.")
 ]
@@ -79,9 +86,11 @@ def command(
     vocab_size: VocabSize = None,
     joint: Joint = None,
     normalize: Normalize = None,
+    clean: Clean = None,
     src_lang: SrcLanguage = None,
     tgt_lang: TgtLanguage = None,
     preset: Preset = None,
+    strict: Strict = False,
     workers: Workers = 0,
     out: Out = None,
     force: Force = False,
@@ -93,10 +102,11 @@ def command(
     """Turn parallel text into a corpus ready for training.
 
     Cleans the lines, leaves out empty, repeated and badly matching pairs, learns the subwords and
-    encodes the text. Files may be plain, gzip, xz or zstd; `-` is stdin.
+    encodes the text. Files may be plain, gzip, xz, zstd or bzip2; `-` is stdin.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import resolve_settings
+    from nmt_cli.cli.texts import tell_waiting
     from nmt_cli.data.prepare import prepare
 
     flags = {
@@ -107,12 +117,15 @@ def command(
         "data.vocab_size": vocab_size,
         "data.joint": joint,
         "data.normalize": normalize,
+        "data.drop_wrong_language": clean,
+        "data.strict": strict or None,
         "languages.src": src_lang,
         "languages.tgt": tgt_lang,
         "train.preset": preset,
     }
     config = resolve_settings(flags, sets, config_file).config
     console = make_console(quiet=quiet)
+    tell_waiting(console, *(path for paths in config.data.train for path in paths))
     with console.stages() as progress:
         prepared = prepare(
             config, Path(config.paths.corpus), force=force, workers=workers, progress=progress

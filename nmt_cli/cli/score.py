@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets, TgtLanguage
+from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets, Strict, TgtLanguage
 from nmt_cli.cli.score_pairs import Each, NBestList, Pairs, score_by_model
+from nmt_cli.cli.texts import STDIN, tell_invalid, tell_waiting
 from nmt_cli.errors import NoInputError, QualityGateError, UsageError
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from nmt_cli.scoring import Gate, Score
 
 SCHEMA = 1
-STDIN = "-"
 
 EXAMPLES = """
 nmt score hypothesis.txt reference.txt --metric bleu --metric chrf
@@ -32,7 +32,7 @@ Files = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[HYPOTHESIS REFERENCE...]", show_default=False,
-        help="Text files (plain, gz, xz, zst; - is stdin), one sentence a line; without a "
+        help="Text files (plain, gz, xz, zst, bz2; - is stdin), one sentence a line; without a "
         "reference, that of nmt.toml's test set; without any, the test set is translated first.",
     ),
 ]  # fmt: skip
@@ -102,6 +102,7 @@ def command(
     pairs: Pairs = None,
     each: Each = False,
     n_best_list: NBestList = None,
+    strict: Strict = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     config_file: ConfigFile = None,
@@ -113,8 +114,9 @@ def command(
     from nmt_cli.scoring import check_metrics, score
 
     resolved = resolve_settings(
-        {"languages.tgt": tgt_lang, "paths.model": model}, sets, config_file
-    )
+        {"languages.tgt": tgt_lang, "paths.model": model, "data.strict": strict or None},
+        sets, config_file,
+    )  # fmt: skip
     if pairs or n_best_list:
         if files:
             raise UsageError("--pairs and --n-best-list go without other files to score")
@@ -172,12 +174,14 @@ def _texts(
             "`nmt score HYPOTHESIS REFERENCE`, or name a test set: data.test in nmt.toml",
         )
     _check_files([*(files[:1] or [src_file]), *reference_files, *baselines])
-    references = [(name, _read(name, console)) for name in reference_files]
-    others = [(name, _read(name, console)) for name in baselines]
+    tell_waiting(console, *files, *baselines)
+    strict = resolved.config.data.strict
+    references = [(name, _read(name, console, strict=strict)) for name in reference_files]
+    others = [(name, _read(name, console, strict=strict)) for name in baselines]
     if files:
-        hypotheses = _read(files[0], console)
+        hypotheses = _read(files[0], console, strict=strict)
     else:
-        src = _read(src_file, console)
+        src = _read(src_file, console, strict=strict)
         check_aligned([(src_file, src), *references, *others])
         hypotheses = translated(src, resolved, console)
     check_aligned([(files[0] if files else "the translation", hypotheses), *references, *others])
@@ -202,16 +206,12 @@ def _check_files(names: Sequence[str]) -> None:
         raise NoInputError("; ".join(map(str, problems)), "; ".join(hints))
 
 
-def _read(name: str, console: "Console") -> list[str]:
+def _read(name: str, console: "Console", *, strict: bool) -> list[str]:
     from nmt_cli.data.lines import read_lines
 
-    reading = read_lines(name)
+    reading = read_lines(name, strict=strict)
     lines = list(reading)
-    if reading.invalid:
-        console.warning(
-            f"`{name}`: {reading.invalid:,} lines are not UTF-8, "
-            f"first at line:byte {reading.first_invalid}"
-        )
+    tell_invalid(console, reading)
     return lines
 
 
@@ -278,6 +278,13 @@ def _shown(name: str) -> str:
     return escaped(os.fsencode(name).decode("utf-8", "replace"))
 
 
+def _for_github(text: str) -> str:
+    """A message of a workflow command: the end of its line would end it."""
+    for character, spelling in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A")):
+        text = text.replace(character, spelling)
+    return _shown(text)
+
+
 def _enforce(results: Mapping[str, "Score"], gates: Sequence["Gate"], level: float | None) -> None:
     """Raise QualityGateError that lists every bound not kept, and every baseline lost to."""
     from nmt_cli.scoring import missed, verdict
@@ -293,5 +300,5 @@ def _enforce(results: Mapping[str, "Score"], gates: Sequence["Gate"], level: flo
     if not failed:
         return
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        typer.echo(f"::error title=nmt score::{'; '.join(failed)}".replace("%", "%25"), err=True)
+        typer.echo(f"::error title=nmt score::{_for_github('; '.join(failed))}", err=True)
     raise QualityGateError("; ".join(failed))

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from nmt_cli.cli.options import FILE_PAIR, FilePair
+from nmt_cli.cli.texts import tell_invalid, tell_waiting
 from nmt_cli.cli.translation_lines import SCHEMA, as_one_line
 from nmt_cli.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from nmt_cli.config import Resolved
     from nmt_cli.console import Console
+    from nmt_cli.data.lines import Lines
     from nmt_cli.translating.scored_pair import ScoredPair
     from nmt_cli.translator import Translator
 
@@ -60,8 +62,9 @@ def score_by_model(
     """Do what one of the two options asks for."""
     if pairs and n_best_list:
         raise UsageError("--pairs and --n-best-list go without one another")
+    tell_waiting(console, *(pairs or ()), *(n_best_list or ()))
     if n_best_list:
-        rescore(n_best_list, resolved)
+        rescore(n_best_list, resolved, console)
     elif pairs:
         score_pairs(pairs, resolved, console, each=each, as_json=as_json)
 
@@ -74,14 +77,16 @@ def score_pairs(
     from nmt_cli.translating.scored_pair import perplexity
 
     translator = _load(resolved)
+    reading = read_pairs(files, strict=resolved.config.data.strict)
     log_prob, tokens, count = 0.0, 0, 0
     with console.progress("scoring", unit="line") as progress:
-        for pair in translator.score(read_pairs(files)):
+        for pair in translator.score(reading):
             if as_json or each:
                 typer.echo(_pair_as_json(count, pair) if as_json else _pair_as_text(pair), nl=False)
             log_prob, tokens = log_prob + pair.log_prob, tokens + len(pair.tokens)
             count += 1
             progress.update(count)
+    tell_invalid(console, reading.src, reading.tgt)
     if not count:
         raise DataError(
             "nothing to score, no lines at all", "did the step before write its output?"
@@ -118,19 +123,22 @@ def _pair_as_json(number: int, pair: "ScoredPair") -> str:
     )
 
 
-def rescore(files: tuple[str, str], resolved: "Resolved") -> None:
+def rescore(files: tuple[str, str], resolved: "Resolved", console: "Console") -> None:
     """Write an n-best list again, each line with its score by the model, the best of each first."""
-    from nmt_cli.data.lines import read_lines
+    from nmt_cli.data.lines import clean_line, read_lines
 
     translator = _load(resolved)
-    sources = list(read_lines(files[0]))
-    candidates = _candidates(files[1], len(sources))
+    strict = resolved.config.data.strict
+    source_lines, listed_lines = (read_lines(name, strict=strict) for name in files)
+    sources = list(source_lines)
+    candidates = _candidates(listed_lines, len(sources))
     for number, some in groupby(candidates, key=lambda one: one.number):
         listed = list(some)
         scores = _scores(translator, sources[number], [one.text for one in listed])
         order = sorted(range(len(listed)), key=lambda one: -scores[one])
         for one in order:
-            typer.echo(f"{listed[one].line}{BETWEEN}{scores[one]:.6f}")
+            typer.echo(f"{clean_line(listed[one].line)}{BETWEEN}{scores[one]:.6f}")
+    tell_invalid(console, source_lines, listed_lines)
 
 
 def _scores(translator: "Translator", source: str, texts: list[str]) -> list[float]:
@@ -145,10 +153,8 @@ def _scores(translator: "Translator", source: str, texts: list[str]) -> list[flo
     return ranked
 
 
-def _candidates(path: str, sources: int) -> Iterator[Candidate]:
-    from nmt_cli.data.lines import read_lines
-
-    with read_lines(path) as lines:
+def _candidates(listed: "Lines", sources: int) -> Iterator[Candidate]:
+    with listed as lines:
         for place, line in enumerate(lines, 1):
             number, *rest = line.split(BETWEEN.strip())
             if not rest or not number.strip().isdecimal():

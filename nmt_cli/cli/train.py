@@ -1,5 +1,6 @@
 """`nmt train`: train a model on a prepared corpus; run again to resume."""
 
+import contextlib
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ import typer
 
 from nmt_cli.cli.options import AsJson, ConfigFile, Preset, Quiet, Sets
 from nmt_cli.console import Console, Progress, duration
+from nmt_cli.files import require_creatable
 
 if TYPE_CHECKING:
     from nmt_cli.config import Config
@@ -104,12 +106,19 @@ def command(
     }
     config = resolve_settings(flags, sets, config_file).config
     require_corpus(Path(config.paths.corpus))
+    require_creatable(Path(config.paths.model) / "log.jsonl")
 
+    from nmt_cli.cli.environment import make_console
     from nmt_cli.training.distributed import count_devices, is_launched, launch
 
     processes = 1 if is_launched() else count_devices(gpus)
     if processes > 1:
-        raise typer.Exit(launch(processes, sys.argv[1:]))
+        checkpoints = Path(config.paths.model) / "checkpoints"
+        code = launch(
+            processes, sys.argv[1:], config.train.max_restarts, lambda: newest_step(checkpoints),
+            make_console(quiet=quiet).warning,
+        )  # fmt: skip
+        raise typer.Exit(code)
     be_rank(config, stop, as_json=as_json, quiet=quiet)
     raise typer.Exit(stop.exit_code)
 
@@ -127,12 +136,20 @@ def be_rank(config: "Config", stop: "StopSignals", *, as_json: bool, quiet: bool
         # Read by CUDA's libraries at their first use.
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     with joined(config.train.rank_timeout, end_process) as ranks:
+        stop.tells = ranks.is_first and not quiet
         console = make_console(quiet=quiet or not ranks.is_first)
         opened = Corpus.open(Path(config.paths.corpus), verify=ranks.is_first)
         reports = train(config, opened, Path(config.paths.model), ranks, stop)
         show_reports(reports, console, config.train.max_steps, as_json=as_json)
         if not stop() and ranks.is_first:
             console.next(f'echo "..." | nmt translate --model {config.paths.model}')
+
+
+def newest_step(checkpoints: Path) -> int:
+    """The step of the newest checkpoint in a folder; 0: there is none."""
+    from nmt_cli.training.checkpoints import Checkpoints
+
+    return max((one.step for one in Checkpoints(checkpoints, 1, 0).all()), default=0)
 
 
 def end_process(error: "NmtError") -> NoReturn:
@@ -155,27 +172,33 @@ def require_corpus(path: Path) -> None:
 
 
 class StopSignals:
-    """Remembers the first signal that asks to stop; a second Ctrl-C ends at once.
+    """Remembers the first signal that asks to stop; a Ctrl-C after it ends the process at once.
 
     at_once: until it is asked for the first time there is nothing to save, and the first signal
-    ends the process.
+    ends the process. tells: whether to say that it was heard.
     """
 
     def __init__(self, *, at_once: bool = False) -> None:
         self.received: signal.Signals | None = None
         self.at_once = at_once
+        self.tells = False
         for number in EXIT_CODES:
             # What `nohup` and a shell's background jobs ignore stays ignored.
             if signal.getsignal(number) != signal.SIG_IGN:
                 signal.signal(number, self._remember)
 
     def _remember(self, number: int, _: object) -> None:
-        if self.received is not None and number == signal.SIGINT:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-            raise KeyboardInterrupt
+        if self.received is not None:
+            return
         self.received = signal.Signals(number)
         if self.at_once:
             raise SystemExit(self.exit_code)
+        # From now on the kernel does it, whatever this process is at.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        if self.tells:
+            # Not through a stream: the signal may have come in the midst of its writing.
+            with contextlib.suppress(OSError):
+                os.write(2, b"\nstopping: saves first; Ctrl-C ends it at once\n")
 
     def __call__(self) -> bool:
         """Whether to stop."""

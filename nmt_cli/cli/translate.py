@@ -1,7 +1,6 @@
 """`nmt translate`: one line in, one line out, always."""
 
 import contextlib
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple
 import typer
 
 from nmt_cli.cli import search_options as options
-from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets
+from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets, Strict
+from nmt_cli.cli.texts import STDIN, opened, tell_invalid, tell_waiting
 from nmt_cli.cli.translation_checks import Checks
 from nmt_cli.cli.translation_lines import Show, as_json_line, plain_lines
 
@@ -22,13 +22,12 @@ if TYPE_CHECKING:
     from nmt_cli.translating.wording import Wording
     from nmt_cli.translator import Translation, Translator
 
-STDIN = "-"
 # A line is translated when nothing more has come for so long.
 PATIENCE_SECONDS = 0.2
 
 EXAMPLES = """
 echo "Hello world." | nmt translate
-nmt translate test.en -o test.de           a file; .gz, .xz and .zst are read too
+nmt translate test.en -o test.de           a file; .gz, .xz, .zst and .bz2 are read too
 nmt translate --n-best 4 test.en           several for each line
 nmt translate --beam 1 --json test.en      fast; scores and flags for machines
 nmt translate --glossary terms.tsv test.en
@@ -107,6 +106,7 @@ def command(
     threads: Threads = None,
     verify: Verify = False,
     verify_every: VerifyEvery = None,
+    strict: Strict = False,
     sets: Sets = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
@@ -123,13 +123,15 @@ def command(
 
     resolved = resolve_settings(_flags(locals()), sets, config_file)
     console = make_console(quiet=quiet)
-    with read_lines(file) as lines:
+    with read_lines(file, strict=resolved.config.data.strict) as lines:
         wording = _wording(glossary, ban)
         translator = _load(model or [resolved.config.paths.model], device, precision, threads)
         search = _search(translator, resolved, wording)
-        _tell(console, translator.engine.notice, waits=file == STDIN and sys.stdin.isatty())
+        if translator.engine.notice:
+            console.note(translator.engine.notice)
+        tell_waiting(console, file)
         plain = plain_lines(n_best=search.n_best > 1, scores=scores, alignment=search.alignment)
-        with opened(output) as out, _prefixes(prefix) as prefixes:
+        with opened(output, lines) as out, _prefixes(prefix) as prefixes:
             work = _Work(translator, search, wording, prefixes)
             checks = _checks(work, precision, verify_every or int(verify), console)
             _translate(work, lines, out, as_json_line if as_json else plain, console, checks)
@@ -147,14 +149,6 @@ def _search(translator: "Translator", resolved: "Resolved", wording: "Wording") 
     return search
 
 
-def _tell(console: "Console", notice: str, *, waits: bool) -> None:
-    """What there is to know before the first line."""
-    if notice:
-        console.note(notice)
-    if waits:
-        console.note("reading from the terminal, one line each; Ctrl-D ends")
-
-
 # Options that are settings of search by the same name.
 _SETTINGS = (
     "beam", "n_best", "alpha", "length_penalty", "word_reward", "coverage_penalty", "min_length",
@@ -169,6 +163,7 @@ def _flags(given: Mapping[str, Any]) -> dict[str, object]:
     flags = {f"search.{name}": given[name] for name in _SETTINGS}
     flags |= {f"search.{name}": given[name] or None for name in _SWITCHES}
     flags["paths.model"] = (given["model"] or [None])[0]
+    flags["data.strict"] = given["strict"] or None
     return {key: one.value if isinstance(one, StrEnum) else one for key, one in flags.items()}
 
 
@@ -234,18 +229,6 @@ def _load(
     return load_translator(first, device, precision=precision.value, others=others)
 
 
-@contextlib.contextmanager
-def opened(output: Path | None) -> Iterator[BinaryIO]:
-    """The file `output`, or stdout."""
-    from nmt_cli.files import writing
-
-    if output is None:
-        yield sys.stdout.buffer
-    else:
-        with writing(output) as file:
-            yield file
-
-
 def _translate(
     work: _Work,
     lines: "Lines",
@@ -270,11 +253,7 @@ def _translate(
                 checks.look(translations, starts, count)
             count += len(translations)
             update(count)
-    if lines.invalid:
-        console.warning(
-            f"`{lines.name}`: {lines.invalid:,} lines are not UTF-8, "
-            f"first at line:byte {lines.first_invalid}"
-        )
+    tell_invalid(console, lines)
     if failed:
         console.warning(f"{failed:,} lines have no translation: the model gives no finite numbers")
     if missing:

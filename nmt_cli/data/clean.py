@@ -193,6 +193,7 @@ class _Reader:
     def __init__(self, config: Config) -> None:
         self._cleaning = Cleaning.of(config)
         self._train = config.data.train
+        self._strict = config.data.strict
         files = [Path(paths[0]) for paths in self._train]
         known = all(file.is_file() for file in files)
         self._size = sum(file.stat().st_size for file in files) if known else 0
@@ -209,7 +210,7 @@ class _Reader:
 
     def chunks(self) -> Iterator[RawChunk]:
         for corpus, paths in enumerate(self._train):
-            self._pairs = read_pairs(paths)
+            self._pairs = read_pairs(paths, strict=self._strict)
             profiles = (Profile(), Profile())
             chunk = RawChunk(self._cleaning, corpus, [], [])
             for src, tgt in self._pairs:
@@ -255,6 +256,17 @@ def find_duplicates(digests: bytes) -> np.ndarray:
 
 def read_stretch(directory: Path, side: str, start: int, end: int) -> list[str]:
     """The cleaned lines between two bytes of one side."""
+    return _read_part(directory, side, start, end).decode("utf-8").split("\n")[:-1]
+
+
+def read_side(directory: Path, side: str, stretch: Stretch) -> bytes:
+    """The cleaned text of one side of a stretch."""
+    if side == "src":
+        return _read_part(directory, side, stretch.src_start, stretch.src_end)
+    return _read_part(directory, side, stretch.tgt_start, stretch.tgt_end)
+
+
+def _read_part(directory: Path, side: str, start: int, end: int) -> bytes:
     with (directory / f"clean.{side}").open("rb") as file:
         file.seek(start)
-        return file.read(end - start).decode("utf-8").split("\n")[:-1]
+        return file.read(end - start)

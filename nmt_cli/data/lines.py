@@ -1,25 +1,45 @@
 """One definition of a line, for every command: bytes in, cut at the byte 0x0A and nowhere else.
 
-Files are plain, gzip, xz or zstd, told by their first bytes and not by their names; `-` is stdin.
+Files are plain, gzip, xz, zstd or bzip2, told by their first bytes, not their names; `-` is stdin.
 A whole file is never in memory. What is not UTF-8 becomes U+FFFD and is counted.
 """
 
 import re
 import select
+import shlex
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
-from nmt_cli.data.streams import CHUNK_BYTES, STDIN, is_broken, open_raw, open_stream
-from nmt_cli.errors import DataError, NmtError, WriteError
+from nmt_cli.data.streams import (
+    CHUNK_BYTES,
+    STDIN,
+    Readable,
+    is_broken,
+    open_raw,
+    open_stream,
+    reading_error,
+)
+from nmt_cli.errors import DataError, NmtError
 
+# Memory holds one line: a file of one endless line, or what is compressed to one, is no text.
+LONGEST_LINE = 1 << 24
 UTF8_BOM = b"\xef\xbb\xbf"
-UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+# The longer ones first: one begins like another.
+OTHER_BOMS = {
+    b"\xff\xfe\x00\x00": "UTF-32",
+    b"\x00\x00\xfe\xff": "UTF-32",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+}
 
 # Whole terminal sequences go (a lone `[31m` would be noise); the rest of the controls one by one.
 _TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 _UNWANTED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u2581\ud800-\udfff]")
 _SPACES = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f\x85\u2028\u2029"
 _REPLACEMENTS = {**dict.fromkeys(_SPACES, " "), "\u2581": "_"}
+_DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_CLOSED_BY = {**dict.fromkeys("\u202a\u202b\u202d\u202e", "\u202c"),
+              **dict.fromkeys("\u2066\u2067\u2068", "\u2069")}  # fmt: skip
 
 
 def clean_line(text: str) -> str:
@@ -27,7 +47,8 @@ def clean_line(text: str) -> str:
 
     Characters that some program takes for a line's end, and tabs, become spaces; other control
     characters and terminal sequences go; a lone surrogate becomes U+FFFD; U+2581, which subwords
-    use to mark a space, becomes the underscore that it looks like.
+    use to mark a space, becomes the underscore that it looks like. Characters that set the
+    direction of writing stay where each is closed within the line, else they would turn others.
 
     >>> clean_line("one\\x85two\\x1b[31m\\x00 three")
     'one two three'
@@ -36,7 +57,19 @@ def clean_line(text: str) -> str:
         return text
     if "\x1b" in text:
         text = _TERMINAL.sub("", text)
+    if not _has_closed_directions(text):
+        text = _DIRECTIONS.sub("", text)
     return _UNWANTED.sub(_replacement, text)
+
+
+def _has_closed_directions(text: str) -> bool:
+    waiting: list[str] = []
+    for one in _DIRECTIONS.findall(text):
+        if one in _CLOSED_BY:
+            waiting.append(_CLOSED_BY[one])
+        elif not waiting or waiting.pop() != one:
+            return False
+    return not waiting
 
 
 def _replacement(match: re.Match[str]) -> str:
@@ -63,8 +96,10 @@ class Lines(Iterator[str]):
         self._at_hand = 0
         self._raw = open_raw(path, self.name)
         # 0: not known, a pipe.
-        self.size = Path(path).stat().st_size if Path(path).is_file() else 0
-        self._file = open_stream(self._raw, self.name)
+        known = str(path) != STDIN and Path(path).is_file()
+        self.size = Path(path).stat().st_size if known else 0
+        # Looked at when the first line is asked for: a person at a terminal may be slow.
+        self._file: Readable | None = None
         self._lines = self._decoded()
 
     def __next__(self) -> str:
@@ -88,6 +123,10 @@ class Lines(Iterator[str]):
             return self.size
         return self._raw.tell()
 
+    def fileno(self) -> int:
+        """The system's number of the open file; raises OSError or ValueError where it has none."""
+        return self._raw.fileno()
+
     def must_wait(self, seconds: float) -> bool:
         """Whether nothing more comes for so long: a pipe or terminal whose writer is not ready."""
         if self._at_hand or self.size:
@@ -99,7 +138,8 @@ class Lines(Iterator[str]):
             return False
 
     def _close_files(self) -> None:
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
         if self.name != "stdin":
             self._raw.close()
 
@@ -121,7 +161,7 @@ class Lines(Iterator[str]):
         if self._strict:
             raise DataError(
                 f"`{self.name}`, line {self.count}, byte {error.start + 1}: not UTF-8",
-                f"convert it, for example: iconv -f LATIN1 -t UTF-8 {self.name}",
+                f"convert it, for example: iconv -f LATIN1 -t UTF-8 {shlex.quote(self.name)}",
             ) from error
         self.invalid += 1
         self.first_invalid = self.first_invalid or place
@@ -130,32 +170,38 @@ class Lines(Iterator[str]):
     def _split(self) -> Iterator[bytes]:
         """The raw lines; a last one without a newline counts, an empty end does not."""
         begun: list[bytes] = []
+        length = 0
         for chunk in self._chunks():
             *whole, rest = chunk.split(b"\n")
             if whole:
                 whole[0] = b"".join([*begun, whole[0]])
                 begun = []
+                length = 0
                 self._at_hand = len(whole)
                 for line in whole:
                     self._at_hand -= 1
                     yield line
             if rest:
                 begun.append(rest)
+                length += len(rest)
+                if length > LONGEST_LINE:
+                    raise self._endless()
         if begun:
             yield b"".join(begun)
 
     def _chunks(self) -> Iterator[bytes]:
         """Bytes as they come, without a UTF-8 byte order mark at the start."""
         head = b""
-        while len(head) < len(UTF8_BOM):
+        while _may_become_bom(head):
             chunk = self._read()
             head += chunk
-            if not chunk or not _may_become_bom(head):
+            if not chunk:
                 break
-        if head.startswith(UTF16_BOMS):
+        other = next((OTHER_BOMS[mark] for mark in OTHER_BOMS if head.startswith(mark)), "")
+        if other:
             raise DataError(
-                f"`{self.name}` looks like UTF-16, UTF-8 is needed",
-                f"convert it: iconv -f UTF-16 -t UTF-8 {self.name}",
+                f"`{self.name}` looks like {other}, UTF-8 is needed",
+                f"convert it: iconv -f {other} -t UTF-8 {shlex.quote(self.name)}",
             )
         head = head.removeprefix(UTF8_BOM)
         while True:
@@ -165,18 +211,28 @@ class Lines(Iterator[str]):
             if not head:
                 return
 
+    def _endless(self) -> NmtError:
+        return DataError(
+            f"`{self.name}`, line {self.count + 1}: longer than {LONGEST_LINE >> 20} MiB",
+            "is this text, one sentence a line?",
+        )
+
     def _read(self) -> bytes:
         try:
+            if self._file is None:
+                self._file = open_stream(self._raw)
             return self._file.read1(CHUNK_BYTES)
         except Exception as error:
             if is_broken(error):
                 raise self._broken(error) from error
             if isinstance(error, OSError):
-                raise WriteError(f"reading `{self.name}` failed: {error.strerror}") from error
+                raise reading_error(self.name, error) from error
             raise
 
     def _broken(self, error: Exception) -> NmtError:
-        how = "ends in the middle" if isinstance(error, EOFError) else "is damaged"
+        how = "is damaged" + (f" ({error})" if str(error) else "")
+        if isinstance(error, EOFError):
+            how = "ends in the middle"
         return DataError(
             f"`{self.name}`: the compressed stream {how}, after line {self.count}",
             "was it copied or downloaded in full?",
@@ -184,7 +240,7 @@ class Lines(Iterator[str]):
 
 
 def _may_become_bom(head: bytes) -> bool:
-    return any(mark.startswith(head) for mark in (UTF8_BOM, *UTF16_BOMS))
+    return any(mark != head and mark.startswith(head) for mark in (UTF8_BOM, *OTHER_BOMS))
 
 
 def read_lines(path: Path | str, *, strict: bool = False) -> Lines:
@@ -203,12 +259,12 @@ class LinePairs(Iterator[tuple[str, str]]):
     src, tgt: the files being read (the same object for TSV); count: pairs given so far.
     """
 
-    def __init__(self, paths: tuple[str, ...]) -> None:
+    def __init__(self, paths: tuple[str, ...], *, strict: bool = False) -> None:
         """Open one or two files; raises NoInputError where one cannot be read."""
         self.paths = paths
         self.count = 0
-        self.src = read_lines(paths[0])
-        self.tgt = read_lines(paths[1]) if len(paths) > 1 else self.src
+        self.src = read_lines(paths[0], strict=strict)
+        self.tgt = read_lines(paths[1], strict=strict) if len(paths) > 1 else self.src
 
     def __next__(self) -> tuple[str, str]:
         try:
@@ -256,10 +312,11 @@ class LinePairs(Iterator[tuple[str, str]]):
         return DataError(message, hint)
 
 
-def read_pairs(paths: tuple[str, ...]) -> LinePairs:
+def read_pairs(paths: tuple[str, ...], *, strict: bool = False) -> LinePairs:
     """Pairs of lines of two files, or of one TSV file with two columns.
 
     Raises DataError, while reading: with the line's number where a TSV line has not two columns;
-    with both counts and the first suspicious place where one file is longer.
+    with both counts and the first suspicious place where one file is longer; with `strict`, for
+    what is not UTF-8, as `read_lines` does.
     """
-    return LinePairs(paths)
+    return LinePairs(paths, strict=strict)

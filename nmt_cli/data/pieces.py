@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 # Where a line may be cut, best places first; the cut is behind the match.
 CUTS = (
-    re.compile(r"[.!?…؟।]+[\"'»”’)\]]*\s+|[。！？｡]+[」』”’）]*\s*"),
+    # From the first mark of a row only: a hundred thousand dots are looked at once.
+    re.compile(r"(?<![.!?…؟।])[.!?…؟।]++[\"'»”’)\]]*+\s+|[。！？｡]+[」』”’）]*\s*"),
     re.compile(r"[,;:،؛]\s+|\s[-–—]\s+|[、，；：]\s*"),
     re.compile(r"\s+"),
 )
@@ -66,10 +67,13 @@ def _chop(text: str, count: Count, longest: int, total: int) -> Iterator[Piece]:
     parts, begin = [], 0
     while begin < len(text):
         end = begin + size
-        while end < len(text) and _joins(text[end]) and end < begin + 2 * size:
+        while end < min(len(text), begin + 2 * size) and _joined(text, end, begin):
             end += 1
         parts.append(text[begin:end])
         begin = end
+    if parts == [text] and len(text) > 1:
+        # What belongs together is too long by itself.
+        parts = [text[: len(text) // 2], text[len(text) // 2 :]]
     for part, number in zip(parts, count(parts), strict=True):
         if number > longest and len(part) > 1:
             yield from _chop(part, count, longest, 2 * number)
@@ -77,6 +81,27 @@ def _chop(text: str, count: Count, longest: int, total: int) -> Iterator[Piece]:
             yield Piece(part, "")
 
 
-def _joins(character: str) -> bool:
-    """Whether a character belongs to the one before: accents, and what joins emoji."""
-    return bool(unicodedata.combining(character)) or character in "\u200d\ufe0e\ufe0f"
+def _joined(text: str, place: int, begin: int = 0) -> bool:
+    """Whether the character there belongs to the one before: accents, parts of emoji, of flags.
+
+    begin: where a flag may begin, when there are several in a row.
+
+    >>> [_joined("e\u0301 \U0001f1e9\U0001f1ea\U0001f1eb\U0001f1f7", one) for one in range(1, 7)]
+    [True, False, False, True, False, True]
+    """
+    before, character = text[place - 1], text[place]
+    if _is_half_flag(character) and _is_half_flag(before):
+        row = place
+        while row > begin and _is_half_flag(text[row - 1]):
+            row -= 1
+        return (place - row) % 2 == 1
+    return (
+        unicodedata.category(character).startswith("M")
+        or "\u200d" in (before, character)
+        or "\U0001f3fb" <= character <= "\U0001f3ff"
+        or "\U000e0020" <= character <= "\U000e007f"
+    )
+
+
+def _is_half_flag(character: str) -> bool:
+    return "\U0001f1e6" <= character <= "\U0001f1ff"

@@ -8,6 +8,7 @@ on the number of processes.
 import dataclasses
 import functools
 import json
+import os
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,7 @@ from nmt_cli.data.encode import (
 from nmt_cli.data.layout import CONFIG, DESCRIPTION, FORMAT, SUBWORDS, check_files, read_description
 from nmt_cli.data.lines import read_pairs
 from nmt_cli.data.pool import Pool
+from nmt_cli.data.sides import find_wrong_sides
 from nmt_cli.data.streams import STDIN
 from nmt_cli.data.subwords import VOCABULARY, Subwords, learn_subwords
 from nmt_cli.errors import CannotCreateError, DataError, NmtError, NoInputError, UsageError
@@ -41,6 +43,7 @@ from nmt_cli.manifest import new_directory
 
 DUPLICATE = "same pair before"
 EMPTY = "empty side"
+WRONG_LANGUAGE = "in the other side's language"
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,8 @@ def prepare(
     Raises UsageError, NoInputError, DataError or CannotCreateError.
     """
     check_inputs(config)
+    if force or not os.path.lexists(out):
+        files.require_creatable(out)
     inputs = fingerprint(config)
     files.remove_abandoned(out)
     if out.exists() and not force:
@@ -208,7 +213,7 @@ class _Run:
     def run(self) -> Prepared:
         data = self.config.data
         work = make_directory(self.directory / "work")
-        valid = list(read_pairs(data.valid)) if data.valid else []
+        valid = list(read_pairs(data.valid, strict=data.strict)) if data.valid else []
         held_out = self._held_out(valid)
         text = clean_training_text(self.config, work, self.pool, held_out, self.progress)
         if not text.pairs:
@@ -217,8 +222,14 @@ class _Run:
                 "check that they are the right files",
             )
         keep = ~text.duplicate if data.drop_duplicates else np.ones(text.pairs, bool)
-        subwords = self._learn(text, keep)
         dropped = Counter({EMPTY: text.empty, DUPLICATE: int((~keep).sum())})
+        wrong = find_wrong_sides(text, self.pool, self.progress)
+        if data.drop_wrong_language:
+            dropped[WRONG_LANGUAGE] = int((keep & wrong.pairs).sum())
+            keep &= ~wrong.pairs
+        elif wrong.notes:
+            wrong.notes.append("such pairs are left out with --clean")
+        subwords = self._learn(text, keep)
         train = self._encode(text, keep, dropped)
         if not train.pairs:
             raise DataError(
@@ -232,12 +243,13 @@ class _Run:
             dropped={reason: count for reason, count in dropped.items() if count},
             src=train.src, tgt=train.tgt,
             src_size=subwords.src_size, tgt_size=subwords.tgt_size,
-            valid=len(valid), notes=(*text.notes, *_notes(valid, held_out)),
+            valid=len(valid), notes=(*text.notes, *wrong.notes, *_notes(valid, held_out)),
         )  # fmt: skip
 
     def _held_out(self, valid: list[tuple[str, str]]) -> list[HeldOut]:
         cleaning = Cleaning.of(self.config)
-        test = read_pairs(self.config.data.test[:2]) if self.config.data.test else ()
+        data = self.config.data
+        test = read_pairs(data.test[:2], strict=data.strict) if data.test else ()
         return [
             HeldOut(name, cleaning.clean("src", [src for src, _ in pairs]))
             for name, pairs in (("validation", valid), ("test", test))

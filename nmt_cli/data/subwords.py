@@ -11,7 +11,7 @@ length of the text. On disk they need nothing else::
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -42,6 +42,10 @@ LONGEST_WORD = 1_000
 ENDINGS: Mapping[Kind, str] = {
     "bpe": "spm", "unigram": "spm", "chars": "spm", "wordpiece": "txt", "bytes": "bytes",
 }  # fmt: skip
+
+
+# Gives the bytes of a file by its name and what it is, if there are no more than so many.
+Read = Callable[[Path, str, int], bytes]
 
 
 class SpecialIds(NamedTuple):
@@ -112,6 +116,11 @@ class Subwords:
 
     def save(self, directory: Path) -> None:
         """Write the files into `directory`, which exists."""
+        for name, data in self.contents():
+            write_bytes(directory / name, data)
+
+    def contents(self) -> Iterator[tuple[str, bytes]]:
+        """The name and the bytes of each file; vocabulary.json comes last."""
         document: dict[str, object] = {
             "format": FORMAT,
             "kind": self.kind,
@@ -119,31 +128,33 @@ class Subwords:
             "source": self._source.vocabulary,
         }
         ending = ENDINGS[self.kind]
-        write_bytes(directory / f"source.{ending}", self._source.segmenter.to_bytes())
+        yield f"source.{ending}", self._source.segmenter.to_bytes()
         if not self.joint:
             document["target"] = self._target.vocabulary
-            write_bytes(directory / f"target.{ending}", self._target.segmenter.to_bytes())
+            yield f"target.{ending}", self._target.segmenter.to_bytes()
         text = json.dumps(document, ensure_ascii=False, indent=0)
-        write_bytes(directory / VOCABULARY, text.encode() + b"\n")
+        yield VOCABULARY, text.encode() + b"\n"
 
     @classmethod
-    def load(cls, directory: Path) -> "Subwords":
-        """Read what `save` wrote; raises NoInputError or DataError."""
+    def load(cls, directory: Path, read: Read = read_bytes) -> "Subwords":
+        """What `save` wrote, its files by `read`; raises NoInputError or DataError."""
         path = directory / VOCABULARY
         try:
-            document = json.loads(read_bytes(path, "vocabulary", max_bytes=MAX_BYTES))
+            document = json.loads(read(path, "vocabulary", MAX_BYTES))
             if document["format"] != FORMAT:
                 raise ValueError
             kind: Kind = document["kind"]
             ending = ENDINGS[kind]
-            special = SpecialIds(**{key: int(one) for key, one in document["special"].items()})
+            special = SpecialIds(**_checked_ids(document["special"]))
             source_ids = _checked_ids(document["source"])
             target_ids = _checked_ids(document["target"]) if "target" in document else None
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise DataError(f"`{path}` is not a vocabulary of format {FORMAT}") from error
         return cls(
-            _load_segmenter(kind, directory / f"source.{ending}"),
-            None if target_ids is None else _load_segmenter(kind, directory / f"target.{ending}"),
+            _load_segmenter(kind, directory / f"source.{ending}", read),
+            None
+            if target_ids is None
+            else _load_segmenter(kind, directory / f"target.{ending}", read),
             source_ids=source_ids,
             target_ids=target_ids,
             special=special,
@@ -156,8 +167,8 @@ def _checked_ids(ids: dict[str, int]) -> dict[str, int]:
     return ids
 
 
-def _load_segmenter(kind: Kind, path: Path) -> Segmenter:
-    data = read_bytes(path, "subwords", max_bytes=MAX_BYTES)
+def _load_segmenter(kind: Kind, path: Path, read: Read) -> Segmenter:
+    data = read(path, "subwords", MAX_BYTES)
     if kind == "bytes":
         return Bytes()
     return WordPieces.from_bytes(data) if kind == "wordpiece" else SentencePieces(kind, data)

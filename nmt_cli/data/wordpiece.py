@@ -24,7 +24,8 @@ from nmt_cli.data.segmenters import (
 )
 from nmt_cli.errors import DataError
 
-CACHED_WORDS = 200_000
+# Longer words hardly come again, and would be dear to keep.
+CACHED_WORDS, LONGEST_CACHED = 200_000, 100
 # Rarer words than the first so many hardly change the vocabulary, but cost memory.
 MOST_WORDS = 1_000_000
 
@@ -58,6 +59,8 @@ class WordPieces:
     def _word(self, word: str) -> list[int]:
         ids = self._cache.get(word)
         if ids is None:
+            if len(word) > LONGEST_CACHED:
+                return self._match(word)
             if len(self._cache) >= CACHED_WORDS:
                 self._cache.clear()
             ids = self._cache[word] = self._match(word)

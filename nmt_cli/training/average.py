@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from nmt_cli import files, manifest
-from nmt_cli.config import Config, flatten
+from nmt_cli.config import flatten
+from nmt_cli.data.shortlist import vocabulary_digest
 from nmt_cli.errors import ConfigError, DataError, NoInputError
 from nmt_cli.model_dir import LoadedModel, load_model, save_model
 from nmt_cli.training.checkpoints import WEIGHTS, Checkpoints
@@ -28,17 +29,16 @@ def average(
     its settings say. Raises NoInputError where there are none, ConfigError where they do not fit,
     CannotCreateError where `out` exists, unless `force`, which replaces what nmt has written.
     """
+    files.require_creatable(out)
     manifest.require_free(out, force=force)
     model = load_model(_model_of(paths[0]))
     if len(paths) == 1 and not _is_checkpoint(paths[0]):
         paths = _choose(paths[0], model, last, best)
     for path in paths[1:]:
-        _check_same(paths[0], model.config, path, load_model(_model_of(path)).config)
+        _check_same(paths[0], model, path, load_model(_model_of(path)))
     weights = average_weights(paths, _read)
     metadata = {"averaged": ", ".join(path.name for path in paths)}
-    if force:
-        files.remove(out)
-    save_model(out, weights, model.config, model.subwords, metadata)
+    save_model(out, weights, model.config, model.subwords, metadata, replace=force)
     return list(paths)
 
 
@@ -77,9 +77,11 @@ def _choose(path: Path, model: LoadedModel, last: int | None, best: int | None) 
     return chosen
 
 
-def _check_same(path: Path, config: Config, other_path: Path, other: Config) -> None:
-    mine, theirs = flatten(config), flatten(other)
+def _check_same(path: Path, model: LoadedModel, other_path: Path, other: LoadedModel) -> None:
+    mine, theirs = flatten(model.config), flatten(other.config)
     differing = [key for key in mine if key.startswith("model.") and mine[key] != theirs[key]]
+    if vocabulary_digest(model.subwords) != vocabulary_digest(other.subwords):
+        differing.append("the subwords")
     if differing:
         raise ConfigError(
             f"`{other_path}` is another model than `{path}`: {', '.join(differing)} differ",

@@ -8,12 +8,13 @@
                                  average, manifest.json; beside the newest two only
 """
 
+import contextlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from copy import deepcopy
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +22,19 @@ import safetensors.torch
 from torch import Tensor, nn
 
 from nmt_cli import files, manifest
-from nmt_cli.errors import DataError, NmtError
+from nmt_cli.errors import ConfigError, DataError, NmtError
 from nmt_cli.training.adam import Optimizer
 from nmt_cli.training.ema import MovingAverage
+from nmt_cli.training.setbacks import Setbacks
 from nmt_cli.training.tensors import OPTIMIZER, optimizer_tensors, read_tensors, weights_of
 
 STEP = re.compile(r"step-(\d{9,})")
 WEIGHTS = "weights.safetensors"
 EMA = "ema.safetensors"
 STATE = "state.json"
+OPTIMIZER_ENDING = ".optimizer"
 OPTIMIZERS_KEPT = 2
+WHAT = "a checkpoint"
 
 
 @dataclass
@@ -41,10 +45,10 @@ class State:
     scores: negative validation loss of each validated step's own weights; validated: the last
     validated step; published_score: of the best candidate so far; stale: validations since then;
     seconds: time trained; skipped: steps in a row without finite numbers; rollbacks: how often the
-    learning rate was halved because of that; splits: shards that did not fit into memory; finished:
-    why the run ended, or empty; unreported: sums of the steps that no report has told yet;
-    validation: the last one, until a report has told it; member: whether averaging may use this
-    checkpoint.
+    learning rate was halved because of that; trend: the course of the loss; splits: shards that did
+    not fit into memory; finished: why the run ended, or empty; unreported: sums of the steps that
+    no report has told yet; validation: the last one, until a report has told it; member: whether
+    averaging may use this checkpoint.
     """
 
     step: int = 0
@@ -62,6 +66,7 @@ class State:
     peak_flops: float | None = 0.0
     skipped: int = 0
     rollbacks: int = 0
+    trend: dict[str, float] = field(default_factory=dict)
     splits: int = 0
     finished: str = ""
     unreported: dict[str, float] = field(default_factory=dict)
@@ -84,7 +89,20 @@ class Checkpoint:
     @property
     def optimizer_directory(self) -> Path:
         """Where the optimiser's state lies, if it is still there."""
-        return self.directory.with_name(self.directory.name + ".optimizer")
+        return self.directory.with_name(self.directory.name + OPTIMIZER_ENDING)
+
+    def problem(self) -> str:
+        """What is wrong with its files; ConfigError: they are of a newer version of nmt."""
+        try:
+            manifest.check_manifest(self.directory)
+            if self.optimizer_directory.is_dir():
+                manifest.check_manifest(self.optimizer_directory)
+            self.state()
+        except ConfigError:
+            raise
+        except NmtError as error:
+            return error.message
+        return ""
 
     def weights(self) -> dict[str, Tensor]:
         """The weights by name; raises DataError for a damaged file."""
@@ -95,11 +113,19 @@ class Checkpoint:
         return read_tensors(self.optimizer_directory / EMA)
 
     def state(self) -> State:
-        """Where the run stood; raises DataError for a damaged file."""
+        """Where the run stood; DataError: a damaged file, ConfigError: of another version."""
+        path = self.directory / STATE
         try:
-            return State(**json.loads(files.read_bytes(self.directory / STATE)))
+            values = dict(json.loads(files.read_bytes(path)))
         except (ValueError, TypeError) as error:
-            raise DataError(f"`{self.directory / STATE}` is damaged") from error
+            raise DataError(f"`{path}` is damaged") from error
+        unknown = sorted(values.keys() - {one.name for one in fields(State)})
+        if unknown:
+            raise ConfigError(
+                f"`{path}` holds what this version of nmt does not know: {', '.join(unknown)}",
+                "go on with the version of nmt that wrote it",
+            )
+        return State(**values)
 
 
 @dataclass(frozen=True)
@@ -111,32 +137,54 @@ class Snapshot:
     optimizer: dict[str, Tensor]
     moving_average: dict[str, Tensor] | None
 
+    @property
+    def size(self) -> int:
+        """Bytes that its tensors take on disk."""
+        parts = (self.weights, self.optimizer, self.moving_average or {})
+        return sum(one.nbytes for part in parts for one in part.values())
+
 
 class Checkpoints:
-    """The checkpoints of one run; everything but `save` waits until all are written."""
+    """The checkpoints of one run; everything but `save` waits until all are written.
+
+    setbacks: saves that failed; the third in a row raises WriteError.
+    """
 
     def __init__(self, directory: Path, keep_last: int, keep_best: int) -> None:
         self.directory = directory
         self.keep_last = keep_last
         self.keep_best = keep_best
+        self.setbacks = Setbacks(directory)
         self._writer = ThreadPoolExecutor(1, "checkpoints")
         self._written: Future[None] | None = None
+        self._size = 0
 
     def settle(self) -> None:
-        """Wait until what was saved is written; raises what went wrong with that."""
+        """Wait until what was saved is written; count what went wrong with that."""
         written, self._written = self._written, None
         if written is not None:
-            written.result()
+            with self.setbacks.forgiving(WHAT, self._size):
+                written.result()
 
     def look(self) -> None:
-        """Raise what went wrong with writing, if that has come to an end."""
+        """Count what went wrong with writing, if that has come to an end."""
         if self._written is not None and self._written.done():
             self.settle()
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether what was saved last is not written."""
+        self.settle()
+        return self.setbacks.count(WHAT) > 0
 
     def all(self) -> list[Checkpoint]:
         """Every complete checkpoint, oldest first; ones without a manifest do not count."""
         self.settle()
         return self._complete()
+
+    def exist(self) -> bool:
+        """Whether there is any, be it incomplete."""
+        return any(STEP.fullmatch(path.name) for path in self.directory.glob("step-*"))
 
     def _complete(self) -> list[Checkpoint]:
         found = []
@@ -148,7 +196,7 @@ class Checkpoints:
 
     def members(self) -> list[Checkpoint]:
         """The checkpoints that averaging may use, oldest first: not those of an interruption."""
-        return _members(self.all())
+        return [one for one in self.all() if one.state().member]
 
     def save(
         self,
@@ -168,6 +216,7 @@ class Checkpoints:
             optimizer_tensors(model, optimizer),
             ema.weights() if ema is not None else None,
         )
+        self._size = snapshot.size
         self._written = self._writer.submit(self._write, snapshot)
         return self.at(state.step)
 
@@ -175,13 +224,21 @@ class Checkpoints:
         """Weights come last: they make it count."""
         target = self.at(snapshot.state.step)
         files.make_directory(self.directory)
-        with manifest.new_directory(target.optimizer_directory, force=True) as place:
-            _write_tensors(place / OPTIMIZER, snapshot.optimizer)
-            if snapshot.moving_average is not None:
-                _write_tensors(place / EMA, snapshot.moving_average)
-        with manifest.new_directory(target.directory, force=True) as place:
-            _write_tensors(place / WEIGHTS, snapshot.weights)
-            files.write_text(place / STATE, json.dumps(asdict(snapshot.state), indent=1))
+        if self.setbacks.count(WHAT):
+            self._rotate(snapshot.state, fewer=self.setbacks.count(WHAT))
+        # One of an earlier run of this step is damaged, or was never whole.
+        files.remove(target.directory)
+        try:
+            with manifest.replacing(target.optimizer_directory) as place:
+                _write_tensors(place / OPTIMIZER, snapshot.optimizer)
+                if snapshot.moving_average is not None:
+                    _write_tensors(place / EMA, snapshot.moving_average)
+            with manifest.replacing(target.directory) as place:
+                _write_tensors(place / WEIGHTS, snapshot.weights)
+                files.write_text(place / STATE, json.dumps(asdict(snapshot.state), indent=1))
+        except BaseException:
+            _remove(target.optimizer_directory)
+            raise
         self._rotate(snapshot.state)
 
     def update(self, state: State) -> None:
@@ -192,17 +249,21 @@ class Checkpoints:
             manifest.add_to_manifest(directory, STATE, json.dumps(asdict(state), indent=1).encode())
         self._rotate(state)
 
-    def _rotate(self, state: State) -> None:
-        """Keep the last, the best and the newest; optimiser state beside the newest two."""
+    def _rotate(self, state: State, fewer: int = 0) -> None:
+        """Remove what need not be kept; `fewer`: so many of the last are given up for room."""
         everything = self._complete()
-        keep = {one.step for one in _members(everything)[-self.keep_last :]}
-        newest = {one.step for one in everything[-OPTIMIZERS_KEPT:]}
-        keep |= newest | set(state.best_steps(self.keep_best))
+        members = [one.step for one in everything if _is_member(one)]
+        keep, newest = kept_steps(
+            [one.step for one in everything], members[min(fewer, len(members) - 1) :],
+            state.best_steps(len(state.scores)), self.keep_last, self.keep_best,
+        )  # fmt: skip
+        for path in self.directory.glob(f"step-*{OPTIMIZER_ENDING}"):
+            match = STEP.fullmatch(path.name.removesuffix(OPTIMIZER_ENDING))
+            if match and int(match[1]) not in newest:
+                _remove(path)
         for one in everything:
-            if one.step not in newest:
-                files.remove(one.optimizer_directory)
             if one.step not in keep:
-                files.remove(one.directory)
+                _remove(one.directory)
 
     def latest(self) -> tuple[Checkpoint | None, list[str]]:
         """The newest checkpoint that can be resumed from, and what is wrong with newer ones."""
@@ -210,19 +271,18 @@ class Checkpoints:
         return next(self.usable(problems), None), problems
 
     def usable(self, problems: list[str] | None = None) -> Iterator[Checkpoint]:
-        """Those that can be resumed from, newest first; `problems` gets what others lack."""
+        """Those that can be resumed from, newest first; `problems` gets what others lack.
+
+        Raises ConfigError for one of a newer version of nmt.
+        """
         for one in reversed(self.all()):
             if not one.optimizer_directory.is_dir():
                 continue
-            try:
-                manifest.check_manifest(one.directory)
-                manifest.check_manifest(one.optimizer_directory)
-                one.state()
-            except NmtError as error:
-                if problems is not None:
-                    problems.append(error.message)
-                continue
-            yield one
+            problem = one.problem()
+            if not problem:
+                yield one
+            elif problems is not None:
+                problems.append(problem)
 
     def at(self, step: int) -> Checkpoint:
         """The checkpoint of `step`, whether there is one or not."""
@@ -236,8 +296,33 @@ class Checkpoints:
                 files.remove(one.optimizer_directory)
 
 
-def _members(checkpoints: list[Checkpoint]) -> list[Checkpoint]:
-    return [one for one in checkpoints if one.state().member]
+def _is_member(checkpoint: Checkpoint) -> bool:
+    try:
+        return checkpoint.state().member
+    except NmtError:
+        return False
+
+
+def kept_steps(
+    saved: Sequence[int], members: Sequence[int], ranked: Sequence[int], last: int, best: int
+) -> tuple[set[int], set[int]]:
+    """Which checkpoints stay, and beside which of them the optimiser's state does.
+
+    saved: steps, oldest first; members: those of averaging; ranked: validated steps, best first.
+    The `last` members stay, the `best` of what is saved, and the newest whatever they are.
+
+    >>> kept_steps([2, 4, 6, 8], [2, 4, 6, 8], [9, 2, 4], last=1, best=1)
+    ({8, 2, 6}, {8, 6})
+    """
+    newest = set(saved[-OPTIMIZERS_KEPT:])
+    good = [step for step in ranked if step in saved][:best]
+    return newest | set(members[-last:]) | set(good), newest
+
+
+def _remove(path: Path) -> None:
+    """What cannot be removed now will be by the next rotation."""
+    with contextlib.suppress(NmtError):
+        files.remove(path)
 
 
 def _write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import NoReturn
 
 import torch
@@ -33,7 +34,8 @@ RANK_TIMEOUT = 1_800.0
 # What ranks tell each other while the first one works, the strongest last.
 DONE, BUSY, STOP = 0, 1, 2
 POLL_SECONDS = 1.0
-SIGNALS = "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1"
+# Ctrl-C is our own business: torch's handler would wait for all ranks again when it comes twice.
+SIGNALS = "SIGTERM,SIGHUP,SIGQUIT,SIGUSR1"
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,8 @@ def count_devices(gpus: int | None) -> int:
     Asking for several without a GPU gives as many CPU processes.
     """
     available = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if not available:
+        _check_hidden_gpus()
     if gpus is None:
         return max(1, available)
     if available and gpus > available:
@@ -155,6 +159,16 @@ def count_devices(gpus: int | None) -> int:
             f"--gpus {gpus}: this machine shows {available}", "`nmt doctor` tells what it sees"
         )
     return max(1, gpus)
+
+
+def _check_hidden_gpus() -> None:
+    """Raise UnavailableError where torch cannot use the GPUs that are there and not hidden."""
+    there = len(list(Path("/dev").glob("nvidia[0-9]*")))
+    if there and torch.version.cuda and "CUDA_VISIBLE_DEVICES" not in os.environ:
+        raise UnavailableError(
+            f"torch {torch.__version__} can use none of the {there} GPUs of this machine",
+            "`nmt doctor` tells more; CUDA_VISIBLE_DEVICES=-1 trains on the CPU all the same",
+        )
 
 
 def end_process(error: NmtError) -> NoReturn:
@@ -205,12 +219,32 @@ def end_with_parent() -> None:
         ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGTERM)
 
 
-def launch(processes: int, arguments: Sequence[str]) -> int:
+def launch(
+    processes: int,
+    arguments: Sequence[str],
+    restarts: int = 0,
+    newest: Callable[[], int] = lambda: 0,
+    warn: Callable[[str], None] = lambda _: None,
+) -> int:
     """Run `nmt` with `arguments` in so many processes on this machine; the exit code of all.
 
-    The exit code is that of the first process that failed for a reason of its own. Raises
-    LostRankError that names a rank which a signal killed.
+    The exit code is that of the first process that failed for a reason of its own. Where a signal
+    killed one, all are started again, so many times until `newest()`, the step of the newest
+    checkpoint, has grown; then LostRankError names the one that was killed.
     """
+    tried, reached = 0, newest()
+    while True:
+        try:
+            return _launch_once(processes, arguments)
+        except LostRankError as error:
+            tried = tried + 1 if newest() <= reached else 1
+            reached = newest()
+            if tried > restarts:
+                raise
+            warn(f"{error.message}: all start again after step {reached:,} ({tried} of {restarts})")
+
+
+def _launch_once(processes: int, arguments: Sequence[str]) -> int:
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
@@ -230,6 +264,13 @@ def launch(processes: int, arguments: Sequence[str]) -> int:
         max_restarts=0,
         signals_to_handle=SIGNALS,
     )
+
+    def interrupt(number: int, _: object) -> NoReturn:
+        signal.signal(signal.SIGINT, kill_all)
+        raise SignalException("interrupted", signal.Signals(number))
+
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, interrupt)
     try:
         elastic_launch(settings, sys.executable)("-m", "nmt_cli", *arguments)
     except ChildFailedError as error:
@@ -240,6 +281,15 @@ def launch(processes: int, arguments: Sequence[str]) -> int:
         told = error.sigval
         return TryAgainError.exit_code if told == signal.SIGUSR1 else 128 + told
     return 0
+
+
+def kill_all(*_: object) -> NoReturn:
+    """End the processes that this one has started, and this one, at once."""
+    own = os.getpid()
+    for one in Path(f"/proc/{own}/task/{own}/children").read_text(encoding="utf-8").split():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(one), signal.SIGKILL)
+    os._exit(128 + signal.SIGINT)
 
 
 def exit_code_of(codes: Mapping[int, int], times: Mapping[int, int]) -> int:

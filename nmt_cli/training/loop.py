@@ -1,6 +1,5 @@
 """`nmt train`: one rank's loop, a generator of Reports; only the first rank reports."""
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -10,19 +9,23 @@ from pathlib import Path
 from nmt_cli import files
 from nmt_cli.config import Config
 from nmt_cli.data.corpus import Corpus
-from nmt_cli.errors import UnavailableError
+from nmt_cli.errors import TryAgainError, UnavailableError
 from nmt_cli.model.precision import check_precision, use_fast_float32
 from nmt_cli.training.cost import add_cost, devices, peak_share, summary
 from nmt_cli.training.determinism import compute_deterministically
 from nmt_cli.training.distributed import Ranks
-from nmt_cli.training.recovery import has_diverged, news, roll_back
+from nmt_cli.training.recovery import divergence, news, recover
 from nmt_cli.training.report import Report, Validation
 from nmt_cli.training.run import Run
-from nmt_cli.training.setup import check_digest, complete, prepare_directory
+from nmt_cli.training.setup import (
+    check_digest,
+    complete,
+    prepare_directory,
+    refuse_foreign,
+    require_space,
+)
 from nmt_cli.training.step import StepResult
 from nmt_cli.training.watch import LostRankError
-
-LOG = "log.jsonl"
 
 
 @dataclass
@@ -77,8 +80,11 @@ def train(
     with ExitStack() as stack:
 
         def claim() -> None:
-            prepare_directory(config, corpus, out)
+            refuse_foreign(out)
+            require_space(config, out)
+            files.make_directory(out)
             stack.enter_context(files.locked(out))
+            prepare_directory(config, corpus, out)
             files.remove_leftovers(out)
 
         ranks.first_alone(claim)
@@ -118,11 +124,15 @@ def _reports(run: Run, stop: Callable[[], bool]) -> Iterator[Report]:
                 yield _log(run, _news(run, validation=run.validated(stop)))
             yield _news(run, f"already finished: {run.state.finished}")
         return
+    run.ranks.wait()
+    if run.ranks.is_first:
+        # Of a future that comes again.
+        run.checkpoints.remove_after(run.state.step)
     try:
         for report in _steps(run, stop, Intervals.of(run.config)):
             if report is not None and run.ranks.is_first:
                 yield _log(run, report)
-    except (GeneratorExit, LostRankError, UnavailableError):
+    except (GeneratorExit, LostRankError, TryAgainError, UnavailableError):
         # The last step was taken as a whole, on all ranks.
         run.save(member=False)
         raise
@@ -149,15 +159,18 @@ def _steps(run: Run, stop: Callable[[], bool], every: Intervals) -> Iterator[Rep
         add_cost(run, position, time.monotonic() - begun)
         meter.add(result)
         run.state.unreported = asdict(meter)
-        for note in news(run, result, position):
+        for note in (*news(run, result, position), *run.setbacks.take_notes()):
             yield _news(run, note)
-        if has_diverged(run):
-            note = roll_back(run, position)
-            _cut_log(run)
-            run.state.unreported = {}
+        if problem := divergence(run, result):
+            taken = run.state.step
+            note = recover(run, problem, position)
+            if run.state.step < taken:
+                _cut_log(run)
+                run.state.unreported = {}
+                yield _news(run, note)
+                meter = Meter()
+                continue
             yield _news(run, note)
-            meter = Meter()
-            continue
         # Skipped steps change no weights: the checkpoints before them are worth more.
         if run.is_due(every.checkpoint) and run.state.skipped < 2:
             run.save(member=True)
@@ -217,29 +230,10 @@ def _report(run: Run, meter: Meter, validation: Validation | None = None, note: 
 
 
 def _log(run: Run, report: Report) -> Report:
-    files.append_line(run.out / LOG, json.dumps(report.as_json()))
+    run.log.add(report.as_json())
     return report
 
 
 def _cut_log(run: Run) -> None:
-    """Drop what an interrupted process wrote after the checkpoint that is resumed from.
-
-    What it had told of the steps before, the state forgets.
-    """
-    path = run.out / LOG
-    if not run.ranks.is_first or not path.exists():
-        return
-    kept = []
-    for line in files.read_bytes(path).decode("utf-8", "replace").splitlines():
-        try:
-            record = json.loads(line)
-            if record["step"] > run.state.step:
-                continue
-            kept.append(line)
-            if record["step"] == run.state.step and record["learning_rate"]:
-                run.state.unreported = {}
-            if record["step"] == run.state.step and "validation" in record:
-                run.state.validation = {}
-        except (ValueError, KeyError, TypeError):
-            continue
-    files.write_text(path, "".join(line + "\n" for line in kept))
+    if run.ranks.is_first:
+        run.log.cut(run.state)

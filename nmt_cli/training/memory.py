@@ -11,10 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from nmt_cli.errors import is_out_of_memory
 from nmt_cli.training.crew import Crew
-
-# What allocators say that raise no error type of their own.
-SIGNS = ("not enough memory", "can't allocate memory", "CUDA out of memory", "_ALLOC_FAILED")
 
 
 @dataclass(frozen=True)
@@ -101,17 +99,6 @@ def _attempt(
         if not is_out_of_memory(error):
             raise
         return None
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether the device's or the machine's memory is full.
-
-    >>> is_out_of_memory(MemoryError()), is_out_of_memory(RuntimeError("shapes differ"))
-    (True, False)
-    """
-    if isinstance(error, MemoryError | torch.OutOfMemoryError):
-        return True
-    return isinstance(error, RuntimeError) and any(sign in str(error) for sign in SIGNS)
 
 
 def _free_memory(device: torch.device) -> None:

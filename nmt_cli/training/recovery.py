@@ -1,15 +1,27 @@
-"""Steps that go wrong: what is told of them, and the way back from numbers that are not finite."""
+"""Steps that go wrong: what is told of them, and the way back from training that diverges."""
+
+from dataclasses import asdict
+from typing import NamedTuple
 
 from nmt_cli.data.plan import Position
 from nmt_cli.errors import DivergedError
 from nmt_cli.training.checkpoints import Checkpoint
 from nmt_cli.training.run import Run
 from nmt_cli.training.step import StepResult
+from nmt_cli.training.trend import FAST_STEPS, Trend
 from nmt_cli.training.watch import named_pairs
 
 SKIPS_ALLOWED = 10
 ROLLBACKS_ALLOWED = 3
 PAIRS_NAMED = 5
+REMEDIES = "lower train.learning_rate, lengthen train.warmup_steps, or train in float32"
+
+
+class Divergence(NamedTuple):
+    """What has happened, and the first step that is not to be gone on from."""
+
+    told: str
+    since: int
 
 
 def news(run: Run, result: StepResult, position: Position) -> list[str]:
@@ -33,26 +45,56 @@ def _pairs_at(run: Run, position: Position) -> str:
     return named_pairs(run.plan.epoch(position.epoch).pairs(position.batch).tolist(), PAIRS_NAMED)
 
 
-def has_diverged(run: Run) -> bool:
-    """Whether too many steps in a row gave no finite numbers."""
-    return run.state.skipped >= SKIPS_ALLOWED
+def divergence(run: Run, result: StepResult) -> Divergence | None:
+    """Whether the step just taken shows that training diverges; its loss is remembered.
+
+    By too many steps in a row without finite numbers, or by a loss far above its course.
+    """
+    step = run.state.step
+    if run.state.skipped >= SKIPS_ALLOWED:
+        told = f"{SKIPS_ALLOWED} steps in a row gave no finite numbers, up to {step:,}"
+        return Divergence(told, step - run.state.skipped + 1)
+    if result.skipped:
+        return None
+    trend = Trend(**run.state.trend)  # type: ignore[arg-type]
+    has_risen = trend.add(result.loss / result.tokens)
+    run.state.trend = asdict(trend)
+    if not has_risen:
+        return None
+    told = f"step {step:,}: the loss is {trend.fast:.3f}, far above its course of {trend.slow:.3f}"
+    return Divergence(told, step - 2 * FAST_STEPS)
 
 
-def roll_back(run: Run, position: Position) -> str:
+def recover(run: Run, found: Divergence, position: Position) -> str:
+    """A warning, a return to an earlier checkpoint, or DivergedError, as the settings say; a note.
+
+    What gave no finite numbers is never gone on with.
+    """
+    wanted = "roll_back" if run.state.skipped else run.config.train.on_divergence
+    if wanted == "roll_back":
+        return roll_back(run, position, found)
+    if wanted == "stop":
+        raise DivergedError(
+            f"{found.told}; train.on_divergence=stop",
+            f"{REMEDIES}; run again with train.on_divergence=warn to go on all the same",
+        )
+    return found.told
+
+
+def roll_back(run: Run, position: Position, found: Divergence) -> str:
     """Return to the last checkpoint before the bad steps, with half the learning rate; a note.
 
     Where there is none, to the beginning. Raises DivergedError, which names the pairs at
     `position`, after the third time.
     """
     gone = run.state
-    happened = f"{SKIPS_ALLOWED} steps in a row gave no finite numbers, up to {gone.step:,}"
     if gone.rollbacks >= ROLLBACKS_ALLOWED:
         raise DivergedError(
-            f"{happened}, for the {ROLLBACKS_ALLOWED + 1}th time although the learning rate "
+            f"{found.told}, for the {ROLLBACKS_ALLOWED + 1}th time although the learning rate "
             f"was halved each time; the last one began with pairs {_pairs_at(run, position)}",
-            "lower train.learning_rate, lengthen train.warmup_steps, or train in float32",
+            REMEDIES,
         )
-    run.begin(_agreed_checkpoint(run))
+    run.begin(_agreed_checkpoint(run, found.since))
     state = run.state
     state.rollbacks = gone.rollbacks + 1
     state.skipped = 0
@@ -66,17 +108,19 @@ def roll_back(run: Run, position: Position) -> str:
         run.checkpoints.update(state)
         run.checkpoints.remove_after(state.step)
     return (
-        f"{happened}: back to step {state.step:,}, "
+        f"{found.told}: back to step {state.step:,}, "
         f"with {0.5**state.rollbacks:g} of the learning rate from now on"
     )
 
 
-def _agreed_checkpoint(run: Run) -> Checkpoint | None:
-    """The first rank's choice: the newest from before the bad steps; None: there is none."""
+def _agreed_checkpoint(run: Run, since: int) -> Checkpoint | None:
+    """The first rank's choice: the newest from before step `since`; None: there is none.
+
+    Where only the bad ones are left, the oldest of them.
+    """
     step = 0
     if run.ranks.is_first:
-        usable = list(run.checkpoints.usable())
-        healthy = [one.step for one in usable if not one.state().skipped]
-        step = next(iter(healthy or [one.step for one in usable]), 0)
+        usable = [one.step for one in run.checkpoints.usable()]
+        step = next((one for one in usable if one < since), usable[-1] if usable else 0)
     step = run.ranks.agree(step)
     return run.checkpoints.at(step) if step else None

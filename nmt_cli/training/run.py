@@ -15,7 +15,7 @@ from nmt_cli.data.corpus import Corpus
 from nmt_cli.data.packing import PackedPlan
 from nmt_cli.data.plan import BatchPlan, Position, count_shards
 from nmt_cli.data.sampling import SampledPairs
-from nmt_cli.errors import UnavailableError
+from nmt_cli.errors import DataError, UnavailableError, is_out_of_memory
 from nmt_cli.model.attention import choose_backend, head_widths, rectangle_backend, use_backend
 from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.kinds import make_model
@@ -28,7 +28,7 @@ from nmt_cli.training.crew import Crew, crew_size
 from nmt_cli.training.determinism import check_ranks, next_power_of_two
 from nmt_cli.training.distributed import Ranks
 from nmt_cli.training.ema import MovingAverage
-from nmt_cli.training.memory import is_out_of_memory
+from nmt_cli.training.log import Log
 from nmt_cli.training.optimizer import make_optimizer
 from nmt_cli.training.prefetch import Prefetcher
 from nmt_cli.training.report import Validation
@@ -39,6 +39,9 @@ from nmt_cli.training.validation import AbandonedError, validate
 
 # Attention that works as well on sentences of mixed lengths.
 FREE_OF_LENGTHS = ("tiles", "varlen")
+CHECKPOINTS = "checkpoints"
+MODEL = "the model"
+STATE = "the state of the run"
 MICRO_BATCH_TOKENS = {"cpu": 4_096, "cuda": 8_192}
 
 
@@ -62,7 +65,9 @@ class Run:
         self.out = out
         self.ranks = ranks
         train = config.train
-        self.checkpoints = Checkpoints(out / "checkpoints", train.keep_last, train.keep_best)
+        self.checkpoints = Checkpoints(out / CHECKPOINTS, train.keep_last, train.keep_best)
+        self.setbacks = self.checkpoints.setbacks
+        self.log = Log(out, self.setbacks)
         self.model = make_model(config.model)
         self.state = State(digest=corpus.digest)
         self.notes: list[str] = []
@@ -92,6 +97,12 @@ class Run:
     def _resume_or_start(self) -> None:
         latest, problems = self.checkpoints.latest()
         self.notes += [f"an older checkpoint is used: {problem}" for problem in problems]
+        if latest is None and self.checkpoints.exist():
+            reason = problems[0] if problems else "none is complete"
+            raise DataError(
+                f"`{self.checkpoints.directory}` has no checkpoint to go on from: {reason}",
+                "copy it again, or begin anew with another --out",
+            )
         if latest is None:
             self.state.shards = self._count_shards()
             self.state.packed = self._packs()
@@ -166,10 +177,15 @@ class Run:
         return self.ranks.device.type == "cuda" and not self.config.train.deterministic
 
     def close(self) -> None:
-        """End the thread that makes batches, and see that all that was saved is written."""
+        """End the thread that makes batches, and see that all that was saved is written.
+
+        Raises WriteError where it is not.
+        """
         if self.ahead is not None:
             self.ahead.close()
         self.checkpoints.settle()
+        self.log.sync()
+        self.setbacks.require_none()
 
     def _count_long_pairs(self) -> None:
         longest = np.maximum(self.plan.src_lengths, self.plan.tgt_lengths)
@@ -215,8 +231,11 @@ class Run:
 
     def save(self, *, member: bool) -> None:
         """Save a checkpoint (first rank) unless this step has one; `member` ones are averaged."""
-        if self.ranks.is_first and self.state.step != self.saved:
+        if not self.ranks.is_first:
+            return
+        if self.state.step != self.saved or self.checkpoints.has_failed:
             self.saved = self.state.step
+            self.log.sync()
             self.checkpoints.save(
                 self.model, self.optimizer, self.state, member=member, ema=self.ema
             )
@@ -239,13 +258,21 @@ class Run:
                     found.append(self._judge(poll))
 
         self.stopped = self.ranks.first_works(work, stop)
-        if found or not self.stopped:
+        # What could not be published is judged again.
+        if (found or not self.stopped) and not self.setbacks.count(MODEL):
             self.state.validated = self.state.step
         validation = found[0] if found else None
         self.state.validation = asdict(validation) if validation else {}
         if self.ranks.is_first:
-            self.checkpoints.update(self.state)
+            self._update_state()
         return validation
+
+    def _update_state(self) -> None:
+        """Let the checkpoint of this step say what is known since."""
+        # It does not tell again what the log has.
+        self.log.sync()
+        with self.setbacks.forgiving(STATE):
+            self.checkpoints.update(self.state)
 
     def validated(self, stop: Callable[[], bool]) -> Validation | None:
         """The validation of this step, unless it is told already; done now if need be."""
@@ -259,7 +286,8 @@ class Run:
         The current ones come before the last checkpoint needs to be written.
         """
         yield Candidate("current", 1, weights_of(self.model, self.optimizer))
-        members = self.checkpoints.members()[-self.config.train.keep_last :]
+        last = self.checkpoints.members()[-self.config.train.keep_last :]
+        members = [one for one in last if not one.problem()]
         if len(members) > 1:
             weights = {one.directory: one.weights for one in members}
             mean = average_weights(list(weights), lambda directory: weights[directory]())
@@ -292,8 +320,8 @@ class Run:
         state.stale += 1
         if state.published_score is None or found.score > state.published_score:
             state.stale = 0
-            state.published_score = found.score
-            self._publish(better.weights, f"{found.score:.4f} {found.signature}".strip())
+            if self._publish(better.weights, f"{found.score:.4f} {found.signature}".strip()):
+                state.published_score = found.score
         return found
 
     def _validate(
@@ -304,9 +332,13 @@ class Run:
             self.model, self.config, self.corpus, self.ranks.device, bleu=bleu, stop=poll
         )
 
-    def _publish(self, weights: dict[str, Tensor], validation: str) -> None:
+    def _publish(self, weights: dict[str, Tensor], validation: str) -> bool:
+        """Whether these weights are the model's now."""
         metadata = {"step": str(self.state.step), "validation": validation}
-        refresh_weights(self.out, weights, metadata)
+        with self.setbacks.forgiving(MODEL, sum(one.nbytes for one in weights.values())):
+            refresh_weights(self.out, weights, metadata)
+            return True
+        return False
 
     def end_reason(self) -> str:
         """Why training is over, or an empty text."""
@@ -329,11 +361,15 @@ class Run:
         return signal > 0
 
     def finish(self) -> str:
-        """Mark the run as ended and save it; the reason."""
-        self.state.finished = self.end_reason()
+        """Mark the run as ended and save it; the reason. Raises WriteError where that fails."""
         self.save(member=self.is_due(self.config.train.checkpoint_every))
+        self.checkpoints.settle()
+        self.log.sync()
+        self.setbacks.require_none(but=STATE)
+        self.state.finished = self.end_reason()
         if self.ranks.is_first:
-            self.checkpoints.update(self.state)
+            self._update_state()
+        self.setbacks.require_none()
         return self.state.finished
 
     def is_due(self, every: int) -> bool:

@@ -1,11 +1,15 @@
 """Before the first step: complete the settings, and make or recognise the model directory."""
 
+import shutil
 from pathlib import Path
+
+import torch
 
 from nmt_cli import files, manifest
 from nmt_cli.config import Config, dump, flatten, load, with_values
 from nmt_cli.data.corpus import Corpus
 from nmt_cli.errors import CannotCreateError, ConfigError
+from nmt_cli.model.kinds import make_model
 from nmt_cli.model_dir import CONFIG, SUBWORDS, is_model_directory, save_model
 from nmt_cli.training.checkpoints import State
 
@@ -27,8 +31,11 @@ MAY_CHANGE = frozenset(
         "train.keep_best",
         "train.validation_sentences",
         "train.rank_timeout",
+        "train.max_restarts",
+        "train.on_divergence",
     }
 )
+LOG_BYTES = 1_000_000
 DECISIVE = ("model.", "data.", "languages.", "train.")
 
 
@@ -62,15 +69,15 @@ def complete(config: Config, corpus: Corpus) -> Config:
 
 
 def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
-    """A model directory for a new run; for an old one, check that it is the same run."""
+    """A model directory for a new run; for an old one, check that it is the same run.
+
+    Raises CannotCreateError or ConfigError.
+    """
+    refuse_foreign(out)
     if not out.exists() or _is_unused(out):
         files.make_directory(out)
         save_model(out, {}, config, corpus.subwords, {"step": "0"})
         return
-    if not is_model_directory(out):
-        raise CannotCreateError(
-            f"`{out}` exists and is not a model directory", "choose another --out"
-        )
     earlier, now = flatten(load(out / CONFIG)), flatten(config)
     differing = [
         f"{key} was {earlier[key]!r}, now {now[key]!r}"
@@ -83,6 +90,36 @@ def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
             "use these settings to go on with it, or another --out for a new run",
         )
     manifest.add_to_manifest(out, CONFIG, dump(config).encode())
+
+
+def refuse_foreign(out: Path) -> None:
+    """Raises CannotCreateError where `out` holds something that is not a model directory."""
+    if out.exists() and not is_model_directory(out) and not (out.is_dir() and _is_unused(out)):
+        raise CannotCreateError(
+            f"`{out}` exists and is not a model directory", "choose another --out"
+        )
+
+
+def require_space(config: Config, out: Path) -> None:
+    """Raises CannotCreateError where the disk is too full for a run's first checkpoints.
+
+    These are three, beside the model and the one that replaces it; what is there already counts.
+    """
+    with torch.device("meta"):
+        model = make_model(config.model)
+    weights = sum(4 * one.numel() for one in model.parameters())
+    # Both moments, the weights, their moving average.
+    checkpoint = (4 if config.train.ema else 3) * weights
+    there = sum(one.stat().st_size for one in out.rglob("*") if one.is_file())
+    needed = max(checkpoint + weights, 3 * checkpoint + 2 * weights - there) + LOG_BYTES
+    place = next(one for one in (out, *out.absolute().parents) if one.is_dir())
+    free = shutil.disk_usage(place).free
+    if free < needed:
+        raise CannotCreateError(
+            f"`{out}`: {free / 1e6:,.1f} MB are free, but the model and three checkpoints of it "
+            f"take {needed / 1e6:,.1f} MB more",
+            "free some space, or choose another --out",
+        )
 
 
 def _is_unused(out: Path) -> bool:

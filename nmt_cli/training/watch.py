@@ -20,6 +20,8 @@ BEAT_SECONDS = 0.5
 SILENT_BEATS = 6
 BEATS_TO_LOOK = 4
 BEATS_WITHOUT_STORE = 20
+# A rank that does not even beat is not waited for any longer: it was stopped, or its machine died.
+SILENT_SECONDS = 22.0
 STORE_TIMEOUT = timedelta(seconds=5)
 PAIRS_NAMED = 3
 
@@ -93,6 +95,8 @@ class Watch:
         self._waiting = False
         self._waited = 0
         self._untold = 0
+        # Of each other rank: its last beat, and the looks since it came.
+        self._heard: dict[int, tuple[int, int]] = {}
         self._over = threading.Event()
         store.set_timeout(STORE_TIMEOUT)
         self._tell()
@@ -161,6 +165,7 @@ class Watch:
         if self._untold >= BEATS_WITHOUT_STORE:
             return LostRankError(f"rank {self.sign.rank} ends: nothing is heard of the first rank")
         others = self._look()
+        silence = self._silence(others)
         if not self._waiting:
             if not any(self.sign.rank in one.blames for one in others):
                 return None
@@ -175,7 +180,17 @@ class Watch:
             lost = self._lost("a rank has ended")
         elif self._waited * BEAT_SECONDS > self.timeout:
             lost = self._lost(f"no answer for {self.timeout:g} seconds")
+        elif silence >= SILENT_SECONDS:
+            lost = self._lost(f"no sign of life for {silence:g} seconds")
         return lost if self._waiting else None
+
+    def _silence(self, others: Sequence[Sign]) -> float:
+        """For how many seconds, as this rank's beats count them, another one did not beat."""
+        for one in others:
+            beat, looks = self._heard.get(one.rank, (-1, 0))
+            self._heard[one.rank] = one.beat, looks + 1 if one.beat == beat else 0
+        looks = max((looks for _, looks in self._heard.values()), default=0)
+        return looks * BEATS_TO_LOOK * BEAT_SECONDS
 
     def _lost(self, reason: str) -> LostRankError:
         """The error that names the ranks at fault, as far as they can be known."""

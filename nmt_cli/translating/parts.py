@@ -12,6 +12,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from nmt_cli.config import Search
+from nmt_cli.data.lines import clean_line
 from nmt_cli.data.spelling import source_spellings, target_spellings, word_numbers
 from nmt_cli.data.subwords import Subwords
 from nmt_cli.inference.teacher_forcing import force
@@ -108,7 +109,7 @@ class Chooser:
             unknown = {
                 word for word, one in zip(tgt, part.hypothesis.ids, strict=True) if one == unk_id
             }
-            text = with_words_of(source.text, text, unknown, links)
+            text = clean_line(with_words_of(source.text, text, unknown, links))
         counts = max(src, default=-1) + 1, max(tgt, default=-1) + 1
         return Part(part.hypothesis, text, links, *counts)
 

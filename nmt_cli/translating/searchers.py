@@ -21,7 +21,15 @@ class Searchers:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._most = engine.slots
         self._kept: dict[tuple[int, int, Search, Set[int]], tuple[Sequence[Rule], Searcher]] = {}
+
+    def halve(self, sources: int) -> bool:
+        """Take half as many of so many sources at a time from now on; False: it was one."""
+        slots = min(sources, self._most)
+        self._kept.clear()
+        self._most = max(1, slots // 2)
+        return slots > 1
 
     def searcher(
         self,
@@ -34,7 +42,7 @@ class Searchers:
     ) -> Searcher:
         """For so many sources with so many rows each, or as many at a time as the engine takes."""
         engine = self._engine
-        slots = min(sources, engine.slots)
+        slots = min(sources, self._most)
         if config.batch_tokens == "auto":
             config = replace(config, batch_tokens=engine.batch_tokens)
         if not engine.lasting or strategy is not None:

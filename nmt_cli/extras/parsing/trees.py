@@ -12,6 +12,8 @@ from nmt_cli.errors import DataError
 SPACE = " \t\n\v\f\r"
 _TOKENS = re.compile(rf"[()]|[^(){SPACE}]+")
 _WORDS = re.compile(rf"[^{SPACE}]+")
+# What may steer a terminal.
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 _TRACE = "-NONE-"
 # Labels of a bracket around the whole tree that says nothing; the treebank's own has none at all.
 _OUTER = ("", "TOP", "ROOT", "S1")
@@ -76,10 +78,12 @@ def tree_text(tree: Tree) -> str:
 def words_of(line: str) -> list[str]:
     """The words of a line of text, as they stand in a tree: without brackets of their own.
 
-    >>> words_of("f(x) grows")
+    Control characters go.
+
+    >>> words_of("f(x) grows\\x07")
     ['f-LRB-x-RRB-', 'grows']
     """
-    return [escaped(word) for word in _WORDS.findall(line)]
+    return [escaped(word) for word in _WORDS.findall(_CONTROL.sub("", line))]
 
 
 def escaped(word: str) -> str:

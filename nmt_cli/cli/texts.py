@@ -1,0 +1,63 @@
+"""The text that a command reads and writes: where it may go, and what there is to tell of it."""
+
+import contextlib
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from nmt_cli.errors import CannotCreateError
+
+if TYPE_CHECKING:
+    from nmt_cli.console import Console
+    from nmt_cli.data.lines import Lines
+
+STDIN = "-"
+
+
+def tell_waiting(console: "Console", *names: str) -> None:
+    """Say that somebody is to type, where one of the files is stdin and that is a terminal."""
+    if STDIN in names and sys.stdin is not None and sys.stdin.isatty():
+        console.note("reading from the terminal, one line each; Ctrl-D ends")
+
+
+def tell_invalid(console: "Console", *texts: "Lines") -> None:
+    """Warn of what was not UTF-8, once for each file."""
+    for lines in dict.fromkeys(texts):
+        if lines.invalid:
+            console.warning(
+                f"`{lines.name}`: {lines.invalid:,} lines are not UTF-8, "
+                f"first at line:byte {lines.first_invalid}"
+            )
+
+
+@contextlib.contextmanager
+def opened(output: Path | None, *read: "Lines") -> Iterator[BinaryIO]:
+    """The file `output`, or stdout; raises CannotCreateError where it is one that is `read`."""
+    from nmt_cli.files import remove_abandoned, writing
+
+    for lines in read:
+        _check_other(output, lines)
+    if output is None:
+        yield sys.stdout.buffer
+    else:
+        with contextlib.suppress(OSError):
+            remove_abandoned(output)
+        with writing(output) as file:
+            yield file
+
+
+def _check_other(output: Path | None, lines: "Lines") -> None:
+    try:
+        ours = sys.stdout.fileno() if output is None else output
+        place, text = os.stat(ours), os.fstat(lines.fileno())  # noqa: PTH116
+    except (OSError, ValueError):
+        # It does not exist yet, or is nothing that the system knows.
+        return
+    if stat.S_ISREG(place.st_mode) and os.path.samestat(place, text):
+        name = "stdout" if output is None else f"`{output}`"
+        raise CannotCreateError(
+            f"{name} is the file that is read, `{lines.name}`", "write to another file"
+        )

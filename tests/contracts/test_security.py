@@ -1,0 +1,75 @@
+"""SECURITY.md: its table of dependencies is the package's own, its links and names are there."""
+
+import re
+import tomllib
+from importlib.metadata import PackageNotFoundError, metadata
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = (ROOT / "SECURITY.md").read_text()
+ROW = re.compile(r"^\| ([\w.-]+) \| (.+?) \| ([\w. -]+) \|$", re.MULTILINE)
+# What packages write that do not say it in SPDX's words.
+SAID = {
+    "OSI Approved :: MIT License": "MIT", "OSI Approved :: Apache Software License": "Apache-2.0",
+    "BSD 2-Clause License": "BSD-2-Clause", "Apache 2.0 License": "Apache-2.0",
+}  # fmt: skip
+# Its metadata name none; the file LICENSE in the package does.
+BY_HAND = {"resvg-py": "MIT"}
+
+
+def rows() -> dict[str, str]:
+    """The licence of each package of the table."""
+    return {name: licence for name, _, licence in ROW.findall(TEXT) if name != "package"}
+
+
+def required() -> list[str]:
+    """The packages that pyproject.toml names, its own left out."""
+    document = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    project = document["project"]
+    wanted = [*project["dependencies"]]
+    for extra in project["optional-dependencies"].values():
+        wanted += extra
+    wanted += document["build-system"]["requires"]
+    names = [re.match(r"[\w.-]+", one)[0] for one in wanted]  # type: ignore[index]
+    return [name for name in names if name != project["name"]]
+
+
+def declared(name: str) -> str:
+    """All that the installed package says about its licence."""
+    found = metadata(name)
+    classifiers = [one for one in found.get_all("Classifier") or [] if one.startswith("License ::")]
+    said = [found.get("License-Expression") or "", (found.get("License") or "")[:80],
+            *(one.removeprefix("License :: ") for one in classifiers)]  # fmt: skip
+    return " ".join([*said, *(SAID[one] for one in said if one in SAID)])
+
+
+def test_the_table_names_what_pyproject_does() -> None:
+    assert sorted(rows()) == sorted(required())
+
+
+@pytest.mark.parametrize("name", sorted(set(required())))
+def test_the_licence_is_the_package_s_own(name: str) -> None:
+    try:
+        said = declared(name)
+    except PackageNotFoundError:
+        pytest.skip("not installed here")
+    wanted = rows()[name]
+    if name in BY_HAND:
+        assert (wanted, said.strip()) == (BY_HAND[name], "")
+        return
+    words = set(re.findall(r"[\w.-]+", said))
+    for one in wanted.split(" AND "):
+        assert one in words, said
+
+
+def test_what_the_page_names_is_there() -> None:
+    for link in re.findall(r"\]\(([\w/.-]+)\)", TEXT):
+        assert (ROOT / link).is_file(), link
+    assert (ROOT / "tests" / "faults" / "fuzz.py").is_file()
+    titles = re.findall(r"^## (.+)$", (ROOT / "docs" / "faults.md").read_text(), re.MULTILINE)
+    for title in ("Hostile models", "Text"):
+        assert f"*{title}*" in TEXT
+        assert title in titles
+    assert "sentencepiece>=0.2.1" in (ROOT / "pyproject.toml").read_text()

@@ -1,0 +1,84 @@
+"""GPUs that are not there, or that their driver does not give: said, with where to look."""
+
+from pathlib import Path
+
+import pytest
+from faults.tally import fault
+
+from nmt_cli.cli.failures import as_user_error
+from nmt_cli.errors import UnavailableError
+from nmt_cli.extras.doctor import examine
+from nmt_cli.training.distributed import count_devices
+
+
+def gpu_that_is_there(patch: pytest.MonkeyPatch) -> None:
+    real = Path.glob
+    patch.setattr(
+        Path, "glob",
+        lambda self, pattern: (
+            [Path("/dev/nvidia0")] if "nvidia" in pattern else real(self, pattern)
+        ),
+    )  # fmt: skip
+    patch.setattr("torch.cuda.is_available", lambda: False)
+    patch.setattr("torch.version.cuda", "13.0")
+    patch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+
+
+@fault(
+    "E3", without=("training/distributed.py", "        _check_hidden_gpus()\n", "        pass\n")
+)
+def test_gpus_that_torch_cannot_use_are_no_reason_to_train_on_the_cpu(monkeypatch, checks):
+    """A driver that is broken or too old; unless the user hid the GPUs."""
+    gpu_that_is_there(monkeypatch)
+    for gpus in (None, 1, 8):
+        with pytest.raises(UnavailableError, match="can use none of the 1 GPUs") as raised:
+            count_devices(gpus)
+        assert raised.value.exit_code == 69
+        assert "nmt doctor" in raised.value.hint
+        checks()
+    assert next(one for one in examine({}, Path()) if one.name == "GPU").status == "fail"
+    checks()
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+    assert count_devices(None) == 1
+    checks()
+
+
+@fault("E3", without=("training/distributed.py", "if available and gpus > available:", "if False:"))
+def test_more_gpus_than_there_are_is_an_error(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    assert count_devices(None) == 2
+    assert count_devices(1) == 1
+    with pytest.raises(UnavailableError, match="--gpus 8: this machine shows 2") as raised:
+        count_devices(8)
+    assert "nmt doctor" in raised.value.hint
+
+
+@fault("E3", without=("training/distributed.py", "return max(1, gpus)", "return 1"))
+def test_without_a_gpu_processes_take_their_place(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    assert count_devices(None) == 1
+    assert count_devices(8) == 8
+
+
+TROUBLES = (
+    "CUDA error: no kernel image is available for execution on the device\nCompile with ...",
+    "CUDA driver version is insufficient for CUDA runtime version",
+    "CUDA error: unknown error", "Found no NVIDIA driver on your system.",
+    "The NVIDIA driver on your system is too old (found version 11040).",
+)  # fmt: skip
+
+
+@fault("E3", without=("cli/failures.py", "_GPU_TROUBLE.match(str(error))", "False"))
+@pytest.mark.parametrize("text", TROUBLES)
+def test_a_driver_that_fails_is_told_with_where_to_look(text):
+    told = as_user_error(RuntimeError(text))
+    assert told is not None
+    assert told.exit_code == 69
+    assert "\n" not in told.message
+    assert "nmt doctor" in told.hint
+
+
+@fault("E3", without=("cli/failures.py", "(?!: (device-side assert|an illegal))", ""))
+def test_a_wrong_address_on_a_gpu_stays_a_bug():
+    assert as_user_error(RuntimeError("CUDA error: device-side assert triggered")) is None

@@ -1,0 +1,421 @@
+"""Disks that are full or not to be written to, and directories that somebody else holds."""
+
+import errno
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from corpora import reversal_corpus
+from faults.disks import FailingDisk, WatchedDisk, on
+from faults.forked import start
+from faults.sweeps import AtOnce, fork
+from faults.tally import fault
+
+from nmt_cli import files
+from nmt_cli.config import Config, with_values
+from nmt_cli.data.corpus import Corpus
+from nmt_cli.data.prepare import prepare
+from nmt_cli.errors import CannotCreateError, NmtError, TryAgainError, WriteError
+from nmt_cli.training import checkpoints as saving
+from nmt_cli.training.average import average
+from nmt_cli.training.checkpoints import Checkpoints
+from nmt_cli.training.loop import train
+
+NOBODY = 65_534
+root_only = pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
+
+
+@pytest.fixture(autouse=True)
+def in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(saving, "ThreadPoolExecutor", AtOnce)
+
+
+@pytest.fixture(scope="module")
+def setting(tmp_path_factory: pytest.TempPathFactory) -> tuple[Config, Corpus]:
+    return reversal_corpus(
+        tmp_path_factory.mktemp("full"), pairs=60, model_d_model=8, model_d_ff=8,
+        train_checkpoint_every=2, train_validate_every=100, train_log_every=1, train_keep_last=3,
+        train_max_steps=12, train_validation_sentences=0,
+    )  # fmt: skip
+
+
+class FullBetween(WatchedDisk):
+    """No space from one step of a run to another; `step` is told from outside."""
+
+    def __init__(self, first: int, last: int, number: int) -> None:
+        super().__init__()
+        self.step = 0
+        self.range = range(first, last + 1)
+        self.number = number
+
+    def before(self, name: str, arguments: tuple[object, ...]) -> None:
+        if self.step in self.range and name in FailingDisk.TAKES_SPACE:
+            raise OSError(self.number, os.strerror(self.number))
+
+
+def go(setting: tuple[Config, Corpus], out: Path, disk: WatchedDisk | None = None) -> list[str]:
+    """Train to the end; the notes."""
+    config, corpus = setting
+    notes = []
+    disk = disk or WatchedDisk()
+    with on(disk):
+        for report in train(config, corpus, out):
+            disk.step = report.step + 1
+            notes += [report.note] * bool(report.note)
+    return notes
+
+
+def weights(out: Path) -> list[bytes]:
+    last = out / "checkpoints" / "step-000000012"
+    return [
+        (last / "weights.safetensors").read_bytes(),
+        (last.with_name(f"{last.name}.optimizer") / "optimizer.safetensors").read_bytes(),
+    ]
+
+
+def losses(out: Path) -> list[tuple[int, float]]:
+    records = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    return [(one["step"], one["loss"]) for one in records if one["tokens"]]
+
+
+@fault("C3", without=("training/setbacks.py", "FAILURES_ALLOWED = 2", "FAILURES_ALLOWED = 0"))
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
+def test_a_disk_that_is_full_for_two_saves(number, setting, tmp_path) -> None:
+    """The run goes on, says so with the numbers, makes room, and is the same run in the end."""
+    go(setting, tmp_path / "straight")
+    notes = go(setting, tmp_path / "full", FullBetween(6, 9, number))
+    told = [note for note in notes if "a checkpoint is not written" in note]
+    pattern = rf"step-000000006.*{os.strerror(number)} \(0.0 MB are needed, [\d,.]+ MB are free\)"
+    assert re.search(pattern, told[0])
+    assert len(told) == 2
+    assert "goes on and tries again" in told[1]
+    assert sum("the log is not written" in note for note in notes) == 1
+    assert weights(tmp_path / "full") == weights(tmp_path / "straight")
+    assert losses(tmp_path / "full") == losses(tmp_path / "straight")
+    assert not list((tmp_path / "full").rglob(".tmp-*"))
+
+
+@fault(
+    "C3",
+    without=(
+        "training/checkpoints.py",
+        "self._rotate(snapshot.state, fewer=self.setbacks.count(WHAT))",
+        "pass",
+    ),
+)
+def test_room_is_made_before_the_next_attempt(setting, tmp_path, monkeypatch) -> None:
+    """The oldest goes first; what a run goes on from stays."""
+    kept = []
+    real = Checkpoints._write
+
+    def look(self: Checkpoints, snapshot: saving.Snapshot) -> None:
+        try:
+            real(self, snapshot)
+        finally:
+            kept.append([one.step for one in self._complete()])
+
+    monkeypatch.setattr(Checkpoints, "_write", look)
+    go(setting, tmp_path / "full", FullBetween(8, 11, errno.ENOSPC))
+    assert kept == [[2], [2, 4], [2, 4, 6], [2, 4, 6], [4, 6], [4, 6, 12]]
+
+
+@fault("C3", without=("training/setbacks.py", "FAILURES_ALLOWED = 2", "FAILURES_ALLOWED = 9"))
+def test_the_third_failure_in_a_row_ends_the_run(setting, tmp_path) -> None:
+    with pytest.raises(
+        WriteError, match=r"not written: .*No space left.*3rd time in a row"
+    ) as caught:
+        go(setting, tmp_path / "full", FullBetween(5, 99, errno.ENOSPC))
+    assert caught.value.exit_code == 74
+    assert [one.step for one in Checkpoints(tmp_path / "full/checkpoints", 3, 1).all()] == [2, 4]
+    go(setting, tmp_path / "full")
+    go(setting, tmp_path / "straight")
+    assert weights(tmp_path / "full") == weights(tmp_path / "straight")
+    assert losses(tmp_path / "full") == losses(tmp_path / "straight")
+
+
+@fault(
+    "C3", without=("training/setbacks.py", "if left and not self._has_ended:", "if False:")
+)
+def test_a_run_that_cannot_save_its_end_does_not_end_well(setting, tmp_path) -> None:
+    with pytest.raises(WriteError, match=r"a checkpoint is not written.*No space left"):
+        go(setting, tmp_path / "full", FullBetween(11, 99, errno.ENOSPC))
+    go(setting, tmp_path / "full")
+    go(setting, tmp_path / "straight")
+    assert weights(tmp_path / "full") == weights(tmp_path / "straight")
+
+
+@fault(
+    "C3",
+    without=(
+        "training/run.py",
+        "        self.log.sync()\n        self.setbacks.require_none()\n\n",
+        "\n",
+    ),
+)
+def test_an_interrupted_run_that_cannot_save_says_so(setting, tmp_path) -> None:
+    """Told to stop after step 5, which only this save would keep."""
+    config, corpus = setting
+    steps = iter(range(99))
+    disk = WatchedDisk()
+
+    def run() -> None:
+        for report in train(config, corpus, tmp_path / "m", stop=lambda: next(steps) >= 5):
+            if report.step == 5:
+                full = FullBetween(5, 5, errno.ENOSPC)
+                full.step = 5
+                files.DISK = full
+
+    with pytest.raises(WriteError, match="step-000000005"), on(disk):
+        run()
+
+
+@fault(
+    "C5",
+    without=(
+        "training/checkpoints.py",
+        "    files.write_bytes(path, safetensors.torch.save(tensors))",
+        "    safetensors.torch.save_file(tensors, path)",
+    ),
+)
+def test_the_kernel_s_words_are_told_and_not_a_library_s(setting, tmp_path, checks) -> None:
+    """A real limit on the size of files: checkpoints are the first to exceed it."""
+    config, corpus = setting
+    told = tmp_path / "told"
+    go((with_values(config, {"train.max_steps": 1}), corpus), tmp_path / "m")
+    for limit in (18_000, 7_900):
+
+        def work(limit: int = limit) -> None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+            try:
+                for report in train(config, corpus, tmp_path / "m"):
+                    files.append_line(told, report.note)
+            except WriteError as error:
+                files.append_line(told, error.message)
+
+        assert fork(work) == 0
+        text = told.read_text()
+        assert text.count("File too large") == 3
+        assert "3rd time in a row" in text
+        for leak in ("enforce fail", "Error(", "Traceback", "unexpected pos", "safetensors_rust"):
+            assert leak not in text
+        told.unlink()
+        checks()
+
+
+@fault("C4", without=("training/setup.py", "    if free < needed:\n", "    if free < 0:\n"))
+@pytest.mark.parametrize("free", [0, 1_000_000, 1_040_000])
+def test_a_disk_too_full_to_begin(free, setting, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
+    with pytest.raises(
+        CannotCreateError, match=r"MB are free, .* three checkpoints .* take 1.[01] MB"
+    ):
+        go(setting, tmp_path / "m")
+    assert CannotCreateError.exit_code == 73
+    assert not (tmp_path / "m").exists()
+
+
+@fault("C4", without=("training/setup.py", "2 * weights - there)", "2 * weights)"))
+def test_a_run_that_has_its_checkpoints_needs_less(setting, tmp_path, monkeypatch) -> None:
+    """What three checkpoints and two models of this size need, less what is there."""
+    go(setting, tmp_path / "m")
+    with monkeypatch.context() as patch:
+        asked = []
+        patch.setattr(shutil, "disk_usage", lambda path: asked.append(path) or _least(setting))
+        more = with_values(setting[0], {"train.max_steps": 13}), setting[1]
+        go(more, tmp_path / "m")
+    assert asked[0] == tmp_path / "m"
+
+
+def _least(setting: tuple[Config, Corpus]) -> SimpleNamespace:
+    """One byte less than a beginning needs."""
+    from nmt_cli.model.kinds import make_model
+    from nmt_cli.training.setup import complete
+
+    model = make_model(complete(*setting).model)
+    weights = 4 * sum(one.numel() for one in model.parameters())
+    return SimpleNamespace(free=11 * weights + 1_000_000 - 1)
+
+
+@pytest.fixture
+def shared(setting: tuple[Config, Corpus]) -> Iterator[Path]:
+    """A folder that everybody may enter, with a model and a corpus that root made."""
+    with tempfile.TemporaryDirectory(prefix="nmt-shared-") as name:
+        place = Path(name)
+        place.chmod(0o777)
+        yield place
+
+
+def as_nobody(work: Callable[[], object], told: Path) -> NmtError | None:
+    """Do `work` as another user; the error it ended with."""
+
+    def do() -> None:
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+        try:
+            work()
+        except NmtError as error:
+            told.write_text(json.dumps([type(error).__name__, error.exit_code, error.message]))
+
+    told.write_text("null")
+    told.chmod(0o666)
+    assert fork(do) == 0
+    return json.loads(told.read_text())
+
+
+@root_only
+@fault(
+    "C11",
+    without=(
+        "files.py",
+        "    if not os.access(place, os.W_OK | os.X_OK):",
+        "    if not place.exists():",
+    ),
+)
+@pytest.mark.parametrize("mode", [0o555, 0o666, 0o700])
+def test_a_place_that_may_not_be_written_to(mode, setting, shared, checks, monkeypatch) -> None:
+    """Read-only, without the x permission, somebody else's: told before anything is read."""
+    config, _ = setting
+    told = shared / "told"
+    told.touch()
+    (shared / "mine").mkdir()
+    (shared / "mine").chmod(mode)
+    out = shared / "mine" / "out"
+
+    def unread(*_: object) -> None:
+        raise AssertionError("the data is read first")
+
+    for module in ("data.prepare.fingerprint", "training.average.load_model"):
+        monkeypatch.setattr(f"nmt_cli.{module}", unread)
+    local = with_values(config, {"data.train": [["/dev/null", "/dev/null"]], "data.valid": []})
+    works = {
+        "prepare": lambda: prepare(local, out, workers=1),
+        "average": lambda: average([shared], out),
+        "train": lambda: files.require_creatable(out / "log.jsonl"),
+    }
+    for name, work in works.items():
+        assert as_nobody(work, told) == [
+            "CannotCreateError", 73, f"`{out / 'log.jsonl' if name == 'train' else out}` cannot be "
+            f"created: `{shared / 'mine'}` may not be written by this user",
+        ]  # fmt: skip
+        checks()
+
+
+@root_only
+@fault(
+    "C11",
+    without=(
+        "files.py",
+        'OSError as error:\n        raise CannotCreateError(f"`{directory}` cannot be written',
+        'KeyError as error:\n        raise CannotCreateError(f"`{directory}` cannot be written',
+    ),
+)
+def test_a_model_directory_of_somebody_else(shared) -> None:
+    (shared / "model").mkdir(mode=0o755)
+    told = shared / "told"
+    told.touch()
+
+    def hold() -> None:
+        with files.locked(shared / "model"):
+            pass
+
+    name, code, message = as_nobody(hold, told)
+    assert (name, code) == ("CannotCreateError", 73)
+    assert message == f"`{shared / 'model'}` cannot be written: Permission denied"
+
+
+@fault(
+    "C11",
+    without=("cli/train.py", '    require_creatable(Path(config.paths.model) / "log.jsonl")\n', ""),
+)
+def test_train_looks_at_the_place_before_anything_is_loaded(setting, tmp_path, monkeypatch) -> None:
+    from nmt_cli.cli import train as command
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(command, "be_rank", lambda *_, **__: pytest.fail("it began"))
+    with pytest.raises(CannotCreateError, match="file` is not a directory"):
+        command.command(out="file/model")
+
+
+def holding(place: Path, ready: Path) -> Callable[[], None]:
+    """Hold a directory for ever."""
+
+    def work() -> None:
+        with files.locked(place):
+            ready.write_text("")
+            time.sleep(600)
+
+    return work
+
+
+@fault("C12", without=("files.py", "fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)", "pass"))
+def test_the_second_process_is_told_who_was_first(tmp_path, checks) -> None:
+    """Ten times: the holder is killed, nothing stale is left, and the next one gets in at once."""
+    for number in range(10):
+        ready = tmp_path / f"ready-{number}"
+        process = start(holding(tmp_path, ready))
+        while not ready.exists():
+            time.sleep(0.01)
+        with pytest.raises(TryAgainError) as caught, files.locked(tmp_path):
+            pytest.fail("two at once")
+        pattern = rf"in use by process {process} on {re.escape(os.uname().nodename)} since 20\d\d-"
+        assert re.search(pattern, caught.value.message)
+        assert caught.value.exit_code == 75
+        os.kill(process, signal.SIGKILL)
+        os.waitpid(process, 0)
+        with files.locked(tmp_path):
+            pass
+        checks()
+
+
+@fault(
+    "C12",
+    without=(
+        "training/loop.py",
+        "            stack.enter_context(files.locked(out))\n            prepare_",
+        "            prepare_directory(config, corpus, out)\n"
+        "            stack.enter_context(files.locked(out))\n            prepare_",
+    ),
+)
+def test_a_second_run_changes_nothing_of_the_first(setting, tmp_path) -> None:
+    """Not the settings either, which may be others."""
+    config, corpus = setting
+    first = train(config, corpus, tmp_path / "m")
+    next(first)
+    before = (tmp_path / "m" / "config.toml").read_bytes()
+    other = with_values(config, {"train.max_steps": 99})
+    with pytest.raises(TryAgainError, match="in use by process"):
+        next(train(other, corpus, tmp_path / "m"))
+    assert (tmp_path / "m" / "config.toml").read_bytes() == before
+    first.close()
+
+
+@fault(
+    "C12",
+    without=(
+        "files.py",
+        "        except BlockingIOError as error:\n",
+        "        except OSError as error:\n",
+    ),
+)
+def test_a_file_system_without_locks_is_said_to_be_one(tmp_path, monkeypatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(files.fcntl, "flock", refuse)
+    with (
+        pytest.raises(CannotCreateError, match="cannot be locked: No locks available"),
+        files.locked(tmp_path),
+    ):
+        pass

@@ -1,0 +1,142 @@
+"""Pairs whose sides are in each other's language are found by what the sides look like."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from corpora import tiny_config
+from faults.tally import fault
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nmt_cli.data import clean
+from nmt_cli.data.corpus import Corpus
+from nmt_cli.data.lines import read_lines
+from nmt_cli.data.prepare import Prepared, prepare
+from nmt_cli.data.trigrams import BUCKETS, line_sums, trigram_counts
+
+Checks = Callable[..., None]
+Pairs = list[tuple[str, str]]
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "multi30k"
+WRONG = "in the other side's language"
+
+
+def made_up(count: int, seed: int) -> Pairs:
+    """Two languages with the same letters: what follows what is different."""
+    chance = random.Random(seed)
+    sounds = (["ka", "to", "mi", "sen", "ru", "ya"], ["tra", "ble", "ing", "ow", "spe", "ath"])
+    sides = [
+        [
+            " ".join("".join(chance.choices(one, k=2)) for _ in range(chance.randint(3, 9)))
+            for _ in range(count)
+        ]
+        for one in sounds
+    ]
+    return list(zip(*sides, strict=True))
+
+
+def spoilt(pairs: Pairs, seed: int) -> tuple[Pairs, list[str]]:
+    """2 % of the pairs swapped, 2 % copied, 1 % with the source in the target's language."""
+    chance = random.Random(seed)
+    kinds = chance.choices(["", "swapped", "target", "source"], [95, 2, 2, 1], k=len(pairs))
+    made = {
+        "": lambda src, tgt: (src, tgt), "swapped": lambda src, tgt: (tgt, src),
+        "target": lambda src, tgt: (src, src), "source": lambda src, tgt: (tgt, tgt),
+    }  # fmt: skip
+    return [made[kind](*pair) for kind, pair in zip(kinds, pairs, strict=True)], kinds
+
+
+def prepared(folder: Path, pairs: Pairs, **settings: object) -> Prepared:
+    paths = folder / "train.src", folder / "train.tgt"
+    for path, lines in zip(paths, zip(*pairs, strict=True), strict=True):
+        path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    values = {"data_train": [tuple(map(str, paths))], "data_vocab_size": 500}
+    config = tiny_config(**{**values, "data_drop_duplicates": False, **settings})
+    return prepare(config, folder / "corpus", force=True, workers=1)
+
+
+def counted(done: Prepared) -> tuple[int, int, int]:
+    """How many pairs the notes call swapped, wrong in the source, wrong in the target."""
+    words = ("sides swapped", "source in the target", "target in the source")
+    notes = [next((one for one in done.notes if word in one), "0 ") for word in words]
+    swapped, source, target = (int(one.split()[0].replace(",", "")) for one in notes)
+    return swapped, source, target
+
+
+@fault("P3", without=("data/sides.py", "    kinds[src < 0] = SOURCE_WRONG\n", ""))
+@pytest.mark.parametrize("seed", range(4))
+def test_swapped_and_copied_pairs_are_counted_and_dropped(
+    tmp_path: Path, seed: int, checks: Checks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clean, "CHUNK_PAIRS", 700)
+    pairs, kinds = spoilt(made_up(3_000, seed), seed)
+    done = prepared(tmp_path, pairs)
+    wanted = tuple(kinds.count(one) for one in ("swapped", "source", "target"))
+    assert counted(done) == wanted
+    assert (done.kept, WRONG in done.dropped) == (3_000, False)
+    assert "--clean" in done.notes[-1]
+    checks(sum(wanted))
+    cleaned = prepared(tmp_path, pairs, data_drop_wrong_language=True)
+    assert cleaned.dropped[WRONG] == sum(wanted)
+    kept = [pair for pair, kind in zip(pairs, kinds, strict=True) if not kind]
+    assert list(read_lines(tmp_path / "corpus" / "train.src.txt")) == [src for src, _ in kept]
+    assert len(Corpus.open(tmp_path / "corpus").train) == len(kept)
+    assert not any("--clean" in note for note in cleaned.notes)
+    checks()
+
+
+@fault(
+    "P3",
+    without=(
+        "data/sides.py",
+        "    if (right < LEAST_TOLD_APART * text.pairs).any():",
+        "    if False:",
+    ),
+)
+def test_sides_that_are_too_alike_are_not_judged(tmp_path: Path) -> None:
+    """One language on both sides, in which few lines have something of their own."""
+    chance = random.Random(1)
+    marks = (["z" * 12] * 9 + ["q" * 12], ["q" * 12] * 9 + ["z" * 12])
+    pairs = []
+    for src, _ in made_up(3_000, 1):
+        own = [f"{src} {chance.choice(one)}" if chance.random() < 0.1 else src for one in marks]
+        pairs.append((own[0], own[1]))
+    done = prepared(tmp_path, pairs, data_drop_wrong_language=True)
+    assert counted(done) == (0, 0, 0)
+    assert done.kept == 3_000
+
+
+@fault("P3", without=("data/sides.py", "LEAST_EVIDENCE = 4.0", "LEAST_EVIDENCE = -9.0"))
+def test_names_and_numbers_are_no_language(tmp_path: Path) -> None:
+    alike = [("2014", "2014"), ("B. Q. Zyx", "B. Q. Zyx"), ("http://x.org", "http://x.org")] * 30
+    done = prepared(tmp_path, [*made_up(3_000, 9), *alike], data_drop_wrong_language=True)
+    assert (counted(done), done.kept) == ((0, 0, 0), 3_090)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not DATA.is_dir(), reason="the shared data is not here")
+@pytest.mark.parametrize("language", ["de", "fr"])
+def test_on_real_captions_nearly_all_are_found(tmp_path: Path, language: str) -> None:
+    """At least 99 % of those that are wrong, at most 0.1 % of those that are right."""
+    sides = [list(read_lines(DATA / f"train.{one}.xz")) for one in ("en", language)]
+    pairs, kinds = spoilt(list(zip(*sides, strict=True)), 1)
+    done = prepared(tmp_path, pairs, data_drop_wrong_language=True)
+    wrong = sum(map(bool, kinds))
+    assert 0.99 * wrong <= done.dropped[WRONG] <= wrong + 0.001 * (len(pairs) - wrong)
+    left = set(read_lines(tmp_path / "corpus" / "train.tgt.txt"))
+    missed = sum(bool(k) and t in left for k, (_, t) in zip(kinds, pairs, strict=True))
+    assert missed <= 0.01 * wrong
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n"), max_size=9)))
+def test_the_sums_of_lines_are_those_of_each_line_alone(lines: list[str]) -> None:
+    weights = np.arange(BUCKETS, dtype=np.float64) % 97
+    text = np.frombuffer("".join(f"{line}\n" for line in lines).encode(), np.uint8)
+    sums, counts = line_sums(text, weights)
+    assert len(sums) == len(counts) == len(lines)
+    for line, total, count in zip(lines, sums, counts, strict=True):
+        alone = trigram_counts(np.frombuffer(f"{line}\n".encode(), np.uint8))
+        assert count == alone.sum() == max(0, len(line.encode()) - 2)
+        assert total == (alone * weights).sum()

@@ -1,0 +1,141 @@
+"""The place where two files stop being translations of each other is found."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from corpora import tiny_config
+from faults.tally import fault
+
+from nmt_cli.data.alignment import Profile, find_misalignment
+from nmt_cli.data.lines import read_lines, read_pairs
+from nmt_cli.data.prepare import prepare
+from nmt_cli.errors import DataError
+
+Checks = Callable[..., None]
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+
+
+def made_up_text(lines: int, seed: int) -> tuple[list[str], list[str]]:
+    """Sides whose lengths go together as those of translations do."""
+    chooser = random.Random(seed)
+    src, tgt = [], []
+    for _ in range(lines):
+        length = chooser.lognormvariate(4.0, 0.5)
+        end = chooser.choice("....?!")
+        src.append("x" * round(length) + end)
+        tgt.append("y" * round(length * 1.15 * chooser.lognormvariate(0, 0.15)) + end)
+    return src, tgt
+
+
+def place_of(src: list[str], tgt: list[str]) -> int | None:
+    return find_misalignment(Profile.of(src), Profile.of(tgt))
+
+
+@fault(
+    "P2",
+    without=[
+        ("data/alignment.py", "SUSPICIOUS_RATIO = 0.7", "SUSPICIOUS_RATIO = 9.9"),
+        ("data/alignment.py", "best = costs.argmin(0)", "best = costs[1:].argmin(0) + 1"),
+    ],
+)
+def test_aligned_files_raise_no_suspicion(checks: Checks) -> None:
+    for seed in range(20):
+        assert place_of(*made_up_text(3_000, seed)) is None
+        checks()
+
+
+@fault("P2", without=("data/alignment.py", "SUSPICIOUS_RATIO = 0.7", "SUSPICIOUS_RATIO = 9.9"))
+def test_unrelated_files_of_one_length_are_not_called_shifted(checks: Checks) -> None:
+    for seed in range(20):
+        src, _ = made_up_text(3_000, seed)
+        _, tgt = made_up_text(3_000, seed + 100)
+        assert place_of(src, tgt) is None
+        checks()
+
+
+def lines_missing_or_added(padding: list[str], checks: Checks) -> None:
+    """20 cases: one line of one side is missing, or two are added."""
+    for seed in range(20):
+        src, tgt = made_up_text(1_000, seed)
+        place = random.Random(seed).randrange(150, 850)
+        if seed % 2:
+            del tgt[place]
+        else:
+            tgt[place:place] = ["y" * 70 + "."] * 2
+        if padding and seed % 2 == 0:
+            del tgt[-2:]
+        found = place_of(src, tgt + (padding if seed % 2 else []))
+        assert found is not None
+        assert abs(found - (place + 1)) <= 3
+        checks()
+
+
+@fault(
+    "P1",
+    without=("data/alignment.py", "    return start + int(totals.argmin())", "    return start"),
+)
+def test_where_counts_differ_the_place_is_found_within_three_lines(checks: Checks) -> None:
+    lines_missing_or_added([], checks)
+
+
+@fault(
+    "P2",
+    without=(
+        "data/alignment.py",
+        "    place = _find_in_windows(src_file, tgt_file)",
+        "    place = None",
+    ),
+)
+def test_where_counts_are_equal_it_is_found_too(checks: Checks) -> None:
+    lines_missing_or_added(["y."], checks)
+
+
+def written(folder: Path, src: list[str], tgt: list[str]) -> tuple[str, str]:
+    for name, lines in (("src", src), ("tgt", tgt)):
+        (folder / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    return str(folder / "src"), str(folder / "tgt")
+
+
+@fault("P1", without=("data/lines.py", "for lines in (self.src, self.tgt):", "for lines in ():"))
+def test_both_counts_and_the_place_are_told(tmp_path: Path) -> None:
+    src, tgt = made_up_text(1_000, 3)
+    with pytest.raises(DataError) as caught:
+        list(read_pairs(written(tmp_path, src, tgt[:400] + tgt[405:])))
+    assert caught.value.message.endswith("has 1,000 lines, `" + str(tmp_path / "tgt") + "` has 995")
+    place = int(caught.value.hint.rpartition(" ")[2].replace(",", ""))
+    assert abs(place - 401) <= 3
+
+
+@fault("P2", without=("data/clean.py", "        if place is not None:", "        if False:"))
+def test_a_shift_with_equal_counts_is_noted_with_its_place(tmp_path: Path) -> None:
+    src, tgt = made_up_text(2_000, 3)
+    paths = written(tmp_path, src, [*tgt[:900], *tgt[901:], "y."])
+    done = prepare(tiny_config(data_train=[paths], data_max_length=2_000), tmp_path / "out")
+    (note,) = [one for one in done.notes if "shifted" in one]
+    place = int(note.partition(" near line ")[2].partition(":")[0])
+    assert abs(place - 901) <= 3
+
+
+def test_of_a_file_cut_short_the_end_is_named() -> None:
+    src, tgt = made_up_text(1_000, 1)
+    assert place_of(src, tgt[:600]) in (600, 601)
+
+
+@pytest.mark.parametrize(("src", "tgt"), [(0, 0), (0, 3), (3, 0), (1, 2)])
+def test_tiny_files(src: int, tgt: int) -> None:
+    place = place_of(["a"] * src, ["b"] * tgt)
+    assert (place is None) == (src == tgt)
+
+
+@pytest.mark.skipif(not (DATA / "wmt").is_dir(), reason="the shared data is not here")
+def test_on_real_text_the_place_is_found() -> None:
+    src = list(read_lines(DATA / "wmt/newstest2013/newstest2013.en"))
+    tgt = list(read_lines(DATA / "wmt/newstest2013/newstest2013.de"))
+    assert place_of(src, tgt) is None
+    for seed in range(20):
+        missing = random.Random(seed).randrange(200, 2_800)
+        place = place_of(src, tgt[:missing] + tgt[missing + 1 :])
+        assert place is not None
+        assert abs(place - (missing + 1)) <= 3

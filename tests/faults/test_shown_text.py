@@ -1,0 +1,120 @@
+"""Text of users on the screen: never read as markup or format, never steering the terminal."""
+
+import io
+import re
+import unicodedata
+
+import pytest
+from faults import nasty_lines
+from faults.tally import fault
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nmt_cli.cli import commands, main
+from nmt_cli.cli.train import show_report
+from nmt_cli.console import Console, escaped
+from nmt_cli.errors import DataError, NmtError
+from nmt_cli.training.report import Report, Validation
+
+# A file's name may hold bytes that are no UTF-8: Python shows them as lone surrogates.
+HOSTILE = "[/foo] [bold]x[/bold] [link=http://a]y[/link] :smile: \x1b[31mred\x07\u202eabc\r\udcff"
+COLOURS = re.compile(r"\x1b\[[\d;]*m")
+STEERING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+SHOWN = {
+    **nasty_lines.WRITTEN_FOR_PROGRAMS, **nasty_lines.LOOK_ALIKES, **nasty_lines.CONTROLS,
+    **nasty_lines.DIRECTIONS,
+}  # fmt: skip
+
+
+def make(*, interactive: bool = False) -> tuple[Console, io.StringIO]:
+    stream = io.StringIO()
+    return Console(stream, interactive=interactive, color=True), stream
+
+
+@fault("T16", without=("console.py", "return _CONTROL.sub(lambda", "return text or (lambda"))
+def test_nothing_is_read_as_markup_and_nothing_steers_the_terminal(checks) -> None:
+    console, stream = make()
+    console.error(NmtError(HOSTILE, HOSTILE))
+    console.note(HOSTILE)
+    console.table([(HOSTILE, 1)], title=HOSTILE, header=(HOSTILE, "n"))
+    with console.progress(HOSTILE, 2) as progress:
+        console.note(progress.line(1, HOSTILE))
+    shown = COLOURS.sub("", stream.getvalue())
+    assert not STEERING.search(shown)
+    assert shown.count("[/foo] [bold]x[/bold] [link=http://a]y[/link] :smile:") == 8
+    assert shown.count(r"\x1b[31mred\x07\u202eabc\r\udcff") == 8
+    checks(8)
+
+
+@fault("T16", without=("console.py", "Text(escaped(text), style=styles", "str(text or styles"))
+@pytest.mark.parametrize("name", SHOWN)
+def test_every_way_to_show_text_shows_it_as_it_is(name: str, checks) -> None:
+    text = SHOWN[name]
+    literal = escaped(text)
+    for interactive in (False, True):
+        console, stream = make(interactive=interactive)
+        ways = (
+            (console.error, NmtError(text, text)),
+            (console.warning, text),
+            (console.note, text),
+            (console.next, text),
+            (console.table, [(f"a{text}b",)]),
+        )
+        for way, shown_thing in ways:
+            stream.seek(0)
+            stream.truncate()
+            way(shown_thing)
+            shown = COLOURS.sub("", stream.getvalue())
+            assert not STEERING.search(shown.replace("\t", ""))
+            if not interactive and "\t" not in text:
+                assert literal.strip() in shown
+            checks()
+
+
+@fault("T16", without=("console.py", "set_postfix_str(escaped(text)", "set_postfix_str((text)"))
+@pytest.mark.parametrize("name", SHOWN)
+def test_samples_and_progress_of_training(name: str, checks) -> None:
+    text = SHOWN[name]
+    found = Validation(1.0, 1.0, 2.7, samples=((text, text, text),))
+    report = Report(1, 0, 9, 1.0, 1.0, 0.1, 1.0, 9.0, 1.0, validation=found, note=text)
+    for interactive in (False, True):
+        console, stream = make(interactive=interactive)
+        with console.progress(text, 2, text) as progress:
+            show_report(report, console, progress)
+            progress.update(1, text)
+        shown = COLOURS.sub("", stream.getvalue())
+        # The bar goes back to the line's start by itself.
+        assert not STEERING.search(shown.replace("\r", "").replace("\t", "").replace("\x1b[A", ""))
+        checks()
+
+
+@fault("T16", without=("console.py", '.replace("\\n", r"\\n")', ""))
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_message_is_one_line_whatever_it_names(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    text = SHOWN[name]
+
+    def invoke(_: object) -> int:
+        raise DataError(f"`{text}\nerror: forged`", f"look at {text}\nhint: forged")
+
+    monkeypatch.setattr(commands, "invoke", invoke)
+    assert main([]) == 65
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.split("\n")) == 4
+    assert not STEERING.search(err.replace("\t", ""))
+
+
+@fault("T16", without=("console.py", "return _CONTROL.sub(lambda", "return text or (lambda"))
+@given(st.text())
+def test_what_is_escaped_has_no_control_characters(text: str) -> None:
+    shown = escaped(text)
+    assert [c for c in shown if unicodedata.category(c) == "Cc" and c not in "\n\t"] == []
+
+
+@fault("T16", without=("cli/score.py", '("\\r", "%0D"), ("\\n", "%0A")', ""))
+def test_no_name_of_a_file_is_a_command_of_a_workflow() -> None:
+    from nmt_cli.cli.score import _for_github
+
+    assert _for_github("100%\r\n::set-env::a\x1b") == "100%25%0D%0A::set-env::a\\x1b"

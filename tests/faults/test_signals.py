@@ -1,0 +1,495 @@
+"""Signals that ask to stop, in any phase and on any rank: saved, ended with the right code."""
+
+import inspect
+import json
+import os
+import pkgutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from corpora import reversal_corpus
+from faults.forked import become_nmt, ended, forked, start
+from faults.tally import fault
+from ranks import in_ranks
+from torch.distributed.elastic.multiprocessing.api import SignalException
+
+from nmt_cli.cli import main
+from nmt_cli.cli.train import StopSignals
+from nmt_cli.config import dump, with_values
+from nmt_cli.files import sha256_of
+from nmt_cli.training.checkpoints import Checkpoint, Checkpoints
+from nmt_cli.training.distributed import Ranks, launch
+from nmt_cli.training.loop import train
+from nmt_cli.training.run import Run
+from nmt_cli.training.watch import LostRankError
+
+SBATCH = Path(__file__).resolve().parents[2] / "recipes/slurm/train.sbatch"
+
+
+@pytest.fixture(scope="module")
+def setting(tmp_path_factory: pytest.TempPathFactory):
+    return reversal_corpus(
+        tmp_path_factory.mktemp("signals"), train_batch_tokens=100, train_validation_sentences=10
+    )
+
+
+@pytest.fixture
+def inside(setting, tmp_path, monkeypatch) -> Path:
+    """The directory of a project, whose model is still to be trained."""
+    config, corpus = setting
+    (tmp_path / "nmt.toml").write_text(
+        dump(with_values(config, {"paths.corpus": str(corpus.path)}))
+    )
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def checkpoints(out: Path) -> list[Checkpoint]:
+    return Checkpoints(out / "checkpoints", 5, 1).all()
+
+
+def state_of(out: Path) -> dict[str, str]:
+    """SHA-256 of the weights and the optimiser of the last checkpoint."""
+    last = checkpoints(out)[-1]
+    places = (last.directory, last.optimizer_directory)
+    return {path.name: sha256_of(path) for one in places for path in one.glob("*.safetensors")}
+
+
+def wait_until(come: Callable[[], bool], seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not come():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+# Where a signal comes in, and the step that is saved by then; 0: there is nothing to save yet.
+PHASES = {
+    "settings": ("nmt_cli.cli.settings.resolve_settings", 0),
+    "loading": ("nmt_cli.data.corpus.Corpus.open", 0),
+    "beginning": ("nmt_cli.training.run.initialise", 0),
+    "first step": ("nmt_cli.training.run.take_step", 1),
+    "making a batch": ("nmt_cli.data.corpus.Pairs.batch", 1),
+    "compiling": ("nmt_cli.training.compiled.CompiledHidden.__call__", 1),
+    "saving": ("nmt_cli.training.checkpoints.optimizer_tensors", 2),
+    "validating": ("nmt_cli.training.validation.shard_loss", 2),
+    "decoding": ("nmt_cli.translator.Translator.translate_window", 2),
+    "last validation": ("nmt_cli.training.run.Run._judge", 3),
+}
+CODES = {signal.SIGTERM: 143, signal.SIGINT: 130, signal.SIGUSR1: 75, signal.SIGHUP: 129}
+
+
+def disturb(monkeypatch: pytest.MonkeyPatch, phase: str, send: Callable[[], None]) -> list[str]:
+    """Call `send` at the first time that the phase comes; what is returned tells who went on."""
+    place, _ = PHASES[phase]
+    owner, _, name = place.rpartition(".")
+    real = inspect.getattr_static(pkgutil.resolve_name(owner), name)
+    went_on: list[str] = []
+    sent = False
+
+    def disturbed(*arguments, **options):
+        nonlocal sent
+        if not sent and (phase != "last validation" or arguments[0].state.step == 3):
+            sent = True
+            send()
+            went_on.append(phase)
+        if phase == "compiling":
+            return arguments[0].plain(*arguments[1:])
+        return real(*arguments, **options)
+
+    if isinstance(real, classmethod):
+        real = getattr(pkgutil.resolve_name(owner), name)
+        disturbed = staticmethod(disturbed)
+    monkeypatch.setattr("nmt_cli.training.distributed.POLL_SECONDS", 0.0)
+    monkeypatch.setattr("nmt_cli.training.validation.WINDOW", {"cpu": 4})
+    monkeypatch.setattr(place, disturbed)
+    return went_on
+
+
+def every(phase: str) -> int:
+    """Steps between checkpoints, where 3 steps are the whole run."""
+    return 3 if phase == "last validation" else 2
+
+
+@fault("S1", "S2", "S4", without=("cli/train.py", "        self.at_once = False\n", ""))
+@pytest.mark.parametrize(
+    ("phase", "number"),
+    [(phase, signal.SIGTERM) for phase in PHASES]
+    + [(phase, one) for phase in ("loading", "validating") for one in CODES],
+)
+def test_a_signal_in_any_phase_saves_and_ends_with_its_code(inside, monkeypatch, phase, number):
+    """The same command then goes on and validates what was not validated."""
+    sent: list[int] = []
+
+    def send() -> None:
+        sent.append(number)
+        os.kill(os.getpid(), number)
+
+    options = ["--max-steps", "3", "--set", f"train.checkpoint_every={every(phase)}", "--quiet"]
+    if phase == "compiling":
+        options += ["--set", "train.packing=packed", "--set", "train.compile=on"]
+    step = PHASES[phase][1]
+    with monkeypatch.context() as patch:
+        went_on = disturb(patch, phase, send)
+        assert main(["train", *options]) == CODES[number]
+    assert sent == [number]
+    # With nothing to save there is nothing to wait for.
+    assert went_on == ([phase] if step else [])
+    saved = checkpoints(inside / "model")
+    assert [one.step for one in saved] == ([step] if step else [])
+    if phase == "compiling":
+        return
+    if step:
+        assert saved[0].state().validated < step
+    assert main(["train", *options]) == 0
+    assert checkpoints(inside / "model")[-1].state().validated == 3
+
+
+ON_RANKS = ("first step", "making a batch", "saving", "validating", "decoding", "last validation")
+
+
+@fault("S1", without=("training/run.py", "self.ranks.agree(2 if stop else int(done))", "2 * stop"))
+@pytest.mark.slow
+@pytest.mark.parametrize("phase", ON_RANKS)
+def test_a_signal_to_any_rank_ends_all_of_them(setting, tmp_path, monkeypatch, phase, checks):
+    """It comes to one of three ranks while the first one is in that phase."""
+    config, corpus = setting
+    values = {"train.max_steps": 3, "train.checkpoint_every": every(phase)}
+    config = with_values(config, {**values, "train.micro_batch_tokens": 40})
+    step = PHASES[phase][1]
+    for told in range(3):
+        folder = tmp_path / str(told)
+        folder.mkdir()
+
+        def work(ranks: Ranks, told=told, folder=folder) -> int:
+            (folder / f"rank-{ranks.rank}").write_text(str(os.getpid()))
+            stop = StopSignals()
+            ranks.wait()
+            if ranks.is_first:
+                other = int((folder / f"rank-{told}").read_text())
+                disturb(monkeypatch, phase, lambda: os.kill(other, signal.SIGTERM))
+            for _ in train(config, corpus, folder / "model", ranks, stop):
+                pass
+            return stop.exit_code
+
+        ends = in_ranks(work, count=3)
+        assert [one.error for one in ends] == [None] * 3
+        assert [one.result for one in ends] == [143 if rank == told else 0 for rank in range(3)]
+        assert [one.step for one in checkpoints(folder / "model")] == [step]
+        checks()
+
+
+@fault("S1", without=("training/distributed.py", "        watch.ends(error)\n", ""))
+@pytest.mark.parametrize("told", range(3))
+def test_a_signal_to_any_rank_before_the_first_step_leaves_none_behind(
+    setting, tmp_path, monkeypatch, told
+):
+    config, corpus = setting
+
+    def work(ranks: Ranks) -> None:
+        stop = StopSignals(at_once=True)
+        if ranks.rank == told:
+            disturb(monkeypatch, "beginning", lambda: os.kill(os.getpid(), signal.SIGTERM))
+        for _ in train(config, corpus, tmp_path / "model", ranks, stop):
+            pass
+
+    ends = in_ranks(work, count=3)
+    assert isinstance(ends[told].error, SystemExit)
+    assert ends[told].error.code == 143
+    for one in ends[:told] + ends[told + 1 :]:
+        assert isinstance(one.error, LostRankError)
+        # What ranks tell each other goes through the first one.
+        assert not told or f"rank {told} ended in the start: 143" in str(one.error)
+    assert checkpoints(tmp_path / "model") == []
+
+
+@fault(
+    "S1", without=("training/run.py", "with suppress(AbandonedError)", "with suppress(KeyError)")
+)
+def test_a_stop_in_the_midst_of_validation_is_heeded_and_costs_nothing(
+    setting, tmp_path, monkeypatch
+):
+    """Given up while the model holds the mean of checkpoints; a later run validates."""
+    monkeypatch.setattr("nmt_cli.training.distributed.POLL_SECONDS", 0.0)
+    config, corpus = setting
+    values = {"train.checkpoint_every": 4, "train.validate_every": 10}
+    config = with_values(config, {**values, "train.validation_sentences": 0})
+    out, undisturbed = tmp_path / "model", tmp_path / "undisturbed"
+    list(train(config, corpus, undisturbed))
+    asked = False
+    real = Run._validate
+
+    def disturbed(self, candidate, poll, *, bleu):
+        nonlocal asked
+        asked = candidate.kind == "mean"
+        return real(self, candidate, poll, bleu=bleu)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "_validate", disturbed)
+        for _ in train(config, corpus, out, stop=lambda: asked):
+            pass
+    saved = checkpoints(out)[-1]
+    assert (saved.step, saved.state().validated) == (10, 0)
+    list(train(config, corpus, out))
+    records = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    assert [one["step"] for one in records if "validation" in one] == [10, 20]
+    assert state_of(out) == state_of(undisturbed)
+    assert checkpoints(out)[-1].state().scores == checkpoints(undisturbed)[-1].state().scores
+
+
+# The task of a job, which gets the signal of a time limit once, when it has come to step 7.
+SRUN = """#!/usr/bin/env bash
+while [[ $1 == --* ]]; do [[ $1 == --output=* ]] && log=${1#--output=}; shift; done
+SLURM_PROCID=0 SLURM_LOCALID=0 "$@" >> "${log//%t/0}" 2>&1 &
+while ! [ -e reached ] && kill -0 $!; do sleep 0.05; done
+[ -e sent ] || { kill -USR1 $!; touch sent; }
+wait $!
+"""
+SCONTROL = """#!/usr/bin/env bash
+if [ "$1 $2" = "show hostnames" ]; then echo first; else echo "$*" >> requeued; fi
+"""
+NMT = """#!{python}
+import sys, time
+from pathlib import Path
+from nmt_cli.cli import run as nmt
+from nmt_cli.training import run
+real = run.take_step
+def step(*given):
+    if given[7] == 7:
+        Path("reached").touch()
+        while not Path("sent").exists():
+            time.sleep(0.01)
+    return real(*given)
+run.take_step = step
+nmt()
+"""
+
+
+@fault("S2", without=("cli/train.py", "signal.SIGUSR1: 75", "signal.SIGUSR1: 143"))
+@pytest.mark.slow
+def test_a_scheduler_that_needs_the_machine_gets_it_and_nothing_is_lost(setting, inside, checks):
+    """The batch file of the recipes; the state at the end is that of an undisturbed run."""
+    config, corpus = setting
+    for name, text in (("srun", SRUN), ("scontrol", SCONTROL), ("nmt", NMT)):
+        (inside / name).write_text(text.replace("{python}", sys.executable))
+        (inside / name).chmod(0o755)
+    root = str(SBATCH.parents[2])
+    environment = {
+        **os.environ, "PATH": f"{inside}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": root,
+        "SLURM_JOB_ID": "41234", "SLURM_NTASKS": "1", "SLURM_JOB_NODELIST": "node1",
+    }  # fmt: skip
+    codes = []
+    while not codes or (len(codes) < 5 and (inside / "requeued").exists()):
+        (inside / "requeued").unlink(missing_ok=True)
+        codes.append(subprocess.run([SBATCH], env=environment, capture_output=True).returncode)
+    assert codes == [75, 0], (inside / "logs/41234/rank-0.log").read_text()
+    checks()
+    list(train(config, corpus, inside / "undisturbed"))
+    assert state_of(inside / "model") == state_of(inside / "undisturbed")
+    checks()
+
+
+def nmt_train(*options: str) -> int:
+    """The number of a forked `nmt train`; its stderr goes to the file `said`."""
+
+    def work() -> NoReturn:
+        file = os.open("said", os.O_WRONLY | os.O_CREAT)
+        become_nmt(["train", *options], (os.open(os.devnull, os.O_RDONLY), file, file))
+
+    return start(work)
+
+
+def pausing_step(monkeypatch: pytest.MonkeyPatch, at: int, seconds: float) -> None:
+    """Let a step last long; the file `at` tells when it has begun."""
+    real = pkgutil.resolve_name("nmt_cli.training.run.take_step")
+
+    def step(*arguments):
+        if arguments[7] == at:
+            Path("at").touch()
+            end = time.monotonic() + seconds
+            while time.monotonic() < end and not Path("go").exists():
+                time.sleep(0.01)
+        return real(*arguments)
+
+    monkeypatch.setattr("nmt_cli.training.run.take_step", step)
+
+
+@fault("S3", without=("cli/train.py", "signal.SIGINT: 130,", ""))
+def test_an_interrupt_saves_and_says_how_to_end_at_once(inside, monkeypatch):
+    pausing_step(monkeypatch, 3, 30)
+    process = nmt_train("--set", "train.checkpoint_every=100", "--max-steps", "100")
+    wait_until(Path("at").exists)
+    os.kill(process, signal.SIGINT)
+    wait_until(lambda: b"Ctrl-C ends it at once" in Path("said").read_bytes())
+    Path("go").touch()
+    assert ended(process) == 130
+    assert [one.step for one in checkpoints(inside / "model")] == [3]
+
+
+@fault("S3", without=("cli/train.py", "signal.signal(signal.SIGINT, signal.SIG_DFL)", "pass"))
+def test_a_second_interrupt_ends_at_once(inside, monkeypatch):
+    """In the midst of a step; what was saved before stays good, and the next run goes on."""
+    pausing_step(monkeypatch, 3, 15)
+    process = nmt_train("--set", "train.checkpoint_every=2", "--max-steps", "4")
+    wait_until(Path("at").exists)
+    os.kill(process, signal.SIGINT)
+    wait_until(lambda: b"at once" in Path("said").read_bytes())
+    os.kill(process, signal.SIGINT)
+    assert ended(process) == -signal.SIGINT
+    assert [one.step for one in checkpoints(inside / "model")] == [2]
+    Path("go").touch()
+    assert forked("train", "--set", "train.checkpoint_every=2", "--max-steps", "4").code == 0
+    assert [one.step for one in checkpoints(inside / "model")] == [2, 4]
+
+
+@fault("S3", without=("training/distributed.py", "os.kill(int(one), signal.SIGKILL)", "pass"))
+def test_a_second_interrupt_of_the_launcher_ends_all_ranks_at_once(tmp_path, monkeypatch):
+    """After the first one it waits for ranks that save."""
+
+    class Launch:
+        def __init__(self, *_):
+            pass
+
+        def __call__(self, *_):
+            rank = subprocess.Popen(["sleep", "60"], start_new_session=True)
+            (tmp_path / "rank").write_text(f"{rank.pid}")
+            try:
+                time.sleep(60)
+            except SignalException:
+                (tmp_path / "waits").touch()
+                time.sleep(60)
+
+    def work() -> NoReturn:
+        os._exit(launch(2, []))
+
+    monkeypatch.setattr("torch.distributed.launcher.api.elastic_launch", Launch)
+    process = start(work)
+    wait_until(lambda: (tmp_path / "rank").exists() and (tmp_path / "rank").read_text() != "")
+    os.kill(process, signal.SIGINT)
+    wait_until((tmp_path / "waits").exists)
+    os.kill(process, signal.SIGINT)
+    assert ended(process) == 130
+    rank = int((tmp_path / "rank").read_text())
+    try:
+        wait_until(lambda: not is_alive(rank), 5)
+    finally:
+        if is_alive(rank):
+            os.kill(rank, signal.SIGKILL)
+
+
+def is_alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@fault("S4", without=("cli/train.py", "!= signal.SIG_IGN", "!= 0"))
+def test_a_signal_that_is_ignored_stays_ignored():
+    """As under nohup."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    stop = StopSignals()
+    stop()
+    os.kill(os.getpid(), signal.SIGHUP)
+    assert not stop()
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert stop()
+
+
+@fault(
+    "S4",
+    without=[
+        (
+            "training/watch.py",
+            "self._waited, self._waiting = 0, True",
+            "self._since, self._waited, self._waiting = time.monotonic(), 0, True",
+        ),
+        (
+            "training/watch.py",
+            "self._waited * BEAT_SECONDS > self.timeout",
+            "time.monotonic() - self._since > self.timeout",
+        ),
+    ],
+)
+def test_ranks_that_are_stopped_and_continued_go_on(checks):
+    """For longer than they wait for one another; two of them in the midst of a message."""
+
+    def work(ranks: Ranks) -> int:
+        for step in range(1, 6):
+            ranks.begins(step, [step])
+            if step == 3:
+                if ranks.is_first:
+                    time.sleep(1)
+                    continue_later(4)
+                    os.kill(os.getpid(), signal.SIGSTOP)
+                else:
+                    stop_soon(0.5)
+                    continue_later(4)
+            ranks.wait()
+        checks()
+        return step
+
+    ends = in_ranks(work, count=3, timeout=2.0)
+    assert [one.error for one in ends] == [None] * 3
+    assert [one.result for one in ends] == [5] * 3
+    checks(3)
+
+
+def continue_later(seconds: float) -> None:
+    send_later(seconds, signal.SIGCONT)
+
+
+def stop_soon(seconds: float) -> None:
+    send_later(seconds, signal.SIGSTOP)
+
+
+def send_later(seconds: float, number: int) -> None:
+    """Have another process send this one a signal."""
+    subprocess.Popen(["bash", "-c", f"sleep {seconds}; kill -{int(number)} {os.getpid()}"])
+
+
+@fault("S4", without=("cli/train.py", "    signal.SIGHUP: 129,\n", "    signal.SIGTSTP: 1,\n"))
+def test_training_that_is_stopped_and_continued_goes_on(setting, inside, monkeypatch):
+    """Ctrl-Z and `fg`: the result is the same."""
+    config, corpus = setting
+    pausing_step(monkeypatch, 3, 30)
+    process = nmt_train("--max-steps", "5")
+    wait_until(Path("at").exists)
+    os.kill(process, signal.SIGTSTP)
+    assert os.WIFSTOPPED(os.waitpid(process, os.WUNTRACED)[1])
+    Path("go").touch()
+    os.kill(process, signal.SIGCONT)
+    assert ended(process) == 0
+    monkeypatch.undo()
+    list(train(with_values(config, {"train.max_steps": 5}), corpus, inside / "undisturbed"))
+    assert state_of(inside / "model") == state_of(inside / "undisturbed")
+
+
+@fault("S5", without=("training/distributed.py", "SAVING_SECONDS = 300", "SAVING_SECONDS = 30"))
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM, signal.SIGINT])
+def test_the_launcher_gives_ranks_minutes_to_save(monkeypatch, number):
+    given = []
+
+    class Launch:
+        def __init__(self, settings, *_):
+            given.append(settings)
+
+        def __call__(self, *_):
+            if number == signal.SIGINT:
+                os.kill(os.getpid(), number)
+            raise SignalException("told to stop", number)
+
+    monkeypatch.setattr("torch.distributed.launcher.api.elastic_launch", Launch)
+    monkeypatch.delenv("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert launch(2, []) == CODES[number]
+    assert os.environ["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] == "300"
+    assert getattr(given[0], "shutdown_timeout", 300) == 300
+    assert (number.name in given[0].signals_to_handle.split(",")) == (number != signal.SIGINT)
+    # torch would start ranks again with nobody who saw why they ended; `launch` does that itself.
+    assert given[0].max_restarts == 0

@@ -1,0 +1,588 @@
+"""stdin, stdout, stderr, terminals and files that vanish, fill up, are closed, or are the same."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from faults.forked import CLOSED, become_nmt, ended, forked, on_terminal, read_until, start
+from faults.letters import copying_translator, save_byte_model
+from faults.tally import fault
+
+from nmt_cli.data.lines import read_lines
+from nmt_cli.translating.windows import windows
+from nmt_cli.translator import Translator
+
+ROOT = Path(__file__).resolve().parents[2]
+LINES = ["The first line.", "", "größer \U0001f44d", "a longer line of text, with a comma", "x"]
+TEXT = "".join(f"{line}\n" for line in LINES).encode()
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_byte_model(tmp_path_factory.mktemp("models") / "model")
+
+
+@pytest.fixture(autouse=True)
+def folder(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current directory, with a text and the model where it is looked for."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model").symlink_to(model)
+    (tmp_path / "test.en").write_bytes(TEXT)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def expected(model: Path) -> list[str]:
+    return [one.text for one in Translator.load(model).translate(LINES)]
+
+
+MANY = b"ab\n" * 100_000
+PIPED = {
+    "translate": ["translate", "many", "--beam", "1"],
+    "n best": ["translate", "many", "--n-best", "2", "--max-extra-length", "0"],
+    "json": ["translate", "many", "--json", "--beam", "1"],
+    "parse": ["parse", "many", "--beam", "1", "--max-extra-length", "0"],
+    "score pairs": ["score", "--pairs", "many", "many", "--each"],
+}
+
+
+@fault(
+    "I1",
+    without=(
+        "cli/failures.py",
+        "    if isinstance(error, BrokenPipeError):\n        return",
+        "    if False:\n        return",
+    ),
+)
+@pytest.mark.parametrize("name", PIPED)
+def test_a_reader_that_goes_away_ends_it_without_a_word(folder: Path, name: str) -> None:
+    (folder / "many").write_bytes(MANY)
+    reading, writing = os.pipe()
+    complaints = folder / "stderr"
+
+    def work() -> NoReturn:
+        os.close(reading)
+        with complaints.open("wb") as file:
+            become_nmt(PIPED[name], (0, writing, file.fileno()))
+
+    process = start(work)
+    os.close(writing)
+    assert os.read(reading, 1 << 12)
+    os.close(reading)
+    assert ended(process) == 141
+    assert complaints.read_bytes() == b""
+
+
+@fault(
+    "I1",
+    without=(
+        "console.py",
+        (
+            "        with contextlib.suppress(OSError, ValueError):\n"
+            "            self.stream.write(escaped(text)"
+        ),
+        ("        with contextlib.nullcontext():\n            self.stream.write(escaped(text)"),
+    ),
+)
+def test_a_reader_of_stderr_that_goes_away_changes_nothing(expected) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    found = forked("translate", "test.en", "--verify", stderr=writing)
+    os.close(writing)
+    assert (found.code, found.lines) == (0, expected)
+
+
+@fault("I2", without=("cli/failures.py", "    errno.ENOSPC, errno.EDQUOT,", "    errno.EDQUOT,"))
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["translate", "test.en"],
+        ["translate", "test.en", "--json"],
+        ["score", "--pairs", "test.en", "test.en"],
+        ["score", "test.en", "test.en"],
+        ["parse", "test.en", "--beam", "1"],
+        ["config", "show"],
+        ["--version"],
+    ],
+    ids=" ".join,
+)
+def test_a_full_disk_behind_stdout_is_told_in_one_line(arguments: list[str]) -> None:
+    full = os.open("/dev/full", os.O_WRONLY)
+    found = forked(*arguments, stdout=full)
+    os.close(full)
+    assert found.code == 74
+    first, blank, hint = found.err.decode().splitlines()[-3:]
+    assert first.startswith("error: reading or writing failed:")
+    assert "No space left" in first
+    assert (blank, hint[:6]) == ("", "hint: ")
+
+
+@fault(
+    "I3",
+    without=(
+        "cli/environment.py",
+        "            os.open(os.devnull, flags)\n",
+        "            pass\n",
+    ),
+)
+def test_closed_streams(expected, checks) -> None:
+    found = forked("translate", "test.en", stdout=CLOSED)
+    assert found.code == 74
+    assert found.err.startswith(b"error: ")
+    checks()
+    for arguments in (["translate"], ["score", "-", "test.en"], ["parse"]):
+        found = forked(*arguments, stdin=CLOSED)
+        assert (found.code, found.out) == (66, b"")
+        assert found.err.startswith(b"error: `stdin` is closed")
+        checks()
+    found = forked("translate", "test.en", stderr=CLOSED)
+    assert (found.code, found.lines) == (0, expected)
+    checks()
+    found = forked("translate", "none.en", stderr=CLOSED)
+    assert (found.code, found.out) == (66, b"")
+    checks()
+    found = forked("translate", "test.en", "-o", "out", stdin=CLOSED, stdout=CLOSED, stderr=CLOSED)
+    assert found.code == 0
+    assert Path("out").read_text("utf-8").split("\n")[:-1] == expected
+    checks()
+
+
+@fault(
+    "I3",
+    without=(
+        "cli/environment.py",
+        "            os.open(os.devnull, flags)\n",
+        "            pass\n",
+    ),
+)
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_no_file_of_ours_gets_the_number_of_a_standard_stream(closed: str) -> None:
+    code = (
+        "import os; from nmt_cli.cli import environment; environment.open_standard_streams(); "
+        "os._exit(os.open('/dev/null', os.O_RDONLY))"
+    )
+    line = f'exec "$0" -c "$1" {closed}'
+    done = subprocess.run(
+        ["bash", "-c", line, sys.executable, code], check=False, env={"PYTHONPATH": str(ROOT)}
+    )
+    assert done.returncode == 3
+
+
+WAITING = {
+    "translate": ["translate"],
+    "translate -": ["translate", "-"],
+    "score": ["score", "-", "test.en"],
+    "score pairs": ["score", "--pairs", "-", "test.en"],
+    "parse": ["parse", "--beam", "1"],
+    "parse score": ["parse", "score", "-", "test.en"],
+    "prepare": ["prepare", "--train-tsv", "-", "--vocab-size", "20"],
+}
+
+
+@fault("I4", without=("cli/texts.py", "if STDIN in names and", "if False and"))
+@pytest.mark.parametrize("name", WAITING)
+def test_who_is_to_type_is_told(name: str) -> None:
+    process, terminal = on_terminal(*WAITING[name])
+    read_until(terminal, b"reading from the terminal, one line each; Ctrl-D ends")
+    os.kill(process, signal.SIGINT)
+    assert ended(process) in (130, -signal.SIGINT)
+    os.close(terminal)
+
+
+@fault(
+    "T17",
+    without=(
+        "data/lines.py",
+        "            return not select.select([self._raw], [], [], seconds)[0]",
+        "            return False",
+    ),
+)
+@pytest.mark.timeout(60)
+def test_what_is_typed_is_answered_line_by_line(expected) -> None:
+    process, terminal = on_terminal("translate")
+    read_until(terminal, b"Ctrl-D ends")
+    for line, answer in zip(LINES, expected, strict=True):
+        os.write(terminal, f"{line}\n".encode())
+        # The terminal shows what is typed, too.
+        seen = read_until(terminal, f"{answer}\r\n".encode())
+        assert b"error" not in seen
+    os.write(terminal, b"\x04")
+    assert ended(process) == 0
+    os.close(terminal)
+
+
+@fault(
+    "T17",
+    without=(
+        "data/lines.py",
+        "            return not select.select([self._raw], [], [], seconds)[0]",
+        "            return False",
+    ),
+)
+@pytest.mark.timeout(60)
+def test_a_slow_pipe_is_answered_when_a_line_comes(expected) -> None:
+    (their_in, our_out), (our_in, their_out) = os.pipe(), os.pipe()
+
+    def work() -> NoReturn:
+        os.close(our_in)
+        os.close(our_out)
+        become_nmt(["translate"], (their_in, their_out, 2))
+
+    process = start(work)
+    os.close(their_in)
+    os.close(their_out)
+    with os.fdopen(our_in, "rb") as answers, os.fdopen(our_out, "wb", buffering=0) as lines:
+        for line, answer in zip(LINES, expected, strict=True):
+            lines.write(f"{line}\n".encode())
+            assert answers.readline() == f"{answer}\n".encode()
+        lines.write(b"begun but not")
+        os.kill(process, signal.SIGINT)
+        assert ended(process) == 130
+        assert answers.read() == b""
+
+
+@fault(
+    "T17",
+    without=(
+        "translating/windows.py",
+        "LARGEST_WINDOW = 64, 4, 2_048",
+        "LARGEST_WINDOW = 64, 4, 10**9",
+    ),
+)
+def test_of_a_million_lines_few_are_held() -> None:
+    class Line(str):
+        pass
+
+    alive: weakref.WeakSet[Line] = weakref.WeakSet()
+    most = [0]
+
+    def lines() -> Iterator[str]:
+        for number in range(40_000):
+            line = Line(number % 100)
+            alive.add(line)
+            most[0] = max(most[0], len(alive))
+            yield line
+
+    translator, _ = copying_translator()
+    count = sum(1 for _ in translator.translate(lines()))
+    assert count == 40_000
+    assert most[0] <= 2 * 2_048 + 2
+
+
+@fault(
+    "T17",
+    without=(
+        "data/lines.py",
+        "                begun = []\n",
+        "                self._kept = [*getattr(self, '_kept', ()), *whole]\n",
+    ),
+)
+def test_memory_stays_flat_over_a_million_lines(folder: Path) -> None:
+    (folder / "many").write_bytes(b"some words of a line\n" * 1_000_000)
+
+    def measured() -> NoReturn:
+        given = windows(read_lines(folder / "many"))
+        for _ in range(20):
+            next(given)
+        early = os.sysconf("SC_PAGE_SIZE") * int(Path("/proc/self/statm").read_text().split()[1])
+        rest = sum(map(len, given))
+        late = os.sysconf("SC_PAGE_SIZE") * int(Path("/proc/self/statm").read_text().split()[1])
+        os._exit(0 if rest > 950_000 and late < 1.05 * early else 1)
+
+    assert ended(start(measured)) == 0
+
+
+class TestTerminalsThatVanish:
+    @fault("I4", without=("cli/texts.py", "one line each; Ctrl-D ends", "one line each"))
+    def test_it_ends_with_the_terminal(self) -> None:
+        process, terminal = on_terminal("translate")
+        read_until(terminal, b"Ctrl-D ends")
+        os.close(terminal)
+        assert ended(process) in (-signal.SIGHUP, 0)
+
+    @fault(
+        "I2",
+        without=[
+            (
+                "console.py",
+                (
+                    "        # The terminal may be gone.\n"
+                    "        with contextlib.suppress(OSError, ValueError):\n"
+                ),
+                "        with contextlib.nullcontext():\n",
+            ),
+            (
+                "console.py",
+                (
+                    "            with contextlib.suppress(OSError, ValueError):\n"
+                    "                getattr(self._bar, change)()"
+                ),
+                "            getattr(self._bar, change)()",
+            ),
+        ],
+    )
+    def test_behind_nohup_it_goes_on_without_its_bar(self, folder: Path, expected) -> None:
+        os.mkfifo(folder / "pipe")
+        # An ignored signal stays ignored in the child, as behind `nohup`.
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        try:
+            out = os.open(folder / "out", os.O_WRONLY | os.O_CREAT)
+            process, terminal = on_terminal("translate", "pipe", stdout=out)
+        finally:
+            signal.signal(signal.SIGHUP, before)
+        with (folder / "pipe").open("wb", buffering=0) as pipe:
+            pipe.write(TEXT)
+            read_until(terminal, b"translating")
+            os.close(terminal)
+            pipe.write(TEXT)
+        assert ended(process) == 0
+        assert (folder / "out").read_text("utf-8").split("\n")[:-1] == expected * 2
+
+
+@fault(
+    "T19",
+    without=(
+        "cli/environment.py",
+        ('sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\\n")'),
+        "pass",
+    ),
+)
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-16"])
+def test_bytes_are_the_same_whatever_python_takes_for_the_encoding(
+    expected, encoding: str, checks
+) -> None:
+    environ = {"LC_ALL": "C", "PYTHONIOENCODING": encoding}
+    found = forked("translate", stdin=TEXT, encoding=encoding, environ=environ)
+    assert (found.code, found.lines) == (0, expected)
+    checks()
+    Path("list").write_text("2 ||| größer \U0001f44d ||| 0.5\n", "utf-8")
+    found = forked("score", "--n-best-list", "test.en", "list", encoding=encoding, environ=environ)
+    assert found.code == 0
+    assert found.lines[0].startswith("2 ||| größer \U0001f44d ||| 0.5 ||| ")
+    checks()
+
+
+@fault(
+    "T19",
+    without=(
+        "cli/environment.py",
+        ('sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\\n")'),
+        "pass",
+    ),
+)
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_real_process_in_another_locale(folder: Path, encoding: str) -> None:
+    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    environ = {**kept, "PYTHONPATH": str(ROOT), "LC_ALL": "C", "PYTHONUTF8": "0",
+               "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": encoding}  # fmt: skip
+    shown = subprocess.run(
+        [sys.executable, "-m", "nmt_cli", "config", "show", "--set", "languages.src=ß\u65e5"],
+        capture_output=True, check=True, env=environ, cwd=folder,
+    )  # fmt: skip
+    assert 'src = "ß\u65e5"'.encode() in shown.stdout
+
+
+class Killed:
+    """Kills the process at the k-th call that changes the disk."""
+
+    def __init__(self, place: int) -> None:
+        self.left = place
+
+    def __call__(self, real: Callable[..., object]) -> Callable[..., object]:
+        def call(*arguments: object, **named: object) -> object:
+            if not self.left:
+                os.kill(os.getpid(), signal.SIGKILL)
+            self.left -= 1
+            return real(*arguments, **named)
+
+        return call
+
+
+@fault(
+    "I8",
+    without=(
+        "cli/texts.py",
+        "        with writing(output) as file:\n",
+        "        with output.open('wb') as file:\n",
+    ),
+)
+@pytest.mark.parametrize("place", range(4))
+def test_killed_at_any_moment_nothing_half_written_has_the_name(
+    folder: Path, expected, place: int
+) -> None:
+    whole = "".join(f"{one}\n" for one in expected).encode()
+    for before in (None, b"old\n"):
+        if before is not None:
+            (folder / "out").write_bytes(before)
+
+        def work() -> NoReturn:
+            kill = Killed(place)
+            os.fsync = kill(os.fsync)  # type: ignore[assignment]
+            Path.replace = kill(Path.replace)  # type: ignore[assignment,method-assign]
+            become_nmt(["translate", "test.en", "-o", "out"], (0, 1, 2))
+
+        code = ended(start(work))
+        assert code == (-signal.SIGKILL if place < 3 else 0)
+        left = (folder / "out").read_bytes() if (folder / "out").exists() else None
+        assert left in (before, whole)
+        assert left == whole or place < 2
+        (folder / "out").unlink(missing_ok=True)
+
+
+@fault(
+    "I8", without=("cli/texts.py", "            remove_abandoned(output)\n", "            pass\n")
+)
+def test_the_next_run_clears_away_what_a_killed_one_left(folder: Path, expected) -> None:
+    def work() -> NoReturn:
+        os.fsync = Killed(0)(os.fsync)  # type: ignore[assignment]
+        become_nmt(["translate", "test.en", "-o", "out"], (0, 1, 2))
+
+    assert ended(start(work)) == -signal.SIGKILL
+    assert len(list(folder.glob(".tmp*"))) == 1
+    assert forked("translate", "test.en", "-o", "out").code == 0
+    assert not list(folder.glob(".tmp*"))
+    assert (folder / "out").read_text("utf-8").split("\n")[:-1] == expected
+
+
+@fault(
+    "I8",
+    without=(
+        "cli/texts.py",
+        "        with writing(output) as file:\n",
+        "        with output.open('wb') as file:\n",
+    ),
+)
+def test_what_ends_with_an_error_leaves_the_old_file(folder: Path, checks) -> None:
+    (folder / "broken").write_bytes(TEXT * 500 + b"\xff\n")
+    (folder / "short").write_text("a\n")
+    for arguments, code in (
+        (["translate", "broken", "--strict", "--beam", "1"], 65),
+        (["translate", "test.en", "--prefix", "short"], 65),
+    ):
+        (folder / "out").write_bytes(b"old\n")
+        assert forked(*arguments, "-o", "out").code == code
+        assert (folder / "out").read_bytes() == b"old\n"
+        assert not list(folder.glob(".tmp*"))
+        checks()
+
+
+@fault("I9", without=("cli/texts.py", "        _check_other(output, lines)\n", "        pass\n"))
+def test_the_text_is_never_written_over(folder: Path, checks) -> None:
+    (folder / "soft").symlink_to("test.en")
+    (folder / "hard").hardlink_to(folder / "test.en")
+    for command in ("translate", "parse"):
+        for output in ("test.en", "./test.en", "soft", "hard", str(folder / "test.en")):
+            found = forked(command, "test.en", "-o", output, "--beam", "1")
+            assert (found.code, found.out) == (73, b"")
+            assert found.err.startswith(b"error: ")
+            assert b"is the file that is read" in found.err
+            assert (folder / "test.en").read_bytes() == TEXT
+            checks()
+    text = os.open("test.en", os.O_RDONLY)
+    assert forked("translate", "-o", "test.en", stdin=text).code == 73
+    os.close(text)
+    checks()
+    # `>> test.en` would read what it writes, for ever.
+    end = os.open("test.en", os.O_WRONLY | os.O_APPEND)
+    found = forked("translate", "test.en", stdout=end)
+    os.close(end)
+    assert found.code == 73
+    assert found.err.startswith(b"error: stdout is the file that is read, `test.en`")
+    assert (folder / "test.en").read_bytes() == TEXT
+    checks()
+
+
+@fault("I9", without=("cli/texts.py", "    if stat.S_ISREG(place.st_mode) and", "    if"))
+def test_other_files_are_replaced_and_devices_written_to(folder: Path, expected, checks) -> None:
+    (folder / "out").write_bytes(b"old\n" * 1_000)
+    assert forked("translate", "test.en", "-o", "out").code == 0
+    assert (folder / "out").read_text("utf-8").split("\n")[:-1] == expected
+    checks()
+    nothing = os.open("/dev/null", os.O_RDWR)
+    assert forked("translate", stdin=nothing, stdout=nothing).code == 0
+    checks()
+    assert forked("translate", "-o", "/dev/null", stdin=nothing).code == 0
+    os.close(nothing)
+    assert Path("/dev/null").is_char_device()
+    checks()
+
+
+@fault("I10", without=("files.py", "    if stat.S_ISDIR(mode):\n", "    if False:\n"))
+def test_what_is_no_ordinary_file(folder: Path, expected, checks) -> None:
+    found = forked("translate", "model")
+    assert (found.code, found.out) == (66, b"")
+    assert b"is a directory, a file is needed here" in found.err
+    checks()
+    (folder / "nothing").touch()
+    found = forked("translate", "nothing")
+    assert (found.code, found.out, found.err) == (0, b"", b"")
+    checks()
+    os.mkfifo(folder / "pipe")
+    writer = threading.Thread(target=(folder / "pipe").write_bytes, args=(TEXT,))
+    writer.start()
+    found = forked("translate", "pipe")
+    writer.join()
+    assert (found.code, found.lines) == (0, expected)
+    checks()
+    assert forked("translate", "/dev/null").code == 0
+    checks()
+
+
+NAMES = {
+    "a space": "a file",
+    "a newline": "a\nerror: file",
+    "bytes that are no UTF-8": os.fsdecode(b"a\xff\xfe"),
+    "a dash": "-a",
+    "a long option": "--version",
+    "an escape": "a\x1b[31mb",
+    "markup": "[bold]a[ ]",
+    "quotes": "a'b\"c`d",
+    "a command": "$(touch owned)",
+    "a wide character": "\u65e5\u672c",
+    "a colon": "C:a",
+    "braces": "{0}%s",
+}
+
+
+@fault(
+    "I11",
+    without=[
+        (
+            "cli/__init__.py",
+            "    code = main(sys.argv[1:])\n",
+            "    code = main([one.strip('-').strip() for one in sys.argv[1:]])\n",
+        ),
+        (
+            "console.py",
+            '.replace("\\n", r"\\n")',
+            "",
+        ),
+    ],
+)
+@pytest.mark.parametrize("name", NAMES)
+def test_any_name_of_a_file_works(folder: Path, expected, name: str, checks) -> None:
+    odd = NAMES[name]
+    (folder / odd).write_bytes(TEXT)
+    for arguments in (["--", odd], [f"./{odd}"], [str(folder / odd)]):
+        found = forked("translate", *arguments)
+        assert (found.code, found.lines, found.err) == (0, expected, b"")
+        checks()
+    found = forked("translate", "test.en", "-o", odd)
+    assert found.code == 0
+    assert (folder / odd).read_text("utf-8").split("\n")[:-1] == expected
+    checks()
+    (folder / odd).unlink()
+    found = forked("translate", "--", odd)
+    assert (found.code, found.out) == (66, b"")
+    error, blank, hint = found.err.decode().splitlines()
+    assert error.startswith("error: ")
+    assert (blank, hint[:6]) == ("", "hint: ")
+    assert "\x1b" not in found.err.decode()
+    checks()

@@ -1,0 +1,356 @@
+"""Whatever is written, each operation dies, fails or is forgotten: the last or the new is there."""
+
+import errno
+import hashlib
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import pytest
+from corpora import reversal_corpus, reversal_pairs, tiny_config, write_pairs
+from faults.disks import WatchedDisk, on
+from faults.power import on_disk
+from faults.sweeps import AtOnce, Scene, fork
+from faults.tally import fault
+from safetensors import safe_open
+
+from nmt_cli import files
+from nmt_cli.config import Config, with_values
+from nmt_cli.data.corpus import Corpus
+from nmt_cli.data.prepare import prepare
+from nmt_cli.disk import Disk
+from nmt_cli.model_dir import load_model
+from nmt_cli.training import checkpoints as saving
+from nmt_cli.training import loop
+from nmt_cli.training.average import average
+from nmt_cli.training.checkpoints import Checkpoints
+from nmt_cli.training.loop import train
+from nmt_cli.training.run import Run
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+STEPS = 3
+
+
+@pytest.fixture(autouse=True)
+def in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No thread writes and no time passes: the 50th operation is then always the same."""
+    settle_order(monkeypatch)
+
+
+def settle_order(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(saving, "ThreadPoolExecutor", AtOnce)
+    patch.setattr(loop, "time", SimpleNamespace(monotonic=lambda: 0.0))
+
+
+@pytest.fixture(scope="module")
+def setting(tmp_path_factory: pytest.TempPathFactory) -> tuple[Config, Corpus]:
+    return reversal_corpus(
+        tmp_path_factory.mktemp("writes"), pairs=60, model_d_model=8, model_d_ff=8,
+        train_checkpoint_every=1, train_validate_every=3, train_log_every=1, train_keep_last=1,
+        train_max_steps=STEPS, train_validation_sentences=0, train_batch_tokens=200,
+    )  # fmt: skip
+
+
+def go(setting: tuple[Config, Corpus], out: Path, steps: int = STEPS) -> list[str]:
+    """Train; the notes."""
+    config, corpus = setting
+    reports = train(with_values(config, {"train.max_steps": steps}), corpus, out)
+    return [report.note for report in reports if report.note]
+
+
+def all_of_it(out: Path) -> str:
+    """Weights, optimiser, published model and losses of a finished run."""
+    found = hashlib.sha256()
+    for path in sorted(out.rglob("*.safetensors")):
+        found.update(path.relative_to(out).as_posix().encode())
+        # The order of the facts in a header is by chance.
+        with safe_open(path, "pt") as file:
+            found.update(json.dumps(file.metadata(), sort_keys=True).encode())
+        found.update(path.read_bytes()[8 + int.from_bytes(path.read_bytes()[:8], "little") :])
+    for line in (out / "log.jsonl").read_text().splitlines():
+        record = json.loads(line)
+        if record["tokens"]:
+            found.update(json.dumps([record[key] for key in ("step", "loss", "nll")]).encode())
+    return found.hexdigest()
+
+
+@pytest.fixture(scope="module")
+def begun(setting, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, object]]:
+    """A run of two steps, and what is known of how it can go on."""
+    place = tmp_path_factory.mktemp("begun")
+    with pytest.MonkeyPatch.context() as patch:
+        settle_order(patch)
+        go(setting, place / "model", 2)
+    return place, {}
+
+
+def training(setting, tmp_path: Path, begun: tuple[Path, dict[str, object]] | None) -> Scene:
+    """A run that goes on to its end; or one that begins, of one step."""
+    steps = STEPS if begun else 1
+
+    def work(place: Path) -> None:
+        go(setting, place / "model", steps)
+
+    def outcome(place: Path) -> object:
+        out = place / "model"
+        if begun:
+            latest, problems = Checkpoints(out / "checkpoints", 1, 1).latest()
+            assert latest is not None
+            assert latest.step >= 2
+            assert problems == []
+            load_model(out)
+        work(place)
+        assert list(out.rglob(".tmp-*")) == []
+        return all_of_it(out)
+
+    if begun:
+        return Scene(tmp_path, begun[0], work, outcome, begun[1])
+    (tmp_path / "before").mkdir()
+    return Scene(tmp_path, tmp_path / "before", work, outcome)
+
+
+@pytest.mark.slow
+@fault(
+    "C1",
+    without=(
+        "files.py",
+        "temporary = _temporary_beside(path)\n    file =",
+        "temporary = path\n    file =",
+    ),
+)
+def test_a_run_killed_in_any_operation(setting, begun, tmp_path, checks) -> None:
+    """Step 3 of a run: validation, publishing, saving, and an older checkpoint goes."""
+    scene = training(setting, tmp_path, begun)
+    names = [one[0] for one in scene.log]
+    assert {"open", "write", "sync", "rename", "make_directory", "remove_file"} <= set(names)
+    scene.killed_anywhere(checks)
+
+
+@pytest.mark.slow
+@fault("C2", without=("files.py", "            DISK.sync(file.fileno())\n", ""))
+def test_a_run_without_power(setting, begun, tmp_path, checks) -> None:
+    training(setting, tmp_path, begun).without_power(checks)
+
+
+@pytest.mark.slow
+@fault(
+    "C2",
+    without=(
+        "disk.py",
+        "                raise\n        self.sync_path(path.parent)",
+        "                raise",
+    ),
+)
+def test_a_beginning_without_power(setting, tmp_path, checks) -> None:
+    """From nothing to the first checkpoint."""
+    scene = training(setting, tmp_path, None)
+    scene.without_power(checks)
+
+
+@pytest.mark.slow
+@fault(
+    "C3",
+    without=(
+        "training/run.py",
+        "if self.state.step != self.saved or self.checkpoints.has_failed:",
+        "if self.state.step != self.saved:",
+    ),
+)
+def test_a_run_whose_disk_fails_once(setting, begun, tmp_path, monkeypatch, checks) -> None:
+    """In the steps it goes on; at its beginning and its end, which is saved, it says why not."""
+    scene = training(setting, tmp_path, begun)
+    at = {}
+    scene.begin()
+    with monkeypatch.context() as patch:
+        for name in ("step", "finish"):
+            real = getattr(Run, name)
+
+            def told(run: Run, *given: object, name: str = name, real: Callable = real) -> object:
+                at[name] = disk.count
+                return real(run, *given)
+
+            patch.setattr(Run, name, told)
+        with on(WatchedDisk()) as disk:
+            scene.work(scene.place)
+    ended = scene.failing_anywhere(checks, FULL)
+    assert not [one for one in ended if at["step"] < one <= at["finish"]]
+    assert any(one > at["finish"] for one in ended)
+
+
+class Texts(NamedTuple):
+    config: Config
+    folder: Path
+    digests: set[str]
+    seen: dict[str, object]
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Texts:
+    """Two texts, a folder with a corpus of the first or with none, and what is known of them."""
+    folder = tmp_path_factory.mktemp("texts")
+    found = []
+    for number, name in enumerate(("old", "new")):
+        train = write_pairs(folder, name, reversal_pairs(30, number))
+        found.append(tiny_config(data_train=[train]))
+    with on(WatchedDisk()):
+        for config, place in zip(found, ("with", "alone"), strict=True):
+            prepare(config, folder / place / "corpus", workers=1)
+    (folder / "without").mkdir()
+    digests = {Corpus.open(folder / place / "corpus").digest for place in ("with", "alone")}
+    assert len(digests) == 2
+    return Texts(found[1], folder, digests, {})
+
+
+def preparing(texts: Texts, tmp_path: Path, before: str) -> Scene:
+    """`prepare --force`: into nothing, or in the place of the corpus of another text."""
+
+    def work(place: Path) -> None:
+        prepare(texts.config, place / "corpus", force=True, workers=1)
+
+    def outcome(place: Path) -> object:
+        if before == "with" or (place / "corpus").exists():
+            assert Corpus.open(place / "corpus").digest in texts.digests
+        work(place)
+        return on_disk(place)
+
+    seen = texts.seen if before == "with" else {}
+    return Scene(tmp_path, texts.folder / before, work, outcome, seen)
+
+
+@pytest.mark.slow
+@fault(
+    "C1",
+    "P9",
+    without=(
+        "disk.py",
+        "            try:\n                self.exchange(new, path)\n",
+        "            try:\n                self._rename_all(new, path)\n",
+    ),
+)
+def test_prepare_killed_in_any_operation(texts, tmp_path, checks) -> None:
+    preparing(texts, tmp_path, "with").killed_anywhere(checks)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("before", ["without", "with"])
+@fault(
+    "C2",
+    without=(
+        "disk.py",
+        "        self.sync_path(path.parent)\n        self.discard(new)",
+        "        self.discard(new)",
+    ),
+)
+def test_prepare_without_power(texts, before, tmp_path, checks) -> None:
+    preparing(texts, tmp_path, before).without_power(checks)
+
+
+@pytest.mark.slow
+@fault("C3", without=("files.py", "        raise WriteError(", "        raise OSError("))
+def test_prepare_on_a_failing_disk(texts, tmp_path, checks) -> None:
+    scene = preparing(texts, tmp_path, "with")
+    ended = scene.failing_anywhere(checks, FULL)
+    # What fails after all is done, or while something of no use is removed, is no error.
+    assert len(ended) > len(scene.log) / 2
+
+
+@pytest.fixture(scope="module")
+def trained(setting, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("average") / "model"
+    with pytest.MonkeyPatch.context() as patch:
+        settle_order(patch)
+        go(setting, out)
+    return out
+
+
+def averaging(trained: Path, tmp_path: Path) -> Scene:
+    """`average --force` in the place of another model."""
+    members = sorted((trained / "checkpoints").glob("step-*[0-9]"))
+    assert len(members) == 2
+    before = tmp_path / "before"
+    average(members[:1], before / "mean")
+
+    def weights(place: Path) -> str:
+        model = load_model(place / "mean").model
+        return repr({name: one.tolist() for name, one in model.named_parameters()})
+
+    def work(place: Path) -> None:
+        average(members, place / "mean", force=True)
+
+    def outcome(place: Path) -> object:
+        assert weights(place) in (old, new)
+        work(place)
+        assert [one.name for one in place.iterdir()] == ["mean"]
+        return weights(place)
+
+    old = weights(before)
+    average(members, tmp_path / "new" / "mean")
+    new = weights(tmp_path / "new")
+    assert old != new
+    return Scene(tmp_path, before, work, outcome)
+
+
+@fault("C1", "C14", without=("training/average.py", "metadata, replace=force)", "metadata)"))
+def test_average_killed_in_any_operation(trained, tmp_path, checks) -> None:
+    averaging(trained, tmp_path).killed_anywhere(checks)
+
+
+@fault("C2", without=("disk.py", "            self.sync(descriptor)\n", "            pass\n"))
+def test_average_without_power(trained, tmp_path, checks) -> None:
+    averaging(trained, tmp_path).without_power(checks)
+
+
+@fault("C3", without=("files.py", "        raise WriteError(", "        raise OSError("))
+def test_average_on_a_failing_disk(trained, tmp_path, checks) -> None:
+    averaging(trained, tmp_path).failing_anywhere(checks, FULL)
+
+
+class NoExchange(Disk):
+    """A file system, or another kernel, on which two names cannot be exchanged."""
+
+    def exchange(self, one: Path, other: Path) -> None:
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+
+@fault("C1", without=("files.py", 'if match[1] == "old-" and not path.exists():', "if False:"))
+def test_where_names_cannot_be_exchanged(tmp_path, checks) -> None:
+    """The old one is set aside for a moment; killed in it, the next run gives it its name back."""
+    for died in (1, 2, 3):
+        place = tmp_path / str(died)
+        place.mkdir()
+        replace_with(place / "out", b"old", Disk())
+
+        def work(place: Path = place, died: int = died) -> None:
+            replace_with(place / "out", b"new", DyingAtRename(died))
+
+        assert fork(work) == -signal.SIGKILL
+        assert (place / "out").exists() == (died != 2)
+        files.remove_abandoned(place / "out")
+        assert [one.name for one in place.iterdir()] == ["out"]
+        assert (place / "out" / "x").read_bytes() == (b"new" if died == 3 else b"old")
+        checks()
+
+
+def replace_with(path: Path, content: bytes, disk: Disk) -> None:
+    with on(disk), files.building(path) as folder:
+        (folder / "x").write_bytes(content)
+
+
+class DyingAtRename(Disk):
+    """Where two names cannot be exchanged; the process is killed at rename `at`."""
+
+    def __init__(self, at: int) -> None:
+        self.left = at
+
+    def exchange(self, one: Path, other: Path) -> None:
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    def rename(self, old: Path, new: Path) -> None:
+        self.left -= 1
+        if not self.left:
+            os.kill(os.getpid(), signal.SIGKILL)
+        super().rename(old, new)
