@@ -109,6 +109,12 @@ def _empty_model(path: Path, file: Any, config: Config) -> EncoderDecoder:
     sizes = config.model.src_vocab_size, config.model.d_model
     if "auto" not in sizes and path.stat().st_size < 4 * math.prod(map(int, sizes)):
         raise ConfigError(f"`{path}` does not fit its settings: it is too small for an embedding")
+    stacks = config.model.encoder_layers, config.model.decoder_layers
+    layers = sum(config.model.layers if one == "auto" else one for one in stacks)
+    if len(file.keys()) < layers:
+        raise ConfigError(
+            f"`{path}` does not fit its settings: too few weights for {layers} layers"
+        )
     try:
         with torch.device("meta"):
             model = make_model(config.model)

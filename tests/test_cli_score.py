@@ -255,5 +255,3 @@ def test_what_is_refused(nmt: Nmt, arguments: list[str], code: int, told: str) -
     assert result.out == ""
     assert told in result.err
     assert "bug" not in result.err
-
-

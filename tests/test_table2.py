@@ -10,7 +10,7 @@ from nmt_cli.config import Layer, dump, resolve
 from nmt_cli.errors import ConfigError, DataError, NoInputError
 from nmt_cli.extras.table2 import LOG, PAPER, compare, notes, rows
 from nmt_cli.scoring import score
-from nmt_cli.training import loop
+from nmt_cli.training import log as training_log
 
 REPORT = {
     "step": 100_000, "flops": 9.5e17, "gpu_time_flops": 3.31e18, "seconds": 43_200.0,
@@ -62,7 +62,7 @@ def test_the_rows_are_the_papers() -> None:
         assert float(f"{8 * 9.5e12 * row.hours * 3_600:.1e}") == row.flops
     for name, row in PAPER.items():
         assert resolve([Layer("test", {"train.preset": name})]).config.train.max_steps == row.steps
-    assert LOG == loop.LOG
+    assert LOG == training_log.NAME
 
 
 def test_each_bleu_is_the_one_of_nmt_score(model: Path, tests) -> None:

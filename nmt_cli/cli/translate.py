@@ -118,18 +118,15 @@ def command(
     Reads and writes UTF-8 and gives each line out as soon as it is ready.
     """
     from nmt_cli.cli.environment import make_console
-    from nmt_cli.cli.settings import resolve_settings
     from nmt_cli.data.lines import read_lines
 
-    resolved = resolve_settings(_flags(locals()), sets, config_file)
+    resolved = _resolve(locals())
     console = make_console(quiet=quiet)
     with read_lines(file, strict=resolved.config.data.strict) as lines:
         wording = _wording(glossary, ban)
         translator = _load(model or [resolved.config.paths.model], device, precision, threads)
         search = _search(translator, resolved, wording)
-        if translator.engine.notice:
-            console.note(translator.engine.notice)
-        tell_waiting(console, file)
+        _tell(console, translator.engine.notice, file)
         plain = plain_lines(n_best=search.n_best > 1, scores=scores, alignment=search.alignment)
         with opened(output, lines) as out, _prefixes(prefix) as prefixes:
             work = _Work(translator, search, wording, prefixes)
@@ -158,13 +155,23 @@ _SETTINGS = (
 _SWITCHES = ("sample", "alignment", "replace_unknown")
 
 
-def _flags(given: Mapping[str, Any]) -> dict[str, object]:
-    """The settings that options give; None: not given."""
+def _tell(console: "Console", notice: str, file: str) -> None:
+    """What there is to know before the first line."""
+    if notice:
+        console.note(notice)
+    tell_waiting(console, file)
+
+
+def _resolve(given: Mapping[str, Any]) -> "Resolved":
+    """The settings of the command's arguments; an option that is None or False is not given."""
+    from nmt_cli.cli.settings import resolve_settings
+
     flags = {f"search.{name}": given[name] for name in _SETTINGS}
     flags |= {f"search.{name}": given[name] or None for name in _SWITCHES}
     flags["paths.model"] = (given["model"] or [None])[0]
     flags["data.strict"] = given["strict"] or None
-    return {key: one.value if isinstance(one, StrEnum) else one for key, one in flags.items()}
+    flags = {key: one.value if isinstance(one, StrEnum) else one for key, one in flags.items()}
+    return resolve_settings(flags, given["sets"], given["config_file"])
 
 
 class _Work(NamedTuple):

@@ -57,13 +57,15 @@ class Scene:
         before: Path,
         work: Work,
         outcome: Outcome,
+        is_new: Callable[[Path], bool],
         seen: dict[str, object] | None = None,
     ) -> None:
-        """seen: what is known already of such a scene."""
+        """is_new: whether the work is done; seen: what is known already of such a scene."""
         self.place = tmp_path / "place"
         self.before = before
         self.work = work
         self.outcome = outcome
+        self.is_new = is_new
         self.seen: dict[str, object] = {} if seen is None else seen
         self.begin()
         with on(RememberingDisk()) as disk:
@@ -138,5 +140,7 @@ class Scene:
             for mode in MODES:
                 shutil.rmtree(self.place)
                 write_out(machine.left(mode), self.place)
+                # What the command had said to be done stays done.
+                assert number < len(self.log) or self.is_new(self.place), mode
                 assert self.found() == undisturbed, f"{mode} after {number}: {operation[:2]}"
                 checks()

@@ -142,9 +142,7 @@ def test_the_third_failure_in_a_row_ends_the_run(setting, tmp_path) -> None:
     assert losses(tmp_path / "full") == losses(tmp_path / "straight")
 
 
-@fault(
-    "C3", without=("training/setbacks.py", "if left and not self._has_ended:", "if False:")
-)
+@fault("C3", without=("training/setbacks.py", "if left and not self._has_ended:", "if False:"))
 def test_a_run_that_cannot_save_its_end_does_not_end_well(setting, tmp_path) -> None:
     with pytest.raises(WriteError, match=r"a checkpoint is not written.*No space left"):
         go(setting, tmp_path / "full", FullBetween(11, 99, errno.ENOSPC))

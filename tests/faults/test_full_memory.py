@@ -220,8 +220,8 @@ def test_memory_that_is_full_whatever_the_batch_is_an_error_of_ours(setting, tmp
     "N6",
     without=(
         "training/memory.py",
-        "        rest = _halved(todo[done:])",
-        "        rest = todo[done:]",
+        "if not is_out_of_memory(error):\n            raise\n        return None",
+        "raise",
     ),
 )
 @pytest.mark.slow
@@ -270,7 +270,14 @@ def room_for(slots: int, asked: list[int]):
     return make
 
 
-@fault("N6", without=("translating/searchers.py", "self._most = max(1, slots // 2)", "pass"))
+@fault(
+    "N6",
+    without=(
+        "translator.py",
+        "if not (is_out_of_memory(error) and self._searchers.halve(len(some))):",
+        "if True:",
+    ),
+)
 @pytest.mark.parametrize("room", [1, 3, 8])
 def test_translating_takes_half_as_many_lines_at_a_time(room):
     """And goes on so; the words are the same."""

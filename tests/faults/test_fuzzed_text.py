@@ -137,9 +137,9 @@ def test_lines_are_those_of_text_mode_with_all_else_off(data: bytes) -> None:
 
 @fault("T18", without=("data/subwords.py", "return clean_line(self", "return (self"))
 def test_a_real_model_over_random_files(checks) -> None:
-    config = byte_config({"search.beam": 1})
+    config = byte_config({"search.beam": 1, "search.max_length": 12})
     translator = Translator(byte_model(config), config, byte_subwords())
-    for _, data in zip(range(300), fuzzed(random.Random(6)), strict=False):
+    for _, data in zip(range(40), fuzzed(random.Random(6)), strict=False):
         found = outcome(data, translator)
         if found is not None and not data.startswith((b"\x1f\x8b", b"\xfd7", b"BZh", b"\x28\xb5")):
             assert len(found) == number_of_lines(data)

@@ -115,8 +115,8 @@ ODD: dict[str, Pairs] = {
     "P6",
     without=(
         "data/segmenters.py",
-        '        except RuntimeError as error:\n            raise DataError("the s',
-        '        except ZeroDivisionError as error:\n            raise DataError("the s',
+        "raise _learning_error(size, str(error)) from error",
+        "raise",
     ),
 )
 @pytest.mark.parametrize("name", ODD)

@@ -51,13 +51,6 @@ def setting(tmp_path_factory: pytest.TempPathFactory) -> tuple[Config, Corpus]:
     )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def undisturbed(setting, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("undisturbed") / "model"
-    go(*setting, out)
-    return out
-
-
 def weights_after(out: Path, steps: int, config: Config, corpus: Corpus, ranks: Ranks) -> str:
     """A digest of every bit of weights and optimiser, and the losses, of a run that may go on."""
     config = with_values(config, {"train.max_steps": steps})
@@ -76,9 +69,12 @@ def weights_after(out: Path, steps: int, config: Config, corpus: Corpus, ranks: 
 @fault(
     "R2",
     without=(
-        "training/run.py",
-        "self.reducer = None if train.deterministic else",
-        "self.reducer =",
+        "training/determinism.py",
+        "    total = subtree_sum(number, 2 * stride, shards, leaf)\n"
+        "    total += subtree_sum(number + stride, 2 * stride, shards, leaf)\n",
+        "    total = leaf(number)\n"
+        "    for one in range(number + stride, shards, stride):\n"
+        "        total += leaf(one)\n",
     ),
 )
 def test_any_number_of_ranks_gives_the_same_bits_resumed_or_not(tmp_path, checks) -> None:
@@ -108,8 +104,8 @@ def test_any_number_of_ranks_gives_the_same_bits_resumed_or_not(tmp_path, checks
     "R3",
     without=(
         "training/run.py",
-        "self.state.epoch, self.state.batch = position.epoch, position.batch + 1",
-        "self.state.epoch, self.state.batch = position.epoch, position.batch",
+        "self.state.epoch, self.state.batch = position.epoch + 1, 0",
+        "self.state.epoch, self.state.batch = position.epoch + 1, 1",
     ),
 )
 @pytest.mark.parametrize("stop_after", [1, 4, 5])
@@ -140,7 +136,13 @@ def test_each_pair_comes_once_an_epoch(stop_after, tmp_path, monkeypatch) -> Non
 
 
 @fault(
-    "R3", without=("training/loop.py", "meter = Meter(**run.state.unreported)", "meter = Meter()")
+    "R3",
+    "R6",
+    without=(
+        "training/run.py",
+        "load_optimizer(self.model, self.optimizer, checkpoint.optimizer_directory)",
+        "pass",
+    ),
 )
 @pytest.mark.parametrize("stop_after", [1, 5, 8, 11])
 def test_a_run_goes_on_exactly_where_it_was_stopped(setting, tmp_path, stop_after) -> None:
@@ -182,15 +184,19 @@ def test_processes_that_draw_subwords_do_not_matter(tmp_path, monkeypatch, check
     "R5",
     without=(
         "training/run.py",
-        "                load_weights(self.model, candidates[0].weights)\n",
-        "                pass\n",
+        "            place_training_weights(self.optimizer)\n",
+        "            pass\n",
     ),
 )
-def test_validation_added_removed_and_added_again(setting, undisturbed, tmp_path, checks) -> None:
-    """The weights of other candidates are tried out in the same model object."""
-    out = tmp_path / "model"
+def test_validation_added_removed_and_added_again(setting, tmp_path, checks) -> None:
+    """Other weights are tried out in the same model object, and are no place to go on from."""
+    config, corpus = setting
+    config = settings_of(config, "schedule_free")
+    out, undisturbed = tmp_path / "model", tmp_path / "undisturbed"
+    go(config, corpus, undisturbed, train_validate_every=1_000)
     for steps, every in ((3, 1_000), (6, 1), (9, 1_000), (12, 4)):
-        go(*setting, out, train_max_steps=steps, train_validate_every=every)
+        settings = {"train_max_steps": steps, "train_validate_every": every}
+        go(config, corpus, out, train_checkpoint_every=1, **settings)
         checks()
     assert_same(last(out).weights(), last(undisturbed).weights())
     losses = [

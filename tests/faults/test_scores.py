@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from faults.forked import Ended, forked
 from faults.tally import fault
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU, CHRF, TER
 
@@ -174,7 +174,7 @@ def corpora(draw: st.DrawFn) -> tuple[list[str], list[list[str]]]:
     ),
 )
 def test_scores_and_signatures_equal_sacrebleus(checks: Checks) -> None:
-    @settings(max_examples=200)
+    @settings(max_examples=200, phases=[Phase.generate])
     @given(corpora(), st.booleans(), st.sampled_from(["", "none", "intl", "char", "zh"]))
     def equal(corpus: tuple[list[str], list[list[str]]], lowercase: bool, tokenize: str) -> None:
         engines = [

@@ -416,6 +416,7 @@ def test_a_signal_that_is_ignored_stays_ignored():
         ),
     ],
 )
+@pytest.mark.slow
 def test_ranks_that_are_stopped_and_continued_go_on(checks):
     """For longer than they wait for one another; two of them in the midst of a message."""
 
@@ -425,27 +426,20 @@ def test_ranks_that_are_stopped_and_continued_go_on(checks):
             if step == 3:
                 if ranks.is_first:
                     time.sleep(1)
-                    continue_later(4)
+                    send_later(14, signal.SIGCONT)
                     os.kill(os.getpid(), signal.SIGSTOP)
+                    # Long enough for the others to look, twice, at how long they have waited.
+                    time.sleep(6.5)
                 else:
-                    stop_soon(0.5)
-                    continue_later(4)
+                    send_later(0.5, signal.SIGSTOP)
+                    send_later(14, signal.SIGCONT)
             ranks.wait()
-        checks()
         return step
 
-    ends = in_ranks(work, count=3, timeout=2.0)
+    ends = in_ranks(work, count=3, timeout=12.0)
     assert [one.error for one in ends] == [None] * 3
     assert [one.result for one in ends] == [5] * 3
     checks(3)
-
-
-def continue_later(seconds: float) -> None:
-    send_later(seconds, signal.SIGCONT)
-
-
-def stop_soon(seconds: float) -> None:
-    send_later(seconds, signal.SIGSTOP)
 
 
 def send_later(seconds: float, number: int) -> None:
