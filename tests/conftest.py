@@ -47,10 +47,13 @@ set_handlers()
 
 
 @pytest.fixture(autouse=True)
-def own_signals() -> Iterator[None]:
-    """What a command under test does with signals ends with the test."""
+def own_process() -> Iterator[None]:
+    """What a command under test does with signals, and with its children, ends with the test."""
+    safe = os.environ.get("PYTHONSAFEPATH")
     yield
     set_handlers()
+    if safe is None:
+        os.environ.pop("PYTHONSAFEPATH", None)
 
 
 @pytest.fixture

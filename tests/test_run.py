@@ -105,7 +105,7 @@ def test_schedule_free_saves_and_judges_the_mean(setting, tmp_path):
     run.checkpoints.settle()
     x = {name: run.optimizer.state[one]["x"] for name, one in run.model.named_parameters()}
     assert_same(last(tmp_path / "m").weights(), x)
-    assert_same(next(run._candidates()).weights, x)
+    assert_same(next(run.judge.candidates(run.optimizer, run.ema)).weights, x)
     assert not torch.equal(x["embedding.shared"], run.model.embedding.shared)
 
 
@@ -116,7 +116,7 @@ def test_a_moving_average_is_a_candidate_of_its_own(setting, tmp_path):
     take_steps(run, 3)
     run.save(member=True)
     run.checkpoints.settle()
-    current, moving = run._candidates()
+    current, moving = run.judge.candidates(run.optimizer, run.ema)
     assert (current.kind, moving.kind) == ("current", "ema")
     assert_same(moving.weights, run.ema.weights())
     assert_same(moving.weights, last(tmp_path / "m").moving_average())

@@ -1,13 +1,11 @@
 """One training run on one rank: model, optimiser, plan, state, and what is done to them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
-from torch import Tensor
 
 from nmt_cli.config import Config
 from nmt_cli.cores import usable_cores
@@ -19,8 +17,6 @@ from nmt_cli.errors import DataError, UnavailableError, is_out_of_memory
 from nmt_cli.model.attention import choose_backend, head_widths, rectangle_backend, use_backend
 from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.kinds import make_model
-from nmt_cli.model_dir import refresh_weights
-from nmt_cli.training.average import average_weights
 from nmt_cli.training.buckets import Reducer
 from nmt_cli.training.checkpoints import Checkpoint, Checkpoints, State
 from nmt_cli.training.compiled import compile_hidden
@@ -28,32 +24,20 @@ from nmt_cli.training.crew import Crew, crew_size
 from nmt_cli.training.determinism import check_ranks, next_power_of_two
 from nmt_cli.training.distributed import Ranks
 from nmt_cli.training.ema import MovingAverage
+from nmt_cli.training.judging import MODEL, Judge
 from nmt_cli.training.log import Log
 from nmt_cli.training.optimizer import make_optimizer
 from nmt_cli.training.prefetch import Prefetcher
 from nmt_cli.training.report import Validation
-from nmt_cli.training.schedule_free import place_training_weights
 from nmt_cli.training.step import StepResult, start_id, take_step
-from nmt_cli.training.tensors import load_optimizer, load_weights, weights_of
-from nmt_cli.training.validation import AbandonedError, validate
+from nmt_cli.training.tensors import load_optimizer, load_weights
+from nmt_cli.training.validation import AbandonedError
 
 # Attention that works as well on sentences of mixed lengths.
 FREE_OF_LENGTHS = ("tiles", "varlen")
 CHECKPOINTS = "checkpoints"
-MODEL = "the model"
 STATE = "the state of the run"
 MICRO_BATCH_TOKENS = {"cpu": 4_096, "cuda": 8_192}
-
-
-class Candidate(NamedTuple):
-    """Weights that may be published.
-
-    kind: current, mean (of so many checkpoints as `averaged` says) or ema (moving average).
-    """
-
-    kind: str
-    averaged: int
-    weights: dict[str, Tensor]
 
 
 class Run:
@@ -69,6 +53,7 @@ class Run:
         self.setbacks = self.checkpoints.setbacks
         self.log = Log(out, self.setbacks)
         self.model = make_model(config.model)
+        self.judge = Judge(config, corpus, out, self.model, self.checkpoints, ranks.device)
         self.state = State(digest=corpus.digest)
         self.notes: list[str] = []
         self._resume_or_start()
@@ -250,12 +235,12 @@ class Run:
 
         def work(poll: Callable[[], bool]) -> None:
             if self.corpus.valid is None:
-                *_, last = self._candidates()
-                self._publish(last.weights, "")
+                *_, last = self.judge.candidates(self.optimizer, self.ema)
+                self.judge.publish(self.state, last.weights)
                 found.append(None)
             else:
                 with suppress(AbandonedError):
-                    found.append(self._judge(poll))
+                    found.append(self.judge.judge(self.state, self.optimizer, self.ema, poll))
 
         self.stopped = self.ranks.first_works(work, stop)
         # What could not be published is judged again.
@@ -279,66 +264,6 @@ class Run:
         if self.state.validated != self.state.step:
             return self.validate(stop)
         return Validation(**self.state.validation) if self.state.validation else None
-
-    def _candidates(self) -> Iterator[Candidate]:
-        """The current weights, the mean of the last checkpoints if several, a moving average.
-
-        The current ones come before the last checkpoint needs to be written.
-        """
-        yield Candidate("current", 1, weights_of(self.model, self.optimizer))
-        last = self.checkpoints.members()[-self.config.train.keep_last :]
-        members = [one for one in last if not one.problem()]
-        if len(members) > 1:
-            weights = {one.directory: one.weights for one in members}
-            mean = average_weights(list(weights), lambda directory: weights[directory]())
-            yield Candidate("mean", len(members), mean)
-        if self.ema is not None:
-            yield Candidate("ema", 1, self.ema.weights())
-
-    def _judge(self, poll: Callable[[], bool]) -> Validation:
-        """The validation of the best candidate, which is published if it is the best so far.
-
-        The model has its own weights again afterwards.
-        """
-        candidates, losses = [], []
-        try:
-            for one in self._candidates():
-                candidates.append(one)
-                losses.append(self._validate(one, poll, bleu=False).nll)
-            better = candidates[losses.index(min(losses))]
-            found = replace(
-                self._validate(better, poll, bleu=True),
-                averaged=better.averaged,
-                weights=better.kind,
-            )
-        finally:
-            if candidates:
-                load_weights(self.model, candidates[0].weights)
-            place_training_weights(self.optimizer)
-        state = self.state
-        state.scores[str(state.step)] = -losses[0]
-        state.stale += 1
-        if state.published_score is None or found.score > state.published_score:
-            state.stale = 0
-            if self._publish(better.weights, f"{found.score:.4f} {found.signature}".strip()):
-                state.published_score = found.score
-        return found
-
-    def _validate(
-        self, candidate: Candidate, poll: Callable[[], bool], *, bleu: bool
-    ) -> Validation:
-        load_weights(self.model, candidate.weights)
-        return validate(
-            self.model, self.config, self.corpus, self.ranks.device, bleu=bleu, stop=poll
-        )
-
-    def _publish(self, weights: dict[str, Tensor], validation: str) -> bool:
-        """Whether these weights are the model's now."""
-        metadata = {"step": str(self.state.step), "validation": validation}
-        with self.setbacks.forgiving(MODEL, sum(one.nbytes for one in weights.values())):
-            refresh_weights(self.out, weights, metadata)
-            return True
-        return False
 
     def end_reason(self) -> str:
         """Why training is over, or an empty text."""

@@ -148,6 +148,9 @@ def on_terminal(*arguments: str, stdout: int | None = None) -> tuple[int, int]:
 
     def work() -> NoReturn:
         os.setsid()
+        for name in ("CI", "NO_COLOR"):
+            os.environ.pop(name, None)
+        os.environ["TERM"] = "xterm"
         # The first terminal that a session opens is the one whose end hangs it up.
         own = os.open(os.ttyname(terminal), os.O_RDWR)
         os.close(other)

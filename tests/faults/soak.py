@@ -32,6 +32,7 @@ from nmt_cli.training.checkpoints import Checkpoints
 DISK = "40m"
 PAIRS = 3_000
 LOG_EVERY = 5
+PATIENCE_SECONDS = 180.0
 SETTINGS = [
     "model.layers=1", "model.d_model=32", "model.d_ff=64", "model.heads=2", "model.dropout=0.1",
     "train.batch_tokens=500", "train.warmup_steps=100", "train.checkpoint_every=25",
@@ -101,13 +102,21 @@ class Soak:
                 fault(process)
         stop = self.random.choice(STOPS)
         process.send_signal(stop)
-        words = process.communicate()[1].decode()
+        words = self.words_of(process)
         if process.returncode in FULL and self.done["disk filled"] > filled:
             self.done["ended by a full disk"] += 1
         elif process.returncode in (EXIT_CODES.get(stop), -stop):
             self.done[f"stopped by {stop.name}"] += 1
         else:
             raise Lost(f"after {stop.name} training ended with {process.returncode}: {words}")
+
+    def words_of(self, process: "subprocess.Popen[bytes]") -> str:
+        """What it says until its end, which must come within some minutes."""
+        try:
+            return process.communicate(timeout=PATIENCE_SECONDS)[1].decode()
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise Lost(f"{process.args} has not ended") from None
 
     def _wait(self, seconds: float) -> None:
         self.over.wait(seconds)
@@ -124,7 +133,7 @@ class Soak:
         if not (self.model / ".lock").exists():
             return
         second = self.train(10_000_000, self.model)
-        words = second.communicate()[1].decode()
+        words = self.words_of(second)
         if process.poll() is None and second.returncode not in (BUSY, CANNOT_CREATE):
             raise Lost(f"a second training ended with {second.returncode}: {words}")
         self.done["a second training refused"] += 1
@@ -273,6 +282,8 @@ def main() -> int:
     if "NMT_SOAK" not in os.environ:
         os.environ["NMT_SOAK"] = "1"
         os.execvp("unshare", ["unshare", "-rm", sys.executable, *sys.argv])
+    # Behind a shell's `&` this is ignored, and so it would be in what is started here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     result = soak(arguments.minutes, arguments.seed)
     if arguments.json:
         arguments.json.write_text(json.dumps(result, indent=1) + "\n")

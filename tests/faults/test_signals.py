@@ -25,8 +25,8 @@ from nmt_cli.config import dump, with_values
 from nmt_cli.files import sha256_of
 from nmt_cli.training.checkpoints import Checkpoint, Checkpoints
 from nmt_cli.training.distributed import Ranks, launch
+from nmt_cli.training.judging import Judge
 from nmt_cli.training.loop import train
-from nmt_cli.training.run import Run
 from nmt_cli.training.watch import LostRankError
 
 SBATCH = Path(__file__).resolve().parents[2] / "recipes/slurm/train.sbatch"
@@ -79,7 +79,7 @@ PHASES = {
     "saving": ("nmt_cli.training.checkpoints.optimizer_tensors", 2),
     "validating": ("nmt_cli.training.validation.shard_loss", 2),
     "decoding": ("nmt_cli.translator.Translator.translate_window", 2),
-    "last validation": ("nmt_cli.training.run.Run._judge", 3),
+    "last validation": ("nmt_cli.training.judging.Judge.judge", 3),
 }
 CODES = {signal.SIGTERM: 143, signal.SIGINT: 130, signal.SIGUSR1: 75, signal.SIGHUP: 129}
 
@@ -94,7 +94,7 @@ def disturb(monkeypatch: pytest.MonkeyPatch, phase: str, send: Callable[[], None
 
     def disturbed(*arguments, **options):
         nonlocal sent
-        if not sent and (phase != "last validation" or arguments[0].state.step == 3):
+        if not sent and (phase != "last validation" or arguments[1].step == 3):
             sent = True
             send()
             went_on.append(phase)
@@ -222,7 +222,7 @@ def test_a_stop_in_the_midst_of_validation_is_heeded_and_costs_nothing(
     out, undisturbed = tmp_path / "model", tmp_path / "undisturbed"
     list(train(config, corpus, undisturbed))
     asked = False
-    real = Run._validate
+    real = Judge._validate
 
     def disturbed(self, candidate, poll, *, bleu):
         nonlocal asked
@@ -230,7 +230,7 @@ def test_a_stop_in_the_midst_of_validation_is_heeded_and_costs_nothing(
         return real(self, candidate, poll, bleu=bleu)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Run, "_validate", disturbed)
+        patch.setattr(Judge, "_validate", disturbed)
         for _ in train(config, corpus, out, stop=lambda: asked):
             pass
     saved = checkpoints(out)[-1]
@@ -453,6 +453,8 @@ def test_training_that_is_stopped_and_continued_goes_on(setting, inside, monkeyp
     config, corpus = setting
     pausing_step(monkeypatch, 3, 30)
     process = nmt_train("--max-steps", "5")
+    # As a shell does; what has no shell above it is not stopped by the terminal.
+    os.setpgid(process, process)
     wait_until(Path("at").exists)
     os.kill(process, signal.SIGTSTP)
     assert os.WIFSTOPPED(os.waitpid(process, os.WUNTRACED)[1])
