@@ -87,6 +87,16 @@ def test_swapped_and_copied_pairs_are_counted_and_dropped(
     checks()
 
 
+@fault("P3", without=("data/sides.py", "LEAST_SHARE = 2e-4", "LEAST_SHARE = 0.0"))
+@pytest.mark.parametrize(("copies", "told"), [(1, 0), (3, 3)])
+def test_one_odd_pair_among_thousands_is_not_told(tmp_path: Path, copies: int, told: int) -> None:
+    pairs = made_up(8_000, 3)
+    pairs[:copies] = [(src, src) for src, _ in pairs[:copies]]
+    done = prepared(tmp_path, pairs)
+    assert counted(done) == (0, 0, told)
+    assert any("--clean" in note for note in done.notes) == bool(told)
+
+
 @fault(
     "P3",
     without=(
