@@ -198,22 +198,6 @@ def test_sacrebleus_own_vectors() -> None:
 
 # -- equal to sacreBLEU's API --------------------------------------------------------------------
 
-words = st.sampled_from(
-    ["der", "Die", "das", "Hund", "bell-t", "Ä", "U\u00a0S", ",", ".", "12", "漢"]
-)
-lines = st.lists(words, max_size=8).map(" ".join)
-
-
-@st.composite
-def corpora(draw: st.DrawFn) -> tuple[list[str], list[list[str]]]:
-    """Hypotheses and one to three references of as many lines; any of them may be empty lines."""
-    count = draw(st.integers(1, 12))
-    texts = [
-        draw(st.lists(lines, min_size=count, max_size=count))
-        for _ in range(1 + draw(st.integers(1, 3)))
-    ]
-    return texts[0], texts[1:]
-
 
 def noisy(lines: list[str], seed: int, dropped: float) -> list[str]:
     chance = random.Random(seed)

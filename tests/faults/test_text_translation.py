@@ -25,7 +25,7 @@ from nmt_cli.inference.reference import ReferenceDecoder
 from nmt_cli.translator import Translation, Translator
 
 KINDS: tuple[Kind, ...] = ("bpe", "unigram", "wordpiece", "bytes", "chars")
-REAL_TEXT = Path("/work/shared/data/text")
+REAL_TEXT = Path(__file__).resolve().parents[3] / "shared" / "data" / "text"
 SPECIAL_LOOKS = list(nasty_lines.LOOK_ALIKES.values())
 
 
