@@ -195,12 +195,21 @@ class Progress:
         self._unit = unit
         self._clock = clock
         self._start = self._last_line = clock()
+        self._before = 0
+        self._moved = False
         self._bar: Any = None
+
+    def skip(self, done: int) -> None:
+        """`done` things were finished before this work began: they say nothing of its speed."""
+        if not self._moved:
+            self._before = done
+            self._start = self._clock()
 
     def update(self, done: int, text: str = "") -> None:
         """`done` things are finished by now; `text` is shown beside."""
         if self._console.quiet:
             return
+        self._moved = self._moved or done > self._before
         if self._console.interactive:
             self._draw(done, text)
         elif self._clock() - self._last_line >= _SECONDS_BETWEEN_LINES:
@@ -214,8 +223,9 @@ class Progress:
             elapsed = self._clock() - self._start
             parts[0] += f" of {self.total:,}"
             parts.append(f"{done / self.total:.0%}")
-            if 0 < done < self.total:
-                parts.append(f"{duration(elapsed * (self.total - done) / done)} left")
+            fresh = done - self._before
+            if fresh > 0 and done < self.total:
+                parts.append(f"{duration(elapsed * (self.total - done) / fresh)} left")
         return ", ".join([*parts, *([text] if text else [])])
 
     def _draw(self, done: int, text: str) -> None:
@@ -236,6 +246,7 @@ class Progress:
         return tqdm(
             desc=escaped(self.label), total=self.total, unit=escaped(self._unit) or "it",
             leave=False, file=self._console.stream, dynamic_ncols=True, unit_scale=True,
+            initial=self._before,
         )  # fmt: skip
 
     @contextlib.contextmanager

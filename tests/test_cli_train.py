@@ -185,6 +185,21 @@ def test_average_of_models_is_that_of_their_weights(inside, tmp_path):
     assert_weights(mean, [dict(model.named_parameters()) for model in loaded])
 
 
+def test_the_time_left_counts_the_steps_of_this_run_alone(inside, tmp_path, monkeypatch, capsys):
+    """Seven steps, then one more: the first seven took no time of the second run."""
+    from nmt_cli import console
+
+    begun = []
+    monkeypatch.setattr(console, "_SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr(console.Progress, "line", lambda self, *_: str(begun.append(self._before)))
+    out = str(tmp_path / "model")
+    for steps in (7, 8):
+        assert main(["train", "--out", out, "--set", f"train.max_steps={steps}"]) == 0
+    assert "continues after step 7" in capsys.readouterr().err
+    assert begun[0] == 0
+    assert begun[-1] == 7
+
+
 def test_average_needs_checkpoints_that_are_whole_and_there(project, tmp_path, capsys):
     copy = tmp_path / "model"
     shutil.copytree(project / "model", copy)

@@ -139,6 +139,25 @@ class TestProgressInALog:
         with console.progress("read", 5) as progress:
             assert progress.line(5) == "read: 5 of 5, 100%"
 
+    def test_what_was_done_before_says_nothing_of_the_speed(self) -> None:
+        console, stream, clock = make()
+        with console.progress("training", 1000) as progress:
+            clock.now = 100.0
+            for _ in range(2):
+                progress.skip(800)
+                progress.update(800)
+            assert progress.line(800) == "training: 800 of 1,000, 80%"
+            clock.now = 160.0
+            progress.update(850)
+            progress.skip(850)
+            clock.now = 220.0
+            progress.update(900)
+        assert stream.getvalue().splitlines() == [
+            "training: 800 of 1,000, 80%",
+            "training: 850 of 1,000, 85%, 3m 00s left",
+            "training: 900 of 1,000, 90%, 2m 00s left",
+        ]
+
     def test_stages_follow_one_another(self) -> None:
         console, stream, clock = make()
         with console.stages() as show:
@@ -161,6 +180,18 @@ class TestProgressOnATerminal:
         assert "encode" in shown
         assert shown.endswith("\r")
         assert shown.split("\r")[-2].strip() == ""
+
+    def test_a_bar_starts_where_the_work_does(self, monkeypatch) -> None:
+        made = []
+        monkeypatch.setattr(tqdm, "__init__", lambda _, **given: made.append(given["initial"]))
+        monkeypatch.setattr(tqdm, "update", lambda *_: None)
+        monkeypatch.setattr(tqdm, "n", 0, raising=False)
+        monkeypatch.setattr(tqdm, "close", lambda _: None)
+        console, _, _ = make(interactive=True)
+        with console.progress("training", 10) as progress:
+            progress.skip(4)
+            progress.update(4)
+        assert made == [4]
 
     def test_lines_aside_stand_apart_from_the_bar(self) -> None:
         console, stream, _ = make(interactive=True)

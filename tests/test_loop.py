@@ -127,7 +127,7 @@ def judge_by(monkeypatch: pytest.MonkeyPatch, losses: list[float]) -> None:
             judged[now] = next(left)
         return Validation(judged[now], judged[now], 1.0)
 
-    monkeypatch.setattr("nmt_cli.training.run.validate", judge)
+    monkeypatch.setattr("nmt_cli.training.judging.validate", judge)
 
 
 def test_a_better_mean_is_published_but_steps_are_ranked_by_their_own(

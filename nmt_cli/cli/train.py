@@ -247,4 +247,6 @@ def show_report(report: "Report", console: Console, progress: Progress) -> None:
         with progress.aside():
             for line in lines:
                 console.note(line)
+    if not report.tokens:
+        progress.skip(report.step)
     progress.update(report.step, text)
