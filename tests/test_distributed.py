@@ -5,14 +5,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 import torch
 from corpora import reversal_corpus
+from processes import is_alive, wait_until
 
 from nmt_cli.config import dump
 from nmt_cli.training.checkpoints import Checkpoints
@@ -96,20 +96,6 @@ def endless_training(project: Path, out: Path) -> Iterator[tuple[subprocess.Pope
             with suppress(ProcessLookupError):
                 os.kill(one, signal.SIGKILL)
         process.communicate()
-
-
-def wait_until(come: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
-    while not come():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def is_alive(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def saved_and_logged(out: Path) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from safetensors.torch import save_file
 from nmt_cli.cli import main
 from nmt_cli.config import Layer, dump, resolve
 from nmt_cli.errors import DataError, NoInputError
-from nmt_cli.extras.table3 import PAPER, notes, rank_correlation, read_runs, table
+from nmt_cli.extras.table3 import PAPER, Rows, notes, rank_correlation, read_rows, table
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.presets import BASE, TABLE3
 
@@ -76,7 +76,10 @@ def rows(tmp_path: Path) -> Path:
 
 
 def test_the_table_has_the_papers_order_and_only_what_changes(rows: Path) -> None:
-    runs, again = read_runs(rows)
+    (rows / "table3-layers-8" / "model").mkdir(parents=True)
+    (rows / "base-seed-3").mkdir()
+    found = read_rows(rows)
+    runs, again, _ = found
     cells = [[cell.strip() for cell in row] for row in table(runs)]
     assert [row[0] for row in cells] == ["base", "B", "E", "big"]
     assert cells[0][1:11] == [
@@ -88,11 +91,12 @@ def test_the_table_has_the_papers_order_and_only_what_changes(rows: Path) -> Non
     assert cells[0][11:] == ["4.90", "25.5", "1.5", "4.92", "25.8", "65"]
     assert cells[2][11:] == ["5.00", "25.0", "1.5", "4.92", "25.7", ""]
     assert [one.perplexity for one in again] == [4.7]
-    assert list(notes(runs, again)) == [
+    assert list(notes(found)) == [
+        "not finished yet: table3-layers-8, base-seed-3",
         "noise: 2 seeds of the base model, PPL 4.70 to 4.90, BLEU 25.5 to 25.9",
         "BLEU in the paper's order: rank correlation 1.00",
     ]
-    assert list(notes(runs[:2], [])) == []
+    assert list(notes(Rows(runs[:2], [], []))) == []
 
 
 def test_rank_correlation() -> None:
@@ -104,11 +108,11 @@ def test_rank_correlation() -> None:
 
 
 def test_what_is_no_row_is_refused(rows: Path, tmp_path: Path) -> None:
-    with pytest.raises(NoInputError, match="no row of Table 3"):
-        read_runs(tmp_path / "base")
+    with pytest.raises(NoInputError, match="no finished row of Table 3"):
+        read_rows(tmp_path / "base")
     (rows / "base" / "bleu.json").write_text("BLEU 25.5\n")
     with pytest.raises(DataError, match=r"base/bleu\.json. is not what"):
-        read_runs(rows)
+        read_rows(rows)
 
 
 def test_the_command_prints_it(rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -127,3 +131,4 @@ def test_the_command_prints_it(rows: Path, capsys: pytest.CaptureFixture[str]) -
         "group": "base", "perplexity": 4.92, "bleu": 25.8, "parameters": 65,
     }  # fmt: skip
     assert len(document["base_with_other_seeds"]) == 1
+    assert document["unfinished"] == []

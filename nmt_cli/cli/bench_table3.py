@@ -23,17 +23,17 @@ def command(rows: Rows, as_json: AsJson = False, quiet: Quiet = False) -> None:
     """Put models trained with one change each beside Table 3: perplexity, BLEU, parameters.
 
     Perplexity is that of a subword, on the validation text, as the paper has it. Rows that are not
-    there are left out.
+    there, or not finished, are left out.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.extras import table3
 
-    runs, again = table3.read_runs(rows)
+    found = table3.read_rows(rows)
     if as_json:
-        typer.echo(json.dumps(table3.as_document(runs, again), ensure_ascii=False))
+        typer.echo(json.dumps(table3.as_document(found), ensure_ascii=False))
         return
     console = make_console(sys.stdout)
-    console.table(table3.table(runs), header=table3.HEADER, title="Table 3")
+    console.table(table3.table(found.runs), header=table3.HEADER, title="Table 3")
     if not quiet:
-        for line in table3.notes(runs, again):
+        for line in table3.notes(found):
             console.plain(line)

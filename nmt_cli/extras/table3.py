@@ -15,6 +15,7 @@ from nmt_cli.files import read_bytes
 
 SCHEMA = 1
 SEED = "base-seed-"
+BLEU = "bleu.json"
 
 
 class PaperRow(NamedTuple):
@@ -64,19 +65,32 @@ class Run:
     parameters: float
 
 
-def read_runs(folder: Path) -> tuple[list[Run], list[Run]]:
-    """The rows in `folder`, in the paper's order, and repetitions of its base with other seeds.
+class Rows(NamedTuple):
+    """Rows in the paper's order, the base model with other seeds, names of what still trains."""
+
+    runs: Sequence[Run]
+    again: Sequence[Run]
+    unfinished: Sequence[str]
+
+
+def read_rows(folder: Path) -> Rows:
+    """The rows in `folder`.
 
     A row is a folder with the name of its preset: `model`, and what `nmt score` gave as JSON,
-    perplexity.json and bleu.json. Raises NoInputError where there is none, DataError where one is
-    no such thing.
+    perplexity.json and, last of all, bleu.json. Raises NoInputError where there is none, DataError
+    where one is no such thing.
     """
-    rows = [_run(folder / name, name) for name in PAPER if (folder / name).is_dir()]
-    again = [_run(one, "base") for one in sorted(folder.glob(f"{SEED}*"))]
-    if not rows:
+    places = [folder / name for name in PAPER if (folder / name).is_dir()]
+    places += sorted(folder.glob(f"{SEED}*"))
+    done = [one for one in places if (one / BLEU).exists()]
+    if not done:
         hint = "recipes/table3.sh makes them; each is named as its preset, such as base"
-        raise NoInputError(f"`{folder}` holds no row of Table 3", hint)
-    return rows, again
+        raise NoInputError(f"`{folder}` holds no finished row of Table 3", hint)
+    return Rows(
+        [_run(one, one.name) for one in done if one.name in PAPER],
+        [_run(one, "base") for one in done if one.name not in PAPER],
+        [one.name for one in places if one not in done],
+    )
 
 
 def _run(folder: Path, preset: str) -> Run:
@@ -85,7 +99,7 @@ def _run(folder: Path, preset: str) -> Run:
         preset,
         _settings(config),
         _last(folder / "perplexity.json", "perplexity"),
-        _last(folder / "bleu.json", "value"),
+        _last(folder / BLEU, "value"),
         _parameters(folder / "model" / "model.safetensors") / 1e6,
     )
 
@@ -151,8 +165,11 @@ def _cells(run: Run, base: Mapping[str, int | float | str]) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def notes(runs: Sequence[Run], again: Sequence[Run]) -> Iterator[str]:
-    """How far the base model is from itself with another seed; how alike both tables are."""
+def notes(rows: Rows) -> Iterator[str]:
+    """What is left out; how far base is from itself with other seeds; how alike the tables are."""
+    runs, again, unfinished = rows
+    if unfinished:
+        yield f"not finished yet: {', '.join(unfinished)}"
     same = [one for one in runs if one.preset == "base"] + list(again)
     if len(same) > 1:
         spreads = [[one.perplexity for one in same], [one.bleu for one in same]]
@@ -185,10 +202,11 @@ def _rank(value: float, all_values: Sequence[float]) -> float:
     return below + (sum(one == value for one in all_values) - 1) / 2
 
 
-def as_document(runs: Sequence[Run], again: Sequence[Run]) -> dict[str, object]:
+def as_document(rows: Rows) -> dict[str, object]:
     """For JSON."""
     return {
         "schema": SCHEMA,
-        "rows": [{**asdict(one), "paper": PAPER[one.preset]._asdict()} for one in runs],
-        "base_with_other_seeds": [asdict(one) for one in again],
+        "rows": [{**asdict(one), "paper": PAPER[one.preset]._asdict()} for one in rows.runs],
+        "base_with_other_seeds": [asdict(one) for one in rows.again],
+        "unfinished": list(rows.unfinished),
     }

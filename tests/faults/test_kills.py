@@ -72,7 +72,7 @@ def test_twenty_random_kills(tmp_path: Path, checks: Callable[..., None]) -> Non
 
     go(tmp_path / "warm", 1)
     begun = time.process_time()
-    go(tmp_path / "pace", 12)
+    go(tmp_path / "pace", 8)
     longest = 1.5 * (time.process_time() - begun)
     out, moments, reached = tmp_path / "killed", random.uniform(0.0, longest, KILLS), []
     for moment in moments:

@@ -16,6 +16,7 @@ import pytest
 from corpora import reversal_corpus
 from faults.forked import ended, start
 from faults.tally import fault
+from processes import is_alive, wait_until
 from ranks import Outcome, free_port, in_ranks
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
@@ -250,20 +251,6 @@ def test_ranks_whose_parent_was_killed_end(tmp_path):
     finally:
         for one in filter(is_alive, ranks):
             os.kill(one, signal.SIGKILL)
-
-
-def wait_until(come, seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not come():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-def is_alive(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ import pytest
 from corpora import reversal_corpus
 from faults.forked import become_nmt, ended, forked, start
 from faults.tally import fault
+from processes import is_alive, wait_until
 from ranks import in_ranks
 from torch.distributed.elastic.multiprocessing.api import SignalException
 
@@ -59,13 +60,6 @@ def state_of(out: Path) -> dict[str, str]:
     last = checkpoints(out)[-1]
     places = (last.directory, last.optimizer_directory)
     return {path.name: sha256_of(path) for one in places for path in one.glob("*.safetensors")}
-
-
-def wait_until(come: Callable[[], bool], seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not come():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 # Where a signal comes in, and the step that is saved by then; 0: there is nothing to save yet.
@@ -380,13 +374,6 @@ def test_a_second_interrupt_of_the_launcher_ends_all_ranks_at_once(tmp_path, mon
     finally:
         if is_alive(rank):
             os.kill(rank, signal.SIGKILL)
-
-
-def is_alive(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 @fault("S4", without=("cli/train.py", "!= signal.SIG_IGN", "!= 0"))
