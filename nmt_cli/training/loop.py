@@ -134,12 +134,12 @@ def _reports(run: Run, stop: Callable[[], bool]) -> Iterator[Report]:
                 yield _log(run, report)
     except (GeneratorExit, LostRankError, TryAgainError, UnavailableError):
         # The last step was taken as a whole, on all ranks.
-        run.save(member=False)
+        run.save()
         raise
     if not run.stopped:
         yield from _finish(run, stop)
     if run.stopped:
-        run.save(member=False)
+        run.save()
 
 
 def _steps(run: Run, stop: Callable[[], bool], every: Intervals) -> Iterator[Report | None]:
@@ -173,7 +173,7 @@ def _steps(run: Run, stop: Callable[[], bool], every: Intervals) -> Iterator[Rep
             yield _news(run, note)
         # Skipped steps change no weights: the checkpoints before them are worth more.
         if run.is_due(every.checkpoint) and run.state.skipped < 2:
-            run.save(member=True)
+            run.save()
         found = run.validate(stop) if run.is_due(every.validate) else None
         ended = run.is_over(run.stopped or stop())
         if run.is_due(every.log) or found or ended:

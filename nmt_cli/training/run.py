@@ -214,13 +214,17 @@ class Run:
             self.ema.update(self.state.step)
         return result
 
-    def save(self, *, member: bool) -> None:
-        """Save a checkpoint (first rank) unless this step has one; `member` ones are averaged."""
+    def save(self) -> None:
+        """Save a checkpoint (first rank) unless this step has one.
+
+        Those of the interval are averaged, whatever made this one necessary.
+        """
         if not self.ranks.is_first:
             return
         if self.state.step != self.saved or self.checkpoints.has_failed:
             self.saved = self.state.step
             self.log.sync()
+            member = self.is_due(self.config.train.checkpoint_every) and self.state.skipped < 2
             self.checkpoints.save(
                 self.model, self.optimizer, self.state, member=member, ema=self.ema
             )
@@ -287,7 +291,7 @@ class Run:
 
     def finish(self) -> str:
         """Mark the run as ended and save it; the reason. Raises WriteError where that fails."""
-        self.save(member=self.is_due(self.config.train.checkpoint_every))
+        self.save()
         self.checkpoints.settle()
         self.log.sync()
         self.setbacks.require_none(but=STATE)

@@ -128,6 +128,28 @@ def test_room_is_made_before_the_next_attempt(setting, tmp_path, monkeypatch) ->
     assert kept == [[2], [2, 4], [2, 4, 6], [2, 4, 6], [4, 6], [4, 6, 12]]
 
 
+@fault(
+    "C3",
+    without=(
+        "training/run.py",
+        "member = self.is_due(",
+        "member = not self.checkpoints.has_failed and self.is_due(",
+    ),
+)
+def test_a_save_that_an_interruption_makes_up_for_counts_in_averages(setting, tmp_path) -> None:
+    """Step 6 fails, the run is closed and there is room again: it is saved as if at once."""
+    config, corpus = setting
+    out = tmp_path / "full"
+    with on(FullBetween(6, 6, errno.ENOSPC)) as disk:
+        run = train(config, corpus, out)
+        for report in run:
+            disk.step = report.step + 1
+            if report.step == 6:
+                break
+        run.close()
+    assert [one.step for one in Checkpoints(out / "checkpoints", 3, 1).members()] == [2, 4, 6]
+
+
 @fault("C3", without=("training/setbacks.py", "FAILURES_ALLOWED = 2", "FAILURES_ALLOWED = 9"))
 def test_the_third_failure_in_a_row_ends_the_run(setting, tmp_path) -> None:
     with pytest.raises(

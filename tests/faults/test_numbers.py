@@ -195,7 +195,7 @@ def test_a_rollback_forgets_neither_what_was_spent_nor_what_is_published(setting
     for step in range(3):
         here.step(here.position)
         if step + 1 == saved:
-            here.save(member=True)
+            here.save()
     spent = {"seconds": 7.0, "splits": 3, "flops": 1e9, "peak_flops": 2e9, "published_score": -1.5}
     here.state = replace(here.state, skipped=10, rollbacks=1, **spent)
     before = here.state
