@@ -1,4 +1,4 @@
-"""The whole road teaches a model something: to copy letters, and to say them backwards."""
+"""The whole road teaches a model something: to say letters backwards."""
 
 import pytest
 from corpora import reversal_corpus, reversal_pairs
@@ -8,14 +8,12 @@ from nmt_cli.translator import Translator
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", [1, -1], ids=["copy", "reverse"])
-def test_letters_are_learnt(tmp_path, step):
+def test_letters_are_learnt(tmp_path):
     config, corpus = reversal_corpus(
         tmp_path,
         pairs=8_000,
         shortest=3,  # There are too few shorter lines to learn from: equal ones are dropped.
-        step=step,
-        model_d_model=64,
+        model_d_model=48,
         model_d_ff=128,
         model_layers=2,
         model_heads=4,
@@ -23,16 +21,16 @@ def test_letters_are_learnt(tmp_path, step):
         model_norm_order="pre",
         train_label_smoothing=0.0,
         train_batch_tokens=400,
-        train_max_steps=700,
-        train_learning_rate=0.003,
+        train_max_steps=500,
+        train_learning_rate=0.005,
         train_schedule="linear",
         train_warmup_steps=50,
-        train_checkpoint_every=100,
+        train_checkpoint_every=250,
         train_validation_sentences=0,
     )
     for _ in train(config, corpus, tmp_path / "model"):
         pass
-    unseen = reversal_pairs(100, seed=3, shortest=3, step=step)
+    unseen = reversal_pairs(100, seed=3, shortest=3)
     outputs = Translator.load(tmp_path / "model").translate([src for src, _ in unseen])
     right = sum(one.text == tgt for one, (_, tgt) in zip(outputs, unseen, strict=True))
     assert right >= 95, right
