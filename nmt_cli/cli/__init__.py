@@ -12,8 +12,9 @@ from collections.abc import Sequence
 
 def run() -> None:
     """Run `nmt` with the arguments of this process and leave with its exit code."""
-    from nmt_cli.cli import environment
+    from nmt_cli.cli import environment, signals
 
+    signals.heed_interrupts()
     environment.open_standard_streams()
     environment.choose_threads()
     environment.keep_out_current_directory()

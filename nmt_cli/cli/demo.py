@@ -40,7 +40,7 @@ def command(
     phenomenon of German. Needs no data and no network. Run it again to resume.
     """
     from nmt_cli.cli.environment import make_console
-    from nmt_cli.cli.train import StopSignals
+    from nmt_cli.cli.signals import StopSignals
     from nmt_cli.cores import keep_freed_memory
     from nmt_cli.extras.demo.run import Outcome, run_demo
 

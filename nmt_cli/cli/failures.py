@@ -7,6 +7,7 @@ import traceback
 # Typer 0.26 has no public name for it.
 from typer._click.exceptions import ClickException
 
+from nmt_cli.cli.signals import INTERRUPTED
 from nmt_cli.console import Console
 from nmt_cli.errors import (
     NmtError,
@@ -18,7 +19,6 @@ from nmt_cli.errors import (
     is_out_of_memory,
 )
 
-INTERRUPTED = 130
 BROKEN_PIPE = 141
 # What a device or its driver says; ids beyond a table and wrong addresses are bugs of ours.
 _GPU_TROUBLE = re.compile(

@@ -1,9 +1,7 @@
 """`nmt train`: train a model on a prepared corpus; run again to resume."""
 
-import contextlib
 import json
 import os
-import signal
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from nmt_cli.cli.options import AsJson, ConfigFile, Preset, Quiet, Sets
+from nmt_cli.cli.signals import StopSignals
 from nmt_cli.console import Console, Progress, duration
 from nmt_cli.files import require_creatable
 
@@ -26,14 +25,6 @@ nmt train --gpus 8 --preset big
 nmt train --preset small --max-steps 5000 --set model.dropout=0.3 --out runs/dropout-0.3
 torchrun --nnodes 2 --nproc-per-node 8 --rdzv-endpoint HOST:29500 -m nmt_cli train
 """
-
-# How the process ends when a signal asks it to, after saving (SIGUSR1: a scheduler will requeue).
-EXIT_CODES = {
-    signal.SIGINT: 130,
-    signal.SIGTERM: 143,
-    signal.SIGHUP: 129,
-    signal.SIGUSR1: 75,
-}
 
 CorpusDirectory = Annotated[
     str | None, typer.Option("--corpus", metavar="CORPUS", help="What `nmt prepare` wrote.")
@@ -123,7 +114,7 @@ def command(
     raise typer.Exit(stop.exit_code)
 
 
-def be_rank(config: "Config", stop: "StopSignals", *, as_json: bool, quiet: bool) -> None:
+def be_rank(config: "Config", stop: StopSignals, *, as_json: bool, quiet: bool) -> None:
     """Train as one rank, which may be the only one; the first one shows how it goes."""
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cores import keep_freed_memory
@@ -169,46 +160,6 @@ def require_corpus(path: Path) -> None:
             f"there is no prepared corpus at `{path}`",
             "run `nmt prepare` first, or name another one with --corpus",
         )
-
-
-class StopSignals:
-    """Remembers the first signal that asks to stop; a Ctrl-C after it ends the process at once.
-
-    at_once: until it is asked for the first time there is nothing to save, and the first signal
-    ends the process. tells: whether to say that it was heard.
-    """
-
-    def __init__(self, *, at_once: bool = False) -> None:
-        self.received: signal.Signals | None = None
-        self.at_once = at_once
-        self.tells = False
-        for number in EXIT_CODES:
-            # What `nohup` and a shell's background jobs ignore stays ignored.
-            if signal.getsignal(number) != signal.SIG_IGN:
-                signal.signal(number, self._remember)
-
-    def _remember(self, number: int, _: object) -> None:
-        if self.received is not None:
-            return
-        self.received = signal.Signals(number)
-        if self.at_once:
-            raise SystemExit(self.exit_code)
-        # From now on the kernel does it, whatever this process is at.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        if self.tells:
-            # Not through a stream: the signal may have come in the midst of its writing.
-            with contextlib.suppress(OSError):
-                os.write(2, b"\nstopping: saves first; Ctrl-C ends it at once\n")
-
-    def __call__(self) -> bool:
-        """Whether to stop."""
-        self.at_once = False
-        return self.received is not None
-
-    @property
-    def exit_code(self) -> int:
-        """0, or what the signal asks for."""
-        return EXIT_CODES[self.received] if self.received is not None else 0
 
 
 def show_reports(

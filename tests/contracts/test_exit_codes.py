@@ -10,7 +10,7 @@ from faults.forked import forked
 
 import nmt_cli.training.step
 from nmt_cli import errors
-from nmt_cli.cli import commands, environment, failures, settings, train
+from nmt_cli.cli import commands, environment, failures, settings, signals
 from nmt_cli.cli.docs import guide
 from nmt_cli.cli.exit_codes import OTHERS, STABLE, exit_codes
 from nmt_cli.data.streams import STDIN
@@ -47,10 +47,10 @@ def test_the_table_is_the_promised_one_and_complete() -> None:
     assert set(exit_codes()) == PROMISED
     kinds = [one for one in vars(errors).values() if isinstance(one, type)]
     assert {one.exit_code for one in kinds} == PROMISED - set(OTHERS) | {1}
-    assert set(train.EXIT_CODES.values()) <= PROMISED
-    assert {failures.INTERRUPTED, failures.BROKEN_PIPE} <= PROMISED
+    assert set(signals.EXIT_CODES.values()) <= PROMISED
+    assert {signals.INTERRUPTED, failures.BROKEN_PIPE} <= PROMISED
     assert {environment.EXIT_BROKEN_PIPE, environment.EXIT_WRITE_ERROR} <= PROMISED
-    for number, code in train.EXIT_CODES.items():
+    for number, code in signals.EXIT_CODES.items():
         assert code in (75, 128 + number)
 
 

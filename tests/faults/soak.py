@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from test_run import assert_same_state, logged
 
-from nmt_cli.cli.train import EXIT_CODES
+from nmt_cli.cli.signals import EXIT_CODES
 from nmt_cli.extras.demo.grammar import make_pairs
 from nmt_cli.training.checkpoints import Checkpoints
 

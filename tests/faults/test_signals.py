@@ -1,5 +1,6 @@
 """Signals that ask to stop, in any phase and on any rank: saved, ended with the right code."""
 
+import importlib
 import inspect
 import json
 import os
@@ -21,7 +22,7 @@ from ranks import in_ranks
 from torch.distributed.elastic.multiprocessing.api import SignalException
 
 from nmt_cli.cli import main
-from nmt_cli.cli.train import StopSignals
+from nmt_cli.cli.signals import StopSignals
 from nmt_cli.config import dump, with_values
 from nmt_cli.files import sha256_of
 from nmt_cli.training.checkpoints import Checkpoint, Checkpoints
@@ -110,7 +111,7 @@ def every(phase: str) -> int:
     return 3 if phase == "last validation" else 2
 
 
-@fault("S1", "S2", "S4", without=("cli/train.py", "        self.at_once = False\n", ""))
+@fault("S1", "S2", "S4", without=("cli/signals.py", "        self.at_once = False\n", ""))
 @pytest.mark.parametrize(
     ("phase", "number"),
     [(phase, signal.SIGTERM) for phase in PHASES]
@@ -142,6 +143,35 @@ def test_a_signal_in_any_phase_saves_and_ends_with_its_code(inside, monkeypatch,
         assert saved[0].state().validated < step
     assert main(["train", *options]) == 0
     assert checkpoints(inside / "model")[-1].state().validated == 3
+
+
+# Sends a signal while it is imported, and goes on half loaded, as libraries in C do.
+SWALLOWS = """
+import os, signal
+try:
+    os.kill(os.getpid(), signal.{name})
+    whole = True
+except BaseException:
+    pass
+print("went on")
+"""
+
+
+@fault("S1", "S3", without=("cli/signals.py", "        frame = frame.f_back\n", "        break\n"))
+@pytest.mark.parametrize(
+    ("command", "number", "code"),
+    [("train", one, code) for one, code in CODES.items()] + [("translate", signal.SIGINT, 130)],
+)
+def test_a_signal_in_the_midst_of_an_import(inside, monkeypatch, command, number, code):
+    """Nothing goes on that half a library has been loaded for."""
+    (inside / "swallows.py").write_text(SWALLOWS.format(name=number.name))
+    monkeypatch.syspath_prepend(inside)
+    monkeypatch.setattr(
+        "nmt_cli.cli.settings.resolve_settings", lambda *_: importlib.import_module("swallows")
+    )
+    done = forked(command)
+    assert (done.code, done.out) == (code, b"")
+    assert done.err == (b"interrupted\n" if command == "translate" else b"")
 
 
 ON_RANKS = ("first step", "making a batch", "saving", "validating", "decoding", "last validation")
@@ -264,7 +294,7 @@ nmt()
 """
 
 
-@fault("S2", without=("cli/train.py", "signal.SIGUSR1: 75", "signal.SIGUSR1: 143"))
+@fault("S2", without=("cli/signals.py", "signal.SIGUSR1: 75", "signal.SIGUSR1: 143"))
 @pytest.mark.slow
 def test_a_scheduler_that_needs_the_machine_gets_it_and_nothing_is_lost(setting, inside, checks):
     """The batch file of the recipes; the state at the end is that of an undisturbed run."""
@@ -313,7 +343,7 @@ def pausing_step(monkeypatch: pytest.MonkeyPatch, at: int, seconds: float) -> No
     monkeypatch.setattr("nmt_cli.training.run.take_step", step)
 
 
-@fault("S3", without=("cli/train.py", "signal.SIGINT: 130,", ""))
+@fault("S3", without=("cli/signals.py", "signal.SIGINT: 130,", ""))
 def test_an_interrupt_saves_and_says_how_to_end_at_once(inside, monkeypatch):
     pausing_step(monkeypatch, 3, 30)
     process = nmt_train("--set", "train.checkpoint_every=100", "--max-steps", "100")
@@ -325,7 +355,7 @@ def test_an_interrupt_saves_and_says_how_to_end_at_once(inside, monkeypatch):
     assert [one.step for one in checkpoints(inside / "model")] == [3]
 
 
-@fault("S3", without=("cli/train.py", "signal.signal(signal.SIGINT, signal.SIG_DFL)", "pass"))
+@fault("S3", without=("cli/signals.py", "signal.signal(signal.SIGINT, signal.SIG_DFL)", "pass"))
 def test_a_second_interrupt_ends_at_once(inside, monkeypatch):
     """In the midst of a step; what was saved before stays good, and the next run goes on."""
     pausing_step(monkeypatch, 3, 15)
@@ -376,7 +406,7 @@ def test_a_second_interrupt_of_the_launcher_ends_all_ranks_at_once(tmp_path, mon
             os.kill(rank, signal.SIGKILL)
 
 
-@fault("S4", without=("cli/train.py", "!= signal.SIG_IGN", "!= 0"))
+@fault("S4", without=("cli/signals.py", "!= signal.SIG_IGN", "!= 0"))
 def test_a_signal_that_is_ignored_stays_ignored():
     """As under nohup."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -434,7 +464,7 @@ def send_later(seconds: float, number: int) -> None:
     subprocess.Popen(["bash", "-c", f"sleep {seconds}; kill -{int(number)} {os.getpid()}"])
 
 
-@fault("S4", without=("cli/train.py", "    signal.SIGHUP: 129,\n", "    signal.SIGTSTP: 1,\n"))
+@fault("S4", without=("cli/signals.py", "    signal.SIGHUP: 129,\n", "    signal.SIGTSTP: 1,\n"))
 def test_training_that_is_stopped_and_continued_goes_on(setting, inside, monkeypatch):
     """Ctrl-Z and `fg`: the result is the same."""
     config, corpus = setting

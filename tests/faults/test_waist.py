@@ -28,7 +28,7 @@ ALLOWED = {
     "cli/environment.py: os.open": "the streams that are closed",
     "cli/environment.py: open": "the streams that are closed",
     "cli/failures.py: os.open": "the streams that are closed",
-    "cli/train.py: os.write": "what a signal handler says",
+    "cli/signals.py: os.write": "what a signal handler says",
     "data/corpus.py: np.memmap": "for reading",
     "extras/doctor.py: tempfile.TemporaryDirectory": "whether a folder may be written to",
     "extras/doctor.py: tempfile.TemporaryFile": "whether there are temporary files",
