@@ -88,7 +88,7 @@ def measure(model: Path, options: argparse.Namespace) -> Json:
         "ours": ["-m", "nmt_cli", "translate", "--model", str(model)],
         "peer": ["-c", IMPORT_TORCH],
     }
-    for arguments in commands.values():
+    for arguments in commands.values() if not options.tiny else ():
         # The first ones read from the disk and compile the kernels.
         run(arguments, options.threads)
     rounds: dict[str, list[Json]] = {kind: [] for kind in (*commands, "parts")}

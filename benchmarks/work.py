@@ -23,8 +23,8 @@ from nmt_cli.data.lines import read_lines
 from nmt_cli.files import write_text
 
 SHORTEST, LONGEST = 4, 16
-# Less work than a start takes is done several times; the least counts.
-FEW, TURNS = 1_000, 5
+# Less work than a start takes is done several times.
+FEW = 1_000
 
 
 class Done(NamedTuple):
@@ -85,7 +85,9 @@ def series(
     for amount in amounts:
         file, out = folder / f"{amount}.txt", folder / "out.txt"
         write_text(file, make(amount))
-        done = min(translate(options, file, out) for _ in range(TURNS if amount <= FEW else 1))
+        done = min(
+            translate(options, file, out) for _ in range(options.turns if amount <= FEW else 1)
+        )
         seconds = max(1e-3, done.cpu - start)
         costs[amount] = {
             "cpu_seconds": seconds, "megabytes": done.megabytes, "words": done.words,
@@ -126,7 +128,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text = Text(" ".join(read_lines(options.text)).split() if options.text else ["ab", "cde"])
         write_text(folder / "one", text.lines(1))
         # The first one reads from the disk and compiles the kernels.
-        start = min(translate(options, folder / "one", folder / "out").cpu for _ in range(TURNS))
+        one, out = folder / "one", folder / "out"
+        start = min(translate(options, one, out).cpu for _ in range(options.turns))
         lines = series(options, folder, options.lines, text.lines, start)
         results.cases = cases_of("lines", lines, settings)
         results.save()
@@ -148,12 +151,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--characters", type=int, nargs="+", default=[25_000, 50_000, 100_000])
     add("--beam", type=int, default=4)
     add("--threads", type=int, default=1)
+    add("--turns", type=int, default=5, help="of what is little work; the least counts")
     add("--out", type=Path, metavar="FILE", help="write the JSON here")
     add("--json", action="store_true", help="print the JSON instead of a table")
     add("--tiny", action="store_true", help="a made-up model: a test of the script")
     options = parser.parse_args(arguments)
     if options.tiny:
-        options.lines, options.characters, options.beam = [2, 40], [100, 300], 1
+        options.lines, options.characters = [2, 40], [100, 300]
+        options.beam = options.turns = 1
     elif not (options.model and options.text):
         parser.error("--model and --text are needed (or --tiny)")
     return options
