@@ -22,7 +22,7 @@ from nmt_cli.data.lines import clean_line, read_lines, read_pairs
 from nmt_cli.data.subwords import Subwords
 from nmt_cli.extras.parsing.linear import from_line, to_line
 from nmt_cli.extras.parsing.parameters import read_parameters
-from nmt_cli.extras.parsing.trees import cleaned, read_trees, sentence, tree_text
+from nmt_cli.extras.parsing.trees import cleaned, read_trees, sentence, tree_text, words_of
 from nmt_cli.manifest import add_to_manifest, check_manifest, write_manifest
 from nmt_cli.model_dir import load_model
 
@@ -107,9 +107,9 @@ def _read_trees(path: Path) -> None:
     for tree in read_trees(path):
         kept = cleaned(tree)
         if kept is not None:
-            words = sentence(kept).split()
-            line = to_line(kept)
-            from_line(line, words)
+            # As `nmt parse` takes its lines; one of control characters alone has no word.
+            if words := words_of(sentence(kept)):
+                from_line(to_line(kept), words)
             tree_text(kept)
 
 
