@@ -207,6 +207,8 @@ def joined(
     except BaseException as error:
         # The group is left as it is: taking it down may wait for a rank that is gone.
         watch.ends(error)
+        if isinstance(error, LostRankError):
+            watch.let_others_look()
         raise
     watch.ends()
     dist.destroy_process_group()

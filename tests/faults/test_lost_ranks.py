@@ -59,6 +59,31 @@ def test_a_killed_rank_is_named_with_its_step_and_pairs(killed):
     assert_lost(ends, killed, told)
 
 
+@fault(
+    "S6",
+    without=("training/distributed.py", "            watch.let_others_look()", "            pass"),
+)
+def test_a_slow_rank_still_learns_who_is_at_fault(monkeypatch):
+    """Though the first rank, through which they all tell, knew it long before."""
+    look = watch.Watch._lost
+
+    def slow(self: watch.Watch, reason: str) -> LostRankError:
+        time.sleep(1.5)
+        return look(self, reason)
+
+    def work(ranks: Ranks) -> None:
+        messages(ranks, 4)
+        if ranks.rank == 1:
+            raise UnavailableError("out of order")
+        if ranks.rank == 2:
+            monkeypatch.setattr(watch.Watch, "_lost", slow)
+        messages(ranks, 5)
+
+    ends = in_ranks(work, count=3)
+    for one in (ends[0], ends[2]):
+        assert "rank 1 ended in step 4, pairs 41, 5 of the corpus: out of order" in str(one.error)
+
+
 @fault("S6", without=("training/distributed.py", "if not is_launched() or", "if True or"))
 def test_all_end_when_the_first_rank_is_killed():
     def work(ranks: Ranks) -> None:
