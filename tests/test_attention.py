@@ -186,6 +186,20 @@ def test_every_backend_gives_the_same(backend: str, causal: bool) -> None:
     assert found[used:].isfinite().all()
 
 
+def test_plain_attention_ignores_autocast_on_the_cpu() -> None:
+    segments = Segments.from_lengths([3, 3])
+    query, key, value = (random_heads(6, 2, 4, seed).float() for seed in (1, 2, 3))
+    exact = attend(query, key, value, segments, segments, causal=True)
+    with torch.autocast("cpu", torch.bfloat16):
+        attended = attend(query, key, value, segments, segments, causal=True)
+        narrow = attend(*(stream.bfloat16() for stream in (query, key, value)),
+                        segments, segments, causal=True)  # fmt: skip
+    assert torch.equal(attended, exact)
+    # Narrow inputs lose their own digits, and nothing more.
+    assert narrow.dtype == torch.float32
+    torch.testing.assert_close(narrow, exact, rtol=0, atol=0.05)
+
+
 def test_torch_s_kernel_for_unequal_sentences_gets_what_it_can_compute(monkeypatch) -> None:
     kernel = "nmt_cli.model.attention.varlen_attention"
     monkeypatch.setattr(kernel, lambda query, *_, causal: query + 1)

@@ -358,6 +358,19 @@ def test_shortlist(tmp_path: Path, kernel_cache: Path) -> None:
         assert case["equal_outputs"] > 0.5
 
 
+@needs_transformers
+def test_train_memory(tmp_path: Path) -> None:
+    document = run("train_memory.py", out=tmp_path / "out.json")
+    growth, peak = document["cases"]
+    curve = document["phases"]["memory"]
+    assert len(curve["samples"]) > 100
+    assert curve["steps"] > 1
+    # A process that holds torch; the peer holds transformers as well.
+    assert 150 < max(sample["megabytes"] for sample in curve["samples"]) <= peak["ours"]
+    assert peak["ours"] < peak["peer"]
+    assert growth["ours"] < 100
+
+
 def test_saving(tmp_path: Path) -> None:
     document = run("saving.py", out=tmp_path / "out.json")
     (case,), facts = document["cases"], document["phases"]["saving"]

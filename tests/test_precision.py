@@ -1,5 +1,8 @@
 """bf16 arithmetic and fast float32 products stay near the exact ones, in steps too."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -8,7 +11,12 @@ from variants import every_variant
 
 from nmt_cli.errors import ConfigError
 from nmt_cli.model import precision
-from nmt_cli.model.precision import autocast, check_precision, use_fast_float32
+from nmt_cli.model.precision import (
+    ONEDNN_MIN_SIZE,
+    autocast,
+    check_precision,
+    use_fast_float32,
+)
 
 CPU = torch.device("cpu")
 
@@ -98,3 +106,36 @@ def test_fast_products_are_kept_only_while_they_are_exact(monkeypatch) -> None:
         assert torch.get_float32_matmul_precision() == left
     assert use_fast_float32(torch.device("cuda")) is False
     assert torch.get_float32_matmul_precision() == "highest"
+
+
+SHAPES_PROGRAM = """
+import torch
+from nmt_cli.model.attention import BACKENDS
+from nmt_cli.model.precision import autocast, use_fast_float32
+from nmt_cli.batch import Segments
+import numpy as np
+use_fast_float32(torch.device("cpu"))
+segments = Segments.from_lengths(np.full(6, 20))
+streams = torch.randn(3, 120, 4, 64, requires_grad=True)
+with autocast(PRECISION, torch.device("cpu")):
+    attended = BACKENDS["plain"](*streams, segments, segments, causal=True)
+(attended ** 2).sum().backward()
+torch.bmm(*torch.randn(2, 3, 128, 128))
+"""
+
+
+@pytest.mark.usefixtures("_restored")
+@pytest.mark.parametrize("precision", ["float32", "bf16"])
+def test_attention_needs_no_onednn_kernel_for_each_shape(precision: str) -> None:
+    if not torch.backends.mkl.is_available():
+        pytest.skip("this torch has no MKL, so attention's products stay in oneDNN")
+    environ = {key: value for key, value in os.environ.items() if key != ONEDNN_MIN_SIZE}
+    done = subprocess.run(
+        [sys.executable, "-c", SHAPES_PROGRAM.replace("PRECISION", repr(precision))],
+        capture_output=True, text=True, check=True, env={**environ, "ONEDNN_VERBOSE": "1"},
+    )  # fmt: skip
+    lines = [line for line in done.stdout.splitlines() if ",exec,cpu,matmul," in line]
+    shapes = [line.split(",")[-2] for line in lines]
+    # `use_fast_float32` tries oneDNN with one product; a larger batched one shows that it is used.
+    larger = ["3x128x128:3x128x128"] if use_fast_float32(CPU) else []
+    assert shapes == ["256x256:256x256", *larger]

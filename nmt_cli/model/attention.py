@@ -64,6 +64,22 @@ def fused_attention(
 FORMULAS = {"plain": scaled_dot_product_attention, "fused": fused_attention}
 
 
+def float32_attention(
+    query: Float[Tensor, "*batch queries d_k"],
+    key: Float[Tensor, "*batch keys d_k"],
+    value: Float[Tensor, "*batch keys d_v"],
+    mask: Bool[Tensor, "... #queries keys"] | None = None,
+) -> Float[Tensor, "*batch queries d_v"]:
+    """Equation 1 without autocast: its small products gain nothing from bf16 on a CPU.
+
+    In float32 they can be computed by MKL, which needs no kernel for each shape.
+    """
+    with torch.autocast(query.device.type, enabled=False):
+        narrow = query.dtype in (torch.bfloat16, torch.float16)
+        streams = (query.float(), key.float(), value.float()) if narrow else (query, key, value)
+        return scaled_dot_product_attention(*streams, mask)
+
+
 def rectangle_backend(device: torch.device) -> str:
     """The faster of FORMULAS: on a CPU the plain one, 1.5 times over a training step."""
     return "plain" if device.type == "cpu" else "fused"
@@ -145,7 +161,7 @@ def unequal_attention(
 
 
 BACKENDS: dict[str, Callable[..., Tensor]] = {
-    "plain": partial(rectangle_attention, scaled_dot_product_attention),
+    "plain": partial(rectangle_attention, float32_attention),
     "fused": partial(rectangle_attention, fused_attention),
     "varlen": unequal_attention,
     "tiles": tile_attention,

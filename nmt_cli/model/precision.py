@@ -1,5 +1,6 @@
 """How products are computed: float32 by the faster library, or bf16 over float32 weights."""
 
+import os
 import time
 from functools import cache
 
@@ -12,6 +13,9 @@ PROBE_SIZE = 256
 LARGEST_ERROR = 1e-5
 # CPUs without bf16 instructions take about 100 times as long as for float32; those with, less.
 SLOWEST_BF16 = 4.0
+# Batched products of smaller matrices (rows times columns times depth) stay out of oneDNN.
+SMALLEST_BATCHED_ONEDNN = 2_000_000
+ONEDNN_MIN_SIZE = "TORCH_MKLDNN_MATMUL_MIN_SIZE"
 
 
 def autocast(precision: str, device: torch.device) -> torch.autocast:
@@ -62,6 +66,7 @@ def use_fast_float32(device: torch.device) -> bool:
     """
     if device.type != "cpu":
         return False
+    keep_attention_out_of_onednn()
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("medium")
     generator = torch.Generator().manual_seed(0)
@@ -72,3 +77,16 @@ def use_fast_float32(device: torch.device) -> bool:
         torch.set_float32_matmul_precision("highest" if before == "medium" else before)
         return False
     return True
+
+
+def keep_attention_out_of_onednn() -> None:
+    """Send batched products of small matrices, attention's, to MKL; larger ones go to oneDNN.
+
+    oneDNN makes a kernel for each shape and keeps about half a megabyte for it. The weights'
+    products come in few shapes, but attention's in hundreds (sentences times heads, by length), so
+    resident memory grew by gigabytes in the first minutes of a training. MKL is as fast at these
+    sizes. torch reads the variable once, at the first batched product of the process; a value that
+    the user has set is kept.
+    """
+    if torch.backends.mkl.is_available():  # type: ignore[no-untyped-call]
+        os.environ.setdefault(ONEDNN_MIN_SIZE, str(SMALLEST_BATCHED_ONEDNN))
