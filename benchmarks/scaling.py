@@ -20,7 +20,7 @@ from measure import Json, Results, environment, make_case, measured_with, say
 from nmt_cli.data.lines import read_lines
 from nmt_cli.files import make_directory, writing
 
-MODEL = ["--preset", "small"]
+MODEL = ["--preset", "paper-small"]
 TINY = [
     "--set", "model.layers=1", "--set", "model.d_model=16", "--set", "model.d_ff=32",
     "--set", "model.heads=2", "--set", "train.batch_tokens=400",

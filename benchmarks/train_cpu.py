@@ -36,7 +36,7 @@ from nmt_cli.model.flops import training_flops
 from nmt_cli.training.setup import complete
 
 WORKER = Path(__file__).with_name("cpu_worker.py")
-MODEL = {"train.preset": "small", "model.dropout": 0.1}
+MODEL = {"train.preset": "paper-small", "model.dropout": 0.1}
 TINY = {
     "model.layers": 1, "model.d_model": 16, "model.d_ff": 32, "model.heads": 2,
     "train.batch_tokens": 200,

@@ -55,7 +55,9 @@ class Data:
     subwords: Literal["bpe", "unigram", "wordpiece", "bytes", "chars"] = setting(
         "bpe", "kind of subwords"
     )
-    vocab_size: int = setting(37_000, "entries of the vocabulary, special ones included", 8, 2**24)
+    vocab_size: int | Auto = setting(
+        37_000, "entries of the vocabulary; auto: by the number of words", 8, 2**24
+    )
     joint: bool = setting(True, "one vocabulary for both languages")
     tgt_vocab_size: int | Auto = setting(
         "auto", "entries of the target's own vocabulary; auto: vocab_size", 8, 2**24
@@ -129,7 +131,9 @@ class Train:
     parallel_shards: int | Auto = setting(
         "auto", "passes at a time on a CPU, each in a thread; auto: one a core, up to 8", 1, 1_024
     )
-    max_steps: int = setting(100_000, "stop after so many steps", 0, 2**40)
+    max_steps: int | Auto = setting(
+        100_000, "stop after so many steps; auto: by the size of the corpus", 0, 2**40
+    )
     max_epochs: int = setting(0, "stop after so many passes over the corpus; 0: no limit", 0, 2**31)
     max_hours: float = setting(0.0, "stop after so much time; 0: no limit", 0.0, 1e6)
     patience: int = setting(0, "stop after so many validations without a better one; 0: never", 0)
@@ -185,9 +189,13 @@ class Train:
     )
     seed: int = setting(1, "of weights, dropout and the order of the corpus", 0, 2**63 - 1)
     log_every: int | Auto = setting("auto", "steps between reports; auto: checkpoint_every/10", 1)
-    checkpoint_every: int = setting(1_500, "steps between checkpoints", 1, 2**40)
+    checkpoint_every: int | Auto = setting(
+        1_500, "steps between checkpoints; auto: max_steps/30", 1, 2**40
+    )
     validate_every: int | Auto = setting(
-        "auto", "steps between validations; auto: each checkpoint", 1
+        "auto",
+        "steps between validations; auto: each checkpoint; both auto: max_steps/10",
+        1,
     )
     keep_last: int = setting(5, "checkpoints kept, and averaged at the end", 1, 1_000)
     keep_best: int = setting(1, "best checkpoints kept", 0, 1_000)

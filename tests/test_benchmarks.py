@@ -587,7 +587,7 @@ def test_the_peers_batches() -> None:
 @needs_transformers
 def test_the_peer_is_trained_on_whole_sentences() -> None:
     peers, sentences = module("peers"), module("sentences")
-    sizes = {"model.src_vocab_size": 40, "model.tgt_vocab_size": 40, "train.preset": "small"}
+    sizes = {"model.src_vocab_size": 40, "model.tgt_vocab_size": 40, "train.preset": "paper-small"}
     config = sentences.make_config(
         {**sizes, "model.d_model": 16, "model.d_ff": 16, "model.heads": 2, "model.layers": 1}
     )

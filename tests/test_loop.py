@@ -10,6 +10,7 @@ import pytest
 import torch
 from corpora import reversal_corpus
 
+from nmt_cli.automatic import Intervals
 from nmt_cli.config import Config, load, with_values
 from nmt_cli.data.plan import BatchPlan, Position
 from nmt_cli.errors import CannotCreateError, ConfigError
@@ -18,7 +19,7 @@ from nmt_cli.model.transformer import Transformer, initialise
 from nmt_cli.model_dir import load_model
 from nmt_cli.training.average import average_weights
 from nmt_cli.training.checkpoints import Checkpoints, State
-from nmt_cli.training.loop import Intervals, train
+from nmt_cli.training.loop import train
 from nmt_cli.training.optimizer import learning_rate
 from nmt_cli.training.report import Validation
 from nmt_cli.training.run import Run
@@ -204,9 +205,9 @@ def test_a_run_ends_at_its_limits_and_not_before(state, reason):
 
 def test_intervals_follow_from_the_checkpoints_unless_they_are_set():
     config = with_values(Config(), {"train.checkpoint_every": 200})
-    assert Intervals.of(config) == Intervals(log=20, checkpoint=200, validate=200)
+    assert Intervals.of(config.train) == Intervals(log=20, checkpoint=200, validate=200)
     config = with_values(config, {"train.log_every": 7, "train.validate_every": 50})
-    assert Intervals.of(config) == Intervals(log=7, checkpoint=200, validate=50)
+    assert Intervals.of(config.train) == Intervals(log=7, checkpoint=200, validate=50)
 
 
 @pytest.mark.parametrize("newest", ["missing", "damaged"])

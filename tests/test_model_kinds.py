@@ -93,13 +93,15 @@ def test_other_widths_are_fine(values):
 @pytest.mark.parametrize("kind", BEFORE)
 def test_a_preset_has_about_as_many_weights_as_small_and_its_training(kind):
     counts = {}
-    for name in ("small", kind):
+    for name in ("paper-small", kind):
         sizes = {"model.src_vocab_size": 8_000, "model.tgt_vocab_size": 8_000}
         config = resolve([Layer("test", {"train.preset": name, **sizes})]).config
         with torch.device("meta"):
             counts[name] = parameter_count(make_model(config.model))
-    assert counts[kind] == pytest.approx(counts["small"], rel=0.06)
-    small, other = (resolve([Layer("x", {"train.preset": n})]).config for n in ("small", kind))
+    assert counts[kind] == pytest.approx(counts["paper-small"], rel=0.06)
+    small, other = (
+        resolve([Layer("x", {"train.preset": n})]).config for n in ("paper-small", kind)
+    )
     assert other.model.kind == kind
     assert other.data == small.data
     same = ("batch_tokens", "max_steps", "warmup_steps", "label_smoothing", "checkpoint_every")

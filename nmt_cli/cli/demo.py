@@ -39,6 +39,7 @@ def command(
     comes with nmt, shows how a few sentences get better, and ends with the accuracy for each
     phenomenon of German. Needs no data and no network. Run it again to resume.
     """
+    from nmt_cli.automatic import max_steps
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.signals import StopSignals
     from nmt_cli.cores import keep_freed_memory
@@ -52,7 +53,7 @@ def command(
     outcome: Outcome | None = None
     with (
         console.stages() as stages,
-        console.progress("training", config.train.max_steps, "step") as bar,
+        console.progress("training", max_steps(config.train), "step") as bar,
     ):
         for event in run_demo(folder, config, stop, stages):
             _show(event, console, bar)
@@ -73,12 +74,13 @@ def _settings(folder: Path, sets: list[str] | None) -> "Config":
 
 
 def _plan(config: "Config") -> str:
+    from nmt_cli.automatic import max_steps
     from nmt_cli.cores import usable_cores
     from nmt_cli.extras.demo.files import TEST_PAIRS, TRAIN_PAIRS
 
     return (
         f"{TRAIN_PAIRS:,} sentence pairs to learn from, {TEST_PAIRS:,} others to be tested on; "
-        f"{config.train.max_steps:,} steps on {usable_cores()} cores"
+        f"{max_steps(config.train):,} steps on {usable_cores()} cores"
     )
 
 

@@ -54,7 +54,10 @@ TrainTsv = Annotated[
 ]
 Kind = Annotated[Subwords | None, typer.Option("--subwords", help="How words are divided.")]
 VocabSize = Annotated[
-    int | None, typer.Option("--vocab-size", metavar="N", help="Entries of the vocabulary.")
+    str | None,
+    typer.Option(
+        "--vocab-size", metavar="N|auto", help="Vocabulary size; auto: by the number of words."
+    ),
 ]
 Joint = Annotated[
     bool | None,

@@ -116,11 +116,13 @@ def command(
 
 def be_rank(config: "Config", stop: StopSignals, *, as_json: bool, quiet: bool) -> None:
     """Train as one rank, which may be the only one; the first one shows how it goes."""
+    from nmt_cli.automatic import max_steps
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cores import keep_freed_memory
     from nmt_cli.data.corpus import Corpus
     from nmt_cli.training.distributed import joined
     from nmt_cli.training.loop import train
+    from nmt_cli.training.setup import complete
 
     keep_freed_memory()
     if config.train.deterministic:
@@ -130,8 +132,9 @@ def be_rank(config: "Config", stop: StopSignals, *, as_json: bool, quiet: bool) 
         stop.tells = ranks.is_first and not quiet
         console = make_console(quiet=quiet or not ranks.is_first)
         opened = Corpus.open(Path(config.paths.corpus), verify=ranks.is_first)
+        config = complete(config, opened)
         reports = train(config, opened, Path(config.paths.model), ranks, stop)
-        show_reports(reports, console, config.train.max_steps, as_json=as_json)
+        show_reports(reports, console, max_steps(config.train), as_json=as_json)
         if not stop() and ranks.is_first:
             console.next(f'echo "..." | nmt translate --model {config.paths.model}')
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from nmt_cli import config as settings
 from nmt_cli import files
+from nmt_cli.automatic import FEWEST_OCCURRENCES
 from nmt_cli.config import Config
 from nmt_cli.data.clean import Cleaning, CleanText, HeldOut, Progress, clean_training_text
 from nmt_cli.data.encode import (
@@ -243,7 +244,11 @@ class _Run:
             dropped={reason: count for reason, count in dropped.items() if count},
             src=train.src, tgt=train.tgt,
             src_size=subwords.src_size, tgt_size=subwords.tgt_size,
-            valid=len(valid), notes=(*text.notes, *wrong.notes, *_notes(valid, held_out)),
+            valid=len(valid),
+            notes=(
+                *text.notes, *wrong.notes, *_notes(valid, held_out),
+                *_rare_entries(data, train, subwords),
+            ),
         )  # fmt: skip
 
     def _held_out(self, valid: list[tuple[str, str]]) -> list[HeldOut]:
@@ -290,6 +295,24 @@ class _Run:
         tgt = encoded_side(raw_tgt, tgt_ids, keep, subwords.tgt_size, subwords.unk_id)
         for _ in SplitWriter(self.directory, "valid").write([Encoded(src, tgt, 0, Counter())]):
             pass
+
+
+def _rare_entries(data: settings.Data, train: SplitWriter, subwords: Subwords) -> list[str]:
+    """A warning for each vocabulary whose entries occur too seldom on average to be learnt."""
+    if data.vocab_size == "auto" or data.subwords in ("bytes", "chars"):
+        return []
+    vocabularies = [("", train.src.tokens + train.tgt.tokens, subwords.src_size)]
+    if not data.joint:
+        vocabularies = [
+            ("source ", train.src.tokens, subwords.src_size),
+            ("target ", train.tgt.tokens, subwords.tgt_size),
+        ]
+    return [
+        f"the {name}vocabulary of {size:,} is large for {tokens:,} tokens: an entry occurs "
+        f"{tokens / size:.1f} times on average; `--vocab-size auto` chooses a smaller one"
+        for name, tokens, size in vocabularies
+        if tokens < FEWEST_OCCURRENCES * size
+    ]
 
 
 def _reasons(dropped: Counter[str]) -> str:

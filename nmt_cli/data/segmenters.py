@@ -204,18 +204,31 @@ def _learning_error(size: int, reason: str) -> DataError:
     return DataError(f"subwords cannot be learnt from this text: {reason}")
 
 
-def vocabulary_too_large(size: int, largest: int) -> DataError:
-    """The error for a vocabulary that the text cannot fill."""
-    return DataError(
+class VocabularySizeError(DataError):
+    """The text does not support a vocabulary of this size; `limit` is the nearest that it does."""
+
+    def __init__(self, message: str, hint: str, limit: int) -> None:
+        super().__init__(message, hint)
+        self.limit = limit
+
+
+def vocabulary_too_large(size: int, largest: int) -> VocabularySizeError:
+    """The error for a vocabulary that the text cannot fill.
+
+    The largest that it can fill would have entries that occur once: the hint does not name it.
+    """
+    return VocabularySizeError(
         f"a vocabulary of {size:,} is larger than this text supports: the largest is {largest:,}",
-        f"use --vocab-size {largest}, or add text",
+        "use --vocab-size auto, which chooses a size by the number of words, or add text",
+        largest,
     )
 
 
-def vocabulary_too_small(size: int, smallest: int) -> DataError:
+def vocabulary_too_small(size: int, smallest: int) -> VocabularySizeError:
     """The error for a vocabulary that does not even hold the characters."""
-    return DataError(
+    return VocabularySizeError(
         f"a vocabulary of {size:,} does not hold the characters of this text: the smallest that "
         f"does has {smallest:,} entries",
         f"use --vocab-size {smallest} or more, or --subwords bytes",
+        smallest,
     )

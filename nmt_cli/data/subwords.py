@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from nmt_cli.automatic import vocabulary_size
 from nmt_cli.config import Data
 from nmt_cli.data.bpe_dropout import BpeDropout
 from nmt_cli.data.lines import clean_line
@@ -28,6 +29,7 @@ from nmt_cli.data.segmenters import (
     Kind,
     Segmenter,
     SentencePieces,
+    VocabularySizeError,
     learn_sentence_pieces,
 )
 from nmt_cli.data.wordpiece import WordPieces, learn_word_pieces
@@ -225,7 +227,8 @@ def learn_subwords(
     try:
         target = learn_segmenter(replace(data, vocab_size=size), target_words)
     except DataError as error:
-        hint = error.hint.replace("--vocab-size ", "--set data.tgt_vocab_size=")
+        suitable = vocabulary_size(sum(target_words.values()))
+        hint = f"use --set data.tgt_vocab_size={suitable}, or add text"
         raise DataError(f"the target: {error.message}", hint) from error
     return Subwords(source, target)
 
@@ -241,8 +244,17 @@ def learn_segmenter(data: Data, words: Mapping[str, int]) -> Segmenter:
     )
     if not parts:
         raise DataError("there is no text to learn subwords from")
+    if data.vocab_size != "auto":
+        return _learn_of_size(data, parts, data.vocab_size)
+    size = vocabulary_size(sum(count for _, count in parts))
+    try:
+        return _learn_of_size(data, parts, size)
+    except VocabularySizeError as error:
+        # Little text, or many characters: the nearest size that is possible.
+        return _learn_of_size(data, parts, error.limit)
+
+
+def _learn_of_size(data: Data, parts: Sequence[tuple[str, int]], size: int) -> Segmenter:
     if data.subwords == "wordpiece":
-        return learn_word_pieces(parts, data.vocab_size)
-    return learn_sentence_pieces(
-        data.subwords, parts, data.vocab_size, byte_fallback=data.byte_fallback
-    )
+        return learn_word_pieces(parts, size)
+    return learn_sentence_pieces(data.subwords, parts, size, byte_fallback=data.byte_fallback)

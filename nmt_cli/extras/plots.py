@@ -100,10 +100,15 @@ def _nearness(table: "Tensor", box: Box) -> list[str]:
 
 
 def _schedule(config: Config, _: Path | None) -> str:
+    from nmt_cli.automatic import STEPS, max_steps
     from nmt_cli.training.optimizer import DECAYS, learning_rate
 
     train, d_model = config.train, config.model.d_model
-    last = max(train.max_steps, 2)
+    if train.max_steps == "auto":
+        # As for a corpus of a million tokens.
+        config = with_values(config, {"train.max_steps": STEPS})
+        train = config.train
+    last = max(max_steps(train), 2)
     steps = sorted({*(round(1 + n * (last - 1) / POINTS) for n in range(POINTS + 1)),
                     min(last, max(1, train.warmup_steps))})  # fmt: skip
     # The chosen one comes first.

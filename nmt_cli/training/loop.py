@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from nmt_cli import files
+from nmt_cli.automatic import Intervals, max_steps
 from nmt_cli.config import Config
 from nmt_cli.data.corpus import Corpus
 from nmt_cli.errors import TryAgainError, UnavailableError
@@ -94,25 +95,6 @@ def train(
         yield from _reports(run, stop)
 
 
-@dataclass(frozen=True)
-class Intervals:
-    """Steps between reports, checkpoints and validations."""
-
-    log: int
-    checkpoint: int
-    validate: int
-
-    @classmethod
-    def of(cls, config: Config) -> "Intervals":
-        """The configured ones, with `auto` worked out."""
-        train = config.train
-        return cls(
-            max(1, train.checkpoint_every // 10) if train.log_every == "auto" else train.log_every,
-            train.checkpoint_every,
-            train.checkpoint_every if train.validate_every == "auto" else train.validate_every,
-        )
-
-
 def _reports(run: Run, stop: Callable[[], bool]) -> Iterator[Report]:
     _cut_log(run)
     if run.ranks.is_first:
@@ -129,7 +111,7 @@ def _reports(run: Run, stop: Callable[[], bool]) -> Iterator[Report]:
         # Of a future that comes again.
         run.checkpoints.remove_after(run.state.step)
     try:
-        for report in _steps(run, stop, Intervals.of(run.config)):
+        for report in _steps(run, stop, Intervals.of(run.config.train)):
             if report is not None and run.ranks.is_first:
                 yield _log(run, report)
     except (GeneratorExit, LostRankError, TryAgainError, UnavailableError):
@@ -208,7 +190,7 @@ def _report(run: Run, meter: Meter, validation: Validation | None = None, note: 
     elapsed = max(1e-9, time.monotonic() - meter.started)
     steps, tokens = meter.steps - meter.steps_before, meter.tokens - meter.tokens_before
     per_step = elapsed / max(1, steps)
-    remaining = run.config.train.max_steps - run.state.step
+    remaining = max_steps(run.config.train) - run.state.step
     return Report(
         step=run.state.step,
         epoch=run.state.epoch,

@@ -6,6 +6,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from nmt_cli.automatic import max_steps
 from nmt_cli.config import Config, Train
 from nmt_cli.training.adam import Adam, Decays, Optimizer
 from nmt_cli.training.muon import Muon
@@ -34,8 +35,8 @@ def _inverse_sqrt(step: int, train: Train) -> float:
 
 def _remaining(step: int, train: Train) -> float:
     """1 at the end of warm-up, 0 at max_steps."""
-    length = max(1, train.max_steps - train.warmup_steps)
-    return min(1.0, max(0.0, (train.max_steps - step) / length))
+    last = max_steps(train)
+    return min(1.0, max(0.0, (last - step) / max(1, last - train.warmup_steps)))
 
 
 def _cosine(step: int, train: Train) -> float:
@@ -44,8 +45,9 @@ def _cosine(step: int, train: Train) -> float:
 
 def _stable_then_decay(step: int, train: Train) -> float:
     """1, then straight to 0 in the last steps; never from above 1 where warm-up is long."""
-    length = min(train.decay_fraction * train.max_steps, train.max_steps - train.warmup_steps)
-    return min(1.0, max(0.0, (train.max_steps - step) / max(1.0, length)))
+    last = max_steps(train)
+    length = min(train.decay_fraction * last, last - train.warmup_steps)
+    return min(1.0, max(0.0, (last - step) / max(1.0, length)))
 
 
 DECAYS: dict[str, Callable[[int, Train], float]] = {

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from nmt_cli.automatic import Intervals, max_steps
 from nmt_cli.config import Config
 from nmt_cli.cores import usable_cores
 from nmt_cli.data.corpus import Corpus
@@ -224,7 +225,9 @@ class Run:
         if self.state.step != self.saved or self.checkpoints.has_failed:
             self.saved = self.state.step
             self.log.sync()
-            member = self.is_due(self.config.train.checkpoint_every) and self.state.skipped < 2
+            member = (
+                self.is_due(Intervals.of(self.config.train).checkpoint) and self.state.skipped < 2
+            )
             self.checkpoints.save(
                 self.model, self.optimizer, self.state, member=member, ema=self.ema
             )
@@ -272,8 +275,8 @@ class Run:
     def end_reason(self) -> str:
         """Why training is over, or an empty text."""
         train, state = self.config.train, self.state
-        if state.step >= train.max_steps:
-            return f"{train.max_steps:,} steps are done"
+        if state.step >= max_steps(train):
+            return f"{max_steps(train):,} steps are done"
         if train.max_epochs and state.epoch >= train.max_epochs:
             return f"{train.max_epochs:,} epochs are done"
         if train.max_hours and state.seconds >= train.max_hours * 3_600:

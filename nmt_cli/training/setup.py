@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 
 from nmt_cli import files, manifest
+from nmt_cli.automatic import training_steps
 from nmt_cli.config import Config, dump, flatten, load, with_values
 from nmt_cli.data.corpus import Corpus
 from nmt_cli.errors import CannotCreateError, ConfigError
@@ -40,7 +41,10 @@ DECISIVE = ("model.", "data.", "languages.", "train.")
 
 
 def complete(config: Config, corpus: Corpus) -> Config:
-    """`config` with the sizes of the corpus's vocabularies; raises ConfigError if they differ."""
+    """`config` with what the corpus decides: vocabulary sizes, and the number of steps if `auto`.
+
+    Raises ConfigError where vocabulary sizes or subwords do not fit the corpus.
+    """
     sizes = {
         "model.src_vocab_size": corpus.subwords.src_size,
         "model.tgt_vocab_size": corpus.subwords.tgt_size,
@@ -65,7 +69,10 @@ def complete(config: Config, corpus: Corpus) -> Config:
     languages = {
         key: value for key, value in flatten(corpus.config).items() if key.startswith("languages.")
     }
-    return with_values(config, {**sizes, **data, **languages})
+    steps = {"train.max_steps": config.train.max_steps}
+    if config.train.max_steps == "auto":
+        steps["train.max_steps"] = training_steps(int(corpus.train.tgt_lengths.sum()))
+    return with_values(config, {**sizes, **data, **languages, **steps})
 
 
 def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:

@@ -96,7 +96,7 @@ def settings_of(call: list[str]) -> dict[str, str]:
     """The settings of a command line, which `nmt` accepts together with the preset."""
     pairs = itertools.pairwise(call)
     found = dict(two.split("=", 1) for one, two in pairs if one == "--set")
-    resolve([Layer("recipe", {"train.preset": "small", **found})])
+    resolve([Layer("recipe", {"train.preset": "paper-small", **found})])
     return found
 
 

@@ -1,0 +1,236 @@
+"""Claim: `nmt init && nmt prepare && nmt train` comes near the best of many hand-tuned settings.
+
+Every setting trains for the same CPU time on one thread, and is scored on the validation text with
+beam search. Finished runs are kept in the JSON file, so the script can be interrupted and goes on.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Lock
+
+from measure import Json, environment, measured_with, say
+from train_cpu import Worker
+
+from nmt_cli.files import write_text
+
+# What a person who tunes by hand would try, each as a difference to `BASIS`.
+BASIS: Mapping[str, object] = {
+    "data.vocab_size": 8_000,
+    "model.layers": 3, "model.d_model": 256, "model.d_ff": 1_024, "model.heads": 4,
+    "model.norm_order": "pre", "model.dropout": 0.15,
+    "train.batch_tokens": 3_000, "train.optimizer": "muon", "train.learning_rate": 5e-3,
+    "train.warmup_steps": 100, "train.schedule": "linear", "train.precision": "fast",
+    "train.keep_last": 5,
+}  # fmt: skip
+SETTINGS: Mapping[str, Mapping[str, object]] = {
+    "basis": {},
+    "rate-8e-3": {"train.learning_rate": 8e-3},
+    "rate-3e-3": {"train.learning_rate": 3e-3},
+    "batch-1500": {"train.batch_tokens": 1_500},
+    "batch-1500-rate-3.5e-3": {"train.batch_tokens": 1_500, "train.learning_rate": 3.5e-3},
+    "batch-6000": {"train.batch_tokens": 6_000, "train.learning_rate": 8e-3},
+    "dropout-0.3": {"model.dropout": 0.3},
+    "dropout-0.05": {"model.dropout": 0.05},
+    "vocabulary-4000": {"data.vocab_size": 4_000},
+    "vocabulary-2000": {"data.vocab_size": 2_000},
+    "wide": {"model.d_model": 384, "model.d_ff": 1_536, "model.heads": 6},
+    "narrow": {"model.d_model": 192, "model.d_ff": 768, "model.heads": 3},
+    "deep-encoder": {"model.encoder_layers": 5, "model.decoder_layers": 2},
+    "adam-2.5e-3": {"train.optimizer": "adam", "train.learning_rate": 2.5e-3},
+    "swiglu": {"model.norm": "rms_norm", "model.activation": "swiglu", "model.d_ff": 688},
+    "no-smoothing": {"train.label_smoothing": 0.0},
+    "paper": {
+        "model.norm_order": "post", "model.dropout": 0.1, "train.optimizer": "adam",
+        "train.learning_rate": "auto", "train.schedule": "inverse_sqrt",
+        "train.warmup_steps": 1_000,
+    },
+}  # fmt: skip
+DEFAULT = "default"
+
+
+class Bench:
+    """The runs on one corpus; `document` is what the JSON file holds."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.work: Path = options.work
+        self.work.mkdir(parents=True, exist_ok=True)
+        self.lock = Lock()
+        self.document: Json = {
+            "schema": 1,
+            "benchmark": "defaults",
+            "settings": measured_with(options),
+            "environment": environment(1),
+            "runs": {},
+        }
+        if options.out.exists():
+            self.document["runs"] = json.loads(options.out.read_text())["runs"]
+
+    def run(self, names: Sequence[str]) -> None:
+        """All of `names` that are not done, several at a time."""
+        key = f"{self.options.seconds:g} s"
+        done = self.document["runs"].setdefault(key, {})
+        todo = [name for name in names if name not in done]
+        with ThreadPoolExecutor(self.options.jobs) as pool:
+            for _ in pool.map(lambda name: self._one(key, name), todo):
+                pass
+
+    def _one(self, key: str, name: str) -> None:
+        begun = time.monotonic()
+        facts = self.default() if name == DEFAULT else self.tuned(name)
+        facts["wall_seconds"] = round(time.monotonic() - begun, 1)
+        with self.lock:
+            self.document["runs"][key][name] = facts
+            write_text(self.options.out, json.dumps(self.document, indent=1) + "\n")
+            say(f"{key} {name}: {json.dumps(facts)}")
+
+    def default(self) -> Json:
+        """The three commands with no option but the languages."""
+        folder = self._project(DEFAULT)
+        languages = ["--src-lang", self.options.src, "--tgt-lang", self.options.tgt]
+        if not (folder / "nmt.toml").exists():
+            self._nmt(folder, "init", *languages)
+            self._nmt(folder, "prepare")
+        spent = self._nmt(folder, "train")
+        return {"cpu_seconds": spent, **self._score(folder, "model")}
+
+    def tuned(self, name: str) -> Json:
+        """One of SETTINGS, for as many steps as the CPU time allows."""
+        values = {**BASIS, **SETTINGS[name]}
+        folder = self._project(f"vocabulary-{values['data.vocab_size']}")
+        with self.lock:
+            if not (folder / "corpus").exists():
+                pair = [f"train.{self.options.src}", f"train.{self.options.tgt}"]
+                valid = [f"valid.{self.options.src}", f"valid.{self.options.tgt}"]
+                self._nmt(
+                    folder, "prepare", "--train", *pair, "--valid", *valid, "--quiet",
+                    "--src-lang", self.options.src, "--tgt-lang", self.options.tgt,
+                    "--vocab-size", str(values["data.vocab_size"]),
+                )  # fmt: skip
+        start, each = self._cost(folder, values)
+        steps = max(1, int((self.options.seconds - start) / each))
+        out = f"{name}-{self.options.seconds:g}"
+        pace = {
+            "train.checkpoint_every": max(1, steps // 30),
+            "train.validate_every": steps,
+            "train.validation_sentences": 0,
+        }
+        values["train.warmup_steps"] = min(int(str(values["train.warmup_steps"])), steps // 5 + 1)
+        flags = [f"--set={key}={value}" for key, value in {**values, **pace}.items()
+                 if not key.startswith("data.")]  # fmt: skip
+        spent = self._nmt(
+            folder, "train", "--preset", "base", "--max-steps", str(steps), "--out", out, "--quiet",
+            *flags,
+        )  # fmt: skip
+        return {"steps": steps, "cpu_seconds": spent, **self._score(folder, out)}
+
+    def _cost(self, folder: Path, values: Mapping[str, object]) -> tuple[float, float]:
+        """CPU seconds of the start, and of each step after it."""
+        config = {key: value for key, value in values.items() if not key.startswith("data.")}
+        settings = {"config": {"train.preset": "base", **config}, "folder": str(folder)}
+        worker = Worker.begin("ours", folder / "corpus", settings, 1)
+        try:
+            worker.ask("steps 2")
+            answer = worker.ask(f"steps {self.options.probe}")
+        finally:
+            worker.end()
+        return worker.start[1], answer["cpu"] / self.options.probe
+
+    def _score(self, folder: Path, model: str) -> Json:
+        """BLEU of the model's translation of the validation text."""
+        src, tgt = self.options.src, self.options.tgt
+        for language in (src, tgt):
+            lines = (folder / f"valid.{language}").read_text(encoding="utf-8").split("\n")[:-1]
+            text = "".join(f"{line}\n" for line in lines[: self.options.lines])
+            (folder / f"scored.{language}").write_text(text, encoding="utf-8")
+        output = f"{model}.{tgt}"
+        self._nmt(folder, "translate", f"scored.{src}", "--model", model, "-o", output, "--quiet")
+        done = subprocess.run(
+            [*NMT, "score", output, f"scored.{tgt}", "--json"], cwd=folder, capture_output=True,
+            text=True, check=True, env=ENVIRON,
+        )  # fmt: skip
+        score = json.loads(done.stdout)
+        return {"bleu": round(score["value"], 2), "signature": score["signature"]}
+
+    def _project(self, name: str) -> Path:
+        """A folder with the text of this corpus."""
+        folder = self.work / name
+        folder.mkdir(exist_ok=True)
+        for kind in ("train", "valid", "test"):
+            for language in (self.options.src, self.options.tgt):
+                link = folder / f"{kind}.{language}"
+                text = (self.options.data / link.name).resolve()
+                if not link.exists() and text.exists():
+                    link.symlink_to(text)
+        return folder
+
+    def _nmt(self, folder: Path, *arguments: str) -> float:
+        """Run one command; the CPU seconds that it took."""
+        process = subprocess.Popen([*NMT, *arguments], cwd=folder, env=ENVIRON, stderr=ERRORS)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise RuntimeError(f"nmt {' '.join(arguments)} in {folder}: {process.returncode}")
+        return round(_cpu_seconds(usage), 1)
+
+
+def _cpu_seconds(usage: resource.struct_rusage) -> float:
+    return usage.ru_utime + usage.ru_stime
+
+
+NMT = [sys.executable, "-m", "nmt_cli"]
+ENVIRON = {**os.environ, "OMP_NUM_THREADS": "1"}
+ERRORS = None
+
+
+def table(runs: Mapping[str, Json]) -> str:
+    """The runs of one CPU time, best first; how near the default comes to the best."""
+    rows = sorted(runs.items(), key=lambda row: -row[1]["bleu"])
+    lines = [f"{'setting':<26}{'steps':>7}{'CPU s':>8}{'BLEU':>8}"]
+    lines += [
+        f"{name:<26}{facts.get('steps', ''):>7}{facts['cpu_seconds']:>8.0f}{facts['bleu']:>8.2f}"
+        for name, facts in rows
+    ]
+    tuned = [facts["bleu"] for name, facts in rows if name != DEFAULT]
+    if DEFAULT in runs and tuned:
+        lines.append(f"default / best tuned: {runs[DEFAULT]['bleu'] / max(tuned):.3f}")
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark; the exit code."""
+    options = parse(arguments)
+    bench = Bench(options)
+    bench.run(options.only or [DEFAULT, *SETTINGS])
+    for key, runs in bench.document["runs"].items():
+        print(f"{options.data.name}, {key} of CPU time each\n{table(runs)}")
+    return 0
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    add = parser.add_argument
+    add("--data", type=Path, required=True, metavar="DIR", help="train, valid, test .SRC and .TGT")
+    add("--src", default="en")
+    add("--tgt", default="fr")
+    add("--seconds", type=float, required=True, help="CPU seconds of each tuned training")
+    add("--only", nargs="+", choices=(DEFAULT, *SETTINGS), help="these settings alone")
+    add("--lines", type=int, default=1_000, help="of the validation text that are scored")
+    add("--probe", type=int, default=8, help="steps that tell what a step costs")
+    add("--jobs", type=int, default=1, help="trainings at a time, one thread each")
+    add("--work", type=Path, required=True, metavar="DIR", help="corpora and models")
+    add("--out", type=Path, required=True, metavar="FILE", help="JSON; finished runs are kept")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
