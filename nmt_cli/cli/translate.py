@@ -120,7 +120,8 @@ def command(
     from nmt_cli.cli.environment import make_console
     from nmt_cli.data.lines import read_lines
 
-    resolved = _resolve(locals())
+    resolved = _resolve(given := locals())
+    _check_output(given, resolved)
     console = make_console(quiet=quiet)
     with read_lines(file, strict=resolved.config.data.strict) as lines:
         wording = _wording(glossary, ban)
@@ -172,6 +173,21 @@ def _resolve(given: Mapping[str, Any]) -> "Resolved":
     flags["data.strict"] = given["strict"] or None
     flags = {key: one.value if isinstance(one, StrEnum) else one for key, one in flags.items()}
     return resolve_settings(flags, given["sets"], given["config_file"])
+
+
+def _check_output(given: Mapping[str, Any], resolved: "Resolved") -> None:
+    """Refuse to write over what is read here, and over what the project needs."""
+    from nmt_cli.cli.outputs import check_outputs
+    from nmt_cli.outputs import needed_files
+
+    read = [
+        *needed_files("is the file that is read", given["file"]),
+        *needed_files("is read, too", *(given[name] for name in ("glossary", "ban", "prefix"))),
+    ]
+    check_outputs(
+        [given["output"]], read,
+        resolved=resolved, config_file=given["config_file"], models=given["model"] or (),
+    )  # fmt: skip
 
 
 class _Work(NamedTuple):

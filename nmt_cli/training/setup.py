@@ -1,5 +1,6 @@
 """Before the first step: complete the settings, and make or recognise the model directory."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -76,6 +77,7 @@ def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
     refuse_foreign(out)
     if not out.exists() or _is_unused(out):
         files.make_directory(out)
+        _refuse_other_subwords(out, corpus)
         save_model(out, {}, config, corpus.subwords, {"step": "0"})
         return
     earlier, now = flatten(load(out / CONFIG)), flatten(config)
@@ -94,7 +96,9 @@ def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
 
 def refuse_foreign(out: Path) -> None:
     """Raises CannotCreateError where `out` holds something that is not a model directory."""
-    if out.exists() and not is_model_directory(out) and not (out.is_dir() and _is_unused(out)):
+    if not os.path.lexists(out) or (is_model_directory(out) and manifest.is_own(out)):
+        return
+    if not (out.is_dir() and _is_unused(out)):
         raise CannotCreateError(
             f"`{out}` exists and is not a model directory", "choose another --out"
         )
@@ -124,10 +128,27 @@ def require_space(config: Config, out: Path) -> None:
 
 def _is_unused(out: Path) -> bool:
     """Whether there is nothing in `out` but what an interrupted first save may have left."""
+    if (out / manifest.MANIFEST).exists() and not manifest.is_own(out):
+        return False
     left = {".lock", manifest.MANIFEST, SUBWORDS}
     return all(
         one.name in left or one.name.startswith(files.TEMPORARY_PREFIX) for one in out.iterdir()
     )
+
+
+def _refuse_other_subwords(out: Path, corpus: Corpus) -> None:
+    """Raises CannotCreateError where subwords of somebody else would be replaced.
+
+    An interrupted first save has listed its files in the manifest, all but the last one written.
+    """
+    if (out / manifest.MANIFEST).exists():
+        return
+    for name, data in corpus.subwords.contents():
+        path = out / SUBWORDS / name
+        if os.path.lexists(path) and not (path.is_file() and path.read_bytes() == data):
+            raise CannotCreateError(
+                f"`{path}` exists and is not of this model", "choose another --out"
+            )
 
 
 def check_digest(state: State, corpus: Corpus) -> None:
