@@ -137,15 +137,16 @@ def _is_unused(out: Path) -> bool:
 
 
 def _refuse_other_subwords(out: Path, corpus: Corpus) -> None:
-    """Raises CannotCreateError where subwords of somebody else would be replaced.
+    """Raises CannotCreateError where `out` has subwords that an interrupted save did not leave.
 
-    An interrupted first save has listed its files in the manifest, all but the last one written.
+    That lists its files in the manifest, all but the last one written.
     """
     if (out / manifest.MANIFEST).exists():
         return
-    for name, data in corpus.subwords.contents():
-        path = out / SUBWORDS / name
-        if os.path.lexists(path) and not (path.is_file() and path.read_bytes() == data):
+    own = dict(corpus.subwords.contents())
+    for path in sorted((out / SUBWORDS).glob("*")):
+        left = path.name.startswith(files.TEMPORARY_PREFIX)
+        if not left and not (path.is_file() and path.read_bytes() == own.get(path.name)):
             raise CannotCreateError(
                 f"`{path}` exists and is not of this model", "choose another --out"
             )
