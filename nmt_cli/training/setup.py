@@ -74,10 +74,9 @@ def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
 
     Raises CannotCreateError or ConfigError.
     """
-    refuse_foreign(out)
+    refuse_foreign(out, corpus)
     if not out.exists() or _is_unused(out):
         files.make_directory(out)
-        _refuse_other_subwords(out, corpus)
         save_model(out, {}, config, corpus.subwords, {"step": "0"})
         return
     earlier, now = flatten(load(out / CONFIG)), flatten(config)
@@ -94,7 +93,7 @@ def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
     manifest.add_to_manifest(out, CONFIG, dump(config).encode())
 
 
-def refuse_foreign(out: Path) -> None:
+def refuse_foreign(out: Path, corpus: Corpus) -> None:
     """Raises CannotCreateError where `out` holds something that is not a model directory."""
     if not os.path.lexists(out) or (is_model_directory(out) and manifest.is_own(out)):
         return
@@ -102,6 +101,7 @@ def refuse_foreign(out: Path) -> None:
         raise CannotCreateError(
             f"`{out}` exists and is not a model directory", "choose another --out"
         )
+    _refuse_other_subwords(out, corpus)
 
 
 def require_space(config: Config, out: Path) -> None:

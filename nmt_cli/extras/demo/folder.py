@@ -12,7 +12,7 @@ from nmt_cli.config import Config
 from nmt_cli.data.layout import read_description
 from nmt_cli.data.prepare import fingerprint
 from nmt_cli.errors import CannotCreateError, NmtError
-from nmt_cli.manifest import MANIFEST
+from nmt_cli.manifest import MANIFEST, require_free
 
 MARKER = ".nmt-demo.json"
 MARKER_BYTES = 1 << 16
@@ -32,8 +32,8 @@ class Marker:
     demo may have written without saying so.
     """
 
-    made_by: str = MADE_BY
-    format: int = FORMAT
+    made_by: str = ""
+    format: int = 0
     results: dict[str, str] = field(default_factory=dict)
     unfinished: list[str] = field(default_factory=list)
 
@@ -51,9 +51,10 @@ def claim_folder(folder: Path) -> None:
     if not _is_empty(folder):
         marker = _read_marker(folder)
         _refuse_changed(folder, [name for name in RESULTS if not _is_own(folder, name, marker)])
+        require_free(folder / AVERAGE, force=True)
         return
     files.make_directory(folder)
-    Marker().save(folder)
+    Marker(MADE_BY, FORMAT).save(folder)
     files.remove_abandoned(folder / MARKER)
 
 
