@@ -120,8 +120,7 @@ def command(
     from nmt_cli.cli.environment import make_console
     from nmt_cli.data.lines import read_lines
 
-    resolved = _resolve(given := locals())
-    _check_output(given, resolved)
+    resolved = _resolve(locals())
     console = make_console(quiet=quiet)
     with read_lines(file, strict=resolved.config.data.strict) as lines:
         wording = _wording(glossary, ban)
@@ -164,7 +163,10 @@ def _tell(console: "Console", notice: str, file: str) -> None:
 
 
 def _resolve(given: Mapping[str, Any]) -> "Resolved":
-    """The settings of the command's arguments; an option that is None or False is not given."""
+    """The settings of the command's arguments; an option that is None or False is not given.
+
+    Raises CannotCreateError where the output would replace what is still needed.
+    """
     from nmt_cli.cli.settings import resolve_settings
 
     flags = {f"search.{name}": given[name] for name in _SETTINGS}
@@ -172,7 +174,9 @@ def _resolve(given: Mapping[str, Any]) -> "Resolved":
     flags["paths.model"] = (given["model"] or [None])[0]
     flags["data.strict"] = given["strict"] or None
     flags = {key: one.value if isinstance(one, StrEnum) else one for key, one in flags.items()}
-    return resolve_settings(flags, given["sets"], given["config_file"])
+    resolved = resolve_settings(flags, given["sets"], given["config_file"])
+    _check_output(given, resolved)
+    return resolved
 
 
 def _check_output(given: Mapping[str, Any], resolved: "Resolved") -> None:
