@@ -78,7 +78,7 @@ def _directory_around(output: Path) -> Path | None:
     try:
         # Links are followed on the way, then to the end: neither may lead into a model.
         places = [output.parent.resolve() / output.name, output.resolve()]
-    except (OSError, RuntimeError):
+    except (OSError, RuntimeError, ValueError):
         # Writing will fail too, and say why.
         return None
     parents = dict.fromkeys(parent for place in places for parent in place.parents)
