@@ -258,7 +258,10 @@ def require_creatable(path: Path) -> None:
     """Raises CannotCreateError where this user could not make `path`, before any work is done."""
     place = next(one for one in path.absolute().parents if os.path.lexists(one))
     if not place.is_dir():
-        raise CannotCreateError(f"`{path}` cannot be created: `{place}` is not a directory")
+        raise CannotCreateError(
+            f"`{path}` cannot be created: `{place}` is not a directory",
+            "choose another place with --out",
+        )
     if not os.access(place, os.W_OK | os.X_OK):
         raise CannotCreateError(
             f"`{path}` cannot be created: `{place}` may not be written by this user",

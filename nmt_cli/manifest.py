@@ -16,7 +16,12 @@ from nmt_cli import files
 from nmt_cli.errors import CannotCreateError, ConfigError, DataError, NmtError, NoInputError
 
 MANIFEST = "manifest.json"
+# What training writes into a model directory and does not list.
+LOG, CHECKPOINTS = "log.jsonl", "checkpoints"
 FORMAT = 1
+MOST_BYTES = 16 << 20
+# How many of a user's files are named, where a directory is not replaced because of them.
+FOREIGN_NAMED = 3
 READ_BYTES = 1 << 20
 # No system takes a longer one as a part of a path.
 LONGEST_NAME = 255
@@ -29,7 +34,7 @@ def new_directory(path: Path, *, force: bool = False) -> Iterator[Path]:
     """A directory to fill; it gets its manifest and its name `path` when the block ends well.
 
     An existing `path` is refused with CannotCreateError unless `force`, which replaces an empty
-    directory or one with a manifest: nobody loses a folder to a misspelt --out.
+    directory or one that nmt wrote, all of it: nobody loses a folder to a misspelt --out.
     """
     path = _named(path)
     require_free(path, force=force)
@@ -51,22 +56,59 @@ def require_free(path: Path, *, force: bool) -> None:
         raise CannotCreateError(
             f"`{path}` exists already", "use --force to replace it, or another --out"
         )
-    if path.exists() and not _may_replace(path):
+    if not path.exists():
+        return
+    if not is_own(path) and not _is_empty(path):
         raise CannotCreateError(
             f"`{path}` was not written by nmt and is not replaced",
             "remove it yourself if you mean it, or choose another --out",
         )
+    foreign = sorted(str(one.relative_to(path)) for one in _foreign_files(path))
+    if foreign:
+        more = f" and {len(foreign) - FOREIGN_NAMED:,} more" if foreign[FOREIGN_NAMED:] else ""
+        raise CannotCreateError(
+            f"`{path}` also holds files that nmt did not write, and is not replaced: "
+            f"{', '.join(foreign[:FOREIGN_NAMED])}{more}",
+            "move them to another place, or choose another --out",
+        )
+
+
+def is_own(directory: Path) -> bool:
+    """Whether `directory` has a manifest as nmt writes it, of whichever version."""
+    try:
+        data = files.read_bytes(directory / MANIFEST, max_bytes=MOST_BYTES)
+        document = json.loads(data)
+        named = isinstance(document["format"], int) and isinstance(document["files"], dict)
+        return named and all("sha256" in entry for entry in document["files"].values())
+    except (NmtError, ValueError, KeyError, TypeError, RecursionError):
+        return False
+
+
+def _is_empty(path: Path) -> bool:
+    return path.is_dir() and next(path.iterdir(), None) is None
+
+
+def _foreign_files(directory: Path) -> Iterator[Path]:
+    """The files below `directory` that neither its manifest names nor training writes there."""
+    if _is_empty(directory):
+        return
+    listed = json.loads((directory / MANIFEST).read_bytes())["files"]
+    for path in directory.rglob("*"):
+        name = path.relative_to(directory)
+        if path.is_dir() and not path.is_symlink():
+            continue
+        if str(name) in listed or path.name in (MANIFEST, files.LOCK):
+            continue
+        # A checkpoint has a manifest of its own.
+        ours = name.parts[0] == CHECKPOINTS and (path.parent / MANIFEST).is_file()
+        abandoned = any(part.startswith(files.TEMPORARY_PREFIX) for part in name.parts)
+        if not (ours or abandoned or str(name) == LOG):
+            yield path
 
 
 def _named(path: Path) -> Path:
     """`path`, where `.` and `..` are called by their real name."""
     return path.resolve() if path.name in ("", "..") else path
-
-
-def _may_replace(path: Path) -> bool:
-    if not path.is_dir():
-        return False
-    return (path / MANIFEST).is_file() or next(path.iterdir(), None) is None
 
 
 def write_manifest(directory: Path) -> None:
@@ -122,7 +164,7 @@ def read_manifest(directory: Path) -> dict[str, Entry]:
             "was it copied in part, or written by another program?",
         )
     try:
-        document = json.loads(files.read_bytes(path, max_bytes=16 << 20))
+        document = json.loads(files.read_bytes(path, max_bytes=MOST_BYTES))
         if document["format"] != FORMAT:
             raise _other_format(path, document["format"])
         entries = document["files"]

@@ -1,12 +1,20 @@
 """Pictures on disk: SVG as it is, PNG drawn from it by an optional library."""
 
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
-from nmt_cli.errors import UnavailableError, UsageError
+from nmt_cli.errors import CannotCreateError, UnavailableError, UsageError
 from nmt_cli.files import write_bytes, write_text
-from nmt_cli.svg import document, in_light, label
+from nmt_cli.svg import GENERATOR, document, in_light, label
 
+HINT = "name the file to write with --out"
+# How a picture (`svg.document`) and a page (`page.html`) of nmt begin.
+OWN = re.compile(
+    f"<svg[^>]*><metadata>{GENERATOR}</metadata>|"
+    f'<!doctype html>\\s*<html[^>]*>\\s*<head>\\s*<meta name="generator" content="{GENERATOR}">'
+)
+MARKED_BYTES = 1 << 10
 # Pixels of a PNG for each of its SVG.
 ZOOM = 2.0
 
@@ -29,6 +37,22 @@ def check_picture(path: Path) -> None:
             f"`{path}`: this machine has no font to write a PNG's words with",
             "install one, such as DejaVu Sans, or end the name in .svg",
         )
+
+
+def require_own_picture(path: Path) -> None:
+    """Raise CannotCreateError where `path` exists and is not a picture or page that nmt made.
+
+    For names that the user has not given: one that was given is replaced without a question.
+    """
+    if not path.is_file():
+        return
+    try:
+        with path.open("rb") as file:
+            start = file.read(MARKED_BYTES).decode("utf-8", "replace")
+    except OSError as error:
+        raise CannotCreateError(f"`{path}` cannot be written: {error.strerror}", HINT) from error
+    if not OWN.match(start):
+        raise CannotCreateError(f"`{path}` exists and was not made by nmt", HINT)
 
 
 def write_picture(path: Path, drawn: str) -> None:

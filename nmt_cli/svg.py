@@ -28,6 +28,8 @@ THEMES = f"""
 @media (prefers-color-scheme: dark) {{
   {_variables(DARK)}
 }}"""
+# By which nmt knows its own pictures.
+GENERATOR = "nmt"
 FONTS = "system-ui, sans-serif"
 # For programs that do not know which font of the machine those names mean.
 NAMED_FONTS = (
@@ -92,6 +94,7 @@ def document(
     return (
         element(
             "svg",
+            element("metadata", GENERATOR),
             element("title", words(title)),
             element("desc", words(description)),
             element("style", STYLE),

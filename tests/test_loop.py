@@ -291,7 +291,10 @@ def test_another_run_in_the_same_place_is_refused(setting, undisturbed, key, val
 def test_an_interrupted_first_save_is_no_obstacle(setting, tmp_path):
     out = tmp_path / "model"
     (out / "subwords").mkdir(parents=True)
-    (out / "subwords" / "source.spm").write_bytes(b"half")
+    # A file gets its name when it is whole; the manifest would have come next.
+    whole = (setting[1].path / "subwords" / "source.spm").read_bytes()
+    (out / "subwords" / "source.spm").write_bytes(whole)
+    (out / "subwords" / ".tmp-vocabulary.json.1").write_bytes(b"half")
     (out / ".tmp-config.toml.1").write_bytes(b"half")
     run(setting, out, train_max_steps=2)
     check_manifest(out)

@@ -14,6 +14,7 @@ def run() -> None:
     """Run `nmt` with the arguments of this process and leave with its exit code."""
     from nmt_cli.cli import environment, signals
 
+    environment.end_with_launcher()
     signals.heed_interrupts()
     environment.open_standard_streams()
     environment.choose_threads()

@@ -9,7 +9,10 @@ from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
+    from nmt_cli.config import Resolved
     from nmt_cli.extras.attention_map.look import Attention
+
+DEFAULT_OUT = Path("attention.html")
 
 EXAMPLES = """
 nmt attention "The small dog sleeps."              attention.html: every layer and head
@@ -21,7 +24,10 @@ Sentence = Annotated[str, typer.Argument(metavar="SENTENCE", help="What to trans
 Model = Annotated[
     str | None, typer.Option("--model", metavar="MODEL", help="Model directory; else model/.")
 ]
-Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="FILE.html, .svg or .png.")]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FILE", help="FILE.html, .svg or .png; else attention.html."),
+]
 Kind = Annotated[
     str,
     typer.Option(
@@ -40,7 +46,7 @@ Target = Annotated[
 def command(
     sentence: Sentence,
     model: Model = None,
-    out: Out = Path("attention.html"),
+    out: Out = None,
     kind: Kind = "cross",
     layer: Layer = None,
     head: Head = None,
@@ -56,16 +62,13 @@ def command(
     not chosen by --layer and --head all stand on one sheet). --json: the weights on stdout instead.
     """
     from nmt_cli.cli.environment import make_console
-    from nmt_cli.pictures import check_picture, write_picture
+    from nmt_cli.cli.settings import resolve_settings
+    from nmt_cli.pictures import write_picture
 
-    kind_of_file = out.suffix.lower()
-    if not as_json and kind_of_file not in (".html", ".svg", ".png"):
-        raise UsageError(
-            f"`{out}` is neither a page nor a picture", "end its name in .html, .svg or .png"
-        )
-    if not as_json and kind_of_file != ".html":
-        check_picture(out)
-    attention = _look(sentence, target, model, sets, config_file)
+    resolved = resolve_settings({"paths.model": model}, sets, config_file)
+    if not as_json:
+        _check_output(out, resolved, config_file)
+    attention = _look(sentence, target, resolved)
     if as_json:
         from nmt_cli.cli.translation_lines import as_one_line
         from nmt_cli.extras.attention_map.look import as_document
@@ -76,25 +79,36 @@ def command(
     from nmt_cli.extras.attention_map.picture import picture
     from nmt_cli.files import write_text
 
-    if kind_of_file == ".html":
+    out = out or DEFAULT_OUT
+    if out.suffix.lower() == ".html":
         write_text(out, page(attention, kind, layer, head))
     else:
         write_picture(out, picture(attention, kind, layer, head))
     make_console(quiet=quiet).note(f"{attention.translation}\nwrote {out}: open it in a browser")
 
 
-def _look(
-    sentence: str,
-    target: str | None,
-    model: str | None,
-    sets: list[str] | None,
-    config_file: Path | None,
-) -> "Attention":
+def _check_output(out: Path | None, resolved: "Resolved", config_file: Path | None) -> None:
+    """Raise UsageError for a name of no page or picture; refuse to replace what is needed."""
+    from nmt_cli.cli.outputs import check_outputs
+    from nmt_cli.pictures import check_picture, require_own_picture
+
+    place = out or DEFAULT_OUT
+    if place.suffix.lower() not in (".html", ".svg", ".png"):
+        raise UsageError(
+            f"`{out}` is neither a page nor a picture", "end its name in .html, .svg or .png"
+        )
+    if place.suffix.lower() != ".html":
+        check_picture(place)
+    if out is None:
+        require_own_picture(place)
+    check_outputs([place], resolved=resolved, config_file=config_file)
+
+
+def _look(sentence: str, target: str | None, resolved: "Resolved") -> "Attention":
     from nmt_cli.cli.loading import load_translator
-    from nmt_cli.cli.settings import chosen_search, resolve_settings
+    from nmt_cli.cli.settings import chosen_search
     from nmt_cli.extras.attention_map.look import look
 
-    resolved = resolve_settings({"paths.model": model}, sets, config_file)
     translator = load_translator(resolved.config.paths.model)
     search = chosen_search(resolved, translator.config)
     return look(translator, sentence, target=target, search=search)

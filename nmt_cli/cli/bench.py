@@ -136,9 +136,11 @@ def _check(lengths: list[int], widths: list[int], least: int, out: Path | None) 
     if any(one > 64 and one % 64 for one in widths):
         raise UsageError("a width above 64 is a multiple of it: heads have 64", "`--d 256,512`")
     if out is not None:
+        from nmt_cli.cli.outputs import check_outputs
         from nmt_cli.pictures import check_picture
 
         check_picture(out)
+        check_outputs([out])
     if out is not None and len(lengths) < 2:
         raise UsageError("one length makes no curve", "`--n 64,128`")
 

@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import NoReturn, TextIO
 
 from nmt_cli.console import Console
+from nmt_cli.parent_watch import PARENT, end_with_parent
 
+# What torchrun sets for the processes that it starts.
+TORCHRUN = "TORCHELASTIC_RUN_ID"
 EXIT_BROKEN_PIPE = 141
 EXIT_WRITE_ERROR = 74
 # Measured: 500 already lets both threads fall on one core; 8,000 halves the speed on busy cores.
@@ -47,6 +50,19 @@ def cache_folder() -> Path | None:
     with contextlib.suppress(RuntimeError):  # Neither HOME nor an account says where home is.
         return Path.home() / ".cache" / "nmt"
     return None
+
+
+def end_with_launcher() -> None:
+    """Where a launcher has started this process as a rank, end when the launcher does.
+
+    `nmt train --gpus` tells its own number, which shows whether it is gone already; torchrun, whose
+    number is not known, is whatever has started this process by now.
+    """
+    parent = os.environ.pop(PARENT, "")
+    if parent.isdecimal():
+        end_with_parent(int(parent))
+    elif TORCHRUN in os.environ:
+        end_with_parent(os.getppid())
 
 
 def choose_threads() -> None:

@@ -76,4 +76,4 @@ Strict = Annotated[
 # How it speaks.
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output on stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Warnings and errors only.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace what exists already.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace what nmt has written.")]

@@ -121,15 +121,19 @@ def text(
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.loading import load_translator
+    from nmt_cli.cli.outputs import check_outputs
     from nmt_cli.cli.settings import chosen_search, resolve_settings
     from nmt_cli.cli.texts import opened, tell_invalid, tell_waiting
     from nmt_cli.data.lines import read_lines
+    from nmt_cli.outputs import needed_files
 
     flags = {
         "paths.model": model, "search.beam": beam, "search.alpha": alpha,
         "search.max_extra_length": max_extra_length, "data.strict": strict or None,
     }  # fmt: skip
     resolved = resolve_settings(flags, sets, config_file)
+    read = needed_files("is the file that is read", file)
+    check_outputs([output], read, resolved=resolved, config_file=config_file)
     console = make_console(quiet=quiet)
     with read_lines(file, strict=resolved.config.data.strict) as lines:
         from nmt_cli.extras.parsing.parser import for_parsing
@@ -202,8 +206,10 @@ def prepare(
     `nmt parse score`.
     """
     from nmt_cli.cli.environment import make_console
-    from nmt_cli.extras.parsing.training_text import write_text_of_trees
+    from nmt_cli.cli.outputs import check_outputs
+    from nmt_cli.extras.parsing.training_text import output_files, write_text_of_trees
 
+    check_outputs(output_files(out))
     written = write_text_of_trees(trees, out, tags.value)
     console = make_console(quiet=quiet)
     console.note(f"wrote {written.trees:,} trees as {out}.words, {out}.brackets, {out}.trees")

@@ -40,12 +40,17 @@ def command(
     5.4, the smoothed target and the loss.
     """
     from nmt_cli.cli.environment import make_console
+    from nmt_cli.cli.outputs import check_outputs
     from nmt_cli.cli.settings import resolve_settings
     from nmt_cli.extras.plots import plot
-    from nmt_cli.pictures import check_picture, write_picture
+    from nmt_cli.pictures import check_picture, require_own_picture, write_picture
 
     place = Path(f"{what}.svg") if out is None else out
     check_picture(place)
     resolved = resolve_settings({"train.preset": preset}, sets, config_file)
+    if out is None:
+        require_own_picture(place)
+    models = [] if model is None else [model]
+    check_outputs([place], resolved=resolved, config_file=config_file, models=models)
     write_picture(place, plot(what, resolved.config, model))
     make_console(quiet=quiet).note(f"wrote {place}: open it in a browser")

@@ -163,7 +163,10 @@ def _tell(console: "Console", notice: str, file: str) -> None:
 
 
 def _resolve(given: Mapping[str, Any]) -> "Resolved":
-    """The settings of the command's arguments; an option that is None or False is not given."""
+    """The settings of the command's arguments; an option that is None or False is not given.
+
+    Raises CannotCreateError where the output would replace what is still needed.
+    """
     from nmt_cli.cli.settings import resolve_settings
 
     flags = {f"search.{name}": given[name] for name in _SETTINGS}
@@ -171,7 +174,24 @@ def _resolve(given: Mapping[str, Any]) -> "Resolved":
     flags["paths.model"] = (given["model"] or [None])[0]
     flags["data.strict"] = given["strict"] or None
     flags = {key: one.value if isinstance(one, StrEnum) else one for key, one in flags.items()}
-    return resolve_settings(flags, given["sets"], given["config_file"])
+    resolved = resolve_settings(flags, given["sets"], given["config_file"])
+    _check_output(given, resolved)
+    return resolved
+
+
+def _check_output(given: Mapping[str, Any], resolved: "Resolved") -> None:
+    """Refuse to write over what is read here, and over what the project needs."""
+    from nmt_cli.cli.outputs import check_outputs
+    from nmt_cli.outputs import needed_files
+
+    read = [
+        *needed_files("is the file that is read", given["file"]),
+        *needed_files("is read, too", *(given[name] for name in ("glossary", "ban", "prefix"))),
+    ]
+    check_outputs(
+        [given["output"]], read,
+        resolved=resolved, config_file=given["config_file"], models=given["model"] or (),
+    )  # fmt: skip
 
 
 class _Work(NamedTuple):

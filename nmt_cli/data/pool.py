@@ -1,19 +1,17 @@
 """Work spread over processes: results in the order of the tasks, a bounded number under way."""
 
 import multiprocessing
-import os
 import signal
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing.connection import wait
 from typing import TypeVar
 
 from nmt_cli.cores import usable_cores
 from nmt_cli.errors import TryAgainError
+from nmt_cli.parent_watch import end_with_pool
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -87,11 +85,4 @@ class Pool:
 def _begin_worker() -> None:
     """Leave Ctrl-C to the first process, and end with it however it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)
+    end_with_pool()

@@ -155,7 +155,7 @@ def _optional(kind: str, pair: Pair | None, project: Project) -> str:
 def write_project(folder: Path, project: Project, *, force: bool = False) -> Path:
     """Write `folder`/nmt.toml; an existing one is refused unless `force`."""
     path = folder / PROJECT_NAME
-    if path.exists() and not force:
+    if os.path.lexists(path) and not force:
         raise CannotCreateError(f"`{path}` exists already", "use --force to replace it")
     text = project_text(project)
     try:

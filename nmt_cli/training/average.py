@@ -9,7 +9,7 @@ from torch import Tensor
 from nmt_cli import files, manifest
 from nmt_cli.config import flatten
 from nmt_cli.data.shortlist import vocabulary_digest
-from nmt_cli.errors import ConfigError, DataError, NoInputError
+from nmt_cli.errors import CannotCreateError, ConfigError, DataError, NoInputError
 from nmt_cli.model_dir import LoadedModel, load_model, save_model
 from nmt_cli.training.checkpoints import WEIGHTS, Checkpoints
 from nmt_cli.training.tensors import read_tensors, weights_of
@@ -31,6 +31,12 @@ def average(
     """
     files.require_creatable(out)
     manifest.require_free(out, force=force)
+    inside = [path for path in paths if path.resolve().is_relative_to(out.resolve())]
+    if force and out.exists() and inside:
+        raise CannotCreateError(
+            f"`{out}` holds what is to be averaged, `{inside[0]}`, and is not replaced",
+            "choose another --out",
+        )
     model = load_model(_model_of(paths[0]))
     if len(paths) == 1 and not _is_checkpoint(paths[0]):
         paths = _choose(paths[0], model, last, best)

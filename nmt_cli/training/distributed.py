@@ -1,7 +1,6 @@
 """Ranks: one process for each device, started through torch.distributed's own launcher."""
 
 import contextlib
-import ctypes
 import os
 import signal
 import sys
@@ -21,6 +20,7 @@ from torch.distributed.rendezvous import rendezvous
 
 from nmt_cli.cores import usable_cores
 from nmt_cli.errors import NmtError, TryAgainError, UnavailableError
+from nmt_cli.parent_watch import PARENT, ask_for_signal
 from nmt_cli.training.watch import LostRankError, Sign, Watch
 
 # How a rank ends that only lost its neighbour, or was ended because of it.
@@ -194,7 +194,8 @@ def joined(
     if not is_launched() or os.environ["WORLD_SIZE"] == "1":
         yield Ranks(device=device)
         return
-    end_with_parent()
+    # Of whatever launcher; ours has its ranks do more, from their start on.
+    ask_for_signal(signal.SIGTERM)
     limit = timedelta(seconds=timeout + GRACE_SECONDS)
     store, rank, world_size = next(rendezvous("env://", timeout=limit))
     watch = Watch(Sign(rank), world_size, store.clone(), timeout, give_up)
@@ -212,13 +213,6 @@ def joined(
         raise
     watch.ends()
     dist.destroy_process_group()
-
-
-def end_with_parent() -> None:
-    """Have the kernel send SIGTERM to this process when its launcher is gone (Linux)."""
-    set_parent_death_signal = 1
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGTERM)
 
 
 def launch(
@@ -273,6 +267,8 @@ def _launch_once(processes: int, arguments: Sequence[str]) -> int:
 
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         signal.signal(signal.SIGINT, interrupt)
+    # Ranks that start when this process is gone already learn it from that.
+    os.environ[PARENT] = str(os.getpid())
     try:
         elastic_launch(settings, sys.executable)("-m", "nmt_cli", *arguments)
     except ChildFailedError as error:
@@ -282,6 +278,8 @@ def _launch_once(processes: int, arguments: Sequence[str]) -> int:
         # The ranks were told too, and have saved.
         told = error.sigval
         return TryAgainError.exit_code if told == signal.SIGUSR1 else 128 + told
+    finally:
+        os.environ.pop(PARENT, None)
     return 0
 
 

@@ -81,7 +81,7 @@ def train(
     with ExitStack() as stack:
 
         def claim() -> None:
-            refuse_foreign(out)
+            refuse_foreign(out, corpus)
             require_space(config, out)
             files.make_directory(out)
             stack.enter_context(files.locked(out))

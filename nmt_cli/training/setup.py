@@ -1,5 +1,6 @@
 """Before the first step: complete the settings, and make or recognise the model directory."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -80,7 +81,7 @@ def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
 
     Raises CannotCreateError or ConfigError.
     """
-    refuse_foreign(out)
+    refuse_foreign(out, corpus)
     if not out.exists() or _is_unused(out):
         files.make_directory(out)
         save_model(out, {}, config, corpus.subwords, {"step": "0"})
@@ -99,12 +100,15 @@ def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
     manifest.add_to_manifest(out, CONFIG, dump(config).encode())
 
 
-def refuse_foreign(out: Path) -> None:
+def refuse_foreign(out: Path, corpus: Corpus) -> None:
     """Raises CannotCreateError where `out` holds something that is not a model directory."""
-    if out.exists() and not is_model_directory(out) and not (out.is_dir() and _is_unused(out)):
+    if not os.path.lexists(out) or (is_model_directory(out) and manifest.is_own(out)):
+        return
+    if not (out.is_dir() and _is_unused(out)):
         raise CannotCreateError(
             f"`{out}` exists and is not a model directory", "choose another --out"
         )
+    _refuse_other_subwords(out, corpus)
 
 
 def require_space(config: Config, out: Path) -> None:
@@ -131,10 +135,28 @@ def require_space(config: Config, out: Path) -> None:
 
 def _is_unused(out: Path) -> bool:
     """Whether there is nothing in `out` but what an interrupted first save may have left."""
+    if (out / manifest.MANIFEST).exists() and not manifest.is_own(out):
+        return False
     left = {".lock", manifest.MANIFEST, SUBWORDS}
     return all(
         one.name in left or one.name.startswith(files.TEMPORARY_PREFIX) for one in out.iterdir()
     )
+
+
+def _refuse_other_subwords(out: Path, corpus: Corpus) -> None:
+    """Raises CannotCreateError where `out` has subwords that an interrupted save did not leave.
+
+    That lists its files in the manifest, all but the last one written.
+    """
+    if (out / manifest.MANIFEST).exists():
+        return
+    own = dict(corpus.subwords.contents())
+    for path in sorted((out / SUBWORDS).glob("*")):
+        left = path.name.startswith(files.TEMPORARY_PREFIX)
+        if not left and not (path.is_file() and path.read_bytes() == own.get(path.name)):
+            raise CannotCreateError(
+                f"`{path}` exists and is not of this model", "choose another --out"
+            )
 
 
 def check_digest(state: State, corpus: Corpus) -> None:

@@ -69,7 +69,7 @@ def test_what_the_page_names_is_there() -> None:
         assert (ROOT / link).is_file(), link
     assert (ROOT / "tests" / "faults" / "fuzz.py").is_file()
     titles = re.findall(r"^## (.+)$", (ROOT / "docs" / "faults.md").read_text(), re.MULTILINE)
-    for title in ("Hostile models", "Text"):
+    for title in ("Hostile models", "Text", "Streams and files"):
         assert f"*{title}*" in TEXT
         assert title in titles
     assert "sentencepiece>=0.2.1" in (ROOT / "pyproject.toml").read_text()

@@ -244,7 +244,7 @@ def test_long_work_of_the_first_rank_is_no_hang(monkeypatch):
     assert first.result == second.result > 5
 
 
-@fault("S10", without=("training/distributed.py", "    end_with_parent()\n", ""))
+@fault("S10", without=("training/distributed.py", "    ask_for_signal(signal.SIGTERM)\n", ""))
 def test_ranks_whose_parent_was_killed_end(tmp_path):
     """The launcher, or the shell that it was started from, is gone from one moment to the next."""
     port = free_port()

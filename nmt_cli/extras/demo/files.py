@@ -1,9 +1,10 @@
 """The demo's directory: text files of the grammar's sentences, their labels, and nmt.toml."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from nmt_cli import files
+from nmt_cli.extras.demo.folder import claim_folder, write_texts
 from nmt_cli.extras.demo.grammar import LabelledPair, Split, make_pairs
 from nmt_cli.extras.project import PROJECT_NAME, Project, write_project
 
@@ -16,9 +17,13 @@ LABELS = "labels"
 
 
 def make_project(folder: Path) -> Path:
-    """The demo's nmt.toml in `folder`, written if it is not there."""
+    """The demo's nmt.toml in `folder`, written if it is not there.
+
+    Raises CannotCreateError where `folder` is not the demo's own.
+    """
+    claim_folder(folder)
     path = folder / PROJECT_NAME
-    if not path.exists():
+    if not os.path.lexists(path):
         project = Project(
             "en", "de", (("train.en", "train.de"),), ("valid.en", "valid.de"),
             ("test.en", "test.de"), preset="tiny",
@@ -28,23 +33,32 @@ def make_project(folder: Path) -> Path:
 
 
 def write_demo(folder: Path) -> None:
-    """Fill `folder` with the demo's sentences, the same on every machine."""
-    files.make_directory(folder)
+    """Fill `folder` with the demo's sentences, the same on every machine.
+
+    Raises CannotCreateError, before anything is written, where `folder` is not the demo's own, or
+    one of the files has been changed since.
+    """
+    claim_folder(folder)
     sizes: dict[Split, int] = {
         "train": TRAIN_PAIRS,
         "valid": VALID_PAIRS,
         "test": TEST_PAIRS,
         "held_out": HELD_OUT_PAIRS,
     }
+    texts: dict[str, bytes] = {}
     for split, count in sizes.items():
-        _write_split(folder, split, list(make_pairs(count, seed=SEED, split=split)))
+        texts |= _texts(split, list(make_pairs(count, seed=SEED, split=split)))
+    write_texts(folder, texts)
 
 
-def _write_split(folder: Path, split: str, made: Sequence[LabelledPair]) -> None:
+def _texts(split: str, pairs: Sequence[LabelledPair]) -> dict[str, bytes]:
+    """The content of each file of a split."""
     texts = {
-        "en": [pair.src for pair in made],
-        "de": [pair.tgt for pair in made],
-        LABELS: [" ".join(sorted(pair.labels)) for pair in made],
+        "en": [pair.src for pair in pairs],
+        "de": [pair.tgt for pair in pairs],
+        LABELS: [" ".join(sorted(pair.labels)) for pair in pairs],
     }
-    for suffix, lines in texts.items():
-        files.write_text(folder / f"{split}.{suffix}", "".join(line + "\n" for line in lines))
+    return {
+        f"{split}.{suffix}": "".join(line + "\n" for line in lines).encode("utf-8")
+        for suffix, lines in texts.items()
+    }

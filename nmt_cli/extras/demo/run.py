@@ -11,6 +11,13 @@ from nmt_cli.data.corpus import Corpus
 from nmt_cli.data.lines import read_lines
 from nmt_cli.data.prepare import Prepared, prepare
 from nmt_cli.extras.demo.files import LABELS, write_demo
+from nmt_cli.extras.demo.folder import (
+    AVERAGE,
+    OUTPUT,
+    replacing_result,
+    require_own_corpus,
+    require_own_data,
+)
 from nmt_cli.extras.demo.grammar import PHENOMENA
 from nmt_cli.scoring import Score, score
 from nmt_cli.training.average import average
@@ -20,7 +27,6 @@ from nmt_cli.training.report import Report
 from nmt_cli.translator import Translator
 
 METRICS = ("bleu", "chrf")
-OUTPUT = "test.output.de"
 
 
 @dataclass(frozen=True)
@@ -71,10 +77,13 @@ def run_demo(
     """Write the demo into `folder` and run it there; what was done before is not done again.
 
     `config` holds the settings of the demo's nmt.toml, with paths that lead into `folder`. Ends
-    early, with everything saved, when `stop()` says so.
+    early, with everything saved, when `stop()` says so. Raises CannotCreateError where `folder`
+    holds anything that the demo did not write and would have to replace.
     """
     started = time.monotonic()
+    require_own_data(folder, config)
     write_demo(folder)
+    require_own_corpus(config)
     corpus, model = Path(config.paths.corpus), Path(config.paths.model)
     yield Command("nmt prepare")
     if not corpus.exists():
@@ -84,11 +93,13 @@ def run_demo(
     if stop():
         return
     yield Command("nmt average --out average")
-    average([model], folder / "average", force=True)
+    with replacing_result(folder, AVERAGE) as path:
+        average([model], path, force=True)
     yield Command(f"nmt translate test.en -o {OUTPUT}")
     translator = Translator.load(model)
     outputs = translate_split(translator, folder, "test")
-    files.write_text(folder / OUTPUT, "".join(line + "\n" for line in outputs))
+    with replacing_result(folder, OUTPUT) as path:
+        files.write_text(path, "".join(line + "\n" for line in outputs))
     yield Command(f"nmt score {OUTPUT} test.de --metric bleu --metric chrf")
     held_out = translate_split(translator, folder, "held_out")
     yield assess(folder, outputs, held_out, time.monotonic() - started)

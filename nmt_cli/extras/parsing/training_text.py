@@ -8,6 +8,7 @@ from typing import NamedTuple
 from nmt_cli.extras.parsing.linear import Tags, to_line
 from nmt_cli.extras.parsing.trees import cleaned, read_trees, sentence, tree_text
 from nmt_cli.files import make_directory, writing
+from nmt_cli.outputs import needed_files, require_replaceable
 
 # The languages, and so the ends of the files' names, between which a parser translates.
 WORDS, BRACKETS, GOLD = "words", "brackets", "trees"
@@ -20,20 +21,28 @@ class Written(NamedTuple):
     without_words: int
 
 
+def output_files(out: Path) -> list[Path]:
+    """The files that `write_text_of_trees` writes.
+
+    >>> [path.name for path in output_files(Path("train"))]
+    ['train.words', 'train.brackets', 'train.trees']
+    """
+    return [out.with_name(f"{out.name}.{end}") for end in (WORDS, BRACKETS, GOLD)]
+
+
 def write_text_of_trees(paths: Iterable[Path | str], out: Path, tags: Tags = "all") -> Written:
     """Write the trees of `paths`, cleaned, as `out`.words, `out`.brackets and `out`.trees.
 
     Line n of each is of one tree: the words, the line that stands for the tree without them
-    (`linear.to_line`), the tree itself. Raises NoInputError, and DataError naming file and line;
-    nothing is written then.
+    (`linear.to_line`), the tree itself. Raises CannotCreateError where one of these is among
+    `paths`, NoInputError, and DataError naming file and line; nothing is written then.
     """
+    paths = list(paths)
+    require_replaceable(output_files(out), needed_files("is one of the files of trees", *paths))
     make_directory(out.parent)
     count, without_words = 0, 0
     with ExitStack() as stack:
-        words, brackets, gold = (
-            stack.enter_context(writing(out.with_name(f"{out.name}.{end}")))
-            for end in (WORDS, BRACKETS, GOLD)
-        )
+        words, brackets, gold = (stack.enter_context(writing(path)) for path in output_files(out))
         for tree in (cleaned(one) for path in paths for one in read_trees(path)):
             if tree is None:
                 without_words += 1
