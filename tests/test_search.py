@@ -13,6 +13,7 @@ from nmt_cli.config import Model, Search
 from nmt_cli.errors import ConfigError
 from nmt_cli.search.beam import search
 from nmt_cli.search.decoder import Hypothesis, Source, Symbols
+from nmt_cli.search.length import penalties
 from nmt_cli.search.top import top_k
 
 
@@ -195,6 +196,34 @@ def test_neither_neighbours_nor_order_nor_room_matter(slots: int, batch_tokens: 
     order = chooser.sample(range(17), 17)
     mixed = run(TableDecoder(table, slots, 3), [sources[one] for one in order], config)
     assert mixed == [alone[one] for one in order]
+
+
+@pytest.mark.parametrize("kind", ["gnmt", "power"])
+def test_not_a_bit_of_a_score_depends_on_the_number_of_slots(kind: str) -> None:
+    """More slots than the widest vectors hold numbers."""
+    table = Table(vocabulary=10, seed=6, end=-0.5)
+    chooser = random.Random(4)
+    sources = [
+        (*[chooser.randrange(4, 10) for _ in range(chooser.randrange(5))], EOS) for _ in range(70)
+    ]
+    for alpha in (0.6, 1.3):
+        config = Search(beam=3, n_best=2, max_extra_length=6, length_penalty=kind, alpha=alpha)
+        alone = [run(TableDecoder(table, 1, 3), [one], config)[0] for one in sources]
+        assert run(TableDecoder(table, 70, 3), sources, config) == alone
+
+
+@given(
+    st.lists(st.integers(1, 600), min_size=1, max_size=90),
+    st.sampled_from(["gnmt", "power", "none"]), st.floats(0, 3, width=32),
+)  # fmt: skip
+def test_a_length_has_one_penalty_in_any_company(
+    lengths: list[int], kind: str, alpha: float
+) -> None:
+    found = penalties(kind, torch.tensor(lengths), alpha)
+    alone = [penalties(kind, torch.tensor(length), alpha).item() for length in lengths]
+    assert found.tolist() == alone
+    bases = {"gnmt": lambda n: (5 + n) / 6, "power": float, "none": lambda n: 1.0}
+    assert alone == pytest.approx([bases[kind](length) ** alpha for length in lengths], rel=1e-6)
 
 
 def test_free_slots_are_refilled_while_others_work() -> None:

@@ -2,6 +2,7 @@
 
 import types
 from collections.abc import Callable, Mapping
+from functools import cache
 
 import torch
 from jaxtyping import Float, Int
@@ -41,3 +42,21 @@ def no_penalty(lengths: Lengths, _alpha: float) -> Penalty:
 LENGTH_PENALTIES: Mapping[str, Callable[[Lengths, float], Penalty]] = types.MappingProxyType(
     {"gnmt": length_penalty, "power": power_penalty, "none": no_penalty}
 )
+
+
+def penalties(kind: str, lengths: Int[Tensor, "*rows"], alpha: float) -> Float[Tensor, "*rows"]:
+    """The penalty of each length; the same bits for a length whatever lengths stand beside it.
+
+    On a CPU, torch raises several numbers to a power at once, and what is left at the end of a
+    tensor one by one, in another way: results may differ in the last bit. So each length is
+    computed by itself, once (docs/decisions/011).
+    """
+    if lengths.device.type != "cpu":
+        return LENGTH_PENALTIES[kind](lengths, alpha)
+    values = [_penalty_of(kind, length, alpha) for length in lengths.flatten().tolist()]
+    return torch.tensor(values, dtype=torch.float32).view(lengths.shape)
+
+
+@cache
+def _penalty_of(kind: str, length: int, alpha: float) -> float:
+    return LENGTH_PENALTIES[kind](torch.tensor(length), alpha).item()

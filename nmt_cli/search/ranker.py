@@ -4,7 +4,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from nmt_cli.config import Search
-from nmt_cli.search.length import LENGTH_PENALTIES
+from nmt_cli.search.length import penalties
 
 Scores = Float[Tensor, "*rows"]
 Lengths = Int[Tensor, "#*rows"]
@@ -14,13 +14,13 @@ class Ranker:
     """score = log_prob / lp(n) + word_reward * n; n counts EOS."""
 
     def __init__(self, config: Search) -> None:
-        self._penalty = LENGTH_PENALTIES[config.length_penalty]
+        self._kind = config.length_penalty
         self._alpha = config.alpha
         self._reward = config.word_reward
 
     def score(self, log_probs: Scores, lengths: Lengths) -> Scores:
         """Of hypotheses with so many ids, EOS among them."""
-        scores = log_probs / self._penalty(lengths, self._alpha)
+        scores = log_probs / penalties(self._kind, lengths, self._alpha)
         return scores + self._reward * lengths if self._reward else scores
 
     def bound(self, log_probs: Scores, fewest: Lengths, most: Lengths) -> Scores:
@@ -28,7 +28,7 @@ class Ranker:
 
         Log-probabilities only fall, and a greater penalty raises what is negative.
         """
-        scores = log_probs / self._penalty(most, self._alpha)
+        scores = log_probs / penalties(self._kind, most, self._alpha)
         if not self._reward:
             return scores
         return scores + self._reward * (most if self._reward > 0 else fewest)
