@@ -2,6 +2,7 @@
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 import torch
@@ -198,32 +199,39 @@ def test_neither_neighbours_nor_order_nor_room_matter(slots: int, batch_tokens: 
     assert mixed == [alone[one] for one in order]
 
 
-@pytest.mark.parametrize("kind", ["gnmt", "power"])
-def test_not_a_bit_of_a_score_depends_on_the_number_of_slots(kind: str) -> None:
-    """More slots than the widest vectors hold numbers."""
+@pytest.mark.parametrize(
+    "settings",
+    [{"alpha": 1.1}, {"alpha": 1.3, "length_penalty": "power"},
+     {"word_reward": 0.3, "repetition_penalty": 1.2, "alpha": 0.9},
+     {"sample": True, "temperature": 0.7}, {"sample": True, "top_p": 0.8},
+     {"sample": True, "top_k": 4}],
+    ids=str,
+)  # fmt: skip
+def test_no_bit_of_a_score_depends_on_the_number_of_slots(settings: dict[str, object]) -> None:
+    """There are more slots than the widest vectors hold numbers."""
     table = Table(vocabulary=10, seed=6, end=-0.5)
     chooser = random.Random(4)
     sources = [
-        (*[chooser.randrange(4, 10) for _ in range(chooser.randrange(5))], EOS) for _ in range(70)
+        Source((*chooser.choices(range(4, 10), k=number % 5), EOS), draw=(number,))
+        for number in range(40)
     ]
-    for alpha in (0.6, 1.3):
-        config = Search(beam=3, n_best=2, max_extra_length=6, length_penalty=kind, alpha=alpha)
-        alone = [run(TableDecoder(table, 1, 3), [one], config)[0] for one in sources]
-        assert run(TableDecoder(table, 70, 3), sources, config) == alone
+    config = replace(Search(beam=3, n_best=2, max_extra_length=6), **settings)
+    alone = [run(TableDecoder(table, 1, config.rows), [one], config)[0] for one in sources]
+    assert run(TableDecoder(table, 40, config.rows), sources, config) == alone
 
 
-@given(
-    st.lists(st.integers(1, 600), min_size=1, max_size=90),
-    st.sampled_from(["gnmt", "power", "none"]), st.floats(0, 3, width=32),
-)  # fmt: skip
-def test_a_length_has_one_penalty_in_any_company(
-    lengths: list[int], kind: str, alpha: float
-) -> None:
-    found = penalties(kind, torch.tensor(lengths), alpha)
-    alone = [penalties(kind, torch.tensor(length), alpha).item() for length in lengths]
+@pytest.mark.parametrize("kind", ["gnmt", "power", "none"])
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 0.6, 1.0, 1.1, 2.0])
+def test_a_length_has_one_penalty_in_any_company(kind: str, alpha: float) -> None:
+    lengths = torch.arange(1, 200)
+    found = penalties(kind, lengths, alpha)
+    alone = [penalties(kind, length, alpha).item() for length in lengths]
     assert found.tolist() == alone
+    for rows in (3, 17, 40):
+        assert torch.equal(penalties(kind, lengths[rows:, None], alpha)[:, 0], found[rows:])
     bases = {"gnmt": lambda n: (5 + n) / 6, "power": float, "none": lambda n: 1.0}
-    assert alone == pytest.approx([bases[kind](length) ** alpha for length in lengths], rel=1e-6)
+    expected = [bases[kind](length) ** alpha for length in lengths.tolist()]
+    assert alone == pytest.approx(expected, rel=1e-6)
 
 
 def test_free_slots_are_refilled_while_others_work() -> None:

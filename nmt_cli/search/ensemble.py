@@ -26,7 +26,7 @@ def add_probabilities(
     if one.device.type != "cpu":
         return torch.logaddexp(one, other)
     sums = torch.empty_like(one)
-    columns = [tensor.split(PIECE, dim=1) for tensor in (one, other, sums)]
+    columns = [torch.split(tensor, PIECE, dim=1) for tensor in (one, other, sums)]
     for pieces in zip(*columns, strict=True):
         for first, second, total in zip(*(piece.unbind() for piece in pieces), strict=True):
             torch.logaddexp(first, second, out=total)
