@@ -14,7 +14,7 @@ from nmt_cli.config import Model, Search
 from nmt_cli.errors import ConfigError
 from nmt_cli.search.beam import search
 from nmt_cli.search.decoder import Hypothesis, Source, Symbols
-from nmt_cli.search.length import penalties
+from nmt_cli.search.ranker import Ranker
 from nmt_cli.search.top import top_k
 
 
@@ -224,14 +224,20 @@ def test_no_bit_of_a_score_depends_on_the_number_of_slots(settings: dict[str, ob
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 0.6, 1.0, 1.1, 2.0])
 def test_a_length_has_one_penalty_in_any_company(kind: str, alpha: float) -> None:
     lengths = torch.arange(1, 200)
-    found = penalties(kind, lengths, alpha)
-    alone = [penalties(kind, length, alpha).item() for length in lengths]
-    assert found.tolist() == alone
-    for rows in (3, 17, 40):
-        assert torch.equal(penalties(kind, lengths[rows:, None], alpha)[:, 0], found[rows:])
+    config = Search(length_penalty=kind, alpha=alpha)
+    alone = [-1 / Ranker(config).score(torch.tensor(-1.0), length).item() for length in lengths]
     bases = {"gnmt": lambda n: (5 + n) / 6, "power": float, "none": lambda n: 1.0}
     expected = [bases[kind](length) ** alpha for length in lengths.tolist()]
     assert alone == pytest.approx(expected, rel=1e-6)
+    for reserved in (False, True):
+        ranker = Ranker(config)
+        if reserved:
+            ranker.reserve(150, torch.device("cpu"))
+            ranker.reserve(199, torch.device("cpu"))
+        for rows in (199, 163, 40, 17, 3):
+            log_probs, some = -torch.ones(rows, 1), lengths[-rows:, None]
+            for found in (ranker.score(log_probs, some), ranker.bound(log_probs, some, some)):
+                assert (-1 / found[:, 0].double()).tolist() == alone[-rows:]
 
 
 def test_free_slots_are_refilled_while_others_work() -> None:

@@ -44,19 +44,16 @@ LENGTH_PENALTIES: Mapping[str, Callable[[Lengths, float], Penalty]] = types.Mapp
 )
 
 
-def penalties(kind: str, lengths: Int[Tensor, "*rows"], alpha: float) -> Float[Tensor, "*rows"]:
-    """The penalty of each length; the same bits for a length whatever lengths stand beside it.
+def penalty_table(kind: str, alpha: float, longest: int) -> Float[Tensor, " lengths"]:
+    """The penalty of each length from 0 to `longest`, on the CPU.
 
-    On a CPU, torch raises several numbers to a power at once, and what is left at the end of a
-    tensor one by one, in another way: results may differ in the last bit. So each length is
-    computed by itself, once (docs/decisions/011).
+    Each is computed by itself, once: torch raises several numbers to a power at once, and what is
+    left at the end of a tensor one by one, in another way, so that the last bits of a number depend
+    on those beside it (docs/decisions/011).
     """
-    if lengths.device.type != "cpu":
-        return LENGTH_PENALTIES[kind](lengths, alpha)
-    values = [_penalty_of(kind, length, alpha) for length in lengths.flatten().tolist()]
-    return torch.tensor(values, dtype=torch.float32).view(lengths.shape)
+    return torch.tensor([_penalty_of(kind, alpha, length) for length in range(longest + 1)])
 
 
 @cache
-def _penalty_of(kind: str, length: int, alpha: float) -> float:
+def _penalty_of(kind: str, alpha: float, length: int) -> float:
     return LENGTH_PENALTIES[kind](torch.tensor(length), alpha).item()
