@@ -1,19 +1,26 @@
 """Several models as one: probabilities are averaged, behind the seam that the search knows."""
 
 import math
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 import torch
 from byte_models import byte_config, byte_model, byte_subwords
+from hypothesis import given
+from hypothesis import strategies as st
 from tables import EOS, Table, TableDecoder, exhaustive, run
+from torch import Tensor
 
 from nmt_cli.config import Config, Search
 from nmt_cli.data.subwords import Bytes, Subwords
 from nmt_cli.errors import ConfigError
-from nmt_cli.inference.choice import fastest_engine, reference_engine
+from nmt_cli.inference.choice import fastest_engine, kernels_of, reference_engine
 from nmt_cli.model_dir import save_model
-from nmt_cli.search.decoder import Decoder, Edits
-from nmt_cli.search.ensemble import Ensemble
+from nmt_cli.search.decoder import Decoder, Edits, Source
+from nmt_cli.search.ensemble import PIECE, Ensemble
+from nmt_cli.search.whole import WholeStep
 from nmt_cli.translator import Translator
 
 SOURCE = (5, 4, EOS)
@@ -46,10 +53,107 @@ def test_slots_come_and_go_in_every_member() -> None:
     assert run(three(2, 3), sources, config) == [run(three(1, 3), [s], config)[0] for s in sources]
 
 
+class Given(TableDecoder):
+    """A decoder that says what it is given."""
+
+    def __init__(self, log_probs: Tensor) -> None:
+        super().__init__(Table(log_probs.shape[1]), len(log_probs), 1)
+        self.log_probs = log_probs
+
+    def step(self, parents: Tensor, ids: Tensor) -> WholeStep:
+        return WholeStep(self.log_probs)
+
+
+def mean_of(members: Sequence[Tensor]) -> Tensor:
+    nothing = torch.zeros(0, dtype=torch.int64)
+    return Ensemble([Given(one) for one in members]).step(nothing, nothing).full()
+
+
+def random_members(count: int, rows: int, words: int, seed: int) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return [
+        (4 * torch.randn(rows, words, generator=generator)).log_softmax(1) for _ in range(count)
+    ]
+
+
+@given(
+    st.integers(2, 4), st.integers(1, 300), st.lists(st.integers(1, 25), min_size=1, max_size=7),
+    st.integers(0, 2**32),
+)  # fmt: skip
+def test_a_row_has_the_same_bits_in_any_company(
+    count: int, words: int, parts: list[int], seed: int
+) -> None:
+    members = random_members(count, sum(parts), words, seed)
+    whole = mean_of(members)
+    split = zip(*(one.split(parts) for one in members), strict=True)
+    assert torch.equal(whole, torch.cat([mean_of(part) for part in split]))
+    expected = torch.stack(members).double().logsumexp(0) - math.log(count)
+    torch.testing.assert_close(whole.double(), expected, atol=1e-5, rtol=1e-6)
+
+
+@pytest.fixture
+def threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def test_threads_change_no_bit(threads) -> None:
+    """Each number is one that vectors and the rest of a tensor may give other last bits."""
+    pair = random_members(2, 1, 10_000, 1)
+    apart = [torch.stack([one, one], dim=2)[:, :, 0] for one in pair]
+    differing = torch.logaddexp(*pair) != torch.logaddexp(*apart)
+    place = int(differing.flatten().int().argmax())
+    members = [one[:, place : place + 1].expand(3, 2 * PIECE + 1_001).clone() for one in pair]
+    found = []
+    for count in (1, 2, 3, 4):
+        torch.set_num_threads(count)
+        found.append(mean_of(members))
+    assert all(torch.equal(found[0], other) for other in found[1:])
+
+
+def test_rows_of_free_slots_stay_impossible() -> None:
+    members = random_members(2, 3, 7, 1)
+    for one in members:
+        one[1] = -torch.inf
+    found = mean_of(members)
+    assert found[1].isneginf().all()
+    assert found[[0, 2]].isfinite().all()
+
+
+@pytest.mark.parametrize("kind", ["float32", "bf16", "int8"])
+def test_neighbours_change_no_bit_of_our_own_engines(
+    kind: str, make_model, kernel_cache: Path
+) -> None:
+    """Members whose own numbers depend on their row alone make a mean that does so too."""
+    kernels, reason = kernels_of(kernel_cache)
+    if kernels is None:
+        pytest.skip(reason)
+    sizes = {"model.src_vocab_size": 21, "model.tgt_vocab_size": 21}
+    variants = {}, {"model.activation": "swiglu", "model.norm_order": "pre"}
+    engines = [
+        fastest_engine(make_model({**sizes, **one}).float(), kernel_cache, kind) for one in variants
+    ]
+    chooser = random.Random(1)
+    sources = [
+        Source([*(chooser.randrange(4, 21) for _ in range(chooser.randrange(1, 15))), EOS])
+        for _ in range(23)
+    ]
+
+    def steps(sources: Sequence[Source]) -> list[Tensor]:
+        """(steps, 3, words) of each source."""
+        joint = Ensemble([engine.decoder(len(sources), 3) for engine in engines])
+        joint.admit(range(len(sources)), sources)
+        rows = torch.arange(3 * len(sources))
+        found = [joint.step(rows, rows % 3 + number).full() for number in range(2, 8)]
+        return list(torch.stack(found).split(3, dim=1))
+
+    alone = [steps([one])[0] for one in sources]
+    assert all(map(torch.equal, steps(sources), alone))
+
+
 def test_edits_are_made_once_on_the_mean() -> None:
     decoder = three(1, 1)
-    from nmt_cli.search.decoder import Source
-
     decoder.admit([0], [Source(SOURCE)])
     step = decoder.step(torch.tensor([0]), torch.tensor([2]))
     expected = Mean(7).row(SOURCE, ())

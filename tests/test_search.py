@@ -2,6 +2,7 @@
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from nmt_cli.config import Model, Search
 from nmt_cli.errors import ConfigError
 from nmt_cli.search.beam import search
 from nmt_cli.search.decoder import Hypothesis, Source, Symbols
+from nmt_cli.search.ranker import Ranker
 from nmt_cli.search.top import top_k
 
 
@@ -195,6 +197,47 @@ def test_neither_neighbours_nor_order_nor_room_matter(slots: int, batch_tokens: 
     order = chooser.sample(range(17), 17)
     mixed = run(TableDecoder(table, slots, 3), [sources[one] for one in order], config)
     assert mixed == [alone[one] for one in order]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"alpha": 1.1}, {"alpha": 1.3, "length_penalty": "power"},
+     {"word_reward": 0.3, "repetition_penalty": 1.2, "alpha": 0.9},
+     {"sample": True, "temperature": 0.7}, {"sample": True, "top_p": 0.8},
+     {"sample": True, "top_k": 4}],
+    ids=str,
+)  # fmt: skip
+def test_no_bit_of_a_score_depends_on_the_number_of_slots(settings: dict[str, object]) -> None:
+    """There are more slots than the widest vectors hold numbers."""
+    table = Table(vocabulary=10, seed=6, end=-0.5)
+    chooser = random.Random(4)
+    sources = [
+        Source((*chooser.choices(range(4, 10), k=number % 5), EOS), draw=(number,))
+        for number in range(40)
+    ]
+    config = replace(Search(beam=3, n_best=2, max_extra_length=6), **settings)
+    alone = [run(TableDecoder(table, 1, config.rows), [one], config)[0] for one in sources]
+    assert run(TableDecoder(table, 40, config.rows), sources, config) == alone
+
+
+@pytest.mark.parametrize("kind", ["gnmt", "power", "none"])
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 0.6, 1.0, 1.1, 2.0])
+def test_a_length_has_one_penalty_in_any_company(kind: str, alpha: float) -> None:
+    lengths = torch.arange(1, 200)
+    config = Search(length_penalty=kind, alpha=alpha)
+    alone = [-1 / Ranker(config).score(torch.tensor(-1.0), length).item() for length in lengths]
+    bases = {"gnmt": lambda n: (5 + n) / 6, "power": float, "none": lambda n: 1.0}
+    expected = [bases[kind](length) ** alpha for length in lengths.tolist()]
+    assert alone == pytest.approx(expected, rel=1e-6)
+    for reserved in (False, True):
+        ranker = Ranker(config)
+        if reserved:
+            ranker.reserve(150, torch.device("cpu"))
+            ranker.reserve(199, torch.device("cpu"))
+        for rows in (199, 163, 40, 17, 3):
+            log_probs, some = -torch.ones(rows, 1), lengths[-rows:, None]
+            for found in (ranker.score(log_probs, some), ranker.bound(log_probs, some, some)):
+                assert (-1 / found[:, 0].double()).tolist() == alone[-rows:]
 
 
 def test_free_slots_are_refilled_while_others_work() -> None:

@@ -132,6 +132,7 @@ class Beams:
         self.strategy.admit(slots, sources, limits)
         # One step more than there may be: a slot that is done writes there until it is asked.
         self.trail.reserve(max(limits) + 2)
+        self.ranker.reserve(self.trail.capacity, self.decoder.device)
         where = self._numbers(slots)
         self.limits[where] = self._numbers(limits)
         self.state.admit(where, self.decoder.symbols.start_id, self.strategy.starts)
@@ -258,4 +259,4 @@ class Beams:
     def _rescored(self, one: Hypothesis) -> Hypothesis:
         """With the score that it has by itself."""
         log_prob, length = torch.tensor(one.log_prob), torch.tensor(len(one.ids))
-        return replace(one, score=float(self.ranker.score(log_prob, length)))
+        return replace(one, score=float(Ranker(self.config).score(log_prob, length)))

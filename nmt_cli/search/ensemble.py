@@ -4,11 +4,33 @@ import math
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from nmt_cli.search.decoder import Decoder, Source
 from nmt_cli.search.whole import WholeStep
+
+# Numbers that torch works on at a time: a little fewer than it divides among threads (32,768).
+PIECE = 32_000
+
+
+def add_probabilities(
+    one: Float[Tensor, "rows vocabulary"], other: Float[Tensor, "rows vocabulary"]
+) -> Float[Tensor, "rows vocabulary"]:
+    """log(exp(one) + exp(other)); each row has the same bits whatever rows stand beside it.
+
+    On a CPU, torch computes most of a tensor in vectors and what is left at its end one number at a
+    time, with another exponential: results may differ in the last bit. So each row is a tensor of
+    its own here, in pieces that are not divided among threads (docs/decisions/011).
+    """
+    if one.device.type != "cpu":
+        return torch.logaddexp(one, other)
+    sums = torch.empty_like(one)
+    columns = [torch.split(tensor, PIECE, dim=1) for tensor in (one, other, sums)]
+    for pieces in zip(*columns, strict=True):
+        for first, second, total in zip(*(piece.unbind() for piece in pieces), strict=True):
+            torch.logaddexp(first, second, out=total)
+    return sums
 
 
 class Ensemble:
@@ -37,6 +59,6 @@ class Ensemble:
         total: Tensor | None = None
         for decoder in self._decoders:
             log_probs = decoder.step(parents, ids).full()
-            total = log_probs if total is None else torch.logaddexp(total, log_probs)
+            total = log_probs if total is None else add_probabilities(total, log_probs)
         assert total is not None
         return WholeStep(total - math.log(len(self._decoders)))

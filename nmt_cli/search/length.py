@@ -2,6 +2,7 @@
 
 import types
 from collections.abc import Callable, Mapping
+from functools import cache
 
 import torch
 from jaxtyping import Float, Int
@@ -41,3 +42,18 @@ def no_penalty(lengths: Lengths, _alpha: float) -> Penalty:
 LENGTH_PENALTIES: Mapping[str, Callable[[Lengths, float], Penalty]] = types.MappingProxyType(
     {"gnmt": length_penalty, "power": power_penalty, "none": no_penalty}
 )
+
+
+def penalty_table(kind: str, alpha: float, longest: int) -> Float[Tensor, " lengths"]:
+    """The penalty of each length from 0 to `longest`, on the CPU.
+
+    Each is computed by itself, once: torch raises several numbers to a power at once, and what is
+    left at the end of a tensor one by one, in another way, so that the last bits of a number depend
+    on those beside it (docs/decisions/011).
+    """
+    return torch.tensor([_penalty_of(kind, alpha, length) for length in range(longest + 1)])
+
+
+@cache
+def _penalty_of(kind: str, alpha: float, length: int) -> float:
+    return LENGTH_PENALTIES[kind](torch.tensor(length), alpha).item()
