@@ -225,9 +225,8 @@ class Run:
         if self.state.step != self.saved or self.checkpoints.has_failed:
             self.saved = self.state.step
             self.log.sync()
-            member = (
-                self.is_due(Intervals.of(self.config.train).checkpoint) and self.state.skipped < 2
-            )
+            interval = Intervals.of(self.config.train).checkpoint
+            member = self.is_due(interval) and self.state.skipped < 2
             self.checkpoints.save(
                 self.model, self.optimizer, self.state, member=member, ema=self.ema
             )

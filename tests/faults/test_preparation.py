@@ -143,8 +143,8 @@ def test_odd_corpora_are_prepared_or_refused_in_words(
     "P6",
     without=(
         "training/setup.py",
-        "    return with_values(config, {**sizes, **data, **languages})",
-        "    return with_values(config, {**data, **languages})",
+        "    return with_values(config, {**sizes, **data, **languages, **steps})",
+        "    return with_values(config, {**data, **languages, **steps})",
     ),
 )
 @pytest.mark.parametrize("name", ["one line", "one letter", "only numbers", "all the same"])
