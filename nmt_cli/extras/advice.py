@@ -1,0 +1,90 @@
+"""`nmt init` without --preset: the one that suits the text and the machine, and why."""
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from nmt_cli import automatic
+from nmt_cli.cores import usable_cores
+from nmt_cli.presets import PRESETS
+
+# More pairs than this are estimated from the first ones and the size of the file.
+MOST_COUNTED = 300_000
+# From so many pairs on, the paper's base model has something to learn from, on a GPU.
+PAIRS_FOR_BASE = 1_000_000
+# Common for the subwords of European languages; it only serves to announce the steps.
+SUBWORDS_A_WORD = 1.25
+
+
+class TextSize(NamedTuple):
+    """pairs: of lines; words: of both sides together; tgt_words: of the target side."""
+
+    pairs: int
+    words: int
+    tgt_words: int
+
+
+class Advice(NamedTuple):
+    """A preset, and one line that says what was chosen and for what."""
+
+    preset: str
+    reason: str
+
+
+def advise(entries: Iterable[Sequence[str]], root: Path = Path("/")) -> Advice:
+    """The preset for training text in `entries` (two files or one TSV file each) on this machine.
+
+    Raises DataError or NoInputError where the text cannot be read.
+    """
+    size = measure([tuple(entry) for entry in entries])
+    gpu = has_gpu(root)
+    preset = "base" if gpu and size.pairs >= PAIRS_FOR_BASE else "small"
+    cores = usable_cores()
+    machine = "a GPU" if gpu else f"{cores:,} CPU core{'s' if cores > 1 else ''}"
+    return Advice(
+        preset,
+        f"preset {preset} for {size.pairs:,} pairs on {machine}: {plan(preset, size)}",
+    )
+
+
+def plan(preset: str, size: TextSize) -> str:
+    """Vocabulary size and steps of `preset` for a text of this size."""
+    values = PRESETS[preset]
+    vocabulary = values.get("data.vocab_size", 37_000)
+    steps = values["train.max_steps"]
+    if vocabulary == "auto":
+        vocabulary = automatic.vocabulary_size(size.words)
+    if steps == "auto":
+        steps = automatic.training_steps(round(size.tgt_words * SUBWORDS_A_WORD))
+    stopping = ", early stopping" if values.get("train.patience") else ""
+    return f"a vocabulary of about {vocabulary:,}, about {steps:,} steps{stopping}"
+
+
+def has_gpu(root: Path = Path("/")) -> bool:
+    """Whether the system has an NVIDIA GPU; torch, which takes seconds to load, is not asked."""
+    gpus = root / "proc/driver/nvidia/gpus"
+    return gpus.is_dir() and any(gpus.iterdir())
+
+
+def measure(entries: Sequence[Sequence[str]]) -> TextSize:
+    """How much text there is; of long files the first 300,000 pairs are counted."""
+    sizes = [_measure_entry(entry) for entry in entries]
+    return TextSize(*(sum(column) for column in zip(*sizes, strict=True)))
+
+
+def _measure_entry(paths: Sequence[str]) -> TextSize:
+    from nmt_cli.data.lines import read_pairs
+
+    pairs = words = tgt_words = characters = 0
+    for src, tgt in islice(read_pairs(tuple(paths), strict=False), MOST_COUNTED):
+        pairs += 1
+        tgt_words += len(tgt.split())
+        words += len(src.split())
+        characters += len(src.encode()) + 1
+    words += tgt_words
+    if pairs < MOST_COUNTED:
+        return TextSize(pairs, words, tgt_words)
+    # Of a compressed file this is too small, by about the factor of its compression.
+    share = max(1.0, Path(paths[0]).stat().st_size / characters)
+    return TextSize(*(round(share * count) for count in (pairs, words, tgt_words)))
