@@ -7,22 +7,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from nmt_cli.data.languages.names import Pair as Pair
+from nmt_cli.data.languages.names import guess_languages as guess_languages
+from nmt_cli.data.languages.names import language_of as language_of
 from nmt_cli.errors import CannotCreateError, NmtError, NoInputError, UsageError
 from nmt_cli.files import make_directory, require_file, write_text
 
 PROJECT_NAME = "nmt.toml"
-_COMPRESSED = (".gz", ".xz", ".zst")
-_CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,4})?")
-# What looks like a language code at the end of a file's name and is none.
-_NOT_LANGUAGES = {"txt", "tsv", "csv", "tok", "bpe", "src", "tgt", "ref", "hyp", "raw", "tc", "lc"}
 # The names that text files of each kind usually have.
 _STEMS = {
     "train": ("train", "training"),
     "valid": ("valid", "val", "dev", "validation"),
     "test": ("test",),
 }
-
-Pair = tuple[str, str]
 
 
 class Project(NamedTuple):
@@ -34,38 +31,6 @@ class Project(NamedTuple):
     valid: Pair | None = None
     test: Pair | None = None
     preset: str = "base"
-
-
-def language_of(name: str) -> str | None:
-    """The language code at the end of a file's name, compression aside; None: there is none.
-
-    >>> language_of("train.de.gz"), language_of("train.txt")
-    ('de', None)
-    """
-    path = Path(name)
-    if path.suffix in _COMPRESSED:
-        path = path.with_suffix("")
-    code = path.suffix.removeprefix(".")
-    return code if _CODE.fullmatch(code) and code not in _NOT_LANGUAGES else None
-
-
-def guess_languages(pairs: Iterable[Pair]) -> Pair | None:
-    """The languages that the names of parallel files tell; None: they tell none.
-
-    The endings decide (`train.en`, `train.de.gz`), then the one part of the names that differs
-    (`train_en.txt`, `train_de.txt`).
-    """
-    for src, tgt in pairs:
-        by_ending = language_of(src), language_of(tgt)
-        if by_ending[0] and by_ending[1] and by_ending[0] != by_ending[1]:
-            return by_ending[0], by_ending[1]
-        parts = re.split(r"[._]", Path(src).name), re.split(r"[._]", Path(tgt).name)
-        differing = [(a, b) for a, b in zip(*parts, strict=False) if a != b]
-        if len(parts[0]) == len(parts[1]) and len(differing) == 1:
-            a, b = differing[0]
-            if _CODE.fullmatch(a) and _CODE.fullmatch(b):
-                return a, b
-    return None
 
 
 def languages_in(folder: Path) -> list[str]:

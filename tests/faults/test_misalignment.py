@@ -84,8 +84,8 @@ def test_where_counts_differ_the_place_is_found_within_three_lines(checks: Check
     "P2",
     without=(
         "data/alignment.py",
-        "    place = _find_in_windows(src_file, tgt_file)",
-        "    place = None",
+        "    window = windows.first_shifted(0)\n    if window is not None:\n        return",
+        "    window = None\n    if window is not None:\n        return",
     ),
 )
 def test_where_counts_are_equal_it_is_found_too(checks: Checks) -> None:
