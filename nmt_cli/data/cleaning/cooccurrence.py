@@ -64,7 +64,7 @@ def words_of(text: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         words |= (letter * within).astype(np.uint64) << np.uint64(8 * more)
     ends = np.searchsorted(starts, np.flatnonzero(text == _NEWLINE))
     lines = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
-    return ((words * _MIXED) >> np.uint64(64 - BITS)).astype(np.int64), lines
+    return ((words * _MIXED) >> np.uint64(64 - BITS)).astype(np.int32), lines.astype(np.int32)
 
 
 class Table(NamedTuple):
@@ -85,7 +85,8 @@ def select_words(words: np.ndarray, lines: np.ndarray, count: int, order: np.nda
     """(count, KEPT_WORDS) int32, the words of each line that come first in `order`; else -1."""
     ranks = np.empty(WORDS, np.int64)
     ranks[order] = np.arange(WORDS)
-    keys = np.unique(lines << BITS | ranks[words])
+    keys = np.sort(lines.astype(np.int64) << BITS | ranks[words])
+    keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])[: len(keys)]]
     lines = keys >> BITS
     places = np.arange(len(keys)) - np.searchsorted(lines, np.arange(count))[lines]
     chosen = places < KEPT_WORDS

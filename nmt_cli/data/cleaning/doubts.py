@@ -11,10 +11,11 @@ import numpy as np
 
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.numbers import numbers_differ
+from nmt_cli.data.cleaning.signs import joined, lines_with
 
 _ADDRESS = r"(?:(?:https?://|ftp://|www\.)[^\s]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
 _ONLY_ADDRESSES = re.compile(rf"[\W\d_]*(?:{_ADDRESS}[\W\d_]*)+", re.IGNORECASE)
-_LOST_LETTER = re.compile(r"(?<![\W\d_])\?(?=[a-zß-ÿ])")
+_LOST_LETTER = re.compile(r"\?(?<=[^\W\d_]\?)(?=[a-zß-ÿ])")
 _LIKE_ADDRESS = re.compile(r"://|www\.|\w\.\w+/|[?&]\w+=")
 # So many times running is no emphasis any more.
 MOST_LETTERS_RUNNING = 9
@@ -27,6 +28,8 @@ LEAST_FOREIGN_LETTERS = 4
 LEAST_SHARE_OF_SCRIPT = 0.9
 _LATIN, _LETTER_RUNS = 1, np.zeros(256, bool)
 _LETTER_RUNS[[*range(65, 91), *range(97, 123), ord("!"), ord("?")]] = True
+# A number for each digit and what stands in front of it; sums of them are exact.
+_FOLLOWING = np.random.Generator(np.random.PCG64(1)).integers(1, 1 << 36, 110).astype(np.float64)
 _NEWLINE = ord("\n")
 
 
@@ -58,34 +61,35 @@ def find_doubts(src: Sequence[str], tgt: Sequence[str]) -> np.ndarray:
 
 def _checks(src: Sequence[str], tgt: Sequence[str]) -> Iterator[tuple[int, Iterator[int]]]:
     pairs = list(zip(src, tgt, strict=True))
-    texts = ["".join(f"{line}\n" for line in side) for side in (src, tgt)]
-    both = "".join(texts)
-    if "://" in both or "www." in both or "@" in both:
-        yield kinds.ADDRESS, _where(pairs, _ONLY_ADDRESSES.fullmatch, ("://", "www.", "@"))
-    if "\ufffd" in both:
-        yield kinds.NOT_UTF8, _where(pairs, str, ("\ufffd",))
-    if "?" in both:
-        yield kinds.LOST_LETTERS, _where(pairs, _has_lost_letters, ("?",))
-    codes = [np.frombuffer(text.encode(), np.uint8) for text in texts]
-    yield kinds.OTHER_SCRIPT, (number for side in codes for number in _other_script(side))
-    signs = {number for side in codes for number in _maybe_repeated(side)}
+    sides = [(joined(side), side) for side in (src, tgt)]
+    for kind, sign, check in _SIGNS:
+        yield (
+            kind,
+            (
+                number
+                for text, side in sides
+                for number in lines_with(sign, text, side)
+                if check(side[number])
+            ),
+        )
+    codes = [np.frombuffer(text.encode(), np.uint8) for text, _ in sides]
+    yield kinds.OTHER_SCRIPT, (number for code in codes for number in _other_script(code))
+    signs = {number for code in codes for number in _maybe_repeated(code)}
     yield kinds.REPEATED, (one for one in sorted(signs) if any(map(is_repeated, pairs[one])))
     yield kinds.NUMBERS, _different_numbers(pairs, codes)
     yield kinds.COPIED, (one for one, (a, b) in enumerate(pairs) if a == b and _is_sentence(a))
 
 
-def _where(
-    pairs: Sequence[tuple[str, str]], check: Callable[[str], object], signs: tuple[str, ...]
-) -> Iterator[int]:
-    for number, pair in enumerate(pairs):
-        for line in pair:
-            if any(sign in line for sign in signs) and check(line):
-                yield number
-                break
-
-
 def _has_lost_letters(line: str) -> bool:
     return _LOST_LETTER.search(line) is not None and not _LIKE_ADDRESS.search(line)
+
+
+# Kind, what a doubtful line holds, and whether it is one.
+_SIGNS: tuple[tuple[int, re.Pattern[str], Callable[[str], object]], ...] = (
+    (kinds.ADDRESS, re.compile(r"://|www\.|@"), _ONLY_ADDRESSES.fullmatch),
+    (kinds.NOT_UTF8, re.compile("\ufffd"), str),
+    (kinds.LOST_LETTERS, _LOST_LETTER, _has_lost_letters),
+)
 
 
 def _is_sentence(line: str) -> bool:
@@ -95,7 +99,7 @@ def _is_sentence(line: str) -> bool:
 
 def _lines_of(places: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """The lines, each once, in which some bytes lie."""
-    return np.unique(np.searchsorted(ends, places))
+    return np.flatnonzero(np.bincount(np.searchsorted(ends, places), minlength=len(ends)))
 
 
 def _other_script(text: np.ndarray) -> list[int]:
@@ -168,8 +172,18 @@ def is_repeated(line: str) -> bool:
 def _different_numbers(
     pairs: Sequence[tuple[str, str]], codes: Sequence[np.ndarray]
 ) -> Iterator[int]:
-    signs: set[int] = set()
-    for text in codes:
-        digits = np.flatnonzero((text - np.uint8(48)) < 10)
-        signs.update(_lines_of(digits, np.flatnonzero(text == _NEWLINE)).tolist())
-    return (number for number in sorted(signs) if numbers_differ(*pairs[number]))
+    src, tgt = (_digit_sums(text) for text in codes)
+    return (
+        number for number in np.flatnonzero(src != tgt).tolist() if numbers_differ(*pairs[number])
+    )
+
+
+def _digit_sums(text: np.ndarray) -> np.ndarray:
+    """(lines,) a number that is the same for lines of which the same digits follow each other."""
+    digits = text - np.uint8(ord("0"))
+    digits[digits > 9] = 10
+    places = np.flatnonzero(digits < 10)
+    before = np.where(places > 0, digits[places - 1], 10)
+    ends = np.flatnonzero(text == _NEWLINE)
+    values = _FOLLOWING[digits[places].astype(np.int64) * 11 + before]
+    return np.bincount(np.searchsorted(ends, places), values, len(ends))

@@ -9,6 +9,7 @@ from html import entities
 from html import unescape as unescape_entity
 
 from nmt_cli.data.cleaning import kinds
+from nmt_cli.data.cleaning.signs import joined, lines_with
 
 # Text that was escaped twice or three times is found in crawled corpora, more often hardly.
 MOST_ESCAPES = 3
@@ -39,7 +40,8 @@ _INLINE = re.compile(
 def repair_sides(src: list[str], tgt: list[str], counts: "Repaired") -> tuple[list[str], list[str]]:
     """The repaired lines of both sides; what was done goes into `counts`."""
     src, tgt = (_repair_side(lines, counts) for lines in (src, tgt))
-    for number in _with_tags(src, tgt):
+    signs = {number for side in (src, tgt) for number in lines_with(_TAG, joined(side), side)}
+    for number in sorted(signs):
         pair = _without_tags(src[number], tgt[number])
         if pair != (src[number], tgt[number]):
             src[number], tgt[number] = pair
@@ -61,15 +63,16 @@ class Repaired:
 
 def _repair_side(lines: Sequence[str], counts: Repaired) -> list[str]:
     repaired = list(lines)
-    text = "\n".join(repaired)
-    for kind, has_sign, repair in _REPAIRS:
-        if not has_sign(text):
-            continue
-        for number, line in enumerate(repaired):
-            if has_sign(line) and (new := repair(line)) != line:
+    text = joined(repaired)
+    for kind, sign, repair in _REPAIRS:
+        changed = False
+        for number in lines_with(sign, text, repaired):
+            if (new := repair(repaired[number])) != repaired[number]:
                 repaired[number] = new
+                changed = True
                 counts.add(kind, number)
-        text = "\n".join(repaired)
+        if changed:
+            text = joined(repaired)
     return repaired
 
 
@@ -86,14 +89,6 @@ def unescape(text: str) -> str:
             break
         text = new
     return text
-
-
-def _with_tags(src: Sequence[str], tgt: Sequence[str]) -> list[int]:
-    """The pairs of which one side may hold a tag."""
-    if "<" not in "\n".join((*src, *tgt)):
-        return []
-    pairs = enumerate(zip(src, tgt, strict=True))
-    return [number for number, pair in pairs if any("<" in one and ">" in one for one in pair)]
 
 
 def _without_tags(src: str, tgt: str) -> tuple[str, str]:
@@ -160,10 +155,19 @@ def _join_subwords(text: str) -> str:
     return _SUBWORD_MARK.sub(lambda match: "-" if "-" in match.group() else "", text)
 
 
-_REPAIRS: tuple[tuple[int, Callable[[str], object], Callable[[str], str]], ...] = (
-    (kinds.MOJIBAKE, _MOJIBAKE_SIGN.search, undo_mojibake),
-    (kinds.BYTE_ORDER_MARK, lambda text: "\ufeff" in text, lambda text: text.replace("\ufeff", "")),
-    (kinds.ENTITY, lambda text: "&" in text, unescape),
-    (kinds.INVISIBLE, _INVISIBLE_SIGN.search, lambda text: _INVISIBLE.sub("", text)),
-    (kinds.SUBWORD_MARK, lambda text: "@" in text, _join_subwords),
+def _without_marks(text: str) -> str:
+    return text.replace("\ufeff", "")
+
+
+def _without_invisible(text: str) -> str:
+    return _INVISIBLE.sub("", text)
+
+
+# Kind, the sign of a line that may need the repair, the repair.
+_REPAIRS: tuple[tuple[int, re.Pattern[str], Callable[[str], str]], ...] = (
+    (kinds.MOJIBAKE, _MOJIBAKE_SIGN, undo_mojibake),
+    (kinds.BYTE_ORDER_MARK, re.compile("\ufeff"), _without_marks),
+    (kinds.ENTITY, re.compile("&"), unescape),
+    (kinds.INVISIBLE, _INVISIBLE_SIGN, _without_invisible),
+    (kinds.SUBWORD_MARK, re.compile("@@|@-@"), _join_subwords),
 )
