@@ -11,7 +11,8 @@ import pytest
 from nmt_cli.cli import main
 from nmt_cli.cli.settings import resolve_settings
 from nmt_cli.config import Config
-from nmt_cli.extras.project import guess_languages, language_of, toml_value
+from nmt_cli.data.languages.names import guess_languages, language_of
+from nmt_cli.extras.project import toml_value
 
 ROOT = Path(__file__).resolve().parents[1]
 

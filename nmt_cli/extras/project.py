@@ -1,73 +1,29 @@
-"""The project file nmt.toml: find the text files of a directory, name their languages, write it."""
+"""The project file nmt.toml: its text, and how it is written."""
 
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from nmt_cli.data.languages.names import Pair as Pair
-from nmt_cli.data.languages.names import guess_languages as guess_languages
-from nmt_cli.data.languages.names import language_of as language_of
-from nmt_cli.errors import CannotCreateError, NmtError, NoInputError, UsageError
-from nmt_cli.files import make_directory, require_file, write_text
+from nmt_cli.errors import CannotCreateError, UsageError
+from nmt_cli.files import make_directory, write_text
 
 PROJECT_NAME = "nmt.toml"
-# The names that text files of each kind usually have.
-_STEMS = {
-    "train": ("train", "training"),
-    "valid": ("valid", "val", "dev", "validation"),
-    "test": ("test",),
-}
+Paths = tuple[str, ...]
 
 
 class Project(NamedTuple):
-    """What nmt.toml says; files as they are written there."""
+    """What nmt.toml says; files as they are written there: two, or one TSV file."""
 
     src: str
     tgt: str
-    train: tuple[Pair, ...]
-    valid: Pair | None = None
-    test: Pair | None = None
+    train: tuple[Paths, ...]
+    valid: Paths | None = None
+    test: Paths | None = None
     preset: str = "base"
-
-
-def languages_in(folder: Path) -> list[str]:
-    """The languages of the training files that lie in `folder`, sorted."""
-    found = {language_of(path.name) for path in _text_files(folder, "train")}
-    return sorted(code for code in found if code)
-
-
-def find_pair(folder: Path, kind: str, src: str, tgt: str) -> Pair | None:
-    """The two files of `kind` (train, valid, test) in `folder`; None: there are no such two."""
-    files = [path.name for path in _text_files(folder, kind)]
-    sides = [[name for name in files if language_of(name) == code] for code in (src, tgt)]
-    if len(sides[0]) == 1 and len(sides[1]) == 1:
-        return sides[0][0], sides[1][0]
-    return None
-
-
-def _text_files(folder: Path, kind: str) -> list[Path]:
-    if not folder.is_dir():
-        return []
-    return [
-        path
-        for path in sorted(folder.iterdir())
-        if path.is_file() and re.split(r"[._-]", path.name)[0] in _STEMS[kind]
-    ]
-
-
-def require_files(names: Iterable[str]) -> None:
-    """Raise NoInputError naming every one of `names` that cannot be read."""
-    missing: list[NmtError] = []
-    for name in names:
-        try:
-            require_file(Path(name), "text")
-        except NoInputError as error:
-            missing.append(error)
-    if missing:
-        raise NoInputError("; ".join(one.message for one in missing), missing[0].hint)
+    valid_split: int = 0
 
 
 def relative_to(folder: Path, name: str) -> str:
@@ -101,7 +57,11 @@ def project_text(project: Project) -> str:
         "",
         "[data]",
         f"train = {toml_value(project.train)}",
-        _optional("valid", project.valid, project),
+        *(
+            [f"valid_split = {project.valid_split}"]
+            if project.valid_split
+            else [_optional("valid", project.valid, project)]
+        ),
         _optional("test", project.test, project),
         "",
         "[train]",
@@ -110,7 +70,7 @@ def project_text(project: Project) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _optional(kind: str, pair: Pair | None, project: Project) -> str:
+def _optional(kind: str, pair: Paths | None, project: Project) -> str:
     if pair is None:
         example = f"{kind}.{project.src}", f"{kind}.{project.tgt}"
         return f"# {kind} = {toml_value(example)}"

@@ -45,6 +45,16 @@ def guess_languages(pairs: Iterable[Pair]) -> Pair | None:
     return None
 
 
+def is_tsv(name: str) -> bool:
+    """Whether a file is a table by its name, compression aside.
+
+    >>> is_tsv("train.en-de.tsv.gz"), is_tsv("train.en")
+    (True, False)
+    """
+    path = Path(name)
+    return (path.with_suffix("") if path.suffix in _COMPRESSED else path).suffix == ".tsv"
+
+
 def guess_tsv_languages(names: Iterable[str]) -> Pair | None:
     """The two languages in the name of a TSV file, source first; None: no name tells them.
 
