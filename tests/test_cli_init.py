@@ -55,7 +55,7 @@ class TestFlags:
         config = written()
         assert (config.languages.src, config.languages.tgt) == ("de", "en")
         assert (config.data.valid, config.data.test) == ((), ())
-        assert "warning: no validation text" in capsys.readouterr().err
+        assert "warning: there is no validation text" in capsys.readouterr().err
 
     def test_named_languages_beat_the_guess(self) -> None:
         main(["init", "--train", "train.de", "train.en", "--src-lang", "gsw"])

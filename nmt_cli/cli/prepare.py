@@ -139,16 +139,16 @@ def command(
     config = resolve_settings(flags, sets, config_file).config
     console = make_console(quiet=quiet)
     tell_waiting(console, *(path for paths in config.data.train for path in paths))
-    if config.languages == Languages():
-        console.note(
-            f"the languages are not named, so they are called {config.languages.src} and "
-            f"{config.languages.tgt}: --src-lang and --tgt-lang name them"
-        )
     with console.stages() as progress:
         prepared = prepare(
             config, Path(config.paths.corpus), force=force, workers=workers, dropped=dropped,
             progress=progress,
         )  # fmt: skip
+    if config.languages == Languages():
+        console.note(
+            f"the languages are not named, so they are called {config.languages.src} and "
+            f"{config.languages.tgt}: --src-lang and --tgt-lang name them"
+        )
     show(prepared, console)
     tell_dropped(prepared, dropped, console)
     if not prepared.valid:

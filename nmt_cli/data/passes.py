@@ -46,6 +46,8 @@ from nmt_cli.files import make_directory, remove, sha256_of
 
 # A source with more targets is a heading or a filler that stands for anything.
 MOST_TARGETS = 50
+# Of fewer pairs too few words may be known to say that all of them are wrong.
+LEAST_PAIRS_DOUBTED = 5_000
 Pairs = list[tuple[str, str]]
 
 
@@ -168,7 +170,8 @@ class Run:
         strict = data.clean == "strict"
         unmatched = find_unmatched(text, self.pool, self.progress, every=strict)
         ledger.mark(kinds.NOT_TRANSLATION, unmatched.pairs)
-        if unmatched.share is not None and unmatched.share > MOST_WRONG:
+        unlike = unmatched.share is not None and unmatched.share > MOST_WRONG
+        if unlike and not text.shifts and text.pairs >= LEAST_PAIRS_DOUBTED:
             text.notes.append(
                 "the words of the two sides seem to have nothing to do with each other: is line n "
                 "of one file the translation of line n of the other?"
@@ -269,8 +272,8 @@ def _reasons(dropped: dict[str, int]) -> str:
 
 def _notes(valid: Pairs, held_out: list[HeldOut]) -> list[str]:
     notes = [
-        f"{one.found:,} of {counted(one.sentences, f'{one.name} sentence')} also "
-        f"{'occurs' if one.found == 1 else 'occur'} in the training text"
+        f"{one.found:,} of {counted(one.sentences, f'{one.name} sentence')} also occur "
+        "in the training text"
         for one in held_out
         if one.found
     ]
