@@ -308,7 +308,7 @@ class LinePairs(Iterator[tuple[str, str]]):
                 self._first_bad = self.src.count, len(columns)
             if not self._keep_bad_rows:
                 raise self._bad_row()
-            return line, ""
+            return line.replace("\t", " "), ""
         return columns[0], columns[1]
 
     def _check_rows(self) -> None:
