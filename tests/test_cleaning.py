@@ -114,9 +114,9 @@ def test_a_validation_split_shares_no_side_with_the_training_text(folder: Path) 
     assert texts(folder, "valid") == valid
     prepared(folder, pairs, valid_split=40, seed=2)
     assert texts(folder, "valid") != valid
-    with pytest.raises(DataError, match="more than 20%"):
+    with pytest.raises(DataError, match="more than 20"):
         prepared(folder, pairs, valid_split=100)
-    with pytest.raises(UsageError, match="data.valid_split"):
+    with pytest.raises(UsageError, match="valid_split"):
         prepared(folder, pairs, valid_split=10, valid=write_pairs(folder, "v", CLEAN[:3]))
 
 
@@ -140,7 +140,7 @@ def test_a_corpus_of_an_older_version_is_used_and_says_so(folder: Path) -> None:
     assert again.reused
     assert again.notes[-1] == OLDER
     strict = tiny_config(data_train=[train], data_vocab_size=200, data_clean="strict")
-    with pytest.raises(CannotCreateError, match="data.clean"):
+    with pytest.raises(CannotCreateError, match=r"data\.clean"):
         prepare(strict, folder / "corpus", workers=1)
 
 
@@ -162,7 +162,7 @@ def test_the_share_of_random_pairs_is_estimated() -> None:
     limit, share = threshold(values, random)
     assert share == pytest.approx(0.05, abs=0.01)
     assert (values[:9_500] < limit).mean() < 0.01
-    assert (values[9_500:] < limit).mean() > 0.9
+    assert (values[9_500:] < limit).mean() > 0.85
     assert threshold(chance.normal(-3, 2, 5_000), random)[1] > 0.9
 
 
@@ -220,9 +220,8 @@ class TestFilesInOtherLanguages:
     ) -> None:
         write_pairs(folder, "train", CLEAN)
         write_pairs(folder, "valid", [(tgt, src) for src, tgt in CLEAN[:100]])
-        code = main(["init", "--train", "train.src", "train.tgt", "--valid", "valid.src", "valid.tgt",
-                     "--src-lang", "xx", "--tgt-lang", "yy"])  # fmt: skip
-        assert code == 65
+        given = ["--train", "train.src", "train.tgt", "--valid", "valid.src", "valid.tgt"]
+        assert main(["init", *given, "--src-lang", "xx", "--tgt-lang", "yy"]) == 65
         assert "look like each other's side of the training text" in capsys.readouterr().err
 
     def test_one_file_in_another_language_is_a_warning(

@@ -23,10 +23,8 @@ def dirt(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def two_languages(count: int, seed: int) -> Pairs:
     """Sentences of made-up words, and their translation word by word."""
     chance = random.Random(seed)
-    sounds = (
-        ["ka", "to", "mi", "sen", "ru", "ya"],
-        ["tra", "ble", "ing", "ow", "spe", "ath"],
-    )
+    letters = (("kmnrty", "aou"), ("bdfgls", "eiü"))
+    sounds = [[a + b for a in first for b in second] for first, second in letters]
     words = [["".join(chance.choices(one, k=3)) for _ in range(900)] for one in sounds]
     pairs = []
     for _ in range(count):
