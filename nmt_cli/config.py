@@ -51,6 +51,9 @@ class Data:
 
     train: tuple[tuple[str, ...], ...] = setting((), "parallel files: [src, tgt] or [tsv], several")
     valid: tuple[str, ...] = setting((), "validation pair of files")
+    valid_split: int = setting(
+        0, "without validation files: training pairs set apart for validation", 0, 2**31
+    )
     test: tuple[str, ...] = setting((), "test pair of files; more than two: several references")
     subwords: Literal["bpe", "unigram", "wordpiece", "bytes", "chars"] = setting(
         "bpe", "kind of subwords"
@@ -68,12 +71,15 @@ class Data:
     max_length: int = setting(256, "longest side kept, in subwords", 1, 2**20)
     max_ratio: float = setting(9.0, "longest ratio of the sides kept, in subwords", 1.0, 1e6)
     strict: bool = setting(False, "refuse text that is not UTF-8, rather than repair it")
+    clean: Literal["off", "safe", "strict"] = setting(
+        "safe", "safe: repair what loses nothing; strict: drop whatever looks wrong; off: neither"
+    )
     drop_duplicates: bool = setting(True, "keep the first of equal pairs")
     drop_wrong_language: bool = setting(
-        False, "leave out swapped, copied and untranslated pairs, told by their trigrams"
+        False, "drop pairs in the wrong language, also where data.clean is not strict"
     )
     sample_lines: int = setting(5_000_000, "lines that subwords are learnt from", 1, 2**40)
-    seed: int = setting(1, "of the sample of lines", 0, 2**63 - 1)
+    seed: int = setting(1, "of the sample of lines and the validation split", 0, 2**63 - 1)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -92,6 +94,8 @@ class Console:
         shown = f"\x1b[{color}m{label}:\x1b[0m" if self.color else f"{label}:"
         # One line, so that no file's name can look like a message of ours.
         line = escaped(text).replace("\n", r"\n")
+        if self.interactive:
+            line = _wrapped(line, len(label) + 2)
         with contextlib.suppress(OSError, ValueError):
             self.stream.write(f"{shown} {line}\n")
             self.stream.flush()
@@ -264,6 +268,16 @@ class Progress:
         if self._bar is not None:
             with contextlib.suppress(OSError, ValueError):
                 getattr(self._bar, change)()
+
+
+def _wrapped(text: str, used: int) -> str:
+    """`text` on lines as wide as the terminal, broken between words; `used` columns are taken."""
+    width = max(20, shutil.get_terminal_size().columns)
+    lines = textwrap.wrap(
+        text, width, initial_indent=" " * used, subsequent_indent="  ",
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    return "\n".join(lines)[used:]
 
 
 def _make_table(

@@ -11,7 +11,8 @@ import pytest
 from nmt_cli.cli import main
 from nmt_cli.cli.settings import resolve_settings
 from nmt_cli.config import Config
-from nmt_cli.extras.project import guess_languages, language_of, toml_value
+from nmt_cli.data.languages.names import guess_languages, language_of
+from nmt_cli.extras.project import toml_value
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -54,7 +55,7 @@ class TestFlags:
         config = written()
         assert (config.languages.src, config.languages.tgt) == ("de", "en")
         assert (config.data.valid, config.data.test) == ((), ())
-        assert "warning: no validation text" in capsys.readouterr().err
+        assert "warning: there is no validation text" in capsys.readouterr().err
 
     def test_named_languages_beat_the_guess(self) -> None:
         main(["init", "--train", "train.de", "train.en", "--src-lang", "gsw"])

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from nmt_cli.config import Config, Layer, resolve
 from nmt_cli.data import clean, pool
 from nmt_cli.data.clean import Cleaning, find_duplicates
+from nmt_cli.data.cleaning.kinds import KINDS
 from nmt_cli.data.corpus import Corpus
 from nmt_cli.data.encode import Tally, choose_sample, drop_reason
 from nmt_cli.data.lines import read_lines
@@ -122,17 +123,17 @@ def test_each_pair_dropped_has_its_reason(project):
 @pytest.mark.parametrize(
     ("src", "tgt", "reason"),
     [
-        (2, 2, ""),
+        (2, 2, "clean"),
         (1, 2, "too short"),
         (10, 11, "too long"),
-        (2, 6, ""),
+        (2, 6, "clean"),
         (2, 7, "lengths too different"),
         (7, 2, "lengths too different"),
     ],
 )
 def test_the_filters_at_their_limits(project, src, tgt, reason):
     data = project.config(min_length=2, max_length=10, max_ratio=3.0).data
-    assert drop_reason(data, src, tgt) == reason
+    assert KINDS[drop_reason(data, src, tgt)].name == reason
 
 
 def test_the_table_counts_what_is_in_the_corpus(project):
@@ -240,7 +241,7 @@ def test_suspicious_text_is_noted_and_used(project):
     Path(tgt).write_bytes(b"\n".join(lines[:900] + lines[901:] + [b"x", b""]))
     prepared = project.prepare((src, tgt))
     assert len(prepared.notes) == 2
-    assert "1 lines are not UTF-8, the first at line:byte " in prepared.notes[0]
+    assert "1 line is not UTF-8, the first at line:byte " in prepared.notes[0]
     assert "shifted against each other near line 90" in prepared.notes[1]
 
 

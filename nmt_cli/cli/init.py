@@ -11,7 +11,7 @@ import typer
 
 from nmt_cli.cli.environment import make_console
 from nmt_cli.cli.options import (
-    FilePair,
+    NO_VALIDATION,
     Force,
     Preset,
     Quiet,
@@ -19,26 +19,43 @@ from nmt_cli.cli.options import (
     TestPair,
     TgtLanguage,
     TrainPairs,
+    TrainTsv,
     ValidPair,
+    ValidSplit,
 )
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
-    from nmt_cli.extras.project import Pair
+    from nmt_cli.extras.project import Paths
+    from nmt_cli.extras.project_files import Texts
 
 EXAMPLES = """
 nmt init --train train.en train.de --valid valid.en valid.de
 nmt init --src-lang en --tgt-lang de       finds train.en, train.de, valid.en, ...
 nmt init --train a.en a.de --train b.en b.de --preset small project/
+nmt init --train-tsv pairs.en-de.tsv --valid-split 1000
 """
 _HINT = "say which files: nmt init --train train.en train.de --valid valid.en valid.de"
+
+
+ValidTsv = Annotated[
+    str | None,
+    typer.Option("--valid-tsv", metavar="FILE", help="Validation text as a TSV file."),
+]
+TestTsv = Annotated[
+    str | None, typer.Option("--test-tsv", metavar="FILE", help="Test text as a TSV file.")
+]
 
 
 def command(
     folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where nmt.toml goes.")] = Path(),
     train: TrainPairs = None,
+    train_tsv: TrainTsv = None,
     valid: ValidPair = None,
+    valid_tsv: ValidTsv = None,
+    valid_split: ValidSplit = None,
     test: TestPair = None,
+    test_tsv: TestTsv = None,
     src_lang: SrcLanguage = None,
     tgt_lang: TgtLanguage = None,
     preset: Preset = None,
@@ -47,72 +64,80 @@ def command(
 ) -> None:
     """Write nmt.toml: languages, text files, preset.
 
-    What is not given is found in the directory (train.en, valid.en, test.en, ...).
+    What is not given is found in the directory (train.en, valid.en, test.en, ..., or train.tsv).
     """
     from nmt_cli.config import Layer, resolve
-    from nmt_cli.extras import project
+    from nmt_cli.extras import project, project_files
 
     console = make_console(quiet=quiet)
     preset = resolve([Layer("--preset", {"train.preset": preset or "base"})]).config.train.preset
-    given = [*(train or []), *([valid] if valid else []), *([test] if test else [])]
-    project.require_files([name for pair in given for name in pair])
-    src, tgt = _languages(folder, given, src_lang, tgt_lang)
-    pairs = [_in_project(folder, pair) for pair in train or []]
-    found = {} if train else _found(folder, src, tgt)
-    if not pairs:
-        if "train" not in found:
-            raise UsageError(
-                f"there is no training text: no train.{src} and train.{tgt} in `{folder}`", _HINT
-            )
-        pairs = [found["train"]]
+    tables = {name: (table,) if table else None for name, table in (
+        ("--valid-tsv", valid_tsv), ("--test-tsv", test_tsv))}  # fmt: skip
+    texts = project_files.Texts(
+        (*map(tuple, train or []), *((name,) for name in train_tsv or [])),
+        project_files.only_one("--valid", "--valid-tsv", (valid, tables["--valid-tsv"])),
+        project_files.only_one("--test", "--test-tsv", (test, tables["--test-tsv"])),
+        valid_split or 0,
+    )
+    if texts.valid and texts.valid_split:
+        raise UsageError(
+            "--valid names validation text, and --valid-split sets training pairs apart for it",
+            "use one of them",
+        )
+    texts.require()
+    src, tgt = _languages(folder, texts, src_lang, tgt_lang)
+    project_files.require_different(src, tgt)
+    texts = texts.completed(folder, src, tgt)
+    if not texts.train:
+        raise UsageError(
+            f"there is no training text: no train.{src} and train.{tgt} in `{folder}`", _HINT
+        )
+    warnings = project_files.check_files(texts, src, tgt)
     path = project.write_project(
         folder,
         project.Project(
-            src, tgt, tuple(pairs),
-            _in_project(folder, valid) if valid else found.get("valid"),
-            _in_project(folder, test) if test else found.get("test"),
-            preset,
+            src, tgt,
+            tuple(_in_project(folder, entry) for entry in texts.train),
+            _in_project(folder, texts.valid) if texts.valid else None,
+            _in_project(folder, texts.test) if texts.test else None,
+            preset, texts.valid_split,
         ),
         force=force,
     )  # fmt: skip
     console.note(f"wrote {path}: {src} to {tgt}")
-    if not valid and "valid" not in found:
-        console.warning("no validation text is named: training will not know its best checkpoint")
+    for warning in warnings:
+        console.warning(warning)
+    if not texts.valid and not texts.valid_split:
+        console.warning(NO_VALIDATION)
     console.next(
         "nmt prepare" if folder == Path() else f"cd {shlex.quote(str(folder))} && nmt prepare"
     )
 
 
-def _in_project(folder: Path, pair: FilePair) -> Pair:
+def _in_project(folder: Path, entry: Paths) -> Paths:
     from nmt_cli.extras.project import relative_to
 
-    return relative_to(folder, pair.src), relative_to(folder, pair.tgt)
+    return tuple(
+        path.name if (path := Path(name)).parent == folder else relative_to(folder, name)
+        for name in entry
+    )
 
 
-def _found(folder: Path, src: str, tgt: str) -> dict[str, Pair]:
-    from nmt_cli.extras.project import find_pair
-
-    pairs = {kind: find_pair(folder, kind, src, tgt) for kind in ("train", "valid", "test")}
-    return {kind: pair for kind, pair in pairs.items() if pair is not None}
-
-
-def _languages(
-    folder: Path, given: list[FilePair], src: str | None, tgt: str | None
-) -> tuple[str, str]:
+def _languages(folder: Path, given: Texts, src: str | None, tgt: str | None) -> tuple[str, str]:
     """The two languages: as given, as the names of the files tell, or as a person answers."""
-    from nmt_cli.extras.project import guess_languages, languages_in
+    from nmt_cli.extras.project_files import languages_in
 
     if src and tgt:
         return src, tgt
-    guessed = guess_languages(given)
+    guessed = given.languages()
     if guessed:
         return src or guessed[0], tgt or guessed[1]
     if sys.stdin.isatty() and sys.stderr.isatty():
         src = src or _ask("Language translated from (such as en)")
         return src, tgt or _ask("Language translated to (such as de)")
-    if given:
+    if given.entries():
         raise UsageError(
-            f"the names `{given[0].src}` and `{given[0].tgt}` do not tell the languages",
+            f"{_named(given.entries()[0])} the languages",
             "add --src-lang en --tgt-lang de, with the codes of your languages",
         )
     there = languages_in(folder)
@@ -122,6 +147,12 @@ def _languages(
             f"nmt init --src-lang {there[0]} --tgt-lang {there[1]}, or the other way round",
         )
     raise UsageError("neither files nor languages are given", _HINT)
+
+
+def _named(entry: Paths) -> str:
+    if len(entry) == 1:
+        return f"the name `{entry[0]}` does not tell"
+    return f"the names `{entry[0]}` and `{entry[1]}` do not tell"
 
 
 def _ask(question: str) -> str:

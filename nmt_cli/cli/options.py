@@ -8,6 +8,7 @@ import typer
 # Typer has no public type for an option that takes two values and may be repeated.
 from typer._click.types import CompositeParamType
 
+from nmt_cli.errors import UsageError
 from nmt_cli.presets import PRESET_NAMES
 
 if TYPE_CHECKING:
@@ -26,6 +27,14 @@ class _FilePairType(CompositeParamType):
     arity = 2
 
     def convert(self, value: Any, param: "Parameter | None", ctx: "Context | None") -> FilePair:
+        for name in value:
+            if name.startswith("-") and name != "-":
+                option = param.opts[0] if param is not None else "the option"
+                raise UsageError(
+                    f"{option} takes two files, the source and its translation, not {value[0]} "
+                    f"and {value[1]}",
+                    f"such as {option} {value[0]} FILE (a file named {name} is written ./{name})",
+                )
         return FilePair(*value)
 
 
@@ -46,6 +55,10 @@ Preset = Annotated[
 ]
 
 # Files of text.
+NO_VALIDATION = (
+    "there is no validation text: training will not know its best checkpoint; "
+    "--valid SRC TGT names it, --valid-split 1000 sets training pairs apart"
+)
 TrainPairs = Annotated[
     list[FilePair] | None,
     typer.Option(
@@ -61,6 +74,20 @@ TestPair = Annotated[
     FilePair | None,
     typer.Option("--test", click_type=FILE_PAIR, metavar="SRC TGT", help="Test text."),
 ]
+TrainTsv = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--train-tsv", metavar="FILE",
+        help="Training text in one file, each line: source, tab, target; may be repeated.",
+    ),
+]  # fmt: skip
+ValidSplit = Annotated[
+    int | None,
+    typer.Option(
+        "--valid-split", metavar="N", min=1,
+        help="Set N random training pairs apart as validation text.",
+    ),
+]  # fmt: skip
 SrcLanguage = Annotated[
     str | None, typer.Option("--src-lang", metavar="CODE", help="Language translated from.")
 ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nmt_cli.cli.options import (
+    NO_VALIDATION,
     AsJson,
     ConfigFile,
     FilePair,
@@ -19,19 +20,27 @@ from nmt_cli.cli.options import (
     Strict,
     TgtLanguage,
     TrainPairs,
+    TrainTsv,
     ValidPair,
+    ValidSplit,
 )
 from nmt_cli.console import Console
+from nmt_cli.counting import counted
 
 if TYPE_CHECKING:
+    from nmt_cli.data.cleaning.findings import Finding
     from nmt_cli.data.prepare import Prepared
 
 SCHEMA = 1
+# What is left of 80 columns beside the other columns.
+LINES_WIDTH = 20
+STYLES = {"dropped": "yellow", "kept": "cyan"}
 
 EXAMPLES = """
 nmt prepare                                as nmt.toml says
 nmt prepare --train a.en a.de --train b.en.gz b.de.gz --valid valid.en valid.de
-nmt prepare --train-tsv pairs.tsv.zst --subwords unigram --vocab-size 16000
+nmt prepare --train-tsv pairs.tsv.zst --src-lang en --tgt-lang de --valid-split 1000
+nmt prepare --clean --dropped dropped.tsv  drop all that looks wrong, and list it
 zcat pairs.tsv.gz | nmt prepare --train-tsv - --separate --out my-corpus
 """
 
@@ -46,12 +55,6 @@ class Subwords(StrEnum):
     chars = "chars"
 
 
-TrainTsv = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--train-tsv", metavar="FILE", help="Training text as lines of source, tab, target."
-    ),
-]
 Kind = Annotated[Subwords | None, typer.Option("--subwords", help="How words are divided.")]
 VocabSize = Annotated[
     str | None,
@@ -70,8 +73,14 @@ Normalize = Annotated[
 Clean = Annotated[
     bool | None,
     typer.Option(
-        "--clean/--no-clean", help="Leave out pairs in the wrong language: swapped, copied."
+        "--clean/--no-clean",
+        help="Drop every pair that looks wrong, or look for nothing. Default: repair what loses "
+        "nothing, drop what nothing can be learnt from, count the rest.",
     ),
+]
+Dropped = Annotated[
+    Path | None,
+    typer.Option("--dropped", metavar="FILE", help="Write the pairs that are dropped, as TSV."),
 ]
 Workers = Annotated[
     int, typer.Option("--workers", min=0, metavar="N", help="Processes; 0: one a core.")
@@ -85,11 +94,13 @@ def command(
     train: TrainPairs = None,
     train_tsv: TrainTsv = None,
     valid: ValidPair = None,
+    valid_split: ValidSplit = None,
     subwords: Kind = None,
     vocab_size: VocabSize = None,
     joint: Joint = None,
     normalize: Normalize = None,
     clean: Clean = None,
+    dropped: Dropped = None,
     src_lang: SrcLanguage = None,
     tgt_lang: TgtLanguage = None,
     preset: Preset = None,
@@ -110,17 +121,19 @@ def command(
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import resolve_settings
     from nmt_cli.cli.texts import tell_waiting
+    from nmt_cli.config import Languages
     from nmt_cli.data.prepare import prepare
 
     flags = {
         "paths.corpus": out,
         "data.train": _training_files(train or [], train_tsv or []),
         "data.valid": list(valid) if valid else None,
+        "data.valid_split": valid_split,
         "data.subwords": subwords and subwords.value,
         "data.vocab_size": vocab_size,
         "data.joint": joint,
         "data.normalize": normalize,
-        "data.drop_wrong_language": clean,
+        "data.clean": None if clean is None else "strict" if clean else "off",
         "data.strict": strict or None,
         "languages.src": src_lang,
         "languages.tgt": tgt_lang,
@@ -131,9 +144,18 @@ def command(
     tell_waiting(console, *(path for paths in config.data.train for path in paths))
     with console.stages() as progress:
         prepared = prepare(
-            config, Path(config.paths.corpus), force=force, workers=workers, progress=progress
+            config, Path(config.paths.corpus), force=force, workers=workers, dropped=dropped,
+            progress=progress,
+        )  # fmt: skip
+    if config.languages == Languages():
+        console.note(
+            f"the languages are not named, so they are called {config.languages.src} and "
+            f"{config.languages.tgt}: --src-lang and --tgt-lang name them"
         )
     show(prepared, console)
+    tell_dropped(prepared, dropped, console)
+    if not prepared.valid:
+        console.warning(NO_VALIDATION)
     if as_json:
         document = {"schema": SCHEMA, "path": str(prepared.path), "reused": prepared.reused}
         typer.echo(json.dumps({**document, **prepared.to_json()}))
@@ -146,18 +168,17 @@ def _training_files(pairs: list[FilePair], tsv: list[str]) -> list[list[str]] | 
 
 
 def show(prepared: "Prepared", console: Console) -> None:
-    """The closing tables: what became of the pairs, and what each side is made of."""
+    """The closing tables: what became of the pairs, what was wrong, what each side is made of."""
     rows: list[tuple[str, int, str]] = [
         ("pairs read", prepared.read, ""),
-        *(
-            (f"  dropped: {reason}", count, f"{count / max(1, prepared.read):.1%}")
-            for reason, count in prepared.dropped.items()
-        ),
         ("pairs kept", prepared.kept, f"{prepared.kept / max(1, prepared.read):.1%}"),
     ]
     if prepared.valid:
-        rows.append(("validation pairs", prepared.valid, ""))
+        share = f"{prepared.split / max(1, prepared.read):.1%}" if prepared.split else ""
+        rows.append(("validation pairs", prepared.valid, share))
     console.table(rows)
+    found = [(one.kind, one.pairs, one.action, _shortened(one)) for one in prepared.findings]
+    console.table(found, header=("found", "pairs", "", "first lines"), styles=STYLES)
     sides = [
         (name, tally.tokens, size, tally.unknowns, round(tally.fertility, 2))
         for name, tally, size in (
@@ -168,7 +189,31 @@ def show(prepared: "Prepared", console: Console) -> None:
     console.table(sides, header=("", "tokens", "vocabulary", "unknown", "subwords a word"))
     for note in prepared.notes:
         console.warning(note)
+    if any(one.action == "kept" for one in prepared.findings):
+        console.note("pairs that are kept look wrong, but may be right: --clean drops them")
     if prepared.reused:
         console.note(f"{prepared.path} was already prepared from the same text and settings")
     else:
         console.note(f"wrote {prepared.path}")
+
+
+def _shortened(finding: "Finding") -> str:
+    """The first lines of a finding, as many as fit a terminal of 80 columns."""
+    shown: list[str] = []
+    for line in finding.lines:
+        if shown and len(", ".join([*shown, line])) > LINES_WIDTH:
+            break
+        shown.append(line)
+    more = len(shown) < finding.pairs and "-" not in "".join(shown)
+    return ", ".join([*shown, *(["..."] if more else [])])
+
+
+def tell_dropped(prepared: "Prepared", path: Path | None, console: Console) -> None:
+    """Say what was written to the file of dropped pairs."""
+    if path is None:
+        return
+    if prepared.reused:
+        console.warning(f"`{path}` was not written: nothing was done; add --force")
+    else:
+        count = sum(prepared.dropped.values())
+        console.note(f"wrote {path}: {counted(count, 'dropped pair')}")

@@ -167,6 +167,8 @@ def _texts(
     from nmt_cli.scoring import check_aligned
 
     src_file, *test_references = resolved.config.data.test or ("",)
+    is_tsv = bool(src_file) and not test_references
+    test_references = [src_file] if is_tsv else test_references
     reference_files = list(files[1:]) or test_references
     if not reference_files:
         raise UsageError(
@@ -176,12 +178,16 @@ def _texts(
     _check_files([*(files[:1] or [src_file]), *reference_files, *baselines])
     tell_waiting(console, *files, *baselines)
     strict = resolved.config.data.strict
-    references = [(name, _read(name, console, strict=strict)) for name in reference_files]
+    # Of a test set in one TSV file the second column is the reference.
+    column = 1 if is_tsv and not files[1:] else None
+    references = [
+        (name, _read(name, console, strict=strict, column=column)) for name in reference_files
+    ]
     others = [(name, _read(name, console, strict=strict)) for name in baselines]
     if files:
         hypotheses = _read(files[0], console, strict=strict)
     else:
-        src = _read(src_file, console, strict=strict)
+        src = _read(src_file, console, strict=strict, column=0 if is_tsv else None)
         check_aligned([(src_file, src), *references, *others])
         hypotheses = translated(src, resolved, console)
     check_aligned([(files[0] if files else "the translation", hypotheses), *references, *others])
@@ -206,9 +212,12 @@ def _check_files(names: Sequence[str]) -> None:
         raise NoInputError("; ".join(map(str, problems)), "; ".join(hints))
 
 
-def _read(name: str, console: "Console", *, strict: bool) -> list[str]:
-    from nmt_cli.data.lines import read_lines
+def _read(name: str, console: "Console", *, strict: bool, column: int | None = None) -> list[str]:
+    """The lines of a file, or with `column` that column of a TSV file."""
+    from nmt_cli.data.lines import read_lines, read_pairs
 
+    if column is not None:
+        return [pair[column] for pair in read_pairs((name,), strict=strict)]
     reading = read_lines(name, strict=strict)
     lines = list(reading)
     tell_invalid(console, reading)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from nmt_cli.counting import counted
 from nmt_cli.errors import CannotCreateError
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def tell_invalid(console: "Console", *texts: "Lines") -> None:
     for lines in dict.fromkeys(texts):
         if lines.invalid:
             console.warning(
-                f"`{lines.name}`: {lines.invalid:,} lines are not UTF-8, "
+                f"`{lines.name}`: {counted(lines.invalid, 'line is', 'lines are')} not UTF-8, "
                 f"first at line:byte {lines.first_invalid}"
             )
 

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from nmt_cli.errors import NmtError
     from nmt_cli.training.report import Report
 
+NO_VALIDATION = (
+    "the corpus has no validation text, so the best checkpoint will not be known: `nmt prepare` "
+    "takes --valid SRC TGT, or sets training pairs apart with --valid-split 1000"
+)
 EXAMPLES = """
 nmt train                                    as nmt.toml says, on every GPU of this machine
 nmt train --gpus 8 --preset big
@@ -133,6 +137,8 @@ def be_rank(config: "Config", stop: StopSignals, *, as_json: bool, quiet: bool) 
         console = make_console(quiet=quiet or not ranks.is_first)
         opened = Corpus.open(Path(config.paths.corpus), verify=ranks.is_first)
         config = complete(config, opened)
+        if opened.valid is None and ranks.is_first:
+            console.warning(NO_VALIDATION)
         reports = train(config, opened, Path(config.paths.model), ranks, stop)
         show_reports(reports, console, max_steps(config.train), as_json=as_json)
         if not stop() and ranks.is_first:

@@ -13,6 +13,7 @@ import numpy as np
 
 from nmt_cli.config import Data
 from nmt_cli.data.clean import CleanText, Progress, Stretch, read_stretch
+from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.layout import OFFSET_TYPE, ORIGIN_TYPE, SIDES, id_type
 from nmt_cli.data.pool import Pool
 from nmt_cli.data.subwords import Subwords
@@ -116,24 +117,24 @@ class EncodedSide:
 
 @dataclass
 class Encoded:
-    """Some encoded pairs, and how many were dropped for which reason."""
+    """Some encoded pairs; reasons: (pairs looked at,) uint8, why each is left out, or 0."""
 
     src: EncodedSide
     tgt: EncodedSide
     corpus: int
-    dropped: Counter[str]
+    reasons: np.ndarray
 
 
-def drop_reason(data: Data, src_length: int, tgt_length: int) -> str:
-    """Why a pair of so many subwords (EOS not counted) is left out; "" where it is kept."""
+def drop_reason(data: Data, src_length: int, tgt_length: int) -> int:
+    """Why a pair of so many subwords (EOS not counted) is left out; 0 where it is kept."""
     short, long = sorted((src_length, tgt_length))
     if short < data.min_length:
-        return "too short"
+        return kinds.TOO_SHORT
     if long > data.max_length:
-        return "too long"
+        return kinds.TOO_LONG
     if long > data.max_ratio * short:
-        return "lengths too different"
-    return ""
+        return kinds.RATIO
+    return kinds.CLEAN
 
 
 class SavedSubwords(NamedTuple):
@@ -158,11 +159,10 @@ def encode_job(saved: SavedSubwords, job: Job) -> Encoded:
         drop_reason(job.data, len(one) - 1, len(other) - 1)
         for one, other in zip(src_ids, tgt_ids, strict=True)
     ]
-    dropped = Counter(reason for reason in reasons if reason)
     keep = [not reason for reason in reasons]
     src = encoded_side(src_lines, src_ids, keep, subwords.src_size, subwords.unk_id)
     tgt = encoded_side(tgt_lines, tgt_ids, keep, subwords.tgt_size, subwords.unk_id)
-    return Encoded(src, tgt, job.stretch.corpus, dropped)
+    return Encoded(src, tgt, job.stretch.corpus, np.array(reasons, np.uint8))
 
 
 def encoded_side(

@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
+from nmt_cli.counting import counted
 from nmt_cli.data.streams import (
     CHUNK_BYTES,
     STDIN,
@@ -23,6 +24,8 @@ from nmt_cli.errors import DataError, NmtError
 
 # Memory holds one line: a file of one endless line, or what is compressed to one, is no text.
 LONGEST_LINE = 1 << 24
+# After so many lines of a TSV file it is known whether it is one.
+ROWS_LOOKED_AT = 1_000
 UTF8_BOM = b"\xef\xbb\xbf"
 # The longer ones first: one begins like another.
 OTHER_BOMS = {
@@ -256,13 +259,20 @@ def read_lines(path: Path | str, *, strict: bool = False) -> Lines:
 class LinePairs(Iterator[tuple[str, str]]):
     """The pairs of two files, or of one TSV file with two columns, as they come.
 
-    src, tgt: the files being read (the same object for TSV); count: pairs given so far.
+    src, tgt: the files being read (the same object for TSV); count: pairs given so far;
+    bad_rows: TSV lines so far that have not two columns; is_bad_row: the last pair is one.
     """
 
-    def __init__(self, paths: tuple[str, ...], *, strict: bool = False) -> None:
+    def __init__(
+        self, paths: tuple[str, ...], *, strict: bool = False, keep_bad_rows: bool = False
+    ) -> None:
         """Open one or two files; raises NoInputError where one cannot be read."""
         self.paths = paths
         self.count = 0
+        self.bad_rows = 0
+        self.is_bad_row = False
+        self._first_bad = (0, 0)
+        self._keep_bad_rows = keep_bad_rows
         self.src = read_lines(paths[0], strict=strict)
         self.tgt = read_lines(paths[1], strict=strict) if len(paths) > 1 else self.src
 
@@ -285,13 +295,36 @@ class LinePairs(Iterator[tuple[str, str]]):
         raise self._misaligned()
 
     def _next_row(self) -> tuple[str, str]:
-        columns = next(self.src).split("\t")
+        line = next(self.src, None)
+        if line is None or self.count == ROWS_LOOKED_AT:
+            self._check_rows()
+        if line is None:
+            raise StopIteration
+        columns = line.split("\t")
+        self.is_bad_row = len(columns) != 2
         if len(columns) != 2:
-            raise DataError(
-                f"`{self.src.name}`, line {self.src.count}: {len(columns)} columns, 2 are needed",
-                "each line is: source, a tab, target",
-            )
+            self.bad_rows += 1
+            if self.bad_rows == 1:
+                self._first_bad = self.src.count, len(columns)
+            if not self._keep_bad_rows:
+                raise self._bad_row()
+            return line.replace("\t", " "), ""
         return columns[0], columns[1]
+
+    def _check_rows(self) -> None:
+        """Raise DataError where most lines have not two columns: this is no TSV file."""
+        if 2 * self.bad_rows > self.count:
+            raise self._bad_row(f"; so it is in {self.bad_rows:,} of {self.count:,} lines")
+
+    def _bad_row(self, more: str = "") -> DataError:
+        line, columns = self._first_bad
+        hint = "each line is: source, a tab, target"
+        if columns > 2:
+            hint += f"; to take the first two columns: cut -f1,2 {shlex.quote(self.src.name)}"
+        return DataError(
+            f"`{self.src.name}`, line {line}: {counted(columns, 'column')}, 2 are needed{more}",
+            hint,
+        )
 
     def _misaligned(self) -> DataError:
         """The error for files of different length; reads on to their ends to name both counts."""
@@ -312,11 +345,14 @@ class LinePairs(Iterator[tuple[str, str]]):
         return DataError(message, hint)
 
 
-def read_pairs(paths: tuple[str, ...], *, strict: bool = False) -> LinePairs:
+def read_pairs(
+    paths: tuple[str, ...], *, strict: bool = False, keep_bad_rows: bool = False
+) -> LinePairs:
     """Pairs of lines of two files, or of one TSV file with two columns.
 
-    Raises DataError, while reading: with the line's number where a TSV line has not two columns;
-    with both counts and the first suspicious place where one file is longer; with `strict`, for
-    what is not UTF-8, as `read_lines` does.
+    Raises DataError, while reading: with the line's number where a TSV line has not two columns
+    (with `keep_bad_rows` only where most lines have not; others are given as source, and
+    `is_bad_row` is set); with both counts and the first suspicious place where one file is longer;
+    with `strict`, for what is not UTF-8, as `read_lines` does.
     """
-    return LinePairs(paths, strict=strict)
+    return LinePairs(paths, strict=strict, keep_bad_rows=keep_bad_rows)

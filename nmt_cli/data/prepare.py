@@ -1,89 +1,29 @@
-"""`nmt prepare`: from text files to a corpus of ids; what is left out is counted, with the reason.
+"""`nmt prepare`: from text files to a corpus of ids; what is wrong is refused before any work."""
 
-Three passes: clean (and find equal pairs), count words and learn subwords, encode and filter. Each
-is spread over processes by stretches of text and put together in order: the files do not depend
-on the number of processes.
-"""
-
-import dataclasses
-import functools
 import json
 import os
-from collections import Counter
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from nmt_cli import config as settings
 from nmt_cli import files
-from nmt_cli.automatic import FEWEST_OCCURRENCES
 from nmt_cli.config import Config
-from nmt_cli.data.clean import Cleaning, CleanText, HeldOut, Progress, clean_training_text
-from nmt_cli.data.encode import (
-    Encoded,
-    SavedSubwords,
-    SplitWriter,
-    Tally,
-    choose_sample,
-    count_all_words,
-    encode_job,
-    encoded_side,
-    jobs,
-)
-from nmt_cli.data.layout import CONFIG, DESCRIPTION, FORMAT, SUBWORDS, check_files, read_description
-from nmt_cli.data.lines import read_pairs
+from nmt_cli.data.clean import Progress
+from nmt_cli.data.cleaning.findings import check_dropped_path
+from nmt_cli.data.languages.checks import check_languages
+from nmt_cli.data.layout import CONFIG, DESCRIPTION, FORMAT, check_files, read_description
+from nmt_cli.data.passes import Prepared as Prepared
+from nmt_cli.data.passes import Run
 from nmt_cli.data.pool import Pool
-from nmt_cli.data.sides import find_wrong_sides
 from nmt_cli.data.streams import STDIN
-from nmt_cli.data.subwords import VOCABULARY, Subwords, learn_subwords
-from nmt_cli.errors import CannotCreateError, DataError, NmtError, NoInputError, UsageError
-from nmt_cli.files import make_directory, remove, require_file, sha256_of, write_text
+from nmt_cli.errors import CannotCreateError, NmtError, NoInputError, UsageError
+from nmt_cli.files import require_file, sha256_of, write_text
 from nmt_cli.manifest import new_directory
 
-DUPLICATE = "same pair before"
-EMPTY = "empty side"
-WRONG_LANGUAGE = "in the other side's language"
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """What `prepare` did: the numbers of its table.
-
-    read, kept, valid: pairs; dropped: pairs by reason; src_size, tgt_size: vocabulary entries;
-    notes: what the user should look at; reused: nothing was done, the corpus was there already.
-    """
-
-    path: Path
-    read: int
-    kept: int
-    dropped: dict[str, int]
-    src: Tally
-    tgt: Tally
-    src_size: int
-    tgt_size: int
-    valid: int
-    notes: tuple[str, ...] = ()
-    reused: bool = False
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain values, without `path` and `reused`."""
-        values = dataclasses.asdict(self)
-        for side in ("src", "tgt"):
-            values[side]["fertility"] = round(getattr(self, side).fertility, 4)
-        del values["path"], values["reused"]
-        return values
-
-    @classmethod
-    def from_json(cls, path: Path, values: dict[str, Any]) -> "Prepared":
-        """What `to_json` gave, as the result of a run that found it there."""
-        values = dict(values, notes=tuple(values["notes"]))
-        for side in ("src", "tgt"):
-            values[side] = Tally(
-                **{key: one for key, one in values[side].items() if key != "fertility"}
-            )
-        return cls(path=path, reused=True, **values)
+OLDER = (
+    "this corpus was prepared by an older version, which cleaned less: `nmt prepare --force` "
+    "prepares it anew"
+)
 
 
 def prepare(
@@ -92,24 +32,31 @@ def prepare(
     *,
     force: bool = False,
     workers: int = 0,
+    dropped: Path | None = None,
     progress: Progress | None = None,
 ) -> Prepared:
     """Prepare `config.data` into the new directory `out`.
 
     workers: processes, 0 for one a usable core; the files are the same for any number of them.
+    dropped: where the pairs that are left out are written, as TSV.
     progress: called with the name of a stage, pairs done, and about how many there are in all.
     An `out` that was prepared from the same files and settings is left as it is, unless `force`.
     Raises UsageError, NoInputError, DataError or CannotCreateError.
     """
     check_inputs(config)
+    if dropped is not None:
+        check_dropped_path(dropped, _input_files(config))
     if force or not os.path.lexists(out):
         files.require_creatable(out)
     inputs = fingerprint(config)
     files.remove_abandoned(out)
     if out.exists() and not force:
         return _existing(config, inputs, out)
+    notes = check_languages(config)
     with new_directory(out, force=force) as directory, Pool(workers) as pool:
-        prepared = _Run(config, out, directory, pool, progress or _silent).run()
+        run = Run(config, out, directory, pool, progress or _silent, dropped)
+        prepared = run.run()
+        prepared = replace(prepared, notes=(*notes, *prepared.notes))
         write_text(directory / CONFIG, settings.dump(config))
         document = {
             "format": FORMAT, "train": prepared.kept, "valid": prepared.valid,
@@ -139,6 +86,13 @@ def check_inputs(config: Config) -> None:
             count = f"{name} has {len(paths)} files"
             problems.append(UsageError(count, "name two files, or one TSV file"))
         problems += [problem for path in paths if (problem := _check_file(name, path))]
+    if data.valid and data.valid_split:
+        problems.append(
+            UsageError(
+                "data.valid names validation files, and data.valid_split sets pairs apart for it",
+                "remove one of the two",
+            )
+        )
     if sum(path == STDIN for _, paths in named for path in paths) > 1:
         problems.append(UsageError("stdin (`-`) can be read only once", "use files"))
     if problems:
@@ -157,10 +111,14 @@ def _check_file(name: str, path: str) -> NmtError | None:
     return None
 
 
+def _input_files(config: Config) -> list[str]:
+    data = config.data
+    return [path for paths in (*data.train, data.valid, data.test) for path in paths]
+
+
 def fingerprint(config: Config) -> dict[str, str] | None:
     """SHA-256 of each file that training data is made of; None where one is a pipe."""
-    paths = [path for pair in (*config.data.train, config.data.valid, config.data.test)
-             for path in pair]  # fmt: skip
+    paths = _input_files(config)
     if not all(Path(path).is_file() for path in paths):
         return None
     return {path: sha256_of(Path(path)) for path in paths}
@@ -171,19 +129,22 @@ def _existing(config: Config, inputs: dict[str, str] | None, out: Path) -> Prepa
     try:
         description = read_description(out)
         check_files(out)
-        before = settings.load(out / CONFIG)
+        said = settings.read_layer(out / CONFIG)
+        before = settings.resolve([said]).config
         prepared = Prepared.from_json(out, description["prepared"])
     except (NmtError, KeyError, TypeError) as error:
         raise CannotCreateError(
             f"`{out}` exists already, and is not a whole corpus of this version",
             "use --force to replace it, or another --out",
         ) from error
+    # An older version could not say how much it cleaned: it cleaned little.
+    unknown = {"data.clean"} - set(said.values) if config.data.clean != "strict" else set()
     changed = [
         f"{key} was {_shown(old)}, is {_shown(new)}"
         for (key, old), new in zip(
             settings.flatten(before).items(), settings.flatten(config).values(), strict=True
         )
-        if old != new and key.startswith(("data.", "languages."))
+        if old != new and key.startswith(("data.", "languages.")) and key not in unknown
     ]
     if inputs is None:
         changed.append("the text comes from a pipe")
@@ -194,138 +155,10 @@ def _existing(config: Config, inputs: dict[str, str] | None, out: Path) -> Prepa
             f"`{out}` exists already and was prepared otherwise: {'; '.join(changed)}",
             "use --force to replace it, or another --out",
         )
+    if unknown and config.data.clean == "safe":
+        return replace(prepared, notes=(*prepared.notes, OLDER))
     return prepared
 
 
 def _shown(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-@dataclass
-class _Run:
-    """One run of `prepare`, into a directory that gets its name `out` at the end."""
-
-    config: Config
-    out: Path
-    directory: Path
-    pool: Pool
-    progress: Progress
-
-    def run(self) -> Prepared:
-        data = self.config.data
-        work = make_directory(self.directory / "work")
-        valid = list(read_pairs(data.valid, strict=data.strict)) if data.valid else []
-        held_out = self._held_out(valid)
-        text = clean_training_text(self.config, work, self.pool, held_out, self.progress)
-        if not text.pairs:
-            raise DataError(
-                "the training files hold no pair of lines with text on both sides",
-                "check that they are the right files",
-            )
-        keep = ~text.duplicate if data.drop_duplicates else np.ones(text.pairs, bool)
-        dropped = Counter({EMPTY: text.empty, DUPLICATE: int((~keep).sum())})
-        wrong = find_wrong_sides(text, self.pool, self.progress)
-        if data.drop_wrong_language:
-            dropped[WRONG_LANGUAGE] = int((keep & wrong.pairs).sum())
-            keep &= ~wrong.pairs
-        elif wrong.notes:
-            wrong.notes.append("such pairs are left out with --clean")
-        subwords = self._learn(text, keep)
-        train = self._encode(text, keep, dropped)
-        if not train.pairs:
-            raise DataError(
-                f"no training pair is left: {_reasons(dropped)}",
-                "see data.min_length, data.max_length and data.max_ratio (nmt config show)",
-            )
-        remove(work)
-        self._encode_valid(valid, subwords)
-        return Prepared(
-            path=self.out, read=text.read, kept=train.pairs,
-            dropped={reason: count for reason, count in dropped.items() if count},
-            src=train.src, tgt=train.tgt,
-            src_size=subwords.src_size, tgt_size=subwords.tgt_size,
-            valid=len(valid),
-            notes=(
-                *text.notes, *wrong.notes, *_notes(valid, held_out),
-                *_rare_entries(data, train, subwords),
-            ),
-        )  # fmt: skip
-
-    def _held_out(self, valid: list[tuple[str, str]]) -> list[HeldOut]:
-        cleaning = Cleaning.of(self.config)
-        data = self.config.data
-        test = read_pairs(data.test[:2], strict=data.strict) if data.test else ()
-        return [
-            HeldOut(name, cleaning.clean("src", [src for src, _ in pairs]))
-            for name, pairs in (("validation", valid), ("test", test))
-        ]
-
-    def _learn(self, text: CleanText, keep: np.ndarray) -> Subwords:
-        data = self.config.data
-        sample = choose_sample(keep, data.sample_lines, data.seed)
-        words = count_all_words(text, sample, data, self.pool, self.progress)
-        self.progress("learn subwords", 0, None)
-        subwords = learn_subwords(data, *words)
-        subwords.save(make_directory(self.directory / SUBWORDS))
-        return subwords
-
-    def _encode(self, text: CleanText, keep: np.ndarray, dropped: Counter[str]) -> SplitWriter:
-        train = SplitWriter(self.directory, "train")
-        folder = self.directory / SUBWORDS
-        saved = SavedSubwords(folder, sha256_of(folder / VOCABULARY))
-        work = jobs(text, keep, self.config.data)
-        encoded = self.pool.map(functools.partial(encode_job, saved), work)
-        done = 0
-        for stretch, piece in zip(text.stretches, train.write(encoded), strict=True):
-            dropped += piece.dropped
-            done += stretch.pairs
-            self.progress("encode", done, text.pairs)
-        return train
-
-    def _encode_valid(self, pairs: list[tuple[str, str]], subwords: Subwords) -> None:
-        """Encode the validation pairs, all of them, and keep their text as it is."""
-        if not pairs:
-            return
-        cleaning = Cleaning.of(self.config)
-        raw_src, raw_tgt = [src for src, _ in pairs], [tgt for _, tgt in pairs]
-        src_ids = subwords.encode_source(cleaning.clean("src", raw_src))
-        tgt_ids = subwords.encode_target(cleaning.clean("tgt", raw_tgt))
-        keep = [True] * len(pairs)
-        src = encoded_side(raw_src, src_ids, keep, subwords.src_size, subwords.unk_id)
-        tgt = encoded_side(raw_tgt, tgt_ids, keep, subwords.tgt_size, subwords.unk_id)
-        for _ in SplitWriter(self.directory, "valid").write([Encoded(src, tgt, 0, Counter())]):
-            pass
-
-
-def _rare_entries(data: settings.Data, train: SplitWriter, subwords: Subwords) -> list[str]:
-    """A warning for each vocabulary whose entries occur too seldom on average to be learnt."""
-    if data.vocab_size == "auto" or data.subwords in ("bytes", "chars"):
-        return []
-    vocabularies = [("", train.src.tokens + train.tgt.tokens, subwords.src_size)]
-    if not data.joint:
-        vocabularies = [
-            ("source ", train.src.tokens, subwords.src_size),
-            ("target ", train.tgt.tokens, subwords.tgt_size),
-        ]
-    return [
-        f"the {name}vocabulary of {size:,} is large for {tokens:,} tokens: an entry occurs "
-        f"{tokens / size:.1f} times on average; `--vocab-size auto` chooses a smaller one"
-        for name, tokens, size in vocabularies
-        if tokens < FEWEST_OCCURRENCES * size
-    ]
-
-
-def _reasons(dropped: Counter[str]) -> str:
-    return ", ".join(f"{count:,} {reason}" for reason, count in dropped.items() if count)
-
-
-def _notes(valid: list[tuple[str, str]], held_out: list[HeldOut]) -> list[str]:
-    notes = [
-        f"{one.found:,} of {one.sentences:,} {one.name} sentences also occur in the training text"
-        for one in held_out
-        if one.found
-    ]
-    empty = sum(not src.strip() or not tgt.strip() for src, tgt in valid)
-    if empty:
-        notes.append(f"{empty:,} of {len(valid):,} validation pairs have an empty side")
-    return notes

@@ -6,13 +6,13 @@ are too alike to be told apart, such as two spellings of one language, are not j
 """
 
 import functools
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from nmt_cli.data.clean import CleanText, Progress, Stretch, read_side
+from nmt_cli.data.cleaning.kinds import SOURCE_WRONG, SWAPPED, TARGET_WRONG
 from nmt_cli.data.pool import Pool
 from nmt_cli.data.trigrams import BUCKETS, line_sums, trigram_counts
 
@@ -23,16 +23,8 @@ LEAST_EVIDENCE_EACH = 0.15
 # So many of each side's lines must be clearly on their own side, or nothing is said.
 LEAST_TOLD_APART = 0.5
 LEAST_LINES = 100
-# Fewer may be names and numbers, which look alike in both languages: nobody is told.
-LEAST_SHARE = 2e-4
 # The first stretches are all learnt from, then each so-manieth.
 STRETCHES_LEARNT_FROM = 16
-SWAPPED, SOURCE_WRONG, TARGET_WRONG = 1, 2, 3
-WHATS = {
-    SWAPPED: "have their sides swapped",
-    SOURCE_WRONG: "have a source in the target's language",
-    TARGET_WRONG: "have a target in the source's language",
-}
 
 
 class _Work(NamedTuple):
@@ -44,23 +36,15 @@ class _Work(NamedTuple):
 
 
 class _Judged(NamedTuple):
-    """kinds: (pairs,) uint8, 0 or a key of WHATS; right: lines clearly on their own side."""
+    """kinds: (pairs,) uint8, 0 or one of WRONG_SIDES; right: lines clearly on their own side."""
 
     kinds: np.ndarray
     right: tuple[int, int]
 
 
-@dataclass(frozen=True)
-class WrongSides:
-    """Which pairs are wrong: (pairs,) bool, and notes that count them."""
-
-    pairs: np.ndarray
-    notes: list[str] = field(default_factory=list)
-
-
-def find_wrong_sides(text: CleanText, pool: Pool, progress: Progress) -> WrongSides:
-    """Judge all pairs of the cleaned text."""
-    nothing = WrongSides(np.zeros(text.pairs, bool))
+def find_wrong_sides(text: CleanText, pool: Pool, progress: Progress) -> np.ndarray:
+    """(pairs,) uint8, 0 or one of WRONG_SIDES, for all pairs of the cleaned text."""
+    nothing = np.zeros(text.pairs, np.uint8)
     if text.pairs < LEAST_LINES:
         return nothing
     odds = _learn(text, pool)
@@ -73,7 +57,7 @@ def find_wrong_sides(text: CleanText, pool: Pool, progress: Progress) -> WrongSi
         progress("compare languages", done, text.pairs)
     if (right < LEAST_TOLD_APART * text.pairs).any():
         return nothing
-    return WrongSides(np.concatenate(kinds) > 0, _notes(np.concatenate(kinds)))
+    return np.concatenate(kinds)
 
 
 def _learn(text: CleanText, pool: Pool) -> np.ndarray:
@@ -96,7 +80,7 @@ def _count(work: _Work) -> np.ndarray:
 
 
 def _judge(odds: np.ndarray, work: _Work) -> _Judged:
-    src, tgt = (_verdicts(work, side, sign * odds) for side, sign in (("src", 1), ("tgt", -1)))
+    src, tgt = verdicts(work.side("src"), odds), verdicts(work.side("tgt"), -odds)
     kinds = np.zeros(len(src), np.uint8)
     kinds[src < 0] = SOURCE_WRONG
     kinds[tgt < 0] = TARGET_WRONG
@@ -104,17 +88,11 @@ def _judge(odds: np.ndarray, work: _Work) -> _Judged:
     return _Judged(kinds, (int((src > 0).sum()), int((tgt > 0).sum())))
 
 
-def _verdicts(work: _Work, side: str, odds: np.ndarray) -> np.ndarray:
-    """(lines,) 1: clearly on its own side, -1: clearly on the other's, 0: neither."""
-    evidence, trigrams = line_sums(work.side(side), odds)
+def verdicts(text: np.ndarray, odds: np.ndarray) -> np.ndarray:
+    """(lines,) 1: clearly on the side that `odds` favour, -1: clearly on the other's, 0: neither.
+
+    text: (bytes,) uint8, lines with newlines; odds: (BUCKETS,).
+    """
+    evidence, trigrams = line_sums(text, odds)
     clear = np.abs(evidence) > np.maximum(LEAST_EVIDENCE, LEAST_EVIDENCE_EACH * trigrams)
     return np.where(clear, np.sign(evidence), 0)
-
-
-def _notes(kinds: np.ndarray) -> list[str]:
-    return [
-        f"{int(found.sum()):,} pairs {what}, the first of them near line "
-        f"{int(found.argmax()) + 1:,} of the training text"
-        for kind, what in WHATS.items()
-        if (found := kinds == kind).any() and found.mean() >= LEAST_SHARE
-    ]

@@ -1,108 +1,29 @@
-"""The project file nmt.toml: find the text files of a directory, name their languages, write it."""
+"""The project file nmt.toml: its text, and how it is written."""
 
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from nmt_cli.errors import CannotCreateError, NmtError, NoInputError, UsageError
-from nmt_cli.files import make_directory, require_file, write_text
+from nmt_cli.errors import CannotCreateError, UsageError
+from nmt_cli.files import make_directory, write_text
 
 PROJECT_NAME = "nmt.toml"
-_COMPRESSED = (".gz", ".xz", ".zst")
-_CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,4})?")
-# What looks like a language code at the end of a file's name and is none.
-_NOT_LANGUAGES = {"txt", "tsv", "csv", "tok", "bpe", "src", "tgt", "ref", "hyp", "raw", "tc", "lc"}
-# The names that text files of each kind usually have.
-_STEMS = {
-    "train": ("train", "training"),
-    "valid": ("valid", "val", "dev", "validation"),
-    "test": ("test",),
-}
-
-Pair = tuple[str, str]
+Paths = tuple[str, ...]
 
 
 class Project(NamedTuple):
-    """What nmt.toml says; files as they are written there."""
+    """What nmt.toml says; files as they are written there: two, or one TSV file."""
 
     src: str
     tgt: str
-    train: tuple[Pair, ...]
-    valid: Pair | None = None
-    test: Pair | None = None
+    train: tuple[Paths, ...]
+    valid: Paths | None = None
+    test: Paths | None = None
     preset: str = "base"
-
-
-def language_of(name: str) -> str | None:
-    """The language code at the end of a file's name, compression aside; None: there is none.
-
-    >>> language_of("train.de.gz"), language_of("train.txt")
-    ('de', None)
-    """
-    path = Path(name)
-    if path.suffix in _COMPRESSED:
-        path = path.with_suffix("")
-    code = path.suffix.removeprefix(".")
-    return code if _CODE.fullmatch(code) and code not in _NOT_LANGUAGES else None
-
-
-def guess_languages(pairs: Iterable[Pair]) -> Pair | None:
-    """The languages that the names of parallel files tell; None: they tell none.
-
-    The endings decide (`train.en`, `train.de.gz`), then the one part of the names that differs
-    (`train_en.txt`, `train_de.txt`).
-    """
-    for src, tgt in pairs:
-        by_ending = language_of(src), language_of(tgt)
-        if by_ending[0] and by_ending[1] and by_ending[0] != by_ending[1]:
-            return by_ending[0], by_ending[1]
-        parts = re.split(r"[._]", Path(src).name), re.split(r"[._]", Path(tgt).name)
-        differing = [(a, b) for a, b in zip(*parts, strict=False) if a != b]
-        if len(parts[0]) == len(parts[1]) and len(differing) == 1:
-            a, b = differing[0]
-            if _CODE.fullmatch(a) and _CODE.fullmatch(b):
-                return a, b
-    return None
-
-
-def languages_in(folder: Path) -> list[str]:
-    """The languages of the training files that lie in `folder`, sorted."""
-    found = {language_of(path.name) for path in _text_files(folder, "train")}
-    return sorted(code for code in found if code)
-
-
-def find_pair(folder: Path, kind: str, src: str, tgt: str) -> Pair | None:
-    """The two files of `kind` (train, valid, test) in `folder`; None: there are no such two."""
-    files = [path.name for path in _text_files(folder, kind)]
-    sides = [[name for name in files if language_of(name) == code] for code in (src, tgt)]
-    if len(sides[0]) == 1 and len(sides[1]) == 1:
-        return sides[0][0], sides[1][0]
-    return None
-
-
-def _text_files(folder: Path, kind: str) -> list[Path]:
-    if not folder.is_dir():
-        return []
-    return [
-        path
-        for path in sorted(folder.iterdir())
-        if path.is_file() and re.split(r"[._-]", path.name)[0] in _STEMS[kind]
-    ]
-
-
-def require_files(names: Iterable[str]) -> None:
-    """Raise NoInputError naming every one of `names` that cannot be read."""
-    missing: list[NmtError] = []
-    for name in names:
-        try:
-            require_file(Path(name), "text")
-        except NoInputError as error:
-            missing.append(error)
-    if missing:
-        raise NoInputError("; ".join(one.message for one in missing), missing[0].hint)
+    valid_split: int = 0
 
 
 def relative_to(folder: Path, name: str) -> str:
@@ -136,7 +57,11 @@ def project_text(project: Project) -> str:
         "",
         "[data]",
         f"train = {toml_value(project.train)}",
-        _optional("valid", project.valid, project),
+        *(
+            [f"valid_split = {project.valid_split}"]
+            if project.valid_split
+            else [_optional("valid", project.valid, project)]
+        ),
         _optional("test", project.test, project),
         "",
         "[train]",
@@ -145,7 +70,7 @@ def project_text(project: Project) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _optional(kind: str, pair: Pair | None, project: Project) -> str:
+def _optional(kind: str, pair: Paths | None, project: Project) -> str:
     if pair is None:
         example = f"{kind}.{project.src}", f"{kind}.{project.tgt}"
         return f"# {kind} = {toml_value(example)}"

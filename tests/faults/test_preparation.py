@@ -91,7 +91,7 @@ def test_subwords_are_learnt_from_lines_and_words_of_any_length(tmp_path: Path, 
     assert (done.src.unknowns, done.tgt.unknowns) == (0, 0)
 
 
-@fault("P5", without=("data/encode.py", 'return "too long"', 'return ""'))
+@fault("P5", without=("data/encode.py", "return kinds.TOO_LONG", "return 0"))
 def test_pairs_too_long_to_train_on_are_counted(tmp_path: Path) -> None:
     pairs = [*WORDS, ("a " * 5_000, "b " * 5_000)]
     done = prepared(tmp_path, pairs, subwords="bytes", max_length=200)
@@ -254,7 +254,10 @@ def test_a_vocabulary_copied_from_another_model_is_refused(
 # -- held-out sentences ----------------------------------------------------------------------------
 
 
-@fault("P8", without=("data/clean.py", "        self._found |= ", "        self._found &= "))
+@fault(
+    "P8",
+    without=("data/cleaning/held_out.py", "        self._found |= ", "        self._found &= "),
+)
 @pytest.mark.parametrize("found", [0, 1, 17])
 def test_test_sentences_in_the_training_text_are_counted(tmp_path: Path, found: int) -> None:
     train_pairs = [(f"sentence number {n}.", f"Satz Nummer {n}.") for n in range(200)]

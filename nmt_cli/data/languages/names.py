@@ -1,0 +1,78 @@
+"""The languages that the names of files tell."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+Pair = tuple[str, str]
+
+_COMPRESSED = (".gz", ".xz", ".zst", ".bz2")
+_CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,4})?")
+_TWO_CODES = re.compile(r"(?:^|[._])([a-z]{2,3})[-_]([a-z]{2,3})(?=[._])")
+# What looks like a language code at the end of a file's name and is none.
+_NOT_LANGUAGES = {"txt", "tsv", "csv", "tok", "bpe", "src", "tgt", "ref", "hyp", "raw", "tc", "lc"}
+
+
+def language_of(name: str) -> str | None:
+    """The language code at the end of a file's name, compression aside; None: there is none.
+
+    >>> language_of("train.de.gz"), language_of("train.txt")
+    ('de', None)
+    """
+    path = Path(name)
+    if path.suffix in _COMPRESSED:
+        path = path.with_suffix("")
+    code = path.suffix.removeprefix(".")
+    return code if _CODE.fullmatch(code) and code not in _NOT_LANGUAGES else None
+
+
+def guess_languages(pairs: Iterable[Pair]) -> Pair | None:
+    """The languages that the names of parallel files tell; None: they tell none.
+
+    The endings decide (`train.en`, `train.de.gz`), then the one part of the names that differs
+    (`train_en.txt`, `train_de.txt`).
+    """
+    for src, tgt in pairs:
+        by_ending = language_of(src), language_of(tgt)
+        if by_ending[0] and by_ending[1] and by_ending[0] != by_ending[1]:
+            return by_ending[0], by_ending[1]
+        parts = re.split(r"[._]", Path(src).name), re.split(r"[._]", Path(tgt).name)
+        differing = [(a, b) for a, b in zip(*parts, strict=False) if a != b]
+        if len(parts[0]) == len(parts[1]) and len(differing) == 1:
+            a, b = differing[0]
+            if _CODE.fullmatch(a) and _CODE.fullmatch(b):
+                return a, b
+    return None
+
+
+def is_tsv(name: str) -> bool:
+    """Whether a file is a table by its name, compression aside.
+
+    >>> is_tsv("train.en-de.tsv.gz"), is_tsv("train.en")
+    (True, False)
+    """
+    path = Path(name)
+    return (path.with_suffix("") if path.suffix in _COMPRESSED else path).suffix == ".tsv"
+
+
+def guess_tsv_languages(names: Iterable[str]) -> Pair | None:
+    """The two languages in the name of a TSV file, source first; None: no name tells them.
+
+    >>> guess_tsv_languages(["train.tsv", "data/news.en-de.tsv.gz"])
+    ('en', 'de')
+    """
+    for name in names:
+        match = _TWO_CODES.search(Path(name).name)
+        if match and match[1] != match[2] and not {match[1], match[2]} & _NOT_LANGUAGES:
+            return match[1], match[2]
+    return None
+
+
+def are_swapped(paths: Iterable[str], src: str, tgt: str) -> bool:
+    """Whether two files carry each other's language in their names.
+
+    >>> are_swapped(["a.de", "a.en"], "en", "de"), are_swapped(["a.de", "b.txt"], "en", "de")
+    (True, False)
+    """
+    codes = [language_of(name) for name in paths][:2]
+    return src != tgt and codes == [tgt, src]

@@ -1,0 +1,137 @@
+"""Which language a text is in: by its script and by the commonest words of some languages."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+# The commonest words that say little: they make up a fifth to a half of any text.
+FUNCTION_WORDS = {
+    "ca": "de la que i el a en un per les amb els no una és del se al va com més però seva "
+          "aquest",
+    "cs": "a se v na je že to s z do o i jako by ale po za ve jsem jeho tak při pro od které "
+          "si už",
+    "da": "og i at det er en til på som af for de med den ikke der har et var jeg han sig fra "
+          "vi kan",
+    "de": "der die und in den von zu das mit sich des auf für ist im dem nicht ein eine als "
+          "auch es ich er sie wir war hat wie bei noch nach einen",
+    "en": "the of and to in a is that it was for on with he as you be at his by i not are "
+          "this but have they from she we had an or her",
+    "es": "de la que el en y a los se del las un por con no una su para es al lo como más "
+          "pero sus le ha me si sin este",
+    "et": "ja on ei et ta see oli kui ma ka aga mis oma siis nii või nagu seda kes mida pole "
+          "veel",
+    "fi": "ja on ei se että hän oli olla mutta kun ovat joka myös niin minä tämä mitä kuin "
+          "sen ole tai sitä hänen",
+    "fr": "de la le et les des en un du une que est pour qui dans a par plus pas au sur ne se "
+          "ce il elle je nous vous avec sont ou",
+    "hr": "i je u na se da za su od s o kao što ne koji bi ili ali iz nije to sam će koje do "
+          "kako",
+    "hu": "a az és hogy nem is egy volt meg ez csak de már mint el van ki azt vagy még ha én "
+          "ezt",
+    "id": "yang dan di dengan ini untuk dari pada dalam tidak itu adalah ke akan saya juga "
+          "atau oleh ada kami",
+    "it": "di che e la il un a per in una non è con del si da i le al sono come ma dei lo più "
+          "anche della nel ho gli",
+    "lt": "ir kad į su iš tai yra kaip bet buvo o per jo ne tik už nuo ar taip jis jau dar po "
+          "man",
+    "lv": "un ir ka no ar par uz bija kas kā bet to arī ne vai viņš tas es ko nav lai pēc",
+    "nl": "de van het een en in is dat op te zijn met voor niet die aan er om ook als bij dan "
+          "naar hij ik maar uit ze was",
+    "no": "og i det er en til på som av for de med den ikke har et var jeg han fra vi kan men "
+          "om seg",
+    "pl": "i w na z się nie do to że jest o jak ale po co za od tak dla przez był ma czy tym "
+          "już",
+    "pt": "de a que o e do da em um para com não uma os no se na por mais as dos como mas ao "
+          "ele das foi eu é",
+    "ro": "și de a în la cu pe o nu că un este se din care mai pentru ce sunt ca am fost au "
+          "lui dar",
+    "sk": "a sa v na je že to s z do o aj ako by ale po za vo som jeho tak pri pre od ktoré "
+          "si už",
+    "sl": "in je v na se da za so od s kot ki ne bi ali pa tudi iz ni to sem bo do kako",
+    "sv": "och i att det är en på som för av med den till inte ett de har om jag var han vi "
+          "kan men",
+    "tr": "ve bir bu da de için ile çok ne o gibi daha var ben mi ama kadar her değil sonra "
+          "olan en",
+    "vi": "và là của có không trong được cho một các người đã tôi với này những để khi ở đó",
+}  # fmt: skip
+_WORDS = {code: frozenset(text.split()) for code, text in FUNCTION_WORDS.items()}
+_SCRIPTS = {
+    "Cyrillic": "[\u0400-\u04ff]", "Greek": "[\u0370-\u03ff]", "Hebrew": "[\u0590-\u05ff]",
+    "Arabic": "[\u0600-\u06ff]", "Devanagari": "[\u0900-\u097f]", "Thai": "[\u0e00-\u0e7f]",
+    "Hangul": "[\uac00-\ud7af]", "Kana": "[\u3040-\u30ff]", "Han": "[\u4e00-\u9fff]",
+    "Latin": "[A-Za-z\u00c0-\u024f\u1e00-\u1eff]",
+}  # fmt: skip
+_SCRIPT_PATTERNS = {name: re.compile(pattern) for name, pattern in _SCRIPTS.items()}
+_SCRIPTS_OF = {
+    **dict.fromkeys(("ru", "uk", "bg", "mk", "be", "kk", "mn"), ("Cyrillic",)),
+    "el": ("Greek",), "he": ("Hebrew",), "ar": ("Arabic",), "fa": ("Arabic",), "ur": ("Arabic",),
+    "hi": ("Devanagari",), "ne": ("Devanagari",), "mr": ("Devanagari",), "th": ("Thai",),
+    "ko": ("Hangul",), "ja": ("Kana", "Han"), "zh": ("Han",), "sr": ("Cyrillic", "Latin"),
+    **dict.fromkeys(_WORDS, ("Latin",)),
+}  # fmt: skip
+_SAME = {
+    "eng": "en", "deu": "de", "ger": "de", "fra": "fr", "fre": "fr", "spa": "es", "ita": "it",
+    "por": "pt", "nld": "nl", "dut": "nl", "swe": "sv", "dan": "da", "nor": "no", "nob": "no",
+    "nb": "no", "fin": "fi", "pol": "pl", "ces": "cs", "cze": "cs", "slk": "sk", "hun": "hu",
+    "ron": "ro", "rum": "ro", "tur": "tr", "hrv": "hr", "slv": "sl", "est": "et", "lav": "lv",
+    "lit": "lt", "cat": "ca", "ind": "id", "vie": "vi", "rus": "ru", "ukr": "uk", "bul": "bg",
+    "ell": "el", "heb": "he", "ara": "ar", "arb": "ar", "hin": "hi", "tha": "th", "kor": "ko",
+    "jpn": "ja", "zho": "zh", "chi": "zh",
+}  # fmt: skip
+_TOKEN = re.compile(r"[^\W\d_]+")
+LEAST_TOKENS = 200
+LEAST_SHARE = 0.12
+# The stated language must fit so many times worse than another one to be doubted.
+CLEARER = 3.0
+LEAST_SHARE_OF_SCRIPT = 0.9
+
+
+def base_code(code: str) -> str:
+    """The language of a code, without country and script, in two letters where there are some.
+
+    >>> base_code("pt_BR"), base_code("deu_Latn"), base_code("gsw")
+    ('pt', 'de', 'gsw')
+    """
+    language = code.replace("_", "-").split("-")[0].lower()
+    return _SAME.get(language, language)
+
+
+def other_language(lines: Iterable[str], stated: str) -> str | None:
+    """The language or script that `lines` are clearly in, where it is not the `stated` one.
+
+    None: they may be in that language, there are too few words, or it is not known here.
+    """
+    stated = base_code(stated)
+    if stated not in _SCRIPTS_OF:
+        return None
+    text = " ".join(lines).lower()
+    script = _script(text)
+    if script is not None and script not in _SCRIPTS_OF[stated]:
+        by_words = _best(text, "")[0] if script == "Latin" else None
+        return by_words or f"{script} script"
+    if stated not in _WORDS:
+        return None
+    best, share, own = _best(text, stated)
+    return best if best and best != stated and share > CLEARER * own else None
+
+
+def _script(text: str) -> str | None:
+    counts = {name: len(pattern.findall(text)) for name, pattern in _SCRIPT_PATTERNS.items()}
+    letters = sum(counts.values())
+    name = max(counts, key=lambda one: counts[one])
+    if letters < LEAST_TOKENS or counts[name] < LEAST_SHARE_OF_SCRIPT * letters:
+        return None
+    return name
+
+
+def _best(text: str, stated: str) -> tuple[str | None, float, float]:
+    """The language whose words are the most frequent, their share, and that of `stated`."""
+    tokens = Counter(_TOKEN.findall(text))
+    total = sum(tokens.values())
+    if total < LEAST_TOKENS:
+        return None, 0.0, 0.0
+    shares = {code: sum(tokens[word] for word in words) / total for code, words in _WORDS.items()}
+    best = max(shares, key=lambda one: shares[one])
+    if shares[best] < LEAST_SHARE:
+        return None, 0.0, 0.0
+    return best, shares[best], shares.get(stated, 0.0)

@@ -1,0 +1,122 @@
+"""The text files of a project: those that were given, those of a directory, and their languages."""
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from nmt_cli.data.languages.names import (
+    guess_languages,
+    guess_tsv_languages,
+    is_tsv,
+    language_of,
+)
+from nmt_cli.errors import NmtError, NoInputError, UsageError
+from nmt_cli.extras.project import Paths
+from nmt_cli.files import require_file
+
+# The names that text files of each kind usually have.
+_STEMS = {
+    "train": ("train", "training"),
+    "valid": ("valid", "val", "dev", "validation"),
+    "test": ("test",),
+}
+
+
+class Texts(NamedTuple):
+    """The files of a project, each entry two files or one TSV file, as they are called from here.
+
+    valid_split: how many training pairs shall become validation text.
+    """
+
+    train: tuple[Paths, ...] = ()
+    valid: Paths | None = None
+    test: Paths | None = None
+    valid_split: int = 0
+
+    def entries(self) -> list[Paths]:
+        """All entries that there are."""
+        return [*self.train, *(one for one in (self.valid, self.test) if one)]
+
+    def require(self) -> None:
+        """Raise NoInputError naming every file that cannot be read."""
+        missing: list[NmtError] = []
+        for name in (name for entry in self.entries() for name in entry):
+            try:
+                require_file(Path(name), "text")
+            except NoInputError as error:
+                missing.append(error)
+        if missing:
+            raise NoInputError("; ".join(one.message for one in missing), missing[0].hint)
+
+    def languages(self) -> tuple[str, str] | None:
+        """The languages that the files' names tell."""
+        pairs = [(entry[0], entry[1]) for entry in self.entries() if len(entry) == 2]
+        names = [entry[0] for entry in self.entries() if len(entry) == 1]
+        return guess_languages(pairs) or guess_tsv_languages(names)
+
+    def completed(self, folder: Path, src: str, tgt: str) -> "Texts":
+        """With the files of `folder`, where no training files were given."""
+        if self.train:
+            return self
+        train = find_texts(folder, "train", src, tgt)
+        # Another validation text than the given one is not looked for.
+        valid = None if self.valid_split else find_texts(folder, "valid", src, tgt)
+        return self._replace(
+            train=() if train is None else (train,),
+            valid=self.valid or valid,
+            test=self.test or find_texts(folder, "test", src, tgt),
+        )
+
+
+def require_different(src: str, tgt: str) -> None:
+    """Raise UsageError where both languages have one code."""
+    if src == tgt:
+        raise UsageError(
+            f"source and target are both `{src}`",
+            "name two languages; where both sides are in one, such as text and simpler text, give "
+            f"them two codes: --src-lang {src} --tgt-lang {src}_plain",
+        )
+
+
+def check_files(texts: Texts, src: str, tgt: str) -> list[str]:
+    """Warnings about the languages of the files; raises UsageError or DataError where swapped."""
+    from nmt_cli.data.languages.checks import check_names, check_texts, texts_of
+
+    named = texts_of(texts.train, texts.valid or (), texts.test or ())
+    check_names(named, src, tgt)
+    return check_texts(named, src, tgt)
+
+
+def languages_in(folder: Path) -> list[str]:
+    """The languages of the training files that lie in `folder`, sorted."""
+    found = {language_of(path.name) for path in _text_files(folder, "train")}
+    return sorted(code for code in found if code)
+
+
+def find_texts(folder: Path, kind: str, src: str, tgt: str) -> Paths | None:
+    """The two files, or the TSV file, of `kind` (train, valid, test) in `folder`, if there are."""
+    files = [str(path) for path in _text_files(folder, kind)]
+    sides = [[name for name in files if language_of(name) == code] for code in (src, tgt)]
+    if len(sides[0]) == 1 and len(sides[1]) == 1:
+        return sides[0][0], sides[1][0]
+    tables = [name for name in files if is_tsv(name)]
+    return (tables[0],) if len(tables) == 1 else None
+
+
+def _text_files(folder: Path, kind: str) -> Sequence[Path]:
+    if not folder.is_dir():
+        return []
+    return [
+        path
+        for path in sorted(folder.iterdir())
+        if path.is_file() and re.split(r"[._-]", path.name)[0] in _STEMS[kind]
+    ]
+
+
+def only_one(option: str, tsv_option: str, given: Iterable[Paths | None]) -> Paths | None:
+    """The one entry that is given in one of two ways; raises UsageError where both are."""
+    entries = [one for one in given if one]
+    if len(entries) > 1:
+        raise UsageError(f"{option} and {tsv_option} both name a text", "use one of them")
+    return entries[0] if entries else None
