@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from nmt_cli.cli import parse_score
-from nmt_cli.cli.commands import CommandWithExamples, GroupWithExamples, make_app
+from nmt_cli.cli.commands import HELP_OPTIONS, CommandWithExamples, GroupWithExamples, make_app
 from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets, Strict
 from nmt_cli.cli.texts import STDIN
 from nmt_cli.cli.translation_lines import as_one_line
@@ -48,7 +48,7 @@ class _Parsing(GroupWithExamples):
 
     def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
         """Put the name of the command in front that goes without saying."""
-        if not args or (args[0] not in self.commands and args[0] != "--help"):
+        if not args or (args[0] not in self.commands and args[0] not in HELP_OPTIONS):
             args = [DEFAULT, *args]
         return super().parse_args(ctx, args)
 
