@@ -43,8 +43,10 @@ def opened(path: Path) -> Iterator[BinaryIO]:
     Raises DataError where it is no regular file, ReplacedError when the block ends and the file
     was written to meanwhile.
     """
+    if not path.exists():
+        raise DataError(f"`{path}` is missing", "copy the model directory again, or train it again")
     if not path.is_file():
-        raise DataError(f"`{path}` is not a file")
+        raise DataError(f"`{path}` is not a file", "copy the model directory again")
     with open(path, "rb", opener=_open_at_once) as file:
         before = os.fstat(file.fileno())
         if not stat.S_ISREG(before.st_mode):

@@ -120,9 +120,9 @@ def text(
     does not fit is dropped. Searches as the paper does, unless told otherwise.
     """
     from nmt_cli.cli.environment import make_console
-    from nmt_cli.cli.loading import load_translator
+    from nmt_cli.cli.loading import load_translator, require_models
     from nmt_cli.cli.settings import chosen_search, resolve_settings
-    from nmt_cli.cli.texts import opened, tell_invalid, tell_waiting
+    from nmt_cli.cli.texts import opened, require_output, tell_invalid, tell_waiting
     from nmt_cli.data.lines import read_lines
 
     flags = {
@@ -131,6 +131,8 @@ def text(
     }  # fmt: skip
     resolved = resolve_settings(flags, sets, config_file)
     console = make_console(quiet=quiet)
+    require_models([resolved.config.paths.model])
+    require_output(output)
     with read_lines(file, strict=resolved.config.data.strict) as lines:
         from nmt_cli.extras.parsing.parser import for_parsing
 

@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple
 import typer
 
 from nmt_cli.cli import search_options as options
+from nmt_cli.cli.loading import load_translator, require_models
 from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets, Strict
-from nmt_cli.cli.texts import STDIN, opened, tell_invalid, tell_waiting
+from nmt_cli.cli.texts import (
+    STDIN,
+    opened,
+    require_output,
+    require_text_file,
+    tell_invalid,
+    tell_waiting,
+)
 from nmt_cli.cli.translation_checks import Checks
 from nmt_cli.cli.translation_lines import Show, as_json_line, plain_lines
 
@@ -122,9 +130,14 @@ def command(
 
     resolved = _resolve(locals())
     console = make_console(quiet=quiet)
+    models = model or [resolved.config.paths.model]
+    # Before torch is loaded, which takes seconds.
+    require_text_file(file)
+    require_models(models)
+    require_output(output)
     with read_lines(file, strict=resolved.config.data.strict) as lines:
         wording = _wording(glossary, ban)
-        translator = _load(model or [resolved.config.paths.model], device, precision, threads)
+        translator = _load(models, device, precision, threads)
         search = _search(translator, resolved, wording)
         _tell(console, translator.engine.notice, file)
         plain = plain_lines(n_best=search.n_best > 1, scores=scores, alignment=search.alignment)
@@ -227,8 +240,6 @@ def _load(
     models: Sequence[str], device: str, precision: Precision, threads: int | None
 ) -> "Translator":
     import torch
-
-    from nmt_cli.cli.loading import load_translator
 
     if threads is not None:
         torch.set_num_threads(threads)

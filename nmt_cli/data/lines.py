@@ -19,6 +19,7 @@ from nmt_cli.data.streams import (
     open_stream,
     reading_error,
 )
+from nmt_cli.data.text_check import why_no_text
 from nmt_cli.errors import DataError, NmtError
 
 # Memory holds one line: a file of one endless line, or what is compressed to one, is no text.
@@ -202,6 +203,12 @@ class Lines(Iterator[str]):
             raise DataError(
                 f"`{self.name}` looks like {other}, UTF-8 is needed",
                 f"convert it: iconv -f {other} -t UTF-8 {shlex.quote(self.name)}",
+            )
+        problem = why_no_text(head, self.name)
+        if problem:
+            raise DataError(
+                f"`{self.name}` cannot be read as text: {problem}",
+                "text is UTF-8, plain or compressed as gz, xz, zst or bz2; `file` tells what it is",
             )
         head = head.removeprefix(UTF8_BOM)
         while True:

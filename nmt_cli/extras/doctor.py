@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from nmt_cli import __version__
-from nmt_cli.cores import core_quota, usable_cores
+from nmt_cli.cores import affine_cores, core_quota, usable_cores
 from nmt_cli.errors import NmtError
 from nmt_cli.files import locked, writing
 
@@ -149,7 +149,7 @@ def _driver() -> str:
 
 def _cores() -> Check:
     quota = core_quota()
-    machine, affine = os.cpu_count() or 1, len(os.sched_getaffinity(0))
+    machine, affine = os.cpu_count() or 1, affine_cores()
     limit = "no limit" if quota is None else f"a limit of {quota:g}"
     load = os.getloadavg()[0]
     found = f"{usable_cores()} usable (machine {machine}, affinity {affine}, {limit})"
@@ -210,6 +210,8 @@ def _graphs() -> Check:
 
 def _memory() -> Check:
     facts = {}
+    if not Path("/proc/meminfo").exists():
+        return Check("memory", "ok", "this system does not say how much is free")
     for line in Path("/proc/meminfo").read_text(encoding="utf-8").splitlines():
         name, _, rest = line.partition(":")
         facts[name] = int(rest.split()[0]) * 1024
