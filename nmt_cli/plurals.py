@@ -4,8 +4,8 @@
 def counted(count: int, noun: str, plural: str = "") -> str:
     """`count` and its noun; plural: where it is not formed by the rules below.
 
-    >>> counted(1, "line"), counted(1_200, "entry"), counted(0, "process")
-    ('1 line', '1,200 entries', '0 processes')
+    >>> counted(1, "line"), counted(1_200, "entry"), counted(0, "epoch")
+    ('1 line', '1,200 entries', '0 epochs')
     >>> counted(2, "training pair"), counted(2, "hypothesis", "hypotheses")
     ('2 training pairs', '2 hypotheses')
     """
@@ -22,7 +22,7 @@ def agreeing(count: int, singular: str, plural: str) -> str:
 
 
 def _plural(noun: str) -> str:
-    if noun.endswith(("s", "x", "ch", "sh")):
+    if noun.endswith(("s", "x")):
         return f"{noun}es"
     if noun.endswith("y") and noun[-2:-1] not in "aeiou":
         return f"{noun[:-1]}ies"

@@ -5,6 +5,7 @@ from typing import Literal
 
 from nmt_cli.conversion import setting
 from nmt_cli.errors import ConfigError
+from nmt_cli.plurals import agreeing
 
 # Candidates of a source subword that a model's shortlist holds.
 LONGEST_SHORTLIST = 100
@@ -94,7 +95,10 @@ def check_search(search: Search) -> None:
     }
     named = [f"search.{name}" for name, given in idle.items() if given]
     if named and not search.sample:
-        raise ConfigError(f"{' and '.join(named)} matter to sampling only", "add --sample")
+        raise ConfigError(
+            f"{' and '.join(named)} {agreeing(len(named), 'matters', 'matter')} to sampling only",
+            "add --sample",
+        )
     if search.mbr != "off" and search.beam < 3:
         raise ConfigError(
             f"search.mbr chooses among hypotheses, but search.beam is {search.beam}",

@@ -17,6 +17,7 @@ from nmt_cli.config import Config
 from nmt_cli.errors import ConfigError, DataError
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.model.kinds import make_model
+from nmt_cli.plurals import counted
 
 # Bytes of weights that are read before the file is opened anew.
 MAPPED = 1 << 25
@@ -115,7 +116,7 @@ def _empty_model(path: Path, file: Any, config: Config) -> EncoderDecoder:
     layers = sum(config.model.layers if one == "auto" else one for one in stacks)
     if len(file.keys()) < layers:
         raise ConfigError(
-            f"`{path}` does not fit its settings: too few weights for {layers} layers"
+            f"`{path}` does not fit its settings: too few weights for {counted(layers, 'layer')}"
         )
     try:
         with torch.device("meta"):

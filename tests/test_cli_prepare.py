@@ -103,7 +103,7 @@ def test_json_holds_the_numbers_of_the_table(folder, capsys):
         (("--train", "none.en", "more.de"), 66, ("none.en", "No such file")),
         (("--train", ".", "more.de"), 66, ("is a directory",)),
         (("--train", "train.en", "more.de"), 65, ("200 lines", "1$", "line n of one file")),
-        (("--train-tsv", "train.en"), 65, ("line 1: 1 columns",)),
+        (("--train-tsv", "train.en"), 65, ("line 1: 1 column",)),
         ((*TRAIN, "--vocab-size", "5000"), 65, ("the largest is ", "--vocab-size ")),
         ((*TRAIN, "--subwords", "words"), 2, ("words", "bpe")),
         ((*TRAIN, "--set", "data.vocabsize=5"), 78, ("did you mean `data.vocab_size`",)),

@@ -96,11 +96,11 @@ def test_verify_says_how_many_lines_are_right(nmt) -> None:
     plain = nmt("test.en")
     found = nmt("--verify", "test.en")
     assert (found.code, found.out) == (0, plain.out)
-    assert found.err == "6 lines are what they are alone, by the plain model\n"
+    assert found.err == "6 lines checked: the same as when translated alone, by the plain model\n"
     found = nmt("--verify-every", "4", "--precision", "int8", "--quiet", "test.en")
     assert (found.code, found.err) == (0, "")
     found = nmt("--verify-every", "4", "--precision", "int8", "test.en")
-    assert found.err == "2 lines are what they are alone\n"
+    assert found.err == "2 lines checked: the same as when translated alone\n"
     assert nmt("--verify-every", "0", "test.en").code == 2
 
 
@@ -126,8 +126,8 @@ def test_verify_names_the_lines_that_a_wrong_engine_mistranslates(nmt, monkeypat
         assert one is not None
         assert f"`{lines[int(one[1]) - 1]}`" in one[0]
     assert error == (
-        f"error: {len(warnings)} of 6 lines that were checked are not what they are alone, by the "
-        "plain model"
+        f"error: {len(warnings)} of 6 lines checked are not the same as when translated alone, "
+        "by the plain model"
     )
     assert (blank, hint[:5]) == ("", "hint:")
     found = nmt("--verify", "test.en", "-o", "out.de")

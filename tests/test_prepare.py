@@ -240,7 +240,7 @@ def test_suspicious_text_is_noted_and_used(project):
     Path(tgt).write_bytes(b"\n".join(lines[:900] + lines[901:] + [b"x", b""]))
     prepared = project.prepare((src, tgt))
     assert len(prepared.notes) == 2
-    assert "1 lines are not UTF-8, the first at line:byte " in prepared.notes[0]
+    assert "1 line is not UTF-8, the first at line:byte " in prepared.notes[0]
     assert "shifted against each other near line 90" in prepared.notes[1]
 
 

@@ -11,6 +11,7 @@ from nmt_cli.cli.commands import HELP_OPTIONS, CommandWithExamples, GroupWithExa
 from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets, Strict
 from nmt_cli.cli.texts import STDIN
 from nmt_cli.cli.translation_lines import as_one_line
+from nmt_cli.plurals import agreeing, counted
 
 if TYPE_CHECKING:
     from typer._click.core import Context
@@ -144,7 +145,8 @@ def text(
     tell_invalid(console, lines)
     if repaired:
         console.note(
-            f"of {lines.count:,} lines, {repaired:,} were no tree over their words until repaired"
+            f"of {counted(lines.count, 'line')}, {repaired:,} {agreeing(repaired, 'was', 'were')} "
+            f"no tree over {agreeing(repaired, 'its', 'their')} words until repaired"
         )
 
 
@@ -208,9 +210,11 @@ def prepare(
 
     written = write_text_of_trees(trees, out, tags.value)
     console = make_console(quiet=quiet)
-    console.note(f"wrote {written.trees:,} trees as {out}.words, {out}.brackets, {out}.trees")
+    console.note(
+        f"wrote {counted(written.trees, 'tree')} as {out}.words, {out}.brackets, {out}.trees"
+    )
     if written.without_words:
-        console.note(f"left out {written.without_words:,} trees without words")
+        console.note(f"left out {counted(written.without_words, 'tree')} without words")
 
 
 app.command("score", cls=CommandWithExamples, epilog=parse_score.EXAMPLES)(parse_score.command)

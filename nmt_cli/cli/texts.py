@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from nmt_cli.errors import CannotCreateError, NoInputError
+from nmt_cli.plurals import agreeing, counted
 
 if TYPE_CHECKING:
     from nmt_cli.console import Console
@@ -30,7 +31,8 @@ def tell_invalid(console: "Console", *texts: "Lines") -> None:
     for lines in dict.fromkeys(texts):
         if lines.invalid:
             console.warning(
-                f"`{lines.name}`: {lines.invalid:,} lines are not UTF-8, "
+                f"`{lines.name}`: {counted(lines.invalid, 'line')} "
+                f"{agreeing(lines.invalid, 'is', 'are')} not UTF-8, "
                 f"first at line:byte {lines.first_invalid}"
             )
 

@@ -21,6 +21,7 @@ from nmt_cli.cli.texts import (
 )
 from nmt_cli.cli.translation_checks import Checks
 from nmt_cli.cli.translation_lines import Show, as_json_line, plain_lines
+from nmt_cli.plurals import agreeing, counted
 
 if TYPE_CHECKING:
     from nmt_cli.config import Resolved, Search
@@ -273,9 +274,15 @@ def _translate(
             update(count)
     tell_invalid(console, lines)
     if failed:
-        console.warning(f"{failed:,} lines have no translation: the model gives no finite numbers")
+        console.warning(
+            f"{counted(failed, 'line')} {agreeing(failed, 'has', 'have')} no translation: "
+            "the model gives no finite numbers"
+        )
     if missing:
-        console.warning(f"{missing:,} lines lack a term of the glossary: raise --max-extra-length")
+        console.warning(
+            f"{counted(missing, 'line')} {agreeing(missing, 'lacks', 'lack')} a term of the "
+            "glossary: raise --max-extra-length"
+        )
     if checks:
         checks.end()
 

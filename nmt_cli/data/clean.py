@@ -19,6 +19,7 @@ from nmt_cli.data.alignment import Profile, find_misalignment
 from nmt_cli.data.lines import LinePairs, clean_line, read_pairs
 from nmt_cli.data.pool import Pool
 from nmt_cli.files import writing
+from nmt_cli.plurals import agreeing, counted
 
 CHUNK_PAIRS = 8_192
 PAIR_DIGEST = np.dtype([("high", "<u8"), ("low", "<u8")])
@@ -230,7 +231,8 @@ class _Reader:
         for lines in dict.fromkeys((pairs.src, pairs.tgt)):
             if lines.invalid:
                 self.notes.append(
-                    f"`{lines.name}`: {lines.invalid:,} lines are not UTF-8, the first at line:byte"
+                    f"`{lines.name}`: {counted(lines.invalid, 'line')} "
+                    f"{agreeing(lines.invalid, 'is', 'are')} not UTF-8, the first at line:byte"
                     f" {lines.first_invalid}; the wrong bytes became U+FFFD"
                 )
         if place is not None:

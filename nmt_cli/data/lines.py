@@ -21,6 +21,7 @@ from nmt_cli.data.streams import (
 )
 from nmt_cli.data.text_check import why_no_text
 from nmt_cli.errors import DataError, NmtError
+from nmt_cli.plurals import counted
 
 # Memory holds one line: a file of one endless line, or what is compressed to one, is no text.
 LONGEST_LINE = 1 << 24
@@ -295,7 +296,8 @@ class LinePairs(Iterator[tuple[str, str]]):
         columns = next(self.src).split("\t")
         if len(columns) != 2:
             raise DataError(
-                f"`{self.src.name}`, line {self.src.count}: {len(columns)} columns, 2 are needed",
+                f"`{self.src.name}`, line {self.src.count}: {counted(len(columns), 'column')}, "
+                "2 are needed",
                 "each line is: source, a tab, target",
             )
         return columns[0], columns[1]
@@ -306,7 +308,7 @@ class LinePairs(Iterator[tuple[str, str]]):
             for _ in lines:
                 pass
         message = (
-            f"`{self.src.name}` has {self.src.count:,} lines, "
+            f"`{self.src.name}` has {counted(self.src.count, 'line')}, "
             f"`{self.tgt.name}` has {self.tgt.count:,}"
         )
         hint = "line n of one file must be the translation of line n of the other"

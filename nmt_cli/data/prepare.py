@@ -40,6 +40,7 @@ from nmt_cli.data.subwords import VOCABULARY, Subwords, learn_subwords
 from nmt_cli.errors import CannotCreateError, DataError, NmtError, NoInputError, UsageError
 from nmt_cli.files import make_directory, remove, require_file, sha256_of, write_text
 from nmt_cli.manifest import new_directory
+from nmt_cli.plurals import agreeing, counted
 
 DUPLICATE = "same pair before"
 EMPTY = "empty side"
@@ -135,7 +136,7 @@ def check_inputs(config: Config) -> None:
     problems: list[NmtError] = []
     for name, paths in named:
         if (len(paths) > 2 and name != "data.test") or (not paths and name == "data.train"):
-            count = f"{name} has {len(paths)} files"
+            count = f"{name} has {counted(len(paths), 'file')}"
             problems.append(UsageError(count, "name two files, or one TSV file"))
         problems += [problem for path in paths if (problem := _check_file(name, path))]
     if sum(path == STDIN for _, paths in named for path in paths) > 1:
@@ -298,11 +299,15 @@ def _reasons(dropped: Counter[str]) -> str:
 
 def _notes(valid: list[tuple[str, str]], held_out: list[HeldOut]) -> list[str]:
     notes = [
-        f"{one.found:,} of {one.sentences:,} {one.name} sentences also occur in the training text"
+        f"{one.found:,} of {counted(one.sentences, f'{one.name} sentence')} also "
+        f"{agreeing(one.found, 'occurs', 'occur')} in the training text"
         for one in held_out
         if one.found
     ]
     empty = sum(not src.strip() or not tgt.strip() for src, tgt in valid)
     if empty:
-        notes.append(f"{empty:,} of {len(valid):,} validation pairs have an empty side")
+        notes.append(
+            f"{empty:,} of {counted(len(valid), 'validation pair')} "
+            f"{agreeing(empty, 'has', 'have')} an empty side"
+        )
     return notes

@@ -15,6 +15,7 @@ import numpy as np
 from nmt_cli.data.clean import CleanText, Progress, Stretch, read_side
 from nmt_cli.data.pool import Pool
 from nmt_cli.data.trigrams import BUCKETS, line_sums, trigram_counts
+from nmt_cli.plurals import counted
 
 # Natural logarithms of odds: a line is called wrong when it is so much likelier on the other side,
 # in all and for each of its trigrams.
@@ -113,7 +114,7 @@ def _verdicts(work: _Work, side: str, odds: np.ndarray) -> np.ndarray:
 
 def _notes(kinds: np.ndarray) -> list[str]:
     return [
-        f"{int(found.sum()):,} pairs {what}, the first of them near line "
+        f"{counted(int(found.sum()), 'pair')} {what}, the first of them near line "
         f"{int(found.argmax()) + 1:,} of the training text"
         for kind, what in WHATS.items()
         if (found := kinds == kind).any() and found.mean() >= LEAST_SHARE

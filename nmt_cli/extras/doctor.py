@@ -16,6 +16,7 @@ from nmt_cli import __version__
 from nmt_cli.cores import affine_cores, core_quota, usable_cores
 from nmt_cli.errors import NmtError
 from nmt_cli.files import locked, writing
+from nmt_cli.plurals import counted
 
 Status = Literal["ok", "warn", "fail"]
 GIB = 1 << 30
@@ -166,7 +167,7 @@ def _threads(environ: Mapping[str, str]) -> Check:
     usable = usable_cores()
     if asked.isdigit() and int(asked) > usable:
         return Check(
-            "threads", "warn", f"OMP_NUM_THREADS={asked} on {usable} usable cores",
+            "threads", "warn", f"OMP_NUM_THREADS={asked} on {counted(usable, 'usable core')}",
             "unset OMP_NUM_THREADS: nmt chooses the number of threads itself",
         )  # fmt: skip
     if environ.get("OMP_WAIT_POLICY", "passive").lower() == "active":

@@ -177,7 +177,7 @@ def _check_hidden_gpus() -> None:
     there = len(list(Path("/dev").glob("nvidia[0-9]*")))
     if there and torch.version.cuda and "CUDA_VISIBLE_DEVICES" not in os.environ:
         raise UnavailableError(
-            f"torch {torch.__version__} can use none of the {there} GPUs of this machine",
+            f"torch {torch.__version__} can use none of the GPUs of this machine ({there})",
             "`nmt doctor` tells more; CUDA_VISIBLE_DEVICES=-1 trains on the CPU all the same",
         )
 

@@ -195,7 +195,7 @@ def bad(folder: Path) -> None:
 def test_what_is_not_utf8_is_told_once(name: str) -> None:
     found = forked(*COMMANDS[name])
     assert found.code == 0
-    warning = "warning: `bad`: 1 lines are not UTF-8, first at line:byte 2:4\n"
+    warning = "warning: `bad`: 1 line is not UTF-8, first at line:byte 2:4\n"
     # Hypothesis and reference are two files, though here the same.
     assert found.err.decode().count(warning) == (2 if name == "score" else 1)
 
@@ -207,7 +207,7 @@ def test_what_is_not_utf8_is_told_once(name: str) -> None:
 def test_prepare_tells_what_is_not_utf8() -> None:
     found = forked(*COMMANDS["prepare"])
     assert found.code == 0
-    assert "`bad`: 1 lines are not UTF-8, the first at line:byte 2:4" in found.err.decode()
+    assert "`bad`: 1 line is not UTF-8, the first at line:byte 2:4" in found.err.decode()
 
 
 @fault("T6", without=("data/lines.py", "        if self._strict:\n", "        if False:\n"))
