@@ -258,6 +258,33 @@ class TestEnvironment:
             log = environment.make_console(io.StringIO())
             assert (log.interactive, log.color) == (False, False)
 
+    @pytest.mark.parametrize(
+        ("started", "on_path", "called"),
+        [
+            ("bin/nmt", True, "nmt"),
+            ("bin/nmt", False, "{}/bin/nmt"),
+            ("other/nmt", True, "{}/other/nmt"),
+            ("nmt_cli/__main__.py", True, "nmt"),
+            ("nmt_cli/__main__.py", False, "{}/bin/python -m nmt_cli"),
+            ("a-program", False, "nmt"),
+        ],
+    )
+    def test_the_name_of_the_program_is_one_that_starts_it(
+        self,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        started: str,
+        on_path: bool,
+        called: str,
+    ) -> None:
+        script = tmp_path / "bin" / "nmt"
+        script.parent.mkdir()
+        script.touch(mode=0o755)
+        monkeypatch.setattr(sys, "argv", [str(tmp_path / started)])
+        monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
+        monkeypatch.setenv("PATH", str(script.parent if on_path else tmp_path))
+        assert environment.name_of_program() == called.format(tmp_path)
+
     def test_torch_sees_the_choice(self) -> None:
         code = (
             "import os, sys; sys.argv = ['nmt', '--version']; import nmt_cli.cli as c\n"
