@@ -229,7 +229,7 @@ def translated(src: Sequence[str], resolved: "Resolved", console: "Console") -> 
     search = chosen_search(resolved, translator.config)
     texts = []
     with console.progress("translating", len(src), "line") as progress:
-        for translation in translator.translate(src, search=search):
+        for translation in translator.translate(iter(src), search=search):
             texts.append(translation.text)
             progress.update(len(texts))
     return texts

@@ -66,7 +66,7 @@ def look(
         raise DataError("there are no words to translate", "give a sentence")
     longest = translator.config.data.max_length
     if target is None:
-        (found,) = translator.translate([source], search=search)
+        found = translator.translate(source, search=search)
         if "split" in found.flags:
             raise DataError(
                 f"the line has {counted(len(src) - 1, 'subword')} and is translated in pieces",
