@@ -69,7 +69,7 @@ def as_user_error(error: BaseException) -> NmtError | None:
         hint = "is another process using this memory? `nmt doctor` shows how much is free"
         return UnavailableError(f"memory is full: {error}".rstrip(": "), hint)
     if isinstance(error, RuntimeError) and _GPU_TROUBLE.match(str(error)):
-        hint = "`nmt doctor` looks at the driver; `--device cpu` or CUDA_VISIBLE_DEVICES=-1 goes on"
+        hint = "`nmt doctor` looks at the driver; CUDA_VISIBLE_DEVICES=-1 goes on without the GPU"
         return UnavailableError(f"the GPU cannot be used: {str(error).splitlines()[0]}", hint)
     if isinstance(error, BlockingIOError) or NO_THREAD in str(error):
         hint = "end some, or raise the limit (`ulimit -u`)"

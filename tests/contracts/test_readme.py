@@ -54,7 +54,7 @@ def test_ci_runs_the_test_command_of_the_readme():
 def test_the_demo_command_installs_what_it_needs_and_nothing_by_another_name():
     command = block_with("nmt demo").strip()
     assert "-c constraints.txt" in command
-    assert not re.findall(r"pip install\b[^\n`]*\snmt(?![-\w])", README)
+    assert not re.findall(r"pip install\b[^\n`&]*\snmt(?![-\w])", README)
 
 
 @pytest.mark.slow
@@ -76,6 +76,15 @@ def test_the_commands_for_own_text_run(tmp_path, nmt_on_path):
     assert len(lines) == 2  # one translation, one score
     assert lines[1].startswith("BLEU ")
     assert "tok:13a" in lines[1]
+
+
+def test_the_demo_s_environment_is_active_where_the_next_block_calls_nmt():
+    first, second = block_with("nmt demo"), block_with("cd nmt-demo")
+    assert README.index(first) < README.index(second)
+    assert "python3 -m venv .venv && . .venv/bin/activate && pip install " in first
+    for block in SHELL:
+        if block != block_with("pytest"):
+            assert ".venv/bin/nmt" not in block
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/translating.md"])
