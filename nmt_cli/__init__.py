@@ -3,14 +3,21 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nmt_cli.data.glossary import read_glossary as read_glossary
+    from nmt_cli.translating.wording import Wording as Wording
     from nmt_cli.translator import Translation as Translation
     from nmt_cli.translator import Translator as Translator
 
 __version__ = "0.1.0"
 
 # Resolved when they are asked for: `import nmt_cli` loads nothing heavy.
-_PUBLIC = {"Translator": "nmt_cli.translator", "Translation": "nmt_cli.translator"}
-__all__ = ["Translation", "Translator", "__version__"]
+_PUBLIC = {
+    "Translator": "nmt_cli.translator",
+    "Translation": "nmt_cli.translator",
+    "Wording": "nmt_cli.translating.wording",
+    "read_glossary": "nmt_cli.data.glossary",
+}
+__all__ = ["Translation", "Translator", "Wording", "__version__", "read_glossary"]
 
 
 def __getattr__(name: str) -> Any:

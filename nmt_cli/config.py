@@ -6,7 +6,6 @@ A derived value is stored as "auto", so that a later override of what it derives
 """
 
 import dataclasses
-import difflib
 import types
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,13 +13,14 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_type_hints
 
 from nmt_cli.conversion import Setting, convert, setting, shortened
-from nmt_cli.errors import ConfigError, did_you_mean
+from nmt_cli.errors import ConfigError, nearest
 from nmt_cli.files import read_bytes
 from nmt_cli.model_kinds import check_kind
 from nmt_cli.presets import PRESET_NAMES, PRESETS
 from nmt_cli.search_settings import Search as Search
 from nmt_cli.search_settings import check_search
-from nmt_cli.toml_text import read_toml
+from nmt_cli.synonyms import meant_setting
+from nmt_cli.toml_text import read_settings
 
 FORMAT = 1
 MAX_BYTES = 1 << 20
@@ -275,7 +275,8 @@ def resolve(layers: Iterable[Layer]) -> Resolved:
     name = str(chosen.values["train.preset"])
     if name not in PRESETS:
         problems.append(f"{chosen.origin}: unknown preset `{name}`")
-        hints.append(did_you_mean(name, list(PRESETS)))
+        near = nearest(name, list(PRESETS))
+        hints.append(f"did you mean `{near}`?" if near else f"known: {PRESET_NAMES}")
     if problems:
         more = len(problems) - MOST_PROBLEMS
         told = [*problems[:MOST_PROBLEMS], *([f"and {more:,} more"] if more > 0 else [])]
@@ -305,10 +306,8 @@ def _checked_layer(layer: Layer, problems: list[str], hints: list[str]) -> Layer
 
 
 def _nearest_key(key: str) -> str:
-    near = difflib.get_close_matches(key, SETTINGS, n=1, cutoff=0.6)
-    same_name = [one for one in SETTINGS if one.split(".")[1] == key.split(".")[-1]]
-    best = (same_name or near)[:1]
-    return f"did you mean `{best[0]}`?" if best else "`nmt config show` lists all settings"
+    best = meant_setting(key, SETTINGS)
+    return f"did you mean `{best}`?" if best else "`nmt config show` lists all settings"
 
 
 def _build(flat: Mapping[str, object]) -> Config:
@@ -376,22 +375,7 @@ def read_layer(path: Path) -> Layer:
 
 def parse_layer(data: bytes, path: Path) -> Layer:
     """The settings that are in the TOML file `path`, whose content is given."""
-    try:
-        document = read_toml(data)
-    except ValueError as error:
-        raise ConfigError(f"`{path}` is not valid TOML: {error}") from error
-    if document.pop("format", FORMAT) != FORMAT:
-        raise ConfigError(
-            f"`{path}` has another format than {FORMAT}",
-            "it was written by a newer nmt: upgrade with `pip install -U nmt-cli`",
-        )
-    values: dict[str, object] = {}
-    for section, entries in document.items():
-        if isinstance(entries, dict):
-            values.update({f"{section}.{name}": value for name, value in entries.items()})
-        else:
-            values[section] = entries
-    return Layer(str(path), values)
+    return Layer(str(path), read_settings(data, path, FORMAT))
 
 
 def load(path: Path) -> Config:

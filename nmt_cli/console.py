@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import shutil
 import sys
-import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TextIO
 
 from nmt_cli.errors import NmtError
+from nmt_cli.wrapping import wrapped
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -29,6 +30,10 @@ _CONTROL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 _SECONDS_BETWEEN_LINES = 60.0
+# A call of ours within a command line.
+_OWN_CALL = re.compile(r"(?<![\w./-])nmt(?= [a-z])")
+# Longer words of a table may be broken.
+_LONGEST_WHOLE_WORD = 24
 
 ProgressFunction = Callable[[str, int, int | None], None]
 
@@ -61,6 +66,7 @@ class Console:
 
     `stream`: None means the stderr of the moment; stdout where a table is a command's result.
     `interactive`: a terminal that can be redrawn. `quiet`: errors and warnings only.
+    `program`: what starts nmt here, for the commands that are to be run next.
     """
 
     def __init__(
@@ -70,12 +76,14 @@ class Console:
         interactive: bool = False,
         color: bool = False,
         quiet: bool = False,
+        program: str = "nmt",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._given = stream
         self.interactive = interactive
         self.color = color
         self.quiet = quiet
+        self._program = program
         self._clock = clock
 
     @property
@@ -90,12 +98,13 @@ class Console:
             self.stream.write(escaped(text) + "\n")
             self.stream.flush()
 
-    def _labelled(self, label: str, color: str, text: str) -> None:
+    def _labelled(self, label: str, color: str, text: str, *, whole: bool = False) -> None:
+        """One message behind its label; whole: never broken into lines, as a command to copy."""
         shown = f"\x1b[{color}m{label}:\x1b[0m" if self.color else f"{label}:"
         # One line, so that no file's name can look like a message of ours.
         line = escaped(text).replace("\n", r"\n")
-        if self.interactive:
-            line = _wrapped(line, len(label) + 2)
+        if not whole:
+            line = self._wrapped(line, len(label) + 2)
         with contextlib.suppress(OSError, ValueError):
             self.stream.write(f"{shown} {line}\n")
             self.stream.flush()
@@ -114,12 +123,25 @@ class Console:
     def note(self, text: str) -> None:
         """A line of news; nothing when quiet."""
         if not self.quiet:
-            self.plain(text)
+            # What is indented is a list, a sentence or a command, which stays as it is.
+            lines = escaped(text).split("\n")
+            self.plain("\n".join(one if one[:1] in " $" else self._wrapped(one) for one in lines))
+
+    def _wrapped(self, line: str, taken: int = 0) -> str:
+        """One line, broken between words where a terminal would break it within one."""
+        if not self.interactive:
+            return line
+        try:
+            width = os.get_terminal_size(self.stream.fileno()).columns
+        except (OSError, ValueError):
+            width = shutil.get_terminal_size().columns
+        return wrapped(line, width, taken)
 
     def next(self, command: str) -> None:
         """The command to run next; nothing when quiet."""
         if not self.quiet:
-            self._labelled("next", GREEN, command)
+            command = _OWN_CALL.sub(lambda _: self._program, command)
+            self._labelled("next", GREEN, command, whole=True)
 
     def table(
         self,
@@ -270,16 +292,6 @@ class Progress:
                 getattr(self._bar, change)()
 
 
-def _wrapped(text: str, used: int) -> str:
-    """`text` on lines as wide as the terminal, broken between words; `used` columns are taken."""
-    width = max(20, shutil.get_terminal_size().columns)
-    lines = textwrap.wrap(
-        text, width, initial_indent=" " * used, subsequent_indent="  ",
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
-    return "\n".join(lines)[used:]
-
-
 def _make_table(
     rows: Sequence[Sequence[object]], header: Sequence[str], styles: Mapping[str, str]
 ) -> Table:
@@ -291,7 +303,11 @@ def _make_table(
         cells = [row[index] for row in rows if index < len(row)]
         number = all(isinstance(cell, int | float) for cell in cells)
         name = Text(escaped(header[index]), style="bold") if index < len(header) else ""
-        table.add_column(name, justify="right" if number else "left", overflow="fold")
+        words = [word for cell in [name, *map(_cell, cells)] for word in str(cell).split()]
+        width = min(_LONGEST_WHOLE_WORD, max(map(len, words), default=0))
+        table.add_column(
+            name, justify="right" if number else "left", overflow="fold", min_width=width
+        )
     for row in rows:
         texts = [_cell(cell) for cell in row]
         table.add_row(*(Text(escaped(text), style=styles.get(text, "")) for text in texts))

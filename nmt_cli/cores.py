@@ -13,8 +13,15 @@ TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
 def usable_cores() -> int:
     """The number of threads that can run at once here, at least 1."""
     quota = core_quota()
-    affine = len(os.sched_getaffinity(0))
+    affine = affine_cores()
     return affine if quota is None else max(1, min(affine, math.ceil(quota)))
+
+
+def affine_cores() -> int:
+    """The cores that the system lets this process use; systems other than Linux do not say."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def core_quota(root: Path = Path("/")) -> float | None:

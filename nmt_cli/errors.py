@@ -106,15 +106,52 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and any(sign in str(error) for sign in _FULL_MEMORY)
 
 
+# A misspelling further away than this is another word.
+MOST_EDITS = 2
+
+
 def did_you_mean(word: str, known: list[str] | tuple[str, ...]) -> str:
     """The hint for a misspelt `word`: the nearest of `known`, or all of them.
 
     >>> did_you_mean("bsae", ["base", "big"])
     'did you mean `base`?'
     """
-    import difflib
+    near = nearest(word, known)
+    return f"did you mean `{near}`?" if near else "known: " + ", ".join(sorted(known))
 
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
-    if near:
-        return f"did you mean `{near[0]}`?"
-    return "known: " + ", ".join(sorted(known))
+
+def nearest(word: str, known: list[str] | tuple[str, ...]) -> str:
+    """The one of `known` that `word` is a misspelling or the beginning of, or "".
+
+    A misspelling has up to two wrong, missing, additional or swapped letters, but no more than one
+    for three letters of the word. The beginning of several words stands for none of them.
+
+    >>> nearest("--lr", ["--p"]), nearest("--temp", ["--temperature", "--help"])
+    ('', '--temperature')
+    """
+    length = len(word.lstrip("-"))
+    most = min(MOST_EDITS, length // 3)
+    distances = {one: edits(word, one) for one in known if abs(len(one) - len(word)) <= most}
+    near = min(distances, key=lambda one: distances[one], default="")
+    if near and distances[near] <= most:
+        return near
+    longer = [one for one in known if length > 2 and one.startswith(word)]
+    return longer[0] if len(longer) == 1 else ""
+
+
+def edits(one: str, other: str) -> int:
+    """Letters to change, add, leave out or swap with the next one, to get from one to the other.
+
+    >>> edits("trian", "train"), edits("base", "big")
+    (1, 3)
+    """
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one):
+        earlier, before, row = before, row, [i + 1]
+        for j, wanted in enumerate(other):
+            least = min(before[j] + (letter != wanted), before[j + 1] + 1, row[j] + 1)
+            if i and j and letter == other[j - 1] and one[i - 1] == wanted:
+                least = min(least, earlier[j - 1] + 1)
+            row.append(least)
+    return row[-1]

@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import os
 import re
+import shlex
 import socket
 import stat
 import time
@@ -109,8 +110,14 @@ def _opened(place: Path, path: Path) -> BinaryIO:
         return DISK.open(place, "wb")
     except OSError as error:
         raise CannotCreateError(
-            f"`{path}` cannot be written: {error.strerror}", "choose another place with --out"
+            f"`{path}` cannot be written: {error.strerror}", _another_place(path)
         ) from error
+
+
+def _another_place(path: Path) -> str:
+    if path.absolute().parent.exists():
+        return "choose another place"
+    return f"make its folder first (`mkdir -p {shlex.quote(str(path.parent))}`), or choose another"
 
 
 def _temporary_beside(path: Path, mark: str = "") -> Path:
@@ -168,7 +175,7 @@ def building(path: Path) -> Iterator[Path]:
         DISK.make_directory(temporary)
     except OSError as error:
         raise CannotCreateError(
-            f"`{path}` cannot be created: {error.strerror}", "choose another place with --out"
+            f"`{path}` cannot be created: {error.strerror}", "choose another place"
         ) from error
     try:
         yield temporary
@@ -265,7 +272,7 @@ def require_creatable(path: Path) -> None:
     if not os.access(place, os.W_OK | os.X_OK):
         raise CannotCreateError(
             f"`{path}` cannot be created: `{place}` may not be written by this user",
-            "choose another place with --out",
+            "choose another place",
         )
 
 

@@ -24,15 +24,16 @@ from torch import Tensor
 from nmt_cli import files, manifest
 from nmt_cli.config import MAX_BYTES, Config, dump, parse_layer, resolve
 from nmt_cli.data.subwords import Subwords
-from nmt_cli.errors import ConfigError, DataError, NmtError, NoInputError
+from nmt_cli.errors import ConfigError, DataError, NoInputError
 from nmt_cli.model.encoder_decoder import EncoderDecoder
+from nmt_cli.model_check import CONFIG as CONFIG
+from nmt_cli.model_check import CORPUS as CORPUS
+from nmt_cli.model_check import WEIGHTS as WEIGHTS
+from nmt_cli.model_check import is_model_directory as is_model_directory
+from nmt_cli.model_check import require_model_directory
 from nmt_cli.weights_file import ReplacedError, load_weights, opened, weight_bytes
 
-CONFIG = "config.toml"
 SUBWORDS = "subwords"
-WEIGHTS = "model.safetensors"
-# A prepared corpus has a config.toml and a manifest.json too, and this.
-CORPUS = "corpus.json"
 ATTEMPTS = 5
 
 
@@ -44,12 +45,6 @@ class LoadedModel:
     config: Config
     subwords: Subwords
     metadata: dict[str, str]
-
-
-def is_model_directory(directory: Path) -> bool:
-    """Whether `directory` is one of ours; its weights may still be missing."""
-    looks_so = all((directory / name).is_file() for name in (CONFIG, manifest.MANIFEST))
-    return looks_so and not (directory / CORPUS).exists()
 
 
 def save_model(
@@ -192,8 +187,7 @@ def load_config(directory: Path) -> Config:
 
 
 def _load_config(directory: Path) -> Config:
-    if not is_model_directory(directory):
-        raise _not_a_model(directory)
+    require_model_directory(directory)
     data = manifest.read_checked(directory, CONFIG, MAX_BYTES)
     return resolve([parse_layer(data, directory / CONFIG)]).config
 
@@ -224,38 +218,3 @@ def _check_vocabulary(directory: Path, config: Config, subwords: Subwords) -> No
         raise ConfigError(
             f"`{directory}`: {'; '.join(wrong)}", "its files are of different models: copy it again"
         )
-
-
-# What else a path may hold, told by the files in it.
-_KINDS = {
-    "a prepared corpus": (CORPUS,),
-    "a checkpoint of a training run": ("weights.safetensors", "state.json"),
-    "a Hugging Face model": ("config.json",),
-    "a CTranslate2 model": ("model.bin",),
-    "a Marian model": ("decoder.yml",),
-}
-_PICKLE_STARTS = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05", b"PK\x03\x04")
-
-
-def _not_a_model(path: Path) -> NmtError:
-    """Why `path` is not a model directory, and what it looks like instead."""
-    if not path.exists():
-        return NoInputError(
-            f"there is no model directory `{path}`", "`nmt train` writes one; see --model"
-        )
-    hint = "a model directory is what `nmt train` and `nmt average` write; see --model"
-    if path.is_dir():
-        looks = [kind for kind, names in _KINDS.items() if all((path / n).exists() for n in names)]
-        missing = f"it has no {CONFIG} and {manifest.MANIFEST}"
-        what = f"it looks like {looks[0]}" if looks else missing
-        return ConfigError(f"`{path}` is not a model directory of nmt: {what}", hint)
-    if path.name == WEIGHTS and is_model_directory(path.parent):
-        return ConfigError(
-            f"`{path}` is one file of a model directory", f"use the directory: `{path.parent}`"
-        )
-    what = "it is not a directory"
-    if path.is_file():
-        with path.open("rb") as file:
-            if file.read(4).startswith(_PICKLE_STARTS):
-                what = "it looks like a pickle or a zip of pickles (.pt), which nmt never loads"
-    return ConfigError(f"`{path}` is not a model directory of nmt: {what}", hint)

@@ -5,6 +5,7 @@ from typing import Literal
 
 from nmt_cli.conversion import setting
 from nmt_cli.errors import ConfigError
+from nmt_cli.plurals import agreeing
 
 # Candidates of a source subword that a model's shortlist holds.
 LONGEST_SHORTLIST = 100
@@ -80,7 +81,7 @@ def check_search(search: Search) -> None:
     if search.n_best > search.rows:
         raise ConfigError(
             f"search.n_best={search.n_best} is more than search.beam={search.beam}",
-            "a beam of B gives at most B hypotheses: raise --beam",
+            "a beam of B gives at most B hypotheses: raise search.beam (`nmt translate --beam`)",
         )
     if search.max_length and search.min_length > search.max_length:
         raise ConfigError(
@@ -94,9 +95,12 @@ def check_search(search: Search) -> None:
     }
     named = [f"search.{name}" for name, given in idle.items() if given]
     if named and not search.sample:
-        raise ConfigError(f"{' and '.join(named)} matter to sampling only", "add --sample")
+        raise ConfigError(
+            f"{' and '.join(named)} {agreeing(len(named), 'matters', 'matter')} to sampling only",
+            "set search.sample=true (`nmt translate --sample`)",
+        )
     if search.mbr != "off" and search.beam < 3:
         raise ConfigError(
             f"search.mbr chooses among hypotheses, but search.beam is {search.beam}",
-            "raise --beam: with --sample it is the number of samples",
+            "raise search.beam (`nmt translate --beam`): of sampling it is the number of samples",
         )

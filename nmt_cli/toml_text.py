@@ -2,10 +2,17 @@
 
 import re
 import tomllib
+from pathlib import Path
 from typing import Any
+
+from nmt_cli.errors import ConfigError
 
 # tomllib's time grows with the square of a key's parts; a setting has two.
 MOST_PARTS = 16
+HINT = (
+    'each line is `[section]` or `key = value`, with texts in quotes, such as src = "en"; '
+    "`nmt config show` prints a valid file"
+)
 _TEXTS = re.compile(
     r'"""(?:[^\\]|\\.)*?"""|' + r"'''.*?'''|" + r'"(?:[^"\\\n]|\\.)*+"?|' + r"'[^'\n]*+'?|#[^\n]*+",
     re.DOTALL,
@@ -27,3 +34,31 @@ def read_toml(data: bytes) -> dict[str, Any]:
         return tomllib.loads(text)
     except RecursionError as error:
         raise ValueError("brackets are nested too deeply") from error
+
+
+def read_settings(data: bytes, path: Path, known_format: int) -> dict[str, object]:
+    """The dotted keys and values of the settings file `path`, whose content is given.
+
+    Raises ConfigError where it is not TOML, or of another format than `known_format`.
+    """
+    try:
+        document = read_toml(data)
+    except ValueError as error:
+        raise ConfigError(f"`{path}` is not valid TOML: {error}", HINT) from error
+    _check_format(path, document.pop("format", known_format), known_format)
+    values: dict[str, object] = {}
+    for section, entries in document.items():
+        if isinstance(entries, dict):
+            values.update({f"{section}.{name}": value for name, value in entries.items()})
+        else:
+            values[section] = entries
+    return values
+
+
+def _check_format(path: Path, found: object, known: int) -> None:
+    if found == known:
+        return
+    hint = f"a settings file of this nmt says `format = {known}`, or nothing of its format"
+    if isinstance(found, int) and found > known:
+        hint = "it was written by a newer nmt: upgrade with `pip install -U nmt-cli`"
+    raise ConfigError(f"`{path}` has format {found!r}; this nmt reads format {known}", hint)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache as called_once
 from functools import partial
 from pathlib import Path
+from typing import Unpack, overload
 
 import torch
 
@@ -21,6 +22,14 @@ from nmt_cli.model_dir import is_emptied, load_model, reload_model
 from nmt_cli.search.banks import Banks, rows_for
 from nmt_cli.search.candidates import Strategy
 from nmt_cli.search.decoder import Hypothesis, Source
+from nmt_cli.translating.calls import (
+    SearchOptions,
+    chosen_settings,
+    each_line,
+    one_line,
+    require_lines,
+    require_prefixes,
+)
 from nmt_cli.translating.jobs import Job, Needs, make_jobs
 from nmt_cli.translating.joining import joined
 from nmt_cli.translating.members import Member, check_members, joint_engine
@@ -125,6 +134,29 @@ class Translator:
             self._model = reload_model(self._directory, self._model)
         return self._model
 
+    @overload
+    def translate(  # type: ignore[overload-overlap]  # A str is one line, and not its letters.
+        self,
+        lines: str,
+        *,
+        search: Search | None = None,
+        wording: Wording = FREE,
+        prefixes: str | Iterable[str] | None = None,
+        **options: Unpack[SearchOptions],
+    ) -> Translation: ...
+
+    @overload
+    def translate(  # type: ignore[overload-overlap]
+        self,
+        lines: list[str] | tuple[str, ...],
+        *,
+        search: Search | None = None,
+        wording: Wording = FREE,
+        prefixes: Iterable[str] | None = None,
+        **options: Unpack[SearchOptions],
+    ) -> list[Translation]: ...
+
+    @overload
     def translate(
         self,
         lines: Iterable[str],
@@ -132,13 +164,52 @@ class Translator:
         search: Search | None = None,
         wording: Wording = FREE,
         prefixes: Iterable[str] | None = None,
-    ) -> Iterator[Translation]:
-        """One translation a line, in order; `search` replaces the model's own settings.
+        **options: Unpack[SearchOptions],
+    ) -> Iterator[Translation]: ...
 
-        wording: what words there must and must not be. prefixes: how the translation of each line
-        begins, as many as lines. Lines are read and translated in windows that grow: neither of
-        them is held as a whole.
+    def translate(
+        self,
+        lines: str | Iterable[str],
+        *,
+        search: Search | None = None,
+        wording: Wording = FREE,
+        prefixes: str | Iterable[str] | None = None,
+        **options: Unpack[SearchOptions],
+    ) -> Translation | list[Translation] | Iterator[Translation]:
+        """One translation a line, in order.
+
+        A str is one line and gives one Translation; a list or tuple gives a list; any other
+        iterable gives an iterator, which reads and translates in windows that grow: neither lines
+        nor translations are held as a whole.
+
+        options: settings of search by name, such as `beam=2, n_best=2`, in place of those of
+        `search`, which is in place of the model's own. wording: what words there must and must
+        not be. prefixes: how the translation of each line begins, as many as lines.
+
+        Raises TypeError for what is no line and for unknown options, ValueError for a str of
+        several lines, ConfigError for a value that does not fit; at the call, but for elements of
+        an iterator.
         """
+        chosen = chosen_settings(self.config, search, options)
+        check_wording(wording, chosen)
+        if isinstance(lines, str):
+            begins = [prefixes] if isinstance(prefixes, str) else prefixes
+            [translation] = self._translated([one_line(lines)], chosen, wording, begins)
+            return translation
+        require_lines(lines)
+        if prefixes is not None:
+            require_prefixes(prefixes)
+        found = self._translated(each_line(lines), chosen, wording, prefixes)
+        return list(found) if isinstance(lines, list | tuple) else found
+
+    def _translated(
+        self,
+        lines: Iterable[str],
+        search: Search,
+        wording: Wording,
+        prefixes: Iterable[str] | None,
+    ) -> Iterator[Translation]:
+        """One translation a line, as they are asked for."""
         given = None if prefixes is None else Prefixes(iter(prefixes), "the list of prefixes")
         count = 0
         for window in windows(iter(lines)):

@@ -17,6 +17,7 @@ from nmt_cli.config import Config
 from nmt_cli.errors import ConfigError, DataError
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.model.kinds import make_model
+from nmt_cli.plurals import counted
 
 # Bytes of weights that are read before the file is opened anew.
 MAPPED = 1 << 25
@@ -43,8 +44,10 @@ def opened(path: Path) -> Iterator[BinaryIO]:
     Raises DataError where it is no regular file, ReplacedError when the block ends and the file
     was written to meanwhile.
     """
+    if not path.exists():
+        raise DataError(f"`{path}` is missing", "copy the model directory again, or train it again")
     if not path.is_file():
-        raise DataError(f"`{path}` is not a file")
+        raise DataError(f"`{path}` is not a file", "copy the model directory again")
     with open(path, "rb", opener=_open_at_once) as file:
         before = os.fstat(file.fileno())
         if not stat.S_ISREG(before.st_mode):
@@ -113,7 +116,7 @@ def _empty_model(path: Path, file: Any, config: Config) -> EncoderDecoder:
     layers = sum(config.model.layers if one == "auto" else one for one in stacks)
     if len(file.keys()) < layers:
         raise ConfigError(
-            f"`{path}` does not fit its settings: too few weights for {layers} layers"
+            f"`{path}` does not fit its settings: too few weights for {counted(layers, 'layer')}"
         )
     try:
         with torch.device("meta"):

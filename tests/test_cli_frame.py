@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from nmt_cli import __version__, errors
-from nmt_cli.cli import commands, environment, main
+from nmt_cli.cli import commands, docs, environment, main
 from nmt_cli.cores import usable_cores
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -117,7 +117,20 @@ class TestUsage:
             (["init", "-Z"], "`nmt init` has no option `-Z`", "`nmt init --help` shows"),
             (["--verzion"], "`nmt` has no option `--verzion`", "did you mean `--version`?"),
             (["init", "a", "b"], "nmt init: got unexpected extra argument(s) (b)", "--help"),
-            (["init", "--train", "a"], "nmt: option `--train` requires 2 arguments", "--help"),
+            (["init", "--train", "a"], "nmt init: option `--train` requires 2 arguments", "--help"),
+            (["train", "--gpus"], "nmt train: option `--gpus` requires", "`nmt train --help`"),
+            (["bench", "layers", "--n"], "nmt bench layers: option", "`nmt bench layers --help`"),
+            (["train", "--lr", "1"], "`nmt train` has no", "`--set train.learning_rate=X`?"),
+            (["train", "--batch-size", "1"], "`nmt train` has", "`--set train.batch_tokens=N`?"),
+            (["train", "--epochs", "1"], "`nmt train` has no", "did you mean `--max-epochs`?"),
+            (["train", "--gpu", "1"], "`nmt train` has no", "did you mean `--gpus`?"),
+            (["translate", "--gpu"], "`nmt translate` has no", "did you mean `--device cuda`?"),
+            (["translate", "--out", "x"], "`nmt translate` has", "did you mean `--output`?"),
+            (["translate", "--temp", "1"], "`nmt translate` has", "did you mean `--temperature`?"),
+            (["generate"], "there is no command `generate`", "did you mean `translate`?"),
+            (["evaluate"], "there is no command `evaluate`", "did you mean `score`?"),
+            (["preprocess"], "there is no command `preprocess`", "did you mean `prepare`?"),
+            (["help", "trian"], "there is no command `trian`", "did you mean `train`?"),
             (["config", "shwo"], "nmt config: no such command `shwo`. Did you mean `show`?", "he"),
         ],
     )
@@ -129,6 +142,31 @@ class TestUsage:
         assert out == ""
         assert err.startswith(f"error: {said}")
         assert f"\n\nhint: {hint}" in err or hint in err.split("\n\nhint: ")[1]
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [["train", "--init", "m"], ["train", "--pretrained", "m"], ["train", "--from", "m"],
+         ["export"]],
+    )  # fmt: skip
+    def test_what_does_not_exist_gets_no_silly_suggestion(
+        self, capsys: pytest.CaptureFixture[str], arguments: list[str]
+    ) -> None:
+        assert main(arguments) == 2
+        assert "did you mean" not in capsys.readouterr().err
+
+    @pytest.mark.parametrize("way", ["-h", "help"])
+    def test_every_command_shows_its_help_either_way(
+        self, capsys: pytest.CaptureFixture[str], way: str
+    ) -> None:
+        paths = [path.split()[1:] for path, _, _ in docs.walk()]
+        assert [] in paths
+        assert ["bench", "layers"] in paths
+        for path in paths:
+            assert main([*path, "--help"]) == 0
+            expected = capsys.readouterr().out
+            assert expected.startswith(" ".join(["Usage: nmt", *path]))
+            assert main(["help", *path] if way == "help" else [*path, "-h"]) == 0, path
+            assert capsys.readouterr().out == expected
 
     def test_nmt_alone_shows_its_help_as_an_error(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main([]) == 2
@@ -219,6 +257,33 @@ class TestEnvironment:
         if "FORCE_COLOR" not in variables:
             log = environment.make_console(io.StringIO())
             assert (log.interactive, log.color) == (False, False)
+
+    @pytest.mark.parametrize(
+        ("started", "on_path", "called"),
+        [
+            ("bin/nmt", True, "nmt"),
+            ("bin/nmt", False, "{}/bin/nmt"),
+            ("other/nmt", True, "{}/other/nmt"),
+            ("nmt_cli/__main__.py", True, "nmt"),
+            ("nmt_cli/__main__.py", False, "{}/bin/python -m nmt_cli"),
+            ("a-program", False, "nmt"),
+        ],
+    )
+    def test_the_name_of_the_program_is_one_that_starts_it(
+        self,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        started: str,
+        on_path: bool,
+        called: str,
+    ) -> None:
+        script = tmp_path / "bin" / "nmt"
+        script.parent.mkdir()
+        script.touch(mode=0o755)
+        monkeypatch.setattr(sys, "argv", [str(tmp_path / started)])
+        monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
+        monkeypatch.setenv("PATH", str(script.parent if on_path else tmp_path))
+        assert environment.name_of_program() == called.format(tmp_path)
 
     def test_torch_sees_the_choice(self) -> None:
         code = (

@@ -186,7 +186,19 @@ def translated_lines(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     module = types.ModuleType("nmt_cli.translator")
     module.Translator = Translator  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "nmt_cli.translator", module)
+    # What tells a model directory before torch is loaded.
+    for model in ("m", "another"):
+        Path(model).mkdir()
+        for name in ("config.toml", "manifest.json"):
+            Path(model, name).touch()
     return asked
+
+
+def test_a_model_beside_a_finished_translation_is_refused(nmt: Nmt) -> None:
+    write("hyp.txt", ["one"])
+    result = nmt("hyp.txt", "ref.txt", "--model", "nothing")
+    assert result.code == 2
+    assert "--model goes without a hypothesis" in result.err
 
 
 def test_without_arguments_the_test_set_is_translated(

@@ -144,7 +144,7 @@ def test_prefixes(nmt) -> None:
         ({"starts": "a\nb\n"}, ["--prefix", "starts"], 65, "`starts` ends before line 3"),
         ({"starts": "a\n" * 5}, ["--prefix", "starts"], 65, "has a line 5"),
         ({}, ["--prefix", "nothing"], 66, "nothing"),
-        ({"t": "a\tb\nc d\n"}, ["--glossary", "t"], 65, "line 2: 1 columns"),
+        ({"t": "a\tb\nc d\n"}, ["--glossary", "t"], 65, "line 2: 1 column"),
         ({"t": "a\tb\n"}, ["--glossary", "t", "--sample"], 2, "--sample"),
         ({}, ["--glossary", "nothing"], 66, "nothing"),
         ({}, ["--ban", "nothing"], 66, "nothing"),

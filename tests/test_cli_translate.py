@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import os
+import random
 import re
 import signal
 import subprocess
@@ -95,11 +96,11 @@ def test_verify_says_how_many_lines_are_right(nmt) -> None:
     plain = nmt("test.en")
     found = nmt("--verify", "test.en")
     assert (found.code, found.out) == (0, plain.out)
-    assert found.err == "6 lines are what they are alone, by the plain model\n"
+    assert found.err == "6 lines checked: the same as when translated alone, by the plain model\n"
     found = nmt("--verify-every", "4", "--precision", "int8", "--quiet", "test.en")
     assert (found.code, found.err) == (0, "")
     found = nmt("--verify-every", "4", "--precision", "int8", "test.en")
-    assert found.err == "2 lines are what they are alone\n"
+    assert found.err == "2 lines checked: the same as when translated alone\n"
     assert nmt("--verify-every", "0", "test.en").code == 2
 
 
@@ -125,8 +126,8 @@ def test_verify_names_the_lines_that_a_wrong_engine_mistranslates(nmt, monkeypat
         assert one is not None
         assert f"`{lines[int(one[1]) - 1]}`" in one[0]
     assert error == (
-        f"error: {len(warnings)} of 6 lines that were checked are not what they are alone, by the "
-        "plain model"
+        f"error: {len(warnings)} of 6 lines checked are not the same as when translated alone, "
+        "by the plain model"
     )
     assert (blank, hint[:5]) == ("", "hint:")
     found = nmt("--verify", "test.en", "-o", "out.de")
@@ -145,6 +146,40 @@ def test_an_output_file_appears_whole(nmt, model: Path) -> None:
     assert Path("out2.de").read_text() == "old"
     assert not list(Path().glob(".tmp*"))
     assert nmt("test.en", "-o", "nowhere/out.de").code == 73
+
+
+def test_a_dash_as_output_is_stdout(nmt, model: Path) -> None:
+    found = nmt("test.en", "-o", "-")
+    assert (found.code, found.lines) == (0, expected(model, LINES))
+    assert not Path("-").exists()
+
+
+def test_a_text_that_is_none_is_called_so(nmt) -> None:
+    Path("noise.en.gz").write_bytes(random.Random(1).randbytes(5_000))
+    Path("noise.en").write_bytes(random.Random(1).randbytes(5_000))
+    found = nmt("noise.en.gz")
+    assert (found.code, found.out) == (65, b"")
+    assert "neither gzip, as its name says, nor text" in found.err
+    assert "it is not text" in nmt("noise.en").err
+    Path("wide.en").write_bytes("A line of plain text.\n".encode("utf-16-le") * 9)
+    assert "UTF-16" in nmt("wide.en").err
+
+
+_WITHOUT_TORCH = """
+import sys
+from nmt_cli.cli import main
+codes = [main(["translate", *one.split()]) for one in sys.argv[1:]]
+print(codes, "torch" in sys.modules)
+"""
+
+
+def test_what_is_wrong_is_said_before_torch_is_loaded(folder: Path) -> None:
+    wrong = ["--model nothing test.en", "nothing.en", "test.en -o nowhere/out.de"]
+    done = subprocess.run(
+        [sys.executable, "-c", _WITHOUT_TORCH, *wrong],
+        capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.stdout == "[66, 66, 73] False\n"
 
 
 def test_threads(nmt, model: Path, monkeypatch) -> None:
@@ -214,7 +249,11 @@ def test_flags_win_over_the_project_over_the_model(nmt, model: Path) -> None:
     ("arguments", "code", "words"),
     [
         (["--model", "nothing"], 66, "no model directory `nothing`"),
+        (["--model", "nothing"], 66, "name another one with --model"),
         (["nothing.en"], 66, "`nothing.en` cannot be read"),
+        (["It's me."], 66, """echo 'It'"'"'s me.' | nmt translate"""),
+        (["-o", "nowhere/out.de"], 73, "choose another with --output"),
+        (["-o", "nowhere/out.de"], 73, "`mkdir -p nowhere`"),
         (["model"], 66, "is a directory"),
         (["--model", "test.en"], 78, "not a model directory"),
         (["--n-best", "9"], 78, "search.n_best=9"),

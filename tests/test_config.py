@@ -209,7 +209,8 @@ class TestFiles:
         [
             ("model = [", "not valid TOML"),
             ("[model]\nheads = 4\nheads = 8\n", "not valid TOML"),
-            ("format = 2\n", "another format than 1"),
+            ("format = 2\n", "has format 2; this nmt reads format 1"),
+            ("format = 0\n", "has format 0; this nmt reads format 1"),
             ("heads = 4\n", "unknown setting `heads`"),
             ("[[model]]\nheads = 4\n", "unknown setting `model`"),
             ("[model.heads]\nx = 1\n", "`model.heads`"),
@@ -224,6 +225,17 @@ class TestFiles:
         with pytest.raises(ConfigError, match=r"nmt\.toml") as caught:
             load(path)
         assert said in caught.value.message
+        assert caught.value.hint
+
+    @pytest.mark.parametrize(("number", "newer"), [(0, False), (2, True)])
+    def test_only_a_later_format_is_that_of_a_newer_nmt(
+        self, tmp_path: Path, number: int, newer: bool
+    ) -> None:
+        path = tmp_path / "nmt.toml"
+        path.write_text(f"format = {number}\n")
+        with pytest.raises(ConfigError) as caught:
+            load(path)
+        assert ("newer nmt" in caught.value.hint) == newer
 
     def test_a_file_that_is_not_utf8_is_refused(self, tmp_path: Path) -> None:
         path = tmp_path / "nmt.toml"

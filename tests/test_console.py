@@ -46,6 +46,46 @@ class TestWords:
         console.next("nmt train")
         assert stream.getvalue() == "warning: a\nb\nnext: nmt train\n"
 
+    def test_the_next_command_calls_nmt_as_it_was_started(self) -> None:
+        stream = io.StringIO()
+        console = Console(stream, program=".venv/bin/nmt")
+        console.next('cd nmt-demo && echo "a" | nmt translate --model ../nmt/model')
+        told = 'cd nmt-demo && echo "a" | .venv/bin/nmt translate --model ../nmt/model'
+        assert stream.getvalue() == f"next: {told}\n"
+
+    def test_a_terminal_gets_lines_that_are_broken_between_words(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", "30")
+        text = "the model directory holds checkpoints of another training run"
+        for interactive in (True, False):
+            console, stream, _ = make(interactive=interactive)
+            console.note(f"{text}\n  {text}\n$ nmt {text}")
+            console.warning(text)
+            console.next(f"nmt {text}")
+            lines = stream.getvalue().splitlines()
+            if interactive:
+                first, second, *rest = lines
+                assert first == "the model directory holds"
+                assert second == "  checkpoints of another"
+                # A list, a command that is shown, and one to be copied stay whole.
+                assert rest[1:3] == [f"  {text}", f"$ nmt {text}"]
+                assert rest[3] == "warning: the model directory"
+                assert lines[-1] == f"next: nmt {text}"
+                broken = [line for line in lines if text not in line]
+                assert max(map(len, broken)) <= 30
+            else:
+                assert len(lines) == 5
+
+    def test_words_of_a_table_are_not_broken(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COLUMNS", "44")
+        console, stream, _ = make(interactive=True)
+        about = "left out in the wrong language, the first near line 5"
+        console.table([(about, 1_234_567, 8_000)], header=("", "tokens", "vocabulary"))
+        shown = stream.getvalue().split()
+        assert shown[:2] == ["tokens", "vocabulary"]
+        assert set(about.split()) <= set(shown)
+
     def test_quiet_keeps_warnings_and_errors_only(self) -> None:
         console, stream, _ = make(quiet=True)
         console.note("a")

@@ -1,9 +1,25 @@
 """The cores that control groups grant, of both versions; memory that is freed is kept."""
 
+import os
 import subprocess
 import sys
 
 import pytest
+
+from nmt_cli import cores
+
+
+def test_a_system_that_does_not_tell_the_affinity_counts_its_cores(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """macOS: every command asks for the cores first."""
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 6)
+    monkeypatch.setattr(cores, "core_quota", lambda: None)
+    assert cores.usable_cores() == 6
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert cores.usable_cores() == 1
+
 
 FREED = """
 import os, sys

@@ -33,13 +33,13 @@ def test_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("dog Hund\n", "line 1: 1 columns, 2 are needed"),
+        ("dog Hund\n", "line 1: 1 column, 2 are needed"),
         ("dog\tHund\ncat\tKatze\tKater\n", "line 2: 3 columns"),
         ("dog\tHund\n\n\tKatze\n", "line 3: the source term is empty"),
         ("dog\t\n", "line 1: a target form is empty"),
         ("dog\tHund||Hündin\n", "line 1: a target form is empty"),
         ("dog\tHund\ncat\tKatze\ndog\tKöter\n", "line 3: `dog` is in line 1 too"),
-        ("x\na\tb\ny\n", "line 1: 1 columns, 2 are needed; line 3: 1 columns"),
+        ("x\na\tb\ny\n", "line 1: 1 column, 2 are needed; line 3: 1 column"),
         ("x\n" * 20, "and 15 more"),
     ],
 )

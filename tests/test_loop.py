@@ -264,7 +264,7 @@ def test_what_the_device_has_to_give_is_settled_before_the_first_step(
 
 def test_epochs_patience_and_hours_end_a_run(setting, tmp_path):
     ends = [
-        ({"train_max_epochs": 1}, "1 epochs are done"),
+        ({"train_max_epochs": 1}, "1 epoch is done"),
         ({"train_patience": 1, "train_learning_rate": 0.0, "train_checkpoint_every": 2}, "1 valid"),
         ({"train_max_hours": 1e-9}, "1e-09 hours are over"),
     ]

@@ -317,10 +317,16 @@ def made(path: Path, *names: str) -> Path:
 @pytest.mark.parametrize(
     ("names", "looks"),
     [
-        (["config.json", "model.safetensors"], "Hugging Face"),
+        (["config.json", "model.safetensors"], "model of Hugging Face"),
         (["corpus.json", "config.toml", "manifest.json"], "corpus"),
         (["weights.safetensors", "state.json", "manifest.json"], "checkpoint"),
-        (["model.bin", "config.json"], "CTranslate2|Hugging Face"),
+        (["model.bin", "config.json"], "model of CTranslate2"),
+        (["decoder.yml", "model.npz"], "model of Marian"),
+        (["dict.de.txt", "checkpoint_best.pt"], "model of fairseq"),
+        (["run_step_1000.pt"], "model of OpenNMT-py"),
+        (["ckpt-1000.index", "checkpoint"], "model of OpenNMT-tf"),
+        (["best.ckpt", "config.yaml"], "model of Joey NMT"),
+        (["params.best", "version"], "model of Sockeye"),
         (["notes.txt"], "no config.toml"),
     ],
 )
@@ -330,6 +336,21 @@ def test_the_error_names_what_a_directory_looks_like(tmp_path: Path, names, look
         load_model(path)
     assert "not a model directory" in refused.value.message
     assert refused.value.hint
+    assert ("cannot import models" in refused.value.hint) == ("model of" in looks)
+
+
+def test_a_checkpoint_names_the_command_that_makes_a_model_of_it(tmp_path: Path) -> None:
+    path = made(tmp_path / "step-30", "weights.safetensors", "state.json", "manifest.json")
+    with pytest.raises(ConfigError) as refused:
+        load_model(path)
+    assert f"`nmt average {path} --out step-30`" in refused.value.hint
+
+
+def test_missing_weights_are_called_missing(saved: Path) -> None:
+    (saved / WEIGHTS).unlink()
+    with pytest.raises(DataError, match="is missing") as refused:
+        load_model(saved)
+    assert "copy the model directory again" in refused.value.hint
 
 
 def test_the_error_for_what_is_no_directory(saved: Path, tmp_path: Path) -> None:

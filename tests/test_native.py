@@ -250,7 +250,7 @@ class TestTranslations:
         plain = [one.text for one in Translator.load(tmp_path / "m").translate(self.LINES)]
         found = [one.text for one in translator.translate(self.LINES)]
         assert sum(a == b for a, b in zip(found, plain, strict=True)) >= len(plain) // 2
-        assert found == [next(translator.translate([line])).text for line in self.LINES]
+        assert found == [translator.translate(line).text for line in self.LINES]
 
     def test_without_kernels_it_works_and_says_so(self, tmp_path: Path, monkeypatch) -> None:
         monkeypatch.setenv("PATH", str(tmp_path))

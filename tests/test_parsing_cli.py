@@ -134,7 +134,7 @@ def test_the_search_is_the_papers_unless_told_otherwise(
 def test_lines_that_are_no_utf8_are_told_of(nmt) -> None:
     found = nmt(*SHORT, stdin=b"a b\nc \xff\n")
     assert found.code == 0
-    assert "warning: `stdin`: 1 lines are not UTF-8, first at line:byte 2:3" in found.err
+    assert "warning: `stdin`: 1 line is not UTF-8, first at line:byte 2:3" in found.err
     assert found.lines[1].count(" \ufffd)") == 1
 
 
@@ -157,7 +157,7 @@ def test_a_treebank_becomes_text_to_learn_from(nmt) -> None:
     found = nmt("prepare", "a.mrg", "b.mrg", "--out", "made/train")
     assert (found.code, found.out) == (0, "")
     assert "wrote 2 trees as made/train.words, made/train.brackets, made/train.trees" in found.err
-    assert "left out 1 trees without words" in found.err
+    assert "left out 1 tree without words" in found.err
     made = {end: Path(f"made/train.{end}").read_text() for end in ("words", "brackets", "trees")}
     assert made == {
         "words": "a dog is .\nb\n",
@@ -245,6 +245,6 @@ def test_what_cannot_be_scored_is_said(nmt, arguments, code, what) -> None:
 
 def test_one_sided_outer_brackets_are_told_of(nmt) -> None:
     Path("raw").write_text("".join(f"( {line} )\n" for line in GOLD))
-    warning = "0 parsed and 3 gold trees have an outer bracket without a label"
+    warning = "0 parsed trees and 3 gold trees have an outer bracket without a label"
     assert warning in nmt("score", "gold", "raw").err
     assert nmt("score", "raw", "raw").err == ""

@@ -3,6 +3,7 @@
 import dataclasses
 import random
 from collections.abc import Iterator
+from typing import get_type_hints
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ from nmt_cli.data.subwords import Subwords
 from nmt_cli.errors import ConfigError, NoInputError, UnavailableError
 from nmt_cli.inference.reference import ReferenceDecoder
 from nmt_cli.model_dir import save_model
+from nmt_cli.translating.calls import SearchOptions
 from nmt_cli.translator import Translation, Translator, find_device, windows
 
 LINE_ENDS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
@@ -56,7 +58,7 @@ def test_one_translation_a_line_in_order_each_as_if_alone(translator: Translator
     found = list(translator.translate(lines))
     assert [one.source for one in found] == lines
     assert len({len(one.text) for one in found}) > 5, "the lengths must vary"
-    alone = [next(translator.translate([line])) for line in lines]
+    alone = [translator.translate([line])[0] for line in lines]
     assert [one.text for one in found] == [one.text for one in alone]
     for one, single in zip(found, alone, strict=True):
         assert one.score == pytest.approx(single.score, abs=1e-4)
@@ -97,6 +99,69 @@ def test_equal_lines_are_translated_once(translator, monkeypatch) -> None:
     assert found[0] != found[1]
 
 
+class TestCalls:
+    """What `translate` takes, and what it gives for each kind."""
+
+    def test_a_str_is_a_line_and_several_lines_give_several(self, translator: Translator) -> None:
+        lines = some_lines(3)
+        one = translator.translate(lines[0])
+        assert isinstance(one, Translation)
+        assert one.source == lines[0]
+        several = translator.translate(lines)
+        assert isinstance(several, list)
+        assert several[0].text == one.text
+        assert translator.translate(tuple(lines)) == several
+        lazy = translator.translate(iter(lines))
+        assert next(lazy).text == one.text
+        assert [found.text for found in lazy] == [found.text for found in several[1:]]
+
+    def test_a_str_may_end_in_a_newline_but_is_one_line(self, translator: Translator) -> None:
+        assert translator.translate("abc\n") == translator.translate("abc")
+        with pytest.raises(ValueError, match=r"text\.splitlines\(\)"):
+            translator.translate("abc\ndef")
+
+    def test_settings_of_search_by_their_names(self, translator: Translator) -> None:
+        line = some_lines(1)[0]
+        given = {"beam": 3, "n_best": 2, "alpha": 1, "length_penalty": "power"}
+        search = dataclasses.replace(translator.config.search, **{**given, "alpha": 1.0})
+        assert translator.translate(line, **given) == translator.translate(line, search=search)
+        found = translator.translate(line, search=search, n_best=1)
+        assert len(found.hypotheses) == 1
+        assert found.score == translator.translate(line, search=search).score
+
+    def test_every_setting_of_search_is_an_option(self) -> None:
+        assert get_type_hints(SearchOptions) == get_type_hints(Search)
+
+    def test_an_unknown_option_is_named_at_the_call(self, translator: Translator) -> None:
+        with pytest.raises(TypeError, match=r"no option `bem`; did you mean `beam`\?"):
+            translator.translate(iter(["abc"]), bem=2)  # type: ignore[call-overload]
+        with pytest.raises(TypeError, match=r"no option `colour`; known: alignment, alpha, "):
+            translator.translate(iter(["abc"]), colour=2)  # type: ignore[call-overload]
+        with pytest.raises(ConfigError, match=r"search\.beam"):
+            translator.translate(iter(["abc"]), beam=0)
+
+    @pytest.mark.parametrize(
+        "lines", [5, None, b"abc", bytearray(b"abc"), {"a": "b"}, ["a", b"b"], ("a", None)]
+    )
+    def test_what_is_no_line_is_refused_at_the_call(self, translator, lines) -> None:
+        with pytest.raises(TypeError, match=r"takes a line \(str\), a list of lines"):
+            translator.translate(lines)
+
+    def test_what_is_no_line_is_refused_when_it_comes(self, translator: Translator) -> None:
+        found = translator.translate(iter(["abc", 5]))  # type: ignore[list-item]
+        with pytest.raises(TypeError, match="line 2 is of type int"):
+            next(found)
+
+    def test_prefixes(self, translator: Translator) -> None:
+        one = translator.translate("abc", prefixes="xy")
+        assert one.text.startswith("xy")
+        assert translator.translate("abc", prefixes=["xy"]) == one
+        assert translator.translate(["abc"], prefixes=["xy"]) == [one]
+        for wrong in ("xy", 5):
+            with pytest.raises(TypeError, match="prefixes are an iterable of str"):
+                translator.translate(["abc", "def"], prefixes=wrong)  # type: ignore[call-overload]
+
+
 def test_no_lines(translator: Translator) -> None:
     assert list(translator.translate([])) == []
 
@@ -117,14 +182,14 @@ class TestLongLines:
         words = " ".join(f"word{number}" for number in range(30))
         endless = "".join(map(chr, range(0x21, 0x7F)))
         line = f"First sentence here. {words}, and the clause, {endless}"
-        found = next(translator.translate([line]))
+        found = translator.translate([line])[0]
         assert found.flags[0] == "split"
         assert sorted("".join(sources).replace(" ", "")) == sorted(line.replace(" ", ""))
         assert max(map(len, sources)) <= 40
 
     def test_the_pieces_are_translated_like_lines_and_joined(self, translator) -> None:
         pieces = ["The first sentence of them all is this.", "The second one is about as long."]
-        whole = next(translator.translate([" ".join(pieces)]))
+        whole = translator.translate([" ".join(pieces)])[0]
         parts = list(translator.translate(pieces))
         assert all("split" not in part.flags for part in parts)
         assert whole.text == " ".join(part.text for part in parts).strip()
@@ -137,12 +202,12 @@ class TestLongLines:
         japanese = Translator(byte_model(config), config, byte_subwords())
         pieces = ["The first sentence of them all is this.", "The second one is about as long."]
         parts = [one.text for one in japanese.translate(pieces)]
-        assert next(japanese.translate([" ".join(pieces)])).text == "".join(parts).strip()
+        assert japanese.translate([" ".join(pieces)])[0].text == "".join(parts).strip()
 
     def test_n_best_of_a_line_in_pieces(self, translator: Translator) -> None:
         line = "The first sentence of them all is this. " * 3
         search = Search(beam=3, n_best=3, max_extra_length=4)
-        found = next(translator.translate([line], search=search))
+        found = translator.translate([line], search=search)[0]
         scores = [one.score for one in found.hypotheses]
         assert scores == sorted(set(scores), reverse=True)
         assert len(scores) == 3
@@ -158,7 +223,7 @@ class TestLongLines:
             real(self, slots, new)
 
         monkeypatch.setattr(ReferenceDecoder, "admit", admit)
-        assert next(learned.translate(["word " * 50])).text
+        assert learned.translate(["word " * 50])[0].text
         assert 20 < max(lengths) <= 24
 
 
@@ -176,7 +241,7 @@ class TestNBest:
 
     def test_the_settings_of_the_model_hold_where_none_are_given(self) -> None:
         config = byte_config({"search.beam": 3, "search.n_best": 3})
-        found = next(Translator(byte_model(config), config, byte_subwords()).translate(["abc"]))
+        found = Translator(byte_model(config), config, byte_subwords()).translate(["abc"])[0]
         assert len(found.hypotheses) == 3
 
 
@@ -187,7 +252,7 @@ class TestFlags:
         with torch.no_grad():
             for one, value in bias.items():
                 model.output_bias[one] += value
-        return next(Translator(model, config, byte_subwords()).translate(["abcd"])).flags
+        return Translator(model, config, byte_subwords()).translate(["abcd"])[0].flags
 
     def test_nothing_to_say(self, translator: Translator) -> None:
         assert self.flags({}, {3: 50.0}) == ()
@@ -272,7 +337,7 @@ def test_the_model_is_left_without_dropout() -> None:
 
 
 def test_a_translation_cannot_be_changed(translator: Translator) -> None:
-    found = next(translator.translate(["abc"]))
+    found = translator.translate(["abc"])[0]
     assert isinstance(found, Translation)
     with pytest.raises(dataclasses.FrozenInstanceError):
         found.text = "x"  # type: ignore[misc]

@@ -114,7 +114,7 @@ def test_a_line_that_knows_its_neighbours_is_found(config: Config, plain: bool) 
     alone = translator_of(config, ReferenceDecoder)
     for one in found:
         line = LINES[one.line - 10]
-        expected: Translation = next(alone.translate([line]))
+        expected: Translation = alone.translate([line])[0]
         assert one.expected.text == expected.text != one.found.text
         assert str(one).startswith(f"line {one.line + 1}: `{one.found.text}` (score -")
         assert f"but alone `{expected.text}`" in str(one)
@@ -128,7 +128,7 @@ def test_what_an_engine_says_of_the_line_alone_is_shown(config: Config) -> None:
     translator = translator_of(config, Both)
     _, found = checked(translator, config.search)
     leaks = [one for one in found if one.neighbours]
-    alone = [next(translator.translate([LINES[one.line - 10]])).text for one in leaks]
+    alone = [translator.translate([LINES[one.line - 10]])[0].text for one in leaks]
     assert leaks
     assert [one.expected.text for one in leaks] == alone
 
@@ -157,7 +157,7 @@ def test_all_hypotheses_count_and_their_subwords(
 ) -> None:
     translator = translator_of(config, ReferenceDecoder)
     search = replace(config.search, n_best=2)
-    right = next(translator.translate([LINES[0]], search=search))
+    right = translator.translate([LINES[0]], search=search)[0]
     hypotheses = list(right.hypotheses)
     hypotheses[rank] = replace(hypotheses[rank], **change)
     verifier = Verifier(translator, search, plain=True)

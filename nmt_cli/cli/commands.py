@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer._click.exceptions import UsageError as ClickUsageError
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
+from nmt_cli import synonyms
 from nmt_cli.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -40,6 +43,7 @@ nmt init --src-lang en --tgt-lang de && nmt prepare && nmt train && nmt score
 """
 
 COMPLETION_VARIABLE = "_NMT_COMPLETE"
+HELP_OPTIONS = ["--help", "-h"]
 
 
 def _write_examples(formatter: HelpFormatter, examples: str | None) -> None:
@@ -48,8 +52,23 @@ def _write_examples(formatter: HelpFormatter, examples: str | None) -> None:
         formatter.write("\nExamples:\n" + "".join(f"  {line}\n" for line in lines))
 
 
+@contextlib.contextmanager
+def _of_command(context: Context) -> Iterator[None]:
+    """Complete the errors of the parser which do not know what command they are about."""
+    try:
+        yield
+    except ClickUsageError as error:
+        error.ctx = error.ctx or context
+        raise
+
+
 class CommandWithExamples(TyperCommand):
     """A command whose help leads with examples."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """As every command does; what is wrong tells which command it was."""
+        with _of_command(ctx):
+            return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
         """Usage, what it does, examples, options."""
@@ -61,6 +80,11 @@ class CommandWithExamples(TyperCommand):
 
 class GroupWithExamples(TyperGroup):
     """A command with commands of its own, whose help leads with examples."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """As every command does; what is wrong tells which command it was."""
+        with _of_command(ctx):
+            return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
         """Usage, what it does, examples, the commands, options."""
@@ -102,9 +126,9 @@ class CommandTable(TyperGroup):
     ) -> tuple[str | None, Command | None, list[str]]:
         """The command that `args` begin with; raises UsageError naming the nearest one."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
-            raise UsageError(
-                f"there is no command `{args[0]}`", did_you_mean(args[0], list(COMMANDS))
-            )
+            meant = synonyms.COMMANDS.get(args[0])
+            hint = f"did you mean `{meant}`?" if meant else did_you_mean(args[0], list(COMMANDS))
+            raise UsageError(f"there is no command `{args[0]}`", hint)
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
@@ -190,13 +214,27 @@ def make_command() -> TyperGroup:
     return group
 
 
+def _without_help_command(arguments: Sequence[str]) -> list[str]:
+    """`nmt help CMD` as `nmt CMD --help`.
+
+    >>> _without_help_command(["help", "bench", "layers"]), _without_help_command(["-q", "help"])
+    (['bench', 'layers', '--help'], ['-q', '--help'])
+    """
+    place = next((i for i, one in enumerate(arguments) if not one.startswith("-")), None)
+    if place is None or arguments[place] != "help":
+        return list(arguments)
+    return [*arguments[:place], *arguments[place + 1 :], "--help"]
+
+
 def invoke(arguments: Sequence[str]) -> int:
     """Parse `arguments` and run the command; errors pass through."""
     group = make_command()
     if COMPLETION_VARIABLE in os.environ:
         group.main([], "nmt", complete_var=COMPLETION_VARIABLE)
     try:
-        with group.make_context("nmt", list(arguments)) as context:
+        with group.make_context(
+            "nmt", _without_help_command(arguments), help_option_names=HELP_OPTIONS
+        ) as context:
             group.invoke(context)
     except typer.Exit as exit_:
         return exit_.exit_code

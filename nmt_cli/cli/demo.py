@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nmt_cli.cli.options import AsJson, Quiet, Sets
+from nmt_cli.plurals import counted
 
 if TYPE_CHECKING:
     from nmt_cli.config import Config
@@ -81,7 +82,7 @@ def _plan(config: "Config") -> str:
 
     return (
         f"{TRAIN_PAIRS:,} sentence pairs to learn from, {TEST_PAIRS:,} others to be tested on; "
-        f"{max_steps(config.train):,} steps on {usable_cores()} cores"
+        f"{counted(max_steps(config.train), 'step')} on {counted(usable_cores(), 'core')}"
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperGroup
 
-from nmt_cli.cli.commands import make_command
+from nmt_cli.cli.commands import HELP_OPTIONS, make_command
 from nmt_cli.cli.exit_codes import STABLE, exit_codes
 from nmt_cli.config import SETTINGS
 from nmt_cli.extras.project import toml_value
@@ -33,15 +33,19 @@ Generated from the commands themselves by `make docs`; a test compares.
 Data goes to stdout, everything else to stderr. Settings fold in this order, the strongest last:
 default, preset, `nmt.toml` (or `--config FILE`), `NMT_*` variables, options, `--set key=value`.
 
-Each command also takes `--debug` (or `NMT_DEBUG=1`), which shows tracebacks. Colour and progress
-bars appear only on a terminal; `NO_COLOR`, `TERM=dumb` and `CI` turn them off.
+`nmt CMD --help`, `nmt CMD -h` and `nmt help CMD` are the same. Each command also takes `--debug`
+(or `NMT_DEBUG=1`), which shows tracebacks. Colour and progress bars appear only on a terminal;
+`NO_COLOR`, `TERM=dumb` and `CI` turn them off.
 """
 
 
 def walk() -> Iterator[tuple[str, Command, Context]]:
     """Each command with its full name, in the order of the help."""
     group = make_command()
-    yield from _walk("nmt", group, typer.Context(group, info_name="nmt", terminal_width=WIDTH))
+    top = typer.Context(
+        group, info_name="nmt", terminal_width=WIDTH, help_option_names=HELP_OPTIONS
+    )
+    yield from _walk("nmt", group, top)
 
 
 def _walk(path: str, command: Command, context: Context) -> Iterator[tuple[str, Command, Context]]:

@@ -4,6 +4,8 @@ import contextlib
 import errno
 import io
 import os
+import shlex
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,7 +41,23 @@ def make_console(stream: TextIO | None = None, *, quiet: bool = False) -> Consol
     terminal = stream is not None and stream.isatty()
     watched = terminal and os.environ.get("TERM") != "dumb" and not _is_set("CI")
     color = (watched or _is_set("FORCE_COLOR")) and not os.environ.get("NO_COLOR")
-    return Console(stream, interactive=watched, color=color, quiet=quiet)
+    return Console(stream, interactive=watched, color=color, quiet=quiet, program=name_of_program())
+
+
+def name_of_program() -> str:
+    """What a user types to start this nmt: `nmt` where the shell finds it by that name.
+
+    Else the path of the script that was started, or `PYTHON -m nmt_cli`.
+    """
+    started = Path(sys.argv[0]) if sys.argv else Path()
+    known = shutil.which("nmt")
+    if started.name == "__main__.py" and started.parent.name == "nmt_cli":
+        if known and Path(known).parent == Path(sys.executable).parent:
+            return "nmt"
+        return f"{shlex.quote(sys.executable)} -m nmt_cli"
+    if started.name != "nmt" or (known and Path(known).absolute() == started.absolute()):
+        return "nmt"
+    return shlex.quote(str(started.absolute()))
 
 
 def cache_folder() -> Path | None:

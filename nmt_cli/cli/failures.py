@@ -15,9 +15,9 @@ from nmt_cli.errors import (
     UnavailableError,
     UsageError,
     WriteError,
-    did_you_mean,
     is_out_of_memory,
 )
+from nmt_cli.synonyms import meant_option
 
 BROKEN_PIPE = 141
 # What a device or its driver says; ids beyond a table and wrong addresses are bugs of ours.
@@ -69,7 +69,7 @@ def as_user_error(error: BaseException) -> NmtError | None:
         hint = "is another process using this memory? `nmt doctor` shows how much is free"
         return UnavailableError(f"memory is full: {error}".rstrip(": "), hint)
     if isinstance(error, RuntimeError) and _GPU_TROUBLE.match(str(error)):
-        hint = "`nmt doctor` looks at the driver; `--device cpu` or CUDA_VISIBLE_DEVICES=-1 goes on"
+        hint = "`nmt doctor` looks at the driver; CUDA_VISIBLE_DEVICES=-1 goes on without the GPU"
         return UnavailableError(f"the GPU cannot be used: {str(error).splitlines()[0]}", hint)
     if isinstance(error, BlockingIOError) or NO_THREAD in str(error):
         hint = "end some, or raise the limit (`ulimit -u`)"
@@ -84,9 +84,8 @@ def _usage_error(error: ClickException) -> UsageError:
     unknown = getattr(error, "option_name", None)
     if context is not None and unknown is not None and "o such option" in error.message:
         known = [name for one in context.command.get_params(context) for name in one.opts]
-        near = did_you_mean(unknown, [name for name in known if name.startswith("--")])
-        if near.startswith("did"):
-            hint = near
+        meant = meant_option(unknown, [name for name in known if name.startswith("--")])
+        hint = f"did you mean `{meant}`?" if meant else hint
         return UsageError(f"`{path}` has no option `{unknown}`", hint)
     message = error.format_message().rstrip(".").replace("'", "`")
     return UsageError(f"{path}: {message[:1].lower()}{message[1:]}", hint)

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nmt_cli.errors import NoInputError
+
 if TYPE_CHECKING:
     from nmt_cli.translator import Translator
 
@@ -16,6 +18,8 @@ def load_translator(
     others: Sequence[Path | str] = (),
 ) -> "Translator":
     """`Translator.load` with the kernels of the user's cache folder; device: also `auto`."""
+    require_models([model, *others])
+
     import torch
 
     from nmt_cli.cli.environment import cache_folder
@@ -26,3 +30,15 @@ def load_translator(
         device = "cuda" if torch.cuda.is_available() else "cpu"
     give_back_freed_memory()
     return Translator.load(model, device, precision=precision, cache=cache_folder(), others=others)
+
+
+def require_models(models: Sequence[Path | str]) -> None:
+    """Refuse what is not a model directory before torch is loaded, which takes seconds."""
+    from nmt_cli.model_check import require_model_directory
+
+    for model in models:
+        try:
+            require_model_directory(Path(model))
+        except NoInputError as error:
+            hints = [error.hint, "name another one with --model"]
+            raise NoInputError(error.message, "; ".join(filter(None, hints))) from error

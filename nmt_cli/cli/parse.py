@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from nmt_cli.cli import parse_score
-from nmt_cli.cli.commands import CommandWithExamples, GroupWithExamples, make_app
+from nmt_cli.cli.commands import HELP_OPTIONS, CommandWithExamples, GroupWithExamples, make_app
 from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets, Strict
 from nmt_cli.cli.texts import STDIN
 from nmt_cli.cli.translation_lines import as_one_line
+from nmt_cli.plurals import agreeing, counted
 
 if TYPE_CHECKING:
     from typer._click.core import Context
@@ -48,7 +49,7 @@ class _Parsing(GroupWithExamples):
 
     def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
         """Put the name of the command in front that goes without saying."""
-        if not args or (args[0] not in self.commands and args[0] != "--help"):
+        if not args or (args[0] not in self.commands and args[0] not in HELP_OPTIONS):
             args = [DEFAULT, *args]
         return super().parse_args(ctx, args)
 
@@ -120,10 +121,10 @@ def text(
     does not fit is dropped. Searches as the paper does, unless told otherwise.
     """
     from nmt_cli.cli.environment import make_console
-    from nmt_cli.cli.loading import load_translator
+    from nmt_cli.cli.loading import load_translator, require_models
     from nmt_cli.cli.outputs import check_outputs
     from nmt_cli.cli.settings import chosen_search, resolve_settings
-    from nmt_cli.cli.texts import opened, tell_invalid, tell_waiting
+    from nmt_cli.cli.texts import opened, require_output, tell_invalid, tell_waiting
     from nmt_cli.data.lines import read_lines
     from nmt_cli.outputs import needed_files
 
@@ -135,6 +136,8 @@ def text(
     read = needed_files("is the file that is read", file)
     check_outputs([output], read, resolved=resolved, config_file=config_file)
     console = make_console(quiet=quiet)
+    require_models([resolved.config.paths.model])
+    require_output(output)
     with read_lines(file, strict=resolved.config.data.strict) as lines:
         from nmt_cli.extras.parsing.parser import for_parsing
 
@@ -146,7 +149,8 @@ def text(
     tell_invalid(console, lines)
     if repaired:
         console.note(
-            f"of {lines.count:,} lines, {repaired:,} were no tree over their words until repaired"
+            f"of {counted(lines.count, 'line')}, {repaired:,} {agreeing(repaired, 'was', 'were')} "
+            f"no tree over {agreeing(repaired, 'its', 'their')} words until repaired"
         )
 
 
@@ -212,9 +216,11 @@ def prepare(
     check_outputs(output_files(out))
     written = write_text_of_trees(trees, out, tags.value)
     console = make_console(quiet=quiet)
-    console.note(f"wrote {written.trees:,} trees as {out}.words, {out}.brackets, {out}.trees")
+    console.note(
+        f"wrote {counted(written.trees, 'tree')} as {out}.words, {out}.brackets, {out}.trees"
+    )
     if written.without_words:
-        console.note(f"left out {written.without_words:,} trees without words")
+        console.note(f"left out {counted(written.without_words, 'tree')} without words")
 
 
 app.command("score", cls=CommandWithExamples, epilog=parse_score.EXAMPLES)(parse_score.command)

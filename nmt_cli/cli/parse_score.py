@@ -10,6 +10,7 @@ import typer
 from nmt_cli.cli.options import AsJson, Quiet
 from nmt_cli.cli.texts import STDIN, tell_invalid, tell_waiting
 from nmt_cli.errors import UsageError
+from nmt_cli.plurals import agreeing, counted
 
 if TYPE_CHECKING:
     from nmt_cli.console import Console
@@ -92,13 +93,15 @@ def _warn(
     left_out = [(number, one) for number, one in enumerate(scores, 1) if one.status == "error"]
     for number, one in left_out[:NAMED_ERRORS]:
         console.warning(f"line {number:,} is left out: {one.reason}")
-    if left_out[NAMED_ERRORS:]:
-        console.warning(f"{len(left_out[NAMED_ERRORS:]):,} more lines are left out")
+    if more := len(left_out[NAMED_ERRORS:]):
+        console.warning(
+            f"{counted(more, 'more line', 'more lines')} {agreeing(more, 'is', 'are')} left out"
+        )
     counts = unlabelled(parsed), unlabelled(gold)
     if counts[0] != counts[1]:
         console.warning(
-            f"{counts[0]:,} parsed and {counts[1]:,} gold trees have an outer bracket without a "
-            f"label, which counts: `nmt parse prepare` removes it"
+            f"{counted(counts[0], 'parsed tree')} and {counted(counts[1], 'gold tree')} "
+            f"have an outer bracket without a label, which counts: `nmt parse prepare` removes it"
         )
 
 

@@ -25,7 +25,7 @@ from nmt_cli.cli.options import (
     ValidSplit,
 )
 from nmt_cli.console import Console
-from nmt_cli.counting import counted
+from nmt_cli.plurals import counted
 
 if TYPE_CHECKING:
     from nmt_cli.data.cleaning.findings import Finding

@@ -113,6 +113,11 @@ def command(
     from nmt_cli.cli.settings import resolve_settings
     from nmt_cli.scoring import check_metrics, score
 
+    if model is not None and files and not (pairs or n_best_list):
+        raise UsageError(
+            "--model goes without a hypothesis to score: a model translates the test set itself",
+            "leave out --model, or leave out the files (`nmt score --model MODEL`)",
+        )
     resolved = resolve_settings(
         {"languages.tgt": tgt_lang, "paths.model": model, "data.strict": strict or None},
         sets, config_file,
@@ -233,7 +238,7 @@ def translated(src: Sequence[str], resolved: "Resolved", console: "Console") -> 
     search = chosen_search(resolved, translator.config)
     texts = []
     with console.progress("translating", len(src), "line") as progress:
-        for translation in translator.translate(src, search=search):
+        for translation in translator.translate(iter(src), search=search):
             texts.append(translation.text)
             progress.update(len(texts))
     return texts

@@ -10,6 +10,7 @@ from nmt_cli.cli.options import FILE_PAIR, FilePair
 from nmt_cli.cli.texts import tell_invalid, tell_waiting
 from nmt_cli.cli.translation_lines import SCHEMA, as_one_line
 from nmt_cli.errors import DataError, UsageError
+from nmt_cli.plurals import counted
 
 if TYPE_CHECKING:
     from nmt_cli.config import Resolved
@@ -100,7 +101,7 @@ def score_pairs(
     elif not each:
         typer.echo(
             f"perplexity {total['perplexity']:.4f}, log-probability {log_prob:.4f} "
-            f"({tokens:,} tokens, {count:,} lines)"
+            f"({counted(tokens, 'token')}, {counted(count, 'line')})"
         )
 
 

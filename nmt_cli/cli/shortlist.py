@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from nmt_cli.cli.options import ConfigFile, Quiet, Sets
+from nmt_cli.plurals import counted
 
 EXAMPLES = """
 nmt shortlist                              from the corpus and into the model of nmt.toml
@@ -46,8 +47,8 @@ def command(
 
     with console.stages() as progress:
         learnt = learn_shortlist(Path(paths.corpus), Path(paths.model), progress=progress)
-    pairs = f"{learnt.pairs:,} pairs"
+    pairs = counted(learnt.pairs, "pair")
     if learnt.pairs < learnt.of_pairs:
-        pairs = f"{learnt.pairs:,} of {learnt.of_pairs:,} pairs"
+        pairs = f"{learnt.pairs:,} of {counted(learnt.of_pairs, 'pair')}"
     console.note(f"learnt from {pairs}")
     console.next("nmt translate --shortlist 50" + (f" --model {model}" if model else ""))

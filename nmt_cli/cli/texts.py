@@ -2,20 +2,22 @@
 
 import contextlib
 import os
+import shlex
 import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from nmt_cli.counting import counted
-from nmt_cli.errors import CannotCreateError
+from nmt_cli.errors import CannotCreateError, NoInputError
+from nmt_cli.plurals import agreeing, counted
 
 if TYPE_CHECKING:
     from nmt_cli.console import Console
     from nmt_cli.data.lines import Lines
 
 STDIN = "-"
+STDOUT = "-"
 
 
 def tell_waiting(console: "Console", *names: str) -> None:
@@ -29,16 +31,62 @@ def tell_invalid(console: "Console", *texts: "Lines") -> None:
     for lines in dict.fromkeys(texts):
         if lines.invalid:
             console.warning(
-                f"`{lines.name}`: {counted(lines.invalid, 'line is', 'lines are')} not UTF-8, "
+                f"`{lines.name}`: {counted(lines.invalid, 'line')} "
+                f"{agreeing(lines.invalid, 'is', 'are')} not UTF-8, "
                 f"first at line:byte {lines.first_invalid}"
             )
 
 
+def require_text_file(name: str) -> None:
+    """Raise NoInputError where a file cannot be read; a sentence in its place gets a hint."""
+    from nmt_cli.files import require_file
+
+    if name == STDIN:
+        return
+    try:
+        require_file(Path(name))
+    except NoInputError as error:
+        if not any(character.isspace() for character in name) or Path(name).exists():
+            raise
+        raise NoInputError(
+            f"there is no file `{name}`",
+            f"translate reads files; for a sentence: echo {shlex.quote(name)} | nmt translate",
+        ) from error
+
+
+def require_output(output: Path | None) -> None:
+    """Raise CannotCreateError, before any work, where the file `output` cannot be written."""
+    from nmt_cli.files import require_creatable
+
+    if output is None or str(output) == STDOUT or output.exists():
+        return
+    with _naming_the_option():
+        require_creatable(output)
+        if not output.absolute().parent.exists():
+            raise CannotCreateError(
+                f"`{output}` cannot be written: there is no folder `{output.parent}`",
+                f"make it first (`mkdir -p {shlex.quote(str(output.parent))}`), or choose another",
+            )
+
+
+@contextlib.contextmanager
+def _naming_the_option() -> Iterator[None]:
+    try:
+        yield
+    except CannotCreateError as error:
+        hint = error.hint or "choose another place"
+        raise CannotCreateError(error.message, f"{hint} with --output") from error
+
+
 @contextlib.contextmanager
 def opened(output: Path | None, *read: "Lines") -> Iterator[BinaryIO]:
-    """The file `output`, or stdout; raises CannotCreateError where it is one that is `read`."""
+    """The file `output`, or stdout (None or `-`).
+
+    Raises CannotCreateError where it is one that is `read`, or cannot be written.
+    """
     from nmt_cli.files import remove_abandoned, writing
 
+    output = None if str(output) == STDOUT else output
     for lines in read:
         _check_other(output, lines)
     if output is None:

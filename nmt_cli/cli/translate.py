@@ -9,10 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple
 import typer
 
 from nmt_cli.cli import search_options as options
+from nmt_cli.cli.loading import load_translator, require_models
 from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets, Strict
-from nmt_cli.cli.texts import STDIN, opened, tell_invalid, tell_waiting
+from nmt_cli.cli.texts import (
+    STDIN,
+    opened,
+    require_output,
+    require_text_file,
+    tell_invalid,
+    tell_waiting,
+)
 from nmt_cli.cli.translation_checks import Checks
 from nmt_cli.cli.translation_lines import Show, as_json_line, plain_lines
+from nmt_cli.plurals import agreeing, counted
 
 if TYPE_CHECKING:
     from nmt_cli.config import Resolved, Search
@@ -122,9 +131,14 @@ def command(
 
     resolved = _resolve(locals())
     console = make_console(quiet=quiet)
+    models = model or [resolved.config.paths.model]
+    # Before torch is loaded, which takes seconds.
+    require_text_file(file)
+    require_models(models)
+    require_output(output)
     with read_lines(file, strict=resolved.config.data.strict) as lines:
         wording = _wording(glossary, ban)
-        translator = _load(model or [resolved.config.paths.model], device, precision, threads)
+        translator = _load(models, device, precision, threads)
         search = _search(translator, resolved, wording)
         _tell(console, translator.engine.notice, file)
         plain = plain_lines(n_best=search.n_best > 1, scores=scores, alignment=search.alignment)
@@ -248,8 +262,6 @@ def _load(
 ) -> "Translator":
     import torch
 
-    from nmt_cli.cli.loading import load_translator
-
     if threads is not None:
         torch.set_num_threads(threads)
     first, *others = models
@@ -282,9 +294,15 @@ def _translate(
             update(count)
     tell_invalid(console, lines)
     if failed:
-        console.warning(f"{failed:,} lines have no translation: the model gives no finite numbers")
+        console.warning(
+            f"{counted(failed, 'line')} {agreeing(failed, 'has', 'have')} no translation: "
+            "the model gives no finite numbers"
+        )
     if missing:
-        console.warning(f"{missing:,} lines lack a term of the glossary: raise --max-extra-length")
+        console.warning(
+            f"{counted(missing, 'line')} {agreeing(missing, 'lacks', 'lack')} a term of the "
+            "glossary: raise --max-extra-length"
+        )
     if checks:
         checks.end()
 

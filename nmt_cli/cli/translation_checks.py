@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from nmt_cli.console import Console
 from nmt_cli.errors import QualityGateError
+from nmt_cli.plurals import agreeing, counted
 
 if TYPE_CHECKING:
     from nmt_cli.config import Search
@@ -45,8 +46,11 @@ class Checks:
         one = self._verifier
         if one.differing:
             raise QualityGateError(
-                f"{one.differing:,} of {one.checked:,} lines that were checked are not what they "
-                f"are {one.judge}",
+                f"{one.differing:,} of {counted(one.checked, 'line')} checked "
+                f"{agreeing(one.differing, 'is', 'are')} not the same as when translated "
+                f"{one.judge}",
                 "equal scores: two translations are equally good; otherwise please report it",
             )
-        self._console.note(f"{one.checked:,} lines are what they are {one.judge}")
+        self._console.note(
+            f"{counted(one.checked, 'line')} checked: the same as when translated {one.judge}"
+        )

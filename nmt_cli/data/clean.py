@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from nmt_cli.config import Config
-from nmt_cli.counting import counted
 from nmt_cli.data.alignment import Profile, find_shifts
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.doubts import find_doubts
@@ -24,6 +23,7 @@ from nmt_cli.data.cleaning.repairs import Repaired, repair_sides
 from nmt_cli.data.lines import LinePairs, clean_line, read_pairs
 from nmt_cli.data.pool import Pool
 from nmt_cli.files import writing
+from nmt_cli.plurals import agreeing, counted
 
 CHUNK_PAIRS = 8_192
 # Of each kind of dirt so many places are named.
@@ -298,8 +298,9 @@ class _Reader:
         for lines in dict.fromkeys((pairs.src, pairs.tgt)):
             if lines.invalid:
                 self.notes.append(
-                    f"`{lines.name}`: {counted(lines.invalid, 'line is', 'lines are')} not UTF-8,"
-                    f" the first at line:byte {lines.first_invalid}; the wrong bytes became U+FFFD"
+                    f"`{lines.name}`: {counted(lines.invalid, 'line')} "
+                    f"{agreeing(lines.invalid, 'is', 'are')} not UTF-8, the first at line:byte"
+                    f" {lines.first_invalid}; the wrong bytes became U+FFFD"
                 )
         shifts = find_shifts(*profiles)
         self.shifts += [Place(corpus, one.first, one.last) for one in shifts]

@@ -24,6 +24,7 @@ from nmt_cli.data.layout import (
 from nmt_cli.data.lines import read_lines
 from nmt_cli.data.subwords import Subwords
 from nmt_cli.errors import DataError
+from nmt_cli.plurals import counted
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ def _open_pairs(path: Path, split: str, description: dict[str, Any], subwords: S
     name = path / f"{split}.origin"
     origin = _map(name, ORIGIN_TYPE) if name.exists() else np.zeros(count, ORIGIN_TYPE)
     if len(origin) != count:
-        raise DataError(f"`{name}` holds {len(origin)} pairs, not {count}")
+        raise DataError(f"`{name}` holds {counted(len(origin), 'pair')}, not {count}")
     return Pairs(src, tgt, origin)
 
 
@@ -143,7 +144,7 @@ def _open_side(path: Path, name: str, count: int, vocab_size: int) -> Side:
     offsets = _map(path / f"{name}.offsets", OFFSET_TYPE)
     fits = len(offsets) == count + 1 and offsets[0] == 0 and offsets[-1] == len(ids)
     if not fits or (np.diff(offsets) < 1).any():
-        raise DataError(f"`{path / name}.offsets` does not fit {count} pairs")
+        raise DataError(f"`{path / name}.offsets` does not fit {counted(count, 'pair')}")
     if len(ids) and ids.max() >= vocab_size:
         raise DataError(f"`{path / name}.ids` holds ids beyond the vocabulary of {vocab_size}")
     return Side(ids, offsets)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from nmt_cli.data.lines import clean_line, read_lines
 from nmt_cli.errors import DataError
+from nmt_cli.plurals import counted
 
 _WORDS = re.compile(r"\w+|[^\w\s]")
 _CHARACTERS = re.compile(r"\S")
@@ -99,7 +100,7 @@ def read_glossary(path: Path | str) -> tuple[Entry, ...]:
 def _entry(line: str, number: int) -> Entry:
     columns = [clean_line(column).strip() for column in line.split("\t")]
     if len(columns) != 2:
-        raise ValueError(f"{len(columns)} columns, 2 are needed")
+        raise ValueError(f"{counted(len(columns), 'column')}, 2 are needed")
     source, target = columns
     forms = tuple(form.strip() for form in target.split("|"))
     if not source:

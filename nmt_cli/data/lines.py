@@ -10,7 +10,6 @@ import shlex
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
-from nmt_cli.counting import counted
 from nmt_cli.data.streams import (
     CHUNK_BYTES,
     STDIN,
@@ -20,7 +19,9 @@ from nmt_cli.data.streams import (
     open_stream,
     reading_error,
 )
+from nmt_cli.data.text_check import why_no_text
 from nmt_cli.errors import DataError, NmtError
+from nmt_cli.plurals import counted
 
 # Memory holds one line: a file of one endless line, or what is compressed to one, is no text.
 LONGEST_LINE = 1 << 24
@@ -206,6 +207,12 @@ class Lines(Iterator[str]):
                 f"`{self.name}` looks like {other}, UTF-8 is needed",
                 f"convert it: iconv -f {other} -t UTF-8 {shlex.quote(self.name)}",
             )
+        problem = why_no_text(head, self.name)
+        if problem:
+            raise DataError(
+                f"`{self.name}` cannot be read as text: {problem}",
+                "text is UTF-8, plain or compressed as gz, xz, zst or bz2; `file` tells what it is",
+            )
         head = head.removeprefix(UTF8_BOM)
         while True:
             if head:
@@ -332,7 +339,7 @@ class LinePairs(Iterator[tuple[str, str]]):
             for _ in lines:
                 pass
         message = (
-            f"`{self.src.name}` has {self.src.count:,} lines, "
+            f"`{self.src.name}` has {counted(self.src.count, 'line')}, "
             f"`{self.tgt.name}` has {self.tgt.count:,}"
         )
         hint = "line n of one file must be the translation of line n of the other"

@@ -15,7 +15,6 @@ import numpy as np
 
 from nmt_cli.automatic import FEWEST_OCCURRENCES
 from nmt_cli.config import Config, Data
-from nmt_cli.counting import counted
 from nmt_cli.data.clean import Cleaning, CleanText, Progress, clean_training_text, read_stretch
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.findings import Finding, Ledger
@@ -44,6 +43,7 @@ from nmt_cli.data.sides import find_wrong_sides
 from nmt_cli.data.subwords import VOCABULARY, Subwords, learn_subwords
 from nmt_cli.errors import DataError
 from nmt_cli.files import make_directory, remove, sha256_of
+from nmt_cli.plurals import counted
 
 # A source with more targets is a heading or a filler that stands for anything.
 MOST_TARGETS = 50

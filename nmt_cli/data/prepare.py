@@ -19,6 +19,7 @@ from nmt_cli.data.streams import STDIN
 from nmt_cli.errors import CannotCreateError, NmtError, NoInputError, UsageError
 from nmt_cli.files import require_file, sha256_of, write_text
 from nmt_cli.manifest import new_directory
+from nmt_cli.plurals import counted
 
 OLDER = (
     "this corpus was prepared by an older version, which cleaned less: `nmt prepare --force` "
@@ -83,7 +84,7 @@ def check_inputs(config: Config) -> None:
     problems: list[NmtError] = []
     for name, paths in named:
         if (len(paths) > 2 and name != "data.test") or (not paths and name == "data.train"):
-            count = f"{name} has {len(paths)} files"
+            count = f"{name} has {counted(len(paths), 'file')}"
             problems.append(UsageError(count, "name two files, or one TSV file"))
         problems += [problem for path in paths if (problem := _check_file(name, path))]
     if data.valid and data.valid_split:

@@ -19,6 +19,7 @@ from nmt_cli.data.lines import read_lines
 from nmt_cli.data.pool import Pool
 from nmt_cli.errors import DataError
 from nmt_cli.manifest import check_entry, read_manifest
+from nmt_cli.plurals import counted
 
 CHUNK_LINES = 4_096
 
@@ -64,7 +65,7 @@ class SampledPairs(Pairs):
         offsets = np.concatenate(lengths).cumsum()
         if len(offsets) != len(self) + 1:
             name = corpus.path / f"train.{side}.txt"
-            raise DataError(f"`{name}` has {len(offsets) - 1:,} lines, not {len(self):,}")
+            raise DataError(f"`{name}` has {counted(len(offsets) - 1, 'line')}, not {len(self):,}")
         return Side(np.concatenate(ids), offsets)
 
     def _jobs(self, side: str, seed: str) -> "Iterator[_Job]":

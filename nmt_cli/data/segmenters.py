@@ -11,6 +11,7 @@ from typing import Literal, Protocol
 import sentencepiece
 
 from nmt_cli.errors import DataError
+from nmt_cli.plurals import counted
 
 Kind = Literal["bpe", "unigram", "wordpiece", "bytes", "chars"]
 SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")
@@ -228,7 +229,7 @@ def vocabulary_too_small(size: int, smallest: int) -> VocabularySizeError:
     """The error for a vocabulary that does not even hold the characters."""
     return VocabularySizeError(
         f"a vocabulary of {size:,} does not hold the characters of this text: the smallest that "
-        f"does has {smallest:,} entries",
+        f"does has {counted(smallest, 'entry')}",
         f"use --vocab-size {smallest} or more, or --subwords bytes",
         smallest,
     )

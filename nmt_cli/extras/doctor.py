@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from nmt_cli import __version__
-from nmt_cli.cores import core_quota, usable_cores
+from nmt_cli.cores import affine_cores, core_quota, usable_cores
 from nmt_cli.errors import NmtError
 from nmt_cli.files import locked, writing
+from nmt_cli.plurals import counted
 
 Status = Literal["ok", "warn", "fail"]
 GIB = 1 << 30
@@ -149,7 +150,7 @@ def _driver() -> str:
 
 def _cores() -> Check:
     quota = core_quota()
-    machine, affine = os.cpu_count() or 1, len(os.sched_getaffinity(0))
+    machine, affine = os.cpu_count() or 1, affine_cores()
     limit = "no limit" if quota is None else f"a limit of {quota:g}"
     load = os.getloadavg()[0]
     found = f"{usable_cores()} usable (machine {machine}, affinity {affine}, {limit})"
@@ -166,7 +167,7 @@ def _threads(environ: Mapping[str, str]) -> Check:
     usable = usable_cores()
     if asked.isdigit() and int(asked) > usable:
         return Check(
-            "threads", "warn", f"OMP_NUM_THREADS={asked} on {usable} usable cores",
+            "threads", "warn", f"OMP_NUM_THREADS={asked} on {counted(usable, 'usable core')}",
             "unset OMP_NUM_THREADS: nmt chooses the number of threads itself",
         )  # fmt: skip
     if environ.get("OMP_WAIT_POLICY", "passive").lower() == "active":
@@ -210,6 +211,8 @@ def _graphs() -> Check:
 
 def _memory() -> Check:
     facts = {}
+    if not Path("/proc/meminfo").exists():
+        return Check("memory", "ok", "this system does not say how much is free")
     for line in Path("/proc/meminfo").read_text(encoding="utf-8").splitlines():
         name, _, rest = line.partition(":")
         facts[name] = int(rest.split()[0]) * 1024

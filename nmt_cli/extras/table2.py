@@ -11,6 +11,7 @@ from nmt_cli.config import load
 from nmt_cli.data.lines import read_lines
 from nmt_cli.errors import ConfigError, DataError, NoInputError
 from nmt_cli.files import read_bytes
+from nmt_cli.plurals import agreeing, counted
 from nmt_cli.scoring import score
 
 SCHEMA = 1
@@ -247,6 +248,6 @@ def notes(comparison: Comparison) -> Iterator[str]:
     scores = [one for one in comparison.figures if one.lines]
     if scores and scores[0].lines != TEST_LINES:
         yield (
-            f"{scores[0].lines:,} lines are not the paper's test set, which has {TEST_LINES:,}: "
-            "no BLEU is compared"
+            f"{counted(scores[0].lines, 'line')} {agreeing(scores[0].lines, 'is', 'are')} not the "
+            f"paper's test set, which has {TEST_LINES:,}: no BLEU is compared"
         )

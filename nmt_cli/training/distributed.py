@@ -21,6 +21,7 @@ from torch.distributed.rendezvous import rendezvous
 from nmt_cli.cores import usable_cores
 from nmt_cli.errors import NmtError, TryAgainError, UnavailableError
 from nmt_cli.parent_watch import PARENT, ask_for_signal
+from nmt_cli.plurals import counted
 from nmt_cli.training.watch import LostRankError, Sign, Watch
 
 # How a rank ends that only lost its neighbour, or was ended because of it.
@@ -161,12 +162,22 @@ def count_devices(gpus: int | None) -> int:
     return max(1, gpus)
 
 
+def warning_for_gpus(gpus: int | None) -> str:
+    """What the user should know who asks for `gpus` where there is no GPU; "" otherwise."""
+    if gpus is None or torch.cuda.is_available():
+        return ""
+    where = f"on {counted(usable_cores(), 'core')}"
+    if gpus == 1:
+        return f"--gpus 1: this machine has no GPU; training runs on the CPU, {where}"
+    return f"--gpus {gpus}: this machine has no GPU; training runs in {gpus} CPU processes, {where}"
+
+
 def _check_hidden_gpus() -> None:
     """Raise UnavailableError where torch cannot use the GPUs that are there and not hidden."""
     there = len(list(Path("/dev").glob("nvidia[0-9]*")))
     if there and torch.version.cuda and "CUDA_VISIBLE_DEVICES" not in os.environ:
         raise UnavailableError(
-            f"torch {torch.__version__} can use none of the {there} GPUs of this machine",
+            f"torch {torch.__version__} can use none of the GPUs of this machine ({there})",
             "`nmt doctor` tells more; CUDA_VISIBLE_DEVICES=-1 trains on the CPU all the same",
         )
 
@@ -286,9 +297,11 @@ def _launch_once(processes: int, arguments: Sequence[str]) -> int:
 def kill_all(*_: object) -> NoReturn:
     """End the processes that this one has started, and this one, at once."""
     own = os.getpid()
-    for one in Path(f"/proc/{own}/task/{own}/children").read_text(encoding="utf-8").split():
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(int(one), signal.SIGKILL)
+    # Where the system does not list them, they notice the loss themselves.
+    with contextlib.suppress(FileNotFoundError):
+        for one in Path(f"/proc/{own}/task/{own}/children").read_text(encoding="utf-8").split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(one), signal.SIGKILL)
     os._exit(128 + signal.SIGINT)
 
 

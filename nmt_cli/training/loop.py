@@ -12,6 +12,7 @@ from nmt_cli.config import Config
 from nmt_cli.data.corpus import Corpus
 from nmt_cli.errors import TryAgainError, UnavailableError
 from nmt_cli.model.precision import check_precision, use_fast_float32
+from nmt_cli.plurals import agreeing, counted
 from nmt_cli.training.cost import add_cost, devices, peak_share, summary
 from nmt_cli.training.determinism import compute_deterministically
 from nmt_cli.training.distributed import Ranks
@@ -172,7 +173,8 @@ def _finish(run: Run, stop: Callable[[], bool]) -> Iterator[Report]:
         return
     note = f"finished: {run.finish()}; {summary(run.state)}"
     if run.state.splits:
-        note += f"; {run.state.splits:,} shards did not fit into memory and were split"
+        were = agreeing(run.state.splits, "was", "were")
+        note += f"; {counted(run.state.splits, 'shard')} did not fit into memory and {were} split"
     if run.ranks.is_first:
         yield _log(run, _news(run, note, found))
 

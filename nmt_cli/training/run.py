@@ -18,6 +18,7 @@ from nmt_cli.errors import DataError, UnavailableError, is_out_of_memory
 from nmt_cli.model.attention import choose_backend, head_widths, rectangle_backend, use_backend
 from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.kinds import make_model
+from nmt_cli.plurals import agreeing, counted
 from nmt_cli.training.buckets import Reducer
 from nmt_cli.training.checkpoints import Checkpoint, Checkpoints, State
 from nmt_cli.training.compiled import compile_hidden
@@ -178,8 +179,8 @@ class Run:
         count = int((longest > self.plan.capacity).sum())
         if count:
             self.notes.append(
-                f"{count:,} pairs are longer than the {self.plan.capacity:,} tokens of one pass: "
-                "each has a pass of its own"
+                f"{counted(count, 'pair')} {agreeing(count, 'is', 'are')} longer than the "
+                f"{self.plan.capacity:,} tokens of one pass: each has a pass of its own"
             )
 
     @property
@@ -275,13 +276,13 @@ class Run:
         """Why training is over, or an empty text."""
         train, state = self.config.train, self.state
         if state.step >= max_steps(train):
-            return f"{max_steps(train):,} steps are done"
+            return _done(max_steps(train), "step")
         if train.max_epochs and state.epoch >= train.max_epochs:
-            return f"{train.max_epochs:,} epochs are done"
+            return _done(train.max_epochs, "epoch")
         if train.max_hours and state.seconds >= train.max_hours * 3_600:
-            return f"{train.max_hours:g} hours are over"
+            return f"{train.max_hours:g} {'hour is' if train.max_hours == 1 else 'hours are'} over"
         if train.patience and state.stale >= train.patience:
-            return f"{state.stale} validations without a better one"
+            return f"{counted(state.stale, 'validation')} without a better one"
         return ""
 
     def is_over(self, stop: bool) -> bool:
@@ -306,3 +307,7 @@ class Run:
     def is_due(self, every: int) -> bool:
         """Whether something done every so many steps is due now."""
         return self.state.step % every == 0
+
+
+def _done(count: int, noun: str) -> str:
+    return f"{counted(count, noun)} {agreeing(count, 'is', 'are')} done"

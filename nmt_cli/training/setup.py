@@ -63,7 +63,7 @@ def complete(config: Config, corpus: Corpus) -> Config:
         raise ConfigError(
             f"train.subword_dropout leaves out merges of bpe, but the corpus has subwords of the "
             f"kind {corpus.subwords.kind}",
-            "leave it at 0, or prepare again with --subwords bpe",
+            "leave it at 0, or prepare again with `nmt prepare --subwords bpe`",
         )
     # How the text was made into subwords is the corpus's to say.
     data = {key: value for key, value in flatten(corpus.config).items() if key.startswith("data.")}

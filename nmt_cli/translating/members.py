@@ -7,6 +7,7 @@ from nmt_cli.config import Config
 from nmt_cli.data.subwords import Subwords
 from nmt_cli.errors import ConfigError
 from nmt_cli.inference.choice import Engine
+from nmt_cli.plurals import counted
 from nmt_cli.search.decoder import Symbols
 from nmt_cli.search.ensemble import Ensemble
 
@@ -45,7 +46,7 @@ def _pieces(subwords: Subwords, side: str) -> list[str]:
 
 def _difference(ours: Sequence[str], theirs: Sequence[str]) -> str:
     if len(ours) != len(theirs):
-        return f"{len(theirs):,} subwords, not {len(ours):,}"
+        return f"{counted(len(theirs), 'subword')}, not {len(ours):,}"
     places = [n for n, (one, other) in enumerate(zip(ours, theirs, strict=True)) if one != other]
     return f"id {places[0]} is `{theirs[places[0]]}`, not `{ours[places[0]]}`"
 

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from byte_models import byte_config, byte_model, byte_subwords
 
 from nmt_cli.config import Layer, resolve
+from nmt_cli.model_dir import save_model
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -52,7 +54,7 @@ def test_ci_runs_the_test_command_of_the_readme():
 def test_the_demo_command_installs_what_it_needs_and_nothing_by_another_name():
     command = block_with("nmt demo").strip()
     assert "-c constraints.txt" in command
-    assert not re.findall(r"pip install\b[^\n`]*\snmt(?![-\w])", README)
+    assert not re.findall(r"pip install\b[^\n`&]*\snmt(?![-\w])", README)
 
 
 @pytest.mark.slow
@@ -76,16 +78,28 @@ def test_the_commands_for_own_text_run(tmp_path, nmt_on_path):
     assert "tok:13a" in lines[1]
 
 
-def test_the_python_example_names_what_there_is():
-    import nmt_cli
+def test_the_demo_s_environment_is_active_where_the_next_block_calls_nmt():
+    first, second = block_with("nmt demo"), block_with("cd nmt-demo")
+    assert README.index(first) < README.index(second)
+    assert "python3 -m venv .venv && . .venv/bin/activate && pip install " in first
+    for block in SHELL:
+        if block != block_with("pytest"):
+            assert ".venv/bin/nmt" not in block
 
-    (example,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    compile(example, "README.md", "exec")
-    assert "Translator" in nmt_cli.__all__
-    assert callable(nmt_cli.Translator.load)
-    assert callable(nmt_cli.Translator.translate)
-    fields = {field.name for field in dataclasses.fields(nmt_cli.Translation)}
-    assert set(re.findall(r"translation\.(\w+)", example)) <= fields
+
+@pytest.mark.parametrize("page", ["README.md", "docs/translating.md"])
+def test_the_python_examples_run(page, tmp_path, monkeypatch, capsys):
+    config = byte_config()
+    monkeypatch.chdir(tmp_path)
+    save_model(Path("model"), byte_model(config).state_dict(), config, byte_subwords(), {})
+    Path("test.en").write_text("The small dog sleeps.\nA cat.\n", encoding="utf-8")
+    Path("terms.tsv").write_text("dog\tHund\n", encoding="utf-8")
+    text = (ROOT / page).read_text(encoding="utf-8")
+    examples = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert examples
+    for example in examples:
+        exec(compile(example, page, "exec"), {})
+        assert capsys.readouterr().out
 
 
 def test_the_table_of_presets_says_what_they_are():

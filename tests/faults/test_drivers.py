@@ -31,7 +31,7 @@ def test_gpus_that_torch_cannot_use_are_no_reason_to_train_on_the_cpu(monkeypatc
     """A driver that is broken or too old; unless the user hid the GPUs."""
     gpu_that_is_there(monkeypatch)
     for gpus in (None, 1, 8):
-        with pytest.raises(UnavailableError, match="can use none of the 1 GPUs") as raised:
+        with pytest.raises(UnavailableError, match="can use none of the GPUs") as raised:
             count_devices(gpus)
         assert raised.value.exit_code == 69
         assert "nmt doctor" in raised.value.hint

@@ -63,9 +63,9 @@ def test_the_watch_sees_what_is_forbidden(tmp_path: Path, model: Path) -> None:
 @fault(
     "U1",
     without=(
-        "model_dir.py",
+        "model_check.py",
         "            if file.read(4).startswith(_PICKLE_STARTS):",
-        "            torch.load(path, weights_only=False)\n"
+        "            __import__('torch').load(path, weights_only=False)\n"
         "            if file.read(4).startswith(_PICKLE_STARTS):",
     ),
 )
@@ -305,7 +305,7 @@ def test_a_huge_model_in_the_settings_is_refused_before_it_is_made(
 @fault(
     "U6",
     without=(
-        "model_dir.py",
+        "model_check.py",
         '    what = "it is not a directory"\n',
         '    what = "it is not a directory"\n'
         "    import shutil\n"

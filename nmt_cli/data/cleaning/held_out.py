@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nmt_cli.counting import counted
 from nmt_cli.errors import DataError
+from nmt_cli.plurals import counted
 
 SENTENCE_DIGEST = np.dtype("<u8")
 PAIR_DIGEST = np.dtype([("src", SENTENCE_DIGEST), ("tgt", SENTENCE_DIGEST)])

@@ -11,6 +11,7 @@ from nmt_cli.data.segmenters import SPACE
 from nmt_cli.data.subwords import Subwords
 from nmt_cli.errors import DataError, UsageError, did_you_mean
 from nmt_cli.inference.attention_maps import AttentionMaps, attention_maps
+from nmt_cli.plurals import counted
 from nmt_cli.translator import Translator
 
 if TYPE_CHECKING:
@@ -65,10 +66,10 @@ def look(
         raise DataError("there are no words to translate", "give a sentence")
     longest = translator.config.data.max_length
     if target is None:
-        (found,) = translator.translate([source], search=search)
+        found = translator.translate(source, search=search)
         if "split" in found.flags:
             raise DataError(
-                f"the line has {len(src) - 1:,} subwords and is translated in pieces",
+                f"the line has {counted(len(src) - 1, 'subword')} and is translated in pieces",
                 "give one sentence of it",
             )
         if not found.hypotheses[0].ids:

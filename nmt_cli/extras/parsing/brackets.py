@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from nmt_cli import plurals
 from nmt_cli.extras.parsing.parameters import Parameters
 from nmt_cli.extras.parsing.trees import Leaf, Node, Tree, walk
 
@@ -157,7 +158,7 @@ def agree_on_quotes(gold: Side, parsed: Side, parameters: Parameters) -> None:
 
 def _difference(gold: list[Leaf], parsed: list[Leaf], parameters: Parameters) -> str:
     if len(gold) != len(parsed):
-        return f"{len(parsed)} words, the gold tree has {len(gold)}"
+        return f"{plurals.counted(len(parsed), 'word')}, the gold tree has {len(gold)}"
     for one, other in zip(gold, parsed, strict=True):
         if not parameters.same_word(one.word, other.word):
             return f"the word `{other.word}`, the gold tree has `{one.word}`"

@@ -7,6 +7,7 @@ from nmt_cli.errors import DataError
 from nmt_cli.extras.parsing.brackets import SentenceScore, score_sentence
 from nmt_cli.extras.parsing.parameters import COLLINS, Parameters
 from nmt_cli.extras.parsing.trees import Node, trees_of
+from nmt_cli.plurals import counted
 
 BUCKET = 10
 _STATUS = {"valid": 0, "error": 1, "skipped": 2}
@@ -124,7 +125,7 @@ def score_lines(
     """
     if len(parsed) != len(gold):
         raise DataError(
-            f"`{names[0]}` has {len(parsed):,} lines, `{names[1]}` has {len(gold):,}",
+            f"`{names[0]}` has {counted(len(parsed), 'line')}, `{names[1]}` has {len(gold):,}",
             "line n of one is the tree of the same sentence as line n of the other",
         )
     if not gold:

@@ -1,0 +1,29 @@
+"""Counts in messages: `1 line`, `2 lines`, `1,200 entries`, and the verb that agrees."""
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """`count` and its noun; plural: where it is not formed by the rules below.
+
+    >>> counted(1, "line"), counted(1_200, "entry"), counted(0, "epoch")
+    ('1 line', '1,200 entries', '0 epochs')
+    >>> counted(2, "training pair"), counted(2, "hypothesis", "hypotheses")
+    ('2 training pairs', '2 hypotheses')
+    """
+    return f"{count:,} {noun if count == 1 else plural or _plural(noun)}"
+
+
+def agreeing(count: int, singular: str, plural: str) -> str:
+    """The form of a verb or pronoun that goes with `count` things.
+
+    >>> f"{counted(1, 'line')} {agreeing(1, 'is', 'are')} empty"
+    '1 line is empty'
+    """
+    return singular if count == 1 else plural
+
+
+def _plural(noun: str) -> str:
+    if noun.endswith(("s", "x")):
+        return f"{noun}es"
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return f"{noun[:-1]}ies"
+    return f"{noun}s"

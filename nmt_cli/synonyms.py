@@ -1,0 +1,88 @@
+"""What other toolkits call our commands, options and settings, for hints."""
+
+from collections.abc import Iterable
+
+from nmt_cli.errors import nearest
+
+COMMANDS = {
+    "generate": "translate",
+    "interactive": "translate",
+    "decode": "translate",
+    "infer": "translate",
+    "inference": "translate",
+    "predict": "translate",
+    "eval": "score",
+    "evaluate": "score",
+    "bleu": "score",
+    "sacrebleu": "score",
+    "preprocess": "prepare",
+    "tokenize": "prepare",
+    "binarize": "prepare",
+    "build-vocab": "prepare",
+}
+
+# The first of them that a command has is meant; `--set` counts where a command takes settings.
+_BATCH = ("--batch-tokens", "--set train.batch_tokens=N")
+_BEAM = ("--beam", "--set search.beam=N")
+_OUT = ("--out", "--output")
+_RATE = ("--set train.learning_rate=X",)
+_STEPS = ("--max-steps", "--set train.max_steps=N")
+_EPOCHS = ("--max-epochs", "--set train.max_epochs=N")
+OPTIONS = {
+    "--lr": _RATE,
+    "--learning-rate": _RATE,
+    "--batch-size": _BATCH,
+    "--batch-tokens": _BATCH,
+    "--beam-size": _BEAM,
+    "--num-beams": _BEAM,
+    "--gpu": ("--gpus", "--device cuda"),
+    "--gpus": ("--device cuda",),
+    "--cuda": ("--gpus", "--device cuda"),
+    "--device": ("--gpus",),
+    "--epochs": _EPOCHS,
+    "--max-epoch": _EPOCHS,
+    "--steps": _STEPS,
+    "--train-steps": _STEPS,
+    "--max-update": _STEPS,
+    "--output": _OUT,
+    "--out": _OUT,
+    "--output-dir": _OUT,
+    "--save-dir": _OUT,
+    "--save": _OUT,
+    "--source-lang": ("--src-lang",),
+    "--target-lang": ("--tgt-lang",),
+    "--nbest": ("--n-best",),
+    "--warmup": ("--set train.warmup_steps=N",),
+    "--dropout": ("--set model.dropout=X",),
+}
+
+_SETTINGS = {
+    "lr": "train.learning_rate",
+    "batch_size": "train.batch_tokens",
+    "epochs": "train.max_epochs",
+    "steps": "train.max_steps",
+    "warmup": "train.warmup_steps",
+    "beam_size": "search.beam",
+    "num_beams": "search.beam",
+}
+
+
+def meant_option(name: str, known: Iterable[str]) -> str:
+    """The option that `name` stands for among those of a command, with a value or not; or "".
+
+    >>> meant_option("--lr", ["--preset", "--set"]), meant_option("--lr", ["--preset"])
+    ('--set train.learning_rate=X', '')
+    >>> meant_option("--gpu", ["--device"]), meant_option("--frce", ["--force"])
+    ('--device cuda', '--force')
+    """
+    known = list(known)
+    wanted = (one for one in OPTIONS.get(name, ()) if one.split()[0] in known)
+    return next(wanted, "") or nearest(name, known)
+
+
+def meant_setting(key: str, known: Iterable[str]) -> str:
+    """The dotted key that the unknown `key` stands for, or ""."""
+    known = list(known)
+    name = key.split(".")[-1]
+    same_name = [one for one in known if one.split(".")[1] == name]
+    return _SETTINGS.get(name) or next(iter(same_name), "") or nearest(key, known)

@@ -1,0 +1,30 @@
+"""Breaks a message into lines between its words, where a terminal would break it within one."""
+
+import re
+
+_WORD = re.compile(r"(?:[^\s`]|`[^`\n]*`|`)+")
+_INDENT = "  "
+
+
+def wrapped(text: str, width: int, taken: int = 0) -> str:
+    """`text` with line breaks between words, none of its lines longer than `width` if possible.
+
+    What stands between backticks is one word: a command can be copied. taken: columns that the
+    first line has lost to a label. The lines that follow are indented: no name that a text quotes
+    can look like the beginning of a message.
+
+    >>> wrapped("see `nmt train --help` for more", 14)
+    'see\\n  `nmt train --help`\\n  for more'
+    """
+    shown = ""
+    column, end = taken, 0
+    for match in _WORD.finditer(text):
+        word, space = match[0], text[end : match.start()]
+        end = match.end()
+        if shown and column + len(space) + len(word) > width:
+            shown += f"\n{_INDENT}{word}"
+            column = len(_INDENT) + len(word)
+        else:
+            shown += space + word
+            column += len(space) + len(word)
+    return shown + text[end:]

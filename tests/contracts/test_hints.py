@@ -1,0 +1,104 @@
+"""Options that messages, hints and examples name are options that the named command has."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nmt_cli import synonyms
+from nmt_cli.cli import docs
+from nmt_cli.cli.commands import COMMANDS
+
+ROOT = Path(__file__).resolve().parents[2]
+OPTION = re.compile(r"(?<![\w(-])--[a-z][a-z0-9-]*")
+# A call of ours within a text, up to the end of the command.
+CALL = re.compile(r"\bnmt ((?:[a-z0-9]+)(?: [a-z0-9]+)?)([^`|&;\n]*)")
+OTHER_PROGRAMS = {
+    "torchrun": {"--nnodes", "--nproc-per-node", "--rdzv-endpoint"},
+    "pip": {"--force-reinstall"},
+    "docker": {"--shm-size"},
+}
+# Properties of style sheets begin with two dashes, too; the keys of synonyms are others' options.
+SKIPPED = {"svg.py", "extras/attention_map/page.py", "synonyms.py"}
+
+
+def options_by_command() -> dict[str, set[str]]:
+    """The options of each command, by its name without `nmt`; those of its own commands count."""
+    found: dict[str, set[str]] = {}
+    for line in (ROOT / docs.SURFACE).read_text().splitlines():
+        words = line.split()[1:]
+        path = [word for word in words if not word.startswith("-")]
+        for option in (part for word in words for part in word.split("/")):
+            if option.startswith("--"):
+                for length in range(3):
+                    found.setdefault(" ".join(path[:length]), set()).add(option)
+    return found
+
+
+OPTIONS = options_by_command()
+EVERYWHERE = {"--help", "--debug"}
+
+
+def texts(path: Path) -> Iterator[tuple[int, str]]:
+    """The texts of a module and their lines, without docstrings; X stands for what is put in."""
+    tree = ast.parse(path.read_text())
+    inner = {
+        id(part) for one in ast.walk(tree) if isinstance(one, ast.JoinedStr) for part in one.values
+    } | {id(one.value) for one in ast.walk(tree) if isinstance(one, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts = [
+                str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values
+            ]
+            yield node.lineno, "".join(parts)
+        elif isinstance(node, ast.Constant) and id(node) not in inner:
+            yield node.lineno, str(node.value)
+
+
+def problems(text: str, command: str = "") -> list[str]:
+    """Options in a text that the command which it names, or else `command`, does not have."""
+    wrong = []
+    text = text.replace("\\\n", " ")  # A command may go on in the next line.
+    for call in CALL.finditer(text):
+        name, rest = call[1], call[2]
+        known = EVERYWHERE | (OPTIONS.get(name) or OPTIONS.get(name.split()[0], set()))
+        if name.split()[0] in COMMANDS:
+            wrong += [f"nmt {name} {one}" for one in OPTION.findall(rest) if one not in known]
+    known = OPTIONS[command] | EVERYWHERE
+    for name, options in OTHER_PROGRAMS.items():
+        known = known | (options if name in text or name == "docker" else set())
+    return wrong + [one for one in OPTION.findall(CALL.sub("", text)) if one not in known]
+
+
+def test_the_check_sees_what_it_looks_for() -> None:
+    assert problems("choose another --out, or `nmt train --gpus 2`") == []
+    assert problems("`nmt train --device cpu`") == ["nmt train --device"]
+    assert problems("see --modle") == ["--modle"]
+    assert problems("raise --beam", "score") == ["--beam"]
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "nmt_cli").rglob("*.py")), ids=lambda path: path.stem
+)
+def test_every_option_that_a_text_names_exists(path: Path) -> None:
+    name = path.relative_to(ROOT / "nmt_cli").as_posix()
+    if name in SKIPPED:
+        return
+    command = path.stem if path.parent.name == "cli" and path.stem in COMMANDS else ""
+    found = {
+        line: wrong
+        for line, text in texts(path)
+        if OPTION.search(text) and (wrong := problems(text, command))
+    }
+    assert found == {}
+
+
+def test_synonyms_lead_to_what_there_is() -> None:
+    assert set(synonyms.COMMANDS.values()) <= set(COMMANDS)
+    assert not set(synonyms.COMMANDS) & set(COMMANDS)
+    for names in synonyms.OPTIONS.values():
+        for name in names:
+            assert name.split()[0] in OPTIONS[""]
+            assert "--set" not in name or problems(f"nmt train {name}") == []
