@@ -50,6 +50,22 @@ class TestFlags:
         assert out == ""
         assert err == "wrote nmt.toml: en to de\nnext: nmt prepare\n"
 
+    def test_the_preset_is_chosen_by_the_text_and_the_reason_is_kept(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["init", "--train", "train.en", "train.de"]) == 0
+        assert written().train.preset == "small"
+        reason = next(
+            line for line in capsys.readouterr().err.splitlines() if line.startswith("preset")
+        )
+        assert reason.startswith("preset small for 1 pair")
+        assert f"# {reason}\n" in Path("nmt.toml").read_text()
+
+    def test_an_unknown_preset_is_refused_before_text_is_read(self) -> None:
+        Path("train.en").unlink()
+        assert main(["init", "--train", "train.en", "train.de", "--preset", "smal"]) == 78
+        assert not Path("nmt.toml").exists()
+
     def test_what_is_not_given_is_not_made_up(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["init", "--train", "train.de", "train.en"]) == 0
         config = written()

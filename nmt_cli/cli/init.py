@@ -12,6 +12,7 @@ import typer
 from nmt_cli.cli.environment import make_console
 from nmt_cli.cli.options import (
     NO_VALIDATION,
+    FilePair,
     Force,
     Preset,
     Quiet,
@@ -66,24 +67,11 @@ def command(
 
     What is not given is found in the directory (train.en, valid.en, test.en, ..., or train.tsv).
     """
-    from nmt_cli.config import Layer, resolve
     from nmt_cli.extras import project, project_files
 
     console = make_console(quiet=quiet)
-    preset = resolve([Layer("--preset", {"train.preset": preset or "base"})]).config.train.preset
-    tables = {name: (table,) if table else None for name, table in (
-        ("--valid-tsv", valid_tsv), ("--test-tsv", test_tsv))}  # fmt: skip
-    texts = project_files.Texts(
-        (*map(tuple, train or []), *((name,) for name in train_tsv or [])),
-        project_files.only_one("--valid", "--valid-tsv", (valid, tables["--valid-tsv"])),
-        project_files.only_one("--test", "--test-tsv", (test, tables["--test-tsv"])),
-        valid_split or 0,
-    )
-    if texts.valid and texts.valid_split:
-        raise UsageError(
-            "--valid names validation text, and --valid-split sets training pairs apart for it",
-            "use one of them",
-        )
+    _require_preset(preset)
+    texts = _given_texts(train, train_tsv, (valid, valid_tsv), (test, test_tsv), valid_split or 0)
     texts.require()
     src, tgt = _languages(folder, texts, src_lang, tgt_lang)
     project_files.require_different(src, tgt)
@@ -93,6 +81,7 @@ def command(
             f"there is no training text: no train.{src} and train.{tgt} in `{folder}`", _HINT
         )
     warnings = project_files.check_files(texts, src, tgt)
+    preset, reason = _choose_preset(preset, texts)
     path = project.write_project(
         folder,
         project.Project(
@@ -100,11 +89,13 @@ def command(
             tuple(_in_project(folder, entry) for entry in texts.train),
             _in_project(folder, texts.valid) if texts.valid else None,
             _in_project(folder, texts.test) if texts.test else None,
-            preset, texts.valid_split,
+            preset, texts.valid_split, reason,
         ),
         force=force,
     )  # fmt: skip
     console.note(f"wrote {path}: {src} to {tgt}")
+    if reason:
+        console.note(reason)
     for warning in warnings:
         console.warning(warning)
     if not texts.valid and not texts.valid_split:
@@ -112,6 +103,46 @@ def command(
     console.next(
         "nmt prepare" if folder == Path() else f"cd {shlex.quote(str(folder))} && nmt prepare"
     )
+
+
+def _given_texts(
+    train: TrainPairs,
+    train_tsv: TrainTsv,
+    valid: tuple[FilePair | None, str | None],
+    test: tuple[FilePair | None, str | None],
+    valid_split: int,
+) -> Texts:
+    """The files that the command line names; `valid` and `test`: a pair, or a TSV file."""
+    from nmt_cli.extras import project_files
+
+    tables = [(table,) if table else None for _, table in (valid, test)]
+    texts = project_files.Texts(
+        (*map(tuple, train or []), *((name,) for name in train_tsv or [])),
+        project_files.only_one("--valid", "--valid-tsv", (valid[0], tables[0])),
+        project_files.only_one("--test", "--test-tsv", (test[0], tables[1])),
+        valid_split,
+    )
+    if texts.valid and texts.valid_split:
+        raise UsageError(
+            "--valid names validation text, and --valid-split sets training pairs apart for it",
+            "use one of them",
+        )
+    return texts
+
+
+def _require_preset(preset: str | None) -> None:
+    """Raise ConfigError for a preset that does not exist, before any text is read."""
+    from nmt_cli.config import Layer, resolve
+
+    if preset is not None:
+        resolve([Layer("--preset", {"train.preset": preset})])
+
+
+def _choose_preset(preset: str | None, texts: Texts) -> tuple[str, str]:
+    """The preset, and why it was chosen; no reason where it was given."""
+    from nmt_cli.extras.advice import advise
+
+    return (preset, "") if preset is not None else advise(texts.train)
 
 
 def _in_project(folder: Path, entry: Paths) -> Paths:

@@ -28,6 +28,7 @@ from nmt_cli.console import Console
 from nmt_cli.plurals import counted
 
 if TYPE_CHECKING:
+    from nmt_cli.config import Config
     from nmt_cli.data.cleaning.findings import Finding
     from nmt_cli.data.prepare import Prepared
 
@@ -121,7 +122,6 @@ def command(
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import resolve_settings
     from nmt_cli.cli.texts import tell_waiting
-    from nmt_cli.config import Languages
     from nmt_cli.data.prepare import prepare
 
     flags = {
@@ -147,6 +147,22 @@ def command(
             config, Path(config.paths.corpus), force=force, workers=workers, dropped=dropped,
             progress=progress,
         )  # fmt: skip
+    _show_all(prepared, config, dropped, console)
+    if as_json:
+        _print_json(prepared)
+    console.next("nmt train" if out is None else f"nmt train --corpus {out}")
+
+
+def _print_json(prepared: "Prepared") -> None:
+    document = {"schema": SCHEMA, "path": str(prepared.path), "reused": prepared.reused}
+    typer.echo(json.dumps({**document, **prepared.to_json()}))
+
+
+def _show_all(
+    prepared: "Prepared", config: "Config", dropped: Path | None, console: Console
+) -> None:
+    from nmt_cli.config import Languages
+
     if config.languages == Languages():
         console.note(
             f"the languages are not named, so they are called {config.languages.src} and "
@@ -156,10 +172,6 @@ def command(
     tell_dropped(prepared, dropped, console)
     if not prepared.valid:
         console.warning(NO_VALIDATION)
-    if as_json:
-        document = {"schema": SCHEMA, "path": str(prepared.path), "reused": prepared.reused}
-        typer.echo(json.dumps({**document, **prepared.to_json()}))
-    console.next("nmt train" if out is None else f"nmt train --corpus {out}")
 
 
 def _training_files(pairs: list[FilePair], tsv: list[str]) -> list[list[str]] | None:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from nmt_cli.training.report import Report
 
 NO_VALIDATION = (
-    "the corpus has no validation text, so the best checkpoint will not be known: `nmt prepare` "
-    "takes --valid SRC TGT, or sets training pairs apart with --valid-split 1000"
+    "the corpus has no validation text, so the best checkpoint will not be known: "
+    "`nmt prepare --valid SRC TGT` names it, `nmt prepare --valid-split 1000` sets pairs apart"
 )
 EXAMPLES = """
 nmt train                                    as nmt.toml says, on every GPU of this machine

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from nmt_cli import automatic
 from nmt_cli.cores import usable_cores
+from nmt_cli.plurals import counted
 from nmt_cli.presets import PRESETS
 
 # More pairs than this are estimated from the first ones and the size of the file.
@@ -40,11 +41,10 @@ def advise(entries: Iterable[Sequence[str]], root: Path = Path("/")) -> Advice:
     size = measure([tuple(entry) for entry in entries])
     gpu = has_gpu(root)
     preset = "base" if gpu and size.pairs >= PAIRS_FOR_BASE else "small"
-    cores = usable_cores()
-    machine = "a GPU" if gpu else f"{cores:,} CPU core{'s' if cores > 1 else ''}"
+    machine = "a GPU" if gpu else counted(usable_cores(), "CPU core")
     return Advice(
         preset,
-        f"preset {preset} for {size.pairs:,} pairs on {machine}: {plan(preset, size)}",
+        f"preset {preset} for {counted(size.pairs, 'pair')} on {machine}: {plan(preset, size)}",
     )
 
 

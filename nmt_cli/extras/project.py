@@ -24,6 +24,7 @@ class Project(NamedTuple):
     test: Paths | None = None
     preset: str = "base"
     valid_split: int = 0
+    reason: str = ""
 
 
 def relative_to(folder: Path, name: str) -> str:
@@ -65,6 +66,7 @@ def project_text(project: Project) -> str:
         _optional("test", project.test, project),
         "",
         "[train]",
+        *([f"# {project.reason}"] if project.reason else []),
         f"preset = {toml_value(project.preset)}",
     ]
     return "\n".join(lines) + "\n"

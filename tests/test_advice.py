@@ -1,0 +1,61 @@
+"""The preset that `nmt init` chooses by the size of the text and the machine."""
+
+from pathlib import Path
+
+import pytest
+
+from nmt_cli.extras import advice
+from nmt_cli.extras.advice import TextSize, advise, has_gpu, measure, plan
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[str, str]:
+    (tmp_path / "a.en").write_text("one two three\n" * 1_000)
+    (tmp_path / "a.de").write_text("eins zwei\n" * 1_000)
+    return str(tmp_path / "a.en"), str(tmp_path / "a.de")
+
+
+def gpu_machine(root: Path) -> Path:
+    (root / "proc/driver/nvidia/gpus/0000:00:1e.0").mkdir(parents=True)
+    return root
+
+
+def test_text_is_measured_in_pairs_and_words(pair, tmp_path: Path) -> None:
+    assert measure([pair]) == TextSize(pairs=1_000, words=5_000, tgt_words=2_000)
+    table = tmp_path / "b.tsv"
+    table.write_text("a b\tc\n" * 10)
+    assert measure([pair, (str(table),)]) == TextSize(1_010, 5_030, 2_010)
+
+
+def test_long_files_are_estimated_from_their_beginning(pair, monkeypatch) -> None:
+    monkeypatch.setattr(advice, "MOST_COUNTED", 100)
+    assert measure([pair]) == TextSize(1_000, 5_000, 2_000)
+
+
+def test_a_cpu_gets_small_whatever_the_text(pair, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(advice, "usable_cores", lambda: 1)
+    preset, reason = advise([pair], tmp_path)
+    assert preset == "small"
+    assert reason == (
+        "preset small for 1,000 pairs on 1 CPU core: a vocabulary of about 500, about 300 steps, "
+        "early stopping"
+    )
+    monkeypatch.setattr(advice, "PAIRS_FOR_BASE", 1_000)
+    assert advise([pair], tmp_path).preset == "small"
+
+
+def test_a_gpu_and_much_text_get_the_paper_s_base_model(pair, tmp_path: Path, monkeypatch) -> None:
+    root = gpu_machine(tmp_path)
+    assert has_gpu(root)
+    assert advise([pair], root).preset == "small"
+    monkeypatch.setattr(advice, "PAIRS_FOR_BASE", 1_000)
+    preset, reason = advise([pair], root)
+    assert preset == "base"
+    assert "on a GPU: a vocabulary of about 37,000, about 100,000 steps" in reason
+    assert "early stopping" not in reason
+
+
+def test_what_is_announced_is_what_training_will_do() -> None:
+    """The same rules as for the prepared corpus, whose tokens are estimated here."""
+    size = TextSize(pairs=29_000, words=700_000, tgt_words=360_000)
+    assert plan("small", size) == ("a vocabulary of about 3,900, about 1,350 steps, early stopping")
