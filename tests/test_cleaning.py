@@ -59,7 +59,7 @@ def test_repairs_keep_the_words_and_are_counted_with_their_lines(folder: Path) -
     assert found["HTML entities"] == (1, "repaired", ("302",))
     assert found["tags on one side only"] == (1, "repaired", ("303",))
     assert found["marks of subwords (@@)"] == (1, "repaired", ("306",))
-    assert len(found) == 7
+    assert sum(one.action == "repaired" for one in done.findings) == 7
     prepared(folder, [*CLEAN, *dirty], clean="off")
     assert texts(folder)[301][0] == "Tom &amp;amp; sen"
 
