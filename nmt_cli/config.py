@@ -129,7 +129,7 @@ class Train:
     parallel_shards: int | Auto = setting(
         "auto", "passes at a time on a CPU, each in a thread; auto: one a core, up to 8", 1, 1_024
     )
-    max_steps: int = setting(100_000, "stop after so many steps", 0, 2**40)
+    max_steps: int = setting(100_000, "stop after so many steps", 1, 2**40)
     max_epochs: int = setting(0, "stop after so many passes over the corpus; 0: no limit", 0, 2**31)
     max_hours: float = setting(0.0, "stop after so much time; 0: no limit", 0.0, 1e6)
     patience: int = setting(0, "stop after so many validations without a better one; 0: never", 0)
@@ -186,6 +186,12 @@ class Train:
     seed: int = setting(1, "of weights, dropout and the order of the corpus", 0, 2**63 - 1)
     log_every: int | Auto = setting("auto", "steps between reports; auto: checkpoint_every/10", 1)
     checkpoint_every: int = setting(1_500, "steps between checkpoints", 1, 2**40)
+    save_minutes: float = setting(
+        10.0,
+        "a checkpoint to resume from at least every so many minutes, the first after 2; 0: none",
+        0.0,
+        1e6,
+    )
     validate_every: int | Auto = setting(
         "auto", "steps between validations; auto: each checkpoint", 1
     )

@@ -9,6 +9,7 @@ from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
+    from nmt_cli.console import Console
     from nmt_cli.extras.attention_map.look import Attention
 
 EXAMPLES = """
@@ -58,6 +59,7 @@ def command(
     from nmt_cli.cli.environment import make_console
     from nmt_cli.pictures import check_picture, write_picture
 
+    console = make_console(quiet=quiet)
     kind_of_file = out.suffix.lower()
     if not as_json and kind_of_file not in (".html", ".svg", ".png"):
         raise UsageError(
@@ -65,7 +67,7 @@ def command(
         )
     if not as_json and kind_of_file != ".html":
         check_picture(out)
-    attention = _look(sentence, target, model, sets, config_file)
+    attention = _look(sentence, target, model, sets, config_file, console)
     if as_json:
         from nmt_cli.cli.translation_lines import as_one_line
         from nmt_cli.extras.attention_map.look import as_document
@@ -80,7 +82,7 @@ def command(
         write_text(out, page(attention, kind, layer, head))
     else:
         write_picture(out, picture(attention, kind, layer, head))
-    make_console(quiet=quiet).note(f"{attention.translation}\nwrote {out}: open it in a browser")
+    console.note(f"{attention.translation}\nwrote {out}: open it in a browser")
 
 
 def _look(
@@ -89,12 +91,13 @@ def _look(
     model: str | None,
     sets: list[str] | None,
     config_file: Path | None,
+    console: "Console",
 ) -> "Attention":
     from nmt_cli.cli.loading import load_translator
     from nmt_cli.cli.settings import chosen_search, resolve_settings
     from nmt_cli.extras.attention_map.look import look
 
     resolved = resolve_settings({"paths.model": model}, sets, config_file)
-    translator = load_translator(resolved.config.paths.model)
+    translator = load_translator(resolved.config.paths.model, console=console)
     search = chosen_search(resolved, translator.config)
     return look(translator, sentence, target=target, search=search)

@@ -1,10 +1,12 @@
 """A model directory opened as the commands that translate want it."""
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from nmt_cli.console import Console
     from nmt_cli.translator import Translator
 
 
@@ -14,8 +16,12 @@ def load_translator(
     *,
     precision: str = "float32",
     others: Sequence[Path | str] = (),
+    console: "Console | None" = None,
 ) -> "Translator":
-    """`Translator.load` with the kernels of the user's cache folder; device: also `auto`."""
+    """`Translator.load` with the kernels of the user's cache folder; device: also `auto`.
+
+    console: where a person is told that the kernels have to be compiled first.
+    """
     import torch
 
     from nmt_cli.cli.environment import cache_folder
@@ -25,4 +31,20 @@ def load_translator(
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     give_back_freed_memory()
-    return Translator.load(model, device, precision=precision, cache=cache_folder(), others=others)
+    cache = cache_folder()
+    if console is not None and console.interactive and device == "cpu" and cache is not None:
+        announce_compiling(Path(model), cache, console)
+    return Translator.load(model, device, precision=precision, cache=cache, others=others)
+
+
+def announce_compiling(model: Path, cache: Path, console: "Console") -> None:
+    """Say that kernels are about to be compiled, where the model uses them."""
+    from nmt_cli.config import load
+    from nmt_cli.errors import NmtError
+    from nmt_cli.inference.native.library import must_compile
+    from nmt_cli.model_dir import CONFIG
+
+    # What is wrong with the model is told when it is loaded.
+    with contextlib.suppress(NmtError, OSError):
+        if must_compile(cache) and load(model / CONFIG).model.kind == "transformer":
+            console.note("compiling kernels for this CPU (once, about 10 s)")
