@@ -1,6 +1,7 @@
 """What `nmt train` shows: the first line before torch, the header, the time, the last lines."""
 
 import io
+import itertools
 import os
 import subprocess
 import sys
@@ -21,7 +22,7 @@ OUTLINE = Outline(
 )  # fmt: skip
 STEP = StepDone(
     step=3, fresh=3, loss=5.123, learning_rate=1e-3, tokens_per_second=1_234.0, seconds=12.0,
-    seconds_left=4_788.0, seconds_per_step=4.0,
+    seconds_left=4_800.0, seconds_per_step=4.0,
 )  # fmt: skip
 REPORT = Report(
     step=810, epoch=1, tokens=90, loss=2.5, nll=2.0, learning_rate=1e-3, gradient_norm=1.0,
@@ -36,14 +37,14 @@ class Refuses:
             raise SystemExit(9)
 sys.meta_path.insert(0, Refuses())
 from nmt_cli.cli import main
-main(sys.argv[1:])
+sys.exit(main(sys.argv[1:]))
 """
 
 
 def shown(*events: object, outline: Outline = OUTLINE, interactive: bool = False) -> list[str]:
     """The lines of a run's events and reports."""
     stream = io.StringIO()
-    console = Console(stream, interactive=interactive)
+    console = Console(stream, interactive=interactive, clock=itertools.count().__next__)
     with console.progress("training", 1, "step") as progress:
         display = TrainDisplay(console, progress)
         for event in (outline, *events):
