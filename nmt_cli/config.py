@@ -138,7 +138,7 @@ class Train:
         "auto", "passes at a time on a CPU, each in a thread; auto: one a core, up to 8", 1, 1_024
     )
     max_steps: int | Auto = setting(
-        100_000, "stop after so many steps; auto: by the size of the corpus", 0, 2**40
+        100_000, "stop after so many steps; auto: by the size of the corpus", 1, 2**40
     )
     max_epochs: int = setting(0, "stop after so many passes over the corpus; 0: no limit", 0, 2**31)
     max_hours: float = setting(0.0, "stop after so much time; 0: no limit", 0.0, 1e6)
@@ -197,6 +197,12 @@ class Train:
     log_every: int | Auto = setting("auto", "steps between reports; auto: checkpoint_every/10", 1)
     checkpoint_every: int | Auto = setting(
         1_500, "steps between checkpoints; auto: max_steps/30", 1, 2**40
+    )
+    save_minutes: float = setting(
+        10.0,
+        "a checkpoint to resume from at least every so many minutes, the first after 2; 0: none",
+        0.0,
+        1e6,
     )
     validate_every: int | Auto = setting(
         "auto",

@@ -1,35 +1,37 @@
 """Everything a person sees, on stderr: errors with hints, notes, progress with ETA, tables.
 
 Words from outside (file names, sentences, settings) are shown as they are: never read as markup,
-with control characters spelt out. rich and tqdm are imported only when a table or a bar is drawn.
+with control characters spelt out. rich is imported only when a table is drawn.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
-import os
 import re
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from nmt_cli.errors import NmtError
+from nmt_cli.progress import Progress as Progress
+from nmt_cli.progress import columns_of
+from nmt_cli.progress import duration as duration
 from nmt_cli.wrapping import wrapped
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+# On narrower terminals the terminal itself breaks lines.
+NARROWEST_WRAPPED = 60
 RED, GREEN, YELLOW, CYAN = "31", "32", "33", "36"
 # C0 without newline and tab, DEL, C1, separators of lines, bidirectional controls, and what
 # stands for bytes that are no UTF-8.
 _CONTROL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-_SECONDS_BETWEEN_LINES = 60.0
 # A call of ours within a command line.
 _OWN_CALL = re.compile(r"(?<![\w./-])nmt(?= [a-z])")
 # Longer words of a table may be broken.
@@ -45,20 +47,6 @@ def escaped(text: str) -> str:
     'a\\x1b[31mb'
     """
     return _CONTROL.sub(lambda match: ascii(match.group())[1:-1], text)
-
-
-def duration(seconds: float) -> str:
-    """A length of time for people.
-
-    >>> duration(45), duration(150), duration(7_380)
-    ('45s', '2m 30s', '2h 03m')
-    """
-    whole = max(0, round(seconds))
-    if whole < 60:
-        return f"{whole}s"
-    if whole < 3600:
-        return f"{whole // 60}m {whole % 60:02}s"
-    return f"{whole // 3600}h {whole % 3600 // 60:02}m"
 
 
 class Console:
@@ -85,6 +73,7 @@ class Console:
         self.quiet = quiet
         self._program = program
         self._clock = clock
+        self._bar: Progress | None = None
 
     @property
     def stream(self) -> TextIO:
@@ -93,21 +82,23 @@ class Console:
 
     def plain(self, text: str) -> None:
         """One or more lines as they are, whether quiet or not."""
+        self._write(escaped(text) + "\n")
+
+    def _write(self, text: str) -> None:
+        """Write above the bar, if one is on the screen."""
         # A closed or full stderr must not decide how the command ends.
-        with contextlib.suppress(OSError, ValueError):
-            self.stream.write(escaped(text) + "\n")
+        with (
+            contextlib.suppress(OSError, ValueError),
+            self._bar.aside() if self._bar is not None else contextlib.nullcontext(),
+        ):
+            self.stream.write(text)
             self.stream.flush()
 
     def _labelled(self, label: str, color: str, text: str, *, whole: bool = False) -> None:
         """One message behind its label; whole: never broken into lines, as a command to copy."""
         shown = f"\x1b[{color}m{label}:\x1b[0m" if self.color else f"{label}:"
-        # One line, so that no file's name can look like a message of ours.
-        line = escaped(text).replace("\n", r"\n")
-        if not whole:
-            line = self._wrapped(line, len(label) + 2)
-        with contextlib.suppress(OSError, ValueError):
-            self.stream.write(f"{shown} {line}\n")
-            self.stream.flush()
+        line = self.safe(text)
+        self._write(f"{shown} {line if whole else self._wrapped(line, len(label) + 2)}\n")
 
     def error(self, error: NmtError) -> None:
         """`error: ...`, and `hint: ...` after a blank line."""
@@ -121,7 +112,7 @@ class Console:
         self._labelled("warning", YELLOW, text)
 
     def note(self, text: str) -> None:
-        """A line of news; nothing when quiet."""
+        """Lines of news, broken between words on a terminal; nothing when quiet."""
         if not self.quiet:
             # What is indented is a list, a sentence or a command, which stays as it is.
             lines = escaped(text).split("\n")
@@ -129,13 +120,8 @@ class Console:
 
     def _wrapped(self, line: str, taken: int = 0) -> str:
         """One line, broken between words where a terminal would break it within one."""
-        if not self.interactive:
-            return line
-        try:
-            width = os.get_terminal_size(self.stream.fileno()).columns
-        except (OSError, ValueError):
-            width = shutil.get_terminal_size().columns
-        return wrapped(line, width, taken)
+        columns = columns_of(self.stream) if self.interactive else 0
+        return wrapped(line, columns, taken) if columns >= NARROWEST_WRAPPED else line
 
     def next(self, command: str) -> None:
         """The command to run next; nothing when quiet."""
@@ -158,9 +144,7 @@ class Console:
         if self.quiet or not rows:
             return
         drawn = self._drawn(_make_table(rows, header, styles))
-        with contextlib.suppress(OSError, ValueError):
-            self.stream.write((f"{escaped(title)}\n" if title else "") + drawn)
-            self.stream.flush()
+        self._write((f"{escaped(title)}\n" if title else "") + drawn)
 
     def _drawn(self, table: Table) -> str:
         from rich.console import Console as RichConsole
@@ -174,6 +158,21 @@ class Console:
         with screen.capture() as capture:
             screen.print(table, crop=False)
         return "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines())
+
+    def show_bar(self, progress: Progress) -> None:
+        """Take away the bar that is on the screen; that of `progress` takes its place."""
+        if self._bar is not None and self._bar is not progress:
+            self._bar.close()
+        self._bar = progress
+
+    def clear(self) -> None:
+        """Take away the bar that is on the screen."""
+        if self._bar is not None:
+            self._bar.close()
+
+    def safe(self, text: str) -> str:
+        """`text` in one line, so that no file's name can look like a message of ours."""
+        return escaped(text).replace("\n", r"\n")
 
     @contextlib.contextmanager
     def progress(self, label: str, total: int | None = None, unit: str = "") -> Iterator[Progress]:
@@ -193,7 +192,7 @@ class Console:
             if not current or current[-1].label != stage:
                 while current:
                     current.pop().close()
-                current.append(Progress(self, stage, total, "", self._clock))
+                current.append(Progress(self, stage, total, "", self._clock, before=done))
             current[-1].total = total
             current[-1].update(done)
 
@@ -202,94 +201,6 @@ class Console:
         finally:
             while current:
                 current.pop().close()
-
-
-class Progress:
-    """How far one piece of work is; made by `Console.progress`."""
-
-    def __init__(
-        self,
-        console: Console,
-        label: str,
-        total: int | None,
-        unit: str,
-        clock: Callable[[], float],
-    ) -> None:
-        self.label = label
-        self.total = total
-        self._console = console
-        self._unit = unit
-        self._clock = clock
-        self._start = self._last_line = clock()
-        self._before = 0
-        self._moved = False
-        self._bar: Any = None
-
-    def skip(self, done: int) -> None:
-        """`done` things were finished before this work began: they say nothing of its speed."""
-        if not self._moved:
-            self._before = done
-            self._start = self._clock()
-
-    def update(self, done: int, text: str = "") -> None:
-        """`done` things are finished by now; `text` is shown beside."""
-        if self._console.quiet:
-            return
-        self._moved = self._moved or done > self._before
-        if self._console.interactive:
-            self._draw(done, text)
-        elif self._clock() - self._last_line >= _SECONDS_BETWEEN_LINES:
-            self._last_line = self._clock()
-            self._console.plain(self.line(done, text))
-
-    def line(self, done: int, text: str = "") -> str:
-        """The state in one line, with the time that is left."""
-        parts = [f"{self.label}: {done:,}"]
-        if self.total:
-            elapsed = self._clock() - self._start
-            parts[0] += f" of {self.total:,}"
-            parts.append(f"{done / self.total:.0%}")
-            fresh = done - self._before
-            if fresh > 0 and done < self.total:
-                parts.append(f"{duration(elapsed * (self.total - done) / fresh)} left")
-        return ", ".join([*parts, *([text] if text else [])])
-
-    def _draw(self, done: int, text: str) -> None:
-        # The terminal may be gone.
-        with contextlib.suppress(OSError, ValueError):
-            if self._bar is None:
-                self._bar = self._make_bar()
-            self._bar.total = self.total
-            if text:
-                self._bar.set_postfix_str(escaped(text), refresh=False)
-            self._bar.update(done - self._bar.n)
-
-    def _make_bar(self) -> Any:
-        from tqdm import tqdm
-
-        # The monitor is a thread, and a process with threads cannot fork safely.
-        tqdm.monitor_interval = 0
-        return tqdm(
-            desc=escaped(self.label), total=self.total, unit=escaped(self._unit) or "it",
-            leave=False, file=self._console.stream, dynamic_ncols=True, unit_scale=True,
-            initial=self._before,
-        )  # fmt: skip
-
-    @contextlib.contextmanager
-    def aside(self) -> Iterator[None]:
-        """Write other lines above the bar while the block runs."""
-        self._with_bar("clear")
-        yield
-        self._with_bar("refresh")
-
-    def close(self) -> None:
-        """Take the bar away."""
-        self._with_bar("close")
-
-    def _with_bar(self, change: str) -> None:
-        if self._bar is not None:
-            with contextlib.suppress(OSError, ValueError):
-                getattr(self._bar, change)()
 
 
 def _make_table(

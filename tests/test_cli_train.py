@@ -12,12 +12,14 @@ import pytest
 from corpora import reversal_corpus
 
 from nmt_cli.cli import main
+from nmt_cli.cli.train_display import TrainDisplay
 from nmt_cli.config import dump
 from nmt_cli.data.corpus import Corpus
 from nmt_cli.errors import UnavailableError
 from nmt_cli.model_dir import load_model
 from nmt_cli.training.checkpoints import Checkpoints
 from nmt_cli.training.distributed import Ranks
+from nmt_cli.training.events import Outline, StepDone
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +64,7 @@ def test_each_option_sets_what_it_says(inside, tmp_path, monkeypatch):
         "--patience": 3, "--seed": 9, "--out": str(tmp_path / "m"),
     }  # fmt: skip
     assert main(["train", *(str(part) for pair in options.items() for part in pair)]) == 0
-    ((config, corpus, out, ranks, _),) = seen
+    ((config, corpus, out, ranks, *_),) = seen
     values = vars(config.train)
     assert {key: values[key[2:].replace("-", "_")] for key in options if key != "--out"} == {
         key: value for key, value in options.items() if key != "--out"
@@ -186,18 +188,24 @@ def test_average_of_models_is_that_of_their_weights(inside, tmp_path):
 
 
 def test_the_time_left_counts_the_steps_of_this_run_alone(inside, tmp_path, monkeypatch, capsys):
-    """Seven steps, then one more: the first seven took no time of the second run."""
-    from nmt_cli import console
-
-    begun = []
-    monkeypatch.setattr(console, "_SECONDS_BETWEEN_LINES", 0.0)
-    monkeypatch.setattr(console.Progress, "line", lambda self, *_: str(begun.append(self._before)))
+    """Seven steps, then five more: the first seven took no time of the second run."""
+    told = []
+    real = TrainDisplay.event
+    monkeypatch.setattr(
+        TrainDisplay, "event", lambda self, one: told.append(one) or real(self, one)
+    )
     out = str(tmp_path / "model")
-    for steps in (7, 8):
+    for steps in (7, 12):
         assert main(["train", "--out", out, "--set", f"train.max_steps={steps}"]) == 0
-    assert "continues after step 7" in capsys.readouterr().err
-    assert begun[0] == 0
-    assert begun[-1] == 7
+    said = capsys.readouterr().err
+    assert "continues after step 7" in said
+    assert "for 7 steps" in said
+    assert "for the 5 remaining steps" in said
+    begun = [one for one in told if isinstance(one, Outline)]
+    assert [(one.step, one.steps) for one in begun] == [(0, 7), (7, 12)]
+    steps = [(one.step, one.fresh) for one in told if isinstance(one, StepDone)]
+    assert steps == [*((n, n) for n in range(1, 8)), *((7 + n, n) for n in range(1, 6))]
+    assert begun[1].seconds > 0
 
 
 def test_average_needs_checkpoints_that_are_whole_and_there(project, tmp_path, capsys):

@@ -28,6 +28,11 @@ def make(**options: bool) -> tuple[Console, io.StringIO, Clock]:
     return Console(stream, clock=clock, **options), stream, clock  # type: ignore[arg-type]
 
 
+def last_line(stream: io.StringIO) -> str:
+    """What stands in the line of the cursor."""
+    return stream.getvalue().split("\r")[-1].rstrip()
+
+
 class TestWords:
     def test_an_error_is_followed_by_a_blank_line_and_its_hint(self) -> None:
         console, stream, _ = make()
@@ -179,23 +184,16 @@ class TestProgressInALog:
         with console.progress("read", 5) as progress:
             assert progress.line(5) == "read: 5 of 5, 100%"
 
-    def test_what_was_done_before_says_nothing_of_the_speed(self) -> None:
+    def test_who_knows_the_time_left_better_says_it(self) -> None:
         console, stream, clock = make()
         with console.progress("training", 1000) as progress:
             clock.now = 100.0
-            for _ in range(2):
-                progress.skip(800)
-                progress.update(800)
-            assert progress.line(800) == "training: 800 of 1,000, 80%"
+            progress.update(800, left=30.0)
             clock.now = 160.0
-            progress.update(850)
-            progress.skip(850)
-            clock.now = 220.0
-            progress.update(900)
+            progress.update(850, "ok", left=12.0)
         assert stream.getvalue().splitlines() == [
-            "training: 800 of 1,000, 80%",
-            "training: 850 of 1,000, 85%, 3m 00s left",
-            "training: 900 of 1,000, 90%, 2m 00s left",
+            "training: 800 of 1,000, 80%, 30s left",
+            "training: 850 of 1,000, 85%, 12s left, ok",
         ]
 
     def test_stages_follow_one_another(self) -> None:
@@ -221,17 +219,99 @@ class TestProgressOnATerminal:
         assert shown.endswith("\r")
         assert shown.split("\r")[-2].strip() == ""
 
-    def test_a_bar_starts_where_the_work_does(self, monkeypatch) -> None:
-        made = []
-        monkeypatch.setattr(tqdm, "__init__", lambda _, **given: made.append(given["initial"]))
-        monkeypatch.setattr(tqdm, "update", lambda *_: None)
-        monkeypatch.setattr(tqdm, "n", 0, raising=False)
-        monkeypatch.setattr(tqdm, "close", lambda _: None)
+    def test_the_bar_is_there_at_once_and_shows_each_step(self) -> None:
+        """Also the first report of a long step: on the clock that started with the work."""
+        console, stream, clock = make(interactive=True)
+        with console.progress("training", 600, "step") as progress:
+            progress.update(0)
+            assert "| 0/600" in stream.getvalue()
+            clock.now = 3.0
+            progress.update(50)
+            assert "| 50/600, 33s left, 17 steps/s, 3s so far" in last_line(stream)
+            clock.now = 3.05
+            progress.update(51)
+            assert "51/600" not in stream.getvalue()
+            clock.now = 3.2
+            progress.update(52)
+            assert "52/600" in last_line(stream)
+
+    def test_a_stage_without_a_total_shows_its_name_and_then_what_is_done(self) -> None:
+        console, stream, clock = make(interactive=True)
+        with console.stages() as show:
+            show("learn subwords", 0, None)
+            assert last_line(stream) == "learn subwords ..."
+            show("read", 1_340, None)
+            assert last_line(stream).startswith("read: 1,340")
+            clock.now = 4.0
+            show("read", 60_000, None)
+            assert last_line(stream) == "read: 60,000, 4s so far"
+            assert "it/s" not in stream.getvalue()
+
+    def test_what_was_done_when_a_stage_began_says_nothing_of_its_speed(self) -> None:
+        console, stream, clock = make(interactive=True)
+        with console.stages() as show:
+            show("encode", 500, 1_000)
+            clock.now = 10.0
+            show("encode", 600, 1_000)
+        assert "| 600/1,000, 40s left" in stream.getvalue()
+
+    @pytest.mark.parametrize(
+        ("columns", "shown"),
+        [
+            (79, "training:  12% |{bar}| 12,345/100,000, 23h 59m left, 1,234 tokens/s, loss 5.1"),
+            (40, "training:  12% |{bar}| 12,345/100,000"),
+            (54, "training:  12% |{bar}| 12,345/100,000, 23h 59m left"),
+            (
+                200,
+                "training:  12% |{bar}| 12,345/100,000, 23h 59m left, 1,234 tokens/s, loss 5.1, "
+                "lr 1e-3, 2h 00m so far",
+            ),
+        ],
+    )
+    def test_the_width_decides_what_stands_beside_the_bar(self, columns: int, shown: str) -> None:
         console, _, _ = make(interactive=True)
-        with console.progress("training", 10) as progress:
-            progress.skip(4)
-            progress.update(4)
-        assert made == [4]
+        with console.progress("training", 100_000, "step") as progress:
+            details = ("1,234 tokens/s", "loss 5.1", "lr 1e-3")
+            progress.update(12_345, *details, elapsed=7_200.0, left=86_340.0)
+            assert progress.shape(columns) == shown
+            assert len(shown) - len("{bar}") + 5 <= columns
+
+    def test_whatever_is_written_stands_apart_from_the_bar(self) -> None:
+        """A table too, which used to begin behind it."""
+        console, stream, _ = make(interactive=True)
+        with console.progress("encode", 10) as progress:
+            progress.update(5)
+            for write in (
+                lambda: console.table([("pairs", 3)]), lambda: console.warning("careful"),
+                lambda: console.next("nmt train"),
+            ):  # fmt: skip
+                stream.seek(0)
+                stream.truncate()
+                write()
+                # Cleared, written, drawn again.
+                assert re.fullmatch(r"\r *\r\w.*\n\r?encode.*", stream.getvalue())
+
+    def test_a_second_bar_takes_the_place_of_the_first(self) -> None:
+        console, stream, _ = make(interactive=True)
+        with console.stages() as show, console.progress("training", 10) as progress:
+            show("encode", 5, 10)
+            progress.update(0)
+            assert re.search(r"\r *\r\r?training", stream.getvalue())
+            console.clear()
+            assert last_line(stream).strip() == ""
+            console.note("a")
+            assert stream.getvalue().endswith("\ra\n")
+
+    def test_notes_are_broken_between_words(self, monkeypatch) -> None:
+        console, stream, _ = make(interactive=True)
+        monkeypatch.setattr("nmt_cli.console.columns_of", lambda _: 60)
+        long = "  " + "twelve lines " * 6
+        console.note(f"{long}\nshort")
+        first = "  " + ("twelve lines " * 4 + "twelve").strip()
+        assert stream.getvalue() == f"{first}\n    lines twelve lines\nshort\n"
+        plain, stream, _ = make()
+        plain.note(long)
+        assert stream.getvalue() == f"{long}\n"
 
     def test_lines_aside_stand_apart_from_the_bar(self) -> None:
         console, stream, _ = make(interactive=True)

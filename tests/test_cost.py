@@ -18,7 +18,6 @@ from nmt_cli.training.cost import (
     peak_flops,
     peak_share,
     step_flops,
-    summary,
 )
 from nmt_cli.training.loop import train
 
@@ -104,7 +103,6 @@ def test_a_part_of_unknown_peak_leaves_no_share(card):
     assert run.state.seconds == 3.0
     assert run.state.peak_flops is None
     assert peak_share(run.state) is None
-    assert summary(run.state) == f"{run.state.flops:.1e} FLOPs counted"
 
 
 def test_reports_count_on_across_a_resumed_run(tmp_path):
@@ -116,8 +114,7 @@ def test_reports_count_on_across_a_resumed_run(tmp_path):
         pass
     first.close()
     *_, last = train(config, corpus, tmp_path / "halves")
-    assert last.note.startswith("finished: 8 steps are done; ")
-    assert last.note.endswith(f"{last.flops:.1e} FLOPs counted")
+    assert last.note == "finished: 8 steps are done"
     assert last.flops == whole[-1] > whole[0] > 0
     records = (tmp_path / "halves/log.jsonl").read_text().splitlines()
     assert json.loads(records[-1])["flops"] == last.flops
@@ -131,4 +128,3 @@ def test_a_known_peak_is_reported(tmp_path, monkeypatch):
     *_, last = train(config, corpus, tmp_path / "model")
     assert last.gpu_time_flops == pytest.approx(last.seconds * 1e12)
     assert last.peak_share == last.flops / last.gpu_time_flops
-    assert "% of bf16 peak (GPU-time x peak, as in Table 2: " in last.note

@@ -45,7 +45,7 @@ def go(config: Config, corpus, out: Path, stop_after: int = 0) -> list:
 
 def logged(out: Path) -> list[dict]:
     records = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
-    clocked = ("seconds", "eta_seconds", "tokens_per_second")
+    clocked = ("seconds", "elapsed_seconds", "eta_seconds", "tokens_per_second")
     return [{k: v for k, v in record.items() if k not in clocked} for record in records]
 
 

@@ -10,6 +10,7 @@ from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from nmt_cli.config import Resolved
+    from nmt_cli.console import Console
     from nmt_cli.extras.attention_map.look import Attention
 
 DEFAULT_OUT = Path("attention.html")
@@ -68,7 +69,8 @@ def command(
     resolved = resolve_settings({"paths.model": model}, sets, config_file)
     if not as_json:
         _check_output(out, resolved, config_file)
-    attention = _look(sentence, target, resolved)
+    console = make_console(quiet=quiet)
+    attention = _look(sentence, target, resolved, console)
     if as_json:
         from nmt_cli.cli.translation_lines import as_one_line
         from nmt_cli.extras.attention_map.look import as_document
@@ -84,7 +86,7 @@ def command(
         write_text(out, page(attention, kind, layer, head))
     else:
         write_picture(out, picture(attention, kind, layer, head))
-    make_console(quiet=quiet).note(f"{attention.translation}\nwrote {out}: open it in a browser")
+    console.note(f"{attention.translation}\nwrote {out}: open it in a browser")
 
 
 def _check_output(out: Path | None, resolved: "Resolved", config_file: Path | None) -> None:
@@ -104,11 +106,13 @@ def _check_output(out: Path | None, resolved: "Resolved", config_file: Path | No
     check_outputs([place], resolved=resolved, config_file=config_file)
 
 
-def _look(sentence: str, target: str | None, resolved: "Resolved") -> "Attention":
+def _look(
+    sentence: str, target: str | None, resolved: "Resolved", console: "Console"
+) -> "Attention":
     from nmt_cli.cli.loading import load_translator
     from nmt_cli.cli.settings import chosen_search
     from nmt_cli.extras.attention_map.look import look
 
-    translator = load_translator(resolved.config.paths.model)
+    translator = load_translator(resolved.config.paths.model, console=console)
     search = chosen_search(resolved, translator.config)
     return look(translator, sentence, target=target, search=search)

@@ -9,8 +9,9 @@ from nmt_cli.cli.options import AsJson, Quiet, Sets
 from nmt_cli.plurals import counted
 
 if TYPE_CHECKING:
+    from nmt_cli.cli.train_display import TrainDisplay
     from nmt_cli.config import Config
-    from nmt_cli.console import Console, Progress
+    from nmt_cli.console import Console
     from nmt_cli.extras.demo.run import Accuracy, Event, Outcome
 
 EXAMPLES = """
@@ -44,12 +45,15 @@ def command(
     from nmt_cli.automatic import max_steps
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.signals import StopSignals
-    from nmt_cli.cores import keep_freed_memory
-    from nmt_cli.extras.demo.run import Outcome, run_demo
+    from nmt_cli.cli.train_display import TrainDisplay
 
     console = make_console(quiet=quiet)
     config = _settings(folder, sets)
     console.note(_plan(config))
+    # Not before something is said: torch takes seconds to load.
+    from nmt_cli.cores import keep_freed_memory
+    from nmt_cli.extras.demo.run import Outcome, run_demo
+
     keep_freed_memory()
     stop = StopSignals()
     outcome: Outcome | None = None
@@ -57,8 +61,9 @@ def command(
         console.stages() as stages,
         console.progress("training", max_steps(config.train), "step") as bar,
     ):
-        for event in run_demo(folder, config, stop, stages):
-            _show(event, console, bar)
+        display = TrainDisplay(console, bar)
+        for event in run_demo(folder, config, stop, stages, display.event):
+            _show(event, console, display)
             outcome = event if isinstance(event, Outcome) else outcome
     if outcome is not None:
         _show_outcome(outcome, console, as_json=as_json)
@@ -86,21 +91,21 @@ def _plan(config: "Config") -> str:
     )
 
 
-def _show(event: "Event", console: "Console", bar: "Progress") -> None:
+def _show(event: "Event", console: "Console", display: "TrainDisplay") -> None:
     from nmt_cli.cli.prepare import show
-    from nmt_cli.cli.train import show_report
     from nmt_cli.data.prepare import Prepared
     from nmt_cli.extras.demo.run import Command
     from nmt_cli.training.report import Report
 
     match event:
         case Command(text):
-            with bar.aside():
-                console.note(f"$ {text}")
+            console.clear()
+            console.note(f"$ {text}")
         case Prepared():
+            console.clear()
             show(event, console)
         case Report():
-            show_report(event, console, bar)
+            display.report(event)
 
 
 def _show_outcome(outcome: "Outcome", console: "Console", *, as_json: bool) -> None:

@@ -1,5 +1,6 @@
 """A model directory opened as the commands that translate want it."""
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING
 from nmt_cli.errors import NoInputError
 
 if TYPE_CHECKING:
+    from nmt_cli.console import Console
     from nmt_cli.translator import Translator
 
 
@@ -16,8 +18,12 @@ def load_translator(
     *,
     precision: str = "float32",
     others: Sequence[Path | str] = (),
+    console: "Console | None" = None,
 ) -> "Translator":
-    """`Translator.load` with the kernels of the user's cache folder; device: also `auto`."""
+    """`Translator.load` with the kernels of the user's cache folder; device: also `auto`.
+
+    console: where a person is told that the kernels have to be compiled first.
+    """
     require_models([model, *others])
 
     import torch
@@ -29,7 +35,10 @@ def load_translator(
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     give_back_freed_memory()
-    return Translator.load(model, device, precision=precision, cache=cache_folder(), others=others)
+    cache = cache_folder()
+    if console is not None and console.interactive and device == "cpu" and cache is not None:
+        announce_compiling(Path(model), cache, console)
+    return Translator.load(model, device, precision=precision, cache=cache, others=others)
 
 
 def require_models(models: Sequence[Path | str]) -> None:
@@ -42,3 +51,16 @@ def require_models(models: Sequence[Path | str]) -> None:
         except NoInputError as error:
             hints = [error.hint, "name another one with --model"]
             raise NoInputError(error.message, "; ".join(filter(None, hints))) from error
+
+
+def announce_compiling(model: Path, cache: Path, console: "Console") -> None:
+    """Say that kernels are about to be compiled, where the model uses them."""
+    from nmt_cli.config import load
+    from nmt_cli.errors import NmtError
+    from nmt_cli.inference.native.library import must_compile
+    from nmt_cli.model_dir import CONFIG
+
+    # What is wrong with the model is told when it is loaded.
+    with contextlib.suppress(NmtError, OSError):
+        if must_compile(cache) and load(model / CONFIG).model.kind == "transformer":
+            console.note("compiling kernels for this CPU (once, about 10 s)")

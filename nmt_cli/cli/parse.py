@@ -141,7 +141,7 @@ def text(
     with read_lines(file, strict=resolved.config.data.strict) as lines:
         from nmt_cli.extras.parsing.parser import for_parsing
 
-        translator = load_translator(resolved.config.paths.model, "auto")
+        translator = load_translator(resolved.config.paths.model, "auto", console=console)
         search = chosen_search(resolved, for_parsing(translator.config))
         tell_waiting(console, file)
         with opened(output, lines) as out:

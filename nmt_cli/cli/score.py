@@ -234,7 +234,7 @@ def translated(src: Sequence[str], resolved: "Resolved", console: "Console") -> 
     from nmt_cli.cli.loading import load_translator
     from nmt_cli.cli.settings import chosen_search
 
-    translator = load_translator(resolved.config.paths.model)
+    translator = load_translator(resolved.config.paths.model, console=console)
     search = chosen_search(resolved, translator.config)
     texts = []
     with console.progress("translating", len(src), "line") as progress:

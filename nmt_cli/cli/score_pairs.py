@@ -77,7 +77,7 @@ def score_pairs(
     from nmt_cli.data.lines import read_pairs
     from nmt_cli.translating.scored_pair import perplexity
 
-    translator = _load(resolved)
+    translator = _load(resolved, console)
     reading = read_pairs(files, strict=resolved.config.data.strict)
     log_prob, tokens, count = 0.0, 0, 0
     with console.progress("scoring", unit="line") as progress:
@@ -128,7 +128,7 @@ def rescore(files: tuple[str, str], resolved: "Resolved", console: "Console") ->
     """Write an n-best list again, each line with its score by the model, the best of each first."""
     from nmt_cli.data.lines import clean_line, read_lines
 
-    translator = _load(resolved)
+    translator = _load(resolved, console)
     strict = resolved.config.data.strict
     source_lines, listed_lines = (read_lines(name, strict=strict) for name in files)
     sources = list(source_lines)
@@ -168,7 +168,7 @@ def _candidates(listed: "Lines", sources: int) -> Iterator[Candidate]:
             yield Candidate(int(number), rest[0].strip(), line)
 
 
-def _load(resolved: "Resolved") -> "Translator":
+def _load(resolved: "Resolved", console: "Console") -> "Translator":
     from nmt_cli.cli.loading import load_translator
 
-    return load_translator(resolved.config.paths.model)
+    return load_translator(resolved.config.paths.model, console=console)

@@ -1,9 +1,7 @@
 """`nmt train`: train a model on a prepared corpus; run again to resume."""
 
-import json
 import os
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -11,13 +9,11 @@ import typer
 
 from nmt_cli.cli.options import AsJson, ConfigFile, Preset, Quiet, Sets
 from nmt_cli.cli.signals import StopSignals
-from nmt_cli.console import Console, Progress, duration
 from nmt_cli.files import require_creatable
 
 if TYPE_CHECKING:
     from nmt_cli.config import Config
     from nmt_cli.errors import NmtError
-    from nmt_cli.training.report import Report
 
 NO_VALIDATION = (
     "the corpus has no validation text, so the best checkpoint will not be known: "
@@ -104,6 +100,10 @@ def command(
     require_creatable(Path(config.paths.model) / "log.jsonl")
 
     from nmt_cli.cli.environment import make_console
+
+    if "RANK" not in os.environ:
+        # The process that starts the ranks speaks for them.
+        make_console(quiet=quiet).note(_first_line(config))
     from nmt_cli.training.distributed import (
         count_devices,
         is_launched,
@@ -125,10 +125,16 @@ def command(
     raise typer.Exit(stop.exit_code)
 
 
+def _first_line(config: "Config") -> str:
+    """What is said at once: loading torch takes seconds."""
+    return f"training `{config.paths.model}` on `{config.paths.corpus}`: loading torch"
+
+
 def be_rank(config: "Config", stop: StopSignals, *, as_json: bool, quiet: bool) -> None:
     """Train as one rank, which may be the only one; the first one shows how it goes."""
     from nmt_cli.automatic import max_steps
     from nmt_cli.cli.environment import make_console
+    from nmt_cli.cli.train_display import TrainDisplay
     from nmt_cli.cores import keep_freed_memory
     from nmt_cli.data.corpus import Corpus
     from nmt_cli.training.distributed import joined
@@ -146,8 +152,12 @@ def be_rank(config: "Config", stop: StopSignals, *, as_json: bool, quiet: bool) 
         config = complete(config, opened)
         if opened.valid is None and ranks.is_first:
             console.warning(NO_VALIDATION)
-        reports = train(config, opened, Path(config.paths.model), ranks, stop)
-        show_reports(reports, console, max_steps(config.train), as_json=as_json)
+        with console.progress("training", max_steps(config.train), "step") as progress:
+            display = TrainDisplay(console, progress, as_json=as_json)
+            for report in train(
+                config, opened, Path(config.paths.model), ranks, stop, display.event
+            ):
+                display.report(report)
         if not stop() and ranks.is_first:
             console.next(f'echo "..." | nmt translate --model {config.paths.model}')
 
@@ -176,44 +186,3 @@ def require_corpus(path: Path) -> None:
             f"there is no prepared corpus at `{path}`",
             "run `nmt prepare` first, or name another one with --corpus",
         )
-
-
-def show_reports(
-    reports: "Iterable[Report]", console: Console, max_steps: int, *, as_json: bool
-) -> None:
-    """Show a run as it goes: a bar with ETA, a line for each validation."""
-    with console.progress("training", max_steps, "step") as progress:
-        for report in reports:
-            if as_json:
-                typer.echo(json.dumps(report.as_json()))
-            show_report(report, console, progress)
-
-
-def show_report(report: "Report", console: Console, progress: Progress) -> None:
-    """One report: notes and validations as lines that stay, the rest beside the bar."""
-    text = (
-        f"loss {report.loss:.3f}, lr {report.learning_rate:.2e}, "
-        f"{report.tokens_per_second:,.0f} tokens/s"
-    )
-    if not report.tokens:
-        text = ""  # No step was taken since the last report.
-    lines = []
-    if report.validation is not None:
-        found = report.validation
-        bleu = "" if found.bleu is None else f", BLEU {found.bleu:.2f}"
-        mean = f" (average of {found.averaged})" if found.averaged > 1 else ""
-        mean = " (moving average)" if found.weights == "ema" else mean
-        lines.append(
-            f"step {report.step:,}, {duration(report.seconds)}: "
-            f"validation perplexity {found.perplexity:.2f}{bleu}{mean}{text and f'; {text}'}"
-        )
-        lines += [f"  {source}\n  = {output}" for source, _, output in found.samples[:1]]
-    if report.note:
-        lines.append(report.note)
-    if lines:
-        with progress.aside():
-            for line in lines:
-                console.note(line)
-    if not report.tokens:
-        progress.skip(report.step)
-    progress.update(report.step, text)

@@ -1,7 +1,8 @@
 """`nmt translate`: one line in, one line out, always."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple
 import typer
 
 from nmt_cli.cli import search_options as options
+from nmt_cli.cli.environment import make_console
 from nmt_cli.cli.loading import load_translator, require_models
 from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets, Strict
 from nmt_cli.cli.texts import (
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from nmt_cli.config import Resolved, Search
     from nmt_cli.console import Console
     from nmt_cli.data.lines import Lines
+    from nmt_cli.progress import Progress
     from nmt_cli.translating.prefixes import Prefixes
     from nmt_cli.translating.wording import Wording
     from nmt_cli.translator import Translation, Translator
@@ -126,7 +129,6 @@ def command(
     One line in, one line out: an empty line stays empty, a very long one is translated in pieces.
     Reads and writes UTF-8 and gives each line out as soon as it is ready.
     """
-    from nmt_cli.cli.environment import make_console
     from nmt_cli.data.lines import read_lines
 
     resolved = _resolve(locals())
@@ -138,14 +140,15 @@ def command(
     require_output(output)
     with read_lines(file, strict=resolved.config.data.strict) as lines:
         wording = _wording(glossary, ban)
-        translator = _load(models, device, precision, threads)
+        translator = _load(models, device, precision, threads, console)
         search = _search(translator, resolved, wording)
-        _tell(console, translator.engine.notice, file)
+        progress = _begin(console, translator.engine.notice, file)
         plain = plain_lines(n_best=search.n_best > 1, scores=scores, alignment=search.alignment)
         with opened(output, lines) as out, _prefixes(prefix) as prefixes:
             work = _Work(translator, search, wording, prefixes)
             checks = _checks(work, precision, verify_every or int(verify), console)
-            _translate(work, lines, out, as_json_line if as_json else plain, console, checks)
+            _translate(work, lines, out, as_json_line if as_json else plain, checks, progress)
+        progress.tell_written(output)
 
 
 def _search(translator: "Translator", resolved: "Resolved", wording: "Wording") -> "Search":
@@ -169,11 +172,12 @@ _SETTINGS = (
 _SWITCHES = ("sample", "alignment", "replace_unknown")
 
 
-def _tell(console: "Console", notice: str, file: str) -> None:
-    """What there is to know before the first line."""
+def _begin(console: "Console", notice: str, file: str) -> "_Progress":
+    """Say what there is to know before the first line."""
     if notice:
         console.note(notice)
     tell_waiting(console, file)
+    return _Progress(console, file)
 
 
 def _resolve(given: Mapping[str, Any]) -> "Resolved":
@@ -258,14 +262,18 @@ def _prefixes(path: Path | None) -> Iterator["Prefixes | None"]:
 
 
 def _load(
-    models: Sequence[str], device: str, precision: Precision, threads: int | None
+    models: Sequence[str],
+    device: str,
+    precision: Precision,
+    threads: int | None,
+    console: "Console",
 ) -> "Translator":
     import torch
 
     if threads is not None:
         torch.set_num_threads(threads)
     first, *others = models
-    return load_translator(first, device, precision=precision.value, others=others)
+    return load_translator(first, device, precision=precision.value, others=others, console=console)
 
 
 def _translate(
@@ -273,13 +281,14 @@ def _translate(
     lines: "Lines",
     out: BinaryIO,
     show: Show,
-    console: "Console",
     checks: Checks | None,
+    progress: "_Progress",
 ) -> None:
     from nmt_cli.translator import windows
 
     count, failed, missing = 0, 0, 0
-    with _progress(console, out) as update:
+    console = progress.console
+    with progress.shown(out):
         for window in windows(lines, lambda: lines.must_wait(PATIENCE_SECONDS)):
             starts = work.prefixes.take(len(window)) if work.prefixes else None
             translations = work.translated(window, starts, count)
@@ -291,7 +300,7 @@ def _translate(
             if checks:
                 checks.look(translations, starts, count)
             count += len(translations)
-            update(count)
+            progress.update(count)
     tell_invalid(console, lines)
     if failed:
         console.warning(
@@ -307,11 +316,43 @@ def _translate(
         checks.end()
 
 
-@contextlib.contextmanager
-def _progress(console: "Console", out: BinaryIO) -> Iterator[Callable[[int], None]]:
-    """Progress where a person looks at stderr and does not see the lines themselves."""
-    if console.interactive and not out.isatty():
-        with console.progress("translating", unit="line") as progress:
-            yield progress.update
-    else:
-        yield lambda _: None
+class _Progress:
+    """How many lines are translated, and how fast: for a person who does not see them come."""
+
+    def __init__(self, console: "Console", file: str) -> None:
+        """file: what is translated. The clock starts now."""
+        self.console = console
+        self._file = file
+        self._bar: Progress | None = None
+        self._lines = 0
+        self._began = time.monotonic()
+
+    @contextlib.contextmanager
+    def shown(self, out: BinaryIO) -> Iterator[None]:
+        """A bar while the block runs, on a terminal that does not get the lines themselves."""
+        from nmt_cli.data.line_count import count_lines
+
+        if out.isatty() or not self.console.interactive:
+            yield
+            return
+        with self.console.progress("translating", count_lines(self._file), "line") as bar:
+            self._bar = bar
+            self.update(0)
+            yield
+
+    def update(self, lines: int) -> None:
+        """So many lines are translated."""
+        self._lines = lines
+        if self._bar is not None:
+            self._bar.update(lines)
+
+    def tell_written(self, output: Path | None) -> None:
+        """Say what the file `output` holds now, on a terminal."""
+        from nmt_cli.progress import duration, speed
+
+        if output is None or not self.console.interactive:
+            return
+        seconds = time.monotonic() - self._began
+        lines = f"{self._lines:,} line" + ("" if self._lines == 1 else "s")
+        rate = speed(self._lines, seconds, "line")
+        self.console.note(f"wrote {output}: {lines} in {duration(seconds)} ({rate})")

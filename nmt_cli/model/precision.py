@@ -20,12 +20,18 @@ ONEDNN_MIN_SIZE = "TORCH_MKLDNN_MATMUL_MIN_SIZE"
 
 def autocast(precision: str, device: torch.device) -> torch.autocast:
     """bf16 arithmetic where `precision` says so; `auto`: on a GPU; `fast`: where it is quick."""
+    wanted = precision_name(precision, device) == "bf16"
+    return torch.autocast(device.type, torch.bfloat16, enabled=wanted)
+
+
+def precision_name(precision: str, device: torch.device) -> str:
+    """What `precision` comes to on `device`: bf16 or float32."""
     wanted = (
         precision == "bf16"
         or (precision == "auto" and device.type == "cuda")
         or (precision == "fast" and computes_bf16(device.type))
     )
-    return torch.autocast(device.type, torch.bfloat16, enabled=wanted)
+    return "bf16" if wanted else "float32"
 
 
 def check_precision(precision: str, device: torch.device) -> None:

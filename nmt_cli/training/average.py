@@ -1,5 +1,6 @@
 """`nmt average`: the mean of several checkpoints' weights (section 6.1)."""
 
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -66,11 +67,10 @@ def _read(path: Path) -> dict[str, Tensor]:
 
 def _choose(path: Path, model: LoadedModel, last: int | None, best: int | None) -> list[Path]:
     train = model.config.train
-    members = Checkpoints(path / "checkpoints", train.keep_last, train.keep_best).members()
+    checkpoints = Checkpoints(path / "checkpoints", train.keep_last, train.keep_best)
+    members = checkpoints.members()
     if not members:
-        raise NoInputError(
-            f"`{path}` has no checkpoints", "`nmt train` writes them every train.checkpoint_every"
-        )
+        raise _nothing_to_average(path, checkpoints)
     if best is None:
         return [one.directory for one in members[-(last or train.keep_last) :]]
     ranked = members[-1].state().best_steps(best)
@@ -81,6 +81,22 @@ def _choose(path: Path, model: LoadedModel, last: int | None, best: int | None) 
             "keep more of them with --set train.keep_best=N when training",
         )
     return chosen
+
+
+def _nothing_to_average(path: Path, checkpoints: Checkpoints) -> NoInputError:
+    """Why there is nothing to average, and what would work."""
+    others = checkpoints.all()
+    if not others:
+        return NoInputError(
+            f"`{path}` has no checkpoints", "`nmt train` writes them every train.checkpoint_every"
+        )
+    names = ", ".join(f"`{one.directory.name}`" for one in others)
+    return NoInputError(
+        f"`{path}` has no checkpoint of an interval (train.checkpoint_every), "
+        f"only what was saved to resume from: {names}",
+        f"`nmt average {shlex.quote(str(others[-1].directory))} --out MODEL` makes a model of "
+        "the last one",
+    )
 
 
 def _check_same(path: Path, model: LoadedModel, other_path: Path, other: LoadedModel) -> None:

@@ -5,7 +5,10 @@
     checkpoints/
       step-000001500/            weights.safetensors, state.json, manifest.json
       step-000001500.optimizer/  optimizer.safetensors, ema.safetensors where there is a moving
-                                 average, manifest.json; beside the newest two only
+                                 average, manifest.json; beside the newest only
+
+Members are the checkpoints of the interval: averages, ranks and ways back from divergence know no
+others. Those of an interruption, and of the clock (train.save_minutes), serve resuming.
 """
 
 import contextlib
@@ -44,11 +47,12 @@ class State:
     epoch, batch: the next batch; shards: V of the plan; packed: its kind; digest: of the corpus;
     scores: negative validation loss of each validated step's own weights; validated: the last
     validated step; published_score: of the best candidate so far; stale: validations since then;
-    seconds: time trained; skipped: steps in a row without finite numbers; rollbacks: how often the
-    learning rate was halved because of that; trend: the course of the loss; splits: shards that did
-    not fit into memory; finished: why the run ended, or empty; unreported: sums of the steps that
-    no report has told yet; validation: the last one, until a report has told it; member: whether
-    averaging may use this checkpoint.
+    seconds: time of all steps; elapsed: with validations and all else; skipped: steps in a row
+    without finite numbers; rollbacks: how often the learning rate was halved because of that;
+    trend: the course of the loss; splits: shards that did not fit into memory; finished: why the
+    run ended, or empty; unreported: sums of the steps that no report has told yet; validation: the
+    last one, until a report has told it; published: what the model directory holds; member:
+    whether averaging may use this checkpoint.
     """
 
     step: int = 0
@@ -62,6 +66,7 @@ class State:
     stale: int = 0
     published_score: float | None = None
     seconds: float = 0.0
+    elapsed: float = 0.0
     flops: float = 0.0
     peak_flops: float | None = 0.0
     skipped: int = 0
@@ -71,6 +76,7 @@ class State:
     finished: str = ""
     unreported: dict[str, float] = field(default_factory=dict)
     validation: dict[str, Any] = field(default_factory=dict)
+    published: dict[str, Any] = field(default_factory=dict)
     member: bool = True
 
     def best_steps(self, count: int) -> list[int]:
@@ -309,13 +315,18 @@ def kept_steps(
     """Which checkpoints stay, and beside which of them the optimiser's state does.
 
     saved: steps, oldest first; members: those of averaging; ranked: validated steps, best first.
-    The `last` members stay, the `best` of what is saved, and the newest whatever they are.
+    The `last` and the `best` members stay. The optimiser's state stays beside the newest two
+    members, which do not depend on what else was saved, and beside the newest of all, two at least.
 
     >>> kept_steps([2, 4, 6, 8], [2, 4, 6, 8], [9, 2, 4], last=1, best=1)
     ({8, 2, 6}, {8, 6})
+    >>> kept_steps([2, 4, 5, 6], [2, 4], [], last=1, best=1)
+    ({2, 4, 6}, {2, 4, 6})
     """
-    newest = set(saved[-OPTIMIZERS_KEPT:])
-    good = [step for step in ranked if step in saved][:best]
+    newest = {*members[-OPTIMIZERS_KEPT:], *saved[-1:]}
+    if len(newest) < OPTIMIZERS_KEPT:
+        newest.update(saved[-OPTIMIZERS_KEPT:])
+    good = [step for step in ranked if step in members][:best]
     return newest | set(members[-last:]) | set(good), newest
 
 

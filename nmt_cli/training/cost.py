@@ -69,19 +69,3 @@ def add_cost(run: Run, position: Position, seconds: float) -> None:
 def peak_share(state: State) -> float | None:
     """Counted work as a share of what the GPUs could have done in the time of the steps."""
     return state.flops / state.peak_flops if state.peak_flops else None
-
-
-def summary(state: State) -> str:
-    """The cost of a run in a line.
-
-    >>> summary(State(flops=3.14e15, peak_flops=None))
-    '3.1e+15 FLOPs counted'
-    >>> summary(State(flops=3.14e15, peak_flops=1e16))
-    '3.1e+15 FLOPs counted, 31 % of bf16 peak (GPU-time x peak, as in Table 2: 1.0e+16)'
-    """
-    text = f"{state.flops:.1e} FLOPs counted"
-    share = peak_share(state)
-    if share is None:
-        return text
-    whole = f"GPU-time x peak, as in Table 2: {state.peak_flops:.1e}"
-    return f"{text}, {100 * share:.0f} % of bf16 peak ({whole})"

@@ -1,7 +1,7 @@
 """Which of a run's weights are the best: these are the model that its directory holds."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from nmt_cli.training.adam import Optimizer
 from nmt_cli.training.average import average_weights
 from nmt_cli.training.checkpoints import Checkpoints, State
 from nmt_cli.training.ema import MovingAverage
-from nmt_cli.training.report import Validation
+from nmt_cli.training.report import Published, Validation
 from nmt_cli.training.schedule_free import place_training_weights
 from nmt_cli.training.tensors import load_weights, weights_of
 from nmt_cli.training.validation import validate
@@ -27,11 +27,11 @@ MODEL = "the model"
 class Candidate(NamedTuple):
     """Weights that may be published.
 
-    kind: current, mean (of so many checkpoints as `averaged` says) or ema (moving average).
+    kind: current, mean (of the checkpoints of `steps`) or ema (moving average).
     """
 
     kind: str
-    averaged: int
+    steps: tuple[int, ...]
     weights: dict[str, Tensor]
 
 
@@ -59,15 +59,15 @@ class Judge:
 
         The current ones come before the last checkpoint needs to be written.
         """
-        yield Candidate("current", 1, weights_of(self._model, optimizer))
+        yield Candidate("current", (), weights_of(self._model, optimizer))
         last = self._checkpoints.members()[-self._config.train.keep_last :]
         members = [one for one in last if not one.problem()]
         if len(members) > 1:
             weights = {one.directory: one.weights for one in members}
             mean = average_weights(list(weights), lambda directory: weights[directory]())
-            yield Candidate("mean", len(members), mean)
+            yield Candidate("mean", tuple(one.step for one in members), mean)
         if ema is not None:
-            yield Candidate("ema", 1, ema.weights())
+            yield Candidate("ema", (), ema.weights())
 
     def judge(
         self,
@@ -88,7 +88,7 @@ class Judge:
             better = candidates[losses.index(min(losses))]
             found = replace(
                 self._validate(better, poll, bleu=True),
-                averaged=better.averaged,
+                averaged=max(1, len(better.steps)),
                 weights=better.kind,
             )
         finally:
@@ -99,8 +99,8 @@ class Judge:
         state.stale += 1
         if state.published_score is None or found.score > state.published_score:
             state.stale = 0
-            score = f"{found.score:.4f} {found.signature}".strip()
-            if self.publish(state, better.weights, score):
+            found = replace(found, best=True)
+            if self.publish(state, better, found):
                 state.published_score = found.score
         return found
 
@@ -110,11 +110,16 @@ class Judge:
         load_weights(self._model, candidate.weights)
         return validate(self._model, self._config, self._corpus, self._device, bleu=bleu, stop=poll)
 
-    def publish(self, state: State, weights: dict[str, Tensor], validation: str = "") -> bool:
-        """Whether these weights are the model's now."""
-        metadata = {"step": str(state.step), "validation": validation}
-        size = sum(one.nbytes for one in weights.values())
+    def publish(self, state: State, chosen: Candidate, found: Validation | None = None) -> bool:
+        """Whether these weights, which did so well in validation, are the model's now."""
+        score = f"{found.score:.4f} {found.signature}".strip() if found else ""
+        metadata = {"step": str(state.step), "validation": score}
+        size = sum(one.nbytes for one in chosen.weights.values())
+        published = Published(state.step, chosen.kind, chosen.steps or (state.step,))
+        if found is not None:
+            published = replace(published, bleu=found.bleu, perplexity=found.perplexity)
         with self._checkpoints.setbacks.forgiving(MODEL, size):
-            refresh_weights(self._out, weights, metadata)
+            refresh_weights(self._out, chosen.weights, metadata)
+            state.published = asdict(published)
             return True
         return False

@@ -58,7 +58,9 @@ class Log:
                 if record["step"] > state.step:
                     continue
                 kept.append(line)
-                if record["step"] == state.step and (record["learning_rate"] or record["tokens"]):
+                if record["step"] == state.step and (
+                    record.get("learning_rate") or record["tokens"]
+                ):
                     state.unreported = {}
                 if record["step"] == state.step and "validation" in record:
                     state.validation = {}

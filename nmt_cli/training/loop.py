@@ -3,21 +3,24 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from nmt_cli import files
-from nmt_cli.automatic import Intervals, max_steps
+from nmt_cli.automatic import Intervals
 from nmt_cli.config import Config
 from nmt_cli.data.corpus import Corpus
 from nmt_cli.errors import TryAgainError, UnavailableError
 from nmt_cli.model.precision import check_precision, use_fast_float32
 from nmt_cli.plurals import agreeing, counted
-from nmt_cli.training.cost import add_cost, devices, peak_share, summary
+from nmt_cli.training.cost import devices, peak_share
 from nmt_cli.training.determinism import compute_deterministically
 from nmt_cli.training.distributed import Ranks
+from nmt_cli.training.events import Listener, ignore
+from nmt_cli.training.meter import Meter
+from nmt_cli.training.monitor import Monitor
 from nmt_cli.training.recovery import divergence, news, recover
-from nmt_cli.training.report import Report, Validation
+from nmt_cli.training.report import Published, Report, Validation
 from nmt_cli.training.run import Run
 from nmt_cli.training.setup import (
     check_digest,
@@ -26,35 +29,7 @@ from nmt_cli.training.setup import (
     refuse_foreign,
     require_space,
 )
-from nmt_cli.training.step import StepResult
 from nmt_cli.training.watch import LostRankError
-
-
-@dataclass
-class Meter:
-    """Sums since the last report; learning_rate, gradient_norm: of the last step."""
-
-    loss: float = 0.0
-    nll: float = 0.0
-    tokens: int = 0
-    steps: int = 0
-    learning_rate: float = 0.0
-    gradient_norm: float = 0.0
-
-    def __post_init__(self) -> None:
-        self.started = time.monotonic()
-        # An earlier process took these: they say nothing about the speed of this one.
-        self.tokens_before, self.steps_before = self.tokens, self.steps
-
-    def add(self, result: StepResult) -> None:
-        """Count one step; of a skipped one nothing but that it took its time."""
-        self.steps += 1
-        self.learning_rate = result.learning_rate
-        self.gradient_norm = 0.0 if result.skipped else result.gradient_norm
-        if not result.skipped:
-            self.loss += result.loss
-            self.nll += result.nll
-            self.tokens += result.tokens
 
 
 def train(
@@ -63,6 +38,7 @@ def train(
     out: Path,
     ranks: Ranks | None = None,
     stop: Callable[[], bool] = lambda: False,
+    tell: Listener = ignore,
 ) -> Iterator[Report]:
     """Train a model of `config` on `corpus` into the model directory `out`, or go on with it.
 
@@ -72,6 +48,9 @@ def train(
     and so does a rank that loses another one (LostRankError). Raises ConfigError where `out` holds
     another run, DivergedError when returning to a checkpoint with a lower learning rate does not
     help against numbers that are not finite.
+
+    tell: is given what happens between two reports, on the first rank: what is about to be done,
+    each step, samples. It must be quick.
     """
     ranks = ranks or Ranks()
     config = complete(config, corpus)
@@ -93,26 +72,28 @@ def train(
         run = Run(config, corpus, out, ranks)
         stack.callback(run.close)
         check_digest(run.state, corpus)
-        yield from _reports(run, stop)
+        yield from _reports(run, stop, tell)
 
 
-def _reports(run: Run, stop: Callable[[], bool]) -> Iterator[Report]:
+def _reports(run: Run, stop: Callable[[], bool], tell: Listener) -> Iterator[Report]:
     _cut_log(run)
+    every = Intervals.of(run.config.train)
+    monitor = None if run.state.finished else Monitor(run, every.validate, tell)
     if run.ranks.is_first:
         for note in run.notes:
             yield _news(run, note)
-    if run.state.finished:
+    if monitor is None:
         if run.ranks.is_first:
             if run.state.validation:
                 yield _log(run, _news(run, validation=run.validated(stop)))
-            yield _news(run, f"already finished: {run.state.finished}")
+            yield _closing(run, f"already finished: {run.state.finished}")
         return
     run.ranks.wait()
     if run.ranks.is_first:
         # Of a future that comes again.
         run.checkpoints.remove_after(run.state.step)
     try:
-        for report in _steps(run, stop, Intervals.of(run.config.train)):
+        for report in _steps(run, stop, every, monitor):
             if report is not None and run.ranks.is_first:
                 yield _log(run, report)
     except (GeneratorExit, LostRankError, TryAgainError, UnavailableError):
@@ -120,12 +101,25 @@ def _reports(run: Run, stop: Callable[[], bool]) -> Iterator[Report]:
         run.save()
         raise
     if not run.stopped:
-        yield from _finish(run, stop)
+        yield from _finish(run, stop, monitor)
     if run.stopped:
         run.save()
+        if run.ranks.is_first:
+            yield _news(run, _saved(run))
 
 
-def _steps(run: Run, stop: Callable[[], bool], every: Intervals) -> Iterator[Report | None]:
+def _saved(run: Run) -> str:
+    """What a run says that was asked to stop."""
+    if not run.state.step:
+        return "stopped before the first step"
+    if run.checkpoints.has_failed:
+        return f"stopped after step {run.state.step:,}, which could not be saved"
+    return f"saved at step {run.state.step:,}; run the same command to go on"
+
+
+def _steps(
+    run: Run, stop: Callable[[], bool], every: Intervals, monitor: Monitor
+) -> Iterator[Report | None]:
     """Step by step until the end or `stop`; yields after each, a Report where one is due."""
     meter = Meter(**run.state.unreported)  # type: ignore[arg-type]
     found = None
@@ -139,8 +133,9 @@ def _steps(run: Run, stop: Callable[[], bool], every: Intervals) -> Iterator[Rep
     while not ended:
         position, begun = run.position, time.monotonic()
         result = run.step(position)
-        add_cost(run, position, time.monotonic() - begun)
-        meter.add(result)
+        seconds = time.monotonic() - begun
+        meter.add(result, seconds)
+        monitor.stepped(result, position, seconds)
         run.state.unreported = asdict(meter)
         for note in (*news(run, result, position), *run.setbacks.take_notes()):
             yield _news(run, note)
@@ -157,26 +152,49 @@ def _steps(run: Run, stop: Callable[[], bool], every: Intervals) -> Iterator[Rep
         # Skipped steps change no weights: the checkpoints before them are worth more.
         if run.is_due(every.checkpoint) and run.state.skipped < 2:
             run.save()
-        found = run.validate(stop) if run.is_due(every.validate) else None
+            monitor.saved()
+        monitor.save_in_time()
+        found = _timed(run.validate, stop, monitor) if run.is_due(every.validate) else None
         ended = run.is_over(run.stopped or stop())
         if run.is_due(every.log) or found or ended:
-            yield _report(run, meter, found)
+            yield _report(run, meter, found, seconds_left=monitor.seconds_left)
             meter = Meter()
         else:
             yield None
+        if not ended:
+            monitor.show_sample()
 
 
-def _finish(run: Run, stop: Callable[[], bool]) -> Iterator[Report]:
+def _timed(
+    validate: Callable[[Callable[[], bool]], Validation | None],
+    stop: Callable[[], bool],
+    monitor: Monitor,
+) -> Validation | None:
+    """A validation, whose time `monitor` is told."""
+    begun = time.monotonic()
+    found = validate(stop)
+    monitor.validated(time.monotonic() - begun, found)
+    return found
+
+
+def _finish(run: Run, stop: Callable[[], bool], monitor: Monitor) -> Iterator[Report]:
     """Validate the last weights if that is not done yet, and remember that the run has ended."""
-    found = run.validated(stop)
+    found = _timed(run.validated, stop, monitor)
     if run.stopped:
         return
-    note = f"finished: {run.finish()}; {summary(run.state)}"
+    note = f"finished: {run.finish()}"
     if run.state.splits:
         were = agreeing(run.state.splits, "was", "were")
         note += f"; {counted(run.state.splits, 'shard')} did not fit into memory and {were} split"
     if run.ranks.is_first:
-        yield _log(run, _news(run, note, found))
+        yield _log(run, _closing(run, note, found))
+
+
+def _closing(run: Run, note: str, validation: Validation | None = None) -> Report:
+    """The last report of a run, which says what its model is."""
+    saved = run.state.published
+    published = Published(**{**saved, "steps": tuple(saved["steps"])}) if saved else None
+    return replace(_news(run, note, validation), published=published)
 
 
 def _news(run: Run, note: str = "", validation: Validation | None = None) -> Report:
@@ -184,15 +202,17 @@ def _news(run: Run, note: str = "", validation: Validation | None = None) -> Rep
     return _report(run, Meter(), validation, note)
 
 
-def _report(run: Run, meter: Meter, validation: Validation | None = None, note: str = "") -> Report:
+def _report(
+    run: Run,
+    meter: Meter,
+    validation: Validation | None = None,
+    note: str = "",
+    seconds_left: float | None = None,
+) -> Report:
     if meter.steps:
         run.state.unreported = {}
     if validation is not None:
         run.state.validation = {}
-    elapsed = max(1e-9, time.monotonic() - meter.started)
-    steps, tokens = meter.steps - meter.steps_before, meter.tokens - meter.tokens_before
-    per_step = elapsed / max(1, steps)
-    remaining = max_steps(run.config.train) - run.state.step
     return Report(
         step=run.state.step,
         epoch=run.state.epoch,
@@ -201,9 +221,10 @@ def _report(run: Run, meter: Meter, validation: Validation | None = None, note: 
         nll=meter.nll / max(1, meter.tokens),
         learning_rate=meter.learning_rate,
         gradient_norm=meter.gradient_norm,
-        tokens_per_second=tokens / elapsed,
+        tokens_per_second=meter.tokens_per_second,
         seconds=run.state.seconds,
-        eta_seconds=per_step * remaining if steps else None,
+        elapsed_seconds=run.state.elapsed,
+        eta_seconds=seconds_left,
         flops=run.state.flops,
         gpu_time_flops=run.state.peak_flops or None,
         peak_share=peak_share(run.state),

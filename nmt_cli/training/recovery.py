@@ -98,10 +98,10 @@ def roll_back(run: Run, position: Position, found: Divergence) -> str:
     state = run.state
     state.rollbacks = gone.rollbacks + 1
     state.skipped = 0
-    state.seconds, state.splits = gone.seconds, gone.splits
+    state.seconds, state.elapsed, state.splits = gone.seconds, gone.elapsed, gone.splits
     state.flops, state.peak_flops = gone.flops, gone.peak_flops
     # What is published stays where it is.
-    state.published_score = gone.published_score
+    state.published_score, state.published = gone.published_score, gone.published
     run.saved = state.step
     run.ranks.wait()
     if run.ranks.is_first:
@@ -116,11 +116,12 @@ def roll_back(run: Run, position: Position, found: Divergence) -> str:
 def _agreed_checkpoint(run: Run, since: int) -> Checkpoint | None:
     """The first rank's choice: the newest from before step `since`; None: there is none.
 
-    Where only the bad ones are left, the oldest of them.
+    Where only the bad ones are left, the oldest of them. Those of the interval alone count: when
+    others were saved is a matter of the clock, which may not decide what the weights become.
     """
     step = 0
     if run.ranks.is_first:
-        usable = [one.step for one in run.checkpoints.usable()]
+        usable = [one.step for one in run.checkpoints.usable() if one.state().member]
         step = next((one for one in usable if one < since), usable[-1] if usable else 0)
     step = run.ranks.agree(step)
     return run.checkpoints.at(step) if step else None

@@ -12,7 +12,8 @@ class Validation:
     bleu: of beam-search output on the first pairs, with its signature, or None where not decoded;
     weights: which were decoded: current, mean (of checkpoints) or ema (moving average);
     averaged: checkpoints in that mean, else 1;
-    samples: (source, reference, translation) of a few pairs.
+    samples: (source, reference, translation) of a few pairs; best: whether no validation of this
+    run was better so far.
     """
 
     loss: float
@@ -23,6 +24,7 @@ class Validation:
     weights: str = "current"
     averaged: int = 1
     samples: tuple[tuple[str, str, str], ...] = ()
+    best: bool = False
 
     @property
     def score(self) -> float:
@@ -31,15 +33,32 @@ class Validation:
 
 
 @dataclass(frozen=True)
+class Published:
+    """Which weights a model directory holds, and how they did in validation.
+
+    step: that of the validation which chose them; weights: current, mean or ema, as in Validation;
+    steps: the checkpoints they come from; bleu, perplexity: None where nothing was measured.
+    """
+
+    step: int
+    weights: str
+    steps: tuple[int, ...]
+    bleu: float | None = None
+    perplexity: float | None = None
+
+
+@dataclass(frozen=True)
 class Report:
     """State of a run after `step`.
 
     tokens: target tokens since the last report, all ranks; loss, nll: per such token;
     learning_rate, gradient_norm: of this step; tokens_per_second: target tokens, all ranks;
-    seconds: trained so far, all runs; eta_seconds: to the end, None when no end is known;
+    seconds: of all steps so far, all runs; elapsed_seconds: with validations and all else;
+    eta_seconds: to the end, None where no step was taken since the last report;
     flops: counted work so far, forward and backward; gpu_time_flops: GPU-time x peak so far, as
     the paper's Table 2 counts; peak_share: flops divided by it; None where no peak is known;
-    devices: what this step ran on; note: something that happened.
+    devices: what this step ran on; note: something that happened; published: in the last report,
+    what the model directory holds.
     """
 
     step: int
@@ -58,8 +77,20 @@ class Report:
     devices: str = ""
     validation: Validation | None = None
     note: str = ""
+    elapsed_seconds: float = 0.0
+    published: Published | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """A flat record for log.jsonl; absent parts are left out."""
-        record = {key: value for key, value in asdict(self).items() if value not in (None, "")}
+        """A flat record for log.jsonl; absent parts are left out.
+
+        Where no step was taken since the last report (or each was skipped), there is no loss.
+        """
+        absent = set() if self.tokens else {"loss", "nll", "gradient_norm", "tokens_per_second"}
+        if not (self.tokens or self.learning_rate):
+            absent.add("learning_rate")
+        record = {
+            key: value
+            for key, value in asdict(self).items()
+            if value not in (None, "") and key not in absent
+        }
         return {"schema": 1, **record}

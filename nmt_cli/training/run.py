@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from nmt_cli.automatic import Intervals, max_steps
 from nmt_cli.config import Config
@@ -74,7 +75,8 @@ class Run:
         self.ahead: Prefetcher | None = None
         if self._prefetches():
             self.ahead = Prefetcher(self.pairs, self.plan, ranks, start_id(config.model))
-        if isinstance(self.plan, PackedPlan) and self._compiles():
+        self.compiles = isinstance(self.plan, PackedPlan) and self._compiles()
+        if self.compiles:
             compile_hidden(self.model, self.plan.shape, apart=ranks.world_size > 1)
         self.crew = Crew(self.model, self._crew_size())
         # The tree of --deterministic has no use for it.
@@ -144,6 +146,11 @@ class Run:
         if self.ranks.device.type != "cpu" or train.deterministic or train.compile == "on":
             return 1
         return crew_size(train.parallel_shards, train.batch_tokens // self.ranks.world_size)
+
+    @property
+    def threads(self) -> int:
+        """Threads that compute in this process, of a CPU."""
+        return torch.get_num_threads()
 
     def _backend(self) -> str:
         if self.config.model.kind != "transformer":
@@ -243,7 +250,7 @@ class Run:
         def work(poll: Callable[[], bool]) -> None:
             if self.corpus.valid is None:
                 *_, last = self.judge.candidates(self.optimizer, self.ema)
-                self.judge.publish(self.state, last.weights)
+                self.judge.publish(self.state, last)
                 found.append(None)
             else:
                 with suppress(AbandonedError):

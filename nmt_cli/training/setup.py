@@ -28,6 +28,7 @@ MAY_CHANGE = frozenset(
         "train.patience",
         "train.log_every",
         "train.checkpoint_every",
+        "train.save_minutes",
         "train.validate_every",
         "train.keep_last",
         "train.keep_best",
@@ -114,7 +115,8 @@ def refuse_foreign(out: Path, corpus: Corpus) -> None:
 def require_space(config: Config, out: Path) -> None:
     """Raises CannotCreateError where the disk is too full for a run's first checkpoints.
 
-    These are three, beside the model and the one that replaces it; what is there already counts.
+    These are four, beside the model and the one that replaces it: two of the interval, the newest,
+    and the next one. What is there already counts.
     """
     with torch.device("meta"):
         model = make_model(config.model)
@@ -122,12 +124,12 @@ def require_space(config: Config, out: Path) -> None:
     # Both moments, the weights, their moving average.
     checkpoint = (4 if config.train.ema else 3) * weights
     there = sum(one.stat().st_size for one in out.rglob("*") if one.is_file())
-    needed = max(checkpoint + weights, 3 * checkpoint + 2 * weights - there) + LOG_BYTES
+    needed = max(checkpoint + weights, 4 * checkpoint + 2 * weights - there) + LOG_BYTES
     place = next(one for one in (out, *out.absolute().parents) if one.is_dir())
     free = shutil.disk_usage(place).free
     if free < needed:
         raise CannotCreateError(
-            f"`{out}`: {free / 1e6:,.1f} MB are free, but the model and three checkpoints of it "
+            f"`{out}`: {free / 1e6:,.1f} MB are free, but the model and four checkpoints of it "
             f"take {needed / 1e6:,.1f} MB more",
             "free some space, or choose another --out",
         )

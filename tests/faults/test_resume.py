@@ -427,9 +427,9 @@ ASKING = re.compile(
 @fault(
     "R10",
     without=(
-        "training/loop.py",
-        "        self.started = time.monotonic()\n",
-        "        self.started = time.time()\n",
+        "training/monitor.py",
+        "self._began, self._before = time.monotonic()",
+        "self._began, self._before = time.time()",
     ),
 )
 def test_durations_are_taken_from_a_clock_that_only_goes_on() -> None:

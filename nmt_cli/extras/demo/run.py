@@ -21,9 +21,12 @@ from nmt_cli.extras.demo.folder import (
 from nmt_cli.extras.demo.grammar import PHENOMENA
 from nmt_cli.scoring import Score, score
 from nmt_cli.training.average import average
+from nmt_cli.training.checkpoints import Checkpoints
 from nmt_cli.training.distributed import Ranks
+from nmt_cli.training.events import Listener, ignore
 from nmt_cli.training.loop import train
 from nmt_cli.training.report import Report
+from nmt_cli.training.run import CHECKPOINTS
 from nmt_cli.translator import Translator
 
 METRICS = ("bleu", "chrf")
@@ -73,12 +76,14 @@ def run_demo(
     config: Config,
     stop: Callable[[], bool] = lambda: False,
     progress: Callable[[str, int, int | None], None] | None = None,
+    tell: Listener = ignore,
 ) -> Iterator[Event]:
     """Write the demo into `folder` and run it there; what was done before is not done again.
 
     `config` holds the settings of the demo's nmt.toml, with paths that lead into `folder`. Ends
-    early, with everything saved, when `stop()` says so. Raises CannotCreateError where `folder`
-    holds anything that the demo did not write and would have to replace.
+    early, with everything saved, when `stop()` says so. tell: as of `train`. Raises
+    CannotCreateError where `folder` holds anything that the demo did not write and would have to
+    replace.
     """
     started = time.monotonic()
     require_own_data(folder, config)
@@ -89,12 +94,10 @@ def run_demo(
     if not corpus.exists():
         yield prepare(config, corpus, progress=progress)
     yield Command("nmt train")
-    yield from train(config, Corpus.open(corpus), model, Ranks(), stop)
+    yield from train(config, Corpus.open(corpus), model, Ranks(), stop, tell)
     if stop():
         return
-    yield Command("nmt average --out average")
-    with replacing_result(folder, AVERAGE) as path:
-        average([model], path, force=True)
+    yield from _average(folder, model, config)
     yield Command(f"nmt translate test.en -o {OUTPUT}")
     translator = Translator.load(model)
     outputs = translate_split(translator, folder, "test")
@@ -103,6 +106,21 @@ def run_demo(
     yield Command(f"nmt score {OUTPUT} test.de --metric bleu --metric chrf")
     held_out = translate_split(translator, folder, "held_out")
     yield assess(folder, outputs, held_out, time.monotonic() - started)
+
+
+def _average(folder: Path, model: Path, config: Config) -> Iterator[Command]:
+    """The mean of the last checkpoints; of a very short run there is only the last one."""
+    train = config.train
+    checkpoints = Checkpoints(model / CHECKPOINTS, train.keep_last, train.keep_best)
+    if checkpoints.members():
+        yield Command("nmt average --out average")
+        with replacing_result(folder, AVERAGE) as path:
+            average([model], path, force=True)
+        return
+    last = checkpoints.all()[-1].directory
+    yield Command(f"nmt average {last.relative_to(folder)} --out average")
+    with replacing_result(folder, AVERAGE) as path:
+        average([last], path, force=True)
 
 
 def translate_split(translator: Translator, folder: Path, split: str) -> list[str]:

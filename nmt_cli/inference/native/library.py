@@ -30,10 +30,8 @@ def load_library(cache: Path) -> tuple[ctypes.CDLL | None, str]:
     if compiler is None:
         return None, "there is no C compiler (cc)"
     try:
-        version = _run([compiler, "--version"])
-        texts = {name: (resources.files(__package__) / name).read_bytes() for name in SOURCES}
-        key = hashlib.sha256(b"\0".join([version, *map(str.encode, FLAGS), *texts.values()]))
-        path = cache / f"kernels-{key.hexdigest()[:32]}.so"
+        texts = _sources()
+        path = _place(cache, compiler, texts)
         make_directory(cache)
         reason = _untrusted(cache)
         if not reason and not path.exists():
@@ -42,6 +40,26 @@ def load_library(cache: Path) -> tuple[ctypes.CDLL | None, str]:
         return (None, reason) if reason else (_declared(ctypes.CDLL(str(path))), "")
     except (OSError, NmtError, subprocess.SubprocessError) as error:
         return None, f"the kernels cannot be compiled: {error}"
+
+
+def must_compile(cache: Path) -> bool:
+    """Whether `load_library` will have to compile, which takes some seconds."""
+    compiler = shutil.which("cc")
+    try:
+        return compiler is not None and not _place(cache, compiler, _sources()).exists()
+    except (OSError, subprocess.SubprocessError):
+        return False
+
+
+def _sources() -> dict[str, bytes]:
+    return {name: (resources.files(__package__) / name).read_bytes() for name in SOURCES}
+
+
+def _place(cache: Path, compiler: str, texts: dict[str, bytes]) -> Path:
+    """Where the library lies that this compiler makes of these texts."""
+    version = _run([compiler, "--version"])
+    key = hashlib.sha256(b"\0".join([version, *map(str.encode, FLAGS), *texts.values()]))
+    return cache / f"kernels-{key.hexdigest()[:32]}.so"
 
 
 def _compile(compiler: str, texts: dict[str, bytes]) -> bytes:

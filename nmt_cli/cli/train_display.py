@@ -1,0 +1,230 @@
+"""What `nmt train` shows while it trains: the header, the bar, validations, the last lines."""
+
+import json
+from typing import TYPE_CHECKING
+
+import typer
+
+from nmt_cli.progress import duration
+
+if TYPE_CHECKING:
+    from nmt_cli.console import Console
+    from nmt_cli.progress import Progress
+    from nmt_cli.training.events import Event, Outline, Sample, StepDone
+    from nmt_cli.training.report import Published, Report, Validation
+
+# After so many steps of this process its speed says something.
+ESTIMATED_AFTER = 3
+LONG_SECONDS = 24 * 3_600
+
+
+class TrainDisplay:
+    """Shows one run on a console; `event` and `report` are called as they come."""
+
+    def __init__(self, console: "Console", progress: "Progress", *, as_json: bool = False) -> None:
+        """as_json: reports also go to stdout."""
+        self._console = console
+        self._progress = progress
+        self._as_json = as_json
+        self._outline: Outline | None = None
+
+    def event(self, event: "Event") -> None:
+        """What happened between two reports."""
+        from nmt_cli.training.events import Outline, Sample, StepDone
+
+        match event:
+            case Outline():
+                self._begin(event)
+            case StepDone():
+                self._step(event)
+            case Sample():
+                self._sample(event)
+
+    def _begin(self, outline: "Outline") -> None:
+        self._outline = outline
+        for line in header(outline):
+            self._console.note(line)
+        self._progress.total = outline.steps
+        self._progress.update(outline.step, elapsed=outline.seconds)
+
+    def _step(self, step: "StepDone") -> None:
+        if step.fresh == ESTIMATED_AFTER and self._outline is not None:
+            self._estimate(step, self._outline)
+        self._progress.update(
+            step.step,
+            f"{step.tokens_per_second:,.0f} tokens/s",
+            "skipped" if step.loss is None else f"loss {step.loss:.3f}",
+            f"lr {step.learning_rate:.2e}",
+            elapsed=step.seconds,
+            left=step.seconds_left,
+        )
+
+    def _estimate(self, step: "StepDone", outline: "Outline") -> None:
+        if step.step >= outline.steps:
+            return
+        if step.seconds_left <= LONG_SECONDS:
+            self._console.note(expected_time(step, outline))
+            return
+        for line in long_run(step, outline):
+            self._console.warning(line)
+
+    def _sample(self, sample: "Sample") -> None:
+        self._console.note(f"step {sample.step:,}, a sample before the first validation:")
+        self._console.note(pair_lines(sample.source, sample.output, sample.reference))
+
+    def report(self, report: "Report") -> None:
+        """Notes and validations are lines that stay; the rest is in the bar, or told in a log."""
+        if self._as_json:
+            with self._progress.aside():
+                typer.echo(json.dumps(report.as_json()))
+        if report.validation is not None:
+            self._console.note(validation_line(report, report.validation, self._rates(report)))
+            for source, reference, output in report.validation.samples[:1]:
+                self._console.note(pair_lines(source, output, reference))
+        if report.note:
+            for line in closing(report, report.note):
+                self._console.note(line)
+
+    def _rates(self, report: "Report") -> str:
+        """Where there is no bar to say it."""
+        if self._console.interactive or not report.tokens:
+            return ""
+        return (
+            f"; loss {report.loss:.3f}, lr {report.learning_rate:.2e}, "
+            f"{report.tokens_per_second:,.0f} tokens/s"
+        )
+
+
+def header(outline: "Outline") -> list[str]:
+    """What is about to be done, in two lines, or three."""
+    lines = [
+        f"{outline.src}-{outline.tgt}: {outline.pairs:,} pairs, preset {outline.preset} "
+        f"({parameters(outline.parameters)} parameters), {machine(outline)}, {outline.precision}",
+        f"{outline.steps:,} steps = about {rounded(outline.epochs)} epochs{limits(outline)}",
+    ]
+    if outline.compiles:
+        lines.append("the first step compiles the model, which may take some minutes")
+    return lines
+
+
+def parameters(count: int) -> str:
+    """A number of parameters for people.
+
+    >>> parameters(214_171_648), parameters(7_590_000), parameters(24_300)
+    ('214 M', '7.6 M', '24,300')
+    """
+    if count < 100_000:
+        return f"{count:,}"
+    millions = count / 1e6
+    return f"{millions:.0f} M" if millions >= 100 else f"{millions:.1f} M"
+
+
+def rounded(number: float) -> str:
+    """A few digits of a number.
+
+    >>> rounded(97.4), rounded(1.25), rounded(12_345.6), rounded(0.004)
+    ('97', '1.2', '12,346', '0.004')
+    """
+    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
+
+
+def machine(outline: "Outline") -> str:
+    """What it runs on."""
+    if outline.devices != "CPU":
+        return outline.devices
+    threads = counted(outline.threads, "thread")
+    if outline.processes == 1:
+        return f"CPU with {threads}"
+    return f"CPU with {outline.processes} processes of {threads} each"
+
+
+def counted(number: int, thing: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "thread"), counted(2_000, "thread")
+    ('1 thread', '2,000 threads')
+    """
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")
+
+
+def limits(outline: "Outline") -> str:
+    """What else may end the run."""
+    text = f", {outline.max_hours:g} hours at most" if outline.max_hours else ""
+    if outline.patience:
+        text += f", or until {counted(outline.patience, 'validation')} in a row bring nothing"
+    return text
+
+
+def expected_time(step: "StepDone", outline: "Outline") -> str:
+    """How long the run takes at the speed of its first steps."""
+    if not outline.step:
+        whole = duration(step.seconds + step.seconds_left)
+        return f"about {whole} for {counted(outline.steps, 'step')}"
+    remaining = counted(outline.steps - outline.step, "remaining step")
+    return f"about {duration(step.seconds_left)} for the {remaining}"
+
+
+def long_run(step: "StepDone", outline: "Outline") -> list[str]:
+    """A warning that the run takes more than a day, and what would suit this machine."""
+    days = rounded(step.seconds_left / LONG_SECONDS)
+    reached = step.step + int(LONG_SECONDS / max(step.seconds_per_step, 1e-9))
+    other = "more GPUs (`--gpus N`)" if outline.devices != "CPU" else "a machine with a GPU"
+    return [
+        f"this run is expected to take about {days} days here; "
+        f"24 hours from now it will be at about step {reached:,} of {outline.steps:,}",
+        f"what suits this machine better: a smaller model (`--preset small`) or fewer steps "
+        f"(`--max-steps N`), with another `--out`; or {other}",
+    ]
+
+
+def validation_line(report: "Report", found: "Validation", rates: str) -> str:
+    """How good the model is by now."""
+    bleu = "" if found.bleu is None else f", BLEU {found.bleu:.2f}"
+    mean = f" (average of {found.averaged})" if found.averaged > 1 else ""
+    mean = " (moving average)" if found.weights == "ema" else mean
+    return (
+        f"step {report.step:,}, {duration(report.elapsed_seconds)}: "
+        f"validation perplexity {found.perplexity:.2f}{bleu}{mean}"
+        f"{' *best' if found.best else ''}{rates}"
+    )
+
+
+def pair_lines(source: str, output: str, reference: str) -> str:
+    """A sample: what was translated, what came out, and what people wrote."""
+    return f"  source     {source}\n  output     {output}\n  reference  {reference}"
+
+
+def closing(report: "Report", note: str) -> list[str]:
+    """A note; the last one of a run goes on with what its model is."""
+    if report.published is None:
+        # Only a run without any validation or model ends without.
+        return [f"{note}, {duration(report.elapsed_seconds)}" if _ends(note) else note]
+    return [
+        f"{note}, {duration(report.elapsed_seconds)}",
+        *best_line(report.published),
+        f"model: {weights_of(report.published)}",
+    ]
+
+
+def _ends(note: str) -> bool:
+    return note.startswith("finished")
+
+
+def best_line(published: "Published") -> list[str]:
+    """The validation that chose the weights; none where there is no validation text."""
+    if published.perplexity is None:
+        return []
+    bleu = "" if published.bleu is None else f"BLEU {published.bleu:.2f}, "
+    return [
+        f"best validation at step {published.step:,}: {bleu}perplexity {published.perplexity:.2f}"
+    ]
+
+
+def weights_of(published: "Published") -> str:
+    """Which weights the model directory holds."""
+    steps = published.steps
+    if published.weights == "mean":
+        return f"the average of {len(steps)} checkpoints (steps {steps[0]:,} to {steps[-1]:,})"
+    if published.weights == "ema":
+        return f"the moving average of the weights at step {published.step:,}"
+    return f"the weights of step {published.step:,}"

@@ -1,0 +1,70 @@
+"""What a run says beside its reports while it goes on: for the screen only, never for the log."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What a run is about to do; said once, before the first step of this process.
+
+    preset: its name; parameters: numbers that are learnt; devices: such as `8 x NVIDIA H200`;
+    processes, threads: on a CPU, the threads of one process; precision: bf16 or float32; compiles:
+    whether the first step includes compiling; step: the last one done; steps: the last one planned;
+    epochs: passes over the corpus in all these steps; max_hours, patience: what else may end it;
+    seconds: elapsed in earlier processes.
+    """
+
+    src: str
+    tgt: str
+    pairs: int
+    preset: str
+    parameters: int
+    devices: str
+    processes: int
+    threads: int
+    precision: str
+    compiles: bool
+    step: int
+    steps: int
+    epochs: float
+    max_hours: float
+    patience: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class StepDone:
+    """One optimiser step was taken.
+
+    fresh: steps that this process has taken; loss: per target token of this step, None where it was
+    skipped; tokens_per_second: target tokens, all ranks, a running mean; seconds: elapsed in all
+    processes of the run; seconds_left: to the planned end; seconds_per_step: without validations.
+    """
+
+    step: int
+    fresh: int
+    loss: float | None
+    learning_rate: float
+    tokens_per_second: float
+    seconds: float
+    seconds_left: float
+    seconds_per_step: float
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A translation by weights that are not validated yet."""
+
+    step: int
+    source: str
+    reference: str
+    output: str
+
+
+Event = Outline | StepDone | Sample
+Listener = Callable[[Event], None]
+
+
+def ignore(_: Event) -> None:
+    """The listener of a run that nobody watches."""

@@ -1,0 +1,126 @@
+"""What accompanies the steps of one process: its speed, what it says, samples, timed checkpoints.
+
+None of it changes the state that training depends on.
+"""
+
+import time
+
+from nmt_cli.automatic import max_steps
+from nmt_cli.data.plan import Position
+from nmt_cli.model.precision import precision_name
+from nmt_cli.training.cost import add_cost, devices
+from nmt_cli.training.events import Listener, Outline, StepDone
+from nmt_cli.training.pace import Pace
+from nmt_cli.training.report import Validation
+from nmt_cli.training.run import Run
+from nmt_cli.training.samples import Samples
+from nmt_cli.training.save_timer import SaveTimer
+from nmt_cli.training.step import StepResult
+
+
+def planned_steps(run: Run) -> int:
+    """The step at which `run` ends if neither time nor patience ends it before."""
+    train, state = run.config.train, run.state
+    if not train.max_epochs:
+        return max_steps(train)
+    batches = run.plan.epoch(state.epoch).batches
+    left = (train.max_epochs - state.epoch) * batches - state.batch
+    return min(max_steps(train), state.step + max(0, left))
+
+
+def outline(run: Run) -> Outline:
+    """What `run` is about to do."""
+    config, state = run.config, run.state
+    steps = planned_steps(run)
+    batches = run.plan.epoch(state.epoch).batches
+    return Outline(
+        src=config.languages.src,
+        tgt=config.languages.tgt,
+        pairs=len(run.corpus.train),
+        preset=config.train.preset,
+        parameters=sum(weight.numel() for weight in run.model.parameters()),
+        devices=devices(run.ranks),
+        processes=run.ranks.world_size,
+        threads=run.threads,
+        precision=precision_name(config.train.precision, run.ranks.device),
+        compiles=run.compiles,
+        step=state.step,
+        steps=steps,
+        epochs=state.epoch + (state.batch + steps - state.step) / batches,
+        max_hours=config.train.max_hours,
+        patience=config.train.patience,
+        seconds=state.elapsed,
+    )
+
+
+class Monitor:
+    """Of one process; only the first rank says something, translates samples and saves."""
+
+    def __init__(self, run: Run, validate_every: int, tell: Listener) -> None:
+        """validate_every: steps."""
+        self._run = run
+        self._every = validate_every
+        self._tell = tell
+        self._pace = Pace()
+        self._began, self._before = time.monotonic(), run.state.elapsed
+        self._last = planned_steps(run)
+        self._timer = SaveTimer(run.config.train.save_minutes)
+        self._samples = Samples(run.corpus)
+        if run.ranks.is_first:
+            tell(outline(run))
+
+    def stepped(self, result: StepResult, position: Position, seconds: float) -> None:
+        """The step at `position` was taken, in so many seconds."""
+        run = self._run
+        add_cost(run, position, seconds)
+        self._pace.add_step(seconds, result.tokens)
+        self._look_at_the_clock()
+        if run.ranks.is_first:
+            self._tell(
+                StepDone(
+                    step=run.state.step,
+                    fresh=self._pace.fresh,
+                    loss=None if result.skipped else result.loss / result.tokens,
+                    learning_rate=result.learning_rate,
+                    tokens_per_second=self._pace.tokens_per_second,
+                    seconds=run.state.elapsed,
+                    seconds_left=self.seconds_left,
+                    seconds_per_step=self._pace.seconds_per_step,
+                )
+            )
+
+    def _look_at_the_clock(self) -> None:
+        self._run.state.elapsed = self._before + time.monotonic() - self._began
+
+    def validated(self, seconds: float, found: Validation | None) -> None:
+        """A validation took so many seconds, unless it was given up."""
+        self._look_at_the_clock()
+        if found is not None:
+            self._pace.add_validation(seconds)
+
+    @property
+    def seconds_left(self) -> float:
+        """To the end of the run, as far as that is known."""
+        run = self._run
+        left = self._pace.seconds_left(run.state.step, self._last, self._every)
+        hours = run.config.train.max_hours
+        return min(left, max(0.0, hours * 3_600 - run.state.seconds)) if hours else left
+
+    def save_in_time(self) -> None:
+        """Save a checkpoint if the last one is too old; it serves resuming only."""
+        if self._run.ranks.is_first and self._timer.is_due and not self._run.state.skipped:
+            self._run.save()
+            self._timer.saved()
+
+    def saved(self) -> None:
+        """A checkpoint of the interval was saved."""
+        self._timer.saved()
+
+    def show_sample(self) -> None:
+        """Translate a sentence if it is time for that; validations have samples of their own."""
+        run = self._run
+        if run.state.validated or not (run.ranks.is_first and self._samples.is_due):
+            return
+        sample = self._samples.take(run.model, run.config, run.state.step)
+        if sample is not None:
+            self._tell(sample)

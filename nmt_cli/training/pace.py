@@ -1,0 +1,81 @@
+"""How fast a run goes and how long it still takes, told from the steps of this process alone."""
+
+# Of the steps' times a running mean is kept: the speed of the last so many steps.
+MEMORY = 200
+# The first step also loads, allocates and compiles.
+WARM_UP = 1
+
+
+class RunningMean:
+    """The mean of the last values, older ones fading out.
+
+    >>> mean = RunningMean(2)
+    >>> for value in (1.0, 1.0, 4.0):
+    ...     mean.add(value)
+    >>> round(mean.value, 3)
+    2.714
+    """
+
+    def __init__(self, memory: int) -> None:
+        """memory: about so many values count."""
+        self._keep = 1 - 1 / memory
+        self._sum = self._weight = 0.0
+
+    def add(self, value: float) -> None:
+        """Take in one more value."""
+        self._sum = self._sum * self._keep + value
+        self._weight = self._weight * self._keep + 1
+
+    @property
+    def value(self) -> float:
+        """The mean; 0 before the first value."""
+        return self._sum / self._weight if self._weight else 0.0
+
+
+class Pace:
+    """The speed of this process: steps apart from validations, so that neither distorts the other.
+
+    fresh: steps taken.
+    """
+
+    def __init__(self) -> None:
+        self.fresh = 0
+        self._first = 0.0, 0
+        self._step = RunningMean(MEMORY)
+        self._tokens = RunningMean(MEMORY)
+        self._validation = RunningMean(4)
+
+    def add_step(self, seconds: float, tokens: int) -> None:
+        """Count one step on so many target tokens."""
+        self.fresh += 1
+        if self.fresh <= WARM_UP:
+            self._first = seconds, tokens
+            return
+        self._step.add(seconds)
+        self._tokens.add(tokens)
+
+    def add_validation(self, seconds: float) -> None:
+        """Count one validation."""
+        self._validation.add(seconds)
+
+    @property
+    def seconds_per_step(self) -> float:
+        """Of a step; that of the first one as long as there is no other."""
+        return self._step.value if self.fresh > WARM_UP else self._first[0]
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Target tokens, all ranks together."""
+        tokens = self._tokens.value if self.fresh > WARM_UP else self._first[1]
+        return tokens / max(1e-9, self.seconds_per_step)
+
+    def seconds_left(self, step: int, last: int, validate_every: int) -> float:
+        """From `step` to the step `last`, with the validations on the way and at its end.
+
+        What a validation takes is not known before the first one.
+        """
+        validations = -(-last // validate_every) - step // validate_every
+        return (
+            max(0, last - step) * self.seconds_per_step
+            + max(0, validations) * self._validation.value
+        )

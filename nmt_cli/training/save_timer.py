@@ -1,0 +1,25 @@
+"""When to save between the checkpoints of the interval, so that little work can be lost."""
+
+import time
+from collections.abc import Callable
+
+FIRST_MINUTES = 2.0
+
+
+class SaveTimer:
+    """Says when the last checkpoint is `minutes` old; the first one is due a little earlier."""
+
+    def __init__(self, minutes: float, clock: Callable[[], float] = time.monotonic) -> None:
+        """minutes: 0 for never. The clock starts now."""
+        self._minutes = minutes
+        self._clock = clock
+        self._due = clock() + 60 * min(minutes, FIRST_MINUTES)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to save."""
+        return self._minutes > 0 and self._clock() >= self._due
+
+    def saved(self) -> None:
+        """A checkpoint was saved now, for whatever reason."""
+        self._due = self._clock() + 60 * self._minutes
