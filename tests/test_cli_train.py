@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator
@@ -226,6 +228,25 @@ def test_average_needs_checkpoints_that_are_whole_and_there(project, tmp_path, c
     assert main(["average", str(copy), "--out", str(tmp_path / "x")]) == 66
     assert "has no checkpoints" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
+
+
+def test_average_names_the_checkpoints_that_were_saved_to_resume_from(inside, tmp_path, capsys):
+    """They are no members of an interval, but the command of the hint works."""
+    out = tmp_path / "a model"
+    assert main(["train", "--out", str(out), "--max-steps", "3", "--quiet"]) == 0
+    assert main(["average", str(out), "--out", str(tmp_path / "x")]) == 66
+    said = capsys.readouterr().err
+    assert "only what was saved to resume from: `step-000000003`" in said
+    command = re.search(r"hint: `nmt (.*) --out MODEL`", said)
+    assert command is not None
+    assert main([*shlex.split(command[1]), "--out", str(tmp_path / "x")]) == 0
+    assert load_model(tmp_path / "x").metadata["averaged"] == "step-000000003"
+
+
+def test_a_run_of_no_steps_is_refused(inside, tmp_path, capsys):
+    assert main(["train", "--out", str(tmp_path / "m"), "--max-steps", "0"]) == 78
+    assert "`train.max_steps` = 0 is below its minimum 1" in capsys.readouterr().err
+    assert not (tmp_path / "m").exists()
 
 
 def test_average_refuses_what_does_not_fit(inside, tmp_path, capsys):

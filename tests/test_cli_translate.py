@@ -17,7 +17,9 @@ from typing import NamedTuple
 import pytest
 from byte_models import byte_config, byte_model, byte_subwords
 
-from nmt_cli.cli import main
+from nmt_cli.cli import loading, main
+from nmt_cli.console import Console
+from nmt_cli.data.line_count import count_lines
 from nmt_cli.data.lines import read_lines
 from nmt_cli.inference.choice import Engine
 from nmt_cli.inference.reference import ReferenceDecoder
@@ -324,3 +326,71 @@ class TestRealProcess:
             assert process.stderr.read() == b"interrupted\n"
         lines = ["größer", "one", "two"]
         assert [one.decode("utf-8")[:-1] for one in answers] == expected(model, lines)
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """What is seen of the command where stderr is a terminal."""
+    stream = io.StringIO()
+    monkeypatch.setattr(
+        "nmt_cli.cli.translate.make_console",
+        lambda *, quiet: Console(stream, interactive=True, quiet=quiet),
+    )
+    return stream
+
+
+@pytest.mark.parametrize("name", ["test.en", "test.en.gz"])
+def test_on_a_terminal_a_file_has_a_bar_with_a_total_and_a_last_line(
+    nmt, folder, terminal, name
+) -> None:
+    (folder / "test.en.gz").write_bytes(gzip.compress((folder / "test.en").read_bytes()))
+    assert nmt(name, "-o", "out.de").code == 0
+    assert re.search(r"translating: +0% \|.*\| 0/6", terminal.getvalue())
+    last = terminal.getvalue().split("\r")[-1]
+    assert re.fullmatch(r"wrote out\.de: 6 lines in \d+s \([\d,.]+ lines/s\)\n", last)
+
+
+def test_stdin_has_no_total_and_stdout_no_last_line(nmt, terminal) -> None:
+    assert nmt(stdin=b"a\nb\n").code == 0
+    assert "translating ..." in terminal.getvalue()
+    assert "%" not in terminal.getvalue()
+    assert "wrote" not in terminal.getvalue()
+    terminal.truncate(0)
+    assert nmt("test.en", "-o", "out.de", "--quiet").code == 0
+    assert terminal.getvalue().strip("\0") == ""
+
+
+def test_a_pipe_is_told_nothing(nmt) -> None:
+    assert nmt("test.en", "-o", "out.de").err == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "count"),
+    [(b"", 0), (b"a", 1), (b"a\n", 1), (b"a\nb\r\n\n", 3), (b"\x1f\x8bdamaged", None)],
+)
+def test_lines_are_counted_as_they_are_read(tmp_path, content, count) -> None:
+    for number, text in enumerate([content, gzip.compress(content)][: 1 if count is None else 2]):
+        path = tmp_path / str(number)
+        path.write_bytes(text)
+        assert count_lines(str(path)) == count
+        assert count is None or len(list(read_lines(path))) == count
+    assert count_lines("-") is None
+    assert count_lines(str(tmp_path)) is None
+
+
+def test_compiling_is_announced_to_a_person_only(folder, model, monkeypatch) -> None:
+    """Before it begins, and only for a model that uses the kernels."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    must = []
+    monkeypatch.setattr(
+        "nmt_cli.inference.native.library.must_compile", lambda cache: must.append(cache) or True
+    )
+    monkeypatch.setattr(Translator, "load", lambda *_, **__: None)
+    stream = io.StringIO()
+    for interactive in (False, True):
+        loading.load_translator(model, console=Console(stream, interactive=interactive))
+    loading.load_translator(model)
+    assert stream.getvalue() == "compiling kernels for this CPU (once, about 10 s)\n"
+    assert must == [folder / "cache" / "nmt"]
+    loading.load_translator(folder / "none", console=Console(stream, interactive=True))
+    assert stream.getvalue().count("compiling") == 1

@@ -65,6 +65,14 @@ def test_a_demo_that_is_stopped_goes_no_further(tmp_path):
     assert not (tmp_path / "demo" / "average").exists()
 
 
+def test_a_demo_shorter_than_the_interval_averages_its_only_checkpoint(tmp_path, capsys):
+    options = [one.replace("checkpoint_every=2", "checkpoint_every=90") for one in QUICK]
+    assert main(["demo", str(tmp_path / "demo"), *options]) == 0
+    step = "model/checkpoints/step-000000004"
+    assert f"$ nmt average {step} --out average" in capsys.readouterr().err
+    assert load_model(tmp_path / "demo" / "average").metadata["averaged"] == "step-000000004"
+
+
 def test_the_second_demo_goes_on_from_the_first(tmp_path, capsys):
     folder = str(tmp_path / "demo")
     assert main(["demo", folder, *QUICK]) == 0

@@ -217,7 +217,7 @@ def test_divergence_leads_back_to_a_checkpoint_of_the_interval(setting, tmp_path
     seen = []
 
     def told(run: Run, found, position):
-        seen.append(recovery._agreed_checkpoint(run, 7).step)
+        seen.append(recovery._agreed_checkpoint(run, 8).step)
         raise DivergedError("seen")
 
     monkeypatch.setattr(

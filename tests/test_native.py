@@ -14,7 +14,7 @@ from byte_models import byte_config, byte_model, byte_subwords
 from nmt_cli.errors import ConfigError, DataError
 from nmt_cli.inference.choice import int8_engine
 from nmt_cli.inference.native import library, self_test
-from nmt_cli.inference.native.library import load_library
+from nmt_cli.inference.native.library import load_library, must_compile
 from nmt_cli.inference.native.product import (
     KINDS,
     Kernels,
@@ -142,6 +142,15 @@ class TestLibrary:
         assert len(list(cache.iterdir())) == 1
         monkeypatch.setattr(library, "_compile", lambda *_: pytest.fail("compiled again"))
         assert load_library(cache)[1] == ""
+
+    def test_whether_it_must_be_compiled_is_known_before(
+        self, kernels: Kernels, cache: Path, tmp_path: Path, monkeypatch
+    ) -> None:
+        assert not must_compile(cache)
+        assert must_compile(tmp_path)
+        assert list(tmp_path.iterdir()) == []
+        monkeypatch.setenv("PATH", str(tmp_path))
+        assert not must_compile(tmp_path)
 
     def test_other_sources_make_another_one(self, tmp_path, cache, kernels, monkeypatch) -> None:
         compiled = []
