@@ -34,6 +34,8 @@ _SECONDS_BETWEEN_LINES = 60.0
 _OWN_CALL = re.compile(r"(?<![\w./-])nmt(?= [a-z])")
 # Longer words of a table may be broken.
 _LONGEST_WHOLE_WORD = 24
+# In fewer columns there is no room to break between words.
+_NARROWEST = 24
 
 ProgressFunction = Callable[[str, int, int | None], None]
 
@@ -135,7 +137,7 @@ class Console:
             width = os.get_terminal_size(self.stream.fileno()).columns
         except (OSError, ValueError):
             width = shutil.get_terminal_size().columns
-        return wrapped(line, width, taken)
+        return wrapped(line, width, taken) if width >= _NARROWEST else line
 
     def next(self, command: str) -> None:
         """The command to run next; nothing when quiet."""
