@@ -264,6 +264,7 @@ class TestEnvironment:
             ("bin/nmt", True, "nmt"),
             ("bin/nmt", False, "{}/bin/nmt"),
             ("other/nmt", True, "{}/other/nmt"),
+            ("missing/nmt", False, "nmt"),
             ("nmt_cli/__main__.py", True, "nmt"),
             ("nmt_cli/__main__.py", False, "{}/bin/python -m nmt_cli"),
             ("a-program", False, "nmt"),
@@ -280,6 +281,8 @@ class TestEnvironment:
         script = tmp_path / "bin" / "nmt"
         script.parent.mkdir()
         script.touch(mode=0o755)
+        (tmp_path / "other").mkdir()
+        (tmp_path / "other" / "nmt").touch()
         monkeypatch.setattr(sys, "argv", [str(tmp_path / started)])
         monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
         monkeypatch.setenv("PATH", str(script.parent if on_path else tmp_path))

@@ -116,6 +116,25 @@ def test_several_processes_get_the_same_command_line_and_give_their_exit_code(in
     assert newest() == 20
 
 
+@pytest.mark.parametrize(
+    ("gpus", "warned"),
+    [
+        ([], ""),
+        (["--gpus", "1"], "warning: --gpus 1: this machine has no GPU; training runs on the CPU"),
+        (["--gpus", "3"], "warning: --gpus 3: this machine has no GPU; training runs in 3 CPU"),
+    ],
+)
+def test_gpus_that_are_not_there_are_warned_of(inside, monkeypatch, capsys, gpus, warned):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr("nmt_cli.training.distributed._check_hidden_gpus", lambda: None)
+    monkeypatch.setattr("nmt_cli.training.distributed.launch", lambda *_: 0)
+    monkeypatch.setattr("nmt_cli.cli.train.be_rank", lambda *_, **__: None)
+    assert main(["train", *gpus]) == 0
+    said = capsys.readouterr().err
+    assert said.startswith(warned)
+    assert bool(said) == bool(warned)
+
+
 def test_reports_as_json_go_to_stdout(inside, tmp_path, capsys):
     options = ["--max-steps", "6", "--set", "train.checkpoint_every=3", "--json", "--quiet"]
     assert main(["train", "--out", str(tmp_path / "m"), *options]) == 0

@@ -55,7 +55,11 @@ def name_of_program() -> str:
         if known and Path(known).parent == Path(sys.executable).parent:
             return "nmt"
         return f"{shlex.quote(sys.executable)} -m nmt_cli"
-    if started.name != "nmt" or (known and Path(known).absolute() == started.absolute()):
+    if (
+        started.name != "nmt"
+        or not started.exists()
+        or (known and Path(known).absolute() == started.absolute())
+    ):
         return "nmt"
     return shlex.quote(str(started.absolute()))
 
