@@ -8,6 +8,8 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import NamedTuple, NoReturn
 
+import torch
+
 from nmt_cli.errors import NmtError
 from nmt_cli.training.distributed import Ranks, joined
 
@@ -72,6 +74,8 @@ def _be_rank(
         pipe.send(Outcome(error=error, gave_up=True))
         os._exit(1)
 
+    # Threads that torch started before the fork are not here, and OpenMP would wait for them.
+    torch.set_num_threads(1)
     try:
         with joined(timeout, give_up) as ranks:
             outcome = Outcome(work(ranks))

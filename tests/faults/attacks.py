@@ -55,6 +55,8 @@ def watched(act: Callable[[], object]) -> Outcome:
     child = os.fork()
     if child == 0:
         os.close(ours)
+        # Threads that torch started before the fork are not here: OpenMP would wait for them.
+        torch.set_num_threads(1)
         found = _done(act)
         with os.fdopen(theirs, "w") as pipe:
             json.dump(found, pipe)

@@ -80,6 +80,7 @@ def start(work: Callable[[], NoReturn]) -> int:
         warnings.simplefilter("ignore", DeprecationWarning)
         process = os.fork()
     if not process:
+        use_one_thread()
         try:
             work()
         except BaseException:
@@ -87,6 +88,12 @@ def start(work: Callable[[], NoReturn]) -> int:
         finally:
             os._exit(BROKEN)
     return process
+
+
+def use_one_thread() -> None:
+    """In a forked process: torch's threads stayed behind, and OpenMP would wait for them."""
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
 
 
 def ended(process: int) -> int:
