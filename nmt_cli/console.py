@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 # On narrower terminals the terminal itself breaks lines.
-NARROWEST_WRAPPED = 60
+NARROWEST_WRAPPED = 24
 RED, GREEN, YELLOW, CYAN = "31", "32", "33", "36"
 # C0 without newline and tab, DEL, C1, separators of lines, bidirectional controls, and what
 # stands for bytes that are no UTF-8.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, TextIO
 
@@ -63,7 +64,7 @@ def columns_of(stream: TextIO) -> int:
     """The width of the terminal that `stream` writes to."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         return os.get_terminal_size(stream.fileno()).columns or DEFAULT_COLUMNS
-    return DEFAULT_COLUMNS
+    return shutil.get_terminal_size((DEFAULT_COLUMNS, 24)).columns
 
 
 class Screen(Protocol):

@@ -21,6 +21,7 @@ from nmt_cli.cli import loading, main
 from nmt_cli.console import Console
 from nmt_cli.data.line_count import count_lines
 from nmt_cli.data.lines import read_lines
+from nmt_cli.errors import NoInputError
 from nmt_cli.inference.choice import Engine
 from nmt_cli.inference.reference import ReferenceDecoder
 from nmt_cli.model_dir import save_model
@@ -392,5 +393,6 @@ def test_compiling_is_announced_to_a_person_only(folder, model, monkeypatch) -> 
     loading.load_translator(model)
     assert stream.getvalue() == "compiling kernels for this CPU (once, about 10 s)\n"
     assert must == [folder / "cache" / "nmt"]
-    loading.load_translator(folder / "none", console=Console(stream, interactive=True))
+    with pytest.raises(NoInputError):
+        loading.load_translator(folder / "none", console=Console(stream, interactive=True))
     assert stream.getvalue().count("compiling") == 1

@@ -304,10 +304,10 @@ class TestProgressOnATerminal:
     def test_notes_are_broken_between_words(self, monkeypatch) -> None:
         console, stream, _ = make(interactive=True)
         monkeypatch.setattr("nmt_cli.console.columns_of", lambda _: 60)
-        long = "  " + "twelve lines " * 6
+        long = ("twelve lines " * 6).strip()
         console.note(f"{long}\nshort")
-        first = "  " + ("twelve lines " * 4 + "twelve").strip()
-        assert stream.getvalue() == f"{first}\n    lines twelve lines\nshort\n"
+        first = ("twelve lines " * 4 + "twelve").strip()
+        assert stream.getvalue() == f"{first}\n  lines twelve lines\nshort\n"
         plain, stream, _ = make()
         plain.note(long)
         assert stream.getvalue() == f"{long}\n"

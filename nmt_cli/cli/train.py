@@ -99,35 +99,32 @@ def command(
     require_corpus(Path(config.paths.corpus))
     require_creatable(Path(config.paths.model) / "log.jsonl")
 
-    from nmt_cli.cli.environment import make_console
-
-    if "RANK" not in os.environ:
-        # The process that starts the ranks speaks for them.
-        make_console(quiet=quiet).note(_first_line(config))
-    from nmt_cli.training.distributed import (
-        count_devices,
-        is_launched,
-        launch,
-        warning_for_gpus,
-    )
-
-    processes = 1 if is_launched() else count_devices(gpus)
-    if not is_launched() and (warning := warning_for_gpus(gpus)):
-        make_console(quiet=quiet).warning(warning)
-    if processes > 1:
-        checkpoints = Path(config.paths.model) / "checkpoints"
-        code = launch(
-            processes, sys.argv[1:], config.train.max_restarts, lambda: newest_step(checkpoints),
-            make_console(quiet=quiet).warning,
-        )  # fmt: skip
-        raise typer.Exit(code)
+    # `is_launched` says the same, but loads torch.
+    if not {"RANK", "WORLD_SIZE"} <= os.environ.keys():
+        start_ranks(config, gpus, quiet=quiet)
     be_rank(config, stop, as_json=as_json, quiet=quiet)
     raise typer.Exit(stop.exit_code)
 
 
-def _first_line(config: "Config") -> str:
-    """What is said at once: loading torch takes seconds."""
-    return f"training `{config.paths.model}` on `{config.paths.corpus}`: loading torch"
+def start_ranks(config: "Config", gpus: int | None, *, quiet: bool) -> None:
+    """Say that training begins; where it takes several processes, start them and end with them."""
+    from nmt_cli.cli.environment import make_console
+
+    console = make_console(quiet=quiet)
+    # Said at once: loading torch takes seconds.
+    console.note(f"training `{config.paths.model}` on `{config.paths.corpus}`: loading torch")
+    from nmt_cli.training.distributed import count_devices, launch, warning_for_gpus
+
+    processes = count_devices(gpus)
+    if warning := warning_for_gpus(gpus):
+        console.warning(warning)
+    if processes > 1:
+        checkpoints = Path(config.paths.model) / "checkpoints"
+        code = launch(
+            processes, sys.argv[1:], config.train.max_restarts, lambda: newest_step(checkpoints),
+            console.warning,
+        )  # fmt: skip
+        raise typer.Exit(code)
 
 
 def be_rank(config: "Config", stop: StopSignals, *, as_json: bool, quiet: bool) -> None:

@@ -134,21 +134,23 @@ def command(
     resolved = _resolve(locals())
     console = make_console(quiet=quiet)
     models = model or [resolved.config.paths.model]
-    # Before torch is loaded, which takes seconds.
-    require_text_file(file)
-    require_models(models)
-    require_output(output)
     with read_lines(file, strict=resolved.config.data.strict) as lines:
         wording = _wording(glossary, ban)
         translator = _load(models, device, precision, threads, console)
         search = _search(translator, resolved, wording)
         progress = _begin(console, translator.engine.notice, file)
-        plain = plain_lines(n_best=search.n_best > 1, scores=scores, alignment=search.alignment)
         with opened(output, lines) as out, _prefixes(prefix) as prefixes:
             work = _Work(translator, search, wording, prefixes)
             checks = _checks(work, precision, verify_every or int(verify), console)
-            _translate(work, lines, out, as_json_line if as_json else plain, checks, progress)
+            _translate(work, lines, out, _form(search, as_json, scores), checks, progress)
         progress.tell_written(output)
+
+
+def _form(search: "Search", as_json: bool, scores: bool) -> Show:
+    """How a translation is written: as JSON, or as plain lines."""
+    if as_json:
+        return as_json_line
+    return plain_lines(n_best=search.n_best > 1, scores=scores, alignment=search.alignment)
 
 
 def _search(translator: "Translator", resolved: "Resolved", wording: "Wording") -> "Search":
@@ -183,7 +185,7 @@ def _begin(console: "Console", notice: str, file: str) -> "_Progress":
 def _resolve(given: Mapping[str, Any]) -> "Resolved":
     """The settings of the command's arguments; an option that is None or False is not given.
 
-    Raises CannotCreateError where the output would replace what is still needed.
+    Refuses files that cannot be read or written, before torch is loaded, which takes seconds.
     """
     from nmt_cli.cli.settings import resolve_settings
 
@@ -194,6 +196,9 @@ def _resolve(given: Mapping[str, Any]) -> "Resolved":
     flags = {key: one.value if isinstance(one, StrEnum) else one for key, one in flags.items()}
     resolved = resolve_settings(flags, given["sets"], given["config_file"])
     _check_output(given, resolved)
+    require_text_file(given["file"])
+    require_models(given["model"] or [resolved.config.paths.model])
+    require_output(given["output"])
     return resolved
 
 
