@@ -113,9 +113,10 @@ def clean_chunk(chunk: RawChunk) -> CleanChunk:
     src = cleaning.finish("src", _without_controls(src, repaired))
     tgt = cleaning.finish("tgt", _without_controls(tgt, repaired))
     early = dict.fromkeys(chunk.bad_rows, kinds.COLUMNS)
-    for number, (one, other) in enumerate(zip(src, tgt, strict=True)):
-        if not (one and other):
-            early.setdefault(number, kinds.EMPTY)
+    if "" in src or "" in tgt:
+        for number, pair in enumerate(zip(src, tgt, strict=True)):
+            if not all(pair):
+                early.setdefault(number, kinds.EMPTY)
     kept = [number for number in range(len(src)) if number not in early] if early else None
     early_text = ""
     if kept is not None:
@@ -142,9 +143,10 @@ def clean_chunk(chunk: RawChunk) -> CleanChunk:
 
 def _without_controls(lines: Sequence[str], repaired: Repaired) -> list[str]:
     cleaned = [clean_line(line) for line in lines]
-    for number, (line, before) in enumerate(zip(cleaned, lines, strict=True)):
-        if line is not before and line != before:
-            repaired.add(kinds.CONTROL, number)
+    if cleaned != lines:
+        for number, (line, before) in enumerate(zip(cleaned, lines, strict=True)):
+            if line != before:
+                repaired.add(kinds.CONTROL, number)
     return cleaned
 
 

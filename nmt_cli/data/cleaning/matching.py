@@ -26,8 +26,9 @@ from nmt_cli.data.pool import Pool
 from nmt_cli.files import writing
 
 LEAST_PAIRS = 2_000
-# So many are learnt from, in whole stretches at even distances; others are only judged.
-MOST_LEARNT_FROM = 65_536
+# So many are learnt from, in whole stretches at even distances; more where all are judged.
+LEARNT_FROM = 32_768
+LEARNT_FROM_FOR_ALL = 65_536
 # Pairs put together at random are divided into so many equal parts by their scores.
 PARTS = 50
 # The lowest of them, in which right pairs are rare.
@@ -69,7 +70,7 @@ def find_unmatched(text: CleanText, pool: Pool, progress: Progress, *, every: bo
     found = np.zeros(text.pairs, bool)
     if text.pairs < LEAST_PAIRS:
         return Unmatched(found, 0, None)
-    sample = _sample(text)
+    sample = _sample(text, LEARNT_FROM_FOR_ALL if every else LEARNT_FROM)
     progress("match words", 0, text.pairs)
     learnt, words = _learn(text.directory, sample)
     random = np.concatenate([_scores(learnt, *sides, at_random=True) for sides in words])
@@ -100,10 +101,10 @@ def threshold(values: np.ndarray, random: np.ndarray) -> tuple[float, float]:
     return limit, wrong * PARTS / len(values)
 
 
-def _sample(text: CleanText) -> list[Stretch]:
+def _sample(text: CleanText, pairs: int) -> list[Stretch]:
     whole = [one for one in text.stretches if one.pairs]
     largest = max(one.pairs for one in whole)
-    count = max(1, MOST_LEARNT_FROM // largest)
+    count = max(1, pairs // largest)
     if len(whole) <= count:
         return whole
     return [whole[number * len(whole) // count] for number in range(count)]
