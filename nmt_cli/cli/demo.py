@@ -22,7 +22,7 @@ cd nmt-demo && echo "The small dog sleeps." | nmt translate
 
 OWN_DATA = """
 Your own data, the same way:
-  nmt init --train mine.en mine.de --valid valid.en valid.de --preset small
+  nmt init --train mine.en mine.de --valid valid.en valid.de
   nmt prepare && nmt train
   echo "Hello." | nmt translate"""
 
