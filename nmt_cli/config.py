@@ -142,7 +142,9 @@ class Train:
     )
     max_epochs: int = setting(0, "stop after so many passes over the corpus; 0: no limit", 0, 2**31)
     max_hours: float = setting(0.0, "stop after so much time; 0: no limit", 0.0, 1e6)
-    patience: int = setting(0, "stop after so many validations without a better one; 0: never", 0)
+    patience: int = setting(
+        0, "stop after so many validations that improve neither BLEU nor loss; 0: never", 0
+    )
     optimizer: Literal["adam", "schedule_free", "muon"] = setting(
         "adam", "kind of optimiser; schedule_free needs train.schedule=constant"
     )

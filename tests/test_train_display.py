@@ -69,7 +69,7 @@ def test_the_first_line_comes_before_torch_is_loaded(
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_TORCH, command, *options],
-        cwd=tmp_path, env={**environ, **({"RANK": rank} if rank else {})},
+        cwd=tmp_path, env={**environ, **({"RANK": rank, "WORLD_SIZE": "2"} if rank else {})},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 9, done.stderr
@@ -90,7 +90,7 @@ def test_the_header_says_what_is_about_to_be_done() -> None:
     assert first.endswith(", 8 x NVIDIA H200, bf16")
     assert second == (
         "20,000 steps = about 0.92 epochs, 2 hours at most, "
-        "or until 5 validations in a row bring nothing"
+        "or until 5 validations in a row bring no improvement"
     )
     assert "compiles" in third
     several = replace(OUTLINE, processes=3, threads=1)

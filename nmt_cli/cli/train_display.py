@@ -1,6 +1,7 @@
 """What `nmt train` shows while it trains: the header, the bar, validations, the last lines."""
 
 import json
+import textwrap
 from typing import TYPE_CHECKING
 
 import typer
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 # After so many steps of this process its speed says something.
 ESTIMATED_AFTER = 3
 LONG_SECONDS = 24 * 3_600
+# Characters of a sample.
+MOST_SHOWN = 240
 
 
 class TrainDisplay:
@@ -151,7 +154,9 @@ def limits(outline: "Outline") -> str:
     """What else may end the run."""
     text = f", {outline.max_hours:g} hours at most" if outline.max_hours else ""
     if outline.patience:
-        text += f", or until {counted(outline.patience, 'validation')} in a row bring nothing"
+        text += (
+            f", or until {counted(outline.patience, 'validation')} in a row bring no improvement"
+        )
     return text
 
 
@@ -191,6 +196,11 @@ def validation_line(report: "Report", found: "Validation", rates: str) -> str:
 
 def pair_lines(source: str, output: str, reference: str) -> str:
     """A sample: what was translated, what came out, and what people wrote."""
+    # Early outputs often repeat a word until the length limit.
+    source, output, reference = (
+        textwrap.shorten(text, MOST_SHOWN, placeholder=" ...")
+        for text in (source, output, reference)
+    )
     return f"  source     {source}\n  output     {output}\n  reference  {reference}"
 
 

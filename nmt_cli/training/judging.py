@@ -1,5 +1,6 @@
 """Which of a run's weights are the best: these are the model that its directory holds."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -85,22 +86,24 @@ class Judge:
             for one in self.candidates(optimizer, ema):
                 candidates.append(one)
                 losses.append(self._validate(one, poll, bleu=False).nll)
-            better = candidates[losses.index(min(losses))]
+            chosen = candidates[losses.index(min(losses))]
             found = replace(
-                self._validate(better, poll, bleu=True),
-                averaged=max(1, len(better.steps)),
-                weights=better.kind,
+                self._validate(chosen, poll, bleu=True),
+                averaged=max(1, len(chosen.steps)),
+                weights=chosen.kind,
             )
         finally:
             if candidates:
                 load_weights(self._model, candidates[0].weights)
             place_training_weights(optimizer)
+        # BLEU says nothing for a while: early on, a lower loss is progress, too.
+        lower = -losses[0] > max(state.scores.values(), default=-math.inf)
         state.scores[str(state.step)] = -losses[0]
-        state.stale += 1
-        if state.published_score is None or found.score > state.published_score:
-            state.stale = 0
+        better_than_published = _is_better(found, state)
+        state.stale = 0 if lower or better_than_published else state.stale + 1
+        if better_than_published:
             found = replace(found, best=True)
-            if self.publish(state, better, found):
+            if self.publish(state, chosen, found):
                 state.published_score = found.score
         return found
 
@@ -123,3 +126,12 @@ class Judge:
             state.published = asdict(published)
             return True
         return False
+
+
+def _is_better(found: Validation, state: State) -> bool:
+    """Whether `found` beats what is published: by its score, and by perplexity where they tie."""
+    if state.published_score is None or found.score > state.published_score:
+        return True
+    perplexity = state.published.get("perplexity")
+    tied = found.score == state.published_score
+    return tied and perplexity is not None and found.perplexity < perplexity
