@@ -235,7 +235,7 @@ def test_on_a_terminal_messages_are_broken_between_words(monkeypatch: pytest.Mon
 
     monkeypatch.setenv("COLUMNS", "40")
     words = [f"word{number}" for number in range(30)]
-    for interactive, lines in ((True, 8), (False, 1)):
+    for interactive, lines in ((True, 6), (False, 1)):
         stream = io.StringIO()
         Console(stream, interactive=interactive).warning(" ".join(words))
         shown = stream.getvalue().splitlines()

@@ -71,19 +71,8 @@ def command(
 
     console = make_console(quiet=quiet)
     preset = resolve([Layer("--preset", {"train.preset": preset or "base"})]).config.train.preset
-    tables = {name: (table,) if table else None for name, table in (
-        ("--valid-tsv", valid_tsv), ("--test-tsv", test_tsv))}  # fmt: skip
-    texts = project_files.Texts(
-        (*map(tuple, train or []), *((name,) for name in train_tsv or [])),
-        project_files.only_one("--valid", "--valid-tsv", (valid, tables["--valid-tsv"])),
-        project_files.only_one("--test", "--test-tsv", (test, tables["--test-tsv"])),
-        valid_split or 0,
-    )
-    if texts.valid and texts.valid_split:
-        raise UsageError(
-            "--valid names validation text, and --valid-split sets training pairs apart for it",
-            "use one of them",
-        )
+    tables = {"valid": valid_tsv, "test": test_tsv}
+    texts = project_files.given_texts(train, train_tsv, valid, test, tables, valid_split)
     texts.require()
     src, tgt = _languages(folder, texts, src_lang, tgt_lang)
     project_files.require_different(src, tgt)

@@ -28,6 +28,7 @@ from nmt_cli.console import Console
 from nmt_cli.counting import counted
 
 if TYPE_CHECKING:
+    from nmt_cli.config import Languages
     from nmt_cli.data.cleaning.findings import Finding
     from nmt_cli.data.prepare import Prepared
 
@@ -118,7 +119,6 @@ def command(
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import resolve_settings
     from nmt_cli.cli.texts import tell_waiting
-    from nmt_cli.config import Languages
     from nmt_cli.data.prepare import prepare
 
     flags = {
@@ -144,15 +144,9 @@ def command(
             config, Path(config.paths.corpus), force=force, workers=workers, dropped=dropped,
             progress=progress,
         )  # fmt: skip
-    if config.languages == Languages():
-        console.note(
-            f"the languages are not named, so they are called {config.languages.src} and "
-            f"{config.languages.tgt}: --src-lang and --tgt-lang name them"
-        )
+    tell_languages(config.languages, console)
     show(prepared, console)
     tell_dropped(prepared, dropped, console)
-    if not prepared.valid:
-        console.warning(NO_VALIDATION)
     if as_json:
         document = {"schema": SCHEMA, "path": str(prepared.path), "reused": prepared.reused}
         typer.echo(json.dumps({**document, **prepared.to_json()}))
@@ -162,6 +156,15 @@ def command(
 def _training_files(pairs: list[FilePair], tsv: list[str]) -> list[list[str]] | None:
     files = [[pair.src, pair.tgt] for pair in pairs] + [[name] for name in tsv]
     return files or None
+
+
+def tell_languages(languages: "Languages", console: Console) -> None:
+    """Say how the languages are called where nobody named them."""
+    if languages == type(languages)():
+        console.note(
+            f"the languages are not named, so they are called {languages.src} and "
+            f"{languages.tgt}: --src-lang and --tgt-lang name them"
+        )
 
 
 def show(prepared: "Prepared", console: Console) -> None:
@@ -184,7 +187,7 @@ def show(prepared: "Prepared", console: Console) -> None:
         )
     ]
     console.table(sides, header=("", "tokens", "vocabulary", "unknown", "subwords a word"))
-    for note in prepared.notes:
+    for note in (*prepared.notes, *([] if prepared.valid else [NO_VALIDATION])):
         console.warning(note)
     if any(one.action == "kept" for one in prepared.findings):
         console.note("pairs that are kept look wrong, but may be right: --clean drops them")
