@@ -2,6 +2,7 @@
 
 import json
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,7 +29,7 @@ from nmt_cli.console import Console
 from nmt_cli.counting import counted
 
 if TYPE_CHECKING:
-    from nmt_cli.config import Languages
+    from nmt_cli.config import Config, Languages
     from nmt_cli.data.cleaning.findings import Finding
     from nmt_cli.data.prepare import Prepared
 
@@ -119,7 +120,6 @@ def command(
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import resolve_settings
     from nmt_cli.cli.texts import tell_waiting
-    from nmt_cli.data.prepare import prepare
 
     flags = {
         "paths.corpus": out,
@@ -138,24 +138,35 @@ def command(
     }
     config = resolve_settings(flags, sets, config_file).config
     console = make_console(quiet=quiet)
-    tell_waiting(console, *(path for paths in config.data.train for path in paths))
-    with console.stages() as progress:
-        prepared = prepare(
-            config, Path(config.paths.corpus), force=force, workers=workers, dropped=dropped,
-            progress=progress,
-        )  # fmt: skip
+    tell_waiting(console, *chain(*config.data.train))
+    prepared = _prepared(config, console, force=force, workers=workers, dropped=dropped)
     tell_languages(config.languages, console)
-    show(prepared, console)
-    tell_dropped(prepared, dropped, console)
+    show(prepared, console, dropped)
     if as_json:
-        document = {"schema": SCHEMA, "path": str(prepared.path), "reused": prepared.reused}
-        typer.echo(json.dumps({**document, **prepared.to_json()}))
+        typer.echo(_as_json(prepared))
     console.next("nmt train" if out is None else f"nmt train --corpus {out}")
+
+
+def _prepared(
+    config: "Config", console: Console, *, force: bool, workers: int, dropped: Path | None
+) -> "Prepared":
+    from nmt_cli.data.prepare import prepare
+
+    out = Path(config.paths.corpus)
+    with console.stages() as progress:
+        return prepare(
+            config, out, force=force, workers=workers, dropped=dropped, progress=progress
+        )
 
 
 def _training_files(pairs: list[FilePair], tsv: list[str]) -> list[list[str]] | None:
     files = [[pair.src, pair.tgt] for pair in pairs] + [[name] for name in tsv]
     return files or None
+
+
+def _as_json(prepared: "Prepared") -> str:
+    document = {"schema": SCHEMA, "path": str(prepared.path), "reused": prepared.reused}
+    return json.dumps({**document, **prepared.to_json()})
 
 
 def tell_languages(languages: "Languages", console: Console) -> None:
@@ -167,7 +178,7 @@ def tell_languages(languages: "Languages", console: Console) -> None:
         )
 
 
-def show(prepared: "Prepared", console: Console) -> None:
+def show(prepared: "Prepared", console: Console, dropped: Path | None = None) -> None:
     """The closing tables: what became of the pairs, what was wrong, what each side is made of."""
     rows: list[tuple[str, int, str]] = [
         ("pairs read", prepared.read, ""),
@@ -195,6 +206,7 @@ def show(prepared: "Prepared", console: Console) -> None:
         console.note(f"{prepared.path} was already prepared from the same text and settings")
     else:
         console.note(f"wrote {prepared.path}")
+    tell_dropped(prepared, dropped, console)
 
 
 def _shortened(finding: "Finding") -> str:
