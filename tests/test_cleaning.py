@@ -98,14 +98,16 @@ def test_bad_rows_of_a_table_are_dropped_unless_they_are_most(folder: Path) -> N
 
 
 def test_a_validation_split_shares_no_side_with_the_training_text(folder: Path) -> None:
-    pairs = [*CLEAN, (CLEAN[0][0], "ow ow"), ("ka ka", CLEAN[1][1]), CLEAN[2]]
+    same_source = [(src, f"{tgt} bei") for src, tgt in CLEAN[:60]]
+    same_target = [(f"{src} kau", tgt) for src, tgt in CLEAN[60:120]]
+    pairs = [*CLEAN, *same_source, *same_target, *CLEAN[120:140]]
     done = prepared(folder, pairs, valid_split=40)
     train, valid = texts(folder), texts(folder, "valid")
     assert (len(valid), done.valid, done.split) == (40, 40, 40)
     assert done.read == done.kept + done.split + sum(done.dropped.values())
     for side in (0, 1):
         assert not {pair[side] for pair in train} & {pair[side] for pair in valid}
-    assert set(valid) <= set(CLEAN)
+    assert set(valid) <= set(CLEAN[140:])
     corpus = Corpus.open(folder / "corpus")
     assert corpus.valid is not None
     assert corpus.valid_text is not None

@@ -347,3 +347,17 @@ class TestProgressOnATerminal:
 )
 def test_durations(seconds: float, shown: str) -> None:
     assert duration(seconds) == shown
+
+
+def test_on_a_terminal_messages_are_broken_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    import io
+
+    monkeypatch.setenv("COLUMNS", "40")
+    words = [f"word{number}" for number in range(30)]
+    for interactive, lines in ((True, 6), (False, 1)):
+        stream = io.StringIO()
+        Console(stream, interactive=interactive).warning(" ".join(words))
+        shown = stream.getvalue().splitlines()
+        assert " ".join(stream.getvalue().split()) == "warning: " + " ".join(words)
+        assert len(shown) == lines
+        assert not interactive or max(map(len, shown)) <= 40

@@ -12,7 +12,6 @@ import typer
 from nmt_cli.cli.environment import make_console
 from nmt_cli.cli.options import (
     NO_VALIDATION,
-    FilePair,
     Force,
     Preset,
     Quiet,
@@ -71,7 +70,8 @@ def command(
 
     console = make_console(quiet=quiet)
     _require_preset(preset)
-    texts = _given_texts(train, train_tsv, (valid, valid_tsv), (test, test_tsv), valid_split or 0)
+    tables = {"valid": valid_tsv, "test": test_tsv}
+    texts = project_files.given_texts(train, train_tsv, valid, test, tables, valid_split)
     texts.require()
     src, tgt = _languages(folder, texts, src_lang, tgt_lang)
     project_files.require_different(src, tgt)
@@ -103,31 +103,6 @@ def command(
     console.next(
         "nmt prepare" if folder == Path() else f"cd {shlex.quote(str(folder))} && nmt prepare"
     )
-
-
-def _given_texts(
-    train: TrainPairs,
-    train_tsv: TrainTsv,
-    valid: tuple[FilePair | None, str | None],
-    test: tuple[FilePair | None, str | None],
-    valid_split: int,
-) -> Texts:
-    """The files that the command line names; `valid` and `test`: a pair, or a TSV file."""
-    from nmt_cli.extras import project_files
-
-    tables = [(table,) if table else None for _, table in (valid, test)]
-    texts = project_files.Texts(
-        (*map(tuple, train or []), *((name,) for name in train_tsv or [])),
-        project_files.only_one("--valid", "--valid-tsv", (valid[0], tables[0])),
-        project_files.only_one("--test", "--test-tsv", (test[0], tables[1])),
-        valid_split,
-    )
-    if texts.valid and texts.valid_split:
-        raise UsageError(
-            "--valid names validation text, and --valid-split sets training pairs apart for it",
-            "use one of them",
-        )
-    return texts
 
 
 def _require_preset(preset: str | None) -> None:

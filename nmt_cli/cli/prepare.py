@@ -2,6 +2,7 @@
 
 import json
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,7 +29,7 @@ from nmt_cli.console import Console
 from nmt_cli.plurals import counted
 
 if TYPE_CHECKING:
-    from nmt_cli.config import Config
+    from nmt_cli.config import Config, Languages
     from nmt_cli.data.cleaning.findings import Finding
     from nmt_cli.data.prepare import Prepared
 
@@ -122,7 +123,6 @@ def command(
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import resolve_settings
     from nmt_cli.cli.texts import tell_waiting
-    from nmt_cli.data.prepare import prepare
 
     flags = {
         "paths.corpus": out,
@@ -141,37 +141,25 @@ def command(
     }
     config = resolve_settings(flags, sets, config_file).config
     console = make_console(quiet=quiet)
-    tell_waiting(console, *(path for paths in config.data.train for path in paths))
-    with console.stages() as progress:
-        prepared = prepare(
-            config, Path(config.paths.corpus), force=force, workers=workers, dropped=dropped,
-            progress=progress,
-        )  # fmt: skip
-    _show_all(prepared, config, dropped, console)
+    tell_waiting(console, *chain(*config.data.train))
+    prepared = _prepared(config, console, force=force, workers=workers, dropped=dropped)
+    tell_languages(config.languages, console)
+    show(prepared, console, dropped)
     if as_json:
-        _print_json(prepared)
+        typer.echo(_as_json(prepared))
     console.next("nmt train" if out is None else f"nmt train --corpus {out}")
 
 
-def _print_json(prepared: "Prepared") -> None:
-    document = {"schema": SCHEMA, "path": str(prepared.path), "reused": prepared.reused}
-    typer.echo(json.dumps({**document, **prepared.to_json()}))
+def _prepared(
+    config: "Config", console: Console, *, force: bool, workers: int, dropped: Path | None
+) -> "Prepared":
+    from nmt_cli.data.prepare import prepare
 
-
-def _show_all(
-    prepared: "Prepared", config: "Config", dropped: Path | None, console: Console
-) -> None:
-    from nmt_cli.config import Languages
-
-    if config.languages == Languages():
-        console.note(
-            f"the languages are not named, so they are called {config.languages.src} and "
-            f"{config.languages.tgt}: --src-lang and --tgt-lang name them"
+    out = Path(config.paths.corpus)
+    with console.stages() as progress:
+        return prepare(
+            config, out, force=force, workers=workers, dropped=dropped, progress=progress
         )
-    show(prepared, console)
-    tell_dropped(prepared, dropped, console)
-    if not prepared.valid:
-        console.warning(NO_VALIDATION)
 
 
 def _training_files(pairs: list[FilePair], tsv: list[str]) -> list[list[str]] | None:
@@ -179,7 +167,21 @@ def _training_files(pairs: list[FilePair], tsv: list[str]) -> list[list[str]] | 
     return files or None
 
 
-def show(prepared: "Prepared", console: Console) -> None:
+def _as_json(prepared: "Prepared") -> str:
+    document = {"schema": SCHEMA, "path": str(prepared.path), "reused": prepared.reused}
+    return json.dumps({**document, **prepared.to_json()})
+
+
+def tell_languages(languages: "Languages", console: Console) -> None:
+    """Say how the languages are called where nobody named them."""
+    if languages == type(languages)():
+        console.note(
+            f"the languages are not named, so they are called {languages.src} and "
+            f"{languages.tgt}: --src-lang and --tgt-lang name them"
+        )
+
+
+def show(prepared: "Prepared", console: Console, dropped: Path | None = None) -> None:
     """The closing tables: what became of the pairs, what was wrong, what each side is made of."""
     rows: list[tuple[str, int, str]] = [
         ("pairs read", prepared.read, ""),
@@ -199,7 +201,7 @@ def show(prepared: "Prepared", console: Console) -> None:
         )
     ]
     console.table(sides, header=("", "tokens", "vocabulary", "unknown", "subwords a word"))
-    for note in prepared.notes:
+    for note in (*prepared.notes, *([] if prepared.valid else [NO_VALIDATION])):
         console.warning(note)
     if any(one.action == "kept" for one in prepared.findings):
         console.note("pairs that are kept look wrong, but may be right: --clean drops them")
@@ -207,6 +209,7 @@ def show(prepared: "Prepared", console: Console) -> None:
         console.note(f"{prepared.path} was already prepared from the same text and settings")
     else:
         console.note(f"wrote {prepared.path}")
+    tell_dropped(prepared, dropped, console)
 
 
 def _shortened(finding: "Finding") -> str:

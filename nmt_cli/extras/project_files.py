@@ -1,7 +1,7 @@
 """The text files of a project: those that were given, those of a directory, and their languages."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -114,9 +114,24 @@ def _text_files(folder: Path, kind: str) -> Sequence[Path]:
     ]
 
 
-def only_one(option: str, tsv_option: str, given: Iterable[Paths | None]) -> Paths | None:
-    """The one entry that is given in one of two ways; raises UsageError where both are."""
-    entries = [one for one in given if one]
-    if len(entries) > 1:
-        raise UsageError(f"{option} and {tsv_option} both name a text", "use one of them")
-    return entries[0] if entries else None
+def given_texts(
+    train: Sequence[Paths] | None,
+    train_tsv: Sequence[str] | None,
+    valid: Paths | None,
+    test: Paths | None,
+    tables: Mapping[str, str | None],
+    valid_split: int | None,
+) -> Texts:
+    """The files of the command line; `tables`: TSV files, by kind. Raises UsageError."""
+    entries = {"valid": valid, "test": test}
+    for kind, table in tables.items():
+        if table and entries[kind]:
+            raise UsageError(f"--{kind} and --{kind}-tsv both name a text", "use one of them")
+        entries[kind] = (table,) if table else entries[kind]
+    if entries["valid"] and valid_split:
+        raise UsageError(
+            "--valid names validation text, and --valid-split sets training pairs apart for it",
+            "use one of them",
+        )
+    named = (*map(tuple, train or ()), *((name,) for name in train_tsv or ()))
+    return Texts(named, entries["valid"], entries["test"], valid_split or 0)
