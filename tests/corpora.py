@@ -40,6 +40,7 @@ def tiny_config(**settings: object) -> Config:
         "model.d_ff": 64,
         "model.layers": 1,
         "model.heads": 2,
+        "model.positions": "sinusoidal",
         "model.dropout": 0.1,
         "model.norm_order": "post",
         "data.subwords": "chars",
@@ -51,6 +52,7 @@ def tiny_config(**settings: object) -> Config:
         "train.schedule": "inverse_sqrt",
         "train.label_smoothing": 0.1,
         "train.checkpoint_every": 5,
+        "train.validate_every": "auto",
         "train.validation_sentences": 10,
         **{key.replace("_", ".", 1): value for key, value in settings.items()},
     }
