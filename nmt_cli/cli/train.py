@@ -100,16 +100,9 @@ def command(
     require_creatable(Path(config.paths.model) / "log.jsonl")
 
     from nmt_cli.cli.environment import make_console
-    from nmt_cli.training.distributed import (
-        count_devices,
-        is_launched,
-        launch,
-        warning_for_gpus,
-    )
+    from nmt_cli.training.distributed import is_launched, launch, processes_for
 
-    processes = 1 if is_launched() else count_devices(gpus)
-    if not is_launched() and (warning := warning_for_gpus(gpus)):
-        make_console(quiet=quiet).warning(warning)
+    processes = 1 if is_launched() else processes_for(gpus, make_console(quiet=quiet).warning)
     if processes > 1:
         checkpoints = Path(config.paths.model) / "checkpoints"
         code = launch(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple
 import typer
 
 from nmt_cli.cli import search_options as options
+from nmt_cli.cli.environment import make_console
 from nmt_cli.cli.loading import load_translator, require_models
 from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets, Strict
 from nmt_cli.cli.texts import (
@@ -126,16 +127,11 @@ def command(
     One line in, one line out: an empty line stays empty, a very long one is translated in pieces.
     Reads and writes UTF-8 and gives each line out as soon as it is ready.
     """
-    from nmt_cli.cli.environment import make_console
     from nmt_cli.data.lines import read_lines
 
     resolved = _resolve(locals())
     console = make_console(quiet=quiet)
-    models = model or [resolved.config.paths.model]
-    # Before torch is loaded, which takes seconds.
-    require_text_file(file)
-    require_models(models)
-    require_output(output)
+    models = _require_files(file, model or [resolved.config.paths.model], output)
     with read_lines(file, strict=resolved.config.data.strict) as lines:
         wording = _wording(glossary, ban)
         translator = _load(models, device, precision, threads)
@@ -146,6 +142,14 @@ def command(
             work = _Work(translator, search, wording, prefixes)
             checks = _checks(work, precision, verify_every or int(verify), console)
             _translate(work, lines, out, as_json_line if as_json else plain, console, checks)
+
+
+def _require_files(file: str, models: list[str], output: Path | None) -> list[str]:
+    """The `models`; refuses, before torch is loaded, what cannot be read or written."""
+    require_text_file(file)
+    require_models(models)
+    require_output(output)
+    return models
 
 
 def _search(translator: "Translator", resolved: "Resolved", wording: "Wording") -> "Search":
