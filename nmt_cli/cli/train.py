@@ -113,11 +113,9 @@ def start_ranks(config: "Config", gpus: int | None, *, quiet: bool) -> None:
     console = make_console(quiet=quiet)
     # Said at once: loading torch takes seconds.
     console.note(f"training `{config.paths.model}` on `{config.paths.corpus}`: loading torch")
-    from nmt_cli.training.distributed import count_devices, launch, warning_for_gpus
+    from nmt_cli.training.distributed import launch, processes_for
 
-    processes = count_devices(gpus)
-    if warning := warning_for_gpus(gpus):
-        console.warning(warning)
+    processes = processes_for(gpus, console.warning)
     if processes > 1:
         checkpoints = Path(config.paths.model) / "checkpoints"
         code = launch(

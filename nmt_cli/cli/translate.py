@@ -133,7 +133,7 @@ def command(
 
     resolved = _resolve(locals())
     console = make_console(quiet=quiet)
-    models = model or [resolved.config.paths.model]
+    models = _require_files(file, model or [resolved.config.paths.model], output)
     with read_lines(file, strict=resolved.config.data.strict) as lines:
         wording = _wording(glossary, ban)
         translator = _load(models, device, precision, threads, console)
@@ -151,6 +151,14 @@ def _form(search: "Search", as_json: bool, scores: bool) -> Show:
     if as_json:
         return as_json_line
     return plain_lines(n_best=search.n_best > 1, scores=scores, alignment=search.alignment)
+
+
+def _require_files(file: str, models: list[str], output: Path | None) -> list[str]:
+    """The `models`; refuses, before torch is loaded, what cannot be read or written."""
+    require_text_file(file)
+    require_models(models)
+    require_output(output)
+    return models
 
 
 def _search(translator: "Translator", resolved: "Resolved", wording: "Wording") -> "Search":
@@ -185,7 +193,7 @@ def _begin(console: "Console", notice: str, file: str) -> "_Progress":
 def _resolve(given: Mapping[str, Any]) -> "Resolved":
     """The settings of the command's arguments; an option that is None or False is not given.
 
-    Refuses files that cannot be read or written, before torch is loaded, which takes seconds.
+    Refuses an output that would replace what is still needed.
     """
     from nmt_cli.cli.settings import resolve_settings
 
@@ -196,9 +204,6 @@ def _resolve(given: Mapping[str, Any]) -> "Resolved":
     flags = {key: one.value if isinstance(one, StrEnum) else one for key, one in flags.items()}
     resolved = resolve_settings(flags, given["sets"], given["config_file"])
     _check_output(given, resolved)
-    require_text_file(given["file"])
-    require_models(given["model"] or [resolved.config.paths.model])
-    require_output(given["output"])
     return resolved
 
 

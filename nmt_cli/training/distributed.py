@@ -162,14 +162,16 @@ def count_devices(gpus: int | None) -> int:
     return max(1, gpus)
 
 
-def warning_for_gpus(gpus: int | None) -> str:
-    """What the user should know who asks for `gpus` where there is no GPU; "" otherwise."""
-    if gpus is None or torch.cuda.is_available():
-        return ""
-    where = f"on {counted(usable_cores(), 'core')}"
-    if gpus == 1:
-        return f"--gpus 1: this machine has no GPU; training runs on the CPU, {where}"
-    return f"--gpus {gpus}: this machine has no GPU; training runs in {gpus} CPU processes, {where}"
+def processes_for(gpus: int | None, warn: Callable[[str], None]) -> int:
+    """As `count_devices`; warns who asks for `gpus` where there is none."""
+    processes = count_devices(gpus)
+    if gpus is not None and not torch.cuda.is_available():
+        how = "on the CPU" if gpus == 1 else f"in {gpus} CPU processes"
+        warn(
+            f"--gpus {gpus}: this machine has no GPU; training runs {how}, "
+            f"on {counted(usable_cores(), 'core')}"
+        )
+    return processes
 
 
 def _check_hidden_gpus() -> None:
