@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 # Switches of the C library on Linux.
-TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
+TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8
 
 
 def usable_cores() -> int:
@@ -75,9 +75,19 @@ def keep_freed_memory() -> None:
     """Tell the C library to reuse large blocks instead of returning them to the kernel.
 
     Each step frees and allocates the same large tensors; faulting their pages in anew costs a CPU
-    a quarter of its time. Does nothing where the C library has no such switch.
+    a quarter of its time. All threads share one heap: with one each, what one of them has freed is
+    of no use to the others, and each heap has gaps of its own. Does nothing where the C library has
+    no such switches.
     """
-    _tell_allocator({MMAP_THRESHOLD: 1 << 30, TRIM_THRESHOLD: (1 << 31) - 1})
+    _tell_allocator({MMAP_THRESHOLD: 1 << 30, TRIM_THRESHOLD: (1 << 31) - 1, ARENA_MAX: 1})
+
+
+def trim_heap() -> None:
+    """Return what is free at the moment to the kernel, however the C library is set."""
+    import ctypes
+
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def give_back_freed_memory() -> None:

@@ -75,3 +75,38 @@ def test_blocks_before_one_that_is_still_held_are_given_back() -> None:
     )
     assert kept > 60
     assert given_back < 10
+
+
+HEAP_PROGRAM = """
+import os, sys, threading
+import numpy as np
+from nmt_cli.cores import keep_freed_memory, trim_heap
+if "kept" in sys.argv:
+    keep_freed_memory()
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
+before = resident()
+thread = threading.Thread(target=lambda: np.ones(5 << 20))
+thread.start()
+thread.join()
+block = np.ones(5 << 20)
+del block
+if "trimmed" in sys.argv:
+    trim_heap()
+print(resident() - before)
+"""
+
+
+def grown(*arguments: str) -> int:
+    done = subprocess.run(
+        [sys.executable, "-c", HEAP_PROGRAM, *arguments], capture_output=True, text=True, check=True
+    )
+    return int(done.stdout)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the switches are those of Linux's C library")
+def test_threads_share_one_heap_which_can_be_trimmed() -> None:
+    """A thread and the main one use 40 MiB, one after the other."""
+    assert 35 < grown("kept") < 60
+    assert grown("kept", "trimmed") < 20

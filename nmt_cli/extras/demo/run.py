@@ -7,6 +7,7 @@ from pathlib import Path
 
 from nmt_cli import files
 from nmt_cli.config import Config
+from nmt_cli.cores import trim_heap
 from nmt_cli.data.corpus import Corpus
 from nmt_cli.data.lines import read_lines
 from nmt_cli.data.prepare import Prepared, prepare
@@ -97,6 +98,8 @@ def run_demo(
     yield from train(config, Corpus.open(corpus), model, Ranks(), stop, tell)
     if stop():
         return
+    # What training has used is not needed any more.
+    trim_heap()
     yield from _average(folder, model, config)
     yield Command(f"nmt translate test.en -o {OUTPUT}")
     translator = Translator.load(model)
