@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tatoeba, English to German: 166,000 short general sentences, preset `small`. On CPU cores.
+# Tatoeba, English to German: 166,000 short general sentences, preset `paper-small`. On CPU cores.
 #
 #   recipes/tatoeba_en_de.sh DATA [WORK]
 #
