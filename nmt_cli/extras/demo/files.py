@@ -1,7 +1,7 @@
 """The demo's directory: text files of the grammar's sentences, their labels, and nmt.toml."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from nmt_cli.extras.demo.folder import claim_folder, write_texts
@@ -32,7 +32,9 @@ def make_project(folder: Path) -> Path:
     return path
 
 
-def write_demo(folder: Path) -> None:
+def write_demo(
+    folder: Path, progress: Callable[[str, int, int | None], None] | None = None
+) -> None:
     """Fill `folder` with the demo's sentences, the same on every machine.
 
     Raises CannotCreateError, before anything is written, where `folder` is not the demo's own, or
@@ -47,8 +49,20 @@ def write_demo(folder: Path) -> None:
     }
     texts: dict[str, bytes] = {}
     for split, count in sizes.items():
-        texts |= _texts(split, list(make_pairs(count, seed=SEED, split=split)))
+        texts |= _texts(split, _made(split, count, progress))
     write_texts(folder, texts)
+
+
+def _made(
+    split: Split, count: int, progress: Callable[[str, int, int | None], None] | None
+) -> list[LabelledPair]:
+    """The pairs of a split; `progress` is told of every thousandth."""
+    pairs = []
+    for done, pair in enumerate(make_pairs(count, seed=SEED, split=split)):
+        if progress is not None and done % 1_000 == 0:
+            progress(f"make sentences ({split})", done, count)
+        pairs.append(pair)
+    return pairs
 
 
 def _texts(split: str, pairs: Sequence[LabelledPair]) -> dict[str, bytes]:

@@ -88,7 +88,7 @@ def run_demo(
     """
     started = time.monotonic()
     require_own_data(folder, config)
-    write_demo(folder)
+    write_demo(folder, progress)
     require_own_corpus(config)
     corpus, model = Path(config.paths.corpus), Path(config.paths.model)
     yield Command("nmt prepare")
