@@ -37,7 +37,7 @@ def training_steps(tokens: int) -> int:
     """Steps for a corpus of so many target tokens; they grow with its square root.
 
     >>> training_steps(300_000), training_steps(3_000_000), training_steps(10**9)
-    (1100, 3500, 20000)
+    (1100, 3450, 20000)
     """
     suitable = STEPS * math.sqrt(tokens / STEPS_TOKENS)
     return _rounded(min(max(suitable, FEWEST_STEPS), MOST_STEPS), 50)

@@ -77,7 +77,7 @@ def float32_attention(
     with torch.autocast(query.device.type, enabled=False):
         narrow = query.dtype in (torch.bfloat16, torch.float16)
         streams = (query.float(), key.float(), value.float()) if narrow else (query, key, value)
-        return scaled_dot_product_attention(*streams, mask)
+        return scaled_dot_product_attention(*streams, mask).to(query.dtype)
 
 
 def rectangle_backend(device: torch.device) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import safetensors.numpy
 
 from nmt_cli.data.clean import CleanText, Progress, Stretch, read_side
 from nmt_cli.data.cleaning.cooccurrence import (
@@ -23,7 +24,7 @@ from nmt_cli.data.cleaning.cooccurrence import (
     words_of,
 )
 from nmt_cli.data.pool import Pool
-from nmt_cli.files import writing
+from nmt_cli.files import write_bytes
 
 LEAST_PAIRS = 2_000
 # So many are learnt from, in whole stretches at even distances; more where all are judged.
@@ -37,7 +38,7 @@ LOW_PARTS = 30
 BELIEVED_RATIO = 3.0
 # Where more pairs than that seem wrong, the words were not understood.
 MOST_WRONG = 0.5
-NAME = "matching.npy"
+NAME = "matching.safetensors"
 _Words = tuple[np.ndarray, np.ndarray]
 
 
@@ -159,9 +160,9 @@ def _other_scores(
     others = [one for one in text.stretches if one.pairs and one.first not in known]
     path = text.directory / NAME
     if others:
-        with writing(path) as file:
-            for array in (*learnt.orders, *(part for table in learnt.tables for part in table)):
-                np.save(file, array)
+        arrays = (*learnt.orders, *(part for table in learnt.tables for part in table))
+        named = {str(index): np.atleast_1d(array) for index, array in enumerate(arrays)}
+        write_bytes(path, safetensors.numpy.save(named))
     _load.cache_clear()
     works = (_Work(text.directory, one) for one in others)
     found = {}
@@ -180,7 +181,7 @@ def _judge(path: Path, work: _Work) -> np.ndarray:
 @functools.lru_cache(maxsize=1)
 def _load(path: Path) -> _Learnt:
     """What was learnt, once in each process: it is too large to be sent with each stretch."""
-    with path.open("rb") as file:
-        arrays = [np.load(file) for _ in range(10)]
-    tables = [Table(int(one[0]), *one[1:]) for one in (arrays[2:6], arrays[6:])]
+    named = safetensors.numpy.load(path.read_bytes())
+    arrays = [named[str(index)] for index in range(len(named))]
+    tables = [Table(int(pairs[0]), *rest) for pairs, *rest in (arrays[2:6], arrays[6:])]
     return _Learnt((arrays[0], arrays[1]), (tables[0], tables[1]))
