@@ -1,7 +1,9 @@
 """The preset that `nmt init` chooses by the size of the text and the machine."""
 
+import gzip
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from nmt_cli.extras import advice
@@ -27,9 +29,20 @@ def test_text_is_measured_in_pairs_and_words(pair, tmp_path: Path) -> None:
     assert measure([pair, (str(table),)]) == TextSize(1_010, 5_030, 2_010)
 
 
-def test_long_files_are_estimated_from_their_beginning(pair, monkeypatch) -> None:
-    monkeypatch.setattr(advice, "MOST_COUNTED", 100)
-    assert measure([pair]) == TextSize(1_000, 5_000, 2_000)
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_long_files_are_estimated_from_their_beginning(tmp_path, monkeypatch, suffix) -> None:
+    monkeypatch.setattr(advice, "MOST_COUNTED", 150_000)
+    names = []
+    for code in ("en", "de"):
+        # Numbers that repeat late, so that a compressed file is long, too.
+        numbers = np.random.default_rng(1).integers(10**8, 10**9, 300_000)
+        text = "\n".join(map(str, numbers)).encode() + b"\n"
+        names.append(str(tmp_path / f"a.{code}{suffix}"))
+        Path(names[-1]).write_bytes(gzip.compress(text, 1) if suffix else text)
+    size = measure([names])
+    assert size.pairs == pytest.approx(300_000, rel=0.25)
+    assert size.tgt_words == size.pairs
+    assert abs(size.words - 2 * size.pairs) <= 1
 
 
 def test_a_cpu_gets_small_whatever_the_text(pair, tmp_path: Path, monkeypatch) -> None:

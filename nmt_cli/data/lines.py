@@ -287,11 +287,15 @@ class LinePairs(Iterator[tuple[str, str]]):
         try:
             pair = self._next_of_two() if self.tgt is not self.src else self._next_row()
         except NmtError:
-            self.src.close()
-            self.tgt.close()
+            self.close()
             raise
         self.count += 1
         return pair
+
+    def close(self) -> None:
+        """Stop reading; only needed before the end of the files."""
+        self.src.close()
+        self.tgt.close()
 
     def _next_of_two(self) -> tuple[str, str]:
         src, tgt = next(self.src, None), next(self.tgt, None)

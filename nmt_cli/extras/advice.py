@@ -1,6 +1,7 @@
 """`nmt init` without --preset: the one that suits the text and the machine, and why."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -76,15 +77,13 @@ def measure(entries: Sequence[Sequence[str]]) -> TextSize:
 def _measure_entry(paths: Sequence[str]) -> TextSize:
     from nmt_cli.data.lines import read_pairs
 
-    pairs = words = tgt_words = characters = 0
-    for src, tgt in islice(read_pairs(tuple(paths), strict=False), MOST_COUNTED):
-        pairs += 1
-        tgt_words += len(tgt.split())
-        words += len(src.split())
-        characters += len(src.encode()) + 1
-    words += tgt_words
-    if pairs < MOST_COUNTED:
-        return TextSize(pairs, words, tgt_words)
-    # Of a compressed file this is too small, by about the factor of its compression.
-    share = max(1.0, Path(paths[0]).stat().st_size / characters)
-    return TextSize(*(round(share * count) for count in (pairs, words, tgt_words)))
+    words = tgt_words = 0
+    with closing(read_pairs(tuple(paths), keep_bad_rows=True)) as pairs:
+        for src, tgt in islice(pairs, MOST_COUNTED):
+            tgt_words += len(tgt.split())
+            words += len(src.split())
+        counts = pairs.count, words + tgt_words, tgt_words
+        if pairs.count < MOST_COUNTED or not pairs.src.bytes_read:
+            return TextSize(*counts)
+        share = max(1.0, pairs.src.size / pairs.src.bytes_read)
+    return TextSize(*(round(share * count) for count in counts))

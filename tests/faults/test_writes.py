@@ -109,7 +109,7 @@ def training(setting, tmp_path: Path, begun: tuple[Path, dict[str, object]] | No
 
     def is_new(place: Path) -> bool:
         latest, _ = Checkpoints(place / "model" / "checkpoints", 1, 1).latest()
-        return latest is not None and latest.state().finished == f"{steps} steps are done"
+        return latest is not None and latest.state().finished.startswith(f"{steps} step")
 
     if begun:
         return Scene(tmp_path, begun[0], work, outcome, is_new, begun[1])
