@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from nmt_cli.cli import main
-from nmt_cli.cli.demo import _settings
+from nmt_cli.cli.demo import _settings, _show_outcome
+from nmt_cli.console import Console
 from nmt_cli.extras.demo import files as demo_files
 from nmt_cli.extras.demo.run import Accuracy, Command, Outcome, assess, run_demo
 from nmt_cli.model_dir import load_model
@@ -109,3 +110,20 @@ def test_accuracy_is_counted_for_each_phenomenon(tmp_path):
     counted = {one.label: (one.right, one.total) for one in found.phenomena}
     assert counted == {"dative": (1, 2), "past": (2, 2)}
     assert Accuracy("", "", 1, 8).percent == 12.5
+
+
+def test_the_hardest_phenomena_are_shown_and_the_others_summed_up(capsys):
+    phenomena = tuple(
+        Accuracy(f"label {percent}", "about", percent, 100) for percent in range(60, 100, 2)
+    )
+    outcome = Outcome(
+        (), Accuracy("exact", "right", 9, 10), phenomena, Accuracy("held out", "new", 1, 3), 12.0
+    )
+    _show_outcome(outcome, Console(), as_json=False)
+    shown = capsys.readouterr().err.splitlines()
+    assert shown[0] == "The 8 hardest phenomena of German:"
+    assert [line.split()[:2] for line in shown[2:10]] == [
+        ["label", str(percent)] for percent in range(60, 76, 2)
+    ]
+    assert shown[10] == "12 others: 76.0 to 98.0 %; --json lists all"
+    assert shown[11:] == ["right: 90.0 % of 10", "new: 33.3 % of 3", "12 s in all"]

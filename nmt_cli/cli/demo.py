@@ -1,5 +1,6 @@
 """`nmt demo`: learn a small language pair before your eyes."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,6 +26,9 @@ Your own data, the same way:
   nmt init --train mine.en mine.de --valid valid.en valid.de
   nmt prepare && nmt train
   echo "Hello." | nmt translate"""
+
+# The whole table would push the rest off the screen.
+MOST_PHENOMENA = 8
 
 Folder = Annotated[Path, typer.Argument(metavar="[DIR]", help="Directory to work in.")]
 
@@ -112,16 +116,31 @@ def _show_outcome(outcome: "Outcome", console: "Console", *, as_json: bool) -> N
     import json
     from dataclasses import asdict
 
-    rows = [_row(one) for one in sorted(outcome.phenomena, key=lambda one: one.percent)]
-    console.table(rows, header=("phenomenon", "", "exact %", "sentences"))
-    for one in (outcome.exact, outcome.held_out):
-        console.note(f"{one.about}: {one.percent:.1f} % of {one.total:,}")
+    hardest, others = _hardest(outcome.phenomena)
+    console.table(
+        [_row(accuracy) for accuracy in hardest],
+        header=("phenomenon", "", "exact %", "sentences"),
+        title=f"The {len(hardest)} hardest phenomena of German:",
+    )
+    if others:
+        console.note(
+            f"{counted(len(others), 'other')}: {others[0].percent:.1f} to "
+            f"{others[-1].percent:.1f} %; --json lists all"
+        )
+    for accuracy in (outcome.exact, outcome.held_out):
+        console.note(f"{accuracy.about}: {accuracy.percent:.1f} % of {accuracy.total:,}")
     if as_json:
         typer.echo(json.dumps({"schema": 1, **asdict(outcome)}))
         return
     for score in outcome.scores:
         typer.echo(f"{score.name} {score.value:.2f}  {score.signature}")
     console.note(f"{outcome.seconds:.0f} s in all")
+
+
+def _hardest(phenomena: Sequence["Accuracy"]) -> tuple[list["Accuracy"], list["Accuracy"]]:
+    """Those with the lowest accuracy, and the others, each from the lowest on."""
+    ordered = sorted(phenomena, key=lambda accuracy: accuracy.percent)
+    return ordered[:MOST_PHENOMENA], ordered[MOST_PHENOMENA:]
 
 
 def _row(one: "Accuracy") -> tuple[str, str, float, int]:
