@@ -8,8 +8,10 @@ import argparse
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +19,7 @@ from pathlib import Path
 from threading import Lock
 
 from measure import Json, environment, measured_with, say
+from sentences import write_random_text
 from train_cpu import Worker
 
 from nmt_cli.files import write_text
@@ -53,6 +56,10 @@ SETTINGS: Mapping[str, Mapping[str, object]] = {
         "train.warmup_steps": 1_000,
     },
 }  # fmt: skip
+TINY: Mapping[str, object] = {
+    "data.vocab_size": "auto", "model.layers": 1, "model.d_model": 16, "model.d_ff": 32,
+    "model.heads": 2, "train.batch_tokens": 200,
+}  # fmt: skip
 DEFAULT = "default"
 
 
@@ -68,6 +75,8 @@ class Bench:
             "schema": 1,
             "benchmark": "defaults",
             "settings": measured_with(options),
+            "cases": [],
+            "complete": True,
             "environment": environment(1),
             "runs": {},
         }
@@ -82,6 +91,7 @@ class Bench:
         with ThreadPoolExecutor(self.options.jobs) as pool:
             for _ in pool.map(lambda name: self._one(key, name), todo):
                 pass
+        self._save()
 
     def _one(self, key: str, name: str) -> None:
         begun = time.monotonic()
@@ -89,8 +99,11 @@ class Bench:
         facts["wall_seconds"] = round(time.monotonic() - begun, 1)
         with self.lock:
             self.document["runs"][key][name] = facts
-            write_text(self.options.out, json.dumps(self.document, indent=1) + "\n")
+            self._save()
             say(f"{key} {name}: {json.dumps(facts)}")
+
+    def _save(self) -> None:
+        write_text(self.options.out, json.dumps(self.document, indent=1) + "\n")
 
     def default(self) -> Json:
         """The three commands with no option but the languages."""
@@ -104,7 +117,7 @@ class Bench:
 
     def tuned(self, name: str) -> Json:
         """One of SETTINGS, for as many steps as the CPU time allows."""
-        values = {**BASIS, **SETTINGS[name]}
+        values = {**BASIS, **SETTINGS[name], **(TINY if self.options.tiny else {})}
         folder = self._project(f"vocabulary-{values['data.vocab_size']}")
         with self.lock:
             if not (folder / "corpus").exists():
@@ -208,8 +221,17 @@ def table(runs: Mapping[str, Json]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; the exit code."""
     options = parse(arguments)
-    bench = Bench(options)
-    bench.run(options.only or [DEFAULT, *SETTINGS])
+    with tempfile.TemporaryDirectory(prefix="defaults-") as name:
+        if options.tiny:
+            options.data, options.work = Path(name) / "text", Path(name) / "work"
+            write_random_text(options.data, 300, seed=1)
+            for language in (options.src, options.tgt):
+                shutil.copy(options.data / f"train.{language}", options.data / f"valid.{language}")
+        bench = Bench(options)
+        bench.run(options.only or [DEFAULT, *SETTINGS])
+    if options.json:
+        print(json.dumps(bench.document))
+        return 0
     for key, runs in bench.document["runs"].items():
         print(f"{options.data.name}, {key} of CPU time each\n{table(runs)}")
     return 0
@@ -219,17 +241,25 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     add = parser.add_argument
-    add("--data", type=Path, required=True, metavar="DIR", help="train, valid, test .SRC and .TGT")
+    add("--data", type=Path, metavar="DIR", help="train, valid, test .SRC and .TGT")
     add("--src", default="en")
     add("--tgt", default="fr")
-    add("--seconds", type=float, required=True, help="CPU seconds of each tuned training")
+    add("--seconds", type=float, help="CPU seconds of each tuned training")
     add("--only", nargs="+", choices=(DEFAULT, *SETTINGS), help="these settings alone")
     add("--lines", type=int, default=1_000, help="of the validation text that are scored")
     add("--probe", type=int, default=8, help="steps that tell what a step costs")
     add("--jobs", type=int, default=1, help="trainings at a time, one thread each")
-    add("--work", type=Path, required=True, metavar="DIR", help="corpora and models")
+    add("--work", type=Path, metavar="DIR", help="corpora and models")
     add("--out", type=Path, required=True, metavar="FILE", help="JSON; finished runs are kept")
-    return parser.parse_args(arguments)
+    add("--json", action="store_true", help="print the JSON instead of a table")
+    add("--tiny", action="store_true", help="seconds instead of hours: a test of the script")
+    options = parser.parse_args(arguments)
+    if options.tiny:
+        options.src, options.tgt, options.only = "xx", "yy", ["basis"]
+        options.seconds, options.lines, options.probe = 5.0, 4, 2
+    elif None in (options.data, options.seconds, options.work):
+        parser.error("--data, --seconds and --work are needed (or --tiny)")
+    return options
 
 
 if __name__ == "__main__":

@@ -358,6 +358,31 @@ def test_shortlist(tmp_path: Path, kernel_cache: Path) -> None:
         assert case["equal_outputs"] > 0.5
 
 
+@pytest.mark.slow
+def test_defaults(tmp_path: Path) -> None:
+    document = run("defaults.py", out=tmp_path / "out.json")
+    ((key, runs),) = document["runs"].items()
+    assert key == "5 s"
+    (facts,) = runs.values()
+    assert facts["steps"] >= 1
+    assert 1 < facts["cpu_seconds"] < 60
+    assert facts["signature"].startswith("nrefs:1|")
+    # A finished run is not done again.
+    assert run("defaults.py", out=tmp_path / "out.json")["runs"] == document["runs"]
+
+
+def test_how_near_the_default_comes_to_the_best() -> None:
+    table = module("defaults").table
+    runs = {
+        "default": {"cpu_seconds": 10, "bleu": 19.0},
+        "a": {"steps": 5, "cpu_seconds": 10, "bleu": 20.0},
+        "b": {"steps": 6, "cpu_seconds": 10, "bleu": 18.0},
+    }
+    lines = table(runs).splitlines()
+    assert [line.split()[0] for line in lines[1:4]] == ["a", "default", "b"]
+    assert lines[-1] == "default / best tuned: 0.950"
+
+
 @needs_transformers
 def test_train_memory(tmp_path: Path) -> None:
     document = run("train_memory.py", out=tmp_path / "out.json")
