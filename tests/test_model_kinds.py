@@ -48,7 +48,9 @@ def test_every_setting_means_something_or_is_refused(kind):
 
 def test_all_of_them_are_told_at_once():
     error = refusal({"train.preset": "tiny", "model.kind": "rnn", "train.compile": "on"})
-    told = "model.d_ff, model.heads, model.norm_order, train.compile=on mean nothing"
+    told = (
+        "model.d_ff, model.heads, model.positions, model.norm_order, train.compile=on mean nothing"
+    )
     assert str(error).startswith(told)
     assert "`--preset rnn`" in error.hint
 
