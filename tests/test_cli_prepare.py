@@ -120,3 +120,26 @@ def test_bad_input_has_its_exit_code_and_leaves_nothing(folder, capsys, argument
         assert word.rstrip("$") in message
     assert "Traceback" not in message
     assert sorted(folder.iterdir()) == before
+
+
+def test_dropped_pairs_replace_no_other_file(folder, capsys):
+    (folder / "notes.tsv").write_text("mine\n")
+    command = ["prepare", *TRAIN, *SMALL, "--dropped", "notes.tsv"]
+    assert main(command) == 73
+    assert "`notes.tsv` exists already" in capsys.readouterr().err
+    assert (folder / "notes.tsv").read_text() == "mine\n"
+    assert not (folder / "corpus").exists()
+    assert main([*command, "--force"]) == 0
+    assert "mine" not in (folder / "notes.tsv").read_text()
+
+
+def test_one_file_is_not_both_sides(folder, capsys):
+    assert main(["prepare", "--train", "train.en", "train.en", *SMALL]) == 2
+    assert "`train.en` is named for both sides of data.train" in capsys.readouterr().err
+
+
+def test_pairs_that_are_held_out_too_are_said_to_be_dropped(folder, capsys):
+    arguments = ["prepare", *TRAIN, *SMALL, "--valid", "valid.en", "valid.de", "--clean"]
+    assert main(arguments) == 0
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "also occur" in line]
+    assert line.endswith("in the training text; these training pairs were dropped")

@@ -17,7 +17,7 @@ from nmt_cli.errors import CannotCreateError, ConfigError
 from nmt_cli.manifest import check_manifest
 from nmt_cli.model.transformer import Transformer, initialise
 from nmt_cli.model_dir import load_model
-from nmt_cli.training.average import average_weights
+from nmt_cli.training.average import average, average_weights
 from nmt_cli.training.checkpoints import Checkpoints, State
 from nmt_cli.training.loop import train
 from nmt_cli.training.optimizer import learning_rate
@@ -190,10 +190,10 @@ def test_a_validation_that_was_cut_off_is_made_up_for(setting, undisturbed, tmp_
 @pytest.mark.parametrize(
     ("state", "reason"),
     [
-        (State(step=9, epoch=1, seconds=7_199.0, stale=2), ""),
+        (State(step=9, epoch=1, elapsed=7_199.0, stale=2), ""),
         (State(step=10), "10 steps are done"),
         (State(epoch=2), "2 epochs are done"),
-        (State(seconds=7_200.0), "2 hours are over"),
+        (State(elapsed=7_200.0), "2 hours are over"),
         (State(stale=3), "3 validations without a better one"),
     ],
 )
@@ -347,3 +347,17 @@ def test_the_shards_of_a_run_stay_when_the_micro_batch_changes(setting, tmp_path
     run(setting, out, train_max_steps=8, train_micro_batch_tokens=300)
     state = Checkpoints(out / "checkpoints", 5, 1).all()[-1].state()
     assert state.shards == 3
+
+
+def test_a_checkpoint_saved_before_the_first_validation_can_be_averaged(setting, tmp_path):
+    """The run has published no weights yet; those of the checkpoint are enough."""
+    config, corpus = setting
+    values = {"train.checkpoint_every": 100, "train.validate_every": 100, "train.log_every": 1}
+    reports = train(with_values(config, values), corpus, tmp_path / "run")
+    next(reports)
+    reports.close()
+    (checkpoint,) = Checkpoints(tmp_path / "run" / "checkpoints", 1, 1).all()
+    assert average([checkpoint.directory], tmp_path / "model") == [checkpoint.directory]
+    model = load_model(tmp_path / "model").model
+    for name, weight in checkpoint.weights().items():
+        assert torch.equal(model.state_dict()[name], weight)

@@ -112,12 +112,24 @@ def test_a_run_of_more_than_a_day_is_warned_of() -> None:
         "warning: this run is expected to take about 12 days here; "
         "24 hours from now it will be at about step 1,664 of 20,000"
     )
-    assert "--preset small" in second
+    # The model of OUTLINE has the size of that preset already.
+    assert "a smaller model (such as `--set model.d_model=128 --set model.d_ff=512`)" in second
+    base = replace(OUTLINE, parameters=63_000_000)
+    assert "a smaller model (`--preset small`)" in shown(slow, outline=base)[3]
     assert "--max-steps" in second
     assert "a machine with a GPU" in second
     gpu = replace(OUTLINE, devices="1 x NVIDIA L4")
     assert "--gpus" in shown(slow, outline=gpu)[3]
     assert len(shown(replace(slow, seconds_left=86_400.0))) == 3
+
+
+def test_a_limit_of_hours_is_not_taken_for_the_time_of_all_steps() -> None:
+    limited = replace(OUTLINE, max_hours=0.1)
+    step = replace(STEP, step=3, seconds_left=350.0, seconds_per_step=5.0)
+    (line,) = shown(step, outline=limited)[2:]
+    assert line.startswith("about 5m 50s until the limit of 0.1 hours, at about step 73 of 20,000")
+    quick = replace(step, seconds_left=100.0, seconds_per_step=0.001)
+    assert shown(quick, outline=limited)[2].endswith("for 20,000 steps")
 
 
 def test_the_bar_begins_at_once_and_follows_each_step() -> None:

@@ -46,6 +46,7 @@ def command(
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import resolve_settings
     from nmt_cli.errors import UsageError
+    from nmt_cli.plurals import counted
 
     if last is not None and best is not None:
         raise UsageError("--last and --best exclude each other")
@@ -56,5 +57,10 @@ def command(
 
     console = make_console(quiet=quiet)
     used = average(models, out, last=last, best=best, force=force)
+    if last is not None and len(used) < last:
+        console.warning(
+            f"--last {last}, but {counted(len(used), 'checkpoint')} could be averaged: training "
+            "keeps the last train.keep_last, and a checkpoint given by name stands for itself"
+        )
     console.note(f"averaged {len(used)}: {', '.join(str(path) for path in used)}")
     console.next(f'echo "..." | nmt translate --model {out}')

@@ -19,6 +19,8 @@ ESTIMATED_AFTER = 3
 LONG_SECONDS = 24 * 3_600
 # Characters of a sample.
 MOST_SHOWN = 240
+# About the size of the preset `small`.
+SMALL_PARAMETERS = 10_000_000
 
 
 class TrainDisplay:
@@ -162,6 +164,13 @@ def limits(outline: "Outline") -> str:
 
 def expected_time(step: "StepDone", outline: "Outline") -> str:
     """How long the run takes at the speed of its first steps."""
+    reached = step.step + int(step.seconds_left / max(step.seconds_per_step, 1e-9))
+    if outline.max_hours and reached < outline.steps:
+        return (
+            f"about {duration(step.seconds_left)} until the limit of {outline.max_hours:g} hours, "
+            f"at about step {reached:,} of {outline.steps:,}: the schedule of the learning rate "
+            "does not reach its end (`--max-steps` shortens it)"
+        )
     if not outline.step:
         whole = duration(step.seconds + step.seconds_left)
         return f"about {whole} for {counted(outline.steps, 'step')}"
@@ -173,11 +182,14 @@ def long_run(step: "StepDone", outline: "Outline") -> list[str]:
     """A warning that the run takes more than a day, and what would suit this machine."""
     days = rounded(step.seconds_left / LONG_SECONDS)
     reached = step.step + int(LONG_SECONDS / max(step.seconds_per_step, 1e-9))
+    smaller = "`--preset small`"
+    if outline.parameters <= SMALL_PARAMETERS:
+        smaller = "such as `--set model.d_model=128 --set model.d_ff=512`"
     other = "more GPUs (`--gpus N`)" if outline.devices != "CPU" else "a machine with a GPU"
     return [
         f"this run is expected to take about {days} days here; "
         f"24 hours from now it will be at about step {reached:,} of {outline.steps:,}",
-        f"what suits this machine better: a smaller model (`--preset small`) or fewer steps "
+        f"what suits this machine better: a smaller model ({smaller}) or fewer steps "
         f"(`--max-steps N`), with another `--out`; or {other}",
     ]
 

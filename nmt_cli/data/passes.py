@@ -146,7 +146,9 @@ class Run:
             src_size=subwords.src_size, tgt_size=subwords.tgt_size,
             valid=len(valid),
             notes=(
-                *text.notes, *_notes(valid, held_out), *_rare_entries(data, train, subwords),
+                *text.notes,
+                *_notes(valid, held_out, dropped=data.clean == "strict"),
+                *_rare_entries(data, train, subwords),
             ),
             findings=tuple(ledger.findings()), split=len(valid) if data.valid_split else 0,
         )  # fmt: skip
@@ -292,10 +294,11 @@ def _reasons(dropped: dict[str, int]) -> str:
     return ", ".join(f"{count:,} {reason}" for reason, count in dropped.items())
 
 
-def _notes(valid: Pairs, held_out: list[HeldOut]) -> list[str]:
+def _notes(valid: Pairs, held_out: list[HeldOut], *, dropped: bool) -> list[str]:
+    """dropped: whether training pairs that are held out, too, were left out."""
     notes = [
         f"{one.found:,} of {counted(one.sentences, f'{one.name} sentence')} also occur "
-        "in the training text"
+        f"in the training text{'; these training pairs were dropped' if dropped else ''}"
         for one in held_out
         if one.found
     ]

@@ -46,7 +46,7 @@ def prepare(
     """
     check_inputs(config)
     if dropped is not None:
-        check_dropped_path(dropped, _input_files(config))
+        check_dropped_path(dropped, _input_files(config), force=force)
     if force or not os.path.lexists(out):
         files.require_creatable(out)
     inputs = fingerprint(config)
@@ -87,6 +87,10 @@ def check_inputs(config: Config) -> None:
             count = f"{name} has {counted(len(paths), 'file')}"
             problems.append(UsageError(count, "name two files, or one TSV file"))
         problems += [problem for path in paths if (problem := _check_file(name, path))]
+        if len(paths) == 2 and paths[0] == paths[1] and Path(paths[0]).is_file():
+            problems.append(
+                UsageError(f"`{paths[0]}` is named for both sides of {name}", "name two files")
+            )
     if data.valid and data.valid_split:
         problems.append(
             UsageError(

@@ -3,15 +3,17 @@
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from nmt_cli import files, manifest
-from nmt_cli.config import flatten
+from nmt_cli.config import Config, flatten
 from nmt_cli.data.shortlist import vocabulary_digest
+from nmt_cli.data.subwords import Subwords
 from nmt_cli.errors import CannotCreateError, ConfigError, DataError, NoInputError
-from nmt_cli.model_dir import LoadedModel, load_model, save_model
+from nmt_cli.model_dir import load_config, load_model, load_subwords, save_model
 from nmt_cli.training.checkpoints import WEIGHTS, Checkpoints
 from nmt_cli.training.tensors import read_tensors, weights_of
 
@@ -38,15 +40,26 @@ def average(
             f"`{out}` holds what is to be averaged, `{inside[0]}`, and is not replaced",
             "choose another --out",
         )
-    model = load_model(_model_of(paths[0]))
+    frame = _frame_of(_model_of(paths[0]))
     if len(paths) == 1 and not _is_checkpoint(paths[0]):
-        paths = _choose(paths[0], model, last, best)
+        paths = _choose(paths[0], frame, last, best)
     for path in paths[1:]:
-        _check_same(paths[0], model, path, load_model(_model_of(path)))
+        _check_same(paths[0], frame, path, _frame_of(_model_of(path)))
     weights = average_weights(paths, _read)
     metadata = {"averaged": ", ".join(path.name for path in paths)}
-    save_model(out, weights, model.config, model.subwords, metadata, replace=force)
+    save_model(out, weights, frame.config, frame.subwords, metadata, replace=force)
     return list(paths)
+
+
+class _Frame(NamedTuple):
+    """What a model has besides its weights, which a run may not have published yet."""
+
+    config: Config
+    subwords: Subwords
+
+
+def _frame_of(directory: Path) -> _Frame:
+    return _Frame(load_config(directory), load_subwords(directory))
 
 
 def _is_checkpoint(path: Path) -> bool:
@@ -65,7 +78,7 @@ def _read(path: Path) -> dict[str, Tensor]:
     return read_tensors(path / WEIGHTS)
 
 
-def _choose(path: Path, model: LoadedModel, last: int | None, best: int | None) -> list[Path]:
+def _choose(path: Path, model: _Frame, last: int | None, best: int | None) -> list[Path]:
     train = model.config.train
     checkpoints = Checkpoints(path / "checkpoints", train.keep_last, train.keep_best)
     members = checkpoints.members()
@@ -99,7 +112,7 @@ def _nothing_to_average(path: Path, checkpoints: Checkpoints) -> NoInputError:
     )
 
 
-def _check_same(path: Path, model: LoadedModel, other_path: Path, other: LoadedModel) -> None:
+def _check_same(path: Path, model: _Frame, other_path: Path, other: _Frame) -> None:
     mine, theirs = flatten(model.config), flatten(other.config)
     differing = [key for key in mine if key.startswith("model.") and mine[key] != theirs[key]]
     if vocabulary_digest(model.subwords) != vocabulary_digest(other.subwords):

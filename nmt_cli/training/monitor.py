@@ -104,7 +104,7 @@ class Monitor:
         run = self._run
         left = self._pace.seconds_left(run.state.step, self._last, self._every)
         hours = run.config.train.max_hours
-        return min(left, max(0.0, hours * 3_600 - run.state.seconds)) if hours else left
+        return min(left, max(0.0, hours * 3_600 - run.state.elapsed)) if hours else left
 
     def save_in_time(self) -> None:
         """Save a checkpoint if the last one is too old; it serves resuming only."""

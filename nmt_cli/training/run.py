@@ -286,7 +286,7 @@ class Run:
             return _done(max_steps(train), "step")
         if train.max_epochs and state.epoch >= train.max_epochs:
             return _done(train.max_epochs, "epoch")
-        if train.max_hours and state.seconds >= train.max_hours * 3_600:
+        if train.max_hours and state.elapsed >= train.max_hours * 3_600:
             return f"{train.max_hours:g} {'hour is' if train.max_hours == 1 else 'hours are'} over"
         if train.patience and state.stale >= train.patience:
             return f"{counted(state.stale, 'validation')} without a better one"

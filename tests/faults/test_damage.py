@@ -376,7 +376,7 @@ def test_averaging_with_a_damaged_member(out, tmp_path, checks) -> None:
     "C14",
     without=(
         "training/average.py",
-        "        _check_same(paths[0], model, path, load_model(_model_of(path)))\n",
+        "        _check_same(paths[0], frame, path, _frame_of(_model_of(path)))\n",
         "        pass\n",
     ),
 )

@@ -1,5 +1,6 @@
 """What was found wrong with the training pairs: counts with line numbers, and the dropped pairs."""
 
+import os
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -199,14 +200,21 @@ def _cell(text: str) -> str:
     return text.replace("\t", " ").replace("\n", " ")
 
 
-def check_dropped_path(path: Path, inputs: Sequence[str]) -> None:
-    """Refuse to write the dropped pairs over a file that is read; raises CannotCreateError."""
+def check_dropped_path(path: Path, inputs: Sequence[str], *, force: bool = False) -> None:
+    """Refuse to write the dropped pairs over another file; raises CannotCreateError.
+
+    force: a file that is not read may be replaced.
+    """
     for name in inputs:
         if path.is_file() and Path(name).is_file() and path.samefile(name):
             raise CannotCreateError(
                 f"`{path}` is a file that is read",
                 f"such as: --dropped {shlex.quote('dropped.tsv')}",
             )
+    if os.path.lexists(path) and not path.is_dir() and not force:
+        raise CannotCreateError(
+            f"`{path}` exists already", "name another file, or use --force to replace it"
+        )
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise CannotCreateError(
             f"`{path}` cannot be written", "name a file in a directory that exists"

@@ -74,7 +74,7 @@ def _is_empty(folder: Path) -> bool:
 
 
 def _other_directory() -> str:
-    return "name a new directory, such as `nmt demo nmt-demo`"
+    return "name a new directory, such as `nmt demo my-demo`"
 
 
 def _read_marker(folder: Path) -> Marker:
