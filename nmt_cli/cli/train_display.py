@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from nmt_cli.plurals import counted
 from nmt_cli.progress import duration
 
 if TYPE_CHECKING:
@@ -141,15 +142,6 @@ def machine(outline: "Outline") -> str:
     if outline.processes == 1:
         return f"CPU with {threads}"
     return f"CPU with {outline.processes} processes of {threads} each"
-
-
-def counted(number: int, thing: str) -> str:
-    """A number of things.
-
-    >>> counted(1, "thread"), counted(2_000, "thread")
-    ('1 thread', '2,000 threads')
-    """
-    return f"{number:,} {thing}" + ("" if number == 1 else "s")
 
 
 def limits(outline: "Outline") -> str:
