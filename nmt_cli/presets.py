@@ -93,16 +93,16 @@ TINY: Preset = {
     "model.dropout": 0.0,
     "data.vocab_size": 1_500,
     "train.batch_tokens": 1_000,
-    "train.max_steps": 750,
+    "train.max_steps": 825,
     "train.optimizer": "muon",
     "train.warmup_steps": 100,
     "train.learning_rate": 8e-3,
     "train.schedule": "linear",
     "train.label_smoothing": 0.0,
     "train.checkpoint_every": 25,
-    "train.validate_every": 250,
+    "train.validate_every": 275,
     "train.keep_last": 5,
-    "train.validation_sentences": 200,
+    "train.validation_sentences": 100,
 }
 
 # What the Transformer replaced, each with as many weights as `paper-small`, and trained as long.
