@@ -9,7 +9,7 @@ import torch
 
 from nmt_cli.charts import SHADES, Axis, Box, Curve, bars, curves, field, ticks
 from nmt_cli.cli import main
-from nmt_cli.config import Config, Layer, resolve
+from nmt_cli.config import Config, Layer, dump, resolve
 from nmt_cli.errors import ConfigError, UsageError
 from nmt_cli.extras import plots
 from nmt_cli.extras.plots import PLOTS, ROWS, losses, plot, positions_table
@@ -183,6 +183,17 @@ def test_the_command(what: str, tmp_path: Path, monkeypatch, capsys) -> None:
     assert main(["plot", what, "--out", "x.svg", "-q"]) == 0
     assert capsys.readouterr().err.startswith("error: `x.jpg` is no picture")
     assert sorted(one.name for one in tmp_path.iterdir()) == [f"{what}.svg", "x.svg"]
+
+
+def test_the_schedule_of_a_model_is_that_of_its_training(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model").mkdir()
+    trained = config({"train.warmup_steps": 77, "train.max_steps": 500})
+    (tmp_path / "model" / "config.toml").write_text(dump(trained))
+    assert main(["plot", "schedule", "--model", "model"]) == 0
+    assert "warmup_steps 77" in Path("schedule.svg").read_text()
+    assert main(["plot", "schedule", "--model", "model", "--set", "train.warmup_steps=88"]) == 0
+    assert "warmup_steps 88" in Path("schedule.svg").read_text()
 
 
 def test_an_unknown_plot_is_named(tmp_path: Path, monkeypatch, capsys) -> None:

@@ -21,7 +21,9 @@ Out = Annotated[
 ]
 Model = Annotated[
     Path | None,
-    typer.Option("--model", metavar="MODEL", help="Model whose positions are drawn."),
+    typer.Option(
+        "--model", metavar="MODEL", help="Draw the positions, schedule or smoothing of this model."
+    ),
 ]
 
 
@@ -42,7 +44,9 @@ def command(
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.outputs import check_outputs
     from nmt_cli.cli.settings import resolve_settings
+    from nmt_cli.config import load, with_values
     from nmt_cli.extras.plots import plot
+    from nmt_cli.model_check import CONFIG
     from nmt_cli.pictures import check_picture, require_own_picture, write_picture
 
     place = Path(f"{what}.svg") if out is None else out
@@ -52,5 +56,9 @@ def command(
         require_own_picture(place)
     models = [] if model is None else [model]
     check_outputs([place], resolved=resolved, config_file=config_file, models=models)
-    write_picture(place, plot(what, resolved.config, model))
+    config = resolved.config
+    if model is not None and what != "positions":
+        # As this model was trained, not as the project would train another one.
+        config = with_values(load(model / CONFIG), dict(one.split("=", 1) for one in sets or []))
+    write_picture(place, plot(what, config, model))
     make_console(quiet=quiet).note(f"wrote {place}: open it in a browser")
