@@ -66,6 +66,12 @@ class TestFlags:
         assert main(["init", "--train", "train.en", "train.de", "--preset", "smal"]) == 78
         assert not Path("nmt.toml").exists()
 
+    def test_one_file_is_not_both_sides(self, capsys: pytest.CaptureFixture[str]) -> None:
+        arguments = ["init", "--src-lang", "en", "--tgt-lang", "de"]
+        assert main([*arguments, "--train", "train.en", "./train.en"]) == 2
+        assert "`train.en` is given for both sides" in capsys.readouterr().err
+        assert not Path("nmt.toml").exists()
+
     def test_what_is_not_given_is_not_made_up(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["init", "--train", "train.de", "train.en"]) == 0
         config = written()

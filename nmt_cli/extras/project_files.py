@@ -39,7 +39,10 @@ class Texts(NamedTuple):
         return [*self.train, *(one for one in (self.valid, self.test) if one)]
 
     def require(self) -> None:
-        """Raise NoInputError naming every file that cannot be read."""
+        """Raise NoInputError naming every file that cannot be read.
+
+        UsageError where one file is given for both sides.
+        """
         missing: list[NmtError] = []
         for name in (name for entry in self.entries() for name in entry):
             try:
@@ -48,6 +51,9 @@ class Texts(NamedTuple):
                 missing.append(error)
         if missing:
             raise NoInputError("; ".join(one.message for one in missing), missing[0].hint)
+        for entry in self.entries():
+            if len(entry) == 2 and Path(entry[0]).samefile(entry[1]):
+                raise UsageError(f"`{entry[0]}` is given for both sides", "name two files")
 
     def languages(self) -> tuple[str, str] | None:
         """The languages that the files' names tell."""
