@@ -304,3 +304,13 @@ def test_the_pace_knows_steps_and_validations_apart():
     # At steps 10, 20 and at the end.
     assert pace.seconds_left(5, 25, 10) == pytest.approx(40.0 + 90.0)
     assert pace.seconds_left(25, 25, 25) == 0.0
+
+
+def test_the_heap_is_trimmed_now_and_then(setting, tmp_path, monkeypatch):
+    trims = []
+    monkeypatch.setattr("nmt_cli.training.monitor.trim_heap", lambda: trims.append(1))
+    run(setting, tmp_path / "seldom")
+    assert trims == []
+    monkeypatch.setattr("nmt_cli.training.monitor.SECONDS_BETWEEN_TRIMS", 0.0)
+    run(setting, tmp_path / "each-step")
+    assert len(trims) == 12

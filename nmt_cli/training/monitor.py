@@ -6,6 +6,7 @@ None of it changes the state that training depends on.
 import time
 
 from nmt_cli.automatic import max_steps
+from nmt_cli.cores import trim_heap
 from nmt_cli.data.plan import Position
 from nmt_cli.model.precision import precision_name
 from nmt_cli.training.cost import add_cost, devices
@@ -16,6 +17,8 @@ from nmt_cli.training.run import Run
 from nmt_cli.training.samples import Samples
 from nmt_cli.training.save_timer import SaveTimer
 from nmt_cli.training.step import StepResult
+
+SECONDS_BETWEEN_TRIMS = 30.0
 
 
 def planned_steps(run: Run) -> int:
@@ -63,6 +66,7 @@ class Monitor:
         self._tell = tell
         self._pace = Pace()
         self._began, self._before = time.monotonic(), run.state.elapsed
+        self._trimmed = self._began
         self._last = planned_steps(run)
         self._timer = SaveTimer(run.config.train.save_minutes)
         self._samples = Samples(run.corpus)
@@ -75,6 +79,7 @@ class Monitor:
         add_cost(run, position, seconds)
         self._pace.add_step(seconds, result.tokens)
         self._look_at_the_clock()
+        self._trim_in_time()
         if run.ranks.is_first:
             self._tell(
                 StepDone(
@@ -88,6 +93,17 @@ class Monitor:
                     seconds_per_step=self._pace.seconds_per_step,
                 )
             )
+
+    def _trim_in_time(self) -> None:
+        """Give the gaps of a CPU's heap back now and then.
+
+        Batches of ever new sizes leave gaps between blocks that are in use, and the heap would grow
+        by a quarter in ten minutes. Once in half a minute costs below 1 % of the time.
+        """
+        now = time.monotonic()
+        if self._run.ranks.device.type == "cpu" and now - self._trimmed >= SECONDS_BETWEEN_TRIMS:
+            self._trimmed = now
+            trim_heap()
 
     def _look_at_the_clock(self) -> None:
         self._run.state.elapsed = self._before + time.monotonic() - self._began
