@@ -220,7 +220,7 @@ def measure(
         "languages.src": languages[0], "languages.tgt": languages[1],
     }  # fmt: skip
     config = resolve([Layer("benchmark", values)]).config
-    listed = folder / "dropped.tsv"
+    listed = folder / f"dropped-{clean}.tsv"
     done = prepare(config, folder / f"corpus-{clean}", workers=1, dropped=listed)
     measured = Measured(
         Counter(planted.kinds), Counter(), Counter(), {one.kind: one.pairs for one in done.findings}

@@ -133,11 +133,6 @@ def test_dropped_pairs_replace_no_other_file(folder, capsys):
     assert "mine" not in (folder / "notes.tsv").read_text()
 
 
-def test_one_file_is_not_both_sides(folder, capsys):
-    assert main(["prepare", "--train", "train.en", "train.en", *SMALL]) == 2
-    assert "`train.en` is named for both sides of data.train" in capsys.readouterr().err
-
-
 def test_pairs_that_are_held_out_too_are_said_to_be_dropped(folder, capsys):
     arguments = ["prepare", *TRAIN, *SMALL, "--valid", "valid.en", "valid.de", "--clean"]
     assert main(arguments) == 0

@@ -87,10 +87,6 @@ def check_inputs(config: Config) -> None:
             count = f"{name} has {counted(len(paths), 'file')}"
             problems.append(UsageError(count, "name two files, or one TSV file"))
         problems += [problem for path in paths if (problem := _check_file(name, path))]
-        if len(paths) == 2 and paths[0] == paths[1] and Path(paths[0]).is_file():
-            problems.append(
-                UsageError(f"`{paths[0]}` is named for both sides of {name}", "name two files")
-            )
     if data.valid and data.valid_split:
         problems.append(
             UsageError(

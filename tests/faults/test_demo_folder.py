@@ -79,7 +79,7 @@ def test_a_folder_of_somebody_else_is_refused(tmp_path: Path, what: str) -> None
         with pytest.raises(CannotCreateError, match=r"not made by|another version") as told:
             claim_folder(tmp_path / name)
         assert told.value.exit_code == 73
-        assert "nmt demo nmt-demo" in told.value.hint
+        assert "nmt demo my-demo" in told.value.hint
         assert contents(folder) == before
 
 
