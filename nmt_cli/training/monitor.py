@@ -98,7 +98,7 @@ class Monitor:
         """Give the gaps of a CPU's heap back now and then.
 
         Batches of ever new sizes leave gaps between blocks that are in use, and the heap would grow
-        by a quarter in ten minutes. Once in half a minute costs below 1 % of the time.
+        by a quarter in ten minutes. Half a minute between two trims showed no cost.
         """
         now = time.monotonic()
         if self._run.ranks.device.type == "cpu" and now - self._trimmed >= SECONDS_BETWEEN_TRIMS:
