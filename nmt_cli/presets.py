@@ -53,21 +53,6 @@ PAPER_SMALL: Preset = {
 # The same model with the training of the Multi30k recipe, which did better there than the paper's
 # (docs/results.md). Vocabulary, steps and intervals are worked out from the data.
 SMALL: Preset = {
-    **BASE,
-    "model.layers": 3,
-    "model.d_model": 256,
-    "model.d_ff": 1_024,
-    "model.heads": 4,
-    "data.vocab_size": 8_000,
-    "train.batch_tokens": 4_096,
-    "train.max_steps": 20_000,
-    "train.warmup_steps": 1_000,
-    "train.checkpoint_every": 500,
-}
-
-# The same model with what was measured to be the best training for 10,000 to 600,000 pairs on a CPU
-# (docs/results.md). Vocabulary, steps and intervals are worked out from the data.
-SMALL: Preset = {
     **PAPER_SMALL,
     "model.norm_order": "pre",
     "model.dropout": 0.15,
