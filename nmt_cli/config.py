@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_type_hints
 
 from nmt_cli.conversion import Setting, convert, setting, shortened
-from nmt_cli.errors import ConfigError, nearest
+from nmt_cli.errors import ConfigError
 from nmt_cli.files import read_bytes
 from nmt_cli.model_kinds import check_kind
-from nmt_cli.presets import PRESET_NAMES, PRESETS
+from nmt_cli.presets import PRESET_NAMES, PRESETS, preset_hint
 from nmt_cli.search_settings import Search as Search
 from nmt_cli.search_settings import check_search
 from nmt_cli.synonyms import meant_setting
@@ -283,8 +283,7 @@ def resolve(layers: Iterable[Layer]) -> Resolved:
     name = str(chosen.values["train.preset"])
     if name not in PRESETS:
         problems.append(f"{chosen.origin}: unknown preset `{name}`")
-        near = nearest(name, list(PRESETS))
-        hints.append(f"did you mean `{near}`?" if near else f"known: {PRESET_NAMES}")
+        hints.append(preset_hint(name))
     if problems:
         more = len(problems) - MOST_PROBLEMS
         told = [*problems[:MOST_PROBLEMS], *([f"and {more:,} more"] if more > 0 else [])]

@@ -6,6 +6,8 @@ A preset maps dotted keys to values; what it does not name keeps its default. Th
 
 from collections.abc import Mapping
 
+from nmt_cli.errors import nearest
+
 Value = bool | int | float | str
 Preset = Mapping[str, Value]
 
@@ -165,4 +167,18 @@ NAMED: Mapping[str, Preset] = {
 }  # fmt: skip
 PRESETS: Mapping[str, Preset] = {**NAMED, **TABLE3}
 # For people to read.
-PRESET_NAMES = ", ".join([*NAMED, "table3-ROW"])
+PRESET_NAMES = f"{', '.join([*NAMED, next(iter(TABLE3))])}, ... ({len(TABLE3)} rows of Table 3)"
+
+
+def preset_hint(name: str) -> str:
+    """What to write in place of `name`, which is no preset.
+
+    >>> preset_hint("bsae")
+    'did you mean `base`?'
+    >>> preset_hint("table3-x").startswith("the rows of Table 3: table3-heads-1, table3-heads-4, ")
+    True
+    """
+    if name.startswith("table3"):
+        return f"the rows of Table 3: {', '.join(TABLE3)}"
+    near = nearest(name, list(PRESETS))
+    return f"did you mean `{near}`?" if near else f"known: {PRESET_NAMES}; see `nmt config presets`"

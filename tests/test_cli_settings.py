@@ -9,6 +9,7 @@ from nmt_cli.cli import main
 from nmt_cli.cli.settings import resolve_settings
 from nmt_cli.config import SETTINGS, Config, flatten, load
 from nmt_cli.errors import ConfigError, NoInputError, UsageError
+from nmt_cli.presets import PRESETS
 
 
 @pytest.fixture(autouse=True)
@@ -164,3 +165,24 @@ class TestShow:
         out, err = capsys.readouterr()
         assert out == ""
         assert err == ("error: command line: unknown preset `bgi`\n\nhint: did you mean `big`?\n")
+
+
+class TestPresets:
+    def test_the_table_has_every_preset_with_the_size_of_its_model(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["config", "presets"]) == 0
+        said = capsys.readouterr().out
+        lines = {line.split()[0]: line.split()[1:] for line in said.splitlines() if line}
+        assert lines["base"] == ["63.0", "M", "37,000", "6", "512", "25,000", "100,000"]
+        assert lines["small"][2:] == ["auto", "3", "256", "3,000", "auto"]
+        assert set(PRESETS) <= lines.keys()
+        assert "with the vocabulary of 6,000 entries" in said
+
+    def test_as_json_the_counts_are_exact(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """Of tests/paper/test_parameter_counts.py."""
+        assert main(["config", "presets", "--json"]) == 0
+        listed = {one["preset"]: one for one in json.loads(capsys.readouterr().out)["presets"]}
+        assert listed["base"]["parameters"] == 63_045_632
+        assert listed["big"]["parameters"] == 214_171_648
+        assert listed["small"]["vocabulary"] == "auto"

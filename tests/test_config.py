@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 import tomllib
 from pathlib import Path
 from typing import Literal, get_args, get_origin
@@ -23,7 +24,7 @@ from nmt_cli.config import (
 )
 from nmt_cli.conversion import Setting, convert
 from nmt_cli.errors import ConfigError, NoInputError
-from nmt_cli.presets import PRESETS
+from nmt_cli.presets import PRESETS, TABLE3
 
 
 def refusal(*layers: Layer) -> ConfigError:
@@ -93,6 +94,16 @@ class TestRefusals:
         error = refusal(Layer("command line", {"train.preset": "bsae"}))
         assert "unknown preset `bsae`" in error.message
         assert error.hint == "did you mean `base`?"
+
+    @pytest.mark.parametrize("name", ["table3-x", "table3-ROW", "nothing"])
+    def test_the_presets_that_a_hint_lists_are_presets(self, name: str) -> None:
+        """A wrong row of Table 3 gets them all."""
+        with pytest.raises(ConfigError) as caught:
+            resolve([Layer("test", {"train.preset": name})])
+        listed = re.findall(r"[\w.-]+-[\w.-]*\w|\bbase\b", caught.value.hint)
+        assert listed
+        assert set(listed) <= PRESETS.keys()
+        assert (set(listed) == TABLE3.keys()) == name.startswith("table3")
 
     def test_all_that_is_wrong_is_said_at_once(self) -> None:
         error = refusal(

@@ -1,12 +1,15 @@
-"""`nmt config`: show every setting, its meaning, and where its value comes from."""
+"""`nmt config`: every setting, its meaning, and where its value comes from; all presets."""
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nmt_cli.cli.commands import CommandWithExamples, make_app
 from nmt_cli.cli.options import AsJson, ConfigFile, Preset, Sets
+
+if TYPE_CHECKING:
+    from nmt_cli.extras.preset_table import PresetRow
 
 EXAMPLES = """
 nmt config show --origin                   where each value comes from
@@ -20,7 +23,7 @@ app = make_app()
 
 @app.callback()
 def config() -> None:
-    """Show every setting and where it comes from."""
+    """Show every setting and where it comes from, or compare the presets."""
 
 
 @app.command("show", cls=CommandWithExamples, epilog=EXAMPLES)
@@ -58,3 +61,52 @@ def show(
         for key in values
     }
     sys.stdout.write(config_text(values, comments))
+
+
+PRESETS_EXAMPLES = """
+nmt config presets                         which of them suits the machine and the text?
+nmt config show --preset small             everything that one of them sets
+"""
+
+
+@app.command("presets", cls=CommandWithExamples, epilog=PRESETS_EXAMPLES)
+def presets(as_json: AsJson = False) -> None:
+    """Compare the presets: size, batch and steps.
+
+    Needs no corpus: parameters are counted with the vocabulary size of the preset.
+    """
+    from dataclasses import asdict
+
+    from nmt_cli.cli.environment import make_console
+    from nmt_cli.extras.preset_table import AUTO_NOTE, preset_rows
+
+    rows = preset_rows()
+    if as_json:
+        import json
+
+        listed = [asdict(row) for row in rows]
+        sys.stdout.write(json.dumps({"schema": 1, "presets": listed}) + "\n")
+        return
+    console = make_console(sys.stdout)
+    header = ("preset", "parameters", "vocabulary", "layers", "d_model", "batch tokens", "steps")
+    console.table([_shown(row) for row in rows], header=header)
+    console.note(f"\n{AUTO_NOTE}")
+
+
+def _shown(row: "PresetRow") -> list[object]:
+    """The cells of one row; numbers that stand beside `auto` are text."""
+    from nmt_cli.cli.train_display import parameters
+
+    return [
+        row.preset,
+        parameters(row.parameters),
+        _number_or_auto(row.vocabulary),
+        row.layers,
+        row.d_model,
+        row.batch_tokens,
+        _number_or_auto(row.steps),
+    ]
+
+
+def _number_or_auto(value: int | str) -> str:
+    return value if isinstance(value, str) else f"{value:,}"

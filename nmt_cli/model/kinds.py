@@ -2,14 +2,22 @@
 
 from collections.abc import Callable, Mapping
 
+import torch
+
 from nmt_cli.config import Model
-from nmt_cli.model.encoder_decoder import EncoderDecoder
+from nmt_cli.model.encoder_decoder import EncoderDecoder, parameter_count
 from nmt_cli.model.transformer import Transformer
 
 
 def make_model(config: Model) -> EncoderDecoder:
     """A model without weights yet; raises ValueError where a vocabulary's size is not known."""
     return KINDS[config.kind](config)
+
+
+def count_parameters(config: Model) -> int:
+    """Numbers that such a model learns; nothing is allocated. Raises as `make_model`."""
+    with torch.device("meta"):
+        return parameter_count(make_model(config))
 
 
 # Loaded when asked for: to translate with a Transformer must not take longer for them.

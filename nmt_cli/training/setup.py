@@ -4,14 +4,12 @@ import os
 import shutil
 from pathlib import Path
 
-import torch
-
 from nmt_cli import files, manifest
 from nmt_cli.automatic import training_steps
 from nmt_cli.config import Config, dump, flatten, load, with_values
 from nmt_cli.data.corpus import Corpus
 from nmt_cli.errors import CannotCreateError, ConfigError
-from nmt_cli.model.kinds import make_model
+from nmt_cli.model.kinds import count_parameters
 from nmt_cli.model_dir import CONFIG, SUBWORDS, is_model_directory, save_model
 from nmt_cli.training.checkpoints import State
 
@@ -118,9 +116,7 @@ def require_space(config: Config, out: Path) -> None:
     These are four, beside the model and the one that replaces it: two of the interval, the newest,
     and the next one. What is there already counts.
     """
-    with torch.device("meta"):
-        model = make_model(config.model)
-    weights = sum(4 * one.numel() for one in model.parameters())
+    weights = 4 * count_parameters(config.model)
     # Both moments, the weights, their moving average.
     checkpoint = (4 if config.train.ema else 3) * weights
     there = sum(one.stat().st_size for one in out.rglob("*") if one.is_file())
