@@ -1,4 +1,4 @@
-"""How many cores this process may use: the machine's, its affinity, and its container's quota."""
+"""The cores and the memory this process may use: the machine's, and what its container grants."""
 
 import contextlib
 import math
@@ -31,6 +31,44 @@ def core_quota(root: Path = Path("/")) -> float | None:
     """
     limits = [*_version_2(root), *_version_1(root)]
     return min(limits, default=None)
+
+
+def available_memory(root: Path = Path("/")) -> int | None:
+    """Bytes that processes started here can still get, swap included; None: the system is silent.
+
+    The least of what the machine has left and of what each control group of this process leaves;
+    files that a group keeps in memory can be dropped, so they count as free.
+    """
+    facts = _pairs(_read(root / "proc/meminfo").replace(":", " "))
+    if "MemAvailable" not in facts:
+        return None
+    left = [1024 * facts["MemAvailable"], *_memory_left(root)]
+    return max(0, min(left)) + 1024 * facts.get("SwapFree", 0)
+
+
+def _memory_left(root: Path) -> list[int]:
+    """What the control groups of both versions leave of their limits."""
+    version_2 = [root / "sys/fs/cgroup" / group for group in _groups(root, "")]
+    version_1 = [root / "sys/fs/cgroup/memory" / group for group in _groups(root, "memory")]
+    names_2 = ("memory.max", "memory.current", "inactive_file", "active_file")
+    names_1 = (
+        "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file",
+        "total_active_file",
+    )  # fmt: skip
+    found = []
+    for folders, (limit, usage, *files) in ((version_2, names_2), (version_1, names_1)):
+        for folder in folders:
+            most, used = (_read(folder / name).strip() for name in (limit, usage))
+            if most.isdigit() and used.isdigit():
+                held = _pairs(_read(folder / "memory.stat"))
+                found.append(int(most) - int(used) + sum(held.get(name, 0) for name in files))
+    return found
+
+
+def _pairs(text: str) -> dict[str, int]:
+    """The lines `name number` of a file of the kernel's."""
+    words = (line.split() for line in text.splitlines())
+    return {one[0]: int(one[1]) for one in words if len(one) > 1 and one[1].isdigit()}
 
 
 def _groups(root: Path, controller: str) -> list[Path]:

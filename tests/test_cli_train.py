@@ -86,6 +86,7 @@ def test_a_rank_prepares_its_process_and_the_first_one_checks_the_corpus(
     def joined(*_) -> Iterator[Ranks]:
         yield Ranks(rank, 2)
 
+    monkeypatch.setattr("nmt_cli.cli.train.require_cpu_memory", lambda *_: None)
     monkeypatch.setattr("nmt_cli.cores.keep_freed_memory", lambda: asked.append("memory"))
     monkeypatch.setattr(
         Corpus, "open", lambda path, *, verify: asked.append(verify) or opened(path, verify=verify)
@@ -173,6 +174,26 @@ def test_a_second_run_says_that_it_is_finished(inside, capsys):
 def test_other_settings_are_refused_with_the_difference(inside, capsys):
     assert main(["train", "--set", "model.heads=4"]) == 78
     assert "model.heads was 2, now 4" in capsys.readouterr().err
+
+
+def test_a_run_goes_on_with_its_own_preset_where_none_is_named(
+    project, tmp_path, monkeypatch, capsys
+):
+    """Without a project file; a preset or a setting that is named, and differs, is refused."""
+    monkeypatch.chdir(tmp_path)
+    command = ["train", "--corpus", str(project / "corpus"), "--out", "m"]
+    assert main([*command, "--preset", "tiny", "--max-steps", "1", "--quiet"]) == 0
+    assert main([*command, "--max-steps", "2"]) == 0
+    said = capsys.readouterr().err
+    assert "preset tiny" in said
+    assert "continues after step 1" in said
+    assert main([*command, "--preset", "base", "--max-steps", "3"]) == 78
+    assert "model.layers was 2, now 6" in capsys.readouterr().err
+    monkeypatch.setenv("NMT_TRAIN_PRESET", "base")
+    assert main([*command, "--max-steps", "3"]) == 78
+    (tmp_path / "m" / "config.toml").write_text("[train")
+    monkeypatch.delenv("NMT_TRAIN_PRESET")
+    assert main([*command, "--max-steps", "3"]) != 0
 
 
 @pytest.mark.parametrize(("options", "steps"), [([], [5, 10, 15, 20]), (["--last", "2"], [15, 20])])

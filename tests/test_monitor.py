@@ -1,7 +1,9 @@
 """What accompanies the steps of a run: its pace, samples and timed checkpoints change nothing."""
 
 import json
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,14 +13,18 @@ from corpora import reversal_corpus
 from nmt_cli.config import with_values
 from nmt_cli.errors import DivergedError
 from nmt_cli.model_dir import load_model
-from nmt_cli.training import samples
+from nmt_cli.training import first_step, samples
 from nmt_cli.training.checkpoints import Checkpoints
-from nmt_cli.training.events import Outline, Sample, StepDone
+from nmt_cli.training.distributed import Ranks
+from nmt_cli.training.events import FirstStep, Outline, Sample, StepDone
+from nmt_cli.training.first_step import FirstStepEstimate
 from nmt_cli.training.loop import train
+from nmt_cli.training.memory import Part
 from nmt_cli.training.pace import Pace
 from nmt_cli.training.run import Run
 from nmt_cli.training.samples import Samples, example
 from nmt_cli.training.save_timer import SaveTimer
+from nmt_cli.training.setup import complete
 
 CLOCKED = ("seconds", "elapsed_seconds", "eta_seconds", "tokens_per_second")
 
@@ -314,3 +320,41 @@ def test_the_heap_is_trimmed_now_and_then(setting, tmp_path, monkeypatch):
     monkeypatch.setattr("nmt_cli.training.monitor.SECONDS_BETWEEN_TRIMS", 0.0)
     run(setting, tmp_path / "each-step")
     assert len(trims) == 12
+
+
+@pytest.mark.parametrize("crew", [1, 2])
+def test_the_first_step_is_estimated_from_its_first_passes(setting, tmp_path, monkeypatch, crew):
+    """When each thread has done one of them; the result is that of a run that nobody watches."""
+    monkeypatch.setattr("torch.get_num_threads", lambda: crew)
+    monkeypatch.setattr("torch.set_num_threads", lambda count: None)
+    told: list[object] = []
+    options = {"train_max_steps": 2, "train_batch_tokens": 600, "train_micro_batch_tokens": 100}
+    begun = time.monotonic()
+    run(setting, tmp_path / "watched", told.append, train_parallel_shards=crew, **options)
+    kinds = [type(one) for one in told if not isinstance(one, Sample)]
+    assert kinds == [Outline, FirstStep, StepDone, StepDone]
+    (estimate,) = (one for one in told if isinstance(one, FirstStep))
+    assert 0 < estimate.seconds_per_step < 10 * (time.monotonic() - begun)
+    assert estimate.seconds_left == pytest.approx(2 * estimate.seconds_per_step)
+    monkeypatch.setattr("nmt_cli.training.first_step.MOST_DONE", 0.0)
+    run(setting, tmp_path / "alone", train_parallel_shards=crew, **options)
+    assert_same_run(tmp_path / "watched", tmp_path / "alone")
+
+
+def test_the_estimate_is_the_counted_work_at_the_measured_speed(setting, tmp_path, monkeypatch):
+    """Two of eight parts of equal work in 10 seconds: 40 for all of them."""
+    config, corpus = setting
+    run = Run(complete(config, corpus), corpus, tmp_path, Ranks())
+    run.crew.models *= 2
+    clock = iter([100.0, 110.0])
+    monkeypatch.setattr(first_step, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr("nmt_cli.training.first_step.step_flops", lambda *_: 8.0)
+    monkeypatch.setattr("nmt_cli.training.first_step.pairs_flops", lambda *_: 1.0)
+    told: list[float] = []
+    estimate = FirstStepEstimate(run, told.append)
+    estimate.begin(run.position)
+    for _ in range(8):
+        run.crew.part_done(Part(np.arange(1), 1))
+    assert told == [40.0]
+    estimate.end()
+    assert run.crew.part_done is None

@@ -12,11 +12,12 @@ import pytest
 
 from nmt_cli.cli.train_display import TrainDisplay
 from nmt_cli.console import Console
-from nmt_cli.training.events import Outline, Sample, StepDone
+from nmt_cli.training.events import FirstStep, Outline, Sample, StepDone
 from nmt_cli.training.report import Published, Report, Validation
 
 OUTLINE = Outline(
-    src="en", tgt="de", pairs=78_423, preset="small", parameters=7_590_000, devices="CPU",
+    src="en", tgt="de", pairs=78_423, preset="small", vocabularies=(8_000, 8_000),
+    preset_vocabulary="auto", parameters=7_590_000, devices="CPU",
     processes=1, threads=2, precision="float32", compiles=False, step=0, steps=20_000,
     epochs=97.3, max_hours=0.0, patience=0, seconds=0.0,
 )  # fmt: skip
@@ -95,6 +96,43 @@ def test_the_header_says_what_is_about_to_be_done() -> None:
     assert "compiles" in third
     several = replace(OUTLINE, processes=3, threads=1)
     assert "CPU with 3 processes of 1 thread each" in shown(outline=several)[0]
+
+
+@pytest.mark.parametrize(
+    ("found", "asked", "line"),
+    [
+        ((8_000, 8_000), 37_000, ["vocabulary 8,000 (corpus; preset base: 37,000)"]),
+        ((8_000, 9_000), 8_000, ["vocabularies 8,000 and 9,000 (corpus; preset base: 8,000)"]),
+        ((8_000, 8_000), 8_000, []),
+        ((8_000, 8_000), "auto", []),
+    ],
+)
+def test_a_vocabulary_that_is_not_the_preset_s_is_told(
+    found: tuple[int, int], asked: int | str, line: list[str]
+) -> None:
+    base = replace(OUTLINE, preset="base", vocabularies=found, preset_vocabulary=asked)
+    assert shown(outline=base)[2:] == line
+
+
+def test_a_first_step_that_takes_long_is_told_of() -> None:
+    step = FirstStep(step=0, seconds_per_step=170.0, seconds_left=80_000.0)
+    assert shown(step)[2:] == ["first step: about 3 minutes"]
+    assert shown(replace(step, seconds_per_step=2.0))[2:] == []
+
+
+def test_a_long_run_is_warned_of_in_its_first_step_where_that_is_clear() -> None:
+    """And not again after three steps; where it is not clear, then."""
+    long = FirstStep(step=0, seconds_per_step=170.0, seconds_left=170.0 * 20_000)
+    slow = replace(STEP, seconds_left=2 * 86_400.0, seconds_per_step=9.0)
+    told, first, _, *rest = shown(long, slow)[2:]
+    assert told == "first step: about 3 minutes"
+    assert first == (
+        "warning: this run is expected to take about 39 days here; "
+        "24 hours from now it will be at about step 508 of 20,000"
+    )
+    assert rest == []
+    doubtful = FirstStep(step=0, seconds_per_step=1.0, seconds_left=1.2 * 86_400)
+    assert [line[:8] for line in shown(doubtful, slow)[2:]] == ["warning:"] * 2
 
 
 def test_the_expected_time_is_told_once_after_three_steps() -> None:

@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn, TextIO
@@ -139,6 +140,11 @@ def _let_go_nowhere(descriptor: int) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
 
 
+def _computes_still() -> bool:
+    """Whether threads work on a step that was given up: the interpreter would wait for them."""
+    return any(thread.name.startswith("crew") for thread in threading.enumerate())
+
+
 def leave(code: int) -> NoReturn:
     """End the process with `code`; what stdout cannot take any more is dropped without a word."""
     try:
@@ -152,7 +158,7 @@ def leave(code: int) -> NoReturn:
     except (OSError, ValueError):
         # Nobody listens: that is no failure.
         _let_go_nowhere(2)
-    if code and os.environ.get("WORLD_SIZE", "1") != "1":
+    if code and (os.environ.get("WORLD_SIZE", "1") != "1" or _computes_still()):
         # A failed rank leaves its group as it is, whose threads may abort while all is taken down.
         os._exit(code)
     sys.exit(code)

@@ -3,6 +3,8 @@
 import contextlib
 import os
 import signal
+import threading
+from collections.abc import Iterator
 from types import FrameType
 
 # How training ends when a signal asks it to, after saving (SIGUSR1: a scheduler will requeue).
@@ -14,6 +16,9 @@ EXIT_CODES = {
 }
 
 INTERRUPTED = 130
+NOTHING_TRAINED = b"\nstopped before the first step was complete: nothing was trained yet\n"
+# Python handles a signal between two operations; one of torch's may last for minutes.
+HANDLING_SECONDS = 0.5
 
 
 def _end_import(frame: FrameType | None, code: int, words: bytes = b"") -> None:
@@ -44,13 +49,14 @@ class StopSignals:
     """Remembers the first signal that asks to stop; a Ctrl-C after it ends the process at once.
 
     at_once: until it is asked for the first time there is nothing to save, and the first signal
-    ends the process. tells: whether to say that it was heard.
+    ends the process. tells: whether to say what the signal does.
     """
 
     def __init__(self, *, at_once: bool = False) -> None:
         self.received: signal.Signals | None = None
         self.at_once = at_once
         self.tells = False
+        self._guard = contextlib.ExitStack()
         for number in EXIT_CODES:
             # What `nohup` and a shell's background jobs ignore stays ignored.
             if signal.getsignal(number) != signal.SIG_IGN:
@@ -62,16 +68,52 @@ class StopSignals:
         self.received = signal.Signals(number)
         if self.at_once:
             _end_import(frame, self.exit_code)
+            self._write(NOTHING_TRAINED)
             raise SystemExit(self.exit_code)
         # From now on the kernel does it, whatever this process is at.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+        self._write(b"\nstopping: saves first; Ctrl-C ends it at once\n")
+
+    def _write(self, words: bytes) -> None:
+        """Not through a stream: the signal may have come in the midst of its writing."""
         if self.tells:
-            # Not through a stream: the signal may have come in the midst of its writing.
             with contextlib.suppress(OSError):
-                os.write(2, b"\nstopping: saves first; Ctrl-C ends it at once\n")
+                os.write(2, words)
+
+    @contextlib.contextmanager
+    def guarded(self) -> Iterator[None]:
+        """End the process at once even where Python cannot handle the signal for a long time.
+
+        In effect while the block runs, until this object is asked for the first time.
+        """
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        left = threading.Event()
+        with self._guard as guard:
+            # Called from the last to the first; the closed writer ends the thread.
+            guard.callback(os.close, writer)
+            guard.callback(left.set)
+            guard.callback(signal.set_wakeup_fd, signal.set_wakeup_fd(writer))
+            threading.Thread(
+                target=self._end_process, args=(reader, left), name="signals", daemon=True
+            ).start()
+            yield
+
+    def _end_process(self, reader: int, left: threading.Event) -> None:
+        """The thread of `guarded`: the system writes the number of each signal into the pipe."""
+        number = 0
+        while (byte := os.read(reader, 1)) and not number:
+            number = byte[0] if byte[0] in EXIT_CODES else 0
+            # As a rule the main thread ends the process by itself.
+            if number and not left.wait(HANDLING_SECONDS):
+                if self.received is None:
+                    self._write(NOTHING_TRAINED)
+                os._exit(EXIT_CODES[signal.Signals(number)])
+        os.close(reader)
 
     def __call__(self) -> bool:
         """Whether to stop."""
+        self._guard.close()
         self.at_once = False
         return self.received is not None
 

@@ -1,5 +1,6 @@
 """`nmt train`: train a model on a prepared corpus; run again to resume."""
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -78,7 +79,8 @@ def command(
 
     Validates and saves at intervals, keeps the last and the best checkpoints, and leaves in MODEL
     the best of them or their average. Ctrl-C saves and stops, and so do SIGTERM and SIGUSR1 (exit
-    code 75, for schedulers that queue the same command again).
+    code 75, for schedulers that queue the same command again). Before the first step is complete
+    there is nothing to save, and they end it at once.
     """
     # Before torch is loaded, which takes seconds.
     stop = StopSignals(at_once=True)
@@ -95,15 +97,36 @@ def command(
         "train.seed": seed,
         "train.deterministic": deterministic,
     }
-    config = resolve_settings(flags, sets, config_file).config
+    resolved = resolve_settings(flags, sets, config_file)
+    if resolved.origins["train.preset"] == "default":
+        flags["train.preset"] = preset_of_run(Path(resolved.config.paths.model))
+        resolved = resolve_settings(flags, sets, config_file)
+    config = resolved.config
     require_corpus(Path(config.paths.corpus))
     require_creatable(Path(config.paths.model) / "log.jsonl")
 
     # `is_launched` says the same, but loads torch.
     if not {"RANK", "WORLD_SIZE"} <= os.environ.keys():
         start_ranks(config, gpus, quiet=quiet)
-    be_rank(config, stop, as_json=as_json, quiet=quiet)
+    with stop.guarded():
+        be_rank(config, stop, as_json=as_json, quiet=quiet)
     raise typer.Exit(stop.exit_code)
+
+
+def preset_of_run(out: Path) -> str | None:
+    """The preset that the run in the model directory `out` began with; None: there is no run.
+
+    A file that cannot be read is told of later, with what is wrong with it.
+    """
+    from nmt_cli.config import read_layer
+    from nmt_cli.errors import NmtError
+    from nmt_cli.model_check import CONFIG
+    from nmt_cli.presets import PRESETS
+
+    with contextlib.suppress(NmtError):
+        preset = read_layer(out / CONFIG).values.get("train.preset")
+        return preset if isinstance(preset, str) and preset in PRESETS else None
+    return None
 
 
 def start_ranks(config: "Config", gpus: int | None, *, quiet: bool) -> None:
@@ -116,6 +139,7 @@ def start_ranks(config: "Config", gpus: int | None, *, quiet: bool) -> None:
     from nmt_cli.training.distributed import launch, processes_for
 
     processes = processes_for(gpus, console.warning)
+    require_cpu_memory(config, processes)
     if processes > 1:
         checkpoints = Path(config.paths.model) / "checkpoints"
         code = launch(
@@ -123,6 +147,20 @@ def start_ranks(config: "Config", gpus: int | None, *, quiet: bool) -> None:
             console.warning,
         )  # fmt: skip
         raise typer.Exit(code)
+
+
+def require_cpu_memory(config: "Config", processes: int) -> None:
+    """Refuse to begin where so many processes surely do not fit into memory; a GPU has its own."""
+    import torch
+
+    from nmt_cli.cores import available_memory
+    from nmt_cli.data.corpus import Corpus
+    from nmt_cli.training.memory_need import require_memory
+    from nmt_cli.training.setup import complete
+
+    if not torch.cuda.is_available():
+        opened = Corpus.open(Path(config.paths.corpus), verify=False)
+        require_memory(complete(config, opened), processes, available_memory())
 
 
 def be_rank(config: "Config", stop: StopSignals, *, as_json: bool, quiet: bool) -> None:

@@ -12,12 +12,15 @@ from nmt_cli.progress import duration
 if TYPE_CHECKING:
     from nmt_cli.console import Console
     from nmt_cli.progress import Progress
-    from nmt_cli.training.events import Event, Outline, Sample, StepDone
+    from nmt_cli.training.events import Event, FirstStep, Outline, Sample, StepDone
     from nmt_cli.training.report import Published, Report, Validation
 
 # After so many steps of this process its speed says something.
 ESTIMATED_AFTER = 3
 LONG_SECONDS = 24 * 3_600
+# Told of the first step when it takes so long; a run is called long by then only if it surely is.
+LONG_STEP_SECONDS = 30.0
+SURELY = 1.5
 # Characters of a sample.
 MOST_SHOWN = 240
 # About the size of the preset `small`.
@@ -33,14 +36,17 @@ class TrainDisplay:
         self._progress = progress
         self._as_json = as_json
         self._outline: Outline | None = None
+        self._has_warned = False
 
     def event(self, event: "Event") -> None:
         """What happened between two reports."""
-        from nmt_cli.training.events import Outline, Sample, StepDone
+        from nmt_cli.training.events import FirstStep, Outline, Sample, StepDone
 
         match event:
             case Outline():
                 self._begin(event)
+            case FirstStep():
+                self._first_step(event)
             case StepDone():
                 self._step(event)
             case Sample():
@@ -52,6 +58,12 @@ class TrainDisplay:
             self._console.note(line)
         self._progress.total = outline.steps
         self._progress.update(outline.step, elapsed=outline.seconds)
+
+    def _first_step(self, step: "FirstStep") -> None:
+        if step.seconds_per_step >= LONG_STEP_SECONDS:
+            self._console.note(f"first step: about {minutes(step.seconds_per_step)}")
+        if step.seconds_left > SURELY * LONG_SECONDS and self._outline is not None:
+            self._warn(step, self._outline)
 
     def _step(self, step: "StepDone") -> None:
         if step.fresh == ESTIMATED_AFTER and self._outline is not None:
@@ -70,7 +82,11 @@ class TrainDisplay:
             return
         if step.seconds_left <= LONG_SECONDS:
             self._console.note(expected_time(step, outline))
-            return
+        elif not self._has_warned:
+            self._warn(step, outline)
+
+    def _warn(self, step: "FirstStep | StepDone", outline: "Outline") -> None:
+        self._has_warned = True
         for line in long_run(step, outline):
             self._console.warning(line)
 
@@ -102,12 +118,14 @@ class TrainDisplay:
 
 
 def header(outline: "Outline") -> list[str]:
-    """What is about to be done, in two lines, or three."""
+    """What is about to be done, in two lines, or up to four."""
     lines = [
         f"{outline.src}-{outline.tgt}: {outline.pairs:,} pairs, preset {outline.preset} "
         f"({parameters(outline.parameters)} parameters), {machine(outline)}, {outline.precision}",
         f"{outline.steps:,} steps = about {rounded(outline.epochs)} epochs{limits(outline)}",
     ]
+    if vocabulary := other_vocabulary(outline):
+        lines.append(vocabulary)
     if outline.compiles:
         lines.append("the first step compiles the model, which may take some minutes")
     return lines
@@ -123,6 +141,27 @@ def parameters(count: int) -> str:
         return f"{count:,}"
     millions = count / 1e6
     return f"{millions:.0f} M" if millions >= 100 else f"{millions:.1f} M"
+
+
+def other_vocabulary(outline: "Outline") -> str:
+    """The corpus's vocabulary where its size is not the one that the preset asks for, else ""."""
+    src, tgt = outline.vocabularies
+    asked = outline.preset_vocabulary
+    if isinstance(asked, str) or src == tgt == asked:
+        return ""
+    found = f"vocabulary {src:,}" if src == tgt else f"vocabularies {src:,} and {tgt:,}"
+    return f"{found} (corpus; preset {outline.preset}: {asked:,})"
+
+
+def minutes(seconds: float) -> str:
+    """An expected length of time, without a precision that it does not have.
+
+    >>> minutes(42.3), minutes(110), minutes(7_300)
+    ('42 seconds', '2 minutes', '2h 02m')
+    """
+    if seconds >= 3_600:
+        return duration(seconds)
+    return f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
 
 
 def rounded(number: float) -> str:
@@ -170,7 +209,7 @@ def expected_time(step: "StepDone", outline: "Outline") -> str:
     return f"about {duration(step.seconds_left)} for the {remaining}"
 
 
-def long_run(step: "StepDone", outline: "Outline") -> list[str]:
+def long_run(step: "FirstStep | StepDone", outline: "Outline") -> list[str]:
     """A warning that the run takes more than a day, and what would suit this machine."""
     days = rounded(step.seconds_left / LONG_SECONDS)
     reached = step.step + int(LONG_SECONDS / max(step.seconds_per_step, 1e-9))

@@ -1,5 +1,6 @@
 """What a run costs: counted work, and the share of the GPUs' stated peak that it reaches."""
 
+import numpy as np
 import torch
 
 from nmt_cli.config import Config
@@ -48,7 +49,11 @@ def devices(ranks: Ranks) -> str:
 
 def step_flops(config: Config, plan: BatchPlan, position: Position) -> float:
     """Counted work of the global batch at `position`, on all ranks together."""
-    pairs = plan.epoch(position.epoch).pairs(position.batch)
+    return pairs_flops(config, plan, plan.epoch(position.epoch).pairs(position.batch))
+
+
+def pairs_flops(config: Config, plan: BatchPlan, pairs: np.ndarray) -> float:
+    """Counted work of these pairs, (n,) ids, in the epoch that the plan was last asked for."""
     work = training_flops(config.model, plan.src_lengths[pairs], plan.tgt_lengths[pairs])
     return work * (2 if config.train.r_drop else 1)
 

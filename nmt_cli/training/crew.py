@@ -7,7 +7,7 @@ import copy
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import nn
@@ -29,6 +29,8 @@ class Crew:
         """Twins have the model's weights, wherever they are changed, and their own gradients."""
         self.models = [model, *(_twin(model) for _ in range(count - 1))]
         threads = max(1, torch.get_num_threads() // count)
+        # Told of each part that is done, on the thread that did it.
+        self.part_done: Callable[[Any], None] | None = None
         self._pool = ThreadPoolExecutor(count, "crew", _begin, (threads,)) if count > 1 else None
 
     def do(
@@ -43,11 +45,11 @@ class Crew:
         The rest are None then. together=False: one after the other, in this thread.
         """
         if self._pool is None or not together:
-            return _until_none(parts, partial(work, self.models[0]))
+            return self._until_none(parts, partial(work, self.models[0]))
         count = len(self.models)
 
         def share(number: int) -> list[Found | None]:
-            return _until_none(parts[number::count], partial(work, self.models[number]))
+            return self._until_none(parts[number::count], partial(work, self.models[number]))
 
         futures = [self._pool.submit(share, number) for number in range(count)]
         # All of them, before an error of one is raised: a thread left behind would go on working.
@@ -55,6 +57,18 @@ class Crew:
         found: list[Found | None] = [None] * len(parts)
         for number, future in enumerate(futures):
             found[number::count] = future.result()
+        return found
+
+    def _until_none(
+        self, parts: Sequence[Part], work: Callable[[Part], Found | None]
+    ) -> list[Found | None]:
+        found: list[Found | None] = [None] * len(parts)
+        for number, part in enumerate(parts):
+            found[number] = work(part)
+            if found[number] is None:
+                break
+            if self.part_done is not None:
+                self.part_done(part)
         return found
 
     def gather(self) -> None:
@@ -98,12 +112,3 @@ def _twin(model: nn.Module) -> nn.Module:
 def _begin(threads: int) -> None:
     torch.set_num_threads(threads)
     own_generator()
-
-
-def _until_none(parts: Sequence[Part], work: Callable[[Part], Found | None]) -> list[Found | None]:
-    found: list[Found | None] = [None] * len(parts)
-    for number, part in enumerate(parts):
-        found[number] = work(part)
-        if found[number] is None:
-            break
-    return found

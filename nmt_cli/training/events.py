@@ -8,7 +8,9 @@ from dataclasses import dataclass
 class Outline:
     """What a run is about to do; said once, before the first step of this process.
 
-    preset: its name; parameters: numbers that are learnt; devices: such as `8 x NVIDIA H200`;
+    preset: its name; vocabularies: entries of both sides' in the corpus; preset_vocabulary: entries
+    that the preset asks for, or auto; parameters: numbers that are learnt;
+    devices: such as `8 x NVIDIA H200`;
     processes, threads: on a CPU, the threads of one process; precision: bf16 or float32; compiles:
     whether the first step includes compiling; step: the last one done; steps: the last one planned;
     epochs: passes over the corpus in all these steps; max_hours, patience: what else may end it;
@@ -19,6 +21,8 @@ class Outline:
     tgt: str
     pairs: int
     preset: str
+    vocabularies: tuple[int, int]
+    preset_vocabulary: int | str
     parameters: int
     devices: str
     processes: int
@@ -31,6 +35,19 @@ class Outline:
     max_hours: float
     patience: int
     seconds: float
+
+
+@dataclass(frozen=True)
+class FirstStep:
+    """The first step of this process is under way, and its first passes tell how long it takes.
+
+    step: the last one done; seconds_per_step, seconds_left: expected, of the first step and to the
+    planned end.
+    """
+
+    step: int
+    seconds_per_step: float
+    seconds_left: float
 
 
 @dataclass(frozen=True)
@@ -62,7 +79,7 @@ class Sample:
     output: str
 
 
-Event = Outline | StepDone | Sample
+Event = Outline | FirstStep | StepDone | Sample
 Listener = Callable[[Event], None]
 
 

@@ -44,10 +44,10 @@ def train(
 
     Yields Reports on the first rank only. Ends when the configured steps, epochs, hours or patience
     are reached, or after the step in which `stop()` says so on any rank (the state is saved then);
-    it is asked from the time on when there is something to save. Closing the generator also saves,
-    and so does a rank that loses another one (LostRankError). Raises ConfigError where `out` holds
-    another run, DivergedError when returning to a checkpoint with a lower learning rate does not
-    help against numbers that are not finite.
+    it is asked from the end of the first step on, when there is something to save. Closing the
+    generator also saves, and so does a rank that loses another one (LostRankError). Raises
+    ConfigError where `out` holds another run, DivergedError when returning to a checkpoint with a
+    lower learning rate does not help against numbers that are not finite.
 
     tell: is given what happens between two reports, on the first rank: what is about to be done,
     each step, samples. It must be quick.
@@ -129,11 +129,15 @@ def _steps(
     if found or (meter.steps and run.is_due(every.log)):
         yield _report(run, meter, found)
         meter = Meter()
-    ended = run.is_over(run.stopped or stop())
+    # Not asked before there is something to save: until then a signal may end the process at once.
+    ended = run.is_over(run.stopped or (run.state.step > 0 and stop()))
     while not ended:
         position, begun = run.position, time.monotonic()
+        monitor.begins(position)
         result = run.step(position)
         seconds = time.monotonic() - begun
+        if run.state.step == 1:
+            stop()
         meter.add(result, seconds)
         monitor.stepped(result, position, seconds)
         run.state.unreported = asdict(meter)

@@ -6,11 +6,13 @@ None of it changes the state that training depends on.
 import time
 
 from nmt_cli.automatic import max_steps
+from nmt_cli.config import Layer, resolve
 from nmt_cli.cores import trim_heap
 from nmt_cli.data.plan import Position
 from nmt_cli.model.precision import precision_name
 from nmt_cli.training.cost import add_cost, devices
-from nmt_cli.training.events import Listener, Outline, StepDone
+from nmt_cli.training.events import FirstStep, Listener, Outline, StepDone
+from nmt_cli.training.first_step import FirstStepEstimate
 from nmt_cli.training.pace import Pace
 from nmt_cli.training.report import Validation
 from nmt_cli.training.run import Run
@@ -41,6 +43,8 @@ def outline(run: Run) -> Outline:
         tgt=config.languages.tgt,
         pairs=len(run.corpus.train),
         preset=config.train.preset,
+        vocabularies=(run.corpus.subwords.src_size, run.corpus.subwords.tgt_size),
+        preset_vocabulary=preset_vocabulary(config.train.preset),
         parameters=sum(weight.numel() for weight in run.model.parameters()),
         devices=devices(run.ranks),
         processes=run.ranks.world_size,
@@ -54,6 +58,11 @@ def outline(run: Run) -> Outline:
         patience=config.train.patience,
         seconds=state.elapsed,
     )
+
+
+def preset_vocabulary(preset: str) -> int | str:
+    """Entries of the vocabulary that a preset asks for; a number, or auto."""
+    return resolve([Layer("preset", {"train.preset": preset})]).config.data.vocab_size
 
 
 class Monitor:
@@ -70,12 +79,24 @@ class Monitor:
         self._last = planned_steps(run)
         self._timer = SaveTimer(run.config.train.save_minutes)
         self._samples = Samples(run.corpus)
+        self._first_step = FirstStepEstimate(run, self._tell_first_step)
         if run.ranks.is_first:
             tell(outline(run))
+
+    def begins(self, position: Position) -> None:
+        """The step at `position` begins."""
+        if not self._pace.fresh:
+            self._first_step.begin(position)
+
+    def _tell_first_step(self, seconds: float) -> None:
+        run = self._run
+        left = self._within_hours((self._last - run.state.step) * seconds)
+        self._tell(FirstStep(run.state.step, seconds, left))
 
     def stepped(self, result: StepResult, position: Position, seconds: float) -> None:
         """The step at `position` was taken, in so many seconds."""
         run = self._run
+        self._first_step.end()
         add_cost(run, position, seconds)
         self._pace.add_step(seconds, result.tokens)
         self._look_at_the_clock()
@@ -118,9 +139,12 @@ class Monitor:
     def seconds_left(self) -> float:
         """To the end of the run, as far as that is known."""
         run = self._run
-        left = self._pace.seconds_left(run.state.step, self._last, self._every)
-        hours = run.config.train.max_hours
-        return min(left, max(0.0, hours * 3_600 - run.state.elapsed)) if hours else left
+        return self._within_hours(self._pace.seconds_left(run.state.step, self._last, self._every))
+
+    def _within_hours(self, seconds: float) -> float:
+        """`seconds`, or what train.max_hours leaves of them."""
+        hours, elapsed = self._run.config.train.max_hours, self._run.state.elapsed
+        return min(seconds, max(0.0, hours * 3_600 - elapsed)) if hours else seconds
 
     def save_in_time(self) -> None:
         """Save a checkpoint if the last one is too old; it serves resuming only."""

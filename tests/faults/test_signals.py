@@ -1,5 +1,6 @@
 """Signals that ask to stop, in any phase and on any rank: saved, ended with the right code."""
 
+import hashlib
 import importlib
 import inspect
 import json
@@ -8,8 +9,10 @@ import pkgutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NoReturn
 
@@ -22,6 +25,7 @@ from ranks import in_ranks
 from torch.distributed.elastic.multiprocessing.api import SignalException
 
 from nmt_cli.cli import main
+from nmt_cli.cli.environment import leave
 from nmt_cli.cli.signals import StopSignals
 from nmt_cli.config import dump, with_values
 from nmt_cli.files import sha256_of
@@ -68,9 +72,9 @@ PHASES = {
     "settings": ("nmt_cli.cli.settings.resolve_settings", 0),
     "loading": ("nmt_cli.data.corpus.Corpus.open", 0),
     "beginning": ("nmt_cli.training.run.initialise", 0),
-    "first step": ("nmt_cli.training.run.take_step", 1),
-    "making a batch": ("nmt_cli.data.corpus.Pairs.batch", 1),
-    "compiling": ("nmt_cli.training.compiled.CompiledHidden.__call__", 1),
+    "first step": ("nmt_cli.training.run.take_step", 0),
+    "making a batch": ("nmt_cli.data.corpus.Pairs.batch", 0),
+    "compiling": ("nmt_cli.training.compiled.CompiledHidden.__call__", 0),
     "saving": ("nmt_cli.training.checkpoints.optimizer_tensors", 2),
     "validating": ("nmt_cli.training.validation.shard_loss", 2),
     "decoding": ("nmt_cli.translator.Translator.translate_window", 2),
@@ -185,7 +189,8 @@ def test_a_signal_to_any_rank_ends_all_of_them(setting, tmp_path, monkeypatch, p
     config, corpus = setting
     values = {"train.max_steps": 3, "train.checkpoint_every": every(phase)}
     config = with_values(config, {**values, "train.micro_batch_tokens": 40})
-    step = PHASES[phase][1]
+    # These ranks wait for the end of the first step.
+    step = max(1, PHASES[phase][1])
     for told in range(3):
         folder = tmp_path / str(told)
         folder.mkdir()
@@ -353,6 +358,47 @@ def test_an_interrupt_saves_and_says_how_to_end_at_once(inside, monkeypatch):
     Path("go").touch()
     assert ended(process) == 130
     assert [one.step for one in checkpoints(inside / "model")] == [3]
+
+
+def compute(*_: object) -> NoReturn:
+    """Like an operation of torch's: for a minute Python does not get its turn in this thread."""
+    Path("at").touch()
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 200_000_000)
+    os._exit(1)
+
+
+def compute_in_a_crew(*_: object) -> None:
+    ThreadPoolExecutor(1, "crew").submit(compute).result()
+
+
+@fault(
+    "S1", "S3", without=("cli/train.py", "with stop.guarded():", "if True:")
+)  # fmt: skip
+@pytest.mark.parametrize("step", [compute, compute_in_a_crew])
+def test_an_interrupt_in_the_first_step_ends_at_once(inside, monkeypatch, step):
+    """There is nothing to save: the end of the step is not waited for."""
+    monkeypatch.setattr("nmt_cli.training.run.take_step", step)
+    process = nmt_train("--max-steps", "4")
+    wait_until(Path("at").exists)
+    os.kill(process, signal.SIGINT)
+    assert ended(process) == 130
+    assert b"nothing was trained yet" in Path("said").read_bytes()
+    assert checkpoints(inside / "model") == []
+
+
+@fault("S3", without=("cli/environment.py", " or _computes_still()", ""))
+def test_threads_that_still_compute_are_not_waited_for(monkeypatch):
+    codes: list[int] = []
+    go_on = threading.Event()
+    monkeypatch.setattr(os, "_exit", codes.append)
+    with ThreadPoolExecutor(1, "crew") as pool:
+        pool.submit(go_on.wait, 30)
+        with pytest.raises(SystemExit):
+            leave(130)
+        go_on.set()
+    with pytest.raises(SystemExit):
+        leave(130)
+    assert codes == [130]
 
 
 @fault("S3", without=("cli/signals.py", "signal.signal(signal.SIGINT, signal.SIG_DFL)", "pass"))
