@@ -121,3 +121,24 @@ def test_a_rank_alone_needs_no_messages():
     ranks = Ranks()
     assert ranks.is_first
     assert ranks.agree(7) == 7
+
+
+@pytest.mark.parametrize(
+    ("variable", "name", "usual"),
+    [("TORCH_CPP_LOG_LEVEL", None, "ERROR"), ("LOGLEVEL", "torch.distributed.elastic.test", None)],
+)
+def test_torch_logs_errors_only_unless_the_user_says_otherwise(
+    monkeypatch: pytest.MonkeyPatch, variable: str, name: str | None, usual: str | None
+) -> None:
+    """In C++, which reads its variable when it is loaded, and in its launcher's loggers."""
+    for value in (None, "INFO"):
+        monkeypatch.setattr(os, "environ", {} if value is None else {variable: value})
+        if name is None:
+            quiet_torch()
+            assert os.environ == {variable: value or usual}
+        else:
+            logger = logging.getLogger(name)
+            logger.setLevel(logging.WARNING)
+            quiet_launcher()
+            assert logger.isEnabledFor(logging.WARNING) == (value is not None)
+            assert logger.isEnabledFor(logging.ERROR)

@@ -18,6 +18,7 @@ def run() -> None:
     signals.heed_interrupts()
     environment.open_standard_streams()
     environment.choose_threads()
+    environment.quiet_torch()
     environment.keep_out_current_directory()
     code = main(sys.argv[1:])
     environment.leave(code)

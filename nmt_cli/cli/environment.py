@@ -103,6 +103,15 @@ def choose_threads() -> None:
     os.environ.setdefault("OMP_NUM_THREADS", str(usable_cores()))
 
 
+def quiet_torch() -> None:
+    """Have torch's C++ write errors only, before it loads, unless the user has said what it writes.
+
+    When a rank or the launcher is gone, each message of the others to it is a warning of 20 lines;
+    nmt says what happened in one.
+    """
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
+
+
 def keep_out_current_directory() -> None:
     """Let no process that this one starts take modules from the current directory.
 

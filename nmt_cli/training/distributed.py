@@ -1,6 +1,7 @@
 """Ranks: one process for each device, started through torch.distributed's own launcher."""
 
 import contextlib
+import logging
 import os
 import signal
 import sys
@@ -280,6 +281,7 @@ def _launch_once(processes: int, arguments: Sequence[str]) -> int:
 
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         signal.signal(signal.SIGINT, interrupt)
+    quiet_launcher()
     # Ranks that start when this process is gone already learn it from that.
     os.environ[PARENT] = str(os.getpid())
     try:
@@ -294,6 +296,17 @@ def _launch_once(processes: int, arguments: Sequence[str]) -> int:
     finally:
         os.environ.pop(PARENT, None)
     return 0
+
+
+def quiet_launcher() -> None:
+    """Let torch's launcher log errors only, unless the user has set LOGLEVEL.
+
+    Its warnings tell which signal goes to which process; the ranks say what they do about it.
+    """
+    if "LOGLEVEL" not in os.environ:
+        for name in [*logging.root.manager.loggerDict]:
+            if name.startswith("torch.distributed.elastic."):
+                logging.getLogger(name).setLevel(logging.ERROR)
 
 
 def kill_all(*_: object) -> NoReturn:
