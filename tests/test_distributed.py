@@ -1,6 +1,7 @@
 """Several processes (gloo on this machine) give the losses and the weights of one."""
 
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -14,9 +15,10 @@ import torch
 from corpora import reversal_corpus
 from processes import is_alive, wait_until
 
+from nmt_cli.cli.environment import quiet_torch
 from nmt_cli.config import dump
 from nmt_cli.training.checkpoints import Checkpoints
-from nmt_cli.training.distributed import Ranks
+from nmt_cli.training.distributed import Ranks, quiet_launcher
 
 
 def train_command(folder: Path, out: Path, *options: str) -> list[str]:
