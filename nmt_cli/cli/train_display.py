@@ -157,7 +157,7 @@ def minutes(seconds: float) -> str:
     """An expected length of time, without a precision that it does not have.
 
     >>> minutes(42.3), minutes(110), minutes(7_300)
-    ('42 seconds', '2 minutes', '2h 02m')
+    ('42 seconds', '2 minutes', '2h 01m')
     """
     if seconds >= 3_600:
         return duration(seconds)
