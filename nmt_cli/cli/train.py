@@ -82,7 +82,8 @@ def command(
     """
     # Before torch is loaded, which takes seconds.
     stop = StopSignals(at_once=True)
-    from nmt_cli.cli.settings import resolve_settings
+    from nmt_cli.cli.environment import make_console
+    from nmt_cli.cli.settings import resolve_settings, tell_defaults
 
     flags = {
         "paths.corpus": corpus,
@@ -95,12 +96,14 @@ def command(
         "train.seed": seed,
         "train.deterministic": deterministic,
     }
-    config = resolve_settings(flags, sets, config_file).config
+    resolved = resolve_settings(flags, sets, config_file)
+    config = resolved.config
     require_corpus(Path(config.paths.corpus))
     require_creatable(Path(config.paths.model) / "log.jsonl")
 
     # `is_launched` says the same, but loads torch.
     if not {"RANK", "WORLD_SIZE"} <= os.environ.keys():
+        tell_defaults(resolved, config_file, make_console(quiet=quiet))
         start_ranks(config, gpus, quiet=quiet)
     be_rank(config, stop, as_json=as_json, quiet=quiet)
     raise typer.Exit(stop.exit_code)
