@@ -144,8 +144,7 @@ def command(
     _warn(hypotheses, tokenize, console)
     for name, one in zip(metrics, results, strict=True):
         if score_only or as_json:
-            line = f"{one.value:.2f}" if score_only else _as_json(name, one, len(hypotheses))
-            typer.echo(line)
+            typer.echo(f"{one.value:.2f}" if score_only else _as_json(name, one, len(hypotheses)))
         else:
             typer.echo(_as_text(name, one, p))
             _tell_details(one, console)
