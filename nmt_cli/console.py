@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # On narrower terminals the terminal itself breaks lines.
 NARROWEST_WRAPPED = 24
-RED, GREEN, YELLOW, CYAN = "31", "32", "33", "36"
+RED, GREEN, YELLOW, CYAN, DIM = "31", "32", "33", "36", "2"
 # C0 without newline and tab, DEL, C1, separators of lines, bidirectional controls, and what
 # stands for bytes that are no UTF-8.
 _CONTROL = re.compile(
@@ -117,6 +117,12 @@ class Console:
             # What is indented is a list, a sentence or a command, which stays as it is.
             lines = escaped(text).split("\n")
             self.plain("\n".join(one if one[:1] in " $" else self._wrapped(one) for one in lines))
+
+    def detail(self, text: str) -> None:
+        """One line that explains the one before, dim where there are colours; none when quiet."""
+        if not self.quiet:
+            line = self._wrapped(self.safe(text))
+            self._write(f"\x1b[{DIM}m{line}\x1b[0m\n" if self.color else f"{line}\n")
 
     def _wrapped(self, line: str, taken: int = 0) -> str:
         """One line, broken between words where a terminal would break it within one."""

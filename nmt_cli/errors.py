@@ -124,19 +124,31 @@ def nearest(word: str, known: list[str] | tuple[str, ...]) -> str:
     """The one of `known` that `word` is a misspelling or the beginning of, or "".
 
     A misspelling has up to two wrong, missing, additional or swapped letters, but no more than one
-    for three letters of the word. The beginning of several words stands for none of them.
+    for three letters of the word; other digits make another name (table1, table2). The beginning
+    of several words stands for none of them.
 
     >>> nearest("--lr", ["--p"]), nearest("--temp", ["--temperature", "--help"])
     ('', '--temperature')
+    >>> nearest("tabel2", ["table2", "table3"]), nearest("table1", ["table2", "table3"])
+    ('table2', '')
     """
     length = len(word.lstrip("-"))
     most = min(MOST_EDITS, length // 3)
-    distances = {one: edits(word, one) for one in known if abs(len(one) - len(word)) <= most}
+    distances = {
+        one: edits(word, one)
+        for one in known
+        if abs(len(one) - len(word)) <= most and not _have_other_digits(word, one)
+    }
     near = min(distances, key=lambda one: distances[one], default="")
     if near and distances[near] <= most:
         return near
     longer = [one for one in known if length > 2 and one.startswith(word)]
     return longer[0] if len(longer) == 1 else ""
+
+
+def _have_other_digits(word: str, other: str) -> bool:
+    digits, others = ([letter for letter in text if letter.isdecimal()] for text in (word, other))
+    return bool(digits and others) and digits != others
 
 
 def edits(one: str, other: str) -> int:

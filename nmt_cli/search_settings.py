@@ -21,7 +21,7 @@ class Search:
     beam: int = setting(4, "hypotheses kept; 1 is greedy", 1, 1_024)
     alpha: float = setting(0.6, "length penalty ((5+n)/6)^alpha", 0.0, 10.0)
     max_extra_length: int = setting(50, "longest output: source + this", 0, 65_536)
-    n_best: int = setting(1, "hypotheses given for each line", 1, 1_024)
+    n_best: int = setting(1, "hypotheses given for each line, each text once", 1, 1_024)
     batch_tokens: int | Literal["auto"] = setting(
         "auto", "source tokens times beam searched together; auto: what suits the device", 1, 2**31
     )

@@ -138,3 +138,20 @@ def test_pairs_that_are_held_out_too_are_said_to_be_dropped(folder, capsys):
     assert main(arguments) == 0
     (line,) = [line for line in capsys.readouterr().err.splitlines() if "also occur" in line]
     assert line.endswith("in the training text; these training pairs were dropped")
+
+
+def test_settings_of_no_project_file_are_said_to_be_the_defaults(folder, capsys):
+    news = "no nmt.toml was found, so the settings are the defaults (preset base, vocabulary 37,000"
+    # The text is too small for them: it is said all the same, with what would fit.
+    assert main(["prepare", *TRAIN]) == 65
+    said = capsys.readouterr().err
+    (line,) = [line for line in said.splitlines() if "nmt.toml" in line]
+    assert line == f"{news}); `nmt init` chooses them for this text"
+    assert "--vocab-size auto, which chooses " in said
+    for more in (["--quiet"], ["--preset", "tiny"], ["--vocab-size", "5000"],
+                 ["--set", "data.vocab_size=5000"]):  # fmt: skip
+        main(["prepare", *TRAIN, "--dropped", "no/folder", *more])
+        assert "nmt.toml was found" not in capsys.readouterr().err
+    (folder / "nmt.toml").touch()
+    main(["prepare", *TRAIN])
+    assert "nmt.toml was found" not in capsys.readouterr().err

@@ -74,9 +74,76 @@ def bleu(hypotheses: Sequence[str], *references: Sequence[str]) -> float:
 def test_prints_value_and_signature_on_stdout_and_nothing_else(nmt: Nmt) -> None:
     result = nmt("good.txt", "ref.txt")
     assert result.code == 0
-    assert result.err == ""
+    assert nmt("good.txt", "ref.txt", "--quiet").err == ""
     assert result.out.startswith(f"BLEU {bleu(GOOD, REFERENCE):.2f}  {SIGNATURE}")
     assert result.out.count("\n") == 1
+
+
+def test_details_of_bleu_are_on_stderr_as_sacrebleu_writes_them(nmt: Nmt) -> None:
+    result = nmt("good.txt", "ref.txt", "--metric", "bleu,chrf")
+    whole = BLEU().corpus_score(GOOD, [REFERENCE])
+    assert result.err == whole.format(width=2) + "\n"
+    assert "hyp_len" in result.err
+    assert nmt("good.txt", "ref.txt", "--json").err == ""
+
+
+def test_the_value_alone_one_line_a_metric(nmt: Nmt) -> None:
+    for option in ("-b", "--score-only"):
+        result = nmt("good.txt", "ref.txt", option, "--min-bleu", "100")
+        assert result.out == f"{bleu(GOOD, REFERENCE):.2f}\n"
+        assert result.code == 3
+    assert nmt("good.txt", "ref.txt", "-b", "--metric", "bleu,chrf").out.count("\n") == 2
+    for other in (["good.txt", "ref.txt", "--json"], ["--pairs", "good.txt", "ref.txt"]):
+        result = nmt("-b", *other)
+        assert result.code == 2
+        assert "--score-only goes without" in result.err
+
+
+def test_a_text_scored_against_itself_is_warned_of(nmt: Nmt) -> None:
+    for files in (["ref.txt", "ref.txt"], ["ref.txt", "./ref.txt"]):
+        result = nmt(*files, "--score-only")
+        assert (result.code, result.out) == (0, "100.00\n")
+        assert result.err == (
+            "warning: `ref.txt` is scored against itself: hypothesis and reference are the same "
+            "file\n"
+        )
+    write("copy.txt", REFERENCE)
+    copied = nmt("copy.txt", "good.txt", "ref.txt", "ref.txt", "--json")
+    assert copied.err == (
+        "warning: the hypotheses and the reference `ref.txt` are identical: is this the right "
+        "file?\n"
+    )
+    assert json.loads(copied.out)["value"] == pytest.approx(100)
+    assert nmt("ref.txt", "ref.txt", "--quiet").err == ""
+    assert "warning" not in nmt("good.txt", "ref.txt").err
+
+
+ENGLISH = ["She said that the house is on the hill and that it was not for sale at all"] * 30
+GERMAN = ["Sie sagte, dass das Haus auf dem Berg ist und nicht mit dem Garten verkauft wird"] * 30
+RUSSIAN = ["Она сказала, что дом на холме не продаётся"] * 30
+
+
+@pytest.mark.parametrize(
+    ("reference", "languages"), [(GERMAN, ("en", "de")), (RUSSIAN, ("en", "Cyrillic script"))]
+)
+def test_languages_that_differ_are_warned_of(
+    nmt: Nmt, reference: list[str], languages: tuple[str, str]
+) -> None:
+    write("en.txt", ENGLISH)
+    write("other.txt", reference)
+    result = nmt("en.txt", "other.txt", "--json")
+    assert result.code == 0
+    assert result.err == (
+        f"warning: the hypotheses seem to be in {languages[0]}, the reference `other.txt` in "
+        f"{languages[1]}\n"
+    )
+    assert nmt("en.txt", "other.txt", "--quiet").err == ""
+    write("same.txt", [line.replace("house", "hut").replace("Haus", "Heim") for line in reference])
+    assert "seem to be" not in nmt("same.txt", "other.txt").err
+    # Too few words to tell.
+    write("en.txt", ENGLISH[:5])
+    write("other.txt", GERMAN[:5])
+    assert "seem to be" not in nmt("en.txt", "other.txt").err
 
 
 def test_several_references_and_metrics_in_their_order(nmt: Nmt) -> None:
@@ -137,7 +204,7 @@ def test_tokenised_text_is_warned_about_on_stderr(nmt: Nmt) -> None:
     result = nmt("tokenised.txt", "tokenised.txt")
     assert "look tokenised" in result.err
     assert "tokenised" not in result.out
-    assert nmt("tokenised.txt", "tokenised.txt", "--tokenize", "none").err == ""
+    assert "tokenised (" not in nmt("tokenised.txt", "tokenised.txt", "--tokenize", "none").err
 
 
 # -- what it reads -------------------------------------------------------------------------------

@@ -137,6 +137,23 @@ def test_gpus_that_are_not_there_are_warned_of(inside, monkeypatch, capsys, gpus
     assert "".join(said).startswith(warned)
 
 
+def test_settings_of_no_project_file_are_said_to_be_the_defaults(
+    project, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("nmt_cli.cli.train.start_ranks", lambda *_, **__: None)
+    monkeypatch.setattr("nmt_cli.cli.train.be_rank", lambda *_, **__: None)
+    command = ["train", "--corpus", str(project / "corpus")]
+    assert main(command) == 0
+    assert capsys.readouterr().err == (
+        "no nmt.toml was found, so the settings are the defaults (preset base); "
+        "`nmt init` chooses them for this text\n"
+    )
+    for more in (["--quiet"], ["--preset", "tiny"], ["--config", str(project / "nmt.toml")]):
+        assert main([*command, *more]) == 0
+        assert capsys.readouterr().err == ""
+
+
 def test_reports_as_json_go_to_stdout(inside, tmp_path, capsys):
     options = ["--max-steps", "6", "--set", "train.checkpoint_every=3", "--json", "--quiet"]
     assert main(["train", "--out", str(tmp_path / "m"), *options]) == 0

@@ -51,6 +51,13 @@ class TestWords:
         console.next("nmt train")
         assert stream.getvalue() == "warning: a\nb\nnext: nmt train\n"
 
+    def test_a_detail_is_dim_where_there_are_colours_and_none_when_quiet(self) -> None:
+        for more, shown in (({}, "a b\n"), ({"color": True}, "\x1b[2ma b\x1b[0m\n"),
+                            ({"quiet": True}, "")):  # fmt: skip
+            stream = io.StringIO()
+            Console(stream, **more).detail("a b")
+            assert stream.getvalue() == shown
+
     def test_the_next_command_calls_nmt_as_it_was_started(self) -> None:
         stream = io.StringIO()
         console = Console(stream, program=".venv/bin/nmt")

@@ -185,7 +185,8 @@ def test_the_command(tmp_path: Path, monkeypatch, capsys) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(["leyers"], "did you mean `layers`"), (["layers", "--n", "4,x"], "no sizes"),
+    [(["leyers"], "did you mean `layers`"), (["table1"], "did you mean `layers`"),
+     (["table4"], "known: layers, table2, table3"), (["layers", "--n", "4,x"], "no sizes"),
      (["layers", "--d", "100"], "multiple"), (["layers", "--kernel", "4"], "odd"),
      (["layers", "--rounds", "0"], "count from 1"),
      (["layers", "--out", "x.jpg"], "no picture"),

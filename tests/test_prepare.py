@@ -203,6 +203,32 @@ def test_validation_pairs_are_all_kept_as_they_are(project):
     assert any("2 of 4 validation pairs have an empty side" in note for note in prepared.notes)
 
 
+def test_a_test_set_is_checked_as_validation_text_is(project):
+    train = project.write("train", made_up_pairs(50, 1))
+    test = project.write("test", [("a b", "x"), ("", "y"), ("c", " "), ("d", "z")])
+    more = project.write("more", [("", "x"), ("", ""), ("", "y"), ("", "z")])[1]
+    prepared = prepare(project.config(train, test=(*test, more)), project.folder / "other")
+    assert "2 of 4 test pairs have an empty side" in prepared.notes
+    assert prepared.kept == 50
+    short = project.write("short", [("", "x")])[1]
+    for files in ((test[0], short), (*test, short)):
+        error = refused(project, DataError, project.config(train, test=files))
+        assert f"`{short}` has 1" in error.message
+
+
+def test_one_file_for_both_sides_is_refused(project):
+    src, tgt = project.write("train", made_up_pairs(50, 1))
+    (other := project.folder / "copy").write_bytes(Path(src).read_bytes())
+    (link := project.folder / "link").symlink_to(src)
+    for files in ((src, src), (src, str(link)), (src, f"{project.folder}/./{Path(src).name}")):
+        error = refused(project, UsageError, project.config(files))
+        assert error.message == f"data.train: `{src}` is given for both sides"
+        error = refused(project, UsageError, project.config((src, tgt), valid=files))
+        assert error.message == f"data.valid: `{src}` is given for both sides"
+    # The same text under another name is somebody's decision.
+    assert project.prepare((src, str(other))).kept == 50
+
+
 def test_look_alikes_of_special_symbols_stay_text(project):
     pairs = [("</s> <pad> ba <unk>", "<s> <2de> <0x0A> Du")] * 9 + made_up_pairs(50, 1)
     project.prepare(project.write("train", pairs), drop_duplicates=False, vocab_size=120)
@@ -314,7 +340,8 @@ def test_too_many_or_too_few_files(project):
 
 @pytest.mark.parametrize("text", [[], [("", "")], [("\x00", "a"), ("a", " ")]])
 def test_nothing_to_learn_from(project, text):
-    paths = project.write("train", text) if text else ("/dev/null", "/dev/null")
+    (empty := project.folder / "empty").touch()
+    paths = project.write("train", text) if text else (str(empty), "/dev/null")
     assert "no pair" in refused(project, DataError, project.config(paths)).message
 
 

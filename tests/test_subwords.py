@@ -108,7 +108,8 @@ def test_a_vocabulary_too_large_names_one_that_works(kind):
     # The largest possible one, whose entries occur once, is named but not advised.
     largest = int(caught.value.message.split()[-1].replace(",", ""))
     assert str(largest) not in caught.value.hint
-    assert "--vocab-size auto" in caught.value.hint
+    chosen = learn(kind, vocab_size="auto").src_size
+    assert f"--vocab-size auto, which chooses {chosen:,} " in caught.value.hint
     assert learn(kind, vocab_size=largest).src_size == largest
     with pytest.raises(DataError, match=f"the largest is {largest:,}"):
         learn(kind, vocab_size=largest + 1)

@@ -16,7 +16,9 @@ from nmt_cli.data.subwords import Subwords
 from nmt_cli.errors import ConfigError, NoInputError, UnavailableError
 from nmt_cli.inference.reference import ReferenceDecoder
 from nmt_cli.model_dir import save_model
+from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.translating.calls import SearchOptions
+from nmt_cli.translating.parts import Chooser
 from nmt_cli.translator import Translation, Translator, find_device, windows
 
 LINE_ENDS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
@@ -203,6 +205,30 @@ class TestLongLines:
         pieces = ["The first sentence of them all is this.", "The second one is about as long."]
         parts = [one.text for one in japanese.translate(pieces)]
         assert japanese.translate([" ".join(pieces)])[0].text == "".join(parts).strip()
+
+    def test_n_best_with_one_text_is_given_once(self, translator: Translator) -> None:
+        subwords = translator.subwords
+        one, other = (tuple(ids[:-1]) for ids in subwords.encode_target(["a", "b"]))
+        # Bytes that are no UTF-8 are shown as U+FFFD, each of them.
+        broken = [(*one, 4 + byte) for byte in (0xFE, 0xFF)]
+        ids = [broken[0], one, broken[1], one, other]
+        found = [
+            Hypothesis((*some, subwords.eos_id), -n - 1.0, -n - 1.0, ())
+            for n, some in enumerate(ids)
+        ]
+        chooser = Chooser(lambda: translator.model, subwords)
+
+        def scores(**settings: object) -> list[float]:
+            config = dataclasses.replace(translator.config.search, beam=5, **settings)
+            (parts,) = chooser.parts({Source((5, 6)): found}, config).values()
+            return [part.hypothesis.score for part in parts]
+
+        assert scores(n_best=5) == [-1.0, -2.0, -5.0]
+        assert scores(n_best=3) == [-1.0, -2.0, -5.0]
+        assert scores(n_best=2) == [-1.0, -2.0]
+        assert scores(n_best=1) == [-1.0]
+        # What is drawn may be drawn again.
+        assert scores(n_best=5, sample=True) == [-1.0, -2.0, -3.0, -4.0, -5.0]
 
     def test_n_best_of_a_line_in_pieces(self, translator: Translator) -> None:
         line = "The first sentence of them all is this. " * 3

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 LENGTHS, WIDTHS, CHAINED = "64,128,256,512,1024,2048", "256,512", (8, 16, 32, 64)
 TINY_LENGTHS, TINY_WIDTHS, TINY_CHAINED = "8,16,32", "16", (4, 8)
 
+# What the paper calls it.
+ALIASES = {"table1": "layers"}
 GROUP_EXAMPLES = """
 nmt bench layers --out layers.svg
 nmt bench table2 --test test.hyp.de test.de
@@ -61,9 +63,10 @@ class _Benches(GroupWithExamples):
     ) -> "tuple[str | None, Command | None, list[str]]":
         """The command that `args` begin with; raises UsageError naming the nearest one."""
         if args[0] not in self.commands and not args[0].startswith("-"):
+            meant = ALIASES.get(args[0])
             raise UsageError(
                 f"there is nothing called `{args[0]}` to measure",
-                did_you_mean(args[0], list(self.commands)),
+                f"did you mean `{meant}`?" if meant else did_you_mean(args[0], [*self.commands]),
             )
         return super().resolve_command(ctx, args)
 

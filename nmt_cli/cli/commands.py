@@ -38,7 +38,7 @@ COMMANDS = {
 }
 
 EXAMPLES = """
-nmt demo                                   see it work, in about two minutes
+nmt demo                                   see it work, in 2 to 3 minutes
 nmt init --src-lang en --tgt-lang de && nmt prepare && nmt train && nmt score
 """
 

@@ -121,7 +121,7 @@ def command(
     encodes the text. Files may be plain, gzip, xz, zstd or bzip2; `-` is stdin.
     """
     from nmt_cli.cli.environment import make_console
-    from nmt_cli.cli.settings import resolve_settings
+    from nmt_cli.cli.settings import resolve_settings, tell_defaults
     from nmt_cli.cli.texts import tell_waiting
 
     flags = {
@@ -139,8 +139,11 @@ def command(
         "languages.tgt": tgt_lang,
         "train.preset": preset,
     }
-    config = resolve_settings(flags, sets, config_file).config
+    resolved = resolve_settings(flags, sets, config_file)
+    config = resolved.config
     console = make_console(quiet=quiet)
+    if config.data.train and config.data.subwords not in ("bytes", "chars"):
+        tell_defaults(resolved, config_file, console, vocabulary=True)
     tell_waiting(console, *chain(*config.data.train))
     prepared = _prepared(config, console, force=force, workers=workers, dropped=dropped)
     tell_languages(config.languages, console)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets, Strict, TgtLanguage
+from nmt_cli.cli.score_checks import warn_of_references
 from nmt_cli.cli.score_pairs import Each, NBestList, Pairs, score_by_model
 from nmt_cli.cli.texts import STDIN, tell_invalid, tell_waiting
 from nmt_cli.errors import NoInputError, QualityGateError, UsageError
@@ -78,6 +79,10 @@ Tokenize = Annotated[
         "--tokenize", metavar="NAME", help="sacreBLEU's tokenizer for BLEU, such as intl."
     ),
 ]
+ScoreOnly = Annotated[
+    bool,
+    typer.Option("--score-only", "-b", help="Print the value alone, one line for each metric."),
+]
 Model = Annotated[
     str | None,
     typer.Option("--model", metavar="MODEL", help="Model that translates the test set, or scores."),
@@ -103,6 +108,7 @@ def command(
     each: Each = False,
     n_best_list: NBestList = None,
     strict: Strict = False,
+    score_only: ScoreOnly = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     config_file: ConfigFile = None,
@@ -113,18 +119,13 @@ def command(
     from nmt_cli.cli.settings import resolve_settings
     from nmt_cli.scoring import check_metrics, score
 
-    if model is not None and files and not (pairs or n_best_list):
-        raise UsageError(
-            "--model goes without a hypothesis to score: a model translates the test set itself",
-            "leave out --model, or leave out the files (`nmt score --model MODEL`)",
-        )
+    by_model = bool(pairs or n_best_list)
+    _check_options(files, model, by_model=by_model, as_json=as_json, score_only=score_only)
     resolved = resolve_settings(
         {"languages.tgt": tgt_lang, "paths.model": model, "data.strict": strict or None},
         sets, config_file,
     )  # fmt: skip
-    if pairs or n_best_list:
-        if files:
-            raise UsageError("--pairs and --n-best-list go without other files to score")
+    if by_model:
         _check_files([*(pairs or ()), *(n_best_list or ())])
         console = make_console(quiet=quiet)
         score_by_model(pairs, n_best_list, resolved, console, each=each, as_json=as_json)
@@ -142,8 +143,32 @@ def command(
     )  # fmt: skip
     _warn(hypotheses, tokenize, console)
     for name, one in zip(metrics, results, strict=True):
-        typer.echo(_as_json(name, one, len(hypotheses)) if as_json else _as_text(name, one, p))
+        if score_only or as_json:
+            typer.echo(f"{one.value:.2f}" if score_only else _as_json(name, one, len(hypotheses)))
+        else:
+            typer.echo(_as_text(name, one, p))
+            _tell_details(one, console)
     _enforce(dict(zip(metrics, results, strict=True)), gates, p if fail_if_worse else None)
+
+
+def _check_options(
+    files: Sequence[str] | None,
+    model: str | None,
+    *,
+    by_model: bool,
+    as_json: bool,
+    score_only: bool,
+) -> None:
+    """Raise UsageError for options that do not go together."""
+    if model is not None and files and not by_model:
+        raise UsageError(
+            "--model goes without a hypothesis to score: a model translates the test set itself",
+            "leave out --model, or leave out the files (`nmt score --model MODEL`)",
+        )
+    if by_model and files:
+        raise UsageError("--pairs and --n-best-list go without other files to score")
+    if score_only and (as_json or by_model):
+        raise UsageError("--score-only goes without --json, --pairs and --n-best-list")
 
 
 def _gates(min_bleu: float | None, minimum: Sequence[str], maximum: Sequence[str]) -> list["Gate"]:
@@ -196,6 +221,8 @@ def _texts(
         check_aligned([(src_file, src), *references, *others])
         hypotheses = translated(src, resolved, console)
     check_aligned([(files[0] if files else "the translation", hypotheses), *references, *others])
+    if files:
+        warn_of_references((files[0], hypotheses), references, console)
     return hypotheses, [lines for _, lines in references], dict(others)
 
 
@@ -284,6 +311,12 @@ def _as_text(metric: str, one: "Score", level: float) -> str:
             ),
         ]
     )
+
+
+def _tell_details(one: "Score", console: "Console") -> None:
+    """BLEU's precisions and lengths as sacreBLEU writes them; on stderr, as stdout has one line."""
+    if one.details:
+        console.detail(f"{one.name} = {one.value:.2f} {one.details}")
 
 
 def _shown(name: str) -> str:

@@ -28,9 +28,11 @@ Beam = Annotated[
 NBest = Annotated[
     int | None,
     typer.Option(
-        "--n-best", metavar="N", help="N lines for each: line ||| translation ||| score; from 0."
+        "--n-best", metavar="N",
+        help="The N best translations of each line, or fewer where some have the same text: "
+        "line ||| translation ||| score; lines count from 0.",
     ),
-]
+]  # fmt: skip
 BatchTokens = Annotated[
     int | None,
     typer.Option(

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nmt_cli.config import (
     SETTINGS,
@@ -16,6 +17,9 @@ from nmt_cli.config import (
     with_values,
 )
 from nmt_cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from nmt_cli.console import Console
 
 PROJECT_FILE = Path("nmt.toml")
 _PATHS = ("paths.corpus", "paths.model")
@@ -42,6 +46,29 @@ def resolve_settings(
             Layer("command line", given),
             *(_set_layer(text) for text in sets or ()),
         ]
+    )
+
+
+def tell_defaults(
+    resolved: Resolved, config_file: Path | None, console: "Console", *, vocabulary: bool = False
+) -> None:
+    """Say that settings are the defaults where there is no project file and nobody chose any.
+
+    vocabulary: whether a vocabulary is going to be learnt, whose size is one of them.
+    """
+    key = "data.vocab_size" if vocabulary else "train.preset"
+    if (
+        config_file is not None
+        or PROJECT_FILE.exists()
+        or resolved.origins["train.preset"] != "default"
+        or resolved.origins[key] != "default"
+    ):
+        return
+    size = resolved.config.data.vocab_size
+    shown = f", vocabulary {size:,}" if vocabulary and isinstance(size, int) else ""
+    console.note(
+        f"no {PROJECT_FILE} was found, so the settings are the defaults "
+        f"(preset {resolved.config.train.preset}{shown}); `nmt init` chooses them for this text"
     )
 
 

@@ -84,7 +84,8 @@ def command(
     """
     # Before torch is loaded, which takes seconds.
     stop = StopSignals(at_once=True)
-    from nmt_cli.cli.settings import resolve_settings
+    from nmt_cli.cli.environment import make_console
+    from nmt_cli.cli.settings import resolve_settings, tell_defaults
 
     flags = {
         "paths.corpus": corpus,
@@ -107,6 +108,7 @@ def command(
 
     # `is_launched` says the same, but loads torch.
     if not {"RANK", "WORLD_SIZE"} <= os.environ.keys():
+        tell_defaults(resolved, config_file, make_console(quiet=quiet))
         start_ranks(config, gpus, quiet=quiet)
     with stop.guarded():
         be_rank(config, stop, as_json=as_json, quiet=quiet)

@@ -7,6 +7,7 @@ do not depend on the number of processes.
 
 import dataclasses
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -114,7 +115,8 @@ class Run:
         data = self.config.data
         work = make_directory(self.directory / "work")
         valid = list(read_pairs(data.valid, strict=data.strict)) if data.valid else []
-        held_out = self._held_out(valid)
+        test = self._test_pairs()
+        held_out = self._held_out(valid, test)
         text = clean_training_text(
             self.config, work, self.pool, held_out, self.progress,
             keep_dropped=self.dropped is not None,
@@ -147,16 +149,25 @@ class Run:
             valid=len(valid),
             notes=(
                 *text.notes,
-                *_notes(valid, held_out, dropped=data.clean == "strict"),
+                *_notes(held_out, dropped=data.clean == "strict"),
+                *_empty_sides({"validation": valid, "test": test}),
                 *_rare_entries(data, train, subwords),
             ),
             findings=tuple(ledger.findings()), split=len(valid) if data.valid_split else 0,
         )  # fmt: skip
 
-    def _held_out(self, valid: Pairs) -> list[HeldOut]:
-        cleaning = Cleaning.of(self.config)
+    def _test_pairs(self) -> Pairs:
+        """Source and first reference of the test set; raises DataError where lines are missing."""
         data = self.config.data
-        test = read_pairs(data.test[:2], strict=data.strict) if data.test else ()
+        if not data.test:
+            return []
+        for reference in data.test[2:]:
+            for _ in read_pairs((data.test[0], reference), strict=data.strict):
+                pass
+        return list(read_pairs(data.test[:2], strict=data.strict))
+
+    def _held_out(self, valid: Pairs, test: Pairs) -> list[HeldOut]:
+        cleaning = Cleaning.of(self.config)
         return [
             HeldOut(name, cleaning.clean("src", [src for src, _ in pairs]))
             for name, pairs in (("validation", valid), ("test", test))
@@ -294,16 +305,22 @@ def _reasons(dropped: dict[str, int]) -> str:
     return ", ".join(f"{count:,} {reason}" for reason, count in dropped.items())
 
 
-def _notes(valid: Pairs, held_out: list[HeldOut], *, dropped: bool) -> list[str]:
+def _notes(held_out: list[HeldOut], *, dropped: bool) -> list[str]:
     """dropped: whether training pairs that are held out, too, were left out."""
-    notes = [
+    return [
         f"{one.found:,} of {counted(one.sentences, f'{one.name} sentence')} also occur "
         f"in the training text{'; these training pairs were dropped' if dropped else ''}"
         for one in held_out
         if one.found
     ]
-    empty = sum(not src.strip() or not tgt.strip() for src, tgt in valid)
-    if empty:
-        has = "has" if empty == 1 else "have"
-        notes.append(f"{empty:,} of {len(valid):,} validation pairs {has} an empty side")
+
+
+def _empty_sides(held_out: Mapping[str, Pairs]) -> list[str]:
+    """A warning for each of the texts that are never cleaned, by name, which has empty sides."""
+    notes = []
+    for name, pairs in held_out.items():
+        empty = sum(not src.strip() or not tgt.strip() for src, tgt in pairs)
+        if empty:
+            has = "has" if empty == 1 else "have"
+            notes.append(f"{empty:,} of {len(pairs):,} {name} pairs {has} an empty side")
     return notes

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -87,6 +88,7 @@ def check_inputs(config: Config) -> None:
             count = f"{name} has {counted(len(paths), 'file')}"
             problems.append(UsageError(count, "name two files, or one TSV file"))
         problems += [problem for path in paths if (problem := _check_file(name, path))]
+        problems += _check_sides(name, paths)
     if data.valid and data.valid_split:
         problems.append(
             UsageError(
@@ -100,6 +102,14 @@ def check_inputs(config: Config) -> None:
         hints = dict.fromkeys(problem.hint for problem in problems if problem.hint)
         message = "; ".join(problem.message for problem in problems)
         raise type(problems[0])(message, "; ".join(hints))
+
+
+def _check_sides(name: str, paths: Sequence[str]) -> list[NmtError]:
+    """A problem where the source file is given as the target, or as a reference, too."""
+    sources = [Path(path).resolve() for path in paths[:1] if path != STDIN]
+    if not any(Path(path).resolve() in sources for path in paths[1:] if path != STDIN):
+        return []
+    return [UsageError(f"{name}: `{paths[0]}` is given for both sides", "name two files")]
 
 
 def _check_file(name: str, path: str) -> NmtError | None:

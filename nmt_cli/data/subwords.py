@@ -244,8 +244,21 @@ def learn_segmenter(data: Data, words: Mapping[str, int]) -> Segmenter:
     )
     if not parts:
         raise DataError("there is no text to learn subwords from")
-    if data.vocab_size != "auto":
+    if data.vocab_size == "auto":
+        return _learn_automatic_size(data, parts)
+    try:
         return _learn_of_size(data, parts, data.vocab_size)
+    except VocabularySizeError as error:
+        if error.limit < data.vocab_size:
+            size = len(_learn_automatic_size(data, parts).pieces())
+            error.hint = (
+                f"use --vocab-size auto, which chooses {size:,} by the number of words in this "
+                "text, or add text"
+            )
+        raise
+
+
+def _learn_automatic_size(data: Data, parts: Sequence[tuple[str, int]]) -> Segmenter:
     size = vocabulary_size(sum(count for _, count in parts))
     try:
         return _learn_of_size(data, parts, size)

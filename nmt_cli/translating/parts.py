@@ -52,15 +52,31 @@ class Chooser:
         return source_spellings(self._subwords), target_spellings(self._subwords)
 
     def parts(self, found: Found, config: Search) -> dict[Source, list[Part]]:
-        """At most `n_best` of each source, best first."""
+        """At most `n_best` of each source, best first.
+
+        Several divisions into subwords spell the same text: only the best of them is given, but
+        of samples, which may repeat, all are.
+        """
         if config.coverage_penalty:
             found = self._by_coverage(found, config.coverage_penalty)
         if config.mbr != "off":
             found = {source: self._by_consensus(some, config.mbr) for source, some in found.items()}
-        kept = {source: some[: config.n_best] for source, some in found.items()}
+        if config.sample or config.n_best == 1:
+            first = {source: some[: config.n_best] for source, some in found.items()}
+            return self._finished(first, config)
+        kept = {
+            source: [part.hypothesis for part in _different(self._plain(some))[: config.n_best]]
+            for source, some in found.items()
+        }
+        # Words put in the place of unknown ones may make two texts the same.
+        parts = self._finished(kept, config)
+        return {source: _different(some) for source, some in parts.items()}
+
+    def _finished(self, found: Found, config: Search) -> dict[Source, list[Part]]:
+        """Each hypothesis with its text, and with its alignment where that is needed."""
         if config.alignment or config.replace_unknown:
-            return self._aligned(kept, config)
-        return {source: self._plain(some) for source, some in kept.items()}
+            return self._aligned(found, config)
+        return {source: self._plain(some) for source, some in found.items()}
 
     def _plain(self, hypotheses: Sequence[Hypothesis]) -> list[Part]:
         texts = self._subwords.decode_target([one.ids for one in hypotheses])
@@ -112,6 +128,12 @@ class Chooser:
             text = clean_line(with_words_of(source.text, text, unknown, links))
         counts = max(src, default=-1) + 1, max(tgt, default=-1) + 1
         return Part(part.hypothesis, text, links, *counts)
+
+
+def _different(parts: Sequence[Part]) -> list[Part]:
+    """Without those whose text came before."""
+    first = {part.text: part for part in reversed(parts)}
+    return [part for part in parts if first[part.text] is part]
 
 
 def _sorted(hypotheses: Sequence[Hypothesis], keys: Sequence[float]) -> list[Hypothesis]:

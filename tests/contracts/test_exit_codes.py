@@ -32,6 +32,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "one").write_text("a dog\n")
+    (tmp_path / "copy").write_text("a dog\n")
     (tmp_path / "two").write_text("a dog\na cat\n")
     return tmp_path
 
@@ -71,7 +72,7 @@ WAYS = [
     (66, ["score", "one", "absent"]),
     (66, ["translate", "--model", "absent", "one"]),
     (69, ["score", "one", "one", "--tokenize", "flores101"]),
-    (73, ["prepare", "--train", "one", "one", "--out", "one"]),
+    (73, ["prepare", "--train", "one", "copy", "--out", "one"]),
     (78, ["config", "show", "--set", "model.heads=x"]),
     (78, ["translate", "--model", ".", "one"]),
 ]

@@ -115,6 +115,34 @@ def other_language(lines: Iterable[str], stated: str) -> str | None:
     return best if best and best != stated and share > CLEARER * own else None
 
 
+def differing_languages(text: Iterable[str], other: Iterable[str]) -> tuple[str, str] | None:
+    """The languages or scripts of two texts where they clearly differ.
+
+    None: they may be in the same language, or there are too few words to say so.
+    """
+    texts = [" ".join(lines).lower() for lines in (text, other)]
+    scripts = [_script(one) for one in texts]
+    if None in scripts:
+        return None
+    languages = [
+        _best(one, "")[0] if script == "Latin" else None
+        for one, script in zip(texts, scripts, strict=True)
+    ]
+    first, second = (
+        language or f"{script} script" for language, script in zip(languages, scripts, strict=True)
+    )
+    if scripts[0] != scripts[1]:
+        # Japanese is written in both of them.
+        return None if {"Kana", "Han"}.issuperset(scripts) else (first, second)
+    if None in languages or first == second:
+        return None
+    likely = [
+        share > CLEARER * of_other
+        for _, share, of_other in (_best(texts[0], second), _best(texts[1], first))
+    ]
+    return (first, second) if all(likely) else None
+
+
 def _script(text: str) -> str | None:
     counts = {name: len(pattern.findall(text)) for name, pattern in _SCRIPT_PATTERNS.items()}
     letters = sum(counts.values())
