@@ -45,7 +45,8 @@ class GatedFeedForward(FeedForward):
 
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "relu": F.relu,
+    # In place: what goes in is not needed for the backward pass.
+    "relu": F.relu_,
     "gelu": F.gelu,
     "silu": F.silu,
     "swiglu": F.silu,

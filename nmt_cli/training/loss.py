@@ -165,11 +165,20 @@ def _narrowed(weight: Tensor, dtype: torch.dtype, multiple: int) -> Tensor:
 
 
 def _parts(tokens: int, vocabulary: int, device_type: str) -> list[slice]:
-    """Chunks of equal sizes, to within a token: a small last one would use a GPU badly."""
+    """Chunks of tokens.
+
+    On a CPU all but the last have one size, a multiple of CHUNK_ROWS: a kernel is made, and kept,
+    for each size. Elsewhere they are equal to within a token: a small one would use a GPU badly.
+    """
     elements = CHUNK_ELEMENTS.get(device_type, CHUNK_ELEMENTS["cuda"])
-    count = -(-tokens // max(elements // vocabulary, CHUNK_ROWS))
-    bounds = [tokens * number // max(count, 1) for number in range(count + 1)]
-    return [slice(*one) for one in pairwise(bounds)]
+    rows = max(elements // vocabulary, CHUNK_ROWS)
+    if device_type == "cpu":
+        rows -= rows % CHUNK_ROWS
+        bounds = [*range(0, tokens, rows), tokens]
+    else:
+        count = -(-tokens // rows)
+        bounds = [tokens * number // max(count, 1) for number in range(count + 1)]
+    return [slice(*bound) for bound in pairwise(bounds)]
 
 
 def smoothed_target(vocabulary: int, target: int, epsilon: float) -> Float[Tensor, " vocabulary"]:
