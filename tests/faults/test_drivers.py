@@ -24,9 +24,7 @@ def gpu_that_is_there(patch: pytest.MonkeyPatch) -> None:
     patch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
 
-@fault(
-    "E3", without=("training/distributed.py", "        _check_hidden_gpus()\n", "        pass\n")
-)
+@fault("E3")
 def test_gpus_that_torch_cannot_use_are_no_reason_to_train_on_the_cpu(monkeypatch, checks):
     """A driver that is broken or too old; unless the user hid the GPUs."""
     gpu_that_is_there(monkeypatch)
@@ -43,7 +41,7 @@ def test_gpus_that_torch_cannot_use_are_no_reason_to_train_on_the_cpu(monkeypatc
     checks()
 
 
-@fault("E3", without=("training/distributed.py", "if available and gpus > available:", "if False:"))
+@fault("E3")
 def test_more_gpus_than_there_are_is_an_error(monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
@@ -54,7 +52,7 @@ def test_more_gpus_than_there_are_is_an_error(monkeypatch):
     assert "nmt doctor" in raised.value.hint
 
 
-@fault("E3", without=("training/distributed.py", "return max(1, gpus)", "return 1"))
+@fault("E3")
 def test_without_a_gpu_processes_take_their_place(monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     assert count_devices(None) == 1
@@ -69,7 +67,7 @@ TROUBLES = (
 )  # fmt: skip
 
 
-@fault("E3", without=("cli/failures.py", "_GPU_TROUBLE.match(str(error))", "False"))
+@fault("E3")
 @pytest.mark.parametrize("text", TROUBLES)
 def test_a_driver_that_fails_is_told_with_where_to_look(text):
     told = as_user_error(RuntimeError(text))
@@ -79,6 +77,6 @@ def test_a_driver_that_fails_is_told_with_where_to_look(text):
     assert "nmt doctor" in told.hint
 
 
-@fault("E3", without=("cli/failures.py", "(?!: (device-side assert|an illegal))", ""))
+@fault("E3")
 def test_a_wrong_address_on_a_gpu_stays_a_bug():
     assert as_user_error(RuntimeError("CUDA error: device-side assert triggered")) is None

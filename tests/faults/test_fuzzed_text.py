@@ -88,7 +88,7 @@ def fuzzed(chooser: random.Random) -> Iterator[bytes]:
             yield bytes(packed[: chooser.randrange(len(packed) + 1)])
 
 
-@fault("T18", without=("data/lines.py", 'chunk.split(b"\\n")', "chunk.splitlines()"))
+@fault("T18")
 @pytest.mark.slow
 def test_ten_thousand_files(checks) -> None:
     translator, _ = copying_translator()
@@ -105,7 +105,7 @@ def test_ten_thousand_files(checks) -> None:
     assert 0 < refused < FILES / 5
 
 
-@fault("T18", without=("data/lines.py", 'chunk.split(b"\\n")', "chunk.splitlines()"))
+@fault("T18")
 @given(data=st.lists(st.binary(max_size=8) | st.sampled_from(PARTS), max_size=12).map(b"".join))
 def test_random_bytes(data: bytes) -> None:
     translator, _ = copying_translator()
@@ -114,14 +114,7 @@ def test_random_bytes(data: bytes) -> None:
         assert len(found) == number_of_lines(data)
 
 
-@fault(
-    "T18",
-    without=(
-        "data/lines.py",
-        "line = line[:-1] if line.endswith",
-        "line = line[:0] if line.endswith",
-    ),
-)
+@fault("T18")
 @given(data=st.lists(st.binary(max_size=6) | st.sampled_from(PARTS), max_size=20).map(b"".join))
 def test_lines_are_those_of_text_mode_with_all_else_off(data: bytes) -> None:
     try:
@@ -137,7 +130,7 @@ def test_lines_are_those_of_text_mode_with_all_else_off(data: bytes) -> None:
     assert lines == expected
 
 
-@fault("T18", without=("data/subwords.py", "return clean_line(self", "return (self"))
+@fault("T18")
 def test_a_real_model_over_random_files(checks) -> None:
     config = byte_config({"search.beam": 1, "search.max_length": 12})
     translator = Translator(byte_model(config), config, byte_subwords())

@@ -60,15 +60,7 @@ def test_the_watch_sees_what_is_forbidden(tmp_path: Path, model: Path) -> None:
     assert watched(lambda: 1 / 0).code == 1
 
 
-@fault(
-    "U1",
-    without=(
-        "model_check.py",
-        "            if file.read(4).startswith(_PICKLE_STARTS):",
-        "            __import__('torch').load(path, weights_only=False)\n"
-        "            if file.read(4).startswith(_PICKLE_STARTS):",
-    ),
-)
+@fault("U1")
 def test_a_pickle_in_place_of_a_model_is_never_loaded(tmp_path: Path, checks: Checks) -> None:
     mark = tmp_path / "mark"
     for number, (name, data) in enumerate(pickle_bombs(mark).items()):
@@ -79,15 +71,7 @@ def test_a_pickle_in_place_of_a_model_is_never_loaded(tmp_path: Path, checks: Ch
         checks()
 
 
-@fault(
-    "U1",
-    without=(
-        "weights_file.py",
-        "    except safetensors.SafetensorError as error:",
-        "    except safetensors.SafetensorError as error:\n"
-        "        torch.load(path, weights_only=False)",
-    ),
-)
+@fault("U1")
 def test_a_pickle_in_place_of_a_model_s_file_is_never_loaded(
     tmp_path: Path, model: Path, checks: Checks
 ) -> None:
@@ -110,7 +94,7 @@ BANNED_MODULES = {
 }  # fmt: skip
 
 
-@fault("U1", "U6", without=("weights_file.py", "import stat\n", "import stat\nimport zipfile\n"))
+@fault("U1", "U6")
 def test_no_module_can_unpickle_unpack_or_download() -> None:
     """`runpy`, `eval` and the like are what turns data into code."""
     for path in sorted((ROOT / "nmt_cli").rglob("*.py")):
@@ -124,15 +108,7 @@ def test_no_module_can_unpickle_unpack_or_download() -> None:
                 assert ast.unparse(node.func) not in BANNED_CALLS, (path, node.lineno)
 
 
-@fault(
-    "U2",
-    "U3",
-    without=(
-        "weights_file.py",
-        "except safetensors.SafetensorError as",
-        "except ZeroDivisionError as",
-    ),
-)
+@fault("U2", "U3")
 @pytest.mark.parametrize("name", WEIGHTS)
 def test_weights_that_lie_about_themselves_are_refused(
     tmp_path: Path, model: Path, name: str
@@ -143,14 +119,7 @@ def test_weights_that_lie_about_themselves_are_refused(
     assert "is damaged" in outcome.text
 
 
-@fault(
-    "U3",
-    without=(
-        "weights_file.py",
-        'if name in expected and (shape, kind) != (expected[name], "F32"):',
-        "if False:",
-    ),
-)
+@fault("U3")
 @pytest.mark.parametrize(
     ("kind", "reason"),
     [
@@ -178,14 +147,7 @@ def test_weights_of_another_model_are_refused(
 
 
 @pytest.mark.slow
-@fault(
-    "U4",
-    without=(
-        "manifest.py",
-        'if all(one.get("sha256") != digest for one in fitting):',
-        "if False:",
-    ),
-)
+@fault("U4")
 def test_a_mutated_sentencepiece_model_is_refused_before_it_is_parsed(
     tmp_path: Path, checks: Checks
 ) -> None:
@@ -202,14 +164,7 @@ def test_a_mutated_sentencepiece_model_is_refused_before_it_is_parsed(
 
 
 @pytest.mark.slow
-@fault(
-    "U4",
-    without=(
-        "data/segmenters.py",
-        'raise DataError("the sentencepiece model is damaged", "copy it again") from error',
-        "raise",
-    ),
-)
+@fault("U4")
 def test_a_mutated_sentencepiece_model_with_a_manifest_to_match_does_no_harm(
     tmp_path: Path, checks: Checks
 ) -> None:
@@ -270,13 +225,7 @@ WRONG_TYPES = [
 ]  # fmt: skip
 
 
-@fault(
-    "U5",
-    without=[
-        ("toml_text.py", "if _LONG_KEY.search(", "if None and _LONG_KEY.search("),
-        ("conversion.py", "value > setting.high", "False"),
-    ],
-)
+@fault("U5")
 @pytest.mark.timeout(60)
 def test_settings_that_would_hurt_are_refused(tmp_path: Path, model: Path, checks: Checks) -> None:
     text = (model / "config.toml").read_text()
@@ -289,7 +238,7 @@ def test_settings_that_would_hurt_are_refused(tmp_path: Path, model: Path, check
         checks()
 
 
-@fault("U5", without=("weights_file.py", 'if "auto" not in sizes and', "if False and"))
+@fault("U5")
 @pytest.mark.timeout(60)
 def test_a_huge_model_in_the_settings_is_refused_before_it_is_made(
     tmp_path: Path, model: Path
@@ -302,17 +251,7 @@ def test_a_huge_model_in_the_settings_is_refused_before_it_is_made(
     assert "too small for an embedding" in refused(path, (78,)).text
 
 
-@fault(
-    "U6",
-    without=(
-        "model_check.py",
-        '    what = "it is not a directory"\n',
-        '    what = "it is not a directory"\n'
-        "    import shutil\n"
-        "    if path.suffix in ('.tar', '.zip'):\n"
-        "        shutil.unpack_archive(path, path.parent)\n",
-    ),
-)
+@fault("U6")
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_archives_are_not_unpacked(tmp_path: Path, checks: Checks) -> None:
     for path in archives(tmp_path / "archives"):
@@ -325,14 +264,7 @@ def test_archives_are_not_unpacked(tmp_path: Path, checks: Checks) -> None:
         checks()
 
 
-@fault(
-    "U6",
-    without=(
-        "manifest.py",
-        'if Path(name).is_absolute() or ".." in Path(name).parts:',
-        "if False:",
-    ),
-)
+@fault("U6")
 @pytest.mark.parametrize("name", ["../outside", "/etc/passwd", "subwords/../../outside", ".."])
 def test_a_manifest_names_nothing_outside(tmp_path: Path, model: Path, name: str) -> None:
     copy = shutil.copytree(model, tmp_path / "copy")
@@ -344,13 +276,7 @@ def test_a_manifest_names_nothing_outside(tmp_path: Path, model: Path, name: str
     refused(copy)
 
 
-@fault(
-    "U8",
-    without=[
-        ("weights_file.py", "    if not path.is_file():", "    if False:"),
-        ("weights_file.py", "flags | os.O_NONBLOCK", "flags"),
-    ],
-)
+@fault("U8")
 @pytest.mark.timeout(60)
 def test_what_is_no_regular_file_does_not_block(
     tmp_path: Path, model: Path, checks: Checks
@@ -381,15 +307,7 @@ NAMES = [
 ]  # fmt: skip
 
 
-@fault(
-    "U9",
-    "U11",
-    without=(
-        "console.py",
-        "return _CONTROL.sub(lambda match: ascii(match.group())[1:-1], text)",
-        "return text",
-    ),
-)
+@fault("U9", "U11")
 @pytest.mark.parametrize("name", NAMES, ids=ascii)
 def test_names_of_models_are_shown_as_they_are_and_do_nothing(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -406,9 +324,7 @@ def test_names_of_models_are_shown_as_they_are_and_do_nothing(
     assert escaped(str(Path(name))).replace("\n", "\\n") in shown
 
 
-@fault(
-    "U9", without=("conversion.py", 'if isinstance(value, str) and "\\0" in value:', "if False:")
-)
+@fault("U9")
 @pytest.mark.parametrize("key", ["paths.model", "paths.corpus", "languages.src", "data.valid"])
 def test_a_name_with_nul_is_refused(
     key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -423,10 +339,7 @@ def test_a_name_with_nul_is_refused(
     assert "the character NUL" in capsys.readouterr().err
 
 
-@fault(
-    "U9",
-    without=("manifest.py", "            if len(name) > LONGEST_NAME:", "            if False:"),
-)
+@fault("U9")
 def test_a_manifest_with_a_name_too_long_is_refused(tmp_path: Path, model: Path) -> None:
     """Found by the fuzzer: no system even looks for such a file."""
     copy = shutil.copytree(model, tmp_path / "copy")
@@ -436,14 +349,7 @@ def test_a_manifest_with_a_name_too_long_is_refused(tmp_path: Path, model: Path)
         manifest.check_manifest(copy)
 
 
-@fault(
-    "U5",
-    without=(
-        "data/subwords.py",
-        'SpecialIds(**_checked_ids(document["special"]))',
-        'SpecialIds(**{key: int(one) for key, one in document["special"].items()})',
-    ),
-)
+@fault("U5")
 @pytest.mark.parametrize("value", ["Infinity", "NaN", "-1", "1e30", '"3"', "[3]", "null", "{}"])
 def test_special_ids_that_are_no_ids_are_refused(tmp_path: Path, model: Path, value: str) -> None:
     """Found by the fuzzer."""
@@ -463,15 +369,7 @@ def swapped_in(path: Path, data: bytes) -> None:
     path.with_name("new").replace(path)
 
 
-@fault(
-    "U10",
-    without=(
-        "model_dir.py",
-        "    data = manifest.read_checked(directory, CONFIG, MAX_BYTES)",
-        "    manifest.check_manifest(directory, [CONFIG])\n    data = (directory / "
-        "CONFIG).read_bytes()",
-    ),
-)
+@fault("U10")
 def test_settings_swapped_behind_the_check_are_not_used(
     tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -488,15 +386,7 @@ def test_settings_swapped_behind_the_check_are_not_used(
     assert b"beam = 9" in (copy / "config.toml").read_bytes()
 
 
-@fault(
-    "U10",
-    without=(
-        "model_dir.py",
-        '        return manifest.read_checked(directory, f"{SUBWORDS}/{path.name}", max_bytes)',
-        "        manifest.check_manifest(directory, "
-        '[f"{SUBWORDS}/{path.name}"])\n        return path.read_bytes()',
-    ),
-)
+@fault("U10")
 def test_subwords_swapped_behind_the_check_are_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -515,14 +405,7 @@ def test_subwords_swapped_behind_the_check_are_not_used(
     assert set(swapped) == {"source.spm", "vocabulary.json"}
 
 
-@fault(
-    "U10",
-    without=(
-        "weights_file.py",
-        "    place = descriptor if descriptor.exists() else path",
-        "    place = path",
-    ),
-)
+@fault("U10")
 def test_weights_swapped_before_they_are_read_are_not_used(
     tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -540,14 +423,7 @@ def test_weights_swapped_before_they_are_read_are_not_used(
     assert bias.equal(byte_model(byte_config(), 1).state_dict()["output_bias"])
 
 
-@fault(
-    "U10",
-    without=(
-        "weights_file.py",
-        "        if _written_to(before, os.fstat(file.fileno())):",
-        "        if False:",
-    ),
-)
+@fault("U10")
 def test_weights_written_over_while_they_are_read_are_not_used(
     tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -591,14 +467,7 @@ def test_weights_written_over_while_they_are_read_are_not_used(
 POISON = "\x1b]0;pwned\x07\x1b[31m[/bold][link=http://x]y[/link] {0} %s \u202e"
 
 
-@fault(
-    "U11",
-    without=(
-        "console.py",
-        "return _CONTROL.sub(lambda match: ascii(match.group())[1:-1], text)",
-        "return text",
-    ),
-)
+@fault("U11")
 def test_text_in_a_model_cannot_steer_the_terminal(
     tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch, checks: Checks,

@@ -103,7 +103,7 @@ def assert_nothing_left(found: list[tuple[int, int]], checks: Callable[..., None
     checks(len(found))
 
 
-@fault("S12", without=("cli/__init__.py", "    environment.end_with_launcher()\n", ""))
+@fault("S12")
 @pytest.mark.slow
 def test_no_rank_is_left_whenever_the_launcher_is_killed(tmp_path, checks):
     """The ranks are `nmt` commands that wait for ever and load no torch: cheap to start."""
@@ -115,7 +115,7 @@ def test_no_rank_is_left_whenever_the_launcher_is_killed(tmp_path, checks):
     assert_nothing_left(kill_at_random(lambda: launch(2, waiting), moments), checks)
 
 
-@fault("S12", without=("data/pool.py", "    end_with_pool()\n", ""))
+@fault("S12")
 @pytest.mark.slow
 def test_no_worker_is_left_whenever_the_first_process_is_killed(monkeypatch, checks):
     monkeypatch.setattr("nmt_cli.data.pool.ALONE_SECONDS", -1.0)
@@ -130,14 +130,7 @@ def test_no_worker_is_left_whenever_the_first_process_is_killed(monkeypatch, che
     assert_nothing_left(kill_at_random(work, moments), checks)
 
 
-@fault(
-    "S12",
-    without=(
-        "parent_watch.py",
-        "    if os.getppid() != parent:\n        os._exit(EXIT_CODE)\n",
-        "",
-    ),
-)
+@fault("S12")
 def test_a_rank_whose_launcher_is_gone_does_not_begin():
     """The launcher died while the interpreter of the rank started."""
 
@@ -149,10 +142,7 @@ def test_a_rank_whose_launcher_is_gone_does_not_begin():
     assert ended(start(work)) == parent_watch.EXIT_CODE
 
 
-@fault(
-    "S12",
-    without=("parent_watch.py", "    time.sleep(GRACE_SECONDS)\n    os._exit(EXIT_CODE)\n", ""),
-)
+@fault("S12")
 @pytest.mark.parametrize("kernel", [True, False])
 def test_a_rank_may_save_but_not_stay(tmp_path, kernel, monkeypatch):
     """It is told to end, does not, and is ended; with and without the signal of the kernel."""
@@ -221,7 +211,7 @@ def kill_real(
     return len(others), left
 
 
-@fault("S12", without=("cli/__init__.py", "    environment.end_with_launcher()\n", ""))
+@fault("S12")
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", ["ranks start", "ranks train"])
 def test_real_ranks_end_with_their_launcher(project, moment, tmp_path, checks):
@@ -243,7 +233,7 @@ def test_real_ranks_end_with_their_launcher(project, moment, tmp_path, checks):
         checks()
 
 
-@fault("S12", without=("data/pool.py", "    end_with_pool()\n", ""))
+@fault("S12")
 @pytest.mark.slow
 def test_real_workers_end_with_nmt_prepare(project, tmp_path):
     begin = "import nmt_cli.data.pool as p, nmt_cli.cli as c; p.ALONE_SECONDS = -1; c.run()"

@@ -41,14 +41,7 @@ def under(limit: Callable[[], None], arguments: list[str], folder: Path) -> tupl
     return ended(start(work)), (folder / "said").read_text()
 
 
-@fault(
-    "E6",
-    without=(
-        "data/corpus.py",
-        'return np.memmap(path, dtype=kind, mode="r")',
-        'return [__import__("os").open(path, 0) for _ in "x" * 20] and np.memmap(path, kind, "r")',
-    ),
-)
+@fault("E6")
 def test_few_open_files_are_enough(project, tmp_path, checks):
     """ulimit -n 64"""
 
@@ -89,14 +82,7 @@ def open_folder() -> Iterator[Path]:
         yield Path(name)
 
 
-@fault(
-    "E6",
-    without=(
-        "training/crew.py",
-        "    return min(wanted, torch.get_num_threads())",
-        "    return 100",
-    ),
-)
+@fault("E6")
 @pytest.mark.skipif(os.getuid() != 0, reason="the limit counts what this user already has")
 def test_few_processes_are_enough(open_folder, checks):
     """ulimit -u 64"""
@@ -112,14 +98,7 @@ def test_few_processes_are_enough(open_folder, checks):
         checks()
 
 
-@fault(
-    "E6",
-    without=(
-        "cli/failures.py",
-        "if isinstance(error, BlockingIOError) or NO_THREAD in",
-        "if NO_THREAD + NO_THREAD in",
-    ),
-)
+@fault("E6")
 @pytest.mark.skipif(os.getuid() != 0, reason="the limit counts what this user already has")
 def test_too_few_processes_are_told(open_folder):
     config, _ = reversal_corpus(open_folder, pairs=100)
@@ -133,7 +112,7 @@ def test_too_few_processes_are_told(open_folder):
     assert "ulimit -u" in said
 
 
-@fault("N9", without=("cores.py", "max(1, min(affine, math.ceil(quota)))", "affine"))
+@fault("N9")
 @pytest.mark.parametrize(
     ("affine", "quota", "usable"),
     [(8, None, 8), (8, 2.5, 3), (2, 16.0, 2), (4, 0.2, 1), (1, 1.0, 1), (64, 64.0, 64)],
@@ -152,7 +131,7 @@ def machine(root: Path, files: dict[str, str]) -> Path:
     return root
 
 
-@fault("N9", without=("cores.py", "[group, *group.parents]", "[group]"))
+@fault("N9")
 @pytest.mark.parametrize(
     ("files", "quota"),
     [
@@ -193,7 +172,7 @@ def test_the_quota_of_control_groups(tmp_path, files, quota):
     assert cores.core_quota(machine(tmp_path, files)) == quota
 
 
-@fault("N9", without=("cli/environment.py", 'os.environ["OMP_WAIT_POLICY"] = "PASSIVE"', "pass"))
+@fault("N9")
 def test_threads_that_wait_leave_their_core_to_others(monkeypatch, checks):
     """And so many there are as there are cores; what the user chose stays."""
     monkeypatch.setattr("nmt_cli.cores.usable_cores", lambda: 3)
@@ -210,7 +189,7 @@ def test_threads_that_wait_leave_their_core_to_others(monkeypatch, checks):
         checks()
 
 
-@fault("N9", without=("extras/doctor.py", "if load > machine:", "if False:"))
+@fault("N9")
 def test_a_busy_machine_is_told(monkeypatch):
     monkeypatch.setattr(os, "getloadavg", lambda: (1_000.0, 0.0, 0.0))
     assert next(one for one in examine({}, Path()) if one.name == "cores").status == "warn"

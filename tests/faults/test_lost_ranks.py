@@ -44,7 +44,7 @@ def assert_lost(ends: list[Outcome], guilty: int, told: str) -> None:
     assert any(told in str(one) for one in errors), errors
 
 
-@fault("S6", without=("training/watch.py", '(silent, "gives', '([], "gives'))
+@fault("S6")
 @pytest.mark.parametrize("killed", [1, 2])
 def test_a_killed_rank_is_named_with_its_step_and_pairs(killed):
     def work(ranks: Ranks) -> None:
@@ -59,10 +59,7 @@ def test_a_killed_rank_is_named_with_its_step_and_pairs(killed):
     assert_lost(ends, killed, told)
 
 
-@fault(
-    "S6",
-    without=("training/distributed.py", "            watch.let_others_look()", "            pass"),
-)
+@fault("S6")
 def test_a_slow_rank_still_learns_who_is_at_fault(monkeypatch):
     """Though the first rank, through which they all tell, knew it long before."""
     look = watch.Watch._lost
@@ -84,7 +81,7 @@ def test_a_slow_rank_still_learns_who_is_at_fault(monkeypatch):
         assert "rank 1 ended in step 4, pairs 41, 5 of the corpus: out of order" in str(one.error)
 
 
-@fault("S6", without=("training/distributed.py", "if not is_launched() or", "if True or"))
+@fault("S6")
 def test_all_end_when_the_first_rank_is_killed():
     def work(ranks: Ranks) -> None:
         messages(ranks, 4)
@@ -97,7 +94,7 @@ def test_all_end_when_the_first_rank_is_killed():
     assert_lost(ends, 0, "")
 
 
-@fault("S6", without=("training/watch.py", '(ended, "ended in', '([], "ended in'))
+@fault("S6")
 @pytest.mark.parametrize(
     ("how", "told"),
     [("raises", "no such thing"), ("leaves with 0", "0"), ("is done", "it was done")],
@@ -120,7 +117,7 @@ def test_a_rank_that_ends_is_named_with_its_reason(how, told):
     assert_lost(ends, 1, f"{place}: {told}")
 
 
-@fault("S6", without=("training/loop.py", "except (GeneratorExit, LostRankError,", "except ("))
+@fault("S6")
 def test_the_steps_before_a_rank_was_lost_are_saved(tmp_path: Path, monkeypatch):
     config, corpus = reversal_corpus(tmp_path, pairs=60)
     config = with_values(
@@ -147,7 +144,7 @@ def test_the_steps_before_a_rank_was_lost_are_saved(tmp_path: Path, monkeypatch)
     assert not saved.state().member
 
 
-@fault("S6", without=("training/distributed.py", "return late or codes[rank] in", "return 0 in"))
+@fault("S6")
 @pytest.mark.parametrize(
     ("codes", "times", "expected"),
     [
@@ -161,14 +158,14 @@ def test_the_exit_code_is_that_of_the_first_rank_with_a_reason_of_its_own(codes,
     assert exit_code_of(codes, times) == expected
 
 
-@fault("S6", without=("training/distributed.py", "killed.exit_code = 128 - code", "pass"))
+@fault("S6")
 def test_a_rank_that_a_signal_killed_is_named_with_the_shells_exit_code():
     with pytest.raises(LostRankError, match="rank 2 was killed by SIGKILL") as raised:
         exit_code_of({0: 1, 2: -signal.SIGKILL, 1: -signal.SIGTERM}, {0: 5, 1: 5, 2: 6})
     assert raised.value.exit_code == 137
 
 
-@fault("S7", without=("training/watch.py", '(behind, "hangs', '([], "hangs'))
+@fault("S7")
 def test_a_rank_that_hangs_is_named_and_all_end():
     """Rank 1 lives, but never comes to the message that rank 0 waits for."""
 
@@ -186,7 +183,7 @@ def test_a_rank_that_hangs_is_named_and_all_end():
     assert "rank 1 hangs in step 3" in str(second.error)
 
 
-@fault("S7", without=("training/watch.py", "faulthandler.dump_traceback(", "str("))
+@fault("S7")
 def test_the_rank_that_hangs_shows_where(capfd):
     def work(ranks: Ranks) -> None:
         messages(ranks, 4 - ranks.rank)
@@ -199,7 +196,7 @@ def test_the_rank_that_hangs_shows_where(capfd):
     assert "in_a_call_that_never_ends" in capfd.readouterr().err
 
 
-@fault("S7", without=("training/watch.py", "silence >= SILENT_SECONDS", "silence < 0"))
+@fault("S7")
 def test_a_rank_that_was_stopped_is_found_long_before_the_timeout(monkeypatch):
     monkeypatch.setattr(watch, "SILENT_SECONDS", 3.0)
 
@@ -216,14 +213,14 @@ def test_a_rank_that_was_stopped_is_found_long_before_the_timeout(monkeypatch):
     assert_lost(ends, 1, "rank 1 gives no sign of life since step 3, pairs 31, 5 of the corpus")
 
 
-@fault("S7", without=("training/watch.py", "SILENT_SECONDS = 22.0", "SILENT_SECONDS = 60.0"))
+@fault("S7")
 def test_a_stopped_rank_is_found_within_half_a_minute():
     """What the silence, the looks at it, the second look and the farewell take."""
     beats = watch.BEATS_TO_LOOK + watch.SILENT_BEATS + watch.BEATS_TO_LOOK + 1
     assert watch.SILENT_SECONDS + beats * watch.BEAT_SECONDS <= 30
 
 
-@fault("S7", without=("training/distributed.py", "self.agree(STOP if stop() else BUSY)", "0"))
+@fault("S7")
 def test_long_work_of_the_first_rank_is_no_hang(monkeypatch):
     """The others wait for longer than the timeout, but never long for one message."""
     monkeypatch.setattr("nmt_cli.training.distributed.POLL_SECONDS", 0.2)
@@ -244,7 +241,7 @@ def test_long_work_of_the_first_rank_is_no_hang(monkeypatch):
     assert first.result == second.result > 5
 
 
-@fault("S10", without=("training/distributed.py", "    ask_for_signal(signal.SIGTERM)\n", ""))
+@fault("S10")
 def test_ranks_whose_parent_was_killed_end(tmp_path):
     """The launcher, or the shell that it was started from, is gone from one moment to the next."""
     port = free_port()
@@ -302,7 +299,7 @@ def killed_each_time(monkeypatch) -> list[str]:
     return starts
 
 
-@fault("S11", without=("training/distributed.py", "if tried > restarts:", "if tried > 10:"))
+@fault("S11")
 @pytest.mark.parametrize("restarts", [0, 1, 3])
 def test_ranks_that_are_killed_again_and_again_are_given_up(killed_each_time, restarts):
     said: list[str] = []
@@ -317,14 +314,14 @@ def test_ranks_that_are_killed_again_and_again_are_given_up(killed_each_time, re
     ]
 
 
-@fault("S11", without=("training/distributed.py", "if newest() <= reached else 1", ""))
+@fault("S11")
 def test_a_new_checkpoint_gives_them_all_their_chances_again(killed_each_time):
     with pytest.raises(LostRankError):
         launch(2, [], 3, lambda: 10 * min(len(killed_each_time), 4))
     assert len(killed_each_time) == 1 + 4 + 2
 
 
-@fault("S11", without=("cli/train.py", "max((one.step for one in", "min((one.step for one in"))
+@fault("S11")
 def test_the_newest_checkpoint_is_the_last_whole_one(tmp_path):
     assert newest_step(tmp_path / "none") == 0
     config, corpus = reversal_corpus(tmp_path, pairs=60)
@@ -386,7 +383,7 @@ def rank_of(process: int) -> int | None:
     return None
 
 
-@fault("S6", "S11", without=("training/distributed.py", "if tried > restarts:", "if True:"))
+@fault("S6", "S11")
 @pytest.mark.slow
 def test_killed_ranks_start_again_and_none_is_left_behind(project, tmp_path, checks):
     """The real command: what was done is saved, the group goes on from there, a signal ends it."""

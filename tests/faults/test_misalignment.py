@@ -33,20 +33,14 @@ def place_of(src: list[str], tgt: list[str]) -> int | None:
     return find_misalignment(Profile.of(src), Profile.of(tgt))
 
 
-@fault(
-    "P2",
-    without=[
-        ("data/alignment.py", "SUSPICIOUS_RATIO = 0.7", "SUSPICIOUS_RATIO = 9.9"),
-        ("data/alignment.py", "best = costs.argmin(0)", "best = costs[1:].argmin(0) + 1"),
-    ],
-)
+@fault("P2")
 def test_aligned_files_raise_no_suspicion(checks: Checks) -> None:
     for seed in range(20):
         assert place_of(*made_up_text(3_000, seed)) is None
         checks()
 
 
-@fault("P2", without=("data/alignment.py", "SUSPICIOUS_RATIO = 0.7", "SUSPICIOUS_RATIO = 9.9"))
+@fault("P2")
 def test_unrelated_files_of_one_length_are_not_called_shifted(checks: Checks) -> None:
     for seed in range(20):
         src, _ = made_up_text(3_000, seed)
@@ -72,22 +66,12 @@ def lines_missing_or_added(padding: list[str], checks: Checks) -> None:
         checks()
 
 
-@fault(
-    "P1",
-    without=("data/alignment.py", "    return start + int(totals.argmin())", "    return start"),
-)
+@fault("P1")
 def test_where_counts_differ_the_place_is_found_within_three_lines(checks: Checks) -> None:
     lines_missing_or_added([], checks)
 
 
-@fault(
-    "P2",
-    without=(
-        "data/alignment.py",
-        "    window = windows.first_shifted(0)\n    if window is not None:\n        return",
-        "    window = None\n    if window is not None:\n        return",
-    ),
-)
+@fault("P2")
 def test_where_counts_are_equal_it_is_found_too(checks: Checks) -> None:
     lines_missing_or_added(["y."], checks)
 
@@ -98,7 +82,7 @@ def written(folder: Path, src: list[str], tgt: list[str]) -> tuple[str, str]:
     return str(folder / "src"), str(folder / "tgt")
 
 
-@fault("P1", without=("data/lines.py", "for lines in (self.src, self.tgt):", "for lines in ():"))
+@fault("P1")
 def test_both_counts_and_the_place_are_told(tmp_path: Path) -> None:
     src, tgt = made_up_text(1_000, 3)
     with pytest.raises(DataError) as caught:
@@ -108,7 +92,7 @@ def test_both_counts_and_the_place_are_told(tmp_path: Path) -> None:
     assert abs(place - 401) <= 3
 
 
-@fault("P2", without=("data/clean.py", "        if shifts:", "        if False:"))
+@fault("P2")
 def test_a_shift_with_equal_counts_is_noted_with_its_place(tmp_path: Path) -> None:
     src, tgt = made_up_text(2_000, 3)
     paths = written(tmp_path, src, [*tgt[:900], *tgt[901:], "y."])

@@ -81,7 +81,7 @@ NETWORKS = (
 )  # fmt: skip
 
 
-@fault("E2", without=("manifest.py", "import json\n", "import json\nimport urllib.request\n"))
+@fault("E2")
 def test_no_module_can_load_anything():
     """`socket` is there for the name of this machine alone."""
     for path in (ROOT / "nmt_cli").rglob("*.py"):
@@ -96,15 +96,7 @@ def test_no_module_can_load_anything():
                 assert node.attr == "gethostname", path
 
 
-@fault(
-    "E2",
-    without=(
-        "cli/__init__.py",
-        "    debug = environment.debugging(arguments)\n",
-        "    debug = environment.debugging(arguments)\n"
-        "    __import__('socket').create_connection(('192.0.2.1', 80), 1)\n",
-    ),
-)
+@fault("E2")
 @pytest.mark.slow
 def test_every_command_works_without_a_network(tmp_path, checks):
     """From text files to a score, and training on two ranks, where there is no network at all."""

@@ -66,17 +66,7 @@ def weights_after(out: Path, steps: int, config: Config, corpus: Corpus, ranks: 
 
 
 @pytest.mark.slow
-@fault(
-    "R2",
-    without=(
-        "training/determinism.py",
-        "    total = subtree_sum(number, 2 * stride, shards, leaf)\n"
-        "    total += subtree_sum(number + stride, 2 * stride, shards, leaf)\n",
-        "    total = leaf(number)\n"
-        "    for one in range(number + stride, shards, stride):\n"
-        "        total += leaf(one)\n",
-    ),
-)
+@fault("R2")
 def test_any_number_of_ranks_gives_the_same_bits_resumed_or_not(tmp_path, checks) -> None:
     """One, eight, eight and then two, four and then one: dropout is on."""
     config, corpus = reversal_corpus(tmp_path)
@@ -100,14 +90,7 @@ def test_any_number_of_ranks_gives_the_same_bits_resumed_or_not(tmp_path, checks
     assert found[1,] == found[8, 2] == found[4, 1]
 
 
-@fault(
-    "R3",
-    without=(
-        "training/run.py",
-        "self.state.epoch, self.state.batch = position.epoch + 1, 0",
-        "self.state.epoch, self.state.batch = position.epoch + 1, 1",
-    ),
-)
+@fault("R3")
 @pytest.mark.parametrize("stop_after", [1, 4, 5])
 def test_each_pair_comes_once_an_epoch(stop_after, tmp_path, monkeypatch) -> None:
     """With dropout, drawn subwords and batches of several shards, stopped in an epoch's midst."""
@@ -135,15 +118,7 @@ def test_each_pair_comes_once_an_epoch(stop_after, tmp_path, monkeypatch) -> Non
     assert_same_run(tmp_path / "resumed", tmp_path / "straight")
 
 
-@fault(
-    "R3",
-    "R6",
-    without=(
-        "training/run.py",
-        "load_optimizer(self.model, self.optimizer, checkpoint.optimizer_directory)",
-        "pass",
-    ),
-)
+@fault("R3", "R6")
 @pytest.mark.parametrize("stop_after", [1, 5, 8, 11])
 def test_a_run_goes_on_exactly_where_it_was_stopped(setting, tmp_path, stop_after) -> None:
     """Weights, optimiser and log to the last bit, with dropout and an epoch's end on the way."""
@@ -157,14 +132,7 @@ def test_a_run_goes_on_exactly_where_it_was_stopped(setting, tmp_path, stop_afte
 
 
 @pytest.mark.slow
-@fault(
-    "R4",
-    without=(
-        "data/pool.py",
-        "under_way.append(self._start()",
-        "under_way.appendleft(self._start()",
-    ),
-)
+@fault("R4")
 def test_processes_that_draw_subwords_do_not_matter(tmp_path, monkeypatch, checks) -> None:
     monkeypatch.setattr(sampling, "CHUNK_LINES", 50)
     monkeypatch.setattr(pool, "ALONE_SECONDS", 0.0)
@@ -180,14 +148,7 @@ def test_processes_that_draw_subwords_do_not_matter(tmp_path, monkeypatch, check
         checks()
 
 
-@fault(
-    "R5",
-    without=(
-        "training/judging.py",
-        "            place_training_weights(optimizer)\n",
-        "            pass\n",
-    ),
-)
+@fault("R5")
 def test_validation_added_removed_and_added_again(setting, tmp_path, checks) -> None:
     """Other weights are tried out in the same model object, and are no place to go on from."""
     config, corpus = setting
@@ -210,14 +171,7 @@ def test_validation_added_removed_and_added_again(setting, tmp_path, checks) -> 
     assert losses[0] == losses[1]
 
 
-@fault(
-    "R6",
-    without=(
-        "training/run.py",
-        "            self.ema.load(checkpoint.moving_average())\n",
-        "            pass\n",
-    ),
-)
+@fault("R6")
 @pytest.mark.parametrize("name", VARIANTS)
 def test_every_optimiser_and_average_goes_on_exactly(setting, tmp_path, name) -> None:
     """Stopped between two validations, and at one; dropout is on."""
@@ -231,7 +185,7 @@ def test_every_optimiser_and_average_goes_on_exactly(setting, tmp_path, name) ->
     assert_same_run(tmp_path / "resumed", tmp_path / "straight")
 
 
-@fault("R6", without=("training/judging.py", "else state.stale + 1", "else 1"))
+@fault("R6")
 @pytest.mark.parametrize("stop_after", [2, 4, 6])
 def test_patience_and_the_best_score_go_on(setting, tmp_path, stop_after) -> None:
     """Nothing becomes better: the fourth validation ends the run, wherever it was stopped."""
@@ -249,14 +203,7 @@ def test_patience_and_the_best_score_go_on(setting, tmp_path, stop_after) -> Non
     assert_same_run(tmp_path / "resumed", tmp_path / "straight")
 
 
-@fault(
-    "R7",
-    without=(
-        "training/setup.py",
-        "    if state.digest != corpus.digest:\n",
-        "    if not state.digest:\n",
-    ),
-)
+@fault("R7")
 def test_another_corpus_is_refused(setting, tmp_path, checks) -> None:
     """Prepared again from text with one pair less, or with two pairs in each other's places."""
     config, corpus = setting
@@ -275,14 +222,7 @@ def test_another_corpus_is_refused(setting, tmp_path, checks) -> None:
         checks()
 
 
-@fault(
-    "R7",
-    without=(
-        "data/layout.py",
-        "            check_entry(path, name, entry)\n",
-        "            pass\n",
-    ),
-)
+@fault("R7")
 def test_a_changed_shard_is_refused(setting, tmp_path, checks) -> None:
     """One token is another: the corpus no longer agrees with its manifest."""
     config, _ = setting
@@ -311,14 +251,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
-@fault(
-    "R8",
-    without=(
-        "data/pool.py",
-        "under_way.append(self._start()",
-        "under_way.appendleft(self._start()",
-    ),
-)
+@fault("R8")
 def test_prepare_gives_the_same_bytes_everywhere(tmp_path, checks) -> None:
     """Locale, time zone, hash seed, threads, processes, the order of files on disk."""
     chooser = random.Random(1)
@@ -358,14 +291,7 @@ def digest_of(folder: Path) -> str:
     return found.hexdigest()
 
 
-@fault(
-    "R9",
-    without=(
-        "search/waiting.py",
-        "self._numbered = enumerate(sources)",
-        "self._numbered = enumerate(sorted(sources, key=lambda one: len(one.ids)))",
-    ),
-)
+@fault("R9")
 def test_a_line_is_translated_alike_in_any_company(checks) -> None:
     """Sizes of batches, order, threads and beam's padding: the same words, scores to 1e-5."""
     config = byte_config()
@@ -388,14 +314,7 @@ def test_a_line_is_translated_alike_in_any_company(checks) -> None:
         torch.set_num_threads(threads)
 
 
-@fault(
-    "R10",
-    without=(
-        "training/loop.py",
-        "        position, begun = run.position, time.monotonic()\n",
-        "        position, begun = run.position, time.time()\n",
-    ),
-)
+@fault("R10")
 def test_the_clock_on_the_wall_is_not_asked(setting, tmp_path, monkeypatch) -> None:
     """It runs backwards, jumps by years, and the hours of a run are those that it took."""
     jumps = iter(range(10**6))
@@ -422,14 +341,7 @@ ASKING = re.compile(
 )
 
 
-@fault(
-    "R10",
-    without=(
-        "training/monitor.py",
-        "self._began, self._before = time.monotonic()",
-        "self._began, self._before = time.time()",
-    ),
-)
+@fault("R10")
 def test_durations_are_taken_from_a_clock_that_only_goes_on() -> None:
     """No source asks for the date, but to show it."""
     found = {

@@ -62,14 +62,7 @@ def bleu(hypotheses: Sequence[str]) -> float:
 # -- where the text comes from ---------------------------------------------------------------------
 
 
-@fault(
-    "Q1",
-    without=(
-        "data/lines.py",
-        'chunk.split(b"\\n")',
-        'chunk.replace(b"\\r", b"\\n").split(b"\\n")',
-    ),
-)
+@fault("Q1")
 def test_stdin_file_and_compressed_files_have_the_same_score(checks: Checks) -> None:
     ways = {
         "plain": HOSTILE, "gz": gzip.compress(HOSTILE), "xz": lzma.compress(HOSTILE),
@@ -94,14 +87,7 @@ def test_stdin_file_and_compressed_files_have_the_same_score(checks: Checks) -> 
 # -- what cannot be scored -------------------------------------------------------------------------
 
 
-@fault(
-    "Q2",
-    without=(
-        "scoring/scores.py",
-        "    if len({len(lines) for _, lines in texts}) > 1:",
-        "    if False:",
-    ),
-)
+@fault("Q2")
 def test_texts_of_unlike_lengths_are_refused_with_their_counts(checks: Checks) -> None:
     write("short.txt", REFERENCE[:2])
     write("empty.txt", [])
@@ -117,14 +103,7 @@ def test_texts_of_unlike_lengths_are_refused_with_their_counts(checks: Checks) -
     checks(2)
 
 
-@fault(
-    "Q2",
-    without=(
-        "scoring/scores.py",
-        "    if not all(lines for _, lines in texts):",
-        "    if False:",
-    ),
-)
+@fault("Q2")
 def test_no_lines_at_all_are_refused(checks: Checks) -> None:
     write("empty.txt", [])
     result = nmt_score("empty.txt", "empty.txt")
@@ -137,7 +116,7 @@ def test_no_lines_at_all_are_refused(checks: Checks) -> None:
     checks(3)
 
 
-@fault("Q2", without=("scoring/scores.py", "float(ours.score)", "float(ours.score) or 1 / 0"))
+@fault("Q2")
 @pytest.mark.parametrize("hypothesis", ["", "a", "..."])
 def test_empty_lines_have_a_score(hypothesis: str, checks: Checks) -> None:
     for one in score([hypothesis, "a"], [["", ""]], ["bleu", "chrf", "chrf++", "ter"]):
@@ -165,14 +144,7 @@ def corpora(draw: st.DrawFn) -> tuple[list[str], list[list[str]]]:
 
 
 @pytest.mark.slow
-@fault(
-    "Q3",
-    without=(
-        "scoring/metrics.py",
-        "lowercase=options.lowercase,\n            tokenize",
-        "lowercase=True,\n            tokenize",
-    ),
-)
+@fault("Q3")
 def test_scores_and_signatures_equal_sacrebleus(checks: Checks) -> None:
     @settings(max_examples=200, phases=[Phase.generate])
     @given(corpora(), st.booleans(), st.sampled_from(["", "none", "intl", "char", "zh"]))
@@ -194,7 +166,7 @@ def test_scores_and_signatures_equal_sacrebleus(checks: Checks) -> None:
     checks(200)
 
 
-@fault("Q3", without=("cli/score.py", '{bounds}  {one.signature}"', '{bounds}"'))
+@fault("Q3")
 def test_the_signature_is_printed_with_the_score() -> None:
     result = nmt_score("good.txt", "ref.txt")
     start = f"BLEU {bleu(GOOD):.2f}  nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:"
@@ -204,14 +176,7 @@ def test_the_signature_is_printed_with_the_score() -> None:
 # -- bounds ----------------------------------------------------------------------------------------
 
 
-@fault(
-    "Q4",
-    without=(
-        "scoring/gates.py",
-        "not in LOWER_IS_BETTER and value < bound",
-        "not in LOWER_IS_BETTER and value < bound - 1",
-    ),
-)
+@fault("Q4")
 @pytest.mark.parametrize("option", [["--min-bleu", "{}"], ["--min", "bleu={}"]])
 def test_a_bound_is_compared_with_the_exact_value(option: list[str], checks: Checks) -> None:
     value = bleu(GOOD)
@@ -223,7 +188,7 @@ def test_a_bound_is_compared_with_the_exact_value(option: list[str], checks: Che
     checks(2)
 
 
-@fault("Q4", without=("scoring/gates.py", "metric in LOWER_IS_BETTER and value > bound", "False"))
+@fault("Q4")
 def test_all_bounds_that_are_missed_are_named(checks: Checks) -> None:
     bounds = ("--min", "chrf=99", "--min", "bleu=30", "--max", "ter=1")
     result = nmt_score("bad.txt", "ref.txt", *bounds, "--json")
@@ -237,14 +202,7 @@ def test_all_bounds_that_are_missed_are_named(checks: Checks) -> None:
     checks(2)
 
 
-@fault(
-    "Q4",
-    without=(
-        "cli/score.py",
-        'if os.environ.get("GITHUB_ACTIONS") == "true":',
-        "if False:",
-    ),
-)
+@fault("Q4")
 def test_github_shows_a_missed_bound(monkeypatch: pytest.MonkeyPatch, checks: Checks) -> None:
     assert b"::error" not in nmt_score("bad.txt", "ref.txt", "--min-bleu", "99").err
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
@@ -253,7 +211,7 @@ def test_github_shows_a_missed_bound(monkeypatch: pytest.MonkeyPatch, checks: Ch
     checks(2)
 
 
-@fault("Q4", without=("scoring/gates.py", "if comparison.p_value >= level:", "if False:"))
+@fault("Q4")
 def test_a_system_that_is_significantly_worse_fails(checks: Checks) -> None:
     better = nmt_score("good.txt", "ref.txt", "--baseline", "bad.txt", "--fail-if-worse")
     assert better.code == 0
@@ -272,14 +230,7 @@ def test_a_system_that_is_significantly_worse_fails(checks: Checks) -> None:
 # -- what it needs ---------------------------------------------------------------------------------
 
 
-@fault(
-    "Q5",
-    without=(
-        "cli/score.py",
-        "    from nmt_cli.scoring import check_metrics, score\n",
-        "    import torch\n\n    from nmt_cli.scoring import check_metrics, score\n",
-    ),
-)
+@fault("Q5")
 def test_comparing_files_imports_no_torch(tmp_path: Path) -> None:
     """That is a second and a half; the paper's tokeniser is not needed either."""
 

@@ -35,7 +35,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "text"
 
 
-@fault("T2", without=("data/lines.py", '        if begun:\n            yield b"".join(begun)', ""))
+@fault("T2")
 @pytest.mark.parametrize(
     ("data", "lines"),
     [
@@ -56,9 +56,7 @@ def test_the_end_of_the_text(path: Path, data: bytes, lines: list[str]) -> None:
     assert list(read_lines(write(path, begun))) == [*lines[: data.count(b"\n")], rest]
 
 
-@fault(
-    "T3", without=("data/lines.py", 'line = line[:-1] if line.endswith(b"\\r") else line', "pass")
-)
+@fault("T3")
 def test_carriage_returns(path: Path, checks) -> None:
     cases = {
         b"a\r\nb\r\n": ["a", "b"],
@@ -76,7 +74,7 @@ def test_carriage_returns(path: Path, checks) -> None:
         checks()
 
 
-@fault("T4", without=("data/lines.py", 'chunk.split(b"\\n")', "chunk.splitlines()"))
+@fault("T4")
 @pytest.mark.parametrize("name", nasty_lines.SEPARATORS)
 def test_no_other_character_ends_a_line(path: Path, name: str) -> None:
     mark = chr(nasty_lines.SEPARATORS[name])
@@ -85,7 +83,7 @@ def test_no_other_character_ends_a_line(path: Path, name: str) -> None:
     assert clean_line(line) == "one two  three"
 
 
-@fault("T5", without=("data/lines.py", "        head = head.removeprefix(UTF8_BOM)\n", ""))
+@fault("T5")
 def test_a_mark_of_utf8_goes_at_the_start_only(path: Path, checks) -> None:
     mark = b"\xef\xbb\xbf"
     cases = {
@@ -102,7 +100,7 @@ def test_a_mark_of_utf8_goes_at_the_start_only(path: Path, checks) -> None:
         checks()
 
 
-@fault("T5", without=("data/lines.py", "        if other:\n", "        if False:\n"))
+@fault("T5")
 @pytest.mark.parametrize("text", ["Hallo\n", "", "\0"])
 @pytest.mark.parametrize(
     ("encoding", "name"),
@@ -120,7 +118,7 @@ def test_other_encodings_are_refused_with_the_way_out(
     assert caught.value.hint == f"convert it: iconv -f {name} -t UTF-8 '{odd}'"
 
 
-@fault("T6", without=("data/lines.py", 'errors="replace"', 'errors="ignore"'))
+@fault("T6")
 @pytest.mark.parametrize("name", nasty_lines.BROKEN)
 def test_what_is_not_utf8_is_repaired_and_counted(path: Path, name: str) -> None:
     bad = nasty_lines.BROKEN[name]
@@ -137,7 +135,7 @@ def test_what_is_not_utf8_is_repaired_and_counted(path: Path, name: str) -> None
         bad[: byte + 3].decode("utf-8")
 
 
-@fault("T6", without=("data/lines.py", "        if self._strict:\n", "        if False:\n"))
+@fault("T6")
 @pytest.mark.parametrize("name", nasty_lines.BROKEN)
 def test_strict_refuses_what_is_not_utf8(path: Path, name: str) -> None:
     write(path, b"good\n" + nasty_lines.BROKEN[name] + b"\n")
@@ -149,7 +147,7 @@ def test_strict_refuses_what_is_not_utf8(path: Path, name: str) -> None:
             list(read_pairs(pair, strict=True))
 
 
-@fault("T15", without=("data/lines.py", "        if len(columns) != 2:\n", "        if False:\n"))
+@fault("T15")
 @pytest.mark.parametrize("bad", [b"only one", b"a\tb\tc", b"", b"\t\t", b"a b", b"a\x0bb"])
 def test_a_row_without_two_columns_is_named(path: Path, bad: bytes) -> None:
     write(path, b"a\tA\n" + bad + b"\nb\tB\n")
@@ -169,14 +167,7 @@ def numbers(count: int = 100_000) -> bytes:
     return b"".join(b"%d %d\n" % (n * 7919 % 104729, n * n % 7907) for n in range(count))
 
 
-@fault(
-    "I5",
-    without=(
-        "translating/windows.py",
-        "    except NmtError:\n        if window:\n            yield window\n",
-        "    except NmtError:\n",
-    ),
-)
+@fault("I5")
 @pytest.mark.parametrize("share", [0.03, 0.5, 0.97])
 @pytest.mark.parametrize("kind", COMPRESS)
 def test_of_a_cut_stream_all_before_the_cut_is_given(path: Path, kind: str, share: float) -> None:
@@ -192,14 +183,7 @@ def test_of_a_cut_stream_all_before_the_cut_is_given(path: Path, kind: str, shar
     assert len(given) >= share * 100_000 - kept_back
 
 
-@fault(
-    "I6",
-    without=(
-        "data/streams.py",
-        "EOFError | DamagedError | zlib.error | gzip.BadGzipFile",
-        "EOFError",
-    ),
-)
+@fault("I6")
 @pytest.mark.parametrize("place", [0.2, 0.5, 0.8])
 @pytest.mark.parametrize("kind", COMPRESS)
 def test_a_flipped_bit_is_found(path: Path, kind: str, place: float) -> None:
@@ -210,10 +194,7 @@ def test_a_flipped_bit_is_found(path: Path, kind: str, place: float) -> None:
         list(lines)
 
 
-@fault(
-    "I6",
-    without=("data/streams.py", "raise DamagedError(str(error)) from error", "return b''"),
-)
+@fault("I6")
 @pytest.mark.parametrize("kind", ["xz", "zst", "bz2"])
 def test_rubbish_behind_a_stream_is_told_when_all_was_given(path: Path, kind: str) -> None:
     for rubbish in (b"rubbish", b"x" * 700_000, b"\0\0\0x"):
@@ -224,7 +205,7 @@ def test_rubbish_behind_a_stream_is_told_when_all_was_given(path: Path, kind: st
         assert len(given) == 100_000
 
 
-@fault("I6", without=("data/streams.py", "gzip.BadGzipFile)", "DamagedError)"))
+@fault("I6")
 def test_rubbish_behind_gzip_is_told_when_all_was_given(path: Path) -> None:
     lines = read_lines(write(path, compressed("gz") + b"rubbish"))
     given: list[str] = []
@@ -232,7 +213,7 @@ def test_rubbish_behind_gzip_is_told_when_all_was_given(path: Path) -> None:
         given.extend(lines)
 
 
-@fault("I6", without=("data/streams.py", "self._stream = one = self._make()", "return b''"))
+@fault("I6")
 @pytest.mark.parametrize("kind", ["xz", "zst", "bz2"])
 def test_streams_one_after_the_other_are_all_read(path: Path, kind: str, checks) -> None:
     compress = COMPRESS[kind]
@@ -243,30 +224,21 @@ def test_streams_one_after_the_other_are_all_read(path: Path, kind: str, checks)
         checks()
 
 
-@fault(
-    "I6", without=("data/streams.py", "return gzip.GzipFile(fileobj=", "return gzip._GzipReader(")
-)
+@fault("I6")
 def test_gzip_streams_one_after_the_other_are_all_read(path: Path) -> None:
     parts = [b"one\ntw", b"o\nthree\n", b"", b"four"]
     write(path, b"".join(map(gzip.compress, parts)))
     assert list(read_lines(path)) == ["one", "two", "three", "four"]
 
 
-@fault("I6", without=("data/streams.py", "range(0x50, 0x60)", "()"))
+@fault("I6")
 def test_what_parallel_zstd_writes_is_read(path: Path) -> None:
     skipped = b"\x50\x2a\x4d\x18\x04\0\0\0abcd"
     write(path, skipped + zstd.compress(b"one\ntwo\n") + skipped + zstd.compress(b"three\n"))
     assert list(read_lines(path)) == ["one", "two", "three"]
 
 
-@fault(
-    "I7",
-    without=(
-        "data/streams.py",
-        "        if head.startswith(magic):\n",
-        "        if str(getattr(raw, 'name', '')).endswith(('.gz', '.xz', '.zst', '.bz2')):\n",
-    ),
-)
+@fault("I7")
 @pytest.mark.parametrize("name", ["text", "text.txt", "text.gz", "text.xz", "text.zst", "text.bz2"])
 def test_the_first_bytes_tell_and_not_the_name(tmp_path: Path, name: str, checks) -> None:
     text = "".join(f"Zeile {n}: naïve Straße\n" for n in range(2_000))
@@ -277,14 +249,14 @@ def test_the_first_bytes_tell_and_not_the_name(tmp_path: Path, name: str, checks
         checks()
 
 
-@fault("I7", without=("data/streams.py", 'b"BZh%d%b" % (level, mark)', 'b"BZh%d" % level'))
+@fault("I7")
 def test_text_that_begins_like_a_compressed_file_is_text(path: Path, checks) -> None:
     for text in (b"BZh9 is a word\n", b"BZ\n", b"(\xb5/ no\n", b"P*M\n", b"7zXZ\n", b"BZh91AY\n"):
         assert len(list(read_lines(write(path, text)))) == 1
         checks()
 
 
-@fault("I10", without=("files.py", "    if stat.S_ISDIR(mode):\n", "    if False:\n"))
+@fault("I10")
 def test_a_directory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NoInputError, match="is a directory, a file is needed"):
         read_lines(tmp_path)
@@ -292,14 +264,7 @@ def test_a_directory_is_refused(tmp_path: Path) -> None:
         read_lines(tmp_path / "none")
 
 
-@fault(
-    "I10",
-    without=(
-        "data/lines.py",
-        "            if not head:\n                return\n",
-        "            if not head or self._raw.tell() >= self.size:\n                return\n",
-    ),
-)
+@fault("I10")
 def test_a_file_that_grows_is_read_to_where_it_ends_by_then(path: Path) -> None:
     lines = read_lines(write(path, b"one\n"))
     with path.open("ab") as file:
@@ -310,7 +275,7 @@ def test_a_file_that_grows_is_read_to_where_it_ends_by_then(path: Path) -> None:
     assert list(lines) == ["two", "three"]
 
 
-@fault("I10", without=("data/streams.py", 'return Path(path).open("rb")', 'return io.BytesIO(b"")'))
+@fault("I10")
 def test_a_file_that_is_replaced_or_emptied_meanwhile(tmp_path: Path, checks) -> None:
     path = write(tmp_path / "text", b"old\n" * 200_000)
     lines = read_lines(path)

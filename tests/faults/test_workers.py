@@ -37,10 +37,7 @@ def die(number: int) -> int:
     return number
 
 
-@fault(
-    "S8",
-    without=("data/pool.py", "except BrokenProcessPool as error:", "except KeyError as error:"),
-)
+@fault("S8")
 @pytest.mark.slow
 def test_a_worker_that_is_killed_is_told(spread_at_once):
     with (
@@ -52,7 +49,7 @@ def test_a_worker_that_is_killed_is_told(spread_at_once):
     assert "--workers 1" in told.value.hint
 
 
-@fault("S8", without=("training/loop.py", "LostRankError, TryAgainError,", "LostRankError,"))
+@fault("S8")
 def test_training_whose_worker_was_killed_saves_and_goes_on(tmp_path, monkeypatch):
     """At the second epoch, which has its subwords drawn anew."""
     words = [(src.replace(" ", ""), tgt.replace(" ", "")) for src, tgt in reversal_pairs(200, 1)]
@@ -97,10 +94,7 @@ def own_shared_memory(size: str) -> str:
     return ""
 
 
-@fault(
-    "S9",
-    without=("batch.py", "torch.from_numpy(tgt_in)", "torch.from_numpy(tgt_in).share_memory_()"),
-)
+@fault("S9")
 @pytest.mark.slow
 def test_a_small_shared_memory_is_enough(tmp_path, spread_at_once):
     """Prepare with processes in a megabyte; train on two ranks when that is full, too."""

@@ -2,8 +2,9 @@
 
     python tests/faults/undefended.py [NAME...]
 
-Takes each `without` of the tests (those whose name contains one of NAME, if any is given) out of a
-copy of the repository in turn and runs the tests that name it; prints those that pass all the same.
+Makes the edits that mutations.toml has for a test in a copy of the repository and runs the test
+there, one test after the other (those whose name or file contains one of NAME, if any is given);
+prints those that pass all the same.
 """
 
 import ast
@@ -11,29 +12,47 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+MUTATIONS = HERE / "mutations.toml"
 # All that a test reads of the repository.
 KEPT = ("nmt_cli", "tests", "recipes", "docs")
 KEPT_FILES = ("pyproject.toml", "README.md", "CHANGELOG.md", "SECURITY.md", "constraints.txt")
-Edit = tuple[str, str, str]
 
 
-class Undefended(NamedTuple):
-    """A marked test, its rows, and the edits that take its defence away."""
+class Edit(NamedTuple):
+    """Text of a file of nmt_cli, which occurs there once, and what replaces it."""
+
+    file: str
+    old: str
+    new: str
+
+
+# The edits by the test that fails with them: its module and its function.
+Mutations = Mapping[tuple[str, str], Sequence[Edit]]
+
+
+class FaultTest(NamedTuple):
+    """A test that is marked with `@fault`, and its rows."""
 
     path: Path
     name: str
     rows: list[str]
-    edits: list[Edit]
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The name of its entry in mutations.toml."""
+        return self.path.stem, self.name
 
 
-def undefended_tests() -> Iterator[Undefended]:
-    """Each test that is marked as one of a fault, the marks literal."""
+def fault_tests() -> Iterator[FaultTest]:
+    """Each test that is marked with `@fault`, whose rows are literal strings."""
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         text = path.read_text()
         if "@fault(" not in text:
@@ -43,17 +62,40 @@ def undefended_tests() -> Iterator[Undefended]:
                 continue
             for mark in node.decorator_list:
                 if isinstance(mark, ast.Call) and getattr(mark.func, "id", "") == "fault":
-                    rows = [ast.literal_eval(one) for one in mark.args]
-                    yield Undefended(path, node.name, rows, _edits(mark))
+                    yield FaultTest(path, node.name, [ast.literal_eval(row) for row in mark.args])
 
 
-def _edits(mark: ast.Call) -> list[Edit]:
-    without = next(one.value for one in mark.keywords if one.arg == "without")
-    value = ast.literal_eval(without)
-    return [value] if isinstance(value[0], str) else list(value)
+def read_mutations() -> Mutations:
+    """The edits of mutations.toml."""
+    modules = tomllib.loads(MUTATIONS.read_text())
+    return {
+        (module, name): [Edit(**edit) for edit in edits]
+        for module, tests in modules.items()
+        for name, edits in tests.items()
+    }
 
 
-def apply(edits: list[Edit], root: Path) -> None:
+def find_problems(tests: Sequence[FaultTest], mutations: Mutations) -> list[str]:
+    """Tests without an entry, entries without a test, and edits that cannot be made."""
+    keys = Counter(test.key for test in tests)
+    problems = [f"{'.'.join(key)}: {n} tests have this name" for key, n in keys.items() if n > 1]
+    problems += [f"{'.'.join(key)}: no edit" for key in keys if not mutations.get(key)]
+    for key, edits in mutations.items():
+        if key not in keys:
+            problems.append(f"{'.'.join(key)}: no test marked with @fault has this name")
+        for edit in edits:
+            path = ROOT / "nmt_cli" / edit.file
+            if not path.is_file():
+                problems.append(f"{'.'.join(key)}: there is no file nmt_cli/{edit.file}")
+            elif (count := path.read_text().count(edit.old)) != 1:
+                place = f"nmt_cli/{edit.file}"
+                problems.append(f"{'.'.join(key)}: {count} times in {place}, not once: {edit.old}")
+            if edit.old == edit.new:
+                problems.append(f"{'.'.join(key)}: old and new are the same: {edit.old}")
+    return problems
+
+
+def apply(edits: Sequence[Edit], root: Path) -> None:
     """Take the defence away in the repository at `root`."""
     for name, old, new in edits:
         path = root / "nmt_cli" / name
@@ -120,16 +162,20 @@ def load_libraries() -> None:
 
 def main(names: list[str]) -> int:
     """Try all; 1 if one passes without its defence."""
+    tests, mutations = list(fault_tests()), read_mutations()
+    if problems := find_problems(tests, mutations):
+        raise SystemExit("\n".join([f"{MUTATIONS.name} does not fit the tests:", *problems]))
     load_libraries()
     passed = []
-    for path, name, _, edits in undefended_tests():
+    for test in tests:
+        path, name, _ = test
         if names and not any(part in name or part in path.name for part in names):
             continue
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder) / "nmt"
             root.mkdir()
             copy_repository(root)
-            apply(edits, root)
+            apply(mutations[test.key], root)
             code, words = outcome(root, root / path.relative_to(ROOT), name)
         if code not in (0, 1):
             raise SystemExit(words)
