@@ -312,16 +312,6 @@ def test_the_pace_knows_steps_and_validations_apart():
     assert pace.seconds_left(25, 25, 25) == 0.0
 
 
-def test_the_heap_is_trimmed_now_and_then(setting, tmp_path, monkeypatch):
-    trims = []
-    monkeypatch.setattr("nmt_cli.training.monitor.trim_heap", lambda: trims.append(1))
-    run(setting, tmp_path / "seldom")
-    assert trims == []
-    monkeypatch.setattr("nmt_cli.training.monitor.SECONDS_BETWEEN_TRIMS", 0.0)
-    run(setting, tmp_path / "each-step")
-    assert len(trims) == 12
-
-
 @pytest.mark.parametrize("crew", [1, 2])
 def test_the_first_step_is_estimated_from_its_first_passes(setting, tmp_path, monkeypatch, crew):
     """When each thread has done one of them; the result is that of a run that nobody watches."""

@@ -14,8 +14,9 @@ import numpy as np
 
 from nmt_cli.batch import Shape
 
-# Streams come in so many sizes at most: kernels are made, and kept, for each size.
-SIZES = 16
+# Streams come in these sizes, in sixteenths of the capacity. Kernels are made, and kept, for each
+# size, so rare ones are far apart.
+SIZES = (4, 8, 11, 13, 14, 15, 16)
 
 
 class Position(NamedTuple):
@@ -109,9 +110,14 @@ class BatchPlan:
 
         Its fuller side nearly reaches the capacity, so filler is a few per cent.
         """
-        step = -(-self.capacity // SIZES)
         src, tgt = int(self.src_lengths[pairs].sum()), int(self.tgt_lengths[pairs].sum())
-        return Shape(src + -src % step, tgt + -tgt % step, len(pairs))
+        return Shape(self._filled(src), self._filled(tgt), len(pairs))
+
+    def _filled(self, tokens: int) -> int:
+        """The size of a stream with so many tokens; a single long pair may exceed the capacity."""
+        sizes = (-(-self.capacity * size // SIZES[-1]) for size in SIZES)
+        step = -(-self.capacity // SIZES[-1])
+        return next((size for size in sizes if size >= tokens), tokens + -tokens % step)
 
     def positions(self, start: Position) -> Iterator[Position]:
         """All batches from `start` on, without end."""

@@ -7,7 +7,6 @@ import time
 
 from nmt_cli.automatic import max_steps
 from nmt_cli.config import Layer, resolve
-from nmt_cli.cores import trim_heap
 from nmt_cli.data.plan import Position
 from nmt_cli.model.precision import precision_name
 from nmt_cli.training.cost import add_cost, devices
@@ -19,8 +18,6 @@ from nmt_cli.training.run import Run
 from nmt_cli.training.samples import Samples
 from nmt_cli.training.save_timer import SaveTimer
 from nmt_cli.training.step import StepResult
-
-SECONDS_BETWEEN_TRIMS = 30.0
 
 
 def planned_steps(run: Run) -> int:
@@ -75,7 +72,6 @@ class Monitor:
         self._tell = tell
         self._pace = Pace()
         self._began, self._before = time.monotonic(), run.state.elapsed
-        self._trimmed = self._began
         self._last = planned_steps(run)
         self._timer = SaveTimer(run.config.train.save_minutes)
         self._samples = Samples(run.corpus)
@@ -100,7 +96,6 @@ class Monitor:
         add_cost(run, position, seconds)
         self._pace.add_step(seconds, result.tokens)
         self._look_at_the_clock()
-        self._trim_in_time()
         if run.ranks.is_first:
             self._tell(
                 StepDone(
@@ -114,17 +109,6 @@ class Monitor:
                     seconds_per_step=self._pace.seconds_per_step,
                 )
             )
-
-    def _trim_in_time(self) -> None:
-        """Give the gaps of a CPU's heap back now and then.
-
-        Batches of ever new sizes leave gaps between blocks that are in use, and the heap would grow
-        by a quarter in ten minutes. Half a minute between two trims showed no cost.
-        """
-        now = time.monotonic()
-        if self._run.ranks.device.type == "cpu" and now - self._trimmed >= SECONDS_BETWEEN_TRIMS:
-            self._trimmed = now
-            trim_heap()
 
     def _look_at_the_clock(self) -> None:
         self._run.state.elapsed = self._before + time.monotonic() - self._began
