@@ -181,9 +181,18 @@ class Console:
         return escaped(text).replace("\n", r"\n")
 
     @contextlib.contextmanager
-    def progress(self, label: str, total: int | None = None, unit: str = "") -> Iterator[Progress]:
-        """Progress through `total` things: a bar with ETA on a terminal, else a line a minute."""
-        progress = Progress(self, label, total, unit, self._clock)
+    def progress(
+        self,
+        label: str,
+        total: int | None = None,
+        unit: str = "",
+        estimate_after: int | None = 0,
+    ) -> Iterator[Progress]:
+        """Progress through `total` things: a bar with ETA on a terminal, else a line a minute.
+
+        estimate_after: as `Progress` has it.
+        """
+        progress = Progress(self, label, total, unit, self._clock, estimate_after=estimate_after)
         try:
             yield progress
         finally:

@@ -12,7 +12,7 @@ import pytest
 
 from nmt_cli.cli.train_display import TrainDisplay
 from nmt_cli.console import Console
-from nmt_cli.training.events import FirstStep, Outline, Sample, StepDone
+from nmt_cli.training.events import FirstStep, Outline, Sample, StepDone, Validating
 from nmt_cli.training.report import Published, Report, Validation
 
 OUTLINE = Outline(
@@ -230,3 +230,24 @@ def test_json_has_no_loss_where_there_was_no_step() -> None:
     assert gone <= REPORT.as_json().keys()
     skipped = replace(REPORT, tokens=0, learning_rate=0.5).as_json()
     assert skipped["learning_rate"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        (Validating(130, 0, 0, 300.0, None), "130/130, validating, 5m 00s so far"),
+        (Validating(130, 80, 200, 300.0, 0.0), "130/130, validating 80/200, 5m 00s so far"),
+        (Validating(130, 80, 200, 300.0, 60.0), "validating 80/200, 1m 00s left, 5m 00s so far"),
+        (replace(STEP, step=121, fresh=1), "121/130, 1,234 tokens/s, loss 5.123"),
+        (replace(STEP, step=122, fresh=2), "122/130, 1h 20m left, 1,234 tokens/s"),
+    ],
+)
+def test_the_bar_says_what_goes_on_and_only_what_was_measured(event: object, said: str) -> None:
+    """Seconds of a first step, and of steps of an earlier process, tell nothing of what is left."""
+    console = Console(io.StringIO(), clock=itertools.count().__next__)
+    with console.progress("training", 130, estimate_after=None) as progress:
+        display = TrainDisplay(console, progress)
+        display.event(replace(OUTLINE, step=120, steps=130, seconds=290.0))
+        assert "left" not in progress.shape(80)
+        display.event(event)
+        assert said in progress.shape(80)

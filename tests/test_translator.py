@@ -382,3 +382,15 @@ def test_it_can_be_used_while_a_gradient_is_wanted(translator: Translator) -> No
     loss = model(make_batch([ids], [ids], [0], 2)).sum()
     loss.backward()
     assert all(weight.grad is not None for weight in model.parameters())
+
+
+def test_a_window_tells_what_share_of_it_has_finished(translator: Translator) -> None:
+    """Again and again: each step of the search moves the clock of a bar, each sentence the bar."""
+    shares: list[float] = []
+    lines = ["a b c", "b", "a b a b a c", "", "c a"]
+    plain = translator.translate_window(lines)
+    assert translator.translate_window(lines, watch=shares.append) == plain
+    assert shares[0] == 0.0
+    assert shares == sorted(shares)
+    assert len(shares) > len(lines)
+    assert 0.0 < shares[-1] <= 1.0

@@ -187,7 +187,8 @@ def be_rank(config: "Config", stop: StopSignals, *, as_json: bool, quiet: bool) 
         config = complete(config, opened)
         if opened.valid is None and ranks.is_first:
             console.warning(NO_VALIDATION)
-        with console.progress("training", max_steps(config.train), "step") as progress:
+        steps = max_steps(config.train)
+        with console.progress("training", steps, estimate_after=None) as progress:
             display = TrainDisplay(console, progress, as_json=as_json)
             for report in train(
                 config, opened, Path(config.paths.model), ranks, stop, display.event

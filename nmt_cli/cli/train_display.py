@@ -12,7 +12,14 @@ from nmt_cli.progress import duration
 if TYPE_CHECKING:
     from nmt_cli.console import Console
     from nmt_cli.progress import Progress
-    from nmt_cli.training.events import Event, FirstStep, Outline, Sample, StepDone
+    from nmt_cli.training.events import (
+        Event,
+        FirstStep,
+        Outline,
+        Sample,
+        StepDone,
+        Validating,
+    )
     from nmt_cli.training.report import Published, Report, Validation
 
 # After so many steps of this process its speed says something.
@@ -40,7 +47,7 @@ class TrainDisplay:
 
     def event(self, event: "Event") -> None:
         """What happened between two reports."""
-        from nmt_cli.training.events import FirstStep, Outline, Sample, StepDone
+        from nmt_cli.training.events import FirstStep, Outline, Sample, StepDone, Validating
 
         match event:
             case Outline():
@@ -49,6 +56,8 @@ class TrainDisplay:
                 self._first_step(event)
             case StepDone():
                 self._step(event)
+            case Validating():
+                self._validating(event)
             case Sample():
                 self._sample(event)
 
@@ -74,7 +83,20 @@ class TrainDisplay:
             "skipped" if step.loss is None else f"loss {step.loss:.3f}",
             f"lr {step.learning_rate:.2e}",
             elapsed=step.seconds,
-            left=step.seconds_left,
+            # The first step also loads, allocates and compiles.
+            left=step.seconds_left if step.fresh > 1 else None,
+        )
+
+    def _validating(self, validating: "Validating") -> None:
+        text = "validating"
+        if validating.total:
+            text += f" {validating.done:,}/{validating.total:,}"
+        # At the last step, nothing may be left that is known.
+        self._progress.update(
+            validating.step,
+            activity=text,
+            elapsed=validating.seconds,
+            left=validating.seconds_left or None,
         )
 
     def _estimate(self, step: "StepDone", outline: "Outline") -> None:
