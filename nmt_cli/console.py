@@ -124,9 +124,14 @@ class Console:
             line = self._wrapped(self.safe(text))
             self._write(f"\x1b[{DIM}m{line}\x1b[0m\n" if self.color else f"{line}\n")
 
+    @property
+    def columns(self) -> int:
+        """The width of the terminal; 0 where there is none."""
+        return columns_of(self.stream) if self.interactive else 0
+
     def _wrapped(self, line: str, taken: int = 0) -> str:
         """One line, broken between words where a terminal would break it within one."""
-        columns = columns_of(self.stream) if self.interactive else 0
+        columns = self.columns
         return wrapped(line, columns, taken) if columns >= NARROWEST_WRAPPED else line
 
     def next(self, command: str) -> None:

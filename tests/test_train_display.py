@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nmt_cli.cli.train_display import TrainDisplay
+from nmt_cli.cli.train_display import TrainDisplay, pair_lines
 from nmt_cli.console import Console
 from nmt_cli.training.events import FirstStep, Outline, Sample, StepDone, Validating
 from nmt_cli.training.report import Published, Report, Validation
@@ -56,7 +56,7 @@ def shown(*events: object, outline: Outline = OUTLINE, interactive: bool = False
 @pytest.mark.parametrize(
     ("command", "options", "rank", "said"),
     [
-        ("train", [], "", "training `model` on `corpus`: loading torch\n"),
+        ("train", ["--preset", "small"], "", "training `model` on `corpus`: loading torch\n"),
         ("train", ["--quiet"], "", ""),
         ("train", [], "0", ""),
         ("demo", ["demo"], "", "60,000 sentence pairs to learn from, "),
@@ -251,3 +251,12 @@ def test_the_bar_says_what_goes_on_and_only_what_was_measured(event: object, sai
         assert "left" not in progress.shape(80)
         display.event(event)
         assert said in progress.shape(80)
+
+
+def test_a_sample_takes_one_line_of_the_screen_each() -> None:
+    long = "word " * 40
+    lines = pair_lines(long, "x" * 300, "\u6f22" * 100, 60).splitlines()
+    assert lines[0] == "  source     word word word word word word word word ..."
+    assert lines[1] == "  output     " + "x" * 42 + " ..."
+    assert lines[2] == "  reference  " + "\u6f22" * 21 + " ..."
+    assert pair_lines("a  b", "c", "d", 60).splitlines()[0] == "  source     a b"

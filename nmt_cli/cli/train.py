@@ -34,6 +34,12 @@ Gpus = Annotated[
     int | None,
     typer.Option("--gpus", min=1, metavar="N", help="GPUs to use; CPU processes where none is."),
 ]
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        "--threads", min=1, metavar="N", help="CPU threads of each process; else all cores."
+    ),
+]
 MaxSteps = Annotated[
     int | None, typer.Option("--max-steps", metavar="N", help="Stop after so many steps.")
 ]
@@ -63,6 +69,7 @@ def command(
     corpus: CorpusDirectory = None,
     preset: Preset = None,
     gpus: Gpus = None,
+    threads: Threads = None,
     max_steps: MaxSteps = None,
     max_epochs: MaxEpochs = None,
     max_hours: MaxHours = None,
@@ -84,9 +91,11 @@ def command(
     """
     # Before torch is loaded, which takes seconds.
     stop = StopSignals(at_once=True)
-    from nmt_cli.cli.environment import make_console
+    from nmt_cli.cli.environment import make_console, use_threads
     from nmt_cli.cli.settings import resolve_settings, tell_defaults
 
+    if threads is not None:
+        use_threads(threads)
     flags = {
         "paths.corpus": corpus,
         "paths.model": out,

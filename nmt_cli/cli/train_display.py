@@ -1,13 +1,13 @@
 """What `nmt train` shows while it trains: the header, the bar, validations, the last lines."""
 
 import json
-import textwrap
 from typing import TYPE_CHECKING
 
 import typer
 
 from nmt_cli.plurals import counted
 from nmt_cli.progress import duration
+from nmt_cli.wrapping import cut
 
 if TYPE_CHECKING:
     from nmt_cli.console import Console
@@ -29,7 +29,8 @@ LONG_SECONDS = 24 * 3_600
 LONG_STEP_SECONDS = 30.0
 SURELY = 1.5
 # Characters of a sample.
-MOST_SHOWN = 240
+MOST_SHOWN, FEWEST_SHOWN = 240, 20
+SAMPLE_INDENT = len("  reference  ") + 1
 # About the size of the preset `small`.
 SMALL_PARAMETERS = 10_000_000
 
@@ -114,7 +115,8 @@ class TrainDisplay:
 
     def _sample(self, sample: "Sample") -> None:
         self._console.note(f"step {sample.step:,}, a sample before the first validation:")
-        self._console.note(pair_lines(sample.source, sample.output, sample.reference))
+        lines = pair_lines(sample.source, sample.output, sample.reference, self._console.columns)
+        self._console.note(lines)
 
     def report(self, report: "Report") -> None:
         """Notes and validations are lines that stay; the rest is in the bar, or told in a log."""
@@ -124,7 +126,7 @@ class TrainDisplay:
         if report.validation is not None:
             self._console.note(validation_line(report, report.validation, self._rates(report)))
             for source, reference, output in report.validation.samples[:1]:
-                self._console.note(pair_lines(source, output, reference))
+                self._console.note(pair_lines(source, output, reference, self._console.columns))
         if report.note:
             for line in closing(report, report.note):
                 self._console.note(line)
@@ -259,13 +261,14 @@ def validation_line(report: "Report", found: "Validation", rates: str) -> str:
     )
 
 
-def pair_lines(source: str, output: str, reference: str) -> str:
-    """A sample: what was translated, what came out, and what people wrote."""
+def pair_lines(source: str, output: str, reference: str, columns: int = 0) -> str:
+    """A sample: what was translated, what came out, and what people wrote.
+
+    columns: of the terminal, of which each takes at most one line; 0: there is none.
+    """
     # Early outputs often repeat a word until the length limit.
-    source, output, reference = (
-        textwrap.shorten(text, MOST_SHOWN, placeholder=" ...")
-        for text in (source, output, reference)
-    )
+    room = max(FEWEST_SHOWN, min(MOST_SHOWN, columns - SAMPLE_INDENT)) if columns else MOST_SHOWN
+    source, output, reference = (cut(text, room) for text in (source, output, reference))
     return f"  source     {source}\n  output     {output}\n  reference  {reference}"
 
 

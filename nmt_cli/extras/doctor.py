@@ -175,7 +175,8 @@ def _threads(environ: Mapping[str, str]) -> Check:
             "threads", "warn", "OMP_WAIT_POLICY=active: waiting threads spin",
             "unset OMP_WAIT_POLICY, unless all cores are yours alone",
         )  # fmt: skip
-    return Check("threads", "ok", asked or f"{usable}, chosen by torch")
+    chosen = asked or f"{usable}, chosen by torch"
+    return Check("threads", "ok", f"{chosen}; `--threads N` of train and translate changes it")
 
 
 def _kernels(cache: Path | None) -> Check:
