@@ -73,6 +73,9 @@ class Translator:
         engine has taken its weights.
         """
         self._model = model.eval()
+        weight = next(model.parameters())
+        self._device, self._precision = weight.device, str(weight.dtype).removeprefix("torch.")
+        self._path = directory
         self._directory = directory
         self.config = config
         self.subwords = subwords
@@ -117,11 +120,22 @@ class Translator:
         if place.type == "cpu":
             # Narrow weights there are the engine's business: the arithmetic is float32.
             engine = partial(fastest_engine, cache=cache, precision=precision, consumes=True)
-            return cls(
+            made = cls(
                 loaded.model, loaded.config, loaded.subwords, engine, members, shortlist, Path(path)
             )
-        model = loaded.model.to(PRECISIONS[precision])
-        return cls(model, loaded.config, loaded.subwords, fastest_engine, members, shortlist)
+        else:
+            model = loaded.model.to(PRECISIONS[precision])
+            made = cls(model, loaded.config, loaded.subwords, fastest_engine, members, shortlist)
+        made._path, made._precision = Path(path), precision
+        return made
+
+    def __repr__(self) -> str:
+        """Such as `Translator('model', en-fr, cpu, float32)`."""
+        languages = self.config.languages
+        parts = [f"{languages.src}-{languages.tgt}", str(self._device), self._precision]
+        parts += [f"ensemble of {len(self.others) + 1}"] if self.others else []
+        named = [] if self._path is None else [repr(str(self._path))]
+        return f"Translator({', '.join([*named, *parts])})"
 
     @property
     def model(self) -> EncoderDecoder:

@@ -17,6 +17,7 @@ import pytest
 from nmt_cli import __version__, errors
 from nmt_cli.cli import commands, docs, environment, main
 from nmt_cli.cli.commands import broken_example
+from nmt_cli.cli.settings import model_option
 from nmt_cli.cores import usable_cores
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -379,3 +380,39 @@ def test_examples_are_broken_between_words_and_can_be_copied() -> None:
 def test_options_of_others_have_hints_on_train(option: str, hint: str, capfd) -> None:
     assert main(["train", option]) == 2
     assert hint in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["-V"], ["version"], ["--version"]])
+def test_the_version_is_given_however_it_is_asked_for(arguments: list[str], capfd) -> None:
+    assert main(arguments) == 0
+    assert capfd.readouterr().out == f"nmt {__version__}\n"
+
+
+def test_config_alone_shows_its_commands(capfd) -> None:
+    assert main(["config"]) == 2
+    shown = capfd.readouterr()
+    assert shown.out == ""
+    assert "nmt config" in shown.err
+    assert "presets" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("name", "has_hint"), [("hello", True), ("good morning", True), ("texts/a.en", False)]
+)
+def test_a_word_that_is_no_file_may_be_meant_as_text(
+    name: str, has_hint: bool, tmp_path: Path, monkeypatch, capfd
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["translate", name]) == 66
+    assert ("echo" in capfd.readouterr().err) == has_hint
+
+
+def test_the_next_command_names_a_model_that_is_not_the_default(
+    tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert model_option("model") == ""
+    assert model_option("runs/my model") == " --model 'runs/my model'"
+    (tmp_path / "nmt.toml").write_text('[paths]\nmodel = "runs/a"\n')
+    assert model_option("runs/a") == ""
+    assert model_option("model") == " --model model"

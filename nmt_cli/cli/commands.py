@@ -213,7 +213,7 @@ def make_app() -> typer.Typer:
 
 def _top(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+    version: Annotated[bool, typer.Option("--version", "-V", help="Show the version.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", hidden=True, help="With --version: all versions, as JSON.")
     ] = False,
@@ -254,12 +254,14 @@ def make_command() -> TyperGroup:
 
 
 def _without_help_command(arguments: Sequence[str]) -> list[str]:
-    """`nmt help CMD` as `nmt CMD --help`.
+    """`nmt help CMD` as `nmt CMD --help`, and `nmt version` as `nmt --version`.
 
     >>> _without_help_command(["help", "bench", "layers"]), _without_help_command(["-q", "help"])
     (['bench', 'layers', '--help'], ['-q', '--help'])
     """
     place = next((i for i, one in enumerate(arguments) if not one.startswith("-")), None)
+    if place is not None and arguments[place] == "version":
+        return [*arguments[:place], "--version", *arguments[place + 1 :]]
     if place is None or arguments[place] != "help":
         return list(arguments)
     return [*arguments[:place], *arguments[place + 1 :], "--help"]

@@ -178,6 +178,7 @@ def be_rank(config: "Config", stop: StopSignals, *, as_json: bool, quiet: bool) 
     """Train as one rank, which may be the only one; the first one shows how it goes."""
     from nmt_cli.automatic import max_steps
     from nmt_cli.cli.environment import make_console
+    from nmt_cli.cli.settings import model_option
     from nmt_cli.cli.train_display import TrainDisplay
     from nmt_cli.cores import keep_freed_memory
     from nmt_cli.data.corpus import Corpus
@@ -204,7 +205,7 @@ def be_rank(config: "Config", stop: StopSignals, *, as_json: bool, quiet: bool) 
             ):
                 display.report(report)
         if not stop() and ranks.is_first:
-            console.next(f'echo "..." | nmt translate --model {config.paths.model}')
+            console.next(f'echo "..." | nmt translate{model_option(config.paths.model)}')
 
 
 def newest_step(checkpoints: Path) -> int:

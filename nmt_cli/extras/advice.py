@@ -1,5 +1,6 @@
 """`nmt init` without --preset: the one that suits the text and the machine, and why."""
 
+import math
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from itertools import islice
@@ -59,7 +60,7 @@ def plan(preset: str, size: TextSize) -> str:
     if vocabulary == "auto":
         vocabulary = automatic.vocabulary_size(size.words)
     if steps == "auto":
-        steps = automatic.training_steps(round(size.tgt_words * subwords_a_word(vocabulary)))
+        steps = automatic.training_steps(round(size.tgt_words * subwords_a_word(int(vocabulary))))
     stopping = ", early stopping" if values.get("train.patience") else ""
     return f"a vocabulary of about {vocabulary:,}, about {steps:,} steps{stopping}"
 
@@ -70,7 +71,7 @@ def subwords_a_word(vocabulary: int) -> float:
     >>> round(subwords_a_word(1_000), 2), round(subwords_a_word(8_000), 2)
     (2.05, 1.41)
     """
-    return 1 + BEYOND_ONE * (AT_VOCABULARY / vocabulary) ** FALL
+    return 1 + BEYOND_ONE * math.exp(FALL * math.log(AT_VOCABULARY / vocabulary))
 
 
 def has_gpu(root: Path = Path("/")) -> bool:
