@@ -69,7 +69,7 @@ def subwords_a_word(vocabulary: int) -> float:
     """About how many subwords a word of European languages has with a vocabulary of this size.
 
     >>> round(subwords_a_word(1_000), 2), round(subwords_a_word(8_000), 2)
-    (2.05, 1.41)
+    (2.04, 1.41)
     """
     return 1 + BEYOND_ONE * math.exp(FALL * math.log(AT_VOCABULARY / vocabulary))
 

@@ -403,9 +403,9 @@ def test_the_second_process_is_told_who_was_first(tmp_path, checks) -> None:
     "C12",
     without=(
         "training/loop.py",
-        "            stack.enter_context(files.locked(out))\n            prepare_",
+        "            stack.enter_context(files.locked(out))\n            notes.",
         "            prepare_directory(config, corpus, out)\n"
-        "            stack.enter_context(files.locked(out))\n            prepare_",
+        "            stack.enter_context(files.locked(out))\n            notes.",
     ),
 )
 def test_a_second_run_changes_nothing_of_the_first(setting, tmp_path) -> None:
