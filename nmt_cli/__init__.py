@@ -20,9 +20,18 @@ _PUBLIC = {
 __all__ = ["Translation", "Translator", "Wording", "__version__", "read_glossary"]
 
 
+def __dir__() -> list[str]:
+    return [*__all__]
+
+
 def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
-        raise AttributeError(f"module `nmt_cli` has no attribute `{name}`")
+        message = f"module `nmt_cli` has no attribute `{name}`"
+        if not name.startswith("_"):
+            from nmt_cli.errors import did_you_mean
+
+            message += f"; {did_you_mean(name, list(_PUBLIC))}"
+        raise AttributeError(message)
     import importlib
 
     return getattr(importlib.import_module(_PUBLIC[name]), name)

@@ -124,9 +124,14 @@ class Console:
             line = self._wrapped(self.safe(text))
             self._write(f"\x1b[{DIM}m{line}\x1b[0m\n" if self.color else f"{line}\n")
 
+    @property
+    def columns(self) -> int:
+        """The width of the terminal; 0 where there is none."""
+        return columns_of(self.stream) if self.interactive else 0
+
     def _wrapped(self, line: str, taken: int = 0) -> str:
         """One line, broken between words where a terminal would break it within one."""
-        columns = columns_of(self.stream) if self.interactive else 0
+        columns = self.columns
         return wrapped(line, columns, taken) if columns >= NARROWEST_WRAPPED else line
 
     def next(self, command: str) -> None:
@@ -181,9 +186,18 @@ class Console:
         return escaped(text).replace("\n", r"\n")
 
     @contextlib.contextmanager
-    def progress(self, label: str, total: int | None = None, unit: str = "") -> Iterator[Progress]:
-        """Progress through `total` things: a bar with ETA on a terminal, else a line a minute."""
-        progress = Progress(self, label, total, unit, self._clock)
+    def progress(
+        self,
+        label: str,
+        total: int | None = None,
+        unit: str = "",
+        estimate_after: int | None = 0,
+    ) -> Iterator[Progress]:
+        """Progress through `total` things: a bar with ETA on a terminal, else a line a minute.
+
+        estimate_after: as `Progress` has it.
+        """
+        progress = Progress(self, label, total, unit, self._clock, estimate_after=estimate_after)
         try:
             yield progress
         finally:

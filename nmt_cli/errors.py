@@ -28,6 +28,10 @@ class NmtError(Exception):
         self.message = message
         self.hint = hint
 
+    def __str__(self) -> str:
+        """The message, and the hint in a line of its own: all that a traceback shows."""
+        return f"{self.message}\nhint: {self.hint}" if self.hint else self.message
+
 
 class UsageError(NmtError):
     """The command line does not say enough, or says it wrongly."""

@@ -283,8 +283,10 @@ def sha256_of(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def locked(directory: Path) -> Iterator[None]:
+def locked(directory: Path, hint: str = "wait for it, or use another --out") -> Iterator[None]:
     """Hold `directory` against a second process; raises TryAgainError naming the holder.
+
+    hint: how to go on then.
 
     The lock is the kernel's (flock): it ends with the process, however that ends.
     """
@@ -299,9 +301,7 @@ def locked(directory: Path) -> Iterator[None]:
         except BlockingIOError as error:
             file.seek(0)
             holder = file.read(200).strip() or "another process"
-            raise TryAgainError(
-                f"`{directory}` is in use by {holder}", "wait for it, or use another --out"
-            ) from error
+            raise TryAgainError(f"`{directory}` is in use by {holder}", hint) from error
         except OSError as error:
             raise CannotCreateError(
                 f"`{directory}` cannot be locked: {error.strerror}", "use a local disk"

@@ -102,30 +102,44 @@ class Progress:
         unit: str,
         clock: Callable[[], float],
         before: int = 0,
+        estimate_after: int | None = 0,
     ) -> None:
-        """before: things that were done when the clock started; they say nothing of the speed."""
+        """before: things that were done when the clock started; they say nothing of the speed.
+
+        estimate_after: the time left and the speed are worked out once more things than this are
+        done; None: they are only shown where `update` is given them.
+        """
         self.label = label
         self.total = total
         self._screen = screen
         self._unit = unit
         self._clock = clock
         self._before = before
+        self._estimate_after = estimate_after
         self._start = self._last_line = clock()
         self._last_drawing = float("-inf")
         self._done = before
         self._details: Sequence[str] = ()
+        self._activity = ""
         self._elapsed: float | None = None
         self._left: float | None = None
         self._bar: Any = None
 
     def update(
-        self, done: int, *details: str, elapsed: float | None = None, left: float | None = None
+        self,
+        done: int,
+        *details: str,
+        activity: str = "",
+        elapsed: float | None = None,
+        left: float | None = None,
     ) -> None:
         """`done` things are finished by now; `details` are shown beside, the most important first.
 
-        elapsed, left: seconds, where the caller knows them better than the clock of this object.
+        activity: what goes on while nothing more is finished, shown before all else. elapsed, left:
+        seconds, where the caller knows them better than the clock of this object.
         """
         self._done, self._details, self._elapsed, self._left = done, details, elapsed, left
+        self._activity = activity
         if self._screen.quiet:
             return
         now = self._clock()
@@ -144,6 +158,8 @@ class Progress:
         if self.total:
             parts[0] += f" of {self.total:,}"
             parts.append(f"{done / self.total:.0%}")
+        if self._activity:
+            parts.append(self._activity)
         left = self._seconds_left()
         if left is not None:
             parts.append(f"{duration(left)} left")
@@ -153,6 +169,8 @@ class Progress:
         if self._left is not None:
             return self._left
         fresh = self._done - self._before
+        if self._estimate_after is None or fresh <= self._estimate_after:
+            return None
         if not self.total or fresh <= 0 or self._done >= self.total:
             return None
         return (self._clock() - self._start) * (self.total - self._done) / fresh
@@ -161,10 +179,12 @@ class Progress:
         """What the bar shows beside the count, the most important first."""
         left, details = self._seconds_left(), list(self._details)
         elapsed = self._clock() - self._start if self._elapsed is None else self._elapsed
-        if not details and self._unit and self._done > self._before and elapsed > 0:
+        measured = self._estimate_after is not None and self._done > self._before
+        if not details and self._unit and measured and elapsed > 0:
             details = [speed(self._done - self._before, elapsed, self._unit)]
         times = [] if left is None else [f"{duration(left)} left"]
-        return [*times, *details, *([f"{duration(elapsed)} so far"] if self._done else [])]
+        first = [self._activity] if self._activity else []
+        return [*first, *times, *details, *([f"{duration(elapsed)} so far"] if self._done else [])]
 
     def shape(self, columns: int) -> str:
         """The line on a terminal of so many columns, with `{bar}` where the bar itself belongs."""

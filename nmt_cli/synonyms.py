@@ -30,6 +30,13 @@ _STEPS = ("--max-steps", "--set train.max_steps=N")
 _EPOCHS = ("--max-epochs", "--set train.max_epochs=N")
 OPTIONS = {
     "--lr": _RATE,
+    "--step": _STEPS,
+    "--batch": _BATCH,
+    "--optimizer": ("--set train.optimizer=muon",),
+    "--optim": ("--set train.optimizer=muon",),
+    "--workers": ("--threads",),
+    "--num-workers": ("--threads",),
+    "--cpu": ("--device cpu",),
     "--learning-rate": _RATE,
     "--batch-size": _BATCH,
     "--batch-tokens": _BATCH,
@@ -63,6 +70,16 @@ OPTIONS = {
     "--nbest": ("--n-best",),
     "--warmup": ("--set train.warmup_steps=N",),
     "--dropout": ("--set model.dropout=X",),
+}
+
+# Options of other toolkits, by command, that nothing stands for here: what to do in their place.
+ADVICE = {
+    ("train", "--resume"): "training resumes by itself: run the same command again",
+    ("train", "--continue"): "training resumes by itself: run the same command again",
+    ("train", "--restore"): "training resumes by itself: run the same command again",
+    ("train", "--cpu"): (
+        "without a GPU training runs on the CPU by itself; CUDA_VISIBLE_DEVICES=-1 hides the GPUs"
+    ),
 }
 
 _SETTINGS = {

@@ -9,11 +9,10 @@ from typing import Unpack, overload
 import torch
 
 from nmt_cli.config import Config, Search
-from nmt_cli.conversion import shortened
 from nmt_cli.data.shortlist import Shortlist
 from nmt_cli.data.spelling import WITHOUT_SPACES
 from nmt_cli.data.subwords import Subwords
-from nmt_cli.errors import ConfigError, DataError, UnavailableError, is_out_of_memory
+from nmt_cli.errors import ConfigError, UnavailableError, is_out_of_memory
 from nmt_cli.inference.choice import Engine, fastest_engine, reference_engine
 from nmt_cli.inference.teacher_forcing import force
 from nmt_cli.model.encoder_decoder import EncoderDecoder
@@ -36,7 +35,7 @@ from nmt_cli.translating.members import Member, check_members, joint_engine
 from nmt_cli.translating.narrowing import narrowed, no_shortlist
 from nmt_cli.translating.parts import Chooser, Part
 from nmt_cli.translating.prefixes import Prefixes
-from nmt_cli.translating.scored_pair import ScoredPair, mean_scores
+from nmt_cli.translating.scored_pair import ScoredPair, check_places, mean_scores
 from nmt_cli.translating.searchers import Searchers
 from nmt_cli.translating.translation import (
     Alternative as Alternative,
@@ -74,6 +73,9 @@ class Translator:
         engine has taken its weights.
         """
         self._model = model.eval()
+        weight = next(model.parameters())
+        self._device, self._precision = weight.device, str(weight.dtype).removeprefix("torch.")
+        self._path = directory
         self._directory = directory
         self.config = config
         self.subwords = subwords
@@ -118,11 +120,22 @@ class Translator:
         if place.type == "cpu":
             # Narrow weights there are the engine's business: the arithmetic is float32.
             engine = partial(fastest_engine, cache=cache, precision=precision, consumes=True)
-            return cls(
+            made = cls(
                 loaded.model, loaded.config, loaded.subwords, engine, members, shortlist, Path(path)
             )
-        model = loaded.model.to(PRECISIONS[precision])
-        return cls(model, loaded.config, loaded.subwords, fastest_engine, members, shortlist)
+        else:
+            model = loaded.model.to(PRECISIONS[precision])
+            made = cls(model, loaded.config, loaded.subwords, fastest_engine, members, shortlist)
+        made._path, made._precision = Path(path), precision
+        return made
+
+    def __repr__(self) -> str:
+        """Such as `Translator('model', en-fr, cpu, float32)`."""
+        languages = self.config.languages
+        parts = [f"{languages.src}-{languages.tgt}", str(self._device), self._precision]
+        parts += [f"ensemble of {len(self.others) + 1}"] if self.others else []
+        named = [] if self._path is None else [repr(str(self._path))]
+        return f"Translator({', '.join([*named, *parts])})"
 
     @property
     def model(self) -> EncoderDecoder:
@@ -227,14 +240,18 @@ class Translator:
         wording: Wording = FREE,
         prefixes: Sequence[str] | None = None,
         first: int = 0,
+        watch: Callable[[float], None] = lambda _: None,
     ) -> list[Translation]:
-        """The translations of some lines, searched together; `first`: the number of the first."""
+        """The translations of some lines, searched together; `first`: the number of the first.
+
+        watch: is told at each step of the search what share of the lines has finished.
+        """
         config = search or self.config.search
         check_wording(wording, config)
         bound = self.bind(wording)
         needs = Needs(first, config.sample, config.replace_unknown)
         jobs = make_jobs(lines, prefixes or (), self.subwords, bound, self._longest, needs)
-        found = self._search({one for job in jobs for one in job.sources}, config, bound)
+        found = self._search({one for job in jobs for one in job.sources}, config, bound, watch)
         parts = self._chooser.parts(found, config)
         return [
             self._translation(line, job, [parts[one] for one in job.sources], config)
@@ -268,7 +285,11 @@ class Translator:
         yield from self._score_window(window)
 
     def _search(
-        self, sources: set[Source], config: Search, bound: BoundWording
+        self,
+        sources: set[Source],
+        config: Search,
+        bound: BoundWording,
+        watch: Callable[[float], None],
     ) -> dict[Source, list[Hypothesis]]:
         """The finished hypotheses of each source; those with terms need more rows, by themselves.
 
@@ -280,18 +301,29 @@ class Translator:
             rows = rows_for(source.terms, config.rows) if source.terms else config.rows
             by_rows.setdefault((rows, source.terms is not None), []).append(source)
         found: dict[Source, list[Hypothesis]] = {}
+
+        def advanced() -> None:
+            watch(len(found) / len(sources))
+
         for (rows, has_terms), some in sorted(by_rows.items()):
             some.sort(key=lambda one: (-len(one.ids), one.ids, one.prefix, one.draw, one.text))
             while some := [one for one in some if one not in found]:
                 try:
-                    found |= self._found(some, rows, config, bound, has_terms=has_terms)
+                    found |= self._found(some, rows, config, bound, advanced, has_terms=has_terms)
                 except (MemoryError, RuntimeError) as error:
                     if not (is_out_of_memory(error) and self._searchers.halve(len(some))):
                         raise
         return found
 
     def _found(
-        self, some: list[Source], rows: int, config: Search, bound: BoundWording, *, has_terms: bool
+        self,
+        some: list[Source],
+        rows: int,
+        config: Search,
+        bound: BoundWording,
+        advanced: Callable[[], None],
+        *,
+        has_terms: bool,
     ) -> Iterator[tuple[Source, list[Hypothesis]]]:
         """Sources with so many rows each, and their finished hypotheses, as they come."""
         strategy: Strategy | None = None
@@ -303,7 +335,7 @@ class Translator:
         if shortlist is not None:
             given = narrowed(some, shortlist, config, self.subwords)
         searcher = self._searchers.searcher(len(some), rows, config, bound.rules, strategy, allowed)
-        for number, hypotheses in searcher.run(given):
+        for number, hypotheses in searcher.run(given, advanced):
             yield some[number], hypotheses
 
     @property
@@ -336,7 +368,7 @@ class Translator:
         targets = self.subwords.encode_target([tgt for _, tgt in pairs])
         ids = list(zip(sources, targets, strict=True))
         for one in (self, *self.others):
-            _check_places(one.config, pairs, ids)
+            check_places(one.config, pairs, ids)
         scores = [
             [forced.token_scores for forced in force(one.model, ids)]
             for one in (self, *self.others)
@@ -344,23 +376,6 @@ class Translator:
         for number, (src, tgt) in enumerate(pairs):
             tokens = tuple(self.subwords.target_pieces(targets[number]))
             yield ScoredPair(src, tgt, tokens, mean_scores([one[number] for one in scores]))
-
-
-def _check_places(
-    config: Config,
-    pairs: Sequence[tuple[str, str]],
-    ids: Sequence[tuple[Sequence[int], Sequence[int]]],
-) -> None:
-    places = config.model.max_positions
-    if config.model.positions != "learned":
-        return
-    for pair, sides in zip(pairs, ids, strict=True):
-        if max(map(len, sides)) > places:
-            raise DataError(
-                f"`{shortened(pair[0])}` and its translation have {len(sides[0]):,} and "
-                f"{len(sides[1]):,} subwords, the model has {places:,} positions",
-                "cut the pair at a sentence",
-            )
 
 
 def _longest_of(config: Config) -> int:

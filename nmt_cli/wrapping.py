@@ -1,7 +1,9 @@
 """Breaks a message into lines between its words, where a terminal would break it within one."""
 
 import re
+import unicodedata
 
+_ELLIPSIS = " ..."
 _WORD = re.compile(r"(?:[^\s`]|`[^`\n]*`|`)+")
 _INDENT = "  "
 
@@ -28,3 +30,30 @@ def wrapped(text: str, width: int, taken: int = 0) -> str:
             shown += space + word
             column += len(space) + len(word)
     return shown + text[end:]
+
+
+def cut(text: str, width: int) -> str:
+    """`text` in one line of at most so many columns, with an ellipsis where something is missing.
+
+    Wide letters take two columns. A word is broken only where nothing else would be left.
+
+    >>> cut("one two three", 11), cut("one two", 11), cut("oneandtwo", 8)
+    ('one two ...', 'one two', 'onea ...')
+    """
+    text = " ".join(text.split())
+    if _columns(text) <= width:
+        return text
+    room = max(1, width - len(_ELLIPSIS))
+    kept = text[:room]
+    while kept and _columns(kept) > room:
+        kept = kept[:-1]
+    if not text[len(kept) :].startswith(" ") and " " in kept:
+        kept = kept.rpartition(" ")[0]
+    return kept.rstrip() + _ELLIPSIS
+
+
+def _columns(text: str) -> int:
+    return sum(
+        0 if unicodedata.combining(one) else 1 + (unicodedata.east_asian_width(one) in "WF")
+        for one in text
+    )

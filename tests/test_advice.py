@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nmt_cli.automatic import training_steps
 from nmt_cli.extras import advice
 from nmt_cli.extras.advice import TextSize, advise, has_gpu, measure, plan
 
@@ -71,4 +72,23 @@ def test_a_gpu_and_much_text_get_the_paper_s_base_model(pair, tmp_path: Path, mo
 def test_what_is_announced_is_what_training_will_do() -> None:
     """The same rules as for the prepared corpus, whose tokens are estimated here."""
     size = TextSize(pairs=29_000, words=700_000, tgt_words=360_000)
-    assert plan("small", size) == ("a vocabulary of about 3,900, about 1,350 steps, early stopping")
+    assert plan("small", size) == ("a vocabulary of about 3,900, about 1,500 steps, early stopping")
+
+
+@pytest.mark.parametrize(
+    ("words", "vocabulary", "tokens"),
+    [
+        (241_376, 500, 631_280),
+        (241_376, 2_000, 462_670),
+        (241_376, 8_000, 355_584),
+        (362_021, 1_000, 688_562),
+        (362_021, 4_000, 527_989),
+        (362_021, 8_000, 490_097),
+    ],
+)
+def test_the_announced_steps_are_those_of_corpora_that_were_prepared(
+    words: int, vocabulary: int, tokens: int
+) -> None:
+    """Target words and subwords of European laws and of captions, both French."""
+    announced = training_steps(round(words * advice.subwords_a_word(vocabulary)))
+    assert announced == pytest.approx(training_steps(tokens), rel=0.06)

@@ -5,6 +5,7 @@ import importlib.util
 import io
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -15,6 +16,8 @@ import pytest
 
 from nmt_cli import __version__, errors
 from nmt_cli.cli import commands, docs, environment, main
+from nmt_cli.cli.commands import broken_example
+from nmt_cli.cli.settings import model_option
 from nmt_cli.cores import usable_cores
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -348,3 +351,68 @@ def test_completion_lists_the_commands() -> None:
     done = run([], environ={"_NMT_COMPLETE": "complete_bash", "COMP_WORDS": "nmt t",
                             "COMP_CWORD": "1"})  # fmt: skip
     assert done.stdout.split() == ["train", "translate"]
+
+
+def test_examples_are_broken_between_words_and_can_be_copied() -> None:
+    whole = 'echo "two words" | nmt train --preset small --set model.dropout=0.3 --out runs/small'
+    lines = broken_example(whole, 40)
+    assert all(len(line) <= 40 for line in lines)
+    assert all(line.endswith(" \\") for line in lines[:-1])
+    shell = "\n".join(lines).replace("\\\n", " ")
+    assert shlex.split(shell) == shlex.split(whole)
+    assert any("--out runs/small" in line for line in lines)
+    assert broken_example("nmt train  as the file says, on one GPU or on several", 30) == [
+        "nmt train", "    as the file says, on one", "    GPU or on several"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("option", "hint"),
+    [
+        ("--step", "`--max-steps`"),
+        ("--batch", "`--set train.batch_tokens=N`"),
+        ("--optimizer", "`--set train.optimizer=muon`"),
+        ("--workers", "`--threads`"),
+        ("--resume", "training resumes by itself"),
+        ("--cpu", "CUDA_VISIBLE_DEVICES=-1"),
+    ],
+)
+def test_options_of_others_have_hints_on_train(option: str, hint: str, capfd) -> None:
+    assert main(["train", option]) == 2
+    assert hint in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["-V"], ["version"], ["--version"]])
+def test_the_version_is_given_however_it_is_asked_for(arguments: list[str], capfd) -> None:
+    assert main(arguments) == 0
+    assert capfd.readouterr().out == f"nmt {__version__}\n"
+
+
+def test_config_alone_shows_its_commands(capfd) -> None:
+    assert main(["config"]) == 2
+    shown = capfd.readouterr()
+    assert shown.out == ""
+    assert "nmt config" in shown.err
+    assert "presets" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("name", "has_hint"), [("hello", True), ("good morning", True), ("texts/a.en", False)]
+)
+def test_a_word_that_is_no_file_may_be_meant_as_text(
+    name: str, has_hint: bool, tmp_path: Path, monkeypatch, capfd
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["translate", name]) == 66
+    assert ("echo" in capfd.readouterr().err) == has_hint
+
+
+def test_the_next_command_names_a_model_that_is_not_the_default(
+    tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert model_option("model") == ""
+    assert model_option("runs/my model") == " --model 'runs/my model'"
+    (tmp_path / "nmt.toml").write_text('[paths]\nmodel = "runs/a"\n')
+    assert model_option("runs/a") == ""
+    assert model_option("model") == " --model model"

@@ -345,3 +345,22 @@ def test_ranks_wait_as_long_as_the_setting_says_and_show_why_they_gave_up(
     assert main(["train", "--out", str(tmp_path / "m"), *options]) == 0
     assert given == [7.0, 69]
     assert "error: rank 3 hangs" in capsys.readouterr().err
+
+
+def test_threads_are_those_that_are_asked_for(inside: Path, monkeypatch) -> None:
+    import torch
+
+    from nmt_cli.cli import train
+
+    before, found = torch.get_num_threads(), []
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    monkeypatch.setattr(
+        train, "be_rank",
+        lambda *_, **__: found.append((torch.get_num_threads(), os.environ["OMP_NUM_THREADS"])),
+    )  # fmt: skip
+    try:
+        assert main(["train", "--threads", str(before + 1), "--quiet"]) == 0
+    finally:
+        torch.set_num_threads(before)
+    # The variable is for a process that has not loaded torch yet.
+    assert found == [(before + 1, str(before + 1))]

@@ -351,6 +351,17 @@ def test_on_a_terminal_a_file_has_a_bar_with_a_total_and_a_last_line(
     assert re.fullmatch(r"wrote out\.de: 6 lines in \d+s \([\d,.]+ lines/s\)\n", last)
 
 
+def test_the_bar_moves_within_a_window_and_estimates_nothing_before_its_end(
+    nmt, terminal, monkeypatch
+) -> None:
+    monkeypatch.setattr("nmt_cli.progress.SECONDS_BETWEEN_DRAWINGS", 0.0)
+    assert nmt("test.en", "-o", "out.de").code == 0
+    drawn = [int(one) for one in re.findall(r"(\d+)/6", terminal.getvalue())]
+    assert drawn == sorted(drawn)
+    assert set(drawn) - {0, 6}
+    assert "left" not in terminal.getvalue()
+
+
 def test_stdin_has_no_total_and_stdout_no_last_line(nmt, terminal) -> None:
     assert nmt(stdin=b"a\nb\n").code == 0
     assert "translating ..." in terminal.getvalue()

@@ -368,3 +368,40 @@ def test_on_a_terminal_messages_are_broken_between_words(monkeypatch: pytest.Mon
         assert " ".join(stream.getvalue().split()) == "warning: " + " ".join(words)
         assert len(shown) == lines
         assert not interactive or max(map(len, shown)) <= 40
+
+
+class TestActivity:
+    """What goes on while nothing more is finished, and estimates that are not known yet."""
+
+    def test_it_stands_before_the_time_left(self) -> None:
+        console, stream, clock = make()
+        with console.progress("training", 130, estimate_after=None) as progress:
+            clock.now += 61.0
+            progress.update(120, "9 tokens/s", activity="validating 80/200", left=90.0)
+            clock.now += 30.0
+            progress.update(120, activity="validating 90/200", left=60.0)
+            assert "120/130, validating 90/200, 1m 00s left" in progress.shape(80)
+            progress.update(121, left=50.0)
+            assert "validating" not in progress.shape(80)
+        assert stream.getvalue().splitlines() == [
+            "training: 120 of 130, 92%, validating 80/200, 1m 30s left, 9 tokens/s"
+        ]
+
+    def test_nothing_is_worked_out_from_steps_of_an_earlier_process(self) -> None:
+        """130 steps were not taken in the 13 seconds since this process began."""
+        console, _, clock = make()
+        with console.progress("training", 1_000, "step", estimate_after=None) as progress:
+            clock.now += 13.0
+            progress.update(130, elapsed=1_400.0)
+            assert "left" not in progress.shape(80)
+            assert "steps/s" not in progress.shape(80)
+            assert "23m 20s so far" in progress.shape(80)
+
+    def test_an_estimate_waits_until_enough_is_done(self) -> None:
+        console, _, clock = make()
+        with console.progress("translating", 300, "line", 63) as progress:
+            clock.now += 10.0
+            progress.update(63)
+            assert "left" not in progress.shape(80)
+            progress.update(64)
+            assert "37s left" in progress.shape(80)

@@ -157,3 +157,11 @@ class TestCommand:
         assert report["schema"] == 1
         assert report["versions"]["nmt"]
         assert {"name", "status", "found", "fix"} == set(report["checks"][0])
+
+
+def test_memory_is_what_the_container_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "available_memory", lambda: 1 << 30)
+    assert found("memory").status == "warn"
+    assert found("memory").found.startswith("1.0 GiB free")
+    monkeypatch.setattr(doctor, "available_memory", lambda: 8 << 30)
+    assert found("memory").status == "ok"

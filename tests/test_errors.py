@@ -28,7 +28,10 @@ def test_the_tree_in_the_docstring_is_the_tree() -> None:
 
 def test_message_and_hint_are_kept_apart() -> None:
     error = errors.DataError("line 3 is empty", "remove it")
-    assert (str(error), error.message, error.hint) == ("line 3 is empty",) * 2 + ("remove it",)
+    assert (error.message, error.hint) == ("line 3 is empty", "remove it")
+    # All that a traceback shows.
+    assert str(error) == "line 3 is empty\nhint: remove it"
+    assert str(errors.DataError("line 3 is empty")) == "line 3 is empty"
     assert NmtError("x").hint == ""
 
 

@@ -361,3 +361,17 @@ def test_a_checkpoint_saved_before_the_first_validation_can_be_averaged(setting,
     model = load_model(tmp_path / "model").model
     for name, weight in checkpoint.weights().items():
         assert torch.equal(model.state_dict()[name], weight)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "steps", "told"),
+    [("wsd", 8, True), ("wsd", 12, False), ("inverse_sqrt", 8, False)],
+)
+def test_a_resumed_run_says_that_its_learning_rate_ends_elsewhere(
+    setting, tmp_path, schedule: str, steps: int, told: bool
+) -> None:
+    """The schedule of a run that was planned for 12 steps would silently be a shorter one."""
+    run(setting, tmp_path / "run", 3, train_schedule=schedule, train_max_steps=12)
+    resumed = run(setting, tmp_path / "run", train_schedule=schedule, train_max_steps=steps)
+    line = "the learning rate now ends at step 8 instead of 12"
+    assert [one.note for one in resumed if "learning rate" in one.note] == [line] * told

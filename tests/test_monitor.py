@@ -13,10 +13,10 @@ from corpora import reversal_corpus
 from nmt_cli.config import with_values
 from nmt_cli.errors import DivergedError
 from nmt_cli.model_dir import load_model
-from nmt_cli.training import first_step, samples
+from nmt_cli.training import first_step, monitor, samples
 from nmt_cli.training.checkpoints import Checkpoints
 from nmt_cli.training.distributed import Ranks
-from nmt_cli.training.events import FirstStep, Outline, Sample, StepDone
+from nmt_cli.training.events import FirstStep, Outline, Sample, StepDone, Validating
 from nmt_cli.training.first_step import FirstStepEstimate
 from nmt_cli.training.loop import train
 from nmt_cli.training.memory import Part
@@ -321,7 +321,7 @@ def test_the_first_step_is_estimated_from_its_first_passes(setting, tmp_path, mo
     options = {"train_max_steps": 2, "train_batch_tokens": 600, "train_micro_batch_tokens": 100}
     begun = time.monotonic()
     run(setting, tmp_path / "watched", told.append, train_parallel_shards=crew, **options)
-    kinds = [type(one) for one in told if not isinstance(one, Sample)]
+    kinds = [type(one) for one in told if not isinstance(one, Sample | Validating)]
     assert kinds == [Outline, FirstStep, StepDone, StepDone]
     (estimate,) = (one for one in told if isinstance(one, FirstStep))
     assert 0 < estimate.seconds_per_step < 10 * (time.monotonic() - begun)
@@ -348,3 +348,43 @@ def test_the_estimate_is_the_counted_work_at_the_measured_speed(setting, tmp_pat
     assert told == [40.0]
     estimate.end()
     assert run.crew.part_done is None
+
+
+def test_a_validation_tells_how_far_it_is(setting, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(monitor, "SECONDS_BETWEEN_VALIDATION_EVENTS", 0.0)
+    told: list[object] = []
+    run(setting, tmp_path / "run", told.append, train_validation_sentences=5)
+    found = [one for one in told if isinstance(one, Validating)]
+    at_end = [(one.done, one.total) for one in found if one.step == 12]
+    assert at_end[0] == (0, 0)
+    translated = [done for done, total in at_end if total]
+    assert translated[0] == 0
+    assert translated == sorted(translated)
+    assert {total for _, total in at_end} == {0, 5}
+    # Within the one window that five sentences are, and not only before and after it.
+    assert len(translated) > 2
+    seconds = [one.seconds for one in found]
+    assert seconds == sorted(seconds)
+
+
+def test_few_events_tell_of_a_validation(setting, tmp_path: Path) -> None:
+    told: list[object] = []
+    begun = time.monotonic()
+    run(setting, tmp_path / "run", told.append)
+    found = [one for one in told if isinstance(one, Validating)]
+    assert 0 < len(found) <= 12 + time.monotonic() - begun
+
+
+def test_what_is_left_while_a_validation_goes_on() -> None:
+    pace = Pace()
+    for _ in range(3):
+        pace.add_step(2.0, 100)
+    assert pace.seconds_left_validating(130, 130, 30, 5.0) is None
+    # Ten steps; how long validations take is not known yet.
+    assert pace.seconds_left_validating(120, 130, 30, 5.0) == 20.0
+    pace.add_validation(60.0)
+    assert pace.seconds_left_validating(130, 130, 30, 5.0) == 55.0
+    assert pace.seconds_left_validating(130, 130, 30, 70.0) == 0.0
+    # The rest of this one, ten steps, and the one at the end.
+    assert pace.seconds_left_validating(120, 130, 30, 50.0) == 10.0 + 20.0 + 60.0
+    assert Pace().seconds_left_validating(120, 130, 30, 5.0) is None

@@ -356,8 +356,10 @@ def test_the_vocabulary_of_another_model_is_refused(model: Path, tmp_path: Path)
 
 
 def test_a_directory_in_use_is_left_alone(model: Path, corpus: Corpus) -> None:
-    with locked(model), pytest.raises(TryAgainError):
+    with locked(model), pytest.raises(TryAgainError) as caught:
         learn_shortlist(corpus.path, model)
+    # The command has no such option.
+    assert "--out" not in caught.value.hint
 
 
 @pytest.fixture

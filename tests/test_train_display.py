@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from nmt_cli.cli.train_display import TrainDisplay
+from nmt_cli.cli.train_display import TrainDisplay, pair_lines
 from nmt_cli.console import Console
-from nmt_cli.training.events import FirstStep, Outline, Sample, StepDone
+from nmt_cli.training.events import FirstStep, Outline, Sample, StepDone, Validating
 from nmt_cli.training.report import Published, Report, Validation
 
 OUTLINE = Outline(
@@ -56,7 +56,7 @@ def shown(*events: object, outline: Outline = OUTLINE, interactive: bool = False
 @pytest.mark.parametrize(
     ("command", "options", "rank", "said"),
     [
-        ("train", [], "", "training `model` on `corpus`: loading torch\n"),
+        ("train", ["--preset", "small"], "", "training `model` on `corpus`: loading torch\n"),
         ("train", ["--quiet"], "", ""),
         ("train", [], "0", ""),
         ("demo", ["demo"], "", "60,000 sentence pairs to learn from, "),
@@ -230,3 +230,33 @@ def test_json_has_no_loss_where_there_was_no_step() -> None:
     assert gone <= REPORT.as_json().keys()
     skipped = replace(REPORT, tokens=0, learning_rate=0.5).as_json()
     assert skipped["learning_rate"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        (Validating(130, 0, 0, 300.0, None), "130/130, validating, 5m 00s so far"),
+        (Validating(130, 80, 200, 300.0, 0.0), "130/130, validating 80/200, 5m 00s so far"),
+        (Validating(130, 80, 200, 300.0, 60.0), "validating 80/200, 1m 00s left, 5m 00s so far"),
+        (replace(STEP, step=121, fresh=1), "121/130, 1,234 tokens/s, loss 5.123"),
+        (replace(STEP, step=122, fresh=2), "122/130, 1h 20m left, 1,234 tokens/s"),
+    ],
+)
+def test_the_bar_says_what_goes_on_and_only_what_was_measured(event: object, said: str) -> None:
+    """Seconds of a first step, and of steps of an earlier process, tell nothing of what is left."""
+    console = Console(io.StringIO(), clock=itertools.count().__next__)
+    with console.progress("training", 130, estimate_after=None) as progress:
+        display = TrainDisplay(console, progress)
+        display.event(replace(OUTLINE, step=120, steps=130, seconds=290.0))
+        assert "left" not in progress.shape(80)
+        display.event(event)
+        assert said in progress.shape(80)
+
+
+def test_a_sample_takes_one_line_of_the_screen_each() -> None:
+    long = "word " * 40
+    lines = pair_lines(long, "x" * 300, "\u6f22" * 100, 60).splitlines()
+    assert lines[0] == "  source     word word word word word word word word ..."
+    assert lines[1] == "  output     " + "x" * 42 + " ..."
+    assert lines[2] == "  reference  " + "\u6f22" * 21 + " ..."
+    assert pair_lines("a  b", "c", "d", 60).splitlines()[0] == "  source     a b"

@@ -382,3 +382,39 @@ def test_it_can_be_used_while_a_gradient_is_wanted(translator: Translator) -> No
     loss = model(make_batch([ids], [ids], [0], 2)).sum()
     loss.backward()
     assert all(weight.grad is not None for weight in model.parameters())
+
+
+def test_a_window_tells_what_share_of_it_has_finished(translator: Translator) -> None:
+    """Again and again: each step of the search moves the clock of a bar, each sentence the bar."""
+    shares: list[float] = []
+    lines = ["a b c", "b", "a b a b a c", "", "c a"]
+    plain = translator.translate_window(lines)
+    assert translator.translate_window(lines, watch=shares.append) == plain
+    assert shares[0] == 0.0
+    assert shares == sorted(shares)
+    assert len(shares) > len(lines)
+    assert 0.0 < shares[-1] <= 1.0
+
+
+def test_a_translator_says_what_it_is(translator: Translator, tmp_path) -> None:
+    save_model(tmp_path / "m", translator.model.state_dict(), byte_config(), byte_subwords(), {})
+    languages = byte_config().languages
+    pair = f"{languages.src}-{languages.tgt}"
+    assert repr(translator) == f"Translator({pair}, cpu, float32)"
+    loaded = Translator.load(tmp_path / "m", precision="int8")
+    assert repr(loaded) == f"Translator({str(tmp_path / 'm')!r}, {pair}, cpu, int8)"
+
+
+def test_a_wrong_option_is_told_by_the_name_of_the_argument(translator: Translator) -> None:
+    with pytest.raises(ConfigError) as caught:
+        translator.translate("a", beam=0)
+    assert caught.value.message == "translate(): `beam` = 0 is below its minimum 1"
+    assert "search." not in caught.value.hint
+
+
+def test_the_package_lists_its_public_names_and_knows_misspelt_ones() -> None:
+    import nmt_cli
+
+    assert dir(nmt_cli) == sorted(nmt_cli.__all__)
+    with pytest.raises(AttributeError, match="did you mean `Translator`"):
+        nmt_cli.Translater  # noqa: B018

@@ -65,7 +65,7 @@ def test_bleu_is_measured_on_as_many_as_are_wanted(setting, monkeypatch):
     sources, references = corpus.valid_text
     answers = dict(zip(sources, references, strict=True)) | {sources[0]: references[1]}
 
-    def translate_window(self: Translator, lines: list[str]) -> list[SimpleNamespace]:
+    def translate_window(self: Translator, lines: list[str], **_: object) -> list[SimpleNamespace]:
         return [SimpleNamespace(text=answers[line]) for line in lines]
 
     monkeypatch.setattr(Translator, "translate_window", translate_window)

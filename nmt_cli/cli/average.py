@@ -44,7 +44,7 @@ def command(
     several models are averaged themselves.
     """
     from nmt_cli.cli.environment import make_console
-    from nmt_cli.cli.settings import resolve_settings
+    from nmt_cli.cli.settings import model_option, resolve_settings
     from nmt_cli.errors import UsageError
     from nmt_cli.plurals import counted
 
@@ -63,4 +63,4 @@ def command(
             "keeps the last train.keep_last, and a checkpoint given by name stands for itself"
         )
     console.note(f"averaged {len(used)}: {', '.join(str(path) for path in used)}")
-    console.next(f'echo "..." | nmt translate --model {out}')
+    console.next(f'echo "..." | nmt translate{model_option(str(out))}')

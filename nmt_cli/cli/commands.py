@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,13 +44,51 @@ nmt init --src-lang en --tgt-lang de && nmt prepare && nmt train && nmt score
 """
 
 COMPLETION_VARIABLE = "_NMT_COMPLETE"
+# What parts an example from what is said of it, and the words of a command: quoted text is one,
+# and so is an option with what follows it.
+_GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
+_COMMAND_WORD = re.compile(r"""(?:-\S+ (?=[^\s-]))?(?:[^\s"']|"[^"]*"|'[^']*'|["'])+""")
 HELP_OPTIONS = ["--help", "-h"]
 
 
 def _write_examples(formatter: HelpFormatter, examples: str | None) -> None:
     lines = (examples or "").strip("\n").splitlines()
     if lines:
-        formatter.write("\nExamples:\n" + "".join(f"  {line}\n" for line in lines))
+        broken = [part for line in lines for part in broken_example(line, formatter.width - 2)]
+        formatter.write("\nExamples:\n" + "".join(f"  {line}\n" for line in broken))
+
+
+def broken_example(line: str, width: int) -> list[str]:
+    r"""An example of at most so many columns a line, if possible; its command can still be copied.
+
+    Two or more spaces part a command from what is said of it, which gets lines of its own.
+
+    >>> broken_example("nmt train --preset small --out run", 26)
+    ['nmt train --preset small \\', '    --out run']
+    >>> broken_example("nmt train --preset small    as the file says", 26)
+    ['nmt train --preset small', '    as the file says']
+    """
+    if len(line) <= width:
+        return [line]
+    command, *about = _GAP.split(line, maxsplit=1)
+    return [
+        *_broken(_COMMAND_WORD.findall(command), width, " \\"),
+        *(part for text in about for part in _broken(["   ", *text.split()], width, "")),
+    ]
+
+
+def _broken(words: Sequence[str], width: int, end: str) -> list[str]:
+    """Lines of some words, those after the first indented; `end` is added where a line goes on."""
+    lines = [""]
+    for word in words:
+        longer = f"{lines[-1]} {word}" if lines[-1] else word
+        if lines[-1].strip() and len(longer) + len(end) > width:
+            lines[-1] += end
+            longer = f"    {word}"
+        else:
+            lines.pop()
+        lines.append(longer)
+    return lines
 
 
 @contextlib.contextmanager
@@ -174,7 +213,7 @@ def make_app() -> typer.Typer:
 
 def _top(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+    version: Annotated[bool, typer.Option("--version", "-V", help="Show the version.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", hidden=True, help="With --version: all versions, as JSON.")
     ] = False,
@@ -215,12 +254,14 @@ def make_command() -> TyperGroup:
 
 
 def _without_help_command(arguments: Sequence[str]) -> list[str]:
-    """`nmt help CMD` as `nmt CMD --help`.
+    """`nmt help CMD` as `nmt CMD --help`, and `nmt version` as `nmt --version`.
 
     >>> _without_help_command(["help", "bench", "layers"]), _without_help_command(["-q", "help"])
     (['bench', 'layers', '--help'], ['-q', '--help'])
     """
     place = next((i for i, one in enumerate(arguments) if not one.startswith("-")), None)
+    if place is not None and arguments[place] == "version":
+        return [*arguments[:place], "--version", *arguments[place + 1 :]]
     if place is None or arguments[place] != "help":
         return list(arguments)
     return [*arguments[:place], *arguments[place + 1 :], "--help"]

@@ -21,9 +21,12 @@ nmt train --config big.toml                the output is itself a project file
 app = make_app()
 
 
-@app.callback()
-def config() -> None:
+@app.callback(invoke_without_command=True)
+def config(context: typer.Context) -> None:
     """Show every setting and where it comes from, or compare the presets."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), err=True)
+        raise typer.Exit(2)
 
 
 @app.command("show", cls=CommandWithExamples, epilog=EXAMPLES)

@@ -64,7 +64,7 @@ def command(
     outcome: Outcome | None = None
     with (
         console.stages() as stages,
-        console.progress("training", max_steps(config.train), "step") as bar,
+        console.progress("training", max_steps(config.train), estimate_after=None) as bar,
     ):
         display = TrainDisplay(console, bar)
         for event in run_demo(folder, config, stop, stages, display.event):

@@ -103,6 +103,15 @@ def choose_threads() -> None:
     os.environ.setdefault("OMP_NUM_THREADS", str(usable_cores()))
 
 
+def use_threads(count: int) -> None:
+    """Have torch compute with so many threads in this process, whether it is loaded or not."""
+    os.environ["OMP_NUM_THREADS"] = str(count)
+    if "torch" in sys.modules:
+        import torch
+
+        torch.set_num_threads(count)
+
+
 def quiet_torch() -> None:
     """Have torch's C++ write errors only, before it loads, unless the user has said what it writes.
 

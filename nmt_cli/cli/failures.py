@@ -17,7 +17,7 @@ from nmt_cli.errors import (
     WriteError,
     is_out_of_memory,
 )
-from nmt_cli.synonyms import meant_option
+from nmt_cli.synonyms import ADVICE, meant_option
 
 BROKEN_PIPE = 141
 # What a device or its driver says; ids beyond a table and wrong addresses are bugs of ours.
@@ -86,6 +86,7 @@ def _usage_error(error: ClickException) -> UsageError:
         known = [name for one in context.command.get_params(context) for name in one.opts]
         meant = meant_option(unknown, [name for name in known if name.startswith("--")])
         hint = f"did you mean `{meant}`?" if meant else hint
+        hint = ADVICE.get((context.command.name or "", unknown), hint)
         return UsageError(f"`{path}` has no option `{unknown}`", hint)
     message = error.format_message().rstrip(".").replace("'", "`")
     return UsageError(f"{path}: {message[:1].lower()}{message[1:]}", hint)

@@ -1,6 +1,8 @@
 """A command's settings: default < preset < nmt.toml < NMT_* variables < command line."""
 
+import contextlib
 import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +18,7 @@ from nmt_cli.config import (
     resolve,
     with_values,
 )
-from nmt_cli.errors import UsageError
+from nmt_cli.errors import NmtError, UsageError
 
 if TYPE_CHECKING:
     from nmt_cli.console import Console
@@ -70,6 +72,14 @@ def tell_defaults(
         f"no {PROJECT_FILE} was found, so the settings are the defaults "
         f"(preset {resolved.config.train.preset}{shown}); `nmt init` chooses them for this text"
     )
+
+
+def model_option(model: str) -> str:
+    """` --model MODEL` for the next command, or "" where it takes that model without being told."""
+    with contextlib.suppress(NmtError):
+        if Path(model) == Path(resolve_settings({}, None, None).config.paths.model):
+            return ""
+    return f" --model {shlex.quote(model)}"
 
 
 def chosen_search(resolved: Resolved, model: Config) -> Search:

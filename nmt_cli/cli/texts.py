@@ -46,11 +46,13 @@ def require_text_file(name: str) -> None:
     try:
         require_file(Path(name))
     except NoInputError as error:
-        if not any(character.isspace() for character in name) or Path(name).exists():
+        # A word without a dot or a slash is hardly a file's name.
+        is_text = any(character.isspace() for character in name) or not set(name) & set("./\\")
+        if not is_text or Path(name).exists():
             raise
         raise NoInputError(
             f"there is no file `{name}`",
-            f"translate reads files; for a sentence: echo {shlex.quote(name)} | nmt translate",
+            f"translate reads files; for a text: echo {shlex.quote(name)} | nmt translate",
         ) from error
 
 

@@ -34,6 +34,12 @@ Gpus = Annotated[
     int | None,
     typer.Option("--gpus", min=1, metavar="N", help="GPUs to use; CPU processes where none is."),
 ]
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        "--threads", min=1, metavar="N", help="CPU threads of each process; else all cores."
+    ),
+]
 MaxSteps = Annotated[
     int | None, typer.Option("--max-steps", metavar="N", help="Stop after so many steps.")
 ]
@@ -63,6 +69,7 @@ def command(
     corpus: CorpusDirectory = None,
     preset: Preset = None,
     gpus: Gpus = None,
+    threads: Threads = None,
     max_steps: MaxSteps = None,
     max_epochs: MaxEpochs = None,
     max_hours: MaxHours = None,
@@ -84,9 +91,11 @@ def command(
     """
     # Before torch is loaded, which takes seconds.
     stop = StopSignals(at_once=True)
-    from nmt_cli.cli.environment import make_console
+    from nmt_cli.cli.environment import make_console, use_threads
     from nmt_cli.cli.settings import resolve_settings, tell_defaults
 
+    if threads is not None:
+        use_threads(threads)
     flags = {
         "paths.corpus": corpus,
         "paths.model": out,
@@ -169,6 +178,7 @@ def be_rank(config: "Config", stop: StopSignals, *, as_json: bool, quiet: bool) 
     """Train as one rank, which may be the only one; the first one shows how it goes."""
     from nmt_cli.automatic import max_steps
     from nmt_cli.cli.environment import make_console
+    from nmt_cli.cli.settings import model_option
     from nmt_cli.cli.train_display import TrainDisplay
     from nmt_cli.cores import keep_freed_memory
     from nmt_cli.data.corpus import Corpus
@@ -187,14 +197,15 @@ def be_rank(config: "Config", stop: StopSignals, *, as_json: bool, quiet: bool) 
         config = complete(config, opened)
         if opened.valid is None and ranks.is_first:
             console.warning(NO_VALIDATION)
-        with console.progress("training", max_steps(config.train), "step") as progress:
+        steps = max_steps(config.train)
+        with console.progress("training", steps, estimate_after=None) as progress:
             display = TrainDisplay(console, progress, as_json=as_json)
             for report in train(
                 config, opened, Path(config.paths.model), ranks, stop, display.event
             ):
                 display.report(report)
         if not stop() and ranks.is_first:
-            console.next(f'echo "..." | nmt translate --model {config.paths.model}')
+            console.next(f'echo "..." | nmt translate{model_option(config.paths.model)}')
 
 
 def newest_step(checkpoints: Path) -> int:

@@ -1,18 +1,25 @@
 """What `nmt train` shows while it trains: the header, the bar, validations, the last lines."""
 
 import json
-import textwrap
 from typing import TYPE_CHECKING
 
 import typer
 
 from nmt_cli.plurals import counted
 from nmt_cli.progress import duration
+from nmt_cli.wrapping import cut
 
 if TYPE_CHECKING:
     from nmt_cli.console import Console
     from nmt_cli.progress import Progress
-    from nmt_cli.training.events import Event, FirstStep, Outline, Sample, StepDone
+    from nmt_cli.training.events import (
+        Event,
+        FirstStep,
+        Outline,
+        Sample,
+        StepDone,
+        Validating,
+    )
     from nmt_cli.training.report import Published, Report, Validation
 
 # After so many steps of this process its speed says something.
@@ -22,7 +29,8 @@ LONG_SECONDS = 24 * 3_600
 LONG_STEP_SECONDS = 30.0
 SURELY = 1.5
 # Characters of a sample.
-MOST_SHOWN = 240
+MOST_SHOWN, FEWEST_SHOWN = 240, 20
+SAMPLE_INDENT = len("  reference  ") + 1
 # About the size of the preset `small`.
 SMALL_PARAMETERS = 10_000_000
 
@@ -40,7 +48,7 @@ class TrainDisplay:
 
     def event(self, event: "Event") -> None:
         """What happened between two reports."""
-        from nmt_cli.training.events import FirstStep, Outline, Sample, StepDone
+        from nmt_cli.training.events import FirstStep, Outline, Sample, StepDone, Validating
 
         match event:
             case Outline():
@@ -49,6 +57,8 @@ class TrainDisplay:
                 self._first_step(event)
             case StepDone():
                 self._step(event)
+            case Validating():
+                self._validating(event)
             case Sample():
                 self._sample(event)
 
@@ -74,7 +84,20 @@ class TrainDisplay:
             "skipped" if step.loss is None else f"loss {step.loss:.3f}",
             f"lr {step.learning_rate:.2e}",
             elapsed=step.seconds,
-            left=step.seconds_left,
+            # The first step also loads, allocates and compiles.
+            left=step.seconds_left if step.fresh > 1 else None,
+        )
+
+    def _validating(self, validating: "Validating") -> None:
+        text = "validating"
+        if validating.total:
+            text += f" {validating.done:,}/{validating.total:,}"
+        # At the last step, nothing may be left that is known.
+        self._progress.update(
+            validating.step,
+            activity=text,
+            elapsed=validating.seconds,
+            left=validating.seconds_left or None,
         )
 
     def _estimate(self, step: "StepDone", outline: "Outline") -> None:
@@ -92,7 +115,8 @@ class TrainDisplay:
 
     def _sample(self, sample: "Sample") -> None:
         self._console.note(f"step {sample.step:,}, a sample before the first validation:")
-        self._console.note(pair_lines(sample.source, sample.output, sample.reference))
+        lines = pair_lines(sample.source, sample.output, sample.reference, self._console.columns)
+        self._console.note(lines)
 
     def report(self, report: "Report") -> None:
         """Notes and validations are lines that stay; the rest is in the bar, or told in a log."""
@@ -102,7 +126,7 @@ class TrainDisplay:
         if report.validation is not None:
             self._console.note(validation_line(report, report.validation, self._rates(report)))
             for source, reference, output in report.validation.samples[:1]:
-                self._console.note(pair_lines(source, output, reference))
+                self._console.note(pair_lines(source, output, reference, self._console.columns))
         if report.note:
             for line in closing(report, report.note):
                 self._console.note(line)
@@ -237,13 +261,14 @@ def validation_line(report: "Report", found: "Validation", rates: str) -> str:
     )
 
 
-def pair_lines(source: str, output: str, reference: str) -> str:
-    """A sample: what was translated, what came out, and what people wrote."""
+def pair_lines(source: str, output: str, reference: str, columns: int = 0) -> str:
+    """A sample: what was translated, what came out, and what people wrote.
+
+    columns: of the terminal, of which each takes at most one line; 0: there is none.
+    """
     # Early outputs often repeat a word until the length limit.
-    source, output, reference = (
-        textwrap.shorten(text, MOST_SHOWN, placeholder=" ...")
-        for text in (source, output, reference)
-    )
+    room = max(FEWEST_SHOWN, min(MOST_SHOWN, columns - SAMPLE_INDENT)) if columns else MOST_SHOWN
+    source, output, reference = (cut(text, room) for text in (source, output, reference))
     return f"  source     {source}\n  output     {output}\n  reference  {reference}"
 
 

@@ -2,8 +2,9 @@
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple
 
@@ -231,11 +232,23 @@ class _Work(NamedTuple):
     prefixes: "Prefixes | None"
 
     def translated(
-        self, window: Sequence[str], starts: Sequence[str] | None, first: int
+        self,
+        window: Sequence[str],
+        starts: Sequence[str] | None,
+        first: int,
+        watch: Callable[[float], None],
     ) -> "list[Translation]":
-        """Some lines; starts: their prefixes, first: the number of the first of them."""
+        """Some lines; starts: their prefixes, first: the number of the first of them.
+
+        watch: is told what share of them has finished.
+        """
         return self.translator.translate_window(
-            window, search=self.search, wording=self.wording, prefixes=starts, first=first
+            window,
+            search=self.search,
+            wording=self.wording,
+            prefixes=starts,
+            first=first,
+            watch=watch,
         )
 
 
@@ -301,7 +314,8 @@ def _translate(
     with progress.shown(out):
         for window in windows(lines, lambda: lines.must_wait(PATIENCE_SECONDS)):
             starts = work.prefixes.take(len(window)) if work.prefixes else None
-            translations = work.translated(window, starts, count)
+            watch = partial(progress.update_within, count, len(window))
+            translations = work.translated(window, starts, count, watch)
             for number, translation in enumerate(translations, count):
                 out.write(show(number, translation).encode("utf-8", errors="replace"))
                 failed += "failed" in translation.flags
@@ -341,14 +355,21 @@ class _Progress:
     def shown(self, out: BinaryIO) -> Iterator[None]:
         """A bar while the block runs, on a terminal that does not get the lines themselves."""
         from nmt_cli.data.line_count import count_lines
+        from nmt_cli.translating.windows import FIRST_WINDOW
 
         if out.isatty() or not self.console.interactive:
             yield
             return
-        with self.console.progress("translating", count_lines(self._file), "line") as bar:
+        # The first window is small and includes what is done once: its parts tell no speed.
+        total = count_lines(self._file)
+        with self.console.progress("translating", total, "line", FIRST_WINDOW - 1) as bar:
             self._bar = bar
             self.update(0)
             yield
+
+    def update_within(self, before: int, lines: int, share: float) -> None:
+        """A share of so many lines is found, and so many before them are written."""
+        self.update(before + int(share * lines))
 
     def update(self, lines: int) -> None:
         """So many lines are translated."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from nmt_cli import __version__
-from nmt_cli.cores import affine_cores, core_quota, usable_cores
+from nmt_cli.cores import affine_cores, available_memory, core_quota, usable_cores
 from nmt_cli.errors import NmtError
 from nmt_cli.files import locked, writing
 from nmt_cli.plurals import counted
@@ -175,7 +175,8 @@ def _threads(environ: Mapping[str, str]) -> Check:
             "threads", "warn", "OMP_WAIT_POLICY=active: waiting threads spin",
             "unset OMP_WAIT_POLICY, unless all cores are yours alone",
         )  # fmt: skip
-    return Check("threads", "ok", asked or f"{usable}, chosen by torch")
+    chosen = asked or f"{usable}, chosen by torch"
+    return Check("threads", "ok", f"{chosen}; `--threads N` of train and translate changes it")
 
 
 def _kernels(cache: Path | None) -> Check:
@@ -210,14 +211,10 @@ def _graphs() -> Check:
 
 
 def _memory() -> Check:
-    facts = {}
-    if not Path("/proc/meminfo").exists():
+    free = available_memory()
+    if free is None:
         return Check("memory", "ok", "this system does not say how much is free")
-    for line in Path("/proc/meminfo").read_text(encoding="utf-8").splitlines():
-        name, _, rest = line.partition(":")
-        facts[name] = int(rest.split()[0]) * 1024
-    total, free = facts["MemTotal"], facts["MemAvailable"]
-    found = f"{free / GIB:.1f} of {total / GIB:.1f} GiB free"
+    found = f"{free / GIB:.1f} GiB free, swap included"
     if free < 2 * GIB:
         return Check(
             "memory", "warn", found, "small models fit; lower train.micro_batch_tokens for others"
@@ -257,7 +254,10 @@ def _writing(folder: Path) -> Check:
                 pass
     except (OSError, NmtError) as error:
         return Check(
-            "writing here", "fail", str(error), "work in a directory that you may write to"
+            "writing here",
+            "fail",
+            getattr(error, "message", "") or str(error),
+            "work in a directory that you may write to",
         )
     return Check("writing here", "ok", "files and locks work")
 

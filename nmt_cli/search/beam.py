@@ -70,8 +70,13 @@ class Searcher:
         self._fewest = max(1, decoder.slots // REFILLED) if decoder.check_every > 1 else 1
         self._beams = Beams(decoder, config, editor, strategy or make_strategy(config))
 
-    def run(self, sources: Iterator[Source]) -> Iterator[tuple[int, list[Hypothesis]]]:
-        """As `search`; a run that was left before its end is dropped."""
+    def run(
+        self, sources: Iterator[Source], advanced: Callable[[], None] = lambda: None
+    ) -> Iterator[tuple[int, list[Hypothesis]]]:
+        """As `search`; a run that was left before its end is dropped.
+
+        advanced: called after each step, or after several where the engine groups them.
+        """
         beams, slots = self._beams, self._decoder.slots
         beams.drop()
         waiting = Waiting(sources, self._budget, self._fewest)
@@ -81,7 +86,9 @@ class Searcher:
                 beams.admit(new)
             if not beams.owners:
                 return
-            yield from beams.advance()
+            finished = beams.advance()
+            advanced()
+            yield from finished
 
 
 def make_strategy(config: Search) -> Strategy:

@@ -70,6 +70,22 @@ class StepDone:
 
 
 @dataclass(frozen=True)
+class Validating:
+    """A validation goes on; told about once a second.
+
+    done, total: sentences translated, of those to be translated; 0 while the loss is measured.
+    seconds: elapsed in all processes of the run; seconds_left: to the planned end, None as long as
+    it is not known.
+    """
+
+    step: int
+    done: int
+    total: int
+    seconds: float
+    seconds_left: float | None
+
+
+@dataclass(frozen=True)
 class Sample:
     """A translation by weights that are not validated yet."""
 
@@ -79,7 +95,7 @@ class Sample:
     output: str
 
 
-Event = Outline | FirstStep | StepDone | Sample
+Event = Outline | FirstStep | StepDone | Validating | Sample
 Listener = Callable[[Event], None]
 
 

@@ -20,7 +20,7 @@ from nmt_cli.training.ema import MovingAverage
 from nmt_cli.training.report import Published, Validation
 from nmt_cli.training.schedule_free import place_training_weights
 from nmt_cli.training.tensors import load_weights, weights_of
-from nmt_cli.training.validation import validate
+from nmt_cli.training.validation import Watcher, validate
 
 MODEL = "the model"
 
@@ -54,6 +54,8 @@ class Judge:
         self._model = model
         self._checkpoints = checkpoints
         self._device = device
+        # Told while a validation goes on, as `validate` tells it.
+        self.watch: Watcher = lambda _done, _total: None
 
     def candidates(self, optimizer: Optimizer, ema: MovingAverage | None) -> Iterator[Candidate]:
         """The current weights, the mean of the last checkpoints if several, a moving average.
@@ -111,7 +113,10 @@ class Judge:
         self, candidate: Candidate, poll: Callable[[], bool], *, bleu: bool
     ) -> Validation:
         load_weights(self._model, candidate.weights)
-        return validate(self._model, self._config, self._corpus, self._device, bleu=bleu, stop=poll)
+        return validate(
+            self._model, self._config, self._corpus, self._device,
+            bleu=bleu, stop=poll, watch=self.watch,
+        )  # fmt: skip
 
     def publish(self, state: State, chosen: Candidate, found: Validation | None = None) -> bool:
         """Whether these weights, which did so well in validation, are the model's now."""

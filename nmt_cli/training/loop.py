@@ -23,6 +23,7 @@ from nmt_cli.training.recovery import divergence, news, recover
 from nmt_cli.training.report import Published, Report, Validation
 from nmt_cli.training.run import Run
 from nmt_cli.training.setup import (
+    changed_schedule,
     check_digest,
     complete,
     prepare_directory,
@@ -58,6 +59,7 @@ def train(
     use_fast_float32(ranks.device)
     if config.train.deterministic:
         compute_deterministically(ranks.device)
+    notes: list[str] = []
     with ExitStack() as stack:
 
         def claim() -> None:
@@ -65,12 +67,15 @@ def train(
             require_space(config, out)
             files.make_directory(out)
             stack.enter_context(files.locked(out))
+            notes.append(changed_schedule(config, out))
             prepare_directory(config, corpus, out)
             files.remove_leftovers(out)
 
         ranks.first_alone(claim)
         run = Run(config, corpus, out, ranks)
         stack.callback(run.close)
+        if run.state.step and not run.state.finished:
+            run.notes += filter(None, notes)
         check_digest(run.state, corpus)
         yield from _reports(run, stop, tell)
 

@@ -3,6 +3,7 @@
 None of it changes the state that training depends on.
 """
 
+import math
 import time
 
 from nmt_cli.automatic import max_steps
@@ -10,7 +11,7 @@ from nmt_cli.config import Layer, resolve
 from nmt_cli.data.plan import Position
 from nmt_cli.model.precision import precision_name
 from nmt_cli.training.cost import add_cost, devices
-from nmt_cli.training.events import FirstStep, Listener, Outline, StepDone
+from nmt_cli.training.events import FirstStep, Listener, Outline, StepDone, Validating
 from nmt_cli.training.first_step import FirstStepEstimate
 from nmt_cli.training.pace import Pace
 from nmt_cli.training.report import Validation
@@ -18,6 +19,8 @@ from nmt_cli.training.run import Run
 from nmt_cli.training.samples import Samples
 from nmt_cli.training.save_timer import SaveTimer
 from nmt_cli.training.step import StepResult
+
+SECONDS_BETWEEN_VALIDATION_EVENTS = 1.0
 
 
 def planned_steps(run: Run) -> int:
@@ -76,7 +79,10 @@ class Monitor:
         self._timer = SaveTimer(run.config.train.save_minutes)
         self._samples = Samples(run.corpus)
         self._first_step = FirstStepEstimate(run, self._tell_first_step)
+        self._validation_began: float | None = None
+        self._validation_told = -math.inf
         if run.ranks.is_first:
+            run.judge.watch = self._validating
             tell(outline(run))
 
     def begins(self, position: Position) -> None:
@@ -113,9 +119,25 @@ class Monitor:
     def _look_at_the_clock(self) -> None:
         self._run.state.elapsed = self._before + time.monotonic() - self._began
 
+    def _validating(self, done: int, total: int) -> None:
+        """A validation has translated so many sentences; told of from time to time."""
+        now = time.monotonic()
+        if now - self._validation_told < SECONDS_BETWEEN_VALIDATION_EVENTS:
+            return
+        if self._validation_began is None:
+            self._validation_began = now
+        self._validation_told = now
+        run = self._run
+        spent = now - self._validation_began
+        left = self._pace.seconds_left_validating(run.state.step, self._last, self._every, spent)
+        left = None if left is None else self._within_hours(left)
+        elapsed = self._before + now - self._began
+        self._tell(Validating(run.state.step, done, total, elapsed, left))
+
     def validated(self, seconds: float, found: Validation | None) -> None:
         """A validation took so many seconds, unless it was given up."""
         self._look_at_the_clock()
+        self._validation_began, self._validation_told = None, -math.inf
         if found is not None:
             self._pace.add_validation(seconds)
 

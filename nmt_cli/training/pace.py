@@ -58,6 +58,18 @@ class Pace:
         """Count one validation."""
         self._validation.add(seconds)
 
+    def seconds_left_validating(
+        self, step: int, last: int, validate_every: int, spent: float
+    ) -> float | None:
+        """From within the validation at `step`, on which so many seconds were spent.
+
+        None where nothing tells: no step was measured, or all that is left is a first validation.
+        """
+        if self.fresh <= WARM_UP or (step >= last and not self._validation.value):
+            return None
+        later = self.seconds_left(step, last, validate_every) if step < last else 0.0
+        return later + max(0.0, self._validation.value - spent)
+
     @property
     def seconds_per_step(self) -> float:
         """Of a step; that of the first one as long as there is no other."""

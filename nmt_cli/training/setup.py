@@ -37,6 +37,8 @@ MAY_CHANGE = frozenset(
     }
 )
 LOG_BYTES = 1_000_000
+# Schedules of the learning rate that depend on train.max_steps.
+ENDING_SCHEDULES = ("linear", "cosine", "wsd")
 DECISIVE = ("model.", "data.", "languages.", "train.")
 
 
@@ -97,6 +99,19 @@ def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
             "use these settings to go on with it, or another --out for a new run",
         )
     manifest.add_to_manifest(out, CONFIG, dump(config).encode())
+
+
+def changed_schedule(config: Config, out: Path) -> str:
+    """How another `train.max_steps` than before changes the learning rate of a run; or "".
+
+    Call before `prepare_directory`, which writes the new settings.
+    """
+    if config.train.schedule not in ENDING_SCHEDULES or not (out / CONFIG).exists():
+        return ""
+    before, now = load(out / CONFIG).train.max_steps, config.train.max_steps
+    if before == now or isinstance(before, str) or isinstance(now, str):
+        return ""
+    return f"the learning rate now ends at step {now:,} instead of {before:,}"
 
 
 def refuse_foreign(out: Path, corpus: Corpus) -> None:

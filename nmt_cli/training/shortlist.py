@@ -40,7 +40,7 @@ def learn_shortlist(corpus: Path, model: Path, *, progress: Progress | None = No
     if not len(pairs):
         raise DataError(f"`{corpus}` holds no training pairs")
     sizes = subwords.src_size, subwords.tgt_size
-    with files.locked(model):
+    with files.locked(model, "wait until it is done, and run the same command again"):
         lexicon = learn_lexicon(pairs, sizes, progress=progress)
         frequencies = np.bincount(pairs.tgt.ids, minlength=subwords.tgt_size)
         left_out = sorted({subwords.eos_id, subwords.unk_id, *config.banned_ids})

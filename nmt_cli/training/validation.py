@@ -19,6 +19,8 @@ BATCH_TOKENS = 4_096
 # Lines decoded together: small enough that `stop` is asked often, large enough for the device.
 WINDOW = {"cpu": 32, "cuda": 128}
 SAMPLES = 3
+# Is told how many sentences are translated, of how many.
+Watcher = Callable[[int, int], None]
 
 
 class AbandonedError(Exception):
@@ -34,11 +36,13 @@ def validate(
     *,
     bleu: bool,
     stop: Callable[[], bool] = lambda: False,
+    watch: Watcher = lambda _done, _total: None,
 ) -> Validation:
     """Teacher-forced loss over all validation pairs; with `bleu`, the first ones are decoded too.
 
     Beam search is the configured one. The model is left in evaluation mode. Raises AbandonedError
-    soon after `stop()` says so.
+    soon after `stop()` says so. watch: is told again and again how many sentences are decoded, and
+    of how many; (0, 0) before that.
     """
     assert corpus.valid is not None
     model.eval()
@@ -48,6 +52,7 @@ def validate(
     tokens = 0
     for number in range(plan.epoch(0).batches):
         _check(stop)
+        watch(0, 0)
         ids = plan.epoch(0).shard(number, 0)
         batch = pairs.batch(ids, start_id(config.model), plan.shape_of(ids))
         loss = shard_loss(model, config, batch, device)
@@ -61,7 +66,8 @@ def validate(
     sources, references = (side[:count] for side in corpus.valid_text)
     # A shortlist is made for a model directory that is there.
     config = replace(config, search=replace(config.search, shortlist=0))
-    outputs = _translations(Translator(model, config, corpus.subwords), sources, device, stop)
+    translator = Translator(model, config, corpus.subwords)
+    outputs = _translations(translator, sources, device, stop, watch)
     measured = score(outputs, [references], ["bleu"])[0]
     samples = tuple(zip(sources, references, outputs, strict=True))[:SAMPLES]
     return Validation(
@@ -70,14 +76,23 @@ def validate(
 
 
 def _translations(
-    translator: Translator, sources: list[str], device: torch.device, stop: Callable[[], bool]
+    translator: Translator,
+    sources: list[str],
+    device: torch.device,
+    stop: Callable[[], bool],
+    watch: Watcher,
 ) -> list[str]:
     outputs: list[str] = []
     size = WINDOW.get(device.type, WINDOW["cpu"])
     for start in range(0, len(sources), size):
         _check(stop)
         window = sources[start : start + size]
-        outputs += [one.text for one in translator.translate_window(window)]
+
+        def found(share: float, start: int = start, lines: int = len(window)) -> None:
+            watch(start + int(share * lines), len(sources))
+
+        found(0.0)
+        outputs += [one.text for one in translator.translate_window(window, watch=found)]
     return outputs
 
 

@@ -71,6 +71,14 @@ def named_pairs(ids: Sequence[int], most: int = PAIRS_NAMED) -> str:
     return ", ".join(str(one + 1) for one in ids[:most]) + f"{more} of the corpus"
 
 
+def _reason(error: BaseException | None) -> str:
+    """Why a rank ends, in one line."""
+    if error is None:
+        return "it was done"
+    message = error.message if isinstance(error, NmtError) else str(error)
+    return message or type(error).__name__
+
+
 class Watch:
     """One rank's heart, and its eye on the others."""
 
@@ -124,7 +132,7 @@ class Watch:
         """Tell the others that this rank leaves, and why."""
         self._over.set()
         self.sign.consequence = isinstance(error, LostRankError)
-        self.sign.end = "it was done" if error is None else str(error) or type(error).__name__
+        self.sign.end = _reason(error)
         self._tell()
 
     def let_others_look(self) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, TypedDict
 
 from nmt_cli.config import Config, Search, with_values
-from nmt_cli.errors import did_you_mean
+from nmt_cli.errors import ConfigError, did_you_mean
 
 WANTED = "translate() takes a line (str), a list of lines, or another iterable of lines"
 
@@ -49,7 +49,12 @@ def chosen_settings(config: Config, search: Search | None, options: Mapping[str,
         if name not in known:
             raise TypeError(f"translate() has no option `{name}`; {did_you_mean(name, known)}")
     given = {f"search.{name}": value for name, value in options.items()}
-    return with_values(dataclasses.replace(config, search=base), given).search
+    try:
+        return with_values(dataclasses.replace(config, search=base), given).search
+    except ConfigError as error:
+        # Whoever calls from Python gave an argument, and no file of settings.
+        message = error.message.replace("config: `search.", "translate(): `")
+        raise ConfigError(message, error.hint.replace("search.", "")) from None
 
 
 def one_line(text: str) -> str:

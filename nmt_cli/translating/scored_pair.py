@@ -4,6 +4,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from nmt_cli.config import Config
+from nmt_cli.conversion import shortened
+from nmt_cli.errors import DataError
+
 
 @dataclass(frozen=True)
 class ScoredPair:
@@ -49,3 +53,24 @@ def mean_scores(scores: Sequence[Sequence[float]]) -> tuple[float, ...]:
         max(one) + math.log(sum(math.exp(p - max(one)) for p in one) / len(one))
         for one in zip(*scores, strict=True)
     )
+
+
+def check_places(
+    config: Config,
+    pairs: Sequence[tuple[str, str]],
+    ids: Sequence[tuple[Sequence[int], Sequence[int]]],
+) -> None:
+    """Raise DataError for a pair that is longer than learned positions of a model reach.
+
+    ids: the subwords of each pair's sides.
+    """
+    places = config.model.max_positions
+    if config.model.positions != "learned":
+        return
+    for pair, sides in zip(pairs, ids, strict=True):
+        if max(map(len, sides)) > places:
+            raise DataError(
+                f"`{shortened(pair[0])}` and its translation have {len(sides[0]):,} and "
+                f"{len(sides[1]):,} subwords, the model has {places:,} positions",
+                "cut the pair at a sentence",
+            )
