@@ -155,3 +155,38 @@ def test_settings_of_no_project_file_are_said_to_be_the_defaults(folder, capsys)
     (folder / "nmt.toml").touch()
     main(["prepare", *TRAIN])
     assert "nmt.toml was found" not in capsys.readouterr().err
+
+
+def make_latin1(path: Path, lines: int) -> None:
+    """The file with so many lines in Latin-1; the others stay as they are."""
+    text = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([b"\xe9t\xe9 " + line for line in text[:lines]] + text[lines:]))
+
+
+@pytest.mark.parametrize("more", [(), ("--clean", "--valid-split", "20"), ("--no-clean",)])
+def test_a_file_in_another_encoding_is_refused(folder, capsys, more):
+    make_latin1(folder / "train.de", 150)
+    assert main(["prepare", *TRAIN, *SMALL, *more]) == 65
+    err = capsys.readouterr().err
+    assert "error: `train.de`: 150 of 200 lines are not UTF-8, the first at line:byte 1:1;" in err
+    assert "hint: convert it, for example: iconv -f LATIN1 -t UTF-8 train.de" in err
+    assert not (folder / "corpus").exists()
+    assert main(["init", *TRAIN, "--preset", "tiny"]) == 65
+    assert "`train.de`: 150 of 200 lines are not UTF-8" in capsys.readouterr().err
+    assert not (folder / "nmt.toml").exists()
+
+
+def test_another_encoding_is_told_where_it_begins_late(folder, capsys, monkeypatch):
+    monkeypatch.setattr("nmt_cli.data.encoding.LINES_LOOKED_AT", 10)
+    text = (folder / "pairs.tsv").read_bytes().splitlines(keepends=True)
+    (folder / "pairs.tsv").write_bytes(b"".join(text[:100] + [b"\xe9" + row for row in text[100:]]))
+    assert main(["prepare", "--train-tsv", "pairs.tsv", *SMALL]) == 65
+    assert "`pairs.tsv`: 100 of 200 lines are not UTF-8" in capsys.readouterr().err
+
+
+def test_a_few_lines_in_another_encoding_are_a_warning_with_the_command(folder, capsys):
+    make_latin1(folder / "train.de", 19)
+    assert main(["prepare", *TRAIN, *SMALL]) == 0
+    err = capsys.readouterr().err
+    assert "warning: `train.de`: 19 lines are not UTF-8, the first at line:byte 1:1;" in err
+    assert "if the whole file is in Latin-1: iconv -f LATIN1 -t UTF-8 train.de" in err

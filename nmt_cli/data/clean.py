@@ -20,6 +20,7 @@ from nmt_cli.data.cleaning.doubts import find_doubts
 from nmt_cli.data.cleaning.held_out import PAIR_DIGEST, HeldOut, digest
 from nmt_cli.data.cleaning.held_out import find_duplicates as find_duplicates
 from nmt_cli.data.cleaning.repairs import Repaired, repair_sides
+from nmt_cli.data.encoding import conversion, refuse_other_encoding
 from nmt_cli.data.lines import LinePairs, clean_line, read_pairs
 from nmt_cli.data.pool import Pool
 from nmt_cli.files import writing
@@ -298,11 +299,13 @@ class _Reader:
 
     def _note(self, corpus: int, pairs: LinePairs, profiles: tuple[Profile, Profile]) -> None:
         for lines in dict.fromkeys((pairs.src, pairs.tgt)):
+            refuse_other_encoding(lines)
             if lines.invalid:
                 self.notes.append(
                     f"`{lines.name}`: {counted(lines.invalid, 'line')} "
                     f"{agreeing(lines.invalid, 'is', 'are')} not UTF-8, the first at line:byte"
-                    f" {lines.first_invalid}; the wrong bytes became U+FFFD"
+                    f" {lines.first_invalid}; the wrong bytes became U+FFFD; "
+                    f"if the whole file is in Latin-1: {conversion(lines.name)}"
                 )
         shifts = find_shifts(*profiles)
         self.shifts += [Place(corpus, one.first, one.last) for one in shifts]

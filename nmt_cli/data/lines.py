@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
+from nmt_cli.data.encoding import conversion
 from nmt_cli.data.streams import (
     CHUNK_BYTES,
     STDIN,
@@ -165,7 +166,7 @@ class Lines(Iterator[str]):
         if self._strict:
             raise DataError(
                 f"`{self.name}`, line {self.count}, byte {error.start + 1}: not UTF-8",
-                f"convert it, for example: iconv -f LATIN1 -t UTF-8 {shlex.quote(self.name)}",
+                f"convert it, for example: {conversion(self.name)}",
             ) from error
         self.invalid += 1
         self.first_invalid = self.first_invalid or place

@@ -11,6 +11,7 @@ from nmt_cli import files
 from nmt_cli.config import Config
 from nmt_cli.data.clean import Progress
 from nmt_cli.data.cleaning.findings import check_dropped_path
+from nmt_cli.data.encoding import require_utf8
 from nmt_cli.data.languages.checks import check_languages
 from nmt_cli.data.layout import CONFIG, DESCRIPTION, FORMAT, check_files, read_description
 from nmt_cli.data.passes import Prepared as Prepared
@@ -54,6 +55,8 @@ def prepare(
     files.remove_abandoned(out)
     if out.exists() and not force:
         return _existing(config, inputs, out)
+    if not config.data.strict:
+        require_utf8(_input_files(config))
     notes = check_languages(config)
     with new_directory(out, force=force) as directory, Pool(workers) as pool:
         run = Run(config, out, directory, pool, progress or _silent, dropped)

@@ -86,9 +86,14 @@ def require_different(src: str, tgt: str) -> None:
 
 
 def check_files(texts: Texts, src: str, tgt: str) -> list[str]:
-    """Warnings about the languages of the files; raises UsageError or DataError where swapped."""
+    """Warnings about the languages of the files.
+
+    Raises UsageError or DataError where they are swapped, DataError where one is not UTF-8.
+    """
+    from nmt_cli.data.encoding import require_utf8
     from nmt_cli.data.languages.checks import check_names, check_texts, texts_of
 
+    require_utf8(path for entry in texts.entries() for path in entry)
     named = texts_of(texts.train, texts.valid or (), texts.test or ())
     check_names(named, src, tgt)
     return check_texts(named, src, tgt)
