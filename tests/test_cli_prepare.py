@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from nmt_cli import config
 from nmt_cli.cli import main
 from nmt_cli.data.corpus import Corpus
+from nmt_cli.files import locked
 
 
 @pytest.fixture
@@ -190,3 +192,34 @@ def test_a_few_lines_in_another_encoding_are_a_warning_with_the_command(folder, 
     err = capsys.readouterr().err
     assert "warning: `train.de`: 19 lines are not UTF-8, the first at line:byte 1:1;" in err
     assert "if the whole file is in Latin-1: iconv -f LATIN1 -t UTF-8 train.de" in err
+
+
+@pytest.fixture
+def trained(folder, capsys):
+    """A corpus, and beside it what `nmt train` first writes into a model directory."""
+    assert main(["prepare", *TRAIN, *SMALL]) == 0
+    capsys.readouterr()
+    shutil.copytree(folder / "corpus" / "subwords", folder / "model" / "subwords")
+    (folder / "model" / "manifest.json").write_text("{}", "utf-8")
+    (folder / "model" / "config.toml").write_text(config.dump(config.Config()), "utf-8")
+    return folder
+
+
+def test_a_corpus_that_a_run_uses_is_not_replaced(trained, capsys):
+    before = (trained / "corpus" / "corpus.json").read_bytes()
+    with locked(trained / "model"):
+        assert main(["prepare", *TRAIN, *SMALL, "--force"]) == 75
+        err = capsys.readouterr().err
+        assert "error: `corpus` is in use: `model` is being trained on it by process " in err
+        assert "--out" in err
+        assert main(["prepare", *TRAIN, *SMALL, "--force", "--out", "other"]) == 0
+    assert (trained / "corpus" / "corpus.json").read_bytes() == before
+
+
+def test_replacing_the_corpus_of_a_model_is_warned_of(trained, capsys):
+    warning = "warning: `model` was trained on `corpus`, which is replaced: unless the new corpus"
+    assert main(["prepare", *TRAIN, "--vocab-size", "50", "--force"]) == 0
+    assert capsys.readouterr().err.count(warning) == 1
+    # The model was trained on another one than the corpus which is there now.
+    assert main(["prepare", *TRAIN, *SMALL, "--force"]) == 0
+    assert warning not in capsys.readouterr().err

@@ -156,9 +156,13 @@ def command(
 def _prepared(
     config: "Config", console: Console, *, force: bool, workers: int, dropped: Path | None
 ) -> "Prepared":
+    from nmt_cli.data.corpus_users import replacement_warning
     from nmt_cli.data.prepare import prepare
 
     out = Path(config.paths.corpus)
+    warning = replacement_warning(out, Path(config.paths.model)) if force else ""
+    if warning:
+        console.warning(warning)
     with console.stages() as progress:
         return prepare(
             config, out, force=force, workers=workers, dropped=dropped, progress=progress
