@@ -146,3 +146,15 @@ def given_texts(
         )
     named = (*map(tuple, train or ()), *((name,) for name in train_tsv or ()))
     return Texts(named, entries["valid"], entries["test"], valid_split or 0)
+
+
+def options_of(texts: Texts, src: str, tgt: str, preset: str | None) -> list[str]:
+    """The options of `nmt init` that name these files and languages."""
+    words: list[str] = []
+    named = [("--train", entry) for entry in texts.train]
+    named += [(f"--{kind}", one) for kind, one in (("valid", texts.valid), ("test", texts.test))
+              if one]  # fmt: skip
+    for option, entry in named:
+        words += [option if len(entry) > 1 else f"{option}-tsv", *entry]
+    words += ["--src-lang", src, "--tgt-lang", tgt]
+    return words if preset is None else [*words, "--preset", preset]
