@@ -1,8 +1,11 @@
 """`nmt prepare` as it is typed: flags, nmt.toml, the tables, JSON, exit codes."""
 
+import csv
 import json
+import os
 import random
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -223,3 +226,50 @@ def test_replacing_the_corpus_of_a_model_is_warned_of(trained, capsys):
     # The model was trained on another one than the corpus which is there now.
     assert main(["prepare", *TRAIN, *SMALL, "--force"]) == 0
     assert warning not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("separator", "name"), [(",", "commas"), (";", "semicolons")])
+def test_values_with_another_separator_are_refused_with_the_conversion(
+    folder, capsys, separator, name
+):
+    with (folder / "my company.csv").open("w", encoding="utf-8", newline="") as file:
+        rows = [(f"red, {n}; house", f"ROT é, {n}; HAUS") for n in range(200)]
+        csv.writer(file, delimiter=separator).writerows(rows)
+    init = ["init", "--src-lang", "en", "--tgt-lang", "fr", "--train-tsv"]
+    assert main([*init, "my company.csv"]) == 65
+    refused = capsys.readouterr().err
+    assert main(["prepare", "--train-tsv", "my company.csv", *SMALL]) == 65
+    for err in (refused, capsys.readouterr().err):
+        assert f"`my company.csv` looks like values separated by {name}; nmt reads tabs" in err
+        command = err.split("convert it: ")[1].splitlines()[0]
+    environ = {**os.environ, "PYTHONUTF8": "1"}
+    subprocess.run(["sh", "-c", command], check=True, timeout=30, env=environ)
+    assert (folder / "my company.tsv").read_text("utf-8") == "".join(
+        f"{src}\t{tgt}\n" for src, tgt in rows
+    )
+
+
+@pytest.mark.parametrize("header", ["English\tFrench", "en\tfr", "source\ttarget"])
+def test_a_header_of_a_table_is_dropped_and_told(folder, capsys, header):
+    path = folder / "pairs.tsv"
+    path.write_text(f"{header}\n{path.read_text('utf-8')}", "utf-8")
+    languages = ("--src-lang", "en", "--tgt-lang", "fr")
+    command = ["prepare", "--train-tsv", "pairs.tsv", *SMALL, *languages]
+    assert main([*command, "--dropped", "dropped.tsv"]) == 0
+    rows = {" ".join(line.split()) for line in capsys.readouterr().err.splitlines()}
+    assert "header of a table 1 dropped 1" in rows
+    dropped = (folder / "dropped.tsv").read_text("utf-8").splitlines()
+    assert dropped[1:] == [f"pairs.tsv\t1\theader of a table\t{header}"]
+    assert len(Corpus.open(folder / "corpus").train) == 200
+    assert main([*command, "--no-clean", "--out", "unclean"]) == 0
+    assert len(Corpus.open(folder / "unclean").train) == 201
+
+
+@pytest.mark.parametrize("command", ["init", "prepare"])
+def test_a_name_in_place_of_a_language_code_is_warned_of(folder, capsys, command):
+    more = () if command == "init" else SMALL
+    languages = ("--src-lang", "English", "--tgt-lang", "xx")
+    assert main([command, *TRAIN, *languages, *more]) == 0
+    err = capsys.readouterr().err
+    assert "warning: `English` is not a language code; use en\n" in err
+    assert "xx` is not" not in err

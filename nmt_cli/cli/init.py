@@ -66,6 +66,7 @@ def command(
 
     What is not given is found in the directory (train.en, valid.en, test.en, ..., or train.tsv).
     """
+    from nmt_cli.data.languages.names import code_warnings
     from nmt_cli.extras import project, project_files
 
     console = make_console(quiet=quiet)
@@ -97,7 +98,7 @@ def command(
     console.note(f"wrote {path}: {src} to {tgt}")
     if reason:
         console.note(reason)
-    for warning in warnings:
+    for warning in (*code_warnings(src, tgt), *warnings):
         console.warning(warning)
     if not texts.valid and not texts.valid_split:
         place = [] if folder == Path() else [str(folder)]

@@ -181,7 +181,11 @@ def _as_json(prepared: "Prepared") -> str:
 
 
 def tell_languages(languages: "Languages", console: Console) -> None:
-    """Say how the languages are called where nobody named them."""
+    """Say how the languages are called where nobody named them, and what is no language code."""
+    from nmt_cli.data.languages.names import code_warnings
+
+    for warning in code_warnings(languages.src, languages.tgt):
+        console.warning(warning)
     if languages == type(languages)():
         console.note(
             f"the languages are not named, so they are called {languages.src} and "
