@@ -101,13 +101,16 @@ def command(
     for warning in (*code_warnings(src, tgt), *warnings):
         console.warning(warning)
     if not texts.valid and not texts.valid_split:
-        place = [] if folder == Path() else [str(folder)]
-        console.warning(
-            no_validation(pairs, shlex.join(["nmt", "init", *place, "--force", *again]))
-        )
+        console.warning(no_validation(pairs, _again(folder, again)))
     console.next(
         "nmt prepare" if folder == Path() else f"cd {shlex.quote(str(folder))} && nmt prepare"
     )
+
+
+def _again(folder: Path, options: list[str]) -> str:
+    """The command that writes the project file once more."""
+    place = [] if folder == Path() else [str(folder)]
+    return shlex.join(["nmt", "init", *place, "--force", *options])
 
 
 def _require_preset(preset: str | None) -> None:

@@ -40,12 +40,12 @@ def check_options(parameters: Mapping[str, object]) -> None:
         if value is not None and value is not False and value != "" and value != []
     }
     by_model = [name for name in ("--pairs", "--n-best-list") if name in given]
-    if "--model" in given and "--files" in given and not by_model:
+    if "--model" in given and parameters["files"] and not by_model:
         raise UsageError(
             "--model goes without a hypothesis to score: a model translates the test set itself",
             "leave out --model, or leave out the files (`nmt score --model MODEL`)",
         )
-    if by_model and "--files" in given:
+    if by_model and parameters["files"]:
         raise UsageError("--pairs and --n-best-list go without other files to score")
     if "--score-only" in given and ("--json" in given or by_model):
         raise UsageError("--score-only goes without --json, --pairs and --n-best-list")
