@@ -57,6 +57,9 @@ def _convert_to(kind: Any, value: object) -> object:
             value = _parse_list(value)
         if not isinstance(value, list | tuple):
             raise TypeError
+        # One pair of files, written like the list of pairs that data.train is.
+        if kind == tuple[str, ...] and len(value) == 1 and isinstance(value[0], list | tuple):
+            value = value[0]
         return tuple(_convert_to(get_args(kind)[0], one) for one in value)
     if isinstance(value, str) and kind in (bool, int, float):
         value = _parse_number(kind, value)
@@ -101,6 +104,8 @@ def _kind_name(kind: Any) -> str:
         return " or ".join(_kind_name(one) for one in get_args(kind))
     if get_origin(kind) is Literal:
         return " or ".join(f"`{one}`" for one in get_args(kind))
+    if kind == tuple[str, ...]:
+        return 'a list of texts, such as ["a", "b"]'
     if get_origin(kind) is tuple:
         return "a list"
     names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}

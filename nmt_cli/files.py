@@ -313,6 +313,16 @@ def locked(directory: Path, hint: str = "wait for it, or use another --out") -> 
         yield
 
 
+def lock_holder(directory: Path) -> str:
+    """Which process holds `directory` by `locked`; "": none, or that cannot be known."""
+    with contextlib.suppress(OSError), (directory / LOCK).open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return file.read(200).strip() or "another process"
+    return ""
+
+
 def _write_error(path: Path, error: OSError) -> NmtError:
     return WriteError(
         f"writing `{path}` failed: {error.strerror or error}",

@@ -48,22 +48,22 @@ def test_long_files_are_estimated_from_their_beginning(tmp_path, monkeypatch, su
 
 def test_a_cpu_gets_small_whatever_the_text(pair, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(advice, "usable_cores", lambda: 1)
-    preset, reason = advise([pair], tmp_path)
+    preset, reason = advise(measure([pair]), tmp_path)
     assert preset == "small"
     assert reason == (
         "preset small for 1,000 pairs on 1 CPU core: a vocabulary of about 500, about 300 steps, "
         "early stopping"
     )
     monkeypatch.setattr(advice, "PAIRS_FOR_BASE", 1_000)
-    assert advise([pair], tmp_path).preset == "small"
+    assert advise(measure([pair]), tmp_path).preset == "small"
 
 
 def test_a_gpu_and_much_text_get_the_paper_s_base_model(pair, tmp_path: Path, monkeypatch) -> None:
     root = gpu_machine(tmp_path)
     assert has_gpu(root)
-    assert advise([pair], root).preset == "small"
+    assert advise(measure([pair]), root).preset == "small"
     monkeypatch.setattr(advice, "PAIRS_FOR_BASE", 1_000)
-    preset, reason = advise([pair], root)
+    preset, reason = advise(measure([pair]), root)
     assert preset == "base"
     assert "on a GPU: a vocabulary of about 37,000, about 100,000 steps" in reason
     assert "early stopping" not in reason

@@ -2,6 +2,7 @@
 
 import os
 import pty
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -207,3 +208,39 @@ def test_toml_values_read_back() -> None:
 
     value = ['\x00\x1f\x7f"\\ü\u2028', [1, -2.5e-9, True], []]
     assert tomllib.loads(f"x = {toml_value(value)}")["x"] == value
+
+
+class TestValidationText:
+    @pytest.fixture(autouse=True)
+    def _texts(self) -> None:
+        for code in ("en", "de"):
+            Path(f"train.{code}").write_text("".join(f"{n} {code}\n" for n in range(6_122)))
+            Path(f"valid.{code}").unlink()
+
+    @pytest.mark.parametrize("preset", [[], ["--preset", "tiny"]])
+    def test_a_split_that_is_too_large_is_refused_at_once(
+        self, preset: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        files = ["--train", "train.en", "train.de", *preset]
+        assert main(["init", *files, "--valid-split", "10000"]) == 65
+        err = capsys.readouterr().err
+        assert "a validation set of 10,000 pairs is too large for 6,122 training pairs" in err
+        assert "use --valid-split 1224 or less" in err
+        assert not Path("nmt.toml").exists()
+        assert main(["init", *files, "--valid-split", "1224"]) == 0
+
+    @pytest.mark.parametrize("place", [[], ["a project"]])
+    def test_the_warning_holds_a_command_that_can_be_pasted(
+        self, place: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        texts = ["--train", "train.en", "train.de", "--test", "test.en", "test.de"]
+        assert main(["init", *place, *texts, "--preset", "tiny"]) == 0
+        advice = capsys.readouterr().err.split("to set training pairs apart: ")[1].split("\n")[0]
+        before = written(Path(*place)).data
+        program, *arguments = shlex.split(advice)
+        assert program == "nmt"
+        assert main(arguments) == 0
+        config = written(Path(*place))
+        assert (config.data.valid_split, config.train.preset) == (300, "tiny")
+        assert (config.data.train, config.data.test) == (before.train, before.test)
+        assert "validation" not in capsys.readouterr().err

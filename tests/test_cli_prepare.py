@@ -1,7 +1,11 @@
 """`nmt prepare` as it is typed: flags, nmt.toml, the tables, JSON, exit codes."""
 
+import csv
 import json
+import os
 import random
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,6 +13,7 @@ import pytest
 from nmt_cli import config
 from nmt_cli.cli import main
 from nmt_cli.data.corpus import Corpus
+from nmt_cli.files import locked
 
 
 @pytest.fixture
@@ -155,3 +160,116 @@ def test_settings_of_no_project_file_are_said_to_be_the_defaults(folder, capsys)
     (folder / "nmt.toml").touch()
     main(["prepare", *TRAIN])
     assert "nmt.toml was found" not in capsys.readouterr().err
+
+
+def make_latin1(path: Path, lines: int) -> None:
+    """The file with so many lines in Latin-1; the others stay as they are."""
+    text = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([b"\xe9t\xe9 " + line for line in text[:lines]] + text[lines:]))
+
+
+@pytest.mark.parametrize("more", [(), ("--clean", "--valid-split", "20"), ("--no-clean",)])
+def test_a_file_in_another_encoding_is_refused(folder, capsys, more):
+    make_latin1(folder / "train.de", 150)
+    assert main(["prepare", *TRAIN, *SMALL, *more]) == 65
+    err = capsys.readouterr().err
+    assert "error: `train.de`: 150 of 200 lines are not UTF-8, the first at line:byte 1:1;" in err
+    assert "hint: convert it, for example: iconv -f LATIN1 -t UTF-8 train.de" in err
+    assert not (folder / "corpus").exists()
+    assert main(["init", *TRAIN, "--preset", "tiny"]) == 65
+    assert "`train.de`: 150 of 200 lines are not UTF-8" in capsys.readouterr().err
+    assert not (folder / "nmt.toml").exists()
+
+
+def test_another_encoding_is_told_where_it_begins_late(folder, capsys, monkeypatch):
+    monkeypatch.setattr("nmt_cli.data.encoding.LINES_LOOKED_AT", 10)
+    text = (folder / "pairs.tsv").read_bytes().splitlines(keepends=True)
+    (folder / "pairs.tsv").write_bytes(b"".join(text[:100] + [b"\xe9" + row for row in text[100:]]))
+    assert main(["prepare", "--train-tsv", "pairs.tsv", *SMALL]) == 65
+    assert "`pairs.tsv`: 100 of 200 lines are not UTF-8" in capsys.readouterr().err
+
+
+def test_a_few_lines_in_another_encoding_are_a_warning_with_the_command(folder, capsys):
+    make_latin1(folder / "train.de", 19)
+    assert main(["prepare", *TRAIN, *SMALL]) == 0
+    err = capsys.readouterr().err
+    assert "warning: `train.de`: 19 lines are not UTF-8, the first at line:byte 1:1;" in err
+    assert "if the whole file is in Latin-1: iconv -f LATIN1 -t UTF-8 train.de" in err
+
+
+@pytest.fixture
+def trained(folder, capsys):
+    """A corpus, and beside it what `nmt train` first writes into a model directory."""
+    assert main(["prepare", *TRAIN, *SMALL]) == 0
+    capsys.readouterr()
+    shutil.copytree(folder / "corpus" / "subwords", folder / "model" / "subwords")
+    (folder / "model" / "manifest.json").write_text("{}", "utf-8")
+    (folder / "model" / "config.toml").write_text(config.dump(config.Config()), "utf-8")
+    return folder
+
+
+def test_a_corpus_that_a_run_uses_is_not_replaced(trained, capsys):
+    before = (trained / "corpus" / "corpus.json").read_bytes()
+    with locked(trained / "model"):
+        assert main(["prepare", *TRAIN, *SMALL, "--force"]) == 75
+        err = capsys.readouterr().err
+        assert "error: `corpus` is in use: `model` is being trained on it by process " in err
+        assert "--out" in err
+        assert main(["prepare", *TRAIN, *SMALL, "--force", "--out", "other"]) == 0
+    assert (trained / "corpus" / "corpus.json").read_bytes() == before
+
+
+def test_replacing_the_corpus_of_a_model_is_warned_of(trained, capsys):
+    warning = "warning: `model` was trained on `corpus`, which is replaced: unless the new corpus"
+    assert main(["prepare", *TRAIN, "--vocab-size", "50", "--force"]) == 0
+    assert capsys.readouterr().err.count(warning) == 1
+    # The model was trained on another one than the corpus which is there now.
+    assert main(["prepare", *TRAIN, *SMALL, "--force"]) == 0
+    assert warning not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("separator", "name"), [(",", "commas"), (";", "semicolons")])
+def test_values_with_another_separator_are_refused_with_the_conversion(
+    folder, capsys, separator, name
+):
+    with (folder / "my company.csv").open("w", encoding="utf-8", newline="") as file:
+        rows = [(f"red, {n}; house", f"ROT é, {n}; HAUS") for n in range(200)]
+        csv.writer(file, delimiter=separator).writerows(rows)
+    init = ["init", "--src-lang", "en", "--tgt-lang", "fr", "--train-tsv"]
+    assert main([*init, "my company.csv"]) == 65
+    refused = capsys.readouterr().err
+    assert main(["prepare", "--train-tsv", "my company.csv", *SMALL]) == 65
+    for err in (refused, capsys.readouterr().err):
+        assert f"`my company.csv` looks like values separated by {name}; nmt reads tabs" in err
+        command = err.split("convert it: ")[1].splitlines()[0]
+    environ = {**os.environ, "PYTHONUTF8": "1"}
+    subprocess.run(["sh", "-c", command], check=True, timeout=30, env=environ)
+    assert (folder / "my company.tsv").read_text("utf-8") == "".join(
+        f"{src}\t{tgt}\n" for src, tgt in rows
+    )
+
+
+@pytest.mark.parametrize("header", ["English\tFrench", "en\tfr", "source\ttarget"])
+def test_a_header_of_a_table_is_dropped_and_told(folder, capsys, header):
+    path = folder / "pairs.tsv"
+    path.write_text(f"{header}\n{path.read_text('utf-8')}", "utf-8")
+    languages = ("--src-lang", "en", "--tgt-lang", "fr")
+    command = ["prepare", "--train-tsv", "pairs.tsv", *SMALL, *languages]
+    assert main([*command, "--dropped", "dropped.tsv"]) == 0
+    rows = {" ".join(line.split()) for line in capsys.readouterr().err.splitlines()}
+    assert "header of a table 1 dropped 1" in rows
+    dropped = (folder / "dropped.tsv").read_text("utf-8").splitlines()
+    assert dropped[1:] == [f"pairs.tsv\t1\theader of a table\t{header}"]
+    assert len(Corpus.open(folder / "corpus").train) == 200
+    assert main([*command, "--no-clean", "--out", "unclean"]) == 0
+    assert len(Corpus.open(folder / "unclean").train) == 201
+
+
+@pytest.mark.parametrize("command", ["init", "prepare"])
+def test_a_name_in_place_of_a_language_code_is_warned_of(folder, capsys, command):
+    more = () if command == "init" else SMALL
+    languages = ("--src-lang", "English", "--tgt-lang", "xx")
+    assert main([command, *TRAIN, *languages, *more]) == 0
+    err = capsys.readouterr().err
+    assert "warning: `English` is not a language code; use en\n" in err
+    assert "xx` is not" not in err

@@ -326,6 +326,12 @@ def test_lower_ter_is_better(nmt: Nmt) -> None:
         (["good.txt", "ref.txt", "--max", "bleu=3"], 2, "use --min"),
         (["good.txt", "ref.txt", "--paper"], 2, "--tgt-lang"),
         (["good.txt", "ref.txt", "--tokenize", "13b"], 2, "did you mean `13a`?"),
+        (["good.txt", "ref.txt", "--fail-if-worse"], 2, "--fail-if-worse needs --baseline FILE"),
+        (["good.txt", "ref.txt", "--p", "0.01"], 2, "--p needs --baseline FILE"),
+        (["good.txt", "ref.txt", "--each"], 2, "--each needs --pairs SRC TGT"),
+        (["--pairs", "good.txt", "ref.txt", "--min", "bleu=3"], 2, "--min: --pairs computes no"),
+        (["--n-best-list", "a", "b", "--min-bleu", "0"], 2, "--min-bleu: --n-best-list computes"),
+        (["--n-best-list", "a", "b", "--json"], 2, "--json goes without --n-best-list"),
     ],
 )
 def test_what_is_refused(nmt: Nmt, arguments: list[str], code: int, told: str) -> None:

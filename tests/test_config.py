@@ -37,6 +37,11 @@ def one(key: str, value: object) -> object:
     return flatten(resolve([Layer("test", {key: value})]).config)[key]
 
 
+@pytest.mark.parametrize("key", ["data.valid", "data.test"])
+def test_one_pair_of_files_may_be_written_like_training_pairs(key: str) -> None:
+    assert one(key, [["t.en", "t.fr"]]) == one(key, ["t.en", "t.fr"]) == ("t.en", "t.fr")
+
+
 class TestPrecedence:
     def test_without_layers_everything_is_the_papers_base_model(self) -> None:
         config, origins = resolve([])
@@ -128,7 +133,8 @@ class TestRefusals:
             ("data.joint", "yes", "not true or false"),
             ("data.subwords", "BPE", "`bpe` or `unigram`"),
             ("languages.src", 5, "not a text"),
-            ("data.valid", 5, "not a list"),
+            ("data.valid", 5, 'not a list of texts, such as ["a", "b"]'),
+            ("data.test", [["a", "b"], ["c", "d"]], 'such as ["a", "b"]'),
             ("train.max_hours", 10**400, "no number that fits"),
         ],
     )

@@ -75,3 +75,23 @@ def test_all_differences_are_told_at_once(setting, tmp_path):
         prepare_directory(other, corpus, tmp_path / "model")
     for part in ("train.seed was 1, now 5", "languages.tgt was ", "data.joint was True, now False"):
         assert part in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("changes", "command", "others"),
+    [
+        ({"data.vocab_size": 500}, "nmt prepare --force --vocab-size 40", False),
+        ({"data.joint": False, "train.seed": 5}, "nmt prepare --force --set data.joint=true", True),
+    ],
+)
+def test_another_corpus_is_answered_with_the_command_that_prepares_it(
+    setting, tmp_path, changes, command, others
+):
+    config, corpus = setting
+    config = with_values(complete(config, corpus), {"data.vocab_size": 40})
+    prepare_directory(config, corpus, tmp_path / "model")
+    with pytest.raises(ConfigError) as caught:
+        prepare_directory(with_values(config, changes), corpus, tmp_path / "model")
+    assert f"`{command}`" in caught.value.hint
+    assert "--out" in caught.value.hint
+    assert ("use the other settings again" in caught.value.hint) == others

@@ -11,7 +11,6 @@ import typer
 
 from nmt_cli.cli.environment import make_console
 from nmt_cli.cli.options import (
-    NO_VALIDATION,
     Force,
     Preset,
     Quiet,
@@ -22,6 +21,7 @@ from nmt_cli.cli.options import (
     TrainTsv,
     ValidPair,
     ValidSplit,
+    no_validation,
 )
 from nmt_cli.errors import UsageError
 
@@ -66,6 +66,7 @@ def command(
 
     What is not given is found in the directory (train.en, valid.en, test.en, ..., or train.tsv).
     """
+    from nmt_cli.data.languages.names import code_warnings
     from nmt_cli.extras import project, project_files
 
     console = make_console(quiet=quiet)
@@ -81,7 +82,8 @@ def command(
             f"there is no training text: no train.{src} and train.{tgt} in `{folder}`", _HINT
         )
     warnings = project_files.check_files(texts, src, tgt)
-    preset, reason = _choose_preset(preset, texts)
+    again = project_files.options_of(texts, src, tgt, preset)
+    preset, reason, pairs = _choose_preset(preset, texts)
     path = project.write_project(
         folder,
         project.Project(
@@ -96,13 +98,19 @@ def command(
     console.note(f"wrote {path}: {src} to {tgt}")
     if reason:
         console.note(reason)
-    for warning in warnings:
+    for warning in (*code_warnings(src, tgt), *warnings):
         console.warning(warning)
     if not texts.valid and not texts.valid_split:
-        console.warning(NO_VALIDATION)
+        console.warning(no_validation(pairs, _again(folder, again)))
     console.next(
         "nmt prepare" if folder == Path() else f"cd {shlex.quote(str(folder))} && nmt prepare"
     )
+
+
+def _again(folder: Path, options: list[str]) -> str:
+    """The command that writes the project file once more."""
+    place = [] if folder == Path() else [str(folder)]
+    return shlex.join(["nmt", "init", *place, "--force", *options])
 
 
 def _require_preset(preset: str | None) -> None:
@@ -113,11 +121,21 @@ def _require_preset(preset: str | None) -> None:
         resolve([Layer("--preset", {"train.preset": preset})])
 
 
-def _choose_preset(preset: str | None, texts: Texts) -> tuple[str, str]:
-    """The preset, and why it was chosen; no reason where it was given."""
-    from nmt_cli.extras.advice import advise
+def _choose_preset(preset: str | None, texts: Texts) -> tuple[str, str, int]:
+    """The preset, why it was chosen (no reason where it was given), and the training pairs.
 
-    return (preset, "") if preset is not None else advise(texts.train)
+    Text is only read for what is not given.
+    Raises DataError where a validation set cannot be taken from so few pairs.
+    """
+    from nmt_cli.data.cleaning.held_out import require_small_split
+    from nmt_cli.extras.advice import advise, measure
+
+    if preset is not None and texts.valid and not texts.valid_split:
+        return preset, "", 0
+    size = measure(texts.train)
+    require_small_split(texts.valid_split, size.pairs)
+    preset, reason = (preset, "") if preset is not None else advise(size)
+    return preset, reason, size.pairs
 
 
 def _in_project(folder: Path, entry: Paths) -> Paths:

@@ -40,6 +40,22 @@ class _FilePairType(CompositeParamType):
 
 FILE_PAIR = _FilePairType()
 
+
+def no_validation(pairs: int, command: str) -> str:
+    """The warning that there is no validation text.
+
+    command: the whole command that sets some of so many training pairs apart, but for that option.
+    """
+    from nmt_cli.data.cleaning.held_out import suitable_split
+
+    split = suitable_split(pairs)
+    way = f"; to set training pairs apart: {command} --valid-split {split}" if split else ""
+    return (
+        "there is no validation text: training will not know its best checkpoint; "
+        f"--valid SRC TGT names it{way}"
+    )
+
+
 # Settings: every command that reads nmt.toml has these two.
 ConfigFile = Annotated[
     Path | None,
@@ -55,10 +71,6 @@ Preset = Annotated[
 ]
 
 # Files of text.
-NO_VALIDATION = (
-    "there is no validation text: training will not know its best checkpoint; "
-    "--valid SRC TGT names it, --valid-split 1000 sets training pairs apart"
-)
 TrainPairs = Annotated[
     list[FilePair] | None,
     typer.Option(

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nmt_cli.cli.options import (
-    NO_VALIDATION,
     AsJson,
     ConfigFile,
     FilePair,
@@ -24,6 +23,7 @@ from nmt_cli.cli.options import (
     TrainTsv,
     ValidPair,
     ValidSplit,
+    no_validation,
 )
 from nmt_cli.console import Console
 from nmt_cli.plurals import counted
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 SCHEMA = 1
 # What is left of 80 columns beside the other columns.
 LINES_WIDTH = 20
+AGAIN, AGAIN_WITH_FLAGS = "nmt prepare --force", "this command again with --force"
 STYLES = {"dropped": "yellow", "kept": "cyan"}
 
 EXAMPLES = """
@@ -147,7 +148,7 @@ def command(
     tell_waiting(console, *chain(*config.data.train))
     prepared = _prepared(config, console, force=force, workers=workers, dropped=dropped)
     tell_languages(config.languages, console)
-    show(prepared, console, dropped)
+    show(prepared, console, dropped, AGAIN_WITH_FLAGS if train or train_tsv else AGAIN)
     if as_json:
         typer.echo(_as_json(prepared))
     console.next("nmt train" if out is None else f"nmt train --corpus {out}")
@@ -156,9 +157,13 @@ def command(
 def _prepared(
     config: "Config", console: Console, *, force: bool, workers: int, dropped: Path | None
 ) -> "Prepared":
+    from nmt_cli.data.corpus_users import replacement_warning
     from nmt_cli.data.prepare import prepare
 
     out = Path(config.paths.corpus)
+    warning = replacement_warning(out, Path(config.paths.model)) if force else ""
+    if warning:
+        console.warning(warning)
     with console.stages() as progress:
         return prepare(
             config, out, force=force, workers=workers, dropped=dropped, progress=progress
@@ -176,7 +181,11 @@ def _as_json(prepared: "Prepared") -> str:
 
 
 def tell_languages(languages: "Languages", console: Console) -> None:
-    """Say how the languages are called where nobody named them."""
+    """Say how the languages are called where nobody named them, and what is no language code."""
+    from nmt_cli.data.languages.names import code_warnings
+
+    for warning in code_warnings(languages.src, languages.tgt):
+        console.warning(warning)
     if languages == type(languages)():
         console.note(
             f"the languages are not named, so they are called {languages.src} and "
@@ -184,8 +193,16 @@ def tell_languages(languages: "Languages", console: Console) -> None:
         )
 
 
-def show(prepared: "Prepared", console: Console, dropped: Path | None = None) -> None:
-    """The closing tables: what became of the pairs, what was wrong, what each side is made of."""
+def show(
+    prepared: "Prepared",
+    console: Console,
+    dropped: Path | None = None,
+    command: str = AGAIN,
+) -> None:
+    """The closing tables: what became of the pairs, what was wrong, what each side is made of.
+
+    command: what prepares the same corpus again.
+    """
     rows: list[tuple[str, int, str]] = [
         ("pairs read", prepared.read, ""),
         ("pairs kept", prepared.kept, f"{prepared.kept / max(1, prepared.read):.1%}"),
@@ -204,7 +221,7 @@ def show(prepared: "Prepared", console: Console, dropped: Path | None = None) ->
         )
     ]
     console.table(sides, header=("", "tokens", "vocabulary", "unknown", "subwords a word"))
-    for note in (*prepared.notes, *([] if prepared.valid else [NO_VALIDATION])):
+    for note in (*prepared.notes, *_no_validation(prepared, command)):
         console.warning(note)
     if any(one.action == "kept" for one in prepared.findings):
         console.note("pairs that are kept look wrong, but may be right: --clean drops them")
@@ -213,6 +230,10 @@ def show(prepared: "Prepared", console: Console, dropped: Path | None = None) ->
     else:
         console.note(f"wrote {prepared.path}")
     tell_dropped(prepared, dropped, console)
+
+
+def _no_validation(prepared: "Prepared", command: str) -> list[str]:
+    return [] if prepared.valid else [no_validation(prepared.kept, command)]
 
 
 def _shortened(finding: "Finding") -> str:

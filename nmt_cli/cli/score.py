@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets, Strict, TgtLanguage
-from nmt_cli.cli.score_checks import warn_of_references
+from nmt_cli.cli.score_checks import check_options, warn_of_references
 from nmt_cli.cli.score_pairs import Each, NBestList, Pairs, score_by_model
 from nmt_cli.cli.texts import STDIN, tell_invalid, tell_waiting
 from nmt_cli.errors import NoInputError, QualityGateError, UsageError
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from nmt_cli.scoring import Gate, Score
 
 SCHEMA = 1
+SIGNIFICANT = 0.05
 
 EXAMPLES = """
 nmt score hypothesis.txt reference.txt --metric bleu --metric chrf
@@ -56,10 +57,17 @@ Baselines = Annotated[
     typer.Option("--baseline", metavar="FILE", help="Another system's output to test against."),
 ]
 Level = Annotated[
-    float, typer.Option("--p", metavar="P", help="Significant is a p-value below this.")
-]
+    float | None,
+    typer.Option(
+        "--p", metavar="P", show_default=False,
+        help="With --baseline: significant is a p-value below this. Default: 0.05.",
+    ),
+]  # fmt: skip
 FailIfWorse = Annotated[
-    bool, typer.Option("--fail-if-worse", help="Exit 3 when significantly worse than a baseline.")
+    bool,
+    typer.Option(
+        "--fail-if-worse", help="With --baseline: exit 3 when significantly worse than one."
+    ),
 ]
 MinBleu = Annotated[
     float | None, typer.Option("--min-bleu", metavar="X", help="Exit 3 when BLEU is below.")
@@ -95,7 +103,7 @@ def command(
     paper: Paper = False,
     confidence: Confidence = False,
     baseline: Baselines = None,
-    p: Level = 0.05,
+    p: Level = None,
     fail_if_worse: FailIfWorse = False,
     min_bleu: MinBleu = None,
     minimum: Minimum = None,
@@ -115,12 +123,12 @@ def command(
     sets: Sets = None,
 ) -> None:
     """Score translations: BLEU, chrF, TER and the paper's BLEU, each with its signature."""
+    check_options(locals())
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import resolve_settings
-    from nmt_cli.scoring import check_metrics, score
+    from nmt_cli.scoring import score
 
     by_model = bool(pairs or n_best_list)
-    _check_options(files, model, by_model=by_model, as_json=as_json, score_only=score_only)
     resolved = resolve_settings(
         {"languages.tgt": tgt_lang, "paths.model": model, "data.strict": strict or None},
         sets, config_file,
@@ -134,7 +142,7 @@ def command(
     language = resolved.config.languages.tgt if known_language else ""
     gates = _gates(min_bleu, minimum or [], maximum or [])
     metrics = _metrics(metric or [], gates, paper=paper)
-    check_metrics(metrics)
+    level = SIGNIFICANT if p is None else p
     console = make_console(quiet=quiet)
     hypotheses, references, baselines = _texts(files or [], baseline or [], resolved, console)
     results = score(
@@ -146,29 +154,9 @@ def command(
         if score_only or as_json:
             typer.echo(f"{one.value:.2f}" if score_only else _as_json(name, one, len(hypotheses)))
         else:
-            typer.echo(_as_text(name, one, p))
+            typer.echo(_as_text(name, one, level))
             _tell_details(one, console)
-    _enforce(dict(zip(metrics, results, strict=True)), gates, p if fail_if_worse else None)
-
-
-def _check_options(
-    files: Sequence[str] | None,
-    model: str | None,
-    *,
-    by_model: bool,
-    as_json: bool,
-    score_only: bool,
-) -> None:
-    """Raise UsageError for options that do not go together."""
-    if model is not None and files and not by_model:
-        raise UsageError(
-            "--model goes without a hypothesis to score: a model translates the test set itself",
-            "leave out --model, or leave out the files (`nmt score --model MODEL`)",
-        )
-    if by_model and files:
-        raise UsageError("--pairs and --n-best-list go without other files to score")
-    if score_only and (as_json or by_model):
-        raise UsageError("--score-only goes without --json, --pairs and --n-best-list")
+    _enforce(dict(zip(metrics, results, strict=True)), gates, level if fail_if_worse else None)
 
 
 def _gates(min_bleu: float | None, minimum: Sequence[str], maximum: Sequence[str]) -> list["Gate"]:
@@ -182,9 +170,13 @@ def _gates(min_bleu: float | None, minimum: Sequence[str], maximum: Sequence[str
 
 def _metrics(names: Sequence[str], gates: Sequence["Gate"], *, paper: bool) -> list[str]:
     """The metrics to compute, each once: those named, those that have a bound, or bleu."""
+    from nmt_cli.scoring import check_metrics
+
     named = [part.strip().lower() for name in names for part in name.split(",")]
     wanted = [*named, *(gate.metric for gate in gates)] or ["bleu"]
-    return list(dict.fromkeys([*wanted, *(["bleu-paper"] if paper else [])]))
+    metrics = list(dict.fromkeys([*wanted, *(["bleu-paper"] if paper else [])]))
+    check_metrics(metrics)
+    return metrics
 
 
 def _texts(

@@ -1,11 +1,12 @@
-"""Warnings of `nmt score`: texts that are scored, but are hardly meant to be."""
+"""Checks of `nmt score`: options that go together, and texts that are hardly meant."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nmt_cli.cli.texts import STDIN
+from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from nmt_cli.console import Console
@@ -13,6 +14,56 @@ if TYPE_CHECKING:
 NamedLines = tuple[str, Sequence[str]]
 # Enough to be sure, in 15 ms.
 LINES_LOOKED_AT = 300
+# Options that do nothing unless another one is given, and how that one is written.
+NEEDED = {
+    "--fail-if-worse": ("--baseline", "--baseline FILE"),
+    "--p": ("--baseline", "--baseline FILE"),
+    "--each": ("--pairs", "--pairs SRC TGT"),
+}
+# Options about metrics, which --pairs and --n-best-list do not compute.
+OF_METRICS = (
+    "--metric", "--paper", "--confidence", "--baseline", "--p", "--fail-if-worse", "--min-bleu",
+    "--min", "--max", "--lowercase", "--tokenize",
+)  # fmt: skip
+# The parameters of the command that are not named like their option.
+RENAMED = {"minimum": "min", "maximum": "max", "as_json": "json"}
+
+
+def check_options(parameters: Mapping[str, object]) -> None:
+    """Raise UsageError for options that do not go together, or that would do nothing.
+
+    parameters: the values of the command's parameters, by their names.
+    """
+    given = {
+        "--" + RENAMED.get(name, name).replace("_", "-")
+        for name, value in parameters.items()
+        if value is not None and value is not False and value != "" and value != []
+    }
+    by_model = [name for name in ("--pairs", "--n-best-list") if name in given]
+    if "--model" in given and parameters["files"] and not by_model:
+        raise UsageError(
+            "--model goes without a hypothesis to score: a model translates the test set itself",
+            "leave out --model, or leave out the files (`nmt score --model MODEL`)",
+        )
+    if by_model and parameters["files"]:
+        raise UsageError("--pairs and --n-best-list go without other files to score")
+    if "--score-only" in given and ("--json" in given or by_model):
+        raise UsageError("--score-only goes without --json, --pairs and --n-best-list")
+    ignored = [name for name in OF_METRICS if name in given and by_model]
+    if ignored:
+        raise UsageError(
+            f"{', '.join(ignored)}: {by_model[0]} computes no metric, so this would do nothing",
+            f"leave out either {by_model[0]} or the other options",
+        )
+    if "--json" in given and "--n-best-list" in given:
+        raise UsageError("--json goes without --n-best-list", "the list is written as it was read")
+    missing = [
+        f"{name} needs {spelling}"
+        for name, (needed, spelling) in NEEDED.items()
+        if name in given and needed not in given
+    ]
+    if missing:
+        raise UsageError("; ".join(missing))
 
 
 def warn_of_references(

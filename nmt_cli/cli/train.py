@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from nmt_cli.cli.options import AsJson, ConfigFile, Preset, Quiet, Sets
+from nmt_cli.cli.options import AsJson, ConfigFile, Preset, Quiet, Sets, no_validation
 from nmt_cli.cli.signals import StopSignals
 from nmt_cli.files import require_creatable
 
@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from nmt_cli.config import Config
     from nmt_cli.errors import NmtError
 
-NO_VALIDATION = (
-    "the corpus has no validation text, so the best checkpoint will not be known: "
-    "`nmt prepare --valid SRC TGT` names it, `nmt prepare --valid-split 1000` sets pairs apart"
-)
 EXAMPLES = """
 nmt train                                    as nmt.toml says, on every GPU of this machine
 nmt train --gpus 8 --preset big
@@ -196,7 +192,7 @@ def be_rank(config: "Config", stop: StopSignals, *, as_json: bool, quiet: bool) 
         opened = Corpus.open(Path(config.paths.corpus), verify=ranks.is_first)
         config = complete(config, opened)
         if opened.valid is None and ranks.is_first:
-            console.warning(NO_VALIDATION)
+            console.warning(no_validation(len(opened.train), "nmt prepare --force"))
         steps = max_steps(config.train)
         with console.progress("training", steps, estimate_after=None) as progress:
             display = TrainDisplay(console, progress, as_json=as_json)

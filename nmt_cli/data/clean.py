@@ -20,8 +20,10 @@ from nmt_cli.data.cleaning.doubts import find_doubts
 from nmt_cli.data.cleaning.held_out import PAIR_DIGEST, HeldOut, digest
 from nmt_cli.data.cleaning.held_out import find_duplicates as find_duplicates
 from nmt_cli.data.cleaning.repairs import Repaired, repair_sides
+from nmt_cli.data.encoding import conversion, refuse_other_encoding
 from nmt_cli.data.lines import LinePairs, clean_line, read_pairs
 from nmt_cli.data.pool import Pool
+from nmt_cli.data.tables import is_header
 from nmt_cli.files import writing
 from nmt_cli.plurals import agreeing, counted
 
@@ -75,7 +77,7 @@ class RawChunk(NamedTuple):
     """Some pairs as they were read, all of one corpus.
 
     first_line: the number of the first; bad_rows: places in the chunk of lines of a TSV file that
-    have not two columns, which stand whole in `src`.
+    have not two columns, which stand whole in `src`; has_header: the first pair names the columns.
     """
 
     cleaning: Cleaning
@@ -84,6 +86,7 @@ class RawChunk(NamedTuple):
     src: list[str]
     tgt: list[str]
     bad_rows: list[int]
+    has_header: bool = False
 
 
 class CleanChunk(NamedTuple):
@@ -113,6 +116,8 @@ def clean_chunk(chunk: RawChunk) -> CleanChunk:
     src = cleaning.finish("src", _without_controls(src, repaired))
     tgt = cleaning.finish("tgt", _without_controls(tgt, repaired))
     early = dict.fromkeys(chunk.bad_rows, kinds.COLUMNS)
+    if chunk.has_header and cleaning.level != "off":
+        early[0] = kinds.HEADER
     if "" in src or "" in tgt:
         for number, pair in enumerate(zip(src, tgt, strict=True)):
             if not all(pair):
@@ -286,6 +291,9 @@ class _Reader:
                     chunk.bad_rows.append(len(chunk.src))
                 chunk.src.append(src)
                 chunk.tgt.append(tgt)
+                if pairs.count == 1 and len(paths) == 1:
+                    codes = (self._cleaning.src, self._cleaning.tgt)
+                    chunk = chunk._replace(has_header=is_header(src, tgt, codes))
                 profiles[0].add(src)
                 profiles[1].add(tgt)
                 if len(chunk.src) == CHUNK_PAIRS:
@@ -298,11 +306,13 @@ class _Reader:
 
     def _note(self, corpus: int, pairs: LinePairs, profiles: tuple[Profile, Profile]) -> None:
         for lines in dict.fromkeys((pairs.src, pairs.tgt)):
+            refuse_other_encoding(lines)
             if lines.invalid:
                 self.notes.append(
                     f"`{lines.name}`: {counted(lines.invalid, 'line')} "
                     f"{agreeing(lines.invalid, 'is', 'are')} not UTF-8, the first at line:byte"
-                    f" {lines.first_invalid}; the wrong bytes became U+FFFD"
+                    f" {lines.first_invalid}; the wrong bytes became U+FFFD; "
+                    f"if the whole file is in Latin-1: {conversion(lines.name)}"
                 )
         shifts = find_shifts(*profiles)
         self.shifts += [Place(corpus, one.first, one.last) for one in shifts]

@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
+from nmt_cli.data.encoding import conversion
 from nmt_cli.data.streams import (
     CHUNK_BYTES,
     STDIN,
@@ -19,6 +20,7 @@ from nmt_cli.data.streams import (
     open_stream,
     reading_error,
 )
+from nmt_cli.data.tables import SEPARATORS, conversion_to_tsv, separator_of
 from nmt_cli.data.text_check import why_no_text
 from nmt_cli.errors import DataError, NmtError
 from nmt_cli.plurals import counted
@@ -27,6 +29,7 @@ from nmt_cli.plurals import counted
 LONGEST_LINE = 1 << 24
 # After so many lines of a TSV file it is known whether it is one.
 ROWS_LOOKED_AT = 1_000
+ROWS_SHOWING_SEPARATOR = 100
 UTF8_BOM = b"\xef\xbb\xbf"
 # The longer ones first: one begins like another.
 OTHER_BOMS = {
@@ -165,7 +168,7 @@ class Lines(Iterator[str]):
         if self._strict:
             raise DataError(
                 f"`{self.name}`, line {self.count}, byte {error.start + 1}: not UTF-8",
-                f"convert it, for example: iconv -f LATIN1 -t UTF-8 {shlex.quote(self.name)}",
+                f"convert it, for example: {conversion(self.name)}",
             ) from error
         self.invalid += 1
         self.first_invalid = self.first_invalid or place
@@ -279,6 +282,7 @@ class LinePairs(Iterator[tuple[str, str]]):
         self.bad_rows = 0
         self.is_bad_row = False
         self._first_bad = (0, 0)
+        self._rows_without_tab: list[str] = []
         self._keep_bad_rows = keep_bad_rows
         self.src = read_lines(paths[0], strict=strict)
         self.tgt = read_lines(paths[1], strict=strict) if len(paths) > 1 else self.src
@@ -315,6 +319,8 @@ class LinePairs(Iterator[tuple[str, str]]):
         self.is_bad_row = len(columns) != 2
         if len(columns) != 2:
             self.bad_rows += 1
+            if len(columns) == 1:
+                self._rows_without_tab = [*self._rows_without_tab, line][-ROWS_SHOWING_SEPARATOR:]
             if self.bad_rows == 1:
                 self._first_bad = self.src.count, len(columns)
             if not self._keep_bad_rows:
@@ -329,6 +335,13 @@ class LinePairs(Iterator[tuple[str, str]]):
 
     def _bad_row(self, more: str = "") -> DataError:
         line, columns = self._first_bad
+        separator = separator_of(self._rows_without_tab, self.src.name)
+        if columns == 1 and separator:
+            return DataError(
+                f"`{self.src.name}` looks like values separated by {SEPARATORS[separator]}; "
+                "nmt reads tabs: one line a pair, each with source, a tab, target",
+                f"convert it: {conversion_to_tsv(self.src.name, separator)}",
+            )
         hint = "each line is: source, a tab, target"
         if columns > 2:
             hint += f"; to take the first two columns: cut -f1,2 {shlex.quote(self.src.name)}"

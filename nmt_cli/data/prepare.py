@@ -11,6 +11,8 @@ from nmt_cli import files
 from nmt_cli.config import Config
 from nmt_cli.data.clean import Progress
 from nmt_cli.data.cleaning.findings import check_dropped_path
+from nmt_cli.data.corpus_users import refuse_in_use
+from nmt_cli.data.encoding import require_utf8
 from nmt_cli.data.languages.checks import check_languages
 from nmt_cli.data.layout import CONFIG, DESCRIPTION, FORMAT, check_files, read_description
 from nmt_cli.data.passes import Prepared as Prepared
@@ -43,17 +45,22 @@ def prepare(
     dropped: where the pairs that are left out are written, as TSV.
     progress: called with the name of a stage, pairs done, and about how many there are in all.
     An `out` that was prepared from the same files and settings is left as it is, unless `force`.
-    Raises UsageError, NoInputError, DataError or CannotCreateError.
+    Raises UsageError, NoInputError, DataError, CannotCreateError, or TryAgainError where a run in
+    the project's model directory uses the corpus that would be replaced.
     """
     check_inputs(config)
     if dropped is not None:
         check_dropped_path(dropped, _input_files(config), force=force)
+    if force and out.exists():
+        refuse_in_use(out, Path(config.paths.model))
     if force or not os.path.lexists(out):
         files.require_creatable(out)
     inputs = fingerprint(config)
     files.remove_abandoned(out)
     if out.exists() and not force:
         return _existing(config, inputs, out)
+    if not config.data.strict:
+        require_utf8(_input_files(config))
     notes = check_languages(config)
     with new_directory(out, force=force) as directory, Pool(workers) as pool:
         run = Run(config, out, directory, pool, progress or _silent, dropped)

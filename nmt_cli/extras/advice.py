@@ -1,7 +1,7 @@
 """`nmt init` without --preset: the one that suits the text and the machine, and why."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -37,12 +37,8 @@ class Advice(NamedTuple):
     reason: str
 
 
-def advise(entries: Iterable[Sequence[str]], root: Path = Path("/")) -> Advice:
-    """The preset for training text in `entries` (two files or one TSV file each) on this machine.
-
-    Raises DataError or NoInputError where the text cannot be read.
-    """
-    size = measure([tuple(entry) for entry in entries])
+def advise(size: TextSize, root: Path = Path("/")) -> Advice:
+    """The preset for so much training text on this machine."""
     gpu = has_gpu(root)
     preset = "base" if gpu and size.pairs >= PAIRS_FOR_BASE else "small"
     machine = "a GPU" if gpu else counted(usable_cores(), "CPU core")
@@ -81,7 +77,11 @@ def has_gpu(root: Path = Path("/")) -> bool:
 
 
 def measure(entries: Sequence[Sequence[str]]) -> TextSize:
-    """How much text there is; of long files the first 300,000 pairs are counted."""
+    """How much text there is in `entries` (two files or one TSV file each).
+
+    Of long files the first 300,000 pairs are counted. Raises DataError or NoInputError where the
+    text cannot be read.
+    """
     sizes = [_measure_entry(entry) for entry in entries]
     return TextSize(*(sum(column) for column in zip(*sizes, strict=True)))
 

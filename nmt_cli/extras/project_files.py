@@ -86,9 +86,14 @@ def require_different(src: str, tgt: str) -> None:
 
 
 def check_files(texts: Texts, src: str, tgt: str) -> list[str]:
-    """Warnings about the languages of the files; raises UsageError or DataError where swapped."""
+    """Warnings about the languages of the files.
+
+    Raises UsageError or DataError where they are swapped, DataError where one is not UTF-8.
+    """
+    from nmt_cli.data.encoding import require_utf8
     from nmt_cli.data.languages.checks import check_names, check_texts, texts_of
 
+    require_utf8(path for entry in texts.entries() for path in entry)
     named = texts_of(texts.train, texts.valid or (), texts.test or ())
     check_names(named, src, tgt)
     return check_texts(named, src, tgt)
@@ -141,3 +146,15 @@ def given_texts(
         )
     named = (*map(tuple, train or ()), *((name,) for name in train_tsv or ()))
     return Texts(named, entries["valid"], entries["test"], valid_split or 0)
+
+
+def options_of(texts: Texts, src: str, tgt: str, preset: str | None) -> list[str]:
+    """The options of `nmt init` that name these files and languages."""
+    words: list[str] = []
+    named = [("--train", entry) for entry in texts.train]
+    named += [(f"--{kind}", one) for kind, one in (("valid", texts.valid), ("test", texts.test))
+              if one]  # fmt: skip
+    for option, entry in named:
+        words += [option if len(entry) > 1 else f"{option}-tsv", *entry]
+    words += ["--src-lang", src, "--tgt-lang", tgt]
+    return words if preset is None else [*words, "--preset", preset]

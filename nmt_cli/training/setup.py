@@ -1,7 +1,9 @@
 """Before the first step: complete the settings, and make or recognise the model directory."""
 
 import os
+import shlex
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from nmt_cli import files, manifest
@@ -39,6 +41,14 @@ MAY_CHANGE = frozenset(
 LOG_BYTES = 1_000_000
 # Schedules of the learning rate that depend on train.max_steps.
 ENDING_SCHEDULES = ("linear", "cosine", "wsd")
+# What the corpus decides, and the options of `nmt prepare` that are not spelt `--set KEY=VALUE`.
+OF_CORPUS = ("data.", "languages.", "model.src_vocab_size", "model.tgt_vocab_size")
+PREPARE_OPTIONS = {
+    "data.vocab_size": "--vocab-size ",
+    "data.subwords": "--subwords ",
+    "languages.src": "--src-lang ",
+    "languages.tgt": "--tgt-lang ",
+}
 DECISIVE = ("model.", "data.", "languages.", "train.")
 
 
@@ -89,14 +99,15 @@ def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
         return
     earlier, now = flatten(load(out / CONFIG)), flatten(config)
     differing = [
-        f"{key} was {earlier[key]!r}, now {now[key]!r}"
+        key
         for key in now
         if key.startswith(DECISIVE) and key not in MAY_CHANGE and earlier[key] != now[key]
-    ]  # fmt: skip
+    ]
     if differing:
+        shown = [f"{key} was {earlier[key]!r}, now {now[key]!r}" for key in differing]
         raise ConfigError(
-            f"`{out}` holds a run with other settings: {'; '.join(differing)}",
-            "use these settings to go on with it, or another --out for a new run",
+            f"`{out}` holds a run with other settings: {'; '.join(shown)}",
+            _way_back({key: earlier[key] for key in differing}),
         )
     manifest.add_to_manifest(out, CONFIG, dump(config).encode())
 
@@ -112,6 +123,31 @@ def changed_schedule(config: Config, out: Path) -> str:
     if before == now or isinstance(before, str) or isinstance(now, str):
         return ""
     return f"the learning rate now ends at step {now:,} instead of {before:,}"
+
+
+def _way_back(earlier: Mapping[str, object]) -> str:
+    """The hint for a run that began with other values of some settings: what they have to be.
+
+    What the corpus decides is a matter of `nmt prepare`, not of `nmt train`.
+    """
+    of_corpus = [key for key in earlier if key.startswith(OF_CORPUS)]
+    values = [earlier[key] for key in of_corpus]
+    if not of_corpus or any(isinstance(value, tuple) for value in values):
+        return "use these settings to go on with it, or another --out for a new run"
+    words = [
+        f"{PREPARE_OPTIONS.get(key, f'--set {key}=')}{_typed(earlier[key])}"
+        for key in of_corpus
+        if not key.startswith("model.")
+    ]
+    others = "use the other settings again, and " if len(of_corpus) < len(earlier) else ""
+    return (
+        f"to go on with it, {others}prepare the corpus as it was: "
+        f"`{' '.join(['nmt prepare --force', *words])}`; for a new run, use another --out"
+    )
+
+
+def _typed(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else shlex.quote(str(value))
 
 
 def refuse_foreign(out: Path, corpus: Corpus) -> None:

@@ -70,19 +70,33 @@ def occurrences(digests: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return counts, places
 
 
+def suitable_split(pairs: int) -> int:
+    """How many of so many pairs suit as a validation set; 0: there are too few.
+
+    >>> suitable_split(6_122), suitable_split(1_000_000), suitable_split(500), suitable_split(40)
+    (300, 1000, 100, 0)
+    """
+    split = min(1_000, max(200, pairs // 20), int(LARGEST_SPLIT * pairs))
+    return split // 100 * 100 if split >= 100 else split // 10 * 10
+
+
+def require_small_split(wanted: int, pairs: int) -> None:
+    """Raise DataError where a validation set of `wanted` pairs would take too many of `pairs`."""
+    if wanted > LARGEST_SPLIT * pairs:
+        raise DataError(
+            f"a validation set of {counted(wanted, 'pair')} is too large for "
+            f"{counted(pairs, 'training pair')}: more than {LARGEST_SPLIT:.0%} of them",
+            f"use --valid-split {int(LARGEST_SPLIT * pairs)} or less, or more text",
+        )
+
+
 def choose_candidates(digests: np.ndarray, keep: np.ndarray, wanted: int, seed: int) -> np.ndarray:
     """Numbers of pairs that may become the validation set, in an order by chance from `seed`.
 
     Neither side of them occurs anywhere else. wanted: how many pairs it shall be; digests: (pairs,)
     PAIR_DIGEST; keep: (pairs,) bool, those to choose from. Raises DataError: there are too few.
     """
-    kept = int(keep.sum())
-    if wanted > LARGEST_SPLIT * kept:
-        raise DataError(
-            f"a validation set of {counted(wanted, 'pair')} is too large for "
-            f"{counted(kept, 'training pair')}: more than {LARGEST_SPLIT:.0%} of them",
-            f"use --valid-split {int(LARGEST_SPLIT * kept)} or less, or more text",
-        )
+    require_small_split(wanted, int(keep.sum()))
     alone = np.flatnonzero(keep & _is_unique(digests["src"]) & _is_unique(digests["tgt"]))
     if len(alone) < wanted:
         raise DataError(

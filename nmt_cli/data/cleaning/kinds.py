@@ -33,6 +33,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("marks of subwords (@@)", "repaired"),
     # Pairs that nothing can be learnt from.
     Kind("wrong number of columns", "dropped"),
+    Kind("header of a table", "dropped"),
     Kind("empty side", "dropped"),
     Kind("same pair before", "dropped"),
     Kind("nothing but a web address", "dropped"),
@@ -56,7 +57,7 @@ KINDS: tuple[Kind, ...] = (
 )
 (
     CLEAN, BYTE_ORDER_MARK, ENTITY, INVISIBLE, CONTROL, MOJIBAKE, TAG, SUBWORD_MARK,
-    COLUMNS, EMPTY, DUPLICATE, ADDRESS, TOO_SHORT, TOO_LONG, RATIO,
+    COLUMNS, HEADER, EMPTY, DUPLICATE, ADDRESS, TOO_SHORT, TOO_LONG, RATIO,
     NOT_UTF8, LOST_LETTERS, OTHER_SCRIPT, REPEATED, NUMBERS, COPIED, SWAPPED, SOURCE_WRONG,
     TARGET_WRONG, SHIFTED, NOT_TRANSLATION, MANY_TARGETS, HELD_OUT,
 ) = range(len(KINDS))  # fmt: skip

@@ -8,9 +8,39 @@ Pair = tuple[str, str]
 
 _COMPRESSED = (".gz", ".xz", ".zst", ".bz2")
 _CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,4})?")
+# With a script, a region or a variant of one's own: sr_Latn_RS, en_plain.
+_ANY_CODE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]+)*")
 _TWO_CODES = re.compile(r"(?:^|[._])([a-z]{2,3})[-_]([a-z]{2,3})(?=[._])")
 # What looks like a language code at the end of a file's name and is none.
 _NOT_LANGUAGES = {"txt", "tsv", "csv", "tok", "bpe", "src", "tgt", "ref", "hyp", "raw", "tc", "lc"}
+
+
+# Languages by their names in English, and their codes.
+ENGLISH_NAMES = {
+    "arabic": "ar", "bulgarian": "bg", "catalan": "ca", "chinese": "zh", "croatian": "hr",
+    "czech": "cs", "danish": "da", "dutch": "nl", "english": "en", "estonian": "et",
+    "finnish": "fi", "french": "fr", "german": "de", "greek": "el", "hebrew": "he", "hindi": "hi",
+    "hungarian": "hu", "icelandic": "is", "indonesian": "id", "irish": "ga", "italian": "it",
+    "japanese": "ja", "korean": "ko", "latin": "la", "latvian": "lv", "lithuanian": "lt",
+    "norwegian": "no", "persian": "fa", "polish": "pl", "portuguese": "pt", "romanian": "ro",
+    "russian": "ru", "serbian": "sr", "slovak": "sk", "slovenian": "sl", "spanish": "es",
+    "swahili": "sw", "swedish": "sv", "thai": "th", "turkish": "tr", "ukrainian": "uk",
+    "vietnamese": "vi", "welsh": "cy",
+}  # fmt: skip
+
+
+def code_warnings(*codes: str) -> list[str]:
+    """A warning for each language code that has not the form of one; unknown ones are not told.
+
+    >>> code_warnings("english", "pt_BR", "xx")
+    ['`english` is not a language code; use en']
+    """
+    return [
+        f"`{code}` is not a language code; use {ENGLISH_NAMES.get(code.lower(), 'two or three')}"
+        + ("" if code.lower() in ENGLISH_NAMES else " letters, such as en or gsw")
+        for code in codes
+        if not _ANY_CODE.fullmatch(code)
+    ]
 
 
 def language_of(name: str) -> str | None:
