@@ -30,7 +30,7 @@ def tell(name):
 import nmt_cli.cli.environment as environment
 environment.open_standard_streams()
 environment.choose_threads()
-import nmt_cli.translator as translator
+import nmt_cli.translation.translator as translator
 tell("import")
 load = translator.Translator.load
 def loaded(*arguments, **named):
@@ -128,7 +128,7 @@ def make_model(folder: Path, *, tiny: bool) -> Path:
     from planted import planted_model, planted_settings
     from sentences import make_config
 
-    from nmt_cli.data.subwords import learn_subwords
+    from nmt_cli.data.subwords.model import learn_subwords
     from nmt_cli.model_dir import save_model
 
     say("making a model")

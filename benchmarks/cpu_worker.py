@@ -49,12 +49,12 @@ def ours(corpus: Path, settings: Json) -> Callable[[int], Json]:
     from nmt_cli.cli.environment import choose_threads
 
     choose_threads()
-    from nmt_cli.cores import keep_freed_memory
+    from nmt_cli.machine import keep_freed_memory
 
     keep_freed_memory()
     from sentences import make_config
 
-    from nmt_cli.data.corpus import Corpus
+    from nmt_cli.data.corpus.corpus import Corpus
     from nmt_cli.training.loop import train
 
     values = {
@@ -89,7 +89,7 @@ def marian(corpus: Path, settings: Json) -> Callable[[int], Json]:
     from peers import MarianLoop
     from sentences import make_config
 
-    from nmt_cli.data.corpus import Corpus
+    from nmt_cli.data.corpus.corpus import Corpus
     from nmt_cli.training.setup import complete
 
     opened = Corpus.open(corpus)
@@ -113,7 +113,7 @@ def eole(corpus: Path, settings: Json) -> Callable[[int], Json]:
     from eole_peer import EoleLoop, write_project
     from sentences import make_config
 
-    from nmt_cli.data.corpus import Corpus
+    from nmt_cli.data.corpus.corpus import Corpus
     from nmt_cli.training.setup import complete
 
     opened = Corpus.open(corpus)

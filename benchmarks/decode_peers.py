@@ -7,7 +7,7 @@ import numpy as np
 from decode_worker import word
 from torch import Tensor
 
-from nmt_cli.inference.weights import Affine, join
+from nmt_cli.inference.packed.weights import Affine, join
 from nmt_cli.model.attention import MultiHeadAttention
 from nmt_cli.model.positions import sinusoidal_halves_encoding
 from nmt_cli.model.transformer import Transformer

@@ -59,10 +59,10 @@ def planted(folder: Path) -> Any:
     """The model that all of them run."""
     from sentences import make_config
 
-    from nmt_cli.weights_file import load_weights, opened
+    from nmt_cli.model_weights import load_weights, open_weights
 
     config = make_config(json.loads((folder / "config.json").read_text()))
-    with opened(folder / "weights.safetensors") as weights:
+    with open_weights(folder / "weights.safetensors") as weights:
         model, _ = load_weights(weights, config)
     return model.requires_grad_(False).eval()
 
@@ -71,9 +71,9 @@ def ours(folder: Path, settings: Json) -> Translate:
     """The engine that `nmt translate` chooses, with its search."""
     import torch
 
-    from nmt_cli.config import Search
-    from nmt_cli.cores import give_back_freed_memory
-    from nmt_cli.inference.choice import fastest_engine
+    from nmt_cli.config.search import SearchConfig
+    from nmt_cli.inference.engines import fastest_engine
+    from nmt_cli.machine import give_back_freed_memory
     from nmt_cli.search.beam import search
     from nmt_cli.search.decoder import Source
 
@@ -84,7 +84,7 @@ def ours(folder: Path, settings: Json) -> Translate:
     print(engine.about, file=sys.stderr)
 
     def translate(sources: Ids, beam: int, batch: int) -> Ids:
-        config = Search(
+        config = SearchConfig(
             beam=beam, alpha=ALPHA, length_penalty="power", max_extra_length=MOST_STEPS,
             batch_tokens=beam * batch * max(map(len, sources)),
         )  # fmt: skip

@@ -22,7 +22,7 @@ from measure import Json, environment, measured_with, say
 from sentences import write_random_text
 from train_cpu import Worker
 
-from nmt_cli.files import write_text
+from nmt_cli.storage.files import write_text
 
 # What a person who tunes by hand would try, each as a difference to `BASIS`.
 BASIS: Mapping[str, object] = {

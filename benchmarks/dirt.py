@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from nmt_cli.config import Layer, resolve
+from nmt_cli.config.schema import SettingsLayer, resolve
 from nmt_cli.data.cleaning.kinds import KINDS
-from nmt_cli.data.lines import read_lines
-from nmt_cli.data.prepare import prepare
+from nmt_cli.data.preparation.prepare import prepare
+from nmt_cli.data.text.lines import read_lines
 
 Pair = tuple[str, str]
 Change = Callable[[random.Random, Pair], Pair]
@@ -219,7 +219,7 @@ def measure(
         "data.train": [write(planted, folder)], "data.vocab_size": vocab_size, "data.clean": clean,
         "languages.src": languages[0], "languages.tgt": languages[1],
     }  # fmt: skip
-    config = resolve([Layer("benchmark", values)]).config
+    config = resolve([SettingsLayer("benchmark", values)]).config
     listed = folder / f"dropped-{clean}.tsv"
     done = prepare(config, folder / f"corpus-{clean}", workers=1, dropped=listed)
     measured = Measured(

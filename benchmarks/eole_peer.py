@@ -9,8 +9,8 @@ from pathlib import Path
 
 from measure import Clock, Json, peak_memory_megabytes
 
-from nmt_cli.config import Config
-from nmt_cli.data.corpus import Pairs
+from nmt_cli.config.schema import Config
+from nmt_cli.data.corpus.corpus import Pairs
 
 NEVER = 1 << 30
 # Of one step, since each is reported: source and target tokens.

@@ -17,11 +17,12 @@ from peers import make_marian
 from planted import planted_model, planted_settings
 from sentences import make_config
 
-from nmt_cli.config import Config, Search
-from nmt_cli.inference.choice import reference_engine
-from nmt_cli.inference.cuda_decoder import CudaDecoder
-from nmt_cli.inference.cuda_model import CudaModel
-from nmt_cli.inference.cuda_self_test import find_fault
+from nmt_cli.config.schema import Config
+from nmt_cli.config.search import SearchConfig
+from nmt_cli.inference.cuda.decoder import CudaDecoder
+from nmt_cli.inference.cuda.model import CudaModel
+from nmt_cli.inference.cuda.self_test import find_fault
+from nmt_cli.inference.engines import reference_engine
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.search.beam import Searcher
 from nmt_cli.search.decoder import Decoder, Source
@@ -115,9 +116,9 @@ class Decoding:
         return time.perf_counter() - begun, result
 
 
-def search_settings(beam: int) -> Search:
+def search_settings(beam: int) -> SearchConfig:
     """Those that generate has too."""
-    return Search(
+    return SearchConfig(
         beam=beam, alpha=ALPHA, length_penalty="power", max_extra_length=MOST_STEPS,
         batch_tokens=UNLIMITED,
     )  # fmt: skip

@@ -13,8 +13,8 @@ from sentences import make_config, random_corpus
 from torch import Tensor
 
 from nmt_cli.batch import Segments
-from nmt_cli.config import Config
-from nmt_cli.data.corpus import Corpus
+from nmt_cli.config.schema import Config
+from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.model.attention import (
     BACKENDS,
     choose_backend,
@@ -22,8 +22,9 @@ from nmt_cli.model.attention import (
     scaled_dot_product_attention,
     use_backend,
 )
-from nmt_cli.model.transformer import Transformer, initialise
-from nmt_cli.training.loss import label_smoothed_cross_entropy, linear_cross_entropy
+from nmt_cli.model.encoder_decoder import initialise
+from nmt_cli.model.transformer import Transformer
+from nmt_cli.training.loss.cross_entropy import label_smoothed_cross_entropy, linear_cross_entropy
 from nmt_cli.training.setup import complete
 from nmt_cli.training.step import shard_loss, start_id
 

@@ -19,13 +19,13 @@ from gpu_setup import stand_in_for_tomli_w
 from measure import Json, Results, environment, make_case, measured_with, say, spread
 from sentences import find_text, make_config, prepare_folder, write_random_text
 
-from nmt_cli.data.corpus import Corpus
-from nmt_cli.data.lines import read_lines
+from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.data.text.lines import read_lines
 from nmt_cli.model.attention import BACKENDS
 from nmt_cli.scoring import score
-from nmt_cli.training.distributed import Ranks
 from nmt_cli.training.loop import train
-from nmt_cli.translator import Translator
+from nmt_cli.training.parallel.ranks import Ranks
+from nmt_cli.translation.translator import Translator
 
 # What recipes/multi30k_en_de.sh trains; it gave 38.0 BLEU on test_2016_flickr.
 RECIPE = {

@@ -10,10 +10,11 @@ from measure import Json, spread
 from peers import MarianLoop, make_marian
 from torch._dynamo.utils import counters
 
-from nmt_cli.config import Search
+from nmt_cli.config.search import SearchConfig
 from nmt_cli.inference.reference import ReferenceDecoder
+from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.flops import training_flops
-from nmt_cli.model.transformer import Transformer, initialise
+from nmt_cli.model.transformer import Transformer
 from nmt_cli.search.beam import search
 from nmt_cli.search.decoder import Source
 from nmt_cli.training.setup import complete
@@ -76,10 +77,12 @@ def decode(setup: Setup, facts: Json) -> None:
         for slots in setup.sizes.decode_slots:
             count = 4 if slots == 1 else max(2 * slots, 0 if setup.tiny else PEER_SENTENCES)
             sources = sorted((pairs[one][0].tolist() for one in range(count)), key=len)
-            settings = Search(beam=beam, max_extra_length=0, batch_tokens=NEVER)
+            settings = SearchConfig(beam=beam, max_extra_length=0, batch_tokens=NEVER)
 
             def ours(
-                sources: list[list[int]] = sources, settings: Search = settings, slots: int = slots
+                sources: list[list[int]] = sources,
+                settings: SearchConfig = settings,
+                slots: int = slots,
             ) -> int:
                 decoder = ReferenceDecoder(model, slots, settings.beam)
                 found = search(decoder, (Source(ids) for ids in sources), settings)

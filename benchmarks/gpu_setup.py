@@ -14,11 +14,11 @@ from measure import Clock, Json, median_seconds
 from sentences import make_config, random_corpus
 from torch import Tensor
 
-from nmt_cli.config import Config
-from nmt_cli.data.corpus import Corpus
-from nmt_cli.training.distributed import Ranks
+from nmt_cli.config.schema import Config
+from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.training.loop import train
-from nmt_cli.training.report import Report
+from nmt_cli.training.parallel.ranks import Ranks
+from nmt_cli.training.reporting.report import Report
 
 NEVER = 1 << 30
 SEED = 1

@@ -21,10 +21,10 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader, Dataset
 
-from nmt_cli.data.corpus import Corpus, Pairs
-from nmt_cli.data.packing import PackedPlan
-from nmt_cli.data.plan import BatchPlan, Position, count_shards
-from nmt_cli.data.segmenters import BOS
+from nmt_cli.data.corpus.batch_plan import BatchPlan, Position, count_shards
+from nmt_cli.data.corpus.corpus import Corpus, Pairs
+from nmt_cli.data.corpus.packed_plan import PackedPlan
+from nmt_cli.data.subwords.segmenters import BOS
 
 # The plans, each with the tokens of a shard that is usual where it is used: on a CPU, on a GPU.
 PLANS: dict[str, tuple[type[BatchPlan], int]] = {

@@ -16,7 +16,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
-from nmt_cli.files import write_text
+from nmt_cli.storage.files import write_text
 
 SCHEMA = 1
 PACKAGES = ("torch", "triton", "numpy", "transformers", "sentencepiece", "sacrebleu")

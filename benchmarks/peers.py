@@ -9,9 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nmt_cli.config import Config
-from nmt_cli.data.corpus import Pairs
-from nmt_cli.model.transformer import vocabulary_sizes
+from nmt_cli.config.schema import Config
+from nmt_cli.data.corpus.corpus import Pairs
+from nmt_cli.model.encoder_decoder import vocabulary_sizes
 
 IGNORED = -100
 # Sentences are sorted by length within so many batches, as bucketing loaders do.

@@ -9,9 +9,10 @@ is that of a trained model of this size.
 import torch
 from torch import Tensor
 
-from nmt_cli.config import Config
+from nmt_cli.config.schema import Config
+from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.positions import sinusoidal_halves_encoding
-from nmt_cli.model.transformer import Transformer, initialise
+from nmt_cli.model.transformer import Transformer
 
 # How strongly the source's word is added, how sharply its place is found.
 COPY, SHARPNESS = 4.0, 14.0

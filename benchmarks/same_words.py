@@ -20,16 +20,18 @@ from typing import NamedTuple
 import torch
 from measure import Clock, Json, Results, environment, make_case, measured_with, say
 
-from nmt_cli.config import Config, Search
-from nmt_cli.data.lines import read_lines
-from nmt_cli.data.subwords import Bytes, Subwords
-from nmt_cli.inference.choice import fastest_engine, reference_engine
-from nmt_cli.inference.teacher_forcing import force
+from nmt_cli.config.schema import Config
+from nmt_cli.config.search import SearchConfig
+from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.data.subwords.segmenters import Bytes
+from nmt_cli.data.text.lines import read_lines
+from nmt_cli.inference.engines import fastest_engine, reference_engine
+from nmt_cli.inference.teacher_forcing import force_pairs
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.model_dir import load_model
 from nmt_cli.scoring.scores import score
-from nmt_cli.search.ranker import Ranker
-from nmt_cli.translator import Translator
+from nmt_cli.search.ranking import HypothesisRanker
+from nmt_cli.translation.translator import Translator
 
 # Lines that are given together; None: as `nmt translate` does. Threads beside the first are tried
 # with that only.
@@ -66,7 +68,12 @@ class Lab:
         return Translator(self.model, self.config, self.subwords, engine)
 
     def translate(
-        self, translator: Translator, search: Search, batch: int | None, *, shuffled: bool = False
+        self,
+        translator: Translator,
+        search: SearchConfig,
+        batch: int | None,
+        *,
+        shuffled: bool = False,
     ) -> list[Line]:
         """The lines in their order, whatever the order they are given in."""
         order = list(range(len(self.lines)))
@@ -79,13 +86,13 @@ class Lab:
         lines = [Line(one.text, one.hypotheses[0].tokens, one.score) for one in found]
         return [line for _, line in sorted(zip(order, lines, strict=True))]
 
-    def exact_score(self, line: str, tokens: Sequence[str], search: Search) -> float:
+    def exact_score(self, line: str, tokens: Sequence[str], search: SearchConfig) -> float:
         """What the reference model in float64 gives a translation."""
         ids = [self._ids[one] for one in tokens]
         [source] = self.subwords.encode_source([line])
-        [forced] = force(self._exact, [(source, ids)])
+        [forced] = force_pairs(self._exact, [(source, ids)])
         log_prob = torch.tensor(sum(forced.token_scores), dtype=torch.float64)
-        return float(Ranker(search).score(log_prob, torch.tensor(len(ids))))
+        return float(HypothesisRanker(search).score(log_prob, torch.tensor(len(ids))))
 
     @cached_property
     def _exact(self) -> Transformer:
@@ -103,7 +110,7 @@ def equal(found: Sequence[Line], expected: Sequence[Line]) -> int:
 
 
 def differences(
-    lab: Lab, found: Sequence[Line], expected: Sequence[Line], search: Search
+    lab: Lab, found: Sequence[Line], expected: Sequence[Line], search: SearchConfig
 ) -> Iterator[Json]:
     """The first lines that differ, with the scores of both translations."""
     for number, (one, other) in enumerate(zip(found, expected, strict=True)):
@@ -118,7 +125,12 @@ def differences(
 
 
 def words_case(
-    lab: Lab, name: str, found: list[Line], expected: list[Line], search: Search, settings: Json
+    lab: Lab,
+    name: str,
+    found: list[Line],
+    expected: list[Line],
+    search: SearchConfig,
+    settings: Json,
 ) -> Json:
     """How many lines have the expected words, and where they differ."""
     apart = list(differences(lab, found, expected, search))
@@ -132,7 +144,9 @@ def words_case(
     )  # fmt: skip
 
 
-def exact_cases(lab: Lab, search: Search, expected: list[Line], options: Json) -> Iterator[Json]:
+def exact_cases(
+    lab: Lab, search: SearchConfig, expected: list[Line], options: Json
+) -> Iterator[Json]:
     """float32 beside the reference."""
     translator = lab.translator("float32", options["cache"])
     runs: list[tuple[int | None, int, bool]] = [
@@ -156,7 +170,12 @@ def exact_cases(lab: Lab, search: Search, expected: list[Line], options: Json) -
 
 
 def narrow_cases(
-    lab: Lab, precision: str, search: Search, plain: list[Line], references: list[str], cache: Path
+    lab: Lab,
+    precision: str,
+    search: SearchConfig,
+    plain: list[Line],
+    references: list[str],
+    cache: Path,
 ) -> Iterator[Json]:
     """bf16 or int8: its words beside those of float32, its BLEU, and its words alone."""
     translator = lab.translator(precision, cache)

@@ -15,12 +15,13 @@ import torch
 from measure import Clock, Json, Results, environment, make_case, measured_with, say, spread
 from torch import nn
 
-from nmt_cli.config import Config, with_values
-from nmt_cli.model.transformer import Transformer, initialise
-from nmt_cli.presets import PRESETS
-from nmt_cli.training.adam import Optimizer
-from nmt_cli.training.checkpoints import Checkpoints, State
-from nmt_cli.training.optimizer import make_optimizer, set_learning_rate
+from nmt_cli.config.presets import PRESETS
+from nmt_cli.config.schema import Config, with_values
+from nmt_cli.model.encoder_decoder import initialise
+from nmt_cli.model.transformer import Transformer
+from nmt_cli.training.optimizers.adam import Optimizer
+from nmt_cli.training.optimizers.factory import make_optimizer, set_learning_rate
+from nmt_cli.training.saving.checkpoints import Checkpoints, TrainState
 
 
 def make_run(options: argparse.Namespace) -> tuple[nn.Module, Optimizer, Config]:
@@ -50,7 +51,7 @@ def measure(options: argparse.Namespace, folder: Path) -> tuple[Json, Json]:
     for number in range(options.rounds + 1):
         say(f"turn {number}")
         clock = Clock.now()
-        checkpoints.save(model, optimizer, State(step=number + 1), member=True)
+        checkpoints.save(model, optimizer, TrainState(step=number + 1), member=True)
         stalls.append(clock.since().wall)
         checkpoints.settle()
         writes.append(clock.since().wall)

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from measure import Json, Results, environment, make_case, measured_with, say
 
-from nmt_cli.data.lines import read_lines
-from nmt_cli.files import make_directory, writing
+from nmt_cli.data.text.lines import read_lines
+from nmt_cli.storage.files import make_directory, writing
 
 MODEL = ["--preset", "paper-small"]
 TINY = [

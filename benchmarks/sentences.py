@@ -5,15 +5,15 @@ from pathlib import Path
 
 import numpy as np
 
-from nmt_cli.config import Config, Layer, resolve
-from nmt_cli.data.corpus import Corpus, Pairs, Side
-from nmt_cli.data.layout import id_type
-from nmt_cli.data.prepare import prepare
-from nmt_cli.data.segmenters import EOS, SPECIAL
-from nmt_cli.data.subwords import Subwords
-from nmt_cli.data.wordpiece import WordPieces
+from nmt_cli.config.schema import Config, SettingsLayer, resolve
+from nmt_cli.data.corpus.corpus import Corpus, CorpusSide, Pairs
+from nmt_cli.data.corpus.layout import id_type
+from nmt_cli.data.preparation.prepare import prepare
+from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.data.subwords.segmenters import EOS, SPECIAL
+from nmt_cli.data.subwords.wordpiece import WordPieces
 from nmt_cli.errors import NoInputError
-from nmt_cli.files import make_directory, write_text
+from nmt_cli.storage.files import make_directory, write_text
 
 ENDINGS = ("", ".xz", ".gz", ".zst")
 # Subwords of newstest2014: log-normal lengths whose logarithms go together this closely.
@@ -25,7 +25,7 @@ ZIPF_EXPONENT, ZIPF_SHIFT = 1.0, 2.7
 
 def make_config(values: Mapping[str, object]) -> Config:
     """Settings over the defaults, checked like any others."""
-    return resolve([Layer("benchmark", values)]).config
+    return resolve([SettingsLayer("benchmark", values)]).config
 
 
 def find_text(folder: Path, name: str) -> str:
@@ -77,7 +77,7 @@ def random_corpus(pairs: int, vocab_size: int, seed: int, path: Path) -> Corpus:
         ranks = np.searchsorted(cumulative, random.random(int(offsets[-1])))
         ids = words[ranks.clip(max=len(words) - 1)].astype(id_type(vocab_size))
         ids[offsets[1:] - 1] = EOS
-        sides.append(Side(ids, offsets))
+        sides.append(CorpusSide(ids, offsets))
     return Corpus(
         path=path,
         config=make_config({"data.subwords": "wordpiece", "data.vocab_size": vocab_size}),

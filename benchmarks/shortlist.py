@@ -26,17 +26,19 @@ from measure import Clock, Json, Results, environment, make_case, measured_with,
 from planted import planted_model, planted_settings
 from sentences import make_config, prepare_folder, write_random_text
 
-from nmt_cli.config import Config, Search
-from nmt_cli.cores import give_back_freed_memory
-from nmt_cli.data.lines import read_lines
-from nmt_cli.inference.choice import Engine, fastest_engine
-from nmt_cli.model.transformer import Transformer, initialise
+from nmt_cli.config.schema import Config
+from nmt_cli.config.search import SearchConfig
+from nmt_cli.data.text.lines import read_lines
+from nmt_cli.inference.engines import Engine, fastest_engine
+from nmt_cli.machine import give_back_freed_memory
+from nmt_cli.model.encoder_decoder import initialise
+from nmt_cli.model.transformer import Transformer
 from nmt_cli.model_dir import save_model
 from nmt_cli.scoring import score
 from nmt_cli.search.beam import search
 from nmt_cli.search.decoder import Source
-from nmt_cli.training.shortlist import learn_shortlist
-from nmt_cli.translator import Translator
+from nmt_cli.training.learn_shortlist import learn_shortlist
+from nmt_cli.translation.translator import Translator
 
 BEAM, EOS = 4, 3
 ALLOWED = 1_000
@@ -90,7 +92,7 @@ def make_inputs(options: argparse.Namespace) -> tuple[Config, Transformer, list[
 
 def translate(engine: Engine, sources: Sequence[Source], batch: int) -> tuple[list[Json], float]:
     """The best ids of each source, and tokens a CPU second."""
-    config = Search(
+    config = SearchConfig(
         beam=BEAM, alpha=ALPHA, length_penalty="power", max_extra_length=MOST_STEPS,
         batch_tokens=BEAM * batch * max(len(one.ids) for one in sources),
     )  # fmt: skip

@@ -31,7 +31,7 @@ from measure import (
 )
 from sentences import make_config, prepare_folder, write_random_text
 
-from nmt_cli.data.corpus import Corpus
+from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.model.flops import training_flops
 from nmt_cli.training.setup import complete
 

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 from measure import Json, Results, environment, make_case, measured_with, say
 
-from nmt_cli.data.lines import read_lines
-from nmt_cli.files import write_text
+from nmt_cli.data.text.lines import read_lines
+from nmt_cli.storage.files import write_text
 
 SHORTEST, LONGEST = 4, 16
 # Less work than a start takes is done several times.

@@ -3,21 +3,21 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nmt_cli.data.glossary import read_glossary as read_glossary
-    from nmt_cli.translating.wording import Wording as Wording
-    from nmt_cli.translator import Translation as Translation
-    from nmt_cli.translator import Translator as Translator
+    from nmt_cli.data.lexical.glossary import read_glossary as read_glossary
+    from nmt_cli.translation.constraints import Constraints as Constraints
+    from nmt_cli.translation.result import Translation as Translation
+    from nmt_cli.translation.translator import Translator as Translator
 
 __version__ = "0.1.0"
 
 # Resolved when they are asked for: `import nmt_cli` loads nothing heavy.
 _PUBLIC = {
-    "Translator": "nmt_cli.translator",
-    "Translation": "nmt_cli.translator",
-    "Wording": "nmt_cli.translating.wording",
-    "read_glossary": "nmt_cli.data.glossary",
+    "Translator": "nmt_cli.translation.translator",
+    "Translation": "nmt_cli.translation.translator",
+    "Constraints": "nmt_cli.translation.constraints",
+    "read_glossary": "nmt_cli.data.lexical.glossary",
 }
-__all__ = ["Translation", "Translator", "Wording", "__version__", "read_glossary"]
+__all__ = ["Constraints", "Translation", "Translator", "__version__", "read_glossary"]
 
 
 def __dir__() -> list[str]:

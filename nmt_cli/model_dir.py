@@ -21,17 +21,17 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from nmt_cli import files, manifest
-from nmt_cli.config import MAX_BYTES, Config, dump, parse_layer, resolve
-from nmt_cli.data.subwords import Subwords
+from nmt_cli.config.schema import MAX_BYTES, Config, dump, parse_layer, resolve
+from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import ConfigError, DataError, NoInputError
 from nmt_cli.model.encoder_decoder import EncoderDecoder
-from nmt_cli.model_check import CONFIG as CONFIG
-from nmt_cli.model_check import CORPUS as CORPUS
-from nmt_cli.model_check import WEIGHTS as WEIGHTS
-from nmt_cli.model_check import is_model_directory as is_model_directory
-from nmt_cli.model_check import require_model_directory
-from nmt_cli.weights_file import ReplacedError, load_weights, opened, weight_bytes
+from nmt_cli.model_weights import ReplacedError, load_weights, open_weights, weight_bytes
+from nmt_cli.storage import files, manifest
+from nmt_cli.storage.model_check import CONFIG as CONFIG
+from nmt_cli.storage.model_check import CORPUS as CORPUS
+from nmt_cli.storage.model_check import WEIGHTS as WEIGHTS
+from nmt_cli.storage.model_check import is_model_directory as is_model_directory
+from nmt_cli.storage.model_check import require_model_directory
 
 SUBWORDS = "subwords"
 ATTEMPTS = 5
@@ -135,7 +135,7 @@ def _load(directory: Path, device: torch.device | str) -> LoadedModel:
             "`nmt train` writes them at its first validation (train.validate_every)",
         )
     # Hashing the weights takes as long as all the rest: both are done at once.
-    with opened(directory / WEIGHTS) as weights, ThreadPoolExecutor(1) as other:
+    with open_weights(directory / WEIGHTS) as weights, ThreadPoolExecutor(1) as other:
         checked = other.submit(manifest.check_open_file, directory, WEIGHTS, weights)
         try:
             subwords = _load_subwords(directory, config)

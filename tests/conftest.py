@@ -21,7 +21,7 @@ from variants import Settings, model_config
 
 if TYPE_CHECKING:
     from nmt_cli.batch import Batch
-    from nmt_cli.config import Model
+    from nmt_cli.config.schema import ModelConfig
     from nmt_cli.model.transformer import Transformer
 
 pytest_plugins = ["faults.tally", "faults.network", "pytester"]
@@ -75,13 +75,13 @@ def make_model() -> Callable[[Settings], Transformer]:
 
 
 @pytest.fixture
-def random_batch() -> Callable[[Model, Sequence[int], Sequence[int]], Batch]:
+def random_batch() -> Callable[[ModelConfig, Sequence[int], Sequence[int]], Batch]:
     """A batch of random ids with the given source and target lengths."""
     import numpy as np
 
     from nmt_cli.batch import make_batch
 
-    def make(config: Model, src_lengths: Sequence[int], tgt_lengths: Sequence[int]) -> Batch:
+    def make(config: ModelConfig, src_lengths: Sequence[int], tgt_lengths: Sequence[int]) -> Batch:
         chooser = np.random.default_rng(5)
         sizes = config.src_vocab_size, config.tgt_vocab_size
         sides = [

@@ -12,8 +12,8 @@ PACKAGE = Path(__file__).resolve().parents[1] / "nmt_cli"
 FORMULAS = [
     "nmt_cli.model.attention.causal_mask",
     "nmt_cli.model.positions.sinusoidal_encoding",
-    "nmt_cli.training.loss.smoothed_target",
-    "nmt_cli.training.optimizer.learning_rate",
+    "nmt_cli.training.loss.cross_entropy.smoothed_target",
+    "nmt_cli.training.optimizers.factory.learning_rate",
 ]
 
 

@@ -12,17 +12,11 @@ import safetensors.torch
 import torch
 from byte_models import byte_config, byte_model, byte_subwords
 
-from nmt_cli import files, manifest, model_dir, weights_file
+from nmt_cli import model_dir, model_weights
 from nmt_cli.errors import ConfigError, DataError, NmtError, NoInputError
-from nmt_cli.model_dir import (
-    CONFIG,
-    WEIGHTS,
-    is_model_directory,
-    load_config,
-    load_model,
-    refresh_weights,
-    save_model,
-)
+from nmt_cli.model_dir import load_config, load_model, refresh_weights, save_model
+from nmt_cli.storage import files, manifest
+from nmt_cli.storage.model_check import CONFIG, WEIGHTS, is_model_directory
 
 METADATA = {"step": "1500", "validation": "27.3 BLEU|nrefs:1"}
 
@@ -176,8 +170,8 @@ def test_a_second_look_is_taken_when_the_manifest_has_changed(saved: Path, monke
 
 def test_weights_that_are_replaced_while_they_are_read_are_of_one_model(saved, monkeypatch) -> None:
     """A large file is mapped several times: two models must not be mixed."""
-    real, calls = weights_file._read_some, []
-    monkeypatch.setattr(weights_file, "MAPPED", 1)
+    real, calls = model_weights._read_some, []
+    monkeypatch.setattr(model_weights, "MAPPED", 1)
 
     def replaced(path: Path, file: Any, names: list[str]) -> dict[str, torch.Tensor]:
         calls.append(1)
@@ -185,7 +179,7 @@ def test_weights_that_are_replaced_while_they_are_read_are_of_one_model(saved, m
             refresh_weights(saved, byte_model(byte_config(), 2).state_dict(), {"step": "2"})
         return real(path, file, names)
 
-    monkeypatch.setattr(weights_file, "_read_some", replaced)
+    monkeypatch.setattr(model_weights, "_read_some", replaced)
     loaded = load_model(saved)
     expected = byte_model(byte_config(), 2 if loaded.metadata["step"] == "2" else 1).state_dict()
     for name, weight in loaded.model.state_dict().items():

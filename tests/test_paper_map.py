@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from nmt_cli.config import SETTINGS, Layer, flatten, resolve
-from nmt_cli.conversion import convert
-from nmt_cli.presets import PRESETS
+from nmt_cli.config.presets import PRESETS
+from nmt_cli.config.schema import SETTINGS, SettingsLayer, flatten, resolve
+from nmt_cli.config.values import convert
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "paper.md"
@@ -121,12 +121,12 @@ def test_settings_are_ones_that_there_are() -> None:
         key, _, value = one.partition("=")
         assert key in SETTINGS, one
         if value:
-            resolve([Layer("docs/paper.md", {key: value})])
+            resolve([SettingsLayer("docs/paper.md", {key: value})])
 
 
 @pytest.mark.parametrize(("column", "preset"), [(2, "base"), (3, "big")])
 def test_the_presets_have_the_paper_s_figures(column: int, preset: str) -> None:
-    chosen = flatten(resolve([Layer("docs/paper.md", {"train.preset": preset})]).config)
+    chosen = flatten(resolve([SettingsLayer("docs/paper.md", {"train.preset": preset})]).config)
     table = rows("## The figures as settings")
     assert len(table) > 20
     for row in table:

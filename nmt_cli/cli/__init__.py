@@ -26,8 +26,8 @@ def run() -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Run `nmt` with `arguments`, show what went wrong, and give the exit code."""
-    from nmt_cli.cli import environment, failures
-    from nmt_cli.cli.commands import invoke
+    from nmt_cli.cli import environment, error_reporting
+    from nmt_cli.cli.app import invoke
 
     debug = environment.debugging(arguments)
     try:
@@ -36,4 +36,4 @@ def main(arguments: Sequence[str]) -> int:
             sys.stdout.flush()
         return code
     except BaseException as error:
-        return failures.show(error, environment.make_console(), debug=debug)
+        return error_reporting.report_error(error, environment.make_console(), debug=debug)

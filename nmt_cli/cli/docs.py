@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperGroup
 
-from nmt_cli.cli.commands import HELP_OPTIONS, make_command
+from nmt_cli.cli.app import HELP_OPTIONS, make_command
 from nmt_cli.cli.exit_codes import STABLE, exit_codes
-from nmt_cli.config import SETTINGS
+from nmt_cli.config.presets import PRESETS
+from nmt_cli.config.schema import SETTINGS
 from nmt_cli.extras.project import toml_value
-from nmt_cli.files import make_directory, write_text
-from nmt_cli.presets import PRESETS
+from nmt_cli.storage.files import make_directory, write_text
 
 if TYPE_CHECKING:
     from typer._click.core import Command, Context
@@ -39,7 +39,7 @@ default, preset, `nmt.toml` (or `--config FILE`), `NMT_*` variables, options, `-
 """
 
 
-def walk() -> Iterator[tuple[str, Command, Context]]:
+def walk_commands() -> Iterator[tuple[str, Command, Context]]:
     """Each command with its full name, in the order of the help."""
     group = make_command()
     top = typer.Context(
@@ -62,7 +62,7 @@ def _walk(path: str, command: Command, context: Context) -> Iterator[tuple[str, 
 def guide() -> str:
     """The text of docs/cli.md."""
     parts = [_HEAD]
-    for path, command, context in walk():
+    for path, command, context in walk_commands():
         parts.append(f"## {path}\n\n```text\n{command.get_help(context)}\n```\n")
     rows = "".join(f"| {code} | {meaning} |\n" for code, meaning in exit_codes().items())
     parts.append(f"## Exit codes\n\n{STABLE}\n\n| code | meaning |\n|---|---|\n{rows}")
@@ -90,7 +90,7 @@ def _preset_rows() -> Iterator[str]:
 def surface() -> str:
     """Every command and parameter on one line each; a change here is a change for users."""
     lines = []
-    for path, command, _ in walk():
+    for path, command, _ in walk_commands():
         lines.append(path)
         lines += sorted(
             f"{path} {_parameter(one)}"

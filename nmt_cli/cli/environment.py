@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn, TextIO
 
-from nmt_cli.console import Console
 from nmt_cli.parent_watch import PARENT, end_with_parent
+from nmt_cli.terminal.console import Console
 
 # What torchrun sets for the processes that it starts.
 TORCHRUN = "TORCHELASTIC_RUN_ID"
@@ -95,7 +95,7 @@ def choose_threads() -> None:
     woken tens of thousands of times a second, often all on one core: two are then slower than one
     (0.6 times). So they spin for some microseconds. What the user set stays.
     """
-    from nmt_cli.cores import usable_cores
+    from nmt_cli.machine import usable_cores
 
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ["OMP_WAIT_POLICY"] = "PASSIVE"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from nmt_cli.errors import NoInputError
 
 if TYPE_CHECKING:
-    from nmt_cli.console import Console
-    from nmt_cli.translator import Translator
+    from nmt_cli.terminal.console import Console
+    from nmt_cli.translation.translator import Translator
 
 
 def load_translator(
@@ -29,8 +29,8 @@ def load_translator(
     import torch
 
     from nmt_cli.cli.environment import cache_folder
-    from nmt_cli.cores import give_back_freed_memory
-    from nmt_cli.translator import Translator
+    from nmt_cli.machine import give_back_freed_memory
+    from nmt_cli.translation.translator import Translator
 
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -43,7 +43,7 @@ def load_translator(
 
 def require_models(models: Sequence[Path | str]) -> None:
     """Refuse what is not a model directory before torch is loaded, which takes seconds."""
-    from nmt_cli.model_check import require_model_directory
+    from nmt_cli.storage.model_check import require_model_directory
 
     for model in models:
         try:
@@ -55,10 +55,10 @@ def require_models(models: Sequence[Path | str]) -> None:
 
 def announce_compiling(model: Path, cache: Path, console: "Console") -> None:
     """Say that kernels are about to be compiled, where the model uses them."""
-    from nmt_cli.config import load
+    from nmt_cli.config.schema import load
     from nmt_cli.errors import NmtError
     from nmt_cli.inference.native.library import must_compile
-    from nmt_cli.model_dir import CONFIG
+    from nmt_cli.storage.model_check import CONFIG
 
     # What is wrong with the model is told when it is loaded.
     with contextlib.suppress(NmtError, OSError):

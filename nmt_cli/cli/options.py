@@ -8,8 +8,8 @@ import typer
 # Typer has no public type for an option that takes two values and may be repeated.
 from typer._click.types import CompositeParamType
 
+from nmt_cli.config.presets import PRESET_NAMES
 from nmt_cli.errors import UsageError
-from nmt_cli.presets import PRESET_NAMES
 
 if TYPE_CHECKING:
     from typer._click.core import Context, Parameter

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from nmt_cli.cli.settings import PROJECT_FILE, resolve_settings
 
 if TYPE_CHECKING:
-    from nmt_cli.config import Resolved
-    from nmt_cli.outputs import Needed
+    from nmt_cli.config.protected_files import Needed
+    from nmt_cli.config.schema import ResolvedConfig
 
 
 def check_outputs(
     outputs: Iterable[Path | None],
     read: Iterable["Needed"] = (),
     *,
-    resolved: "Resolved | None" = None,
+    resolved: "ResolvedConfig | None" = None,
     config_file: Path | None = None,
     models: Iterable[Path | str] = (),
 ) -> None:
@@ -26,7 +26,7 @@ def check_outputs(
     settings or nmt.toml name, a project file, any part of a model directory or corpus. Call it
     before any work. None, as an output, is stdout.
     """
-    from nmt_cli.outputs import data_files, needed_files, require_replaceable
+    from nmt_cli.config.protected_files import data_files, needed_files, require_replaceable
 
     written = [output for output in outputs if output is not None]
     directories = [Path(one) for one in models]

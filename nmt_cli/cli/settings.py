@@ -7,21 +7,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nmt_cli.config import (
+from nmt_cli.config.schema import (
     SETTINGS,
     Config,
-    Layer,
-    Resolved,
-    Search,
+    ResolvedConfig,
+    SettingsLayer,
     flatten,
     read_layer,
     resolve,
     with_values,
 )
+from nmt_cli.config.search import SearchConfig
 from nmt_cli.errors import NmtError, UsageError
 
 if TYPE_CHECKING:
-    from nmt_cli.console import Console
+    from nmt_cli.terminal.console import Console
 
 PROJECT_FILE = Path("nmt.toml")
 _PATHS = ("paths.corpus", "paths.model")
@@ -33,7 +33,7 @@ def resolve_settings(
     sets: Sequence[str] | None = None,
     config_file: Path | None = None,
     environ: Mapping[str, str] = os.environ,
-) -> Resolved:
+) -> ResolvedConfig:
     """Every setting of this run and its origin.
 
     `flags` maps dotted keys to the values of a command's options; None means not given. `sets`
@@ -45,14 +45,18 @@ def resolve_settings(
         [
             *_project_layer(config_file),
             *_environment_layers(environ),
-            Layer("command line", given),
+            SettingsLayer("command line", given),
             *(_set_layer(text) for text in sets or ()),
         ]
     )
 
 
 def tell_defaults(
-    resolved: Resolved, config_file: Path | None, console: "Console", *, vocabulary: bool = False
+    resolved: ResolvedConfig,
+    config_file: Path | None,
+    console: "Console",
+    *,
+    vocabulary: bool = False,
 ) -> None:
     """Say that settings are the defaults where there is no project file and nobody chose any.
 
@@ -82,7 +86,7 @@ def model_option(model: str) -> str:
     return f" --model {shlex.quote(model)}"
 
 
-def chosen_search(resolved: Resolved, model: Config) -> Search:
+def chosen_search(resolved: ResolvedConfig, model: Config) -> SearchConfig:
     """The model's own settings of search, but for those that the user gave here."""
     given = {
         key: value
@@ -92,7 +96,7 @@ def chosen_search(resolved: Resolved, model: Config) -> Search:
     return with_values(model, given).search
 
 
-def _project_layer(config_file: Path | None) -> Iterator[Layer]:
+def _project_layer(config_file: Path | None) -> Iterator[SettingsLayer]:
     path = PROJECT_FILE if config_file is None else config_file
     if config_file is None and not path.exists():
         return
@@ -100,7 +104,7 @@ def _project_layer(config_file: Path | None) -> Iterator[Layer]:
     if path.parent != Path():
         # Where nothing is said, corpus and model lie beside the project file too.
         values = {**{key: SETTINGS[key].default for key in _PATHS}, **values}
-    yield Layer(origin, {key: _beside(path, key, value) for key, value in values.items()})
+    yield SettingsLayer(origin, {key: _beside(path, key, value) for key, value in values.items()})
 
 
 def _beside(project: Path, key: str, value: object) -> object:
@@ -120,20 +124,20 @@ def _under(folder: Path, value: object) -> object:
     return value
 
 
-def _environment_layers(environ: Mapping[str, str]) -> Iterator[Layer]:
+def _environment_layers(environ: Mapping[str, str]) -> Iterator[SettingsLayer]:
     """One layer a variable, such as NMT_MODEL_HEADS for `model.heads`."""
     for name in sorted(environ):
         for section in _SECTIONS:
             prefix = f"NMT_{section.upper()}_"
             if name.startswith(prefix):
                 key = f"{section}.{name.removeprefix(prefix).lower()}"
-                yield Layer(name, {key: environ[name]})
+                yield SettingsLayer(name, {key: environ[name]})
 
 
-def _set_layer(text: str) -> Layer:
+def _set_layer(text: str) -> SettingsLayer:
     key, equals, value = text.partition("=")
     if not equals:
         raise UsageError(
             f"--set {text}: there is no `=`", "write it as --set key=value, such as model.heads=16"
         )
-    return Layer("--set", {key.strip(): value.strip()})
+    return SettingsLayer("--set", {key.strip(): value.strip()})

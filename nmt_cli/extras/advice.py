@@ -7,10 +7,10 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from nmt_cli import automatic
-from nmt_cli.cores import usable_cores
+from nmt_cli.config import automatic
+from nmt_cli.config.presets import PRESETS
+from nmt_cli.machine import usable_cores
 from nmt_cli.plurals import counted
-from nmt_cli.presets import PRESETS
 
 # More pairs than this are estimated from the first ones and the size of the file.
 MOST_COUNTED = 300_000
@@ -87,7 +87,7 @@ def measure(entries: Sequence[Sequence[str]]) -> TextSize:
 
 
 def _measure_entry(paths: Sequence[str]) -> TextSize:
-    from nmt_cli.data.lines import read_pairs
+    from nmt_cli.data.text.lines import read_pairs
 
     words = tgt_words = 0
     with closing(read_pairs(tuple(paths), keep_bad_rows=True)) as pairs:

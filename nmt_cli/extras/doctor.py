@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from nmt_cli import __version__
-from nmt_cli.cores import affine_cores, available_memory, core_quota, usable_cores
 from nmt_cli.errors import NmtError
-from nmt_cli.files import locked, writing
+from nmt_cli.machine import affine_cores, available_memory, core_quota, usable_cores
 from nmt_cli.plurals import counted
+from nmt_cli.storage.files import locked, writing
 
 Status = Literal["ok", "warn", "fail"]
 GIB = 1 << 30
@@ -181,8 +181,8 @@ def _threads(environ: Mapping[str, str]) -> Check:
 
 def _kernels(cache: Path | None) -> Check:
     """What translates on the CPU; the kernels are compiled where they are missing."""
-    from nmt_cli.inference.choice import kernels_of
-    from nmt_cli.inference.products import packing_works
+    from nmt_cli.inference.engines import kernels_of
+    from nmt_cli.inference.packed.linear import packing_works
 
     kernels, reason = kernels_of(cache)
     if kernels is not None:
@@ -197,7 +197,7 @@ def _graphs() -> Check:
     """What translates on a GPU."""
     import torch
 
-    from nmt_cli.inference.cuda_self_test import find_fault
+    from nmt_cli.inference.cuda.self_test import find_fault
 
     name = "translating on a GPU"
     if not torch.cuda.is_available():

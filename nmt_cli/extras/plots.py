@@ -5,10 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nmt_cli.charts import Axis, Box, Curve, bars, curves, field
-from nmt_cli.config import Config, Model, with_values
+from nmt_cli.config.schema import Config, ModelConfig, with_values
+from nmt_cli.drawing.charts import Axis, Box, Curve, bars, curves, field
+from nmt_cli.drawing.svg import document, label
 from nmt_cli.errors import ConfigError, UsageError, did_you_mean
-from nmt_cli.svg import document, label
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -32,7 +32,7 @@ def plot(what: str, config: Config, model: Path | None = None) -> str:
     return PLOTS[what](config, model)
 
 
-def positions_table(config: Model, positions: "Positions") -> "Tensor":
+def positions_table(config: ModelConfig, positions: "Positions") -> "Tensor":
     """(ROWS, width): what is added to embeddings; if nothing is, how a query is turned.
 
     A query of ones and zeros, in turn, is turned into cosines and sines.
@@ -100,8 +100,8 @@ def _nearness(table: "Tensor", box: Box) -> list[str]:
 
 
 def _schedule(config: Config, _: Path | None) -> str:
-    from nmt_cli.automatic import STEPS, max_steps
-    from nmt_cli.training.optimizer import DECAYS, learning_rate
+    from nmt_cli.config.automatic import STEPS, max_steps
+    from nmt_cli.training.optimizers.factory import DECAYS, learning_rate
 
     train, d_model = config.train, config.model.d_model
     if train.max_steps == "auto":
@@ -133,7 +133,7 @@ def _schedule(config: Config, _: Path | None) -> str:
 
 
 def _smoothing(config: Config, _: Path | None) -> str:
-    from nmt_cli.training.loss import smoothed_target
+    from nmt_cli.training.loss.cross_entropy import smoothed_target
 
     epsilon = config.train.label_smoothing
     target = smoothed_target(WORDS, WORDS // 3, epsilon).tolist()
@@ -162,7 +162,7 @@ def losses(epsilon: float) -> list[tuple[float, float]]:
     """(probability of the right word, the loss that training would have) of one token."""
     import torch
 
-    from nmt_cli.training.loss import label_smoothed_cross_entropy
+    from nmt_cli.training.loss.cross_entropy import label_smoothed_cross_entropy
 
     points = []
     target = torch.tensor([0])

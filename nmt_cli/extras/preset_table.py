@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from nmt_cli.automatic import VOCABULARY_WORDS, vocabulary_size
-from nmt_cli.config import Layer, resolve, with_values
+from nmt_cli.config.automatic import VOCABULARY_WORDS, vocabulary_size
+from nmt_cli.config.presets import PRESETS
+from nmt_cli.config.schema import SettingsLayer, resolve, with_values
 from nmt_cli.model.kinds import count_parameters
-from nmt_cli.presets import PRESETS
 
 # What a vocabulary whose size is `auto` is counted as: that of a text of VOCABULARY_WORDS.
 AUTO_VOCABULARY = vocabulary_size(VOCABULARY_WORDS)
@@ -35,7 +35,7 @@ def preset_rows() -> list[PresetRow]:
 
 def preset_row(name: str) -> PresetRow:
     """The preset `name`; its model is made without memory for weights."""
-    config = resolve([Layer("preset", {"train.preset": name})]).config
+    config = resolve([SettingsLayer("preset", {"train.preset": name})]).config
     vocabulary = config.data.vocab_size
     size = AUTO_VOCABULARY if isinstance(vocabulary, str) else vocabulary
     sized = with_values(config, {"model.src_vocab_size": size, "model.tgt_vocab_size": size})

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nmt_cli.errors import CannotCreateError, UsageError
-from nmt_cli.files import make_directory, write_text
+from nmt_cli.storage.files import make_directory, write_text
 
 PROJECT_NAME = "nmt.toml"
 Paths = tuple[str, ...]
@@ -97,7 +97,7 @@ def write_project(folder: Path, project: Project, *, force: bool = False) -> Pat
 def config_text(config: Mapping[str, object], comments: Mapping[str, Sequence[str]]) -> str:
     """Every dotted key as TOML, one line each, with its `comments` behind it.
 
-    `config` is a flat configuration (`nmt_cli.config.flatten`); the text can be loaded again.
+    `config` is a flat configuration (`config.schema.flatten`); the text can be loaded again.
     """
     lines = ["format = 1"]
     section = ""

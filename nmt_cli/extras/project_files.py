@@ -5,15 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from nmt_cli.data.languages.names import (
-    guess_languages,
-    guess_tsv_languages,
-    is_tsv,
-    language_of,
-)
+from nmt_cli.data.languages.names import guess_languages, guess_tsv_languages, is_tsv, language_of
 from nmt_cli.errors import NmtError, NoInputError, UsageError
 from nmt_cli.extras.project import Paths
-from nmt_cli.files import require_file
+from nmt_cli.storage.files import require_file
 
 # The names that text files of each kind usually have.
 _STEMS = {
@@ -23,7 +18,7 @@ _STEMS = {
 }
 
 
-class Texts(NamedTuple):
+class ProjectTexts(NamedTuple):
     """The files of a project, each entry two files or one TSV file, as they are called from here.
 
     valid_split: how many training pairs shall become validation text.
@@ -61,7 +56,7 @@ class Texts(NamedTuple):
         names = [entry[0] for entry in self.entries() if len(entry) == 1]
         return guess_languages(pairs) or guess_tsv_languages(names)
 
-    def completed(self, folder: Path, src: str, tgt: str) -> "Texts":
+    def completed(self, folder: Path, src: str, tgt: str) -> "ProjectTexts":
         """With the files of `folder`, where no training files were given."""
         if self.train:
             return self
@@ -85,13 +80,13 @@ def require_different(src: str, tgt: str) -> None:
         )
 
 
-def check_files(texts: Texts, src: str, tgt: str) -> list[str]:
+def check_text_files(texts: ProjectTexts, src: str, tgt: str) -> list[str]:
     """Warnings about the languages of the files.
 
     Raises UsageError or DataError where they are swapped, DataError where one is not UTF-8.
     """
-    from nmt_cli.data.encoding import require_utf8
     from nmt_cli.data.languages.checks import check_names, check_texts, texts_of
+    from nmt_cli.data.text.encoding import require_utf8
 
     require_utf8(path for entry in texts.entries() for path in entry)
     named = texts_of(texts.train, texts.valid or (), texts.test or ())
@@ -132,7 +127,7 @@ def given_texts(
     test: Paths | None,
     tables: Mapping[str, str | None],
     valid_split: int | None,
-) -> Texts:
+) -> ProjectTexts:
     """The files of the command line; `tables`: TSV files, by kind. Raises UsageError."""
     entries = {"valid": valid, "test": test}
     for kind, table in tables.items():
@@ -145,10 +140,10 @@ def given_texts(
             "use one of them",
         )
     named = (*map(tuple, train or ()), *((name,) for name in train_tsv or ()))
-    return Texts(named, entries["valid"], entries["test"], valid_split or 0)
+    return ProjectTexts(named, entries["valid"], entries["test"], valid_split or 0)
 
 
-def options_of(texts: Texts, src: str, tgt: str, preset: str | None) -> list[str]:
+def options_of(texts: ProjectTexts, src: str, tgt: str, preset: str | None) -> list[str]:
     """The options of `nmt init` that name these files and languages."""
     words: list[str] = []
     named = [("--train", entry) for entry in texts.train]

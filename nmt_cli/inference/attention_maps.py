@@ -10,7 +10,7 @@ from torch import Tensor
 
 from nmt_cli.batch import Segments, make_batch
 from nmt_cli.errors import ConfigError
-from nmt_cli.inference.word_attention import outputs_of
+from nmt_cli.inference.cross_attention import outputs_of
 from nmt_cli.model.attention import MultiHeadAttention, attention_weights, causal_mask
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.model.layers import EncoderLayer

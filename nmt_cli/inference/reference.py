@@ -6,10 +6,10 @@ import torch
 from torch import Tensor
 
 from nmt_cli.batch import Segments
-from nmt_cli.inference.allowed import AllowedWords
-from nmt_cli.model.encoder_decoder import EncoderDecoder, State
+from nmt_cli.inference.vocabulary_mask import VocabularyMask
+from nmt_cli.model.encoder_decoder import DecodingState, EncoderDecoder
 from nmt_cli.search.decoder import Edits, Source, Symbols
-from nmt_cli.search.top import top_k
+from nmt_cli.search.top_k import top_k
 
 
 class ReferenceDecoder:
@@ -24,10 +24,10 @@ class ReferenceDecoder:
         self.symbols = Symbols.of(model.config)
         self.device = next(model.parameters()).device
         self._model = model
-        self._state: State | None = None
+        self._state: DecodingState | None = None
         # The busy slots in the order of the state's rows, and the source length of each.
         self._lengths: dict[int, int] = {}
-        self._allowed = AllowedWords(len(model.output_weight), self.device)
+        self._allowed = VocabularyMask(len(model.output_weight), self.device)
 
     @torch.inference_mode()
     def admit(self, slots: Sequence[int], sources: Sequence[Source]) -> None:

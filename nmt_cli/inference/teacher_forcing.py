@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from nmt_cli.batch import Batch, make_batch
-from nmt_cli.inference.word_attention import watched
+from nmt_cli.inference.cross_attention import captured_cross_attention
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.search.decoder import Symbols
 
@@ -19,7 +19,7 @@ LOGIT_ROWS = 256
 Pair = tuple[Sequence[int], Sequence[int]]
 
 
-class Forced(NamedTuple):
+class ForcedPair(NamedTuple):
     """What the model makes of one pair.
 
     token_scores: log-probability of each target id; attention: (target ids, source ids), how much
@@ -31,9 +31,11 @@ class Forced(NamedTuple):
 
 
 @torch.inference_mode()
-def force(model: EncoderDecoder, pairs: Sequence[Pair], *, attention: bool = False) -> list[Forced]:
+def force_pairs(
+    model: EncoderDecoder, pairs: Sequence[Pair], *, attention: bool = False
+) -> list[ForcedPair]:
     """Of each pair of source and target ids, both of which end with EOS, in their order."""
-    found: dict[int, Forced] = {}
+    found: dict[int, ForcedPair] = {}
     # Of about one length together: padding is little.
     order = sorted(range(len(pairs)), key=lambda one: (len(pairs[one][1]), len(pairs[one][0])))
     start_id = Symbols.of(model.config).start_id
@@ -61,18 +63,18 @@ def _batches(pairs: Sequence[Pair], order: Sequence[int]) -> Iterator[list[int]]
         yield batch
 
 
-def _forced(model: EncoderDecoder, batch: Batch, *, attention: bool) -> Iterator[Forced]:
+def _forced(model: EncoderDecoder, batch: Batch, *, attention: bool) -> Iterator[ForcedPair]:
     memory = model.encode(batch.src, batch.src_segments)
-    with watched(model) as looks:
+    with captured_cross_attention(model) as looks:
         hidden = model.decode(batch.tgt_in, batch.tgt_segments, memory, batch.src_segments)
     rows = zip(torch.split(hidden, LOGIT_ROWS), torch.split(batch.tgt_out, LOGIT_ROWS), strict=True)
     joined = torch.cat([_log_probs(model.logits(some).float(), ids) for some, ids in rows])
     scores = torch.split(joined, batch.tgt_segments.lengths.tolist())
     if not attention:
-        yield from (Forced(one.tolist(), None) for one in scores)
+        yield from (ForcedPair(one.tolist(), None) for one in scores)
         return
     for score, weights in zip(scores, looks(batch, memory), strict=True):
-        yield Forced(score.tolist(), weights.cpu())
+        yield ForcedPair(score.tolist(), weights.cpu())
 
 
 def _log_probs(logits: Tensor, ids: Tensor) -> Tensor:

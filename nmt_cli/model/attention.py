@@ -12,9 +12,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from nmt_cli.batch import TILE, Segments
-from nmt_cli.config import Model
-from nmt_cli.model.segment_attention import MAX_WIDTH, segment_attention
-from nmt_cli.model.varlen_attention import (
+from nmt_cli.config.schema import ModelConfig
+from nmt_cli.model.backends.tiles import MAX_WIDTH, tile_attention_function
+from nmt_cli.model.backends.varlen import (
     VARLEN_DTYPES,
     has_varlen,
     varlen_attention,
@@ -141,7 +141,7 @@ def tile_attention(
     """Our kernels: sentences in small tiles."""
     tables = query_segments.tiles, key_segments.tiles
     offsets = query_segments.offsets, key_segments.offsets
-    return segment_attention(query, key, value, tables, offsets, causal=causal, size=TILE)
+    return tile_attention_function(query, key, value, tables, offsets, causal=causal, size=TILE)
 
 
 def unequal_attention(
@@ -206,7 +206,7 @@ def use_backend(model: nn.Module, backend: str) -> None:
             module.backend = backend
 
 
-def head_widths(config: Model) -> tuple[int, int]:
+def head_widths(config: ModelConfig) -> tuple[int, int]:
     """d_k and d_v; both d_model / h unless set (section 3.2.2)."""
     d_k = config.d_model // config.heads if config.d_k == "auto" else config.d_k
     d_v = config.d_model // config.heads if config.d_v == "auto" else config.d_v
@@ -252,7 +252,7 @@ def project(
 class MultiHeadAttention(nn.Module):
     """Section 3.2.2: h heads, each with projections of its own, joined and projected once more."""
 
-    def __init__(self, config: Model) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         d_k, d_v = head_widths(config)
         self.heads = config.heads

@@ -1,7 +1,7 @@
 """What every kind of model has in common: two vocabularies, an encoder, a decoder, an output.
 
 Training, search and scoring know a model only through the methods of `EncoderDecoder`, and what a
-decoder remembers only through those of `State`.
+decoder remembers only through those of `DecodingState`.
 """
 
 from abc import ABC, abstractmethod
@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from nmt_cli.batch import Batch, Segments
-from nmt_cli.config import Model
+from nmt_cli.config.schema import ModelConfig
 from nmt_cli.model.dropout import Dropout
 
 # Which matrix serves as source embedding, target embedding and output (section 3.4).
@@ -27,7 +27,7 @@ TIES = {
 class Embeddings(nn.Module):
     """One, two or three matrices of (vocabulary, d_model), each held once under its own name."""
 
-    def __init__(self, config: Model) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         sizes = vocabulary_sizes(config)
         self.names = TIES[config.tie_embeddings]
@@ -41,11 +41,11 @@ class Embeddings(nn.Module):
         return cast(Tensor, getattr(self, self.names[use]))
 
 
-Same = TypeVar("Same", bound="State")
+Same = TypeVar("Same", bound="DecodingState")
 
 
 @runtime_checkable
-class State(Protocol):
+class DecodingState(Protocol):
     """What a decoder remembers between steps: rows (hypotheses), each bound to a source."""
 
     @property
@@ -72,7 +72,7 @@ class EncoderDecoder(nn.Module, ABC):
     A kind of model gives it `encode`, `decode`, `start`, `step` and `start_value`.
     """
 
-    def __init__(self, config: Model) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         """Weights are made by `initialise`; vocabulary sizes must be numbers here."""
         super().__init__()
         self.config = config
@@ -116,7 +116,7 @@ class EncoderDecoder(nn.Module, ABC):
         """The decoder's output for whole sentences."""
 
     @abstractmethod
-    def start(self, memory: Float[Tensor, "src memory"], segments: Segments) -> State:
+    def start(self, memory: Float[Tensor, "src memory"], segments: Segments) -> DecodingState:
         """One row for each source, no token seen."""
 
     @abstractmethod
@@ -133,7 +133,7 @@ class EncoderDecoder(nn.Module, ABC):
 Kind = TypeVar("Kind", bound=EncoderDecoder)
 
 
-def vocabulary_sizes(config: Model) -> tuple[int, int]:
+def vocabulary_sizes(config: ModelConfig) -> tuple[int, int]:
     """Entries of the source and of the target vocabulary; both must be known, equal when shared."""
     src, tgt = config.src_vocab_size, config.tgt_vocab_size
     if src == "auto" or tgt == "auto":
@@ -143,7 +143,7 @@ def vocabulary_sizes(config: Model) -> tuple[int, int]:
     return src, tgt
 
 
-def stack_depths(config: Model) -> tuple[int, int]:
+def stack_depths(config: ModelConfig) -> tuple[int, int]:
     """Layers of the encoder and of the decoder."""
     encoder = config.layers if config.encoder_layers == "auto" else config.encoder_layers
     decoder = config.layers if config.decoder_layers == "auto" else config.decoder_layers

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from nmt_cli.config import Model
+from nmt_cli.config.schema import ModelConfig
 from nmt_cli.model.attention import head_widths
 from nmt_cli.model.encoder_decoder import stack_depths, vocabulary_sizes
 
@@ -12,7 +12,7 @@ from nmt_cli.model.encoder_decoder import stack_depths, vocabulary_sizes
 PASSES = 2 * 3
 
 
-def training_flops(model: Model, src_lengths: np.ndarray, tgt_lengths: np.ndarray) -> float:
+def training_flops(model: ModelConfig, src_lengths: np.ndarray, tgt_lengths: np.ndarray) -> float:
     """Operations of one pass forward and backward over pairs of these lengths, in tokens.
 
     src_lengths, tgt_lengths: (pairs,), EOS included. Multiplications and additions of every matrix
@@ -27,7 +27,7 @@ def training_flops(model: Model, src_lengths: np.ndarray, tgt_lengths: np.ndarra
     return float(PASSES * (output + LAYERS[model.kind](model, src, tgt)))
 
 
-def _transformer(model: Model, src: np.ndarray, tgt: np.ndarray) -> float:
+def _transformer(model: ModelConfig, src: np.ndarray, tgt: np.ndarray) -> float:
     d_k, d_v = (model.heads * width for width in head_widths(model))
     d_model, d_ff = model.d_model, model.d_ff
     encoder_layers, decoder_layers = stack_depths(model)
@@ -41,7 +41,7 @@ def _transformer(model: Model, src: np.ndarray, tgt: np.ndarray) -> float:
     return float(per_src * src.sum() + per_tgt * tgt.sum() + (d_k + d_v) * seen.sum())
 
 
-def _rnn(model: Model, src: np.ndarray, tgt: np.ndarray) -> float:
+def _rnn(model: ModelConfig, src: np.ndarray, tgt: np.ndarray) -> float:
     """A gate has two matrices; keys of the attention are made once for each source token."""
     square = model.d_model**2
     half = (model.d_model // 2) * model.d_model + (model.d_model // 2) ** 2
@@ -54,7 +54,7 @@ def _rnn(model: Model, src: np.ndarray, tgt: np.ndarray) -> float:
     return float(per_src * src.sum() + per_tgt * tgt.sum() + seen + square * len(src))
 
 
-def _conv(model: Model, src: np.ndarray, tgt: np.ndarray) -> float:
+def _conv(model: ModelConfig, src: np.ndarray, tgt: np.ndarray) -> float:
     """The zeros beyond the ends of a sentence are multiplied like its tokens."""
     square = model.d_model**2
     block = model.kernel_width * 2 * square
@@ -65,6 +65,6 @@ def _conv(model: Model, src: np.ndarray, tgt: np.ndarray) -> float:
     return float(per_src * src.sum() + per_tgt * tgt.sum() + seen)
 
 
-LAYERS: Mapping[str, Callable[[Model, np.ndarray, np.ndarray], float]] = {
+LAYERS: Mapping[str, Callable[[ModelConfig, np.ndarray, np.ndarray], float]] = {
     "transformer": _transformer, "rnn": _rnn, "conv": _conv,
 }  # fmt: skip

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from nmt_cli.batch import Segments
-from nmt_cli.config import Model
+from nmt_cli.config.schema import ModelConfig
 from nmt_cli.model.attention import MultiHeadAttention, attend
 from nmt_cli.model.dropout import Dropout
 from nmt_cli.model.positions import Positions
@@ -19,7 +19,7 @@ Sublayer = Callable[[Tensor], Tensor]
 class FeedForward(nn.Module):
     """Section 3.3: max(0, x W1 + b1) W2 + b2, or with another activation."""
 
-    def __init__(self, config: Model) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.inner = nn.Linear(config.d_model, config.d_ff, bias=config.feed_forward_bias)
         self.outer = nn.Linear(config.d_ff, config.d_model, bias=config.feed_forward_bias)
@@ -34,7 +34,7 @@ class FeedForward(nn.Module):
 class GatedFeedForward(FeedForward):
     """SwiGLU (Shazeer 2020): (silu(x W1) * x V) W2."""
 
-    def __init__(self, config: Model) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
         self.gate = nn.Linear(config.d_model, config.d_ff, bias=config.feed_forward_bias)
 
@@ -59,7 +59,7 @@ FEED_FORWARDS: dict[str, type[FeedForward]] = {
 }
 
 
-def make_norm(config: Model) -> nn.Module:
+def make_norm(config: ModelConfig) -> nn.Module:
     """The normalisation that `config.norm` names, over d_model."""
     norms: dict[str, type[nn.LayerNorm | nn.RMSNorm]] = {
         "layer_norm": nn.LayerNorm,
@@ -86,7 +86,7 @@ RESIDUALS = {"post": post_norm, "pre": pre_norm}
 class EncoderLayer(nn.Module):
     """Self-attention, then feed-forward."""
 
-    def __init__(self, config: Model) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.self_attention = MultiHeadAttention(config)
         self.self_attention_norm = make_norm(config)
@@ -109,7 +109,7 @@ class EncoderLayer(nn.Module):
 class DecoderLayer(nn.Module):
     """Masked self-attention, attention to the encoder's output, then feed-forward."""
 
-    def __init__(self, config: Model) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.self_attention = MultiHeadAttention(config)
         self.self_attention_norm = make_norm(config)

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from nmt_cli.config import Model
+from nmt_cli.config.schema import ModelConfig
 
 TABLE_ROWS = 1_024
 
@@ -65,7 +65,7 @@ class SinusoidalPositions(Positions):
     table: Tensor
     encoding = staticmethod(sinusoidal_encoding)
 
-    def __init__(self, config: Model) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.register_buffer("table", self.encoding(TABLE_ROWS, config.d_model), persistent=False)
 
@@ -91,7 +91,7 @@ class SinusoidalHalvesPositions(SinusoidalPositions):
 class LearnedPositions(Positions):
     """A learned vector for each position (Table 3, row E)."""
 
-    def __init__(self, config: Model) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(config.max_positions, config.d_model))
 
@@ -113,7 +113,7 @@ class RotaryPositions(Positions):
     cosines: Tensor
     sines: Tensor
 
-    def __init__(self, config: Model) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.width = config.d_model // config.heads if config.d_k == "auto" else config.d_k
         self.register_buffer("cosines", torch.empty(0, device="cpu"), persistent=False)

@@ -9,8 +9,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from nmt_cli.batch import Segments
-from nmt_cli.config import Model
+from nmt_cli.config.schema import ModelConfig
 from nmt_cli.model.attention import MultiHeadAttention, dot_product_attention
+from nmt_cli.model.decoder_state import DecoderState
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.model.encoder_decoder import initialise as initialise
 from nmt_cli.model.encoder_decoder import parameter_count as parameter_count
@@ -18,13 +19,12 @@ from nmt_cli.model.encoder_decoder import stack_depths as stack_depths
 from nmt_cli.model.encoder_decoder import vocabulary_sizes as vocabulary_sizes
 from nmt_cli.model.layers import DecoderLayer, EncoderLayer, cross_attend, make_norm, self_attend
 from nmt_cli.model.positions import POSITIONS
-from nmt_cli.model.state import DecoderState
 
 
 class Transformer(EncoderDecoder):
     """The paper's model, and what has been made of it since."""
 
-    def __init__(self, config: Model) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         """Weights are made by `initialise`; vocabulary sizes must be numbers here."""
         super().__init__(config)
         make_positions = POSITIONS[config.positions]

@@ -14,18 +14,26 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from nmt_cli.batch import moved
-from nmt_cli.config import Search
-from nmt_cli.search.best_first import BestFirst
-from nmt_cli.search.candidates import MISSING, Candidates, Pool, Strategy
+from nmt_cli.config.search import BATCH_TOKENS, SearchConfig
+from nmt_cli.search.backpointers import Backpointers
+from nmt_cli.search.beam_state import BeamState
 from nmt_cli.search.decoder import Decoder, Edits, Hypothesis, Recorder, Source
-from nmt_cli.search.edits import Editor, Live, Rule, make_rules
-from nmt_cli.search.limits import longest
-from nmt_cli.search.ranker import Ranker
+from nmt_cli.search.logits_processors import (
+    LiveHypotheses,
+    LogitsProcessor,
+    LogitsProcessorList,
+    make_logits_processors,
+)
+from nmt_cli.search.ranking import HypothesisRanker, max_target_length
 from nmt_cli.search.sampler import Sampler
-from nmt_cli.search.state import BeamState
-from nmt_cli.search.trail import Trail
-from nmt_cli.search.waiting import Numbered, Waiting
-from nmt_cli.search_settings import BATCH_TOKENS
+from nmt_cli.search.source_queue import Numbered, SourceQueue
+from nmt_cli.search.strategy import (
+    MISSING,
+    BeamCandidates,
+    BeamSelection,
+    BeamStrategy,
+    FinishedHypotheses,
+)
 
 # Of the slots, the part that must be free before they are refilled.
 REFILLED = 8
@@ -34,9 +42,9 @@ REFILLED = 8
 def search(
     decoder: Decoder,
     sources: Iterator[Source],
-    config: Search,
-    rules: Sequence[Rule] = (),
-    strategy: Strategy | None = None,
+    config: SearchConfig,
+    rules: Sequence[LogitsProcessor] = (),
+    strategy: BeamStrategy | None = None,
     allowed: Set[int] = frozenset(),
 ) -> Iterator[tuple[int, list[Hypothesis]]]:
     """The number and the `finished` best hypotheses (best first) of each source, as they finish.
@@ -54,21 +62,21 @@ class Searcher:
     def __init__(
         self,
         decoder: Decoder,
-        config: Search,
-        rules: Sequence[Rule] = (),
-        strategy: Strategy | None = None,
+        config: SearchConfig,
+        rules: Sequence[LogitsProcessor] = (),
+        strategy: BeamStrategy | None = None,
         allowed: Set[int] = frozenset(),
     ) -> None:
         symbols = decoder.symbols
         banned = [one for one in symbols.banned_ids if one not in allowed]
-        rules = [*make_rules(config, symbols.eos_id), *rules]
-        editor = Editor(banned, rules, decoder.slots * decoder.beam, decoder.device)
+        rules = [*make_logits_processors(config, symbols.eos_id), *rules]
+        editor = LogitsProcessorList(banned, rules, decoder.slots * decoder.beam, decoder.device)
         self._decoder = decoder
         tokens = BATCH_TOKENS if config.batch_tokens == "auto" else config.batch_tokens
         self._budget = tokens // decoder.beam
         # Where a question to the device is dear, so is an encoder that runs for a few sources.
         self._fewest = max(1, decoder.slots // REFILLED) if decoder.check_every > 1 else 1
-        self._beams = Beams(decoder, config, editor, strategy or make_strategy(config))
+        self._beams = BeamSearch(decoder, config, editor, strategy or make_strategy(config))
 
     def run(
         self, sources: Iterator[Source], advanced: Callable[[], None] = lambda: None
@@ -79,7 +87,7 @@ class Searcher:
         """
         beams, slots = self._beams, self._decoder.slots
         beams.drop()
-        waiting = Waiting(sources, self._budget, self._fewest)
+        waiting = SourceQueue(sources, self._budget, self._fewest)
         while True:
             new = waiting.take(slots - len(beams.owners), beams.busy_tokens)
             if new:
@@ -91,12 +99,12 @@ class Searcher:
             yield from finished
 
 
-def make_strategy(config: Search) -> Strategy:
+def make_strategy(config: SearchConfig) -> BeamStrategy:
     """The one that the settings name."""
-    return Sampler(config) if config.sample else BestFirst(config.rows)
+    return Sampler(config) if config.sample else BeamSelection(config.rows)
 
 
-class Beams:
+class BeamSearch:
     """Live and finished hypotheses of every slot.
 
     owners: the number and the source of each busy slot. limits: (slots,) ids that hypotheses may
@@ -104,11 +112,15 @@ class Beams:
     """
 
     def __init__(
-        self, decoder: Decoder, config: Search, editor: Editor, strategy: Strategy
+        self,
+        decoder: Decoder,
+        config: SearchConfig,
+        editor: LogitsProcessorList,
+        strategy: BeamStrategy,
     ) -> None:
         self.decoder = decoder
         self.strategy = strategy
-        self.ranker = Ranker(config)
+        self.ranker = HypothesisRanker(config)
         self.config = config
         self.owners: dict[int, Numbered] = {}
         slots, device = decoder.slots, decoder.device
@@ -116,7 +128,7 @@ class Beams:
         self.limits = torch.zeros_like(self.state.lengths)
         self.first_rows = torch.arange(slots, device=device)[:, None] * decoder.beam
         self.editor = editor
-        self.trail = Trail(slots, decoder.beam, device, whole=editor.looks_back)
+        self.trail = Backpointers(slots, decoder.beam, device, whole=editor.looks_back)
         self.prefixes = self.limits.new_full((slots, 1), -1)
         self.recorded: Callable[[Hashable], None] | None = None
         if isinstance(decoder, Recorder) and not (strategy.waits or editor.looks_back):
@@ -135,7 +147,7 @@ class Beams:
         slots, sources = list(admitted), [source for _, source in new]
         self.owners.update(admitted)
         self.decoder.admit(slots, sources)
-        limits = [longest(source, self.config) for source in sources]
+        limits = [max_target_length(source, self.config) for source in sources]
         self.strategy.admit(slots, sources, limits)
         # One step more than there may be: a slot that is done writes there until it is asked.
         self.trail.reserve(max(limits) + 2)
@@ -213,11 +225,11 @@ class Beams:
         if not self.editor.rules and steps == 1:
             return self.editor.plain(forced)
         lengths = state.lengths[:, None].expand(-1, beam).flatten()
-        return self.editor.edits(Live(self.trail.written(), lengths), forced)
+        return self.editor.edits(LiveHypotheses(self.trail.written(), lengths), forced)
 
     def _finished(
-        self, state: BeamState, found: Candidates, ended: Bool[Tensor, "slots candidates"]
-    ) -> Pool:
+        self, state: BeamState, found: BeamCandidates, ended: Bool[Tensor, "slots candidates"]
+    ) -> FinishedHypotheses:
         """The pool with the candidates that end, if they are good enough."""
         scores = self.ranker.score(found.log_probs, state.lengths[:, None] + 1)
         missing = found.missing
@@ -229,14 +241,14 @@ class Beams:
         lengths = state.lengths[:, None].expand_as(found.parents)
         token_scores, parents = found.token_scores, found.parents
         return state.pool.best_with(
-            Pool(scores, found.log_probs, token_scores, lengths, parents, missing)
+            FinishedHypotheses(scores, found.log_probs, token_scores, lengths, parents, missing)
         )
 
     def _done(
         self,
         log_probs: Float[Tensor, "slots beam"],
         lengths: Int[Tensor, " slots"],
-        pool: Pool,
+        pool: FinishedHypotheses,
     ) -> Bool[Tensor, " slots"]:
         ceiling = self.strategy.ceiling(log_probs)
         if ceiling is None:
@@ -266,4 +278,4 @@ class Beams:
     def _rescored(self, one: Hypothesis) -> Hypothesis:
         """With the score that it has by itself."""
         log_prob, length = torch.tensor(one.log_prob), torch.tensor(len(one.ids))
-        return replace(one, score=float(Ranker(self.config).score(log_prob, length)))
+        return replace(one, score=float(HypothesisRanker(self.config).score(log_prob, length)))

@@ -8,9 +8,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from nmt_cli.config import Model
+from nmt_cli.config.schema import ModelConfig
 from nmt_cli.errors import ConfigError
-from nmt_cli.search.terms import Terms
+from nmt_cli.search.constraints import LexicalConstraints
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Source:
 
     ids: Sequence[int]
     prefix: tuple[int, ...] = ()
-    terms: Terms | None = None
+    terms: LexicalConstraints | None = None
     draw: tuple[int, ...] = ()
     text: str = ""
     allowed: Int[Tensor, " words"] | None = field(default=None, compare=False, repr=False)
@@ -55,7 +55,7 @@ class Symbols:
     banned_ids: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, config: Model) -> "Symbols":
+    def of(cls, config: ModelConfig) -> "Symbols":
         """A model's; raises ConfigError where no sentence could end."""
         if config.eos_id in config.banned_ids:
             raise ConfigError(f"model.banned_ids holds model.eos_id={config.eos_id}")

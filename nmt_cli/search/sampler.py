@@ -10,10 +10,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from nmt_cli.config import Search
-from nmt_cli.search.candidates import Candidates, Survivors
+from nmt_cli.config.search import SearchConfig
 from nmt_cli.search.decoder import Edits, Source, Step
-from nmt_cli.search.whole import edited
+from nmt_cli.search.strategy import BeamCandidates, LiveBeam
+from nmt_cli.search.top_k import edited_log_probs
 
 
 class Sampler:
@@ -21,7 +21,7 @@ class Sampler:
 
     waits = True
 
-    def __init__(self, config: Search) -> None:
+    def __init__(self, config: SearchConfig) -> None:
         self.starts = config.rows
         self._config = config
         self._draws: dict[int, Float[Tensor, "steps beam"]] = {}
@@ -36,7 +36,7 @@ class Sampler:
 
     def expand(
         self, step: Step, edits: Edits, log_probs: Float[Tensor, "slots beam"]
-    ) -> Candidates:
+    ) -> BeamCandidates:
         """One id for each live hypothesis."""
         scores, ids = self._distribution(step, edits)
         scores = scores.nan_to_num(nan=-torch.inf, neginf=-torch.inf)
@@ -44,11 +44,11 @@ class Sampler:
         scores = scores.gather(1, places).view_as(log_probs)
         chosen = (places if ids is None else ids.gather(1, places)).view_as(log_probs)
         own = torch.arange(self.starts, device=chosen.device).expand_as(chosen)
-        return Candidates(log_probs + scores, scores, own, chosen)
+        return BeamCandidates(log_probs + scores, scores, own, chosen)
 
-    def survive(self, found: Candidates, ended: Bool[Tensor, "slots candidates"]) -> Survivors:
+    def survive(self, found: BeamCandidates, ended: Bool[Tensor, "slots candidates"]) -> LiveBeam:
         """All that do not end, in their places."""
-        return Survivors(found.log_probs.masked_fill(ended, -torch.inf), found.parents)
+        return LiveBeam(found.log_probs.masked_fill(ended, -torch.inf), found.parents)
 
     def ceiling(self, log_probs: Float[Tensor, "slots beam"]) -> None:
         """Every sample is wanted, however likely."""
@@ -59,7 +59,7 @@ class Sampler:
         """Log-probabilities to choose from, and their ids; None: the whole vocabulary's."""
         if self._config.top_k:
             return step.top(self._config.top_k, edits)
-        scores = edited(step.full(), edits)
+        scores = edited_log_probs(step.full(), edits)
         if self._config.top_p == 1.0:
             return scores, None
         return scores.sort(dim=1, descending=True, stable=True)

@@ -6,21 +6,22 @@ from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from nmt_cli import files
-from nmt_cli.automatic import Intervals
-from nmt_cli.config import Config
-from nmt_cli.data.corpus import Corpus
+from nmt_cli.config.automatic import Intervals
+from nmt_cli.config.schema import Config
+from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.errors import TryAgainError, UnavailableError
 from nmt_cli.model.precision import check_precision, use_fast_float32
 from nmt_cli.plurals import agreeing, counted
-from nmt_cli.training.cost import devices, peak_share
-from nmt_cli.training.determinism import compute_deterministically
-from nmt_cli.training.distributed import Ranks
-from nmt_cli.training.events import Listener, ignore
-from nmt_cli.training.meter import Meter
-from nmt_cli.training.monitor import Monitor
-from nmt_cli.training.recovery import divergence, news, recover
-from nmt_cli.training.report import Published, Report, Validation
+from nmt_cli.storage import files
+from nmt_cli.training.divergence import divergence, news, recover
+from nmt_cli.training.parallel.deterministic import compute_deterministically
+from nmt_cli.training.parallel.heartbeat import LostRankError
+from nmt_cli.training.parallel.ranks import Ranks
+from nmt_cli.training.reporting.cost import devices, peak_share
+from nmt_cli.training.reporting.events import Listener, ignore
+from nmt_cli.training.reporting.meter import Meter
+from nmt_cli.training.reporting.monitor import Monitor
+from nmt_cli.training.reporting.report import Published, Report, Validation
 from nmt_cli.training.run import Run
 from nmt_cli.training.setup import (
     changed_schedule,
@@ -30,7 +31,6 @@ from nmt_cli.training.setup import (
     refuse_foreign,
     require_space,
 )
-from nmt_cli.training.watch import LostRankError
 
 
 def train(

@@ -1,6 +1,6 @@
 """Whether training fits into the memory of a machine without a GPU, told before it starts."""
 
-from nmt_cli.config import Config
+from nmt_cli.config.schema import Config
 from nmt_cli.errors import UnavailableError
 from nmt_cli.model.kinds import count_parameters
 from nmt_cli.plurals import counted

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 from nmt_cli.batch import Batch, Shape
-from nmt_cli.data.corpus import Pairs
-from nmt_cli.data.plan import BatchPlan, Position
-from nmt_cli.training.distributed import Ranks
+from nmt_cli.data.corpus.batch_plan import BatchPlan, Position
+from nmt_cli.data.corpus.corpus import Pairs
+from nmt_cli.training.parallel.ranks import Ranks
 
 # Batches made, or being made, before they are asked for.
 AHEAD = 2

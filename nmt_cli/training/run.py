@@ -8,32 +8,32 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from nmt_cli.automatic import Intervals, max_steps
-from nmt_cli.config import Config
-from nmt_cli.cores import usable_cores
-from nmt_cli.data.corpus import Corpus
-from nmt_cli.data.packing import PackedPlan
-from nmt_cli.data.plan import BatchPlan, Position, count_shards
-from nmt_cli.data.sampling import SampledPairs
+from nmt_cli.config.automatic import Intervals, max_steps
+from nmt_cli.config.schema import Config
+from nmt_cli.data.corpus.batch_plan import BatchPlan, Position, count_shards
+from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.data.corpus.packed_plan import PackedPlan
+from nmt_cli.data.corpus.resegmentation import SampledPairs
 from nmt_cli.errors import DataError, UnavailableError, is_out_of_memory
+from nmt_cli.machine import usable_cores
 from nmt_cli.model.attention import choose_backend, head_widths, rectangle_backend, use_backend
 from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.kinds import make_model
 from nmt_cli.plurals import agreeing, counted
-from nmt_cli.training.buckets import Reducer
-from nmt_cli.training.checkpoints import Checkpoint, Checkpoints, State
 from nmt_cli.training.compiled import compile_hidden
-from nmt_cli.training.crew import Crew, crew_size
-from nmt_cli.training.determinism import check_ranks, next_power_of_two
-from nmt_cli.training.distributed import Ranks
 from nmt_cli.training.ema import MovingAverage
-from nmt_cli.training.judging import MODEL, Judge
-from nmt_cli.training.log import Log
-from nmt_cli.training.optimizer import make_optimizer
+from nmt_cli.training.model_selection import MODEL, ModelSelector
+from nmt_cli.training.optimizers.factory import make_optimizer
+from nmt_cli.training.parallel.deterministic import check_ranks, next_power_of_two
+from nmt_cli.training.parallel.gradient_sync import BucketedGradientSync
+from nmt_cli.training.parallel.ranks import Ranks
+from nmt_cli.training.parallel.threads import ThreadReplicas, thread_count
 from nmt_cli.training.prefetch import Prefetcher
-from nmt_cli.training.report import Validation
+from nmt_cli.training.reporting.report import Validation
+from nmt_cli.training.reporting.train_log import TrainLog
+from nmt_cli.training.saving.checkpoints import Checkpoint, Checkpoints, TrainState
+from nmt_cli.training.saving.tensor_files import copy_weights, load_optimizer
 from nmt_cli.training.step import StepResult, start_id, take_step
-from nmt_cli.training.tensors import load_optimizer, load_weights
 from nmt_cli.training.validation import AbandonedError
 
 # Attention that works as well on sentences of mixed lengths.
@@ -54,10 +54,10 @@ class Run:
         train = config.train
         self.checkpoints = Checkpoints(out / CHECKPOINTS, train.keep_last, train.keep_best)
         self.setbacks = self.checkpoints.setbacks
-        self.log = Log(out, self.setbacks)
+        self.log = TrainLog(out, self.setbacks)
         self.model = make_model(config.model)
-        self.judge = Judge(config, corpus, out, self.model, self.checkpoints, ranks.device)
-        self.state = State(digest=corpus.digest)
+        self.judge = ModelSelector(config, corpus, out, self.model, self.checkpoints, ranks.device)
+        self.state = TrainState(digest=corpus.digest)
         self.notes: list[str] = []
         self._resume_or_start()
         self.saved = self.state.step
@@ -78,9 +78,9 @@ class Run:
         self.compiles = isinstance(self.plan, PackedPlan) and self._compiles()
         if self.compiles:
             compile_hidden(self.model, self.plan.shape, apart=ranks.world_size > 1)
-        self.crew = Crew(self.model, self._crew_size())
+        self.crew = ThreadReplicas(self.model, self._crew_size())
         # The tree of --deterministic has no use for it.
-        self.reducer = None if train.deterministic else Reducer(ranks, self.model)
+        self.reducer = None if train.deterministic else BucketedGradientSync(ranks, self.model)
         self._count_long_pairs()
 
     def _resume_or_start(self) -> None:
@@ -108,7 +108,7 @@ class Run:
         """State, weights, optimiser and average of `checkpoint`, or of a run's beginning."""
         if checkpoint is None:
             fixed = self.state
-            self.state = State(digest=fixed.digest, shards=fixed.shards, packed=fixed.packed)
+            self.state = TrainState(digest=fixed.digest, shards=fixed.shards, packed=fixed.packed)
             # On the CPU, where the same seed always gives the same numbers.
             initialise(self.model.to("cpu"), self.config.train.seed)
         else:
@@ -125,7 +125,7 @@ class Run:
 
     def _load(self, checkpoint: Checkpoint) -> None:
         """Weights, optimiser and moving average as they were saved."""
-        load_weights(self.model, checkpoint.weights())
+        copy_weights(self.model, checkpoint.weights())
         load_optimizer(self.model, self.optimizer, checkpoint.optimizer_directory)
         if self.ema is not None:
             self.ema.load(checkpoint.moving_average())
@@ -145,7 +145,7 @@ class Run:
         # A compiled graph belongs to one model.
         if self.ranks.device.type != "cpu" or train.deterministic or train.compile == "on":
             return 1
-        return crew_size(train.parallel_shards, train.batch_tokens // self.ranks.world_size)
+        return thread_count(train.parallel_shards, train.batch_tokens // self.ranks.world_size)
 
     @property
     def threads(self) -> int:

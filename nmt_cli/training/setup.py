@@ -6,14 +6,15 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from nmt_cli import files, manifest
-from nmt_cli.automatic import training_steps
-from nmt_cli.config import Config, dump, flatten, load, with_values
-from nmt_cli.data.corpus import Corpus
+from nmt_cli.config.automatic import training_steps
+from nmt_cli.config.schema import Config, dump, flatten, load, with_values
+from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.errors import CannotCreateError, ConfigError
 from nmt_cli.model.kinds import count_parameters
-from nmt_cli.model_dir import CONFIG, SUBWORDS, is_model_directory, save_model
-from nmt_cli.training.checkpoints import State
+from nmt_cli.model_dir import SUBWORDS, save_model
+from nmt_cli.storage import files, manifest
+from nmt_cli.storage.model_check import CONFIG, is_model_directory
+from nmt_cli.training.saving.checkpoints import TrainState
 
 # What may change when a run is continued; everything else makes it another run.
 MAY_CHANGE = frozenset(
@@ -208,7 +209,7 @@ def _refuse_other_subwords(out: Path, corpus: Corpus) -> None:
             )
 
 
-def check_digest(state: State, corpus: Corpus) -> None:
+def check_digest(state: TrainState, corpus: Corpus) -> None:
     """Refuse to go on with another corpus than the run began with; raises ConfigError."""
     if state.digest != corpus.digest:
         raise ConfigError(

@@ -9,24 +9,24 @@ import torch
 from torch import Tensor, nn
 
 from nmt_cli.batch import Batch
-from nmt_cli.config import Config, Model
-from nmt_cli.data.corpus import Pairs
-from nmt_cli.data.plan import BatchPlan, Position
+from nmt_cli.config.schema import Config, ModelConfig
+from nmt_cli.data.corpus.batch_plan import BatchPlan, Position
+from nmt_cli.data.corpus.corpus import Pairs
 from nmt_cli.errors import NmtError, UnavailableError
 from nmt_cli.model.dropout import seed_masks
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.model.precision import autocast
-from nmt_cli.training.adam import Optimizer
-from nmt_cli.training.buckets import Reducer
-from nmt_cli.training.crew import Crew
-from nmt_cli.training.determinism import subtree_sum
-from nmt_cli.training.distributed import Ranks
-from nmt_cli.training.loss import Loss, linear_cross_entropy
-from nmt_cli.training.memory import Part, accumulate
-from nmt_cli.training.optimizer import learning_rate, set_learning_rate
+from nmt_cli.training.gradient_accumulation import MicroBatch, accumulate_gradients
+from nmt_cli.training.loss.cross_entropy import Loss, linear_cross_entropy
+from nmt_cli.training.loss.r_drop import linear_r_drop_loss
+from nmt_cli.training.optimizers.adam import Optimizer
+from nmt_cli.training.optimizers.factory import learning_rate, set_learning_rate
+from nmt_cli.training.parallel.deterministic import subtree_sum
+from nmt_cli.training.parallel.gradient_sync import BucketedGradientSync
+from nmt_cli.training.parallel.heartbeat import LostRankError, named_pairs
+from nmt_cli.training.parallel.ranks import Ranks
+from nmt_cli.training.parallel.threads import ThreadReplicas
 from nmt_cli.training.prefetch import Prefetcher
-from nmt_cli.training.r_drop import linear_r_drop_loss
-from nmt_cli.training.watch import LostRankError, named_pairs
 
 
 class StepResult(NamedTuple):
@@ -54,21 +54,21 @@ def take_step(
     position: Position,
     step: int,
     rate_scale: float = 1.0,
-    crew: Crew | None = None,
-    reducer: Reducer | None = None,
+    crew: ThreadReplicas | None = None,
+    reducer: BucketedGradientSync | None = None,
 ) -> StepResult:
     """Optimiser step number `step` (from 1), on the global batch at `position`.
 
     The summed loss of every shard is divided by the token count of the whole step, which the plan
     knows beforehand: any number of ranks, and any split, is the same mathematics. The schedule's
-    learning rate is multiplied by `rate_scale`; `crew` are this rank's threads, `reducer`
-    adds gradients up. Raises UnavailableError, on all ranks, when memory has no room for a single
-    pair; nothing is changed then.
+    learning rate is multiplied by `rate_scale`; `crew`: this rank's threads; `reducer` adds
+    gradients up. Raises UnavailableError on all ranks, and changes nothing, when one pair is too
+    large for memory.
     """
     model.train()
     tokens = plan.tokens(*position)
 
-    def backward(here: nn.Module, part: Part) -> Tensor:
+    def backward(here: nn.Module, part: MicroBatch) -> Tensor:
         if part.seed is not None:
             seed_masks(part.seed)
         # Filler would bring a half back to the size that did not fit.
@@ -81,22 +81,22 @@ def take_step(
     seed = config.train.seed
     if config.train.deterministic:
         tree = add_up_along_tree(model, ranks, plan, position, (seed, step), backward)
-        sums = tree.tolist()
-        too_large = None
+        sums, too_large = tree.tolist(), None
     else:
         parts = shares(plan, position, ranks, seed, step)
         ranks.begins(step, parts[0].ids if parts else ())
-        reducer = reducer or Reducer(ranks, model)
-        found = accumulate(crew or Crew(model), parts, backward, ranks.device, reducer.last_shard)
+        reducer = reducer or BucketedGradientSync(ranks, model)
+        found = accumulate_gradients(
+            crew or ThreadReplicas(model), parts, backward, ranks.device, reducer.last_shard
+        )
         too_large = found.too_large
         flags = found.sums.new_tensor([found.splits, too_large is not None])
         sums = reducer.finish(torch.cat([found.sums, flags]))
-    gradients = gradients_of(model)
     total, nll, splits, failures = sums
     if failures:
         optimizer.zero_grad()
         raise out_of_memory(step, too_large)
-    norm = clip(gradients, config.train.max_gradient_norm)
+    norm = clip(gradients_of(model), config.train.max_gradient_norm)
     rate = learning_rate(step, config.train, config.model.d_model) * rate_scale
     finite = bool(np.isfinite([norm, total]).all())
     if finite:
@@ -112,7 +112,7 @@ def add_up_along_tree(
     plan: BatchPlan,
     position: Position,
     seeds: tuple[int, int],
-    backward: Callable[[nn.Module, Part], Tensor],
+    backward: Callable[[nn.Module, MicroBatch], Tensor],
 ) -> Tensor:
     """Gradients of all shards of all ranks, in an order that no number of ranks changes.
 
@@ -127,7 +127,7 @@ def add_up_along_tree(
         ids = epoch.shard(position.batch, number)
         sums = torch.zeros(2, device=ranks.device)
         if len(ids):
-            sums = backward(model, Part(ids, dropout_seed(seed, step, number)))
+            sums = backward(model, MicroBatch(ids, dropout_seed(seed, step, number)))
         flat = torch.cat([*(one.reshape(-1) for one in gradients_of(model)), sums])
         model.zero_grad()
         return flat
@@ -141,12 +141,14 @@ def add_up_along_tree(
     return torch.cat([flat[start:], flat.new_zeros(2)])
 
 
-def shares(plan: BatchPlan, position: Position, ranks: Ranks, seed: int, step: int) -> list[Part]:
+def shares(
+    plan: BatchPlan, position: Position, ranks: Ranks, seed: int, step: int
+) -> list[MicroBatch]:
     """The shards of this rank, each with the seed of its dropout."""
     epoch = plan.epoch(position.epoch)
     numbers = range(ranks.rank, plan.shards, ranks.world_size)
     parts = [
-        Part(epoch.shard(position.batch, number), dropout_seed(seed, step, number))
+        MicroBatch(epoch.shard(position.batch, number), dropout_seed(seed, step, number))
         for number in numbers
     ]
     return [part for part in parts if len(part.ids)]
@@ -207,7 +209,7 @@ def clip(gradients: list[Tensor], max_norm: float) -> float:
     return norm
 
 
-def start_id(model: Model) -> int:
+def start_id(model: ModelConfig) -> int:
     """The decoder's first input."""
     return model.bos_id if model.start_id == "auto" else model.start_id
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import torch
 
-from nmt_cli.config import Config
-from nmt_cli.data.corpus import Corpus
-from nmt_cli.data.plan import BatchPlan
+from nmt_cli.config.schema import Config
+from nmt_cli.data.corpus.batch_plan import BatchPlan
+from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.scoring import score
-from nmt_cli.training.report import Validation
+from nmt_cli.training.reporting.report import Validation
 from nmt_cli.training.step import shard_loss, start_id
-from nmt_cli.translator import Translator
+from nmt_cli.translation.translator import Translator
 
 BATCH_TOKENS = 4_096
 # Lines decoded together: small enough that `stop` is asked often, large enough for the device.

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from nmt_cli.config import Layer, resolve
+from nmt_cli.config.schema import SettingsLayer, resolve
 from nmt_cli.model.kinds import make_model
 
 RECIPE = Path(__file__).resolve().parents[2] / "recipes" / "before_attention.sh"
@@ -72,7 +72,7 @@ def test_three_models_of_one_size_are_trained_alike(run, project):
         given = dict(two.split("=", 1) for one, two in itertools.pairwise(call) if one == "--set")
         values = {"train.preset": call[call.index("--preset") + 1], **given}
         sizes = {"model.src_vocab_size": 1_500, "model.tgt_vocab_size": 1_500}
-        config = resolve([Layer("recipe", {**values, **sizes})]).config
+        config = resolve([SettingsLayer("recipe", {**values, **sizes})]).config
         kinds.append(config.model.kind)
         with torch.device("meta"):
             counts.append(sum(one.numel() for one in make_model(config.model).parameters()))

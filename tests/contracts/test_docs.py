@@ -12,7 +12,7 @@ def test_the_guide_of_the_command_line_is_current() -> None:
 
 
 def test_every_help_leads_with_examples() -> None:
-    for path, command, context in docs.walk():
+    for path, command, context in docs.walk_commands():
         if path == "nmt config":
             continue
         text = command.get_help(context)
@@ -20,7 +20,7 @@ def test_every_help_leads_with_examples() -> None:
 
 
 def test_the_first_help_fits_a_small_terminal() -> None:
-    path, command, context = next(docs.walk())
+    path, command, context = next(docs.walk_commands())
     lines = command.get_help(context).splitlines()
     assert path == "nmt"
     assert len(lines) <= 24
@@ -30,7 +30,7 @@ def test_the_first_help_fits_a_small_terminal() -> None:
 def test_every_option_is_explained() -> None:
     mute = [
         f"{path} {parameter.name}"
-        for path, command, _ in docs.walk()
+        for path, command, _ in docs.walk_commands()
         for parameter in command.params
         if not getattr(parameter, "help", None)
     ]

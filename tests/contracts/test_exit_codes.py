@@ -10,12 +10,12 @@ from faults.forked import forked
 
 import nmt_cli.training.step
 from nmt_cli import errors
-from nmt_cli.cli import commands, environment, failures, settings, signals
+from nmt_cli.cli import app, environment, error_reporting, settings, signals
 from nmt_cli.cli.docs import guide
 from nmt_cli.cli.exit_codes import OTHERS, STABLE, exit_codes
-from nmt_cli.data.streams import STDIN
-from nmt_cli.files import locked
-from nmt_cli.training import distributed
+from nmt_cli.data.text.streams import STDIN
+from nmt_cli.storage.files import locked
+from nmt_cli.training.parallel import ranks
 
 PROMISED = {
     0, 1, 2, 3, 4, 65, 66, 69, 73, 74, 75, 78, 129, 130, 137, 141, 143,
@@ -49,7 +49,7 @@ def test_the_table_is_the_promised_one_and_complete() -> None:
     kinds = [one for one in vars(errors).values() if isinstance(one, type)]
     assert {one.exit_code for one in kinds} == PROMISED - set(OTHERS) | {1}
     assert set(signals.EXIT_CODES.values()) <= PROMISED
-    assert {signals.INTERRUPTED, failures.BROKEN_PIPE} <= PROMISED
+    assert {signals.INTERRUPTED, error_reporting.BROKEN_PIPE} <= PROMISED
     assert {environment.EXIT_BROKEN_PIPE, environment.EXIT_WRITE_ERROR} <= PROMISED
     for number, code in signals.EXIT_CODES.items():
         assert code in (75, 128 + number)
@@ -89,7 +89,7 @@ def test_a_way_to_each(code: int, arguments: list[str], monkeypatch: pytest.Monk
 
 
 def test_a_bug_is_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "invoke", lambda arguments: 1 / 0)
+    monkeypatch.setattr(app, "invoke", lambda arguments: 1 / 0)
     ended = forked("score", "one", "one")
     assert ended.code == 1
     assert b"this is a bug in nmt" in ended.err
@@ -130,9 +130,9 @@ def test_a_directory_in_use_is_75(corpus: Path) -> None:
 
 def test_a_rank_that_was_killed_is_137(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def launch(*_: object) -> int:
-        return distributed.exit_code_of({0: -9, 1: 0}, {0: 1, 1: 1})
+        return ranks.exit_code_of({0: -9, 1: 0}, {0: 1, 1: 1})
 
-    monkeypatch.setattr(distributed, "launch", launch)
+    monkeypatch.setattr(ranks, "launch", launch)
     ended = forked(*training(corpus, "--gpus", "2"))
     assert ended.code == 137, ended.err
 

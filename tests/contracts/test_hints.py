@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from nmt_cli import synonyms
 from nmt_cli.cli import docs
-from nmt_cli.cli.commands import COMMANDS
+from nmt_cli.cli.app import COMMANDS
+from nmt_cli.config import synonyms
 
 ROOT = Path(__file__).resolve().parents[2]
 OPTION = re.compile(r"(?<![\w(-])--[a-z][a-z0-9-]*")
@@ -21,7 +21,7 @@ OTHER_PROGRAMS = {
     "docker": {"--shm-size"},
 }
 # Properties of style sheets begin with two dashes, too; the keys of synonyms are others' options.
-SKIPPED = {"svg.py", "extras/attention_map/page.py", "synonyms.py"}
+SKIPPED = {"drawing/svg.py", "extras/attention_map/page.py", "config/synonyms.py"}
 
 
 def options_by_command() -> dict[str, set[str]]:

@@ -11,7 +11,7 @@ import pytest
 import torch
 from byte_models import byte_config, byte_model, byte_subwords
 
-from nmt_cli.config import Layer, resolve
+from nmt_cli.config.schema import SettingsLayer, resolve
 from nmt_cli.model_dir import save_model
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,7 +59,7 @@ def test_the_demo_command_installs_what_it_needs_and_nothing_by_another_name():
 
 @pytest.mark.slow
 def test_the_commands_for_own_text_run(tmp_path, nmt_on_path):
-    from nmt_cli.extras.demo.grammar import make_pairs
+    from nmt_cli.extras.demo.grammar.pairs import make_pairs
 
     work = tmp_path / "work"
     work.mkdir()
@@ -110,7 +110,7 @@ def test_the_table_of_presets_says_what_they_are():
     assert [name for name, _ in rows] == ["tiny", "small", "base", "big", "modern"]
     for name, cells in rows:
         layers, d_model, d_ff, heads, parameters, _ = cells.split(" | ")
-        model = resolve([Layer("test", {"train.preset": name})]).config.model
+        model = resolve([SettingsLayer("test", {"train.preset": name})]).config.model
         told = [int(cell.replace(",", "")) for cell in (layers, d_model, d_ff, heads)]
         assert told == [model.layers, model.d_model, model.d_ff, model.heads]
         millions, vocabulary = re.findall(r"[\d.,]+", parameters)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from nmt_cli.config import Layer, resolve
-from nmt_cli.extras.table3 import PAPER
-from nmt_cli.presets import BASE, PRESETS
+from nmt_cli.config.presets import BASE, PRESETS
+from nmt_cli.config.schema import SettingsLayer, resolve
+from nmt_cli.extras.paper_tables.table3 import PAPER
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPARISONS = ROOT / "recipes" / "comparisons.sh"
@@ -96,7 +96,7 @@ def settings_of(call: list[str]) -> dict[str, str]:
     """The settings of a command line, which `nmt` accepts together with the preset."""
     pairs = itertools.pairwise(call)
     found = dict(two.split("=", 1) for one, two in pairs if one == "--set")
-    resolve([Layer("recipe", {"train.preset": "paper-small", **found})])
+    resolve([SettingsLayer("recipe", {"train.preset": "paper-small", **found})])
     return found
 
 
@@ -155,7 +155,7 @@ def test_table_3_scaled_down_changes_what_its_preset_changes(run, data, tmp_path
     base = settings_of(trained[0])
     for call in trained[1:-2]:
         preset = call[call.index("--preset") + 1]
-        small = resolve([Layer("recipe", {"train.preset": preset, **settings_of(call)})])
+        small = resolve([SettingsLayer("recipe", {"train.preset": preset, **settings_of(call)})])
         unlike = {key for key, value in settings_of(call).items() if base.get(key) != value}
         if preset != "big":
             (key,) = {key for key in PRESETS[preset] if PRESETS[preset][key] != BASE.get(key)}

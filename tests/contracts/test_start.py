@@ -17,7 +17,7 @@ HEAVY = (
 _PROBE = """
 import contextlib, io, json, sys
 from nmt_cli.cli import main
-from nmt_cli.cli.commands import COMMANDS
+from nmt_cli.cli.app import COMMANDS
 heavy, loaded, codes = json.loads(sys.argv[1]), {}, {}
 for arguments in [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS),
                   ["config", "show", "--help"], ["config", "show"]]:
@@ -54,7 +54,7 @@ def test_importing_the_package_loads_only_itself() -> None:
 
 
 _COMPILER = ("torch._dynamo", "sympy", "torch.fx.experimental.symbolic_shapes", "sacrebleu")
-_OLDER = ("nmt_cli.model.recurrent", "nmt_cli.model.convolutional")
+_OLDER = ("nmt_cli.model.baselines.recurrent", "nmt_cli.model.baselines.convolutional")
 _TRANSLATES = """
 import json, sys
 from nmt_cli.cli import main

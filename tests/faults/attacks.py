@@ -21,12 +21,12 @@ from typing import Any, NamedTuple
 import torch
 from byte_models import byte_config, byte_model, byte_subwords
 
-from nmt_cli.config import Layer, resolve
-from nmt_cli.data.subwords import learn_subwords
+from nmt_cli.config.schema import SettingsLayer, resolve
+from nmt_cli.data.subwords.model import learn_subwords
 from nmt_cli.errors import NmtError
-from nmt_cli.manifest import add_to_manifest
 from nmt_cli.model.kinds import make_model
 from nmt_cli.model_dir import save_model
+from nmt_cli.storage.manifest import add_to_manifest
 
 # What loading a model never has to do.
 FORBIDDEN = (
@@ -251,7 +251,7 @@ def make_piece_model(path: Path, kind: str = "unigram") -> Path:
     """A small model whose subwords are learnt."""
     words = {"".join(chr(ord("a") + (n * k) % 26) for k in range(1, 6)): 9 for n in range(60)}
     values: dict[str, object] = {"data.subwords": kind, "data.vocab_size": 34}
-    subwords = learn_subwords(resolve([Layer("test", values)]).config.data, words, words)
+    subwords = learn_subwords(resolve([SettingsLayer("test", values)]).config.data, words, words)
     sizes = {"model.src_vocab_size": subwords.src_size, "model.tgt_vocab_size": subwords.tgt_size}
     config = byte_config({**values, **sizes})
     weights = make_model(config.model).state_dict()

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from nmt_cli import files
-from nmt_cli.disk import Disk
+from nmt_cli.storage import files
+from nmt_cli.storage.disk import Disk
 
 OPERATIONS = (
     "open", "write", "sync", "cut", "rename", "exchange", "make_directory", "remove_file",

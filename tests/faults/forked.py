@@ -16,7 +16,7 @@ from typing import IO, NamedTuple, NoReturn
 from nmt_cli.cli import run
 
 # What the command imports when it is first used.
-for _name in ("cli.commands", "cli.failures", "cli.translate", "translator"):
+for _name in ("cli.app", "cli.error_reporting", "cli.commands.translate", "translation.translator"):
     importlib.import_module(f"nmt_cli.{_name}")
 CLOSED = -1
 BROKEN = 99

@@ -8,12 +8,12 @@ from pathlib import Path
 from byte_models import byte_config, byte_model, byte_subwords
 from faults.nasty_lines import LOOK_ALIKES
 
-from nmt_cli.config import Config, Data
-from nmt_cli.data.segmenters import Kind
-from nmt_cli.data.subwords import Subwords, learn_subwords
+from nmt_cli.config.schema import Config, DataConfig
+from nmt_cli.data.subwords.model import Subwords, learn_subwords
+from nmt_cli.data.subwords.segmenters import Kind
 from nmt_cli.model_dir import save_model
 from nmt_cli.search.decoder import Hypothesis, Source
-from nmt_cli.translator import Translator
+from nmt_cli.translation.translator import Translator
 
 # What no line of output may hold: what any program takes for a line's end, or steers a terminal.
 NEVER_SHOWN = frozenset([*map(chr, range(0x20)), *map(chr, range(0x7F, 0xA0)), "\u2028", "\u2029"])
@@ -67,5 +67,7 @@ def learnt_subwords(kind: Kind, *, byte_fallback: bool = False) -> Subwords:
     words = Counter(syllables.split())
     words.update({f"{one}{other}": 3 for one in list(words) for other in ("a", "el", "is")})
     words.update(one for text in LOOK_ALIKES.values() for one in text.split())
-    data = Data(subwords=kind, vocab_size=350 if byte_fallback else 90, byte_fallback=byte_fallback)
+    data = DataConfig(
+        subwords=kind, vocab_size=350 if byte_fallback else 90, byte_fallback=byte_fallback
+    )
     return learn_subwords(data, words, {})

@@ -15,16 +15,16 @@ from faults.attacks import make_model_directory, make_piece_model
 from faults.mutation import mutated, random_text
 
 from nmt_cli.cli.settings import resolve_settings
-from nmt_cli.config import SETTINGS, dump, parse_layer, resolve
-from nmt_cli.data.corpus import Corpus
-from nmt_cli.data.glossary import Glossary, read_glossary
-from nmt_cli.data.lines import clean_line, read_lines, read_pairs
-from nmt_cli.data.subwords import Subwords
-from nmt_cli.extras.parsing.linear import from_line, to_line
+from nmt_cli.config.schema import SETTINGS, dump, parse_layer, resolve
+from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.data.lexical.glossary import Glossary, read_glossary
+from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.data.text.lines import clean_line, read_lines, read_pairs
+from nmt_cli.extras.parsing.linearize import from_line, to_line
 from nmt_cli.extras.parsing.parameters import read_parameters
-from nmt_cli.extras.parsing.trees import cleaned, read_trees, sentence, tree_text, words_of
-from nmt_cli.manifest import add_to_manifest, check_manifest, write_manifest
+from nmt_cli.extras.parsing.trees import cleaned, read_trees, sentence, tree_text, tree_words
 from nmt_cli.model_dir import load_model
+from nmt_cli.storage.manifest import add_to_manifest, check_manifest, write_manifest
 
 
 class Parser(NamedTuple):
@@ -108,7 +108,7 @@ def _read_trees(path: Path) -> None:
         kept = cleaned(tree)
         if kept is not None:
             # As `nmt parse` takes its lines; one of control characters alone has no word.
-            if words := words_of(sentence(kept)):
+            if words := tree_words(sentence(kept)):
                 from_line(to_line(kept), words)
             tree_text(kept)
 

@@ -27,8 +27,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from test_run import assert_same_state, logged
 
 from nmt_cli.cli.signals import EXIT_CODES
-from nmt_cli.extras.demo.grammar import make_pairs
-from nmt_cli.training.checkpoints import Checkpoints
+from nmt_cli.extras.demo.grammar.pairs import make_pairs
+from nmt_cli.training.saving.checkpoints import Checkpoints
 
 DISK = "40m"
 PAIRS = 3_000

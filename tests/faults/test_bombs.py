@@ -12,7 +12,7 @@ import pytest
 from faults.attacks import watched
 from faults.tally import fault
 
-from nmt_cli.data.lines import LONGEST_LINE, read_lines
+from nmt_cli.data.text.lines import LONGEST_LINE, read_lines
 
 Checks = Callable[..., None]
 

@@ -12,14 +12,14 @@ import pytest
 from corpora import reversal_corpus, tiny_config
 from faults.tally import fault
 
-from nmt_cli import manifest
-from nmt_cli.config import Config, with_values
-from nmt_cli.data.corpus import Corpus
+from nmt_cli.config.schema import Config, with_values
+from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.errors import ConfigError, DataError, NmtError, NoInputError
 from nmt_cli.model_dir import load_model
-from nmt_cli.training.average import average
-from nmt_cli.training.checkpoints import Checkpoint, Checkpoints, kept_steps
+from nmt_cli.storage import manifest
 from nmt_cli.training.loop import train
+from nmt_cli.training.saving.average import average
+from nmt_cli.training.saving.checkpoints import Checkpoint, Checkpoints, kept_steps
 
 SETTINGS = {
     "model_d_model": 8, "model_d_ff": 8, "train_checkpoint_every": 2, "train_validate_every": 100,
@@ -331,7 +331,7 @@ def test_averaging_strangers(setting, out, tmp_path, checks) -> None:
 
 def _with_other_letters(folder: Path, config: Config) -> tuple[Config, Corpus]:
     """A corpus of as many letters, but others."""
-    from nmt_cli.data.prepare import prepare
+    from nmt_cli.data.preparation.prepare import prepare
 
     folder.mkdir()
     names = []

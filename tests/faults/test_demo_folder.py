@@ -10,10 +10,10 @@ from faults.forked import forked
 from faults.tally import fault
 from faults.test_overwriting import contents
 
-from nmt_cli import files
 from nmt_cli.errors import CannotCreateError
 from nmt_cli.extras.demo import files as demo_files
 from nmt_cli.extras.demo.folder import AVERAGE, MARKER, OUTPUT, claim_folder, replacing_result
+from nmt_cli.storage import files
 
 QUICK = [
     "--set", "train.max_steps=4", "--set", "train.checkpoint_every=2", "--set",

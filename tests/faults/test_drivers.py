@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from faults.tally import fault
 
-from nmt_cli.cli.failures import as_user_error
+from nmt_cli.cli.error_reporting import as_user_error
 from nmt_cli.errors import UnavailableError
 from nmt_cli.extras.doctor import examine
-from nmt_cli.training.distributed import count_devices
+from nmt_cli.training.parallel.ranks import count_devices
 
 
 def gpu_that_is_there(patch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from faults.forked import become_nmt, ended, forked, start
 from faults.tally import ROOT, fault
 
 from nmt_cli.cli import main
-from nmt_cli.config import dump
+from nmt_cli.config.schema import dump
 from nmt_cli.extras.doctor import TORCH_VERSIONS
 
 

@@ -20,15 +20,15 @@ from faults.forked import start
 from faults.sweeps import AtOnce, fork
 from faults.tally import fault
 
-from nmt_cli import files
-from nmt_cli.config import Config, with_values
-from nmt_cli.data.corpus import Corpus
-from nmt_cli.data.prepare import prepare
+from nmt_cli.config.schema import Config, with_values
+from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.data.preparation.prepare import prepare
 from nmt_cli.errors import CannotCreateError, NmtError, TryAgainError, WriteError
-from nmt_cli.training import checkpoints as saving
-from nmt_cli.training.average import average
-from nmt_cli.training.checkpoints import Checkpoints
+from nmt_cli.storage import files
 from nmt_cli.training.loop import train
+from nmt_cli.training.saving import checkpoints as saving
+from nmt_cli.training.saving.average import average
+from nmt_cli.training.saving.checkpoints import Checkpoints
 
 NOBODY = 65_534
 root_only = pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
@@ -279,7 +279,7 @@ def test_a_place_that_may_not_be_written_to(mode, setting, shared, checks, monke
     def unread(*_: object) -> None:
         raise AssertionError("the data is read first")
 
-    for module in ("data.prepare.fingerprint", "training.average.load_model"):
+    for module in ("data.preparation.prepare.fingerprint", "training.saving.average.load_model"):
         monkeypatch.setattr(f"nmt_cli.{module}", unread)
     local = with_values(config, {"data.train": [["/dev/null", "/dev/null"]], "data.valid": []})
     works = {
@@ -313,7 +313,7 @@ def test_a_model_directory_of_somebody_else(shared) -> None:
 
 @fault("C11")
 def test_train_looks_at_the_place_before_anything_is_loaded(setting, tmp_path, monkeypatch) -> None:
-    from nmt_cli.cli import train as command
+    from nmt_cli.cli.commands import train as command
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "corpus").mkdir()

@@ -16,21 +16,22 @@ from faults.tally import fault
 from ranks import in_ranks
 from tight_memory import little_memory
 
-from nmt_cli.cli.failures import as_user_error
-from nmt_cli.config import with_values
-from nmt_cli.data.plan import BatchPlan, Position
+from nmt_cli.cli.error_reporting import as_user_error
+from nmt_cli.config.schema import with_values
+from nmt_cli.data.corpus.batch_plan import BatchPlan, Position
 from nmt_cli.errors import UnavailableError, is_out_of_memory
-from nmt_cli.inference.choice import Engine, reference_engine
-from nmt_cli.model.transformer import Transformer, initialise
-from nmt_cli.training.checkpoints import Checkpoints
-from nmt_cli.training.distributed import Ranks
+from nmt_cli.inference.engines import Engine, reference_engine
+from nmt_cli.model.encoder_decoder import initialise
+from nmt_cli.model.transformer import Transformer
 from nmt_cli.training.loop import train
-from nmt_cli.training.optimizer import make_optimizer
+from nmt_cli.training.optimizers.factory import make_optimizer
+from nmt_cli.training.parallel.heartbeat import LostRankError
+from nmt_cli.training.parallel.ranks import Ranks
+from nmt_cli.training.saving.checkpoints import Checkpoints
+from nmt_cli.training.saving.tensor_files import model_weights
 from nmt_cli.training.setup import complete
 from nmt_cli.training.step import gradients_of, shard_loss, take_step
-from nmt_cli.training.tensors import weights_of
-from nmt_cli.training.watch import LostRankError
-from nmt_cli.translator import Translator
+from nmt_cli.translation.translator import Translator
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,7 @@ def first_step(setting, ranks: Ranks, shards: int = 2):
     lengths = corpus.train.src_lengths, corpus.train.tgt_lengths
     plan = BatchPlan(*lengths, config.train.batch_tokens, shards, 1)
     result = take_step(model, optimizer, config, ranks, corpus.train, plan, Position(0, 0), 1)
-    return result, weights_of(model)
+    return result, model_weights(model)
 
 
 @fault("N4")
@@ -112,7 +113,7 @@ def test_a_pair_that_does_not_fit_by_itself_is_named_and_nothing_is_changed(sett
     monkeypatch.setattr("nmt_cli.training.step.shard_loss", little_memory(0))
     config, corpus = setting
     model = initialise(Transformer(config.model), 1)
-    before = weights_of(model)
+    before = model_weights(model)
     plan = BatchPlan(corpus.train.src_lengths, corpus.train.tgt_lengths, 150, 2, 1)
     first = int(plan.epoch(0).shard(0, 0)[0])
     optimizer = make_optimizer(model, config)
@@ -120,7 +121,7 @@ def test_a_pair_that_does_not_fit_by_itself_is_named_and_nothing_is_changed(sett
         take_step(model, optimizer, config, Ranks(), corpus.train, plan, Position(0, 0), 1)
     assert raised.value.exit_code == 69
     assert all(weight.grad is None for weight in model.parameters())
-    for name, weight in weights_of(model).items():
+    for name, weight in model_weights(model).items():
         assert torch.equal(weight, before[name]), name
 
 

@@ -18,11 +18,11 @@ from faults.tally import fault
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmt_cli.cli.translation_lines import as_json_line, plain_lines
-from nmt_cli.data.lines import Lines, read_lines
+from nmt_cli.cli.display.translations import as_json_line, plain_lines
+from nmt_cli.data.text.lines import Lines, read_lines
 from nmt_cli.errors import DataError
-from nmt_cli.translating.windows import windows
-from nmt_cli.translator import Translator
+from nmt_cli.translation.inputs import windows
+from nmt_cli.translation.translator import Translator
 
 FILES = 10_000
 MARK = b"\xef\xbb\xbf"

@@ -26,12 +26,13 @@ from faults.attacks import (
 )
 from faults.tally import ROOT, fault
 
-from nmt_cli import manifest, model_dir, weights_file
-from nmt_cli.console import escaped
-from nmt_cli.data.corpus import Corpus
+from nmt_cli import model_dir, model_weights
+from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.errors import ConfigError, DataError, NmtError, NoInputError
 from nmt_cli.model_dir import load_config, load_model, load_subwords, refresh_weights
-from nmt_cli.training.average import average
+from nmt_cli.storage import manifest
+from nmt_cli.terminal.console import escaped
+from nmt_cli.training.saving.average import average
 
 Checks = Callable[..., None]
 
@@ -412,10 +413,10 @@ def test_weights_swapped_before_they_are_read_are_not_used(
     """The hash is that of the good file, which is open; under its name there is another."""
     copy = shutil.copytree(model, tmp_path / "copy")
     other = byte_model(byte_config(), 2).state_dict()
-    real = weights_file.load_weights
+    real = model_weights.load_weights
 
     def load(*arguments: object) -> object:
-        swapped_in(copy / "model.safetensors", weights_file.weight_bytes(other, {}))
+        swapped_in(copy / "model.safetensors", model_weights.weight_bytes(other, {}))
         return real(*arguments)
 
     monkeypatch.setattr(model_dir, "load_weights", load)
@@ -430,10 +431,10 @@ def test_weights_written_over_while_they_are_read_are_not_used(
     """In place, and with the time of the change put back: the kernel keeps another."""
     copy = shutil.copytree(model, tmp_path / "copy")
     weights = copy / "model.safetensors"
-    bad = weights_file.weight_bytes(byte_model(byte_config(), 2).state_dict(), {"step": "7"})
+    bad = model_weights.weight_bytes(byte_model(byte_config(), 2).state_dict(), {"step": "7"})
     good, facts = weights.read_bytes(), weights.stat()
     assert len(bad) == len(good)
-    real, tries = weights_file.load_weights, []
+    real, tries = model_weights.load_weights, []
 
     def load(*arguments: object) -> object:
         # First the thread that hashes is let through.

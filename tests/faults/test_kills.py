@@ -15,10 +15,10 @@ from faults.forked import start
 from faults.tally import fault
 from test_run import assert_same_run
 
-from nmt_cli import files
-from nmt_cli.config import with_values
-from nmt_cli.training.checkpoints import Checkpoints
+from nmt_cli.config.schema import with_values
+from nmt_cli.storage import files
 from nmt_cli.training.loop import train
+from nmt_cli.training.saving.checkpoints import Checkpoints
 
 KILLS = 20
 SEED = 7

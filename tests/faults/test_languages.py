@@ -11,11 +11,12 @@ from faults.tally import fault
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmt_cli.data import clean
-from nmt_cli.data.corpus import Corpus
-from nmt_cli.data.lines import read_lines
-from nmt_cli.data.prepare import Prepared, prepare
-from nmt_cli.data.trigrams import BUCKETS, line_sums, trigram_counts
+from nmt_cli.data.cleaning import clean
+from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.data.languages.trigrams import BUCKETS, line_sums, trigram_counts
+from nmt_cli.data.preparation.passes import Prepared
+from nmt_cli.data.preparation.prepare import prepare
+from nmt_cli.data.text.lines import read_lines
 
 Checks = Callable[..., None]
 Pairs = list[tuple[str, str]]

@@ -20,10 +20,10 @@ from faults.tally import fault
 from processes import is_alive, wait_until
 
 from nmt_cli import parent_watch
-from nmt_cli.cli.train import newest_step
-from nmt_cli.config import dump
-from nmt_cli.data.pool import Pool
-from nmt_cli.training.distributed import launch
+from nmt_cli.cli.commands.train import newest_step
+from nmt_cli.config.schema import dump
+from nmt_cli.data.process_pool import ProcessPool
+from nmt_cli.training.parallel.ranks import launch
 
 ROOT = Path(__file__).resolve().parents[2]
 # In the environment of each process that one of the killed has started.
@@ -118,10 +118,10 @@ def test_no_rank_is_left_whenever_the_launcher_is_killed(tmp_path, checks):
 @fault("S12")
 @pytest.mark.slow
 def test_no_worker_is_left_whenever_the_first_process_is_killed(monkeypatch, checks):
-    monkeypatch.setattr("nmt_cli.data.pool.ALONE_SECONDS", -1.0)
+    monkeypatch.setattr("nmt_cli.data.process_pool.ALONE_SECONDS", -1.0)
 
     def work() -> None:
-        with Pool(2) as pool:
+        with ProcessPool(2) as pool:
             # The first task is done by the process itself.
             list(pool.map(time.sleep, [0.0, *[600.0] * 9]))
 
@@ -236,7 +236,7 @@ def test_real_ranks_end_with_their_launcher(project, moment, tmp_path, checks):
 @fault("S12")
 @pytest.mark.slow
 def test_real_workers_end_with_nmt_prepare(project, tmp_path):
-    begin = "import nmt_cli.data.pool as p, nmt_cli.cli as c; p.ALONE_SECONDS = -1; c.run()"
+    begin = "import nmt_cli.data.process_pool as p, nmt_cli.cli as c; p.ALONE_SECONDS = -1; c.run()"
     # Enough text for several stretches.
     text = tmp_path / "text"
     text.write_text("".join(f"a b c d {number}\n" for number in range(100_000)))

@@ -12,9 +12,9 @@ from corpora import reversal_corpus
 from faults.forked import become_nmt, ended, start
 from faults.tally import fault
 
-from nmt_cli import cores
+from nmt_cli import machine as cores
 from nmt_cli.cli import environment
-from nmt_cli.config import dump, with_values
+from nmt_cli.config.schema import dump, with_values
 from nmt_cli.extras.doctor import examine
 
 
@@ -175,7 +175,7 @@ def test_the_quota_of_control_groups(tmp_path, files, quota):
 @fault("N9")
 def test_threads_that_wait_leave_their_core_to_others(monkeypatch, checks):
     """And so many there are as there are cores; what the user chose stays."""
-    monkeypatch.setattr("nmt_cli.cores.usable_cores", lambda: 3)
+    monkeypatch.setattr("nmt_cli.machine.usable_cores", lambda: 3)
     passive = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"}
     for given, found in (
         ({}, {**passive, "OMP_NUM_THREADS": "3"}),

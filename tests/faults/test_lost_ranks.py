@@ -20,14 +20,14 @@ from processes import is_alive, wait_until
 from ranks import Outcome, free_port, in_ranks
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
-import nmt_cli.training.watch as watch
-from nmt_cli.cli.train import newest_step
-from nmt_cli.config import dump, with_values
+import nmt_cli.training.parallel.heartbeat as watch
+from nmt_cli.cli.commands.train import newest_step
+from nmt_cli.config.schema import dump, with_values
 from nmt_cli.errors import UnavailableError
-from nmt_cli.training.checkpoints import Checkpoints
-from nmt_cli.training.distributed import Ranks, exit_code_of, joined, launch
 from nmt_cli.training.loop import train
-from nmt_cli.training.watch import LostRankError
+from nmt_cli.training.parallel.heartbeat import LostRankError
+from nmt_cli.training.parallel.ranks import Ranks, exit_code_of, joined_ranks, launch
+from nmt_cli.training.saving.checkpoints import Checkpoints
 
 
 def messages(ranks: Ranks, count: int) -> None:
@@ -223,7 +223,7 @@ def test_a_stopped_rank_is_found_within_half_a_minute():
 @fault("S7")
 def test_long_work_of_the_first_rank_is_no_hang(monkeypatch):
     """The others wait for longer than the timeout, but never long for one message."""
-    monkeypatch.setattr("nmt_cli.training.distributed.POLL_SECONDS", 0.2)
+    monkeypatch.setattr("nmt_cli.training.parallel.ranks.POLL_SECONDS", 0.2)
 
     def work(ranks: Ranks) -> int:
         def long(poll) -> None:
@@ -251,7 +251,7 @@ def test_ranks_whose_parent_was_killed_end(tmp_path):
             RANK=str(number), LOCAL_RANK=str(number), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1",
             MASTER_PORT=str(port),
         )  # fmt: skip
-        with joined():
+        with joined_ranks():
             (tmp_path / f"{number}").write_text(f"{os.getpid()}")
             time.sleep(600)
         os._exit(0)

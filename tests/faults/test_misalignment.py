@@ -8,9 +8,9 @@ import pytest
 from corpora import tiny_config
 from faults.tally import fault
 
-from nmt_cli.data.alignment import Profile, find_misalignment
-from nmt_cli.data.lines import read_lines, read_pairs
-from nmt_cli.data.prepare import prepare
+from nmt_cli.data.cleaning.misalignment import Profile, find_misalignment
+from nmt_cli.data.preparation.prepare import prepare
+from nmt_cli.data.text.lines import read_lines, read_pairs
 from nmt_cli.errors import DataError
 
 Checks = Callable[..., None]

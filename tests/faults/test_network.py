@@ -16,10 +16,10 @@ from faults.tally import ROOT, fault
 from ranks import in_ranks
 
 from nmt_cli.cli import main
-from nmt_cli.config import dump, with_values
-from nmt_cli.data.corpus import Corpus
-from nmt_cli.training.distributed import Ranks
+from nmt_cli.config.schema import dump, with_values
+from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.training.loop import train
+from nmt_cli.training.parallel.ranks import Ranks
 
 # Of networks for documentation: nobody has these.
 NOBODY = "192.0.2.1", "2001:db8::1"

@@ -17,22 +17,21 @@ from corpora import reversal_corpus
 from faults.tally import fault
 from ranks import in_ranks
 
-from nmt_cli.cli.translation_lines import as_json_line
-from nmt_cli.config import with_values
-from nmt_cli.data.corpus import Corpus
+from nmt_cli.cli.display.translations import as_json_line
+from nmt_cli.config.schema import with_values
+from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.errors import DataError, DivergedError
-from nmt_cli.manifest import write_manifest
 from nmt_cli.search.decoder import Hypothesis, Source
-from nmt_cli.training.checkpoints import Checkpoints
-from nmt_cli.training.distributed import Ranks
+from nmt_cli.storage.manifest import write_manifest
+from nmt_cli.training.divergence import Divergence, LossTrend, roll_back
 from nmt_cli.training.loop import train
-from nmt_cli.training.recovery import Divergence, roll_back
+from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.run import Run
+from nmt_cli.training.saving.checkpoints import Checkpoints
 from nmt_cli.training.setup import complete, prepare_directory
 from nmt_cli.training.step import StepResult, shard_loss, take_step
-from nmt_cli.training.trend import Trend
-from nmt_cli.translating.translation import LONGEST_REPEATED, flags_of
-from nmt_cli.translator import Translator
+from nmt_cli.translation.result import LONGEST_REPEATED, flags_of
+from nmt_cli.translation.translator import Translator
 
 
 @pytest.fixture(scope="module")
@@ -338,7 +337,7 @@ def test_what_is_no_jump(checks):
         "a bad beginning": np.where(steps < 12, 2.0 + 0.001 * steps, 8.0) + noise / 10,
     }
     for name, course in courses.items():
-        trend = Trend()
+        trend = LossTrend()
         assert not any(trend.add(loss) for loss in course), name
         checks()
 

@@ -216,7 +216,7 @@ def contents(folder: Path) -> dict[str, str]:
 
 def leaves() -> list[str]:
     """The full names of all commands that have none below them."""
-    paths = [path for path, *_ in docs.walk()]
+    paths = [path for path, *_ in docs.walk_commands()]
     return [path for path in paths if not any(one.startswith(f"{path} ") for one in paths)]
 
 
@@ -225,7 +225,7 @@ def test_each_command_says_what_it_may_replace() -> None:
 
 
 def test_each_command_that_takes_an_output_tries_to_destroy_something() -> None:
-    for path, command, _ in docs.walk():
+    for path, command, _ in docs.walk_commands():
         names = {name for one in command.params for name in one.opts}
         if names & {"--out", "--output", "folder"}:
             assert sum(one.code == 73 for one in TABLE[path]) >= 2, path

@@ -11,15 +11,16 @@ from corpora import reversal_corpus, reversal_pairs, tiny_config, write_pairs
 from faults.tally import fault
 
 from nmt_cli.cli import main
-from nmt_cli.config import Layer, resolve
-from nmt_cli.data.corpus import Corpus
-from nmt_cli.data.layout import SUBWORDS
-from nmt_cli.data.prepare import Prepared, prepare
+from nmt_cli.config.schema import SettingsLayer, resolve
+from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.data.corpus.layout import SUBWORDS
+from nmt_cli.data.preparation.passes import Prepared
+from nmt_cli.data.preparation.prepare import prepare
 from nmt_cli.errors import ConfigError, DataError, NmtError, NoInputError
-from nmt_cli.manifest import write_manifest
-from nmt_cli.training.average import average
+from nmt_cli.storage.manifest import write_manifest
 from nmt_cli.training.loop import train
-from nmt_cli.translator import Translator
+from nmt_cli.training.saving.average import average
+from nmt_cli.translation.translator import Translator
 
 Checks = Callable[..., None]
 Pairs = list[tuple[str, str]]
@@ -28,7 +29,7 @@ Pairs = list[tuple[str, str]]
 def prepared(folder: Path, pairs: Pairs, **data: object) -> Prepared:
     paths = write_pairs(folder, "train", pairs)
     values = {"data.train": [paths], **{f"data.{key}": one for key, one in data.items()}}
-    return prepare(resolve([Layer("test", values)]).config, folder / "corpus", workers=1)
+    return prepare(resolve([SettingsLayer("test", values)]).config, folder / "corpus", workers=1)
 
 
 def tried(folder: Path, pairs: Pairs, **data: object) -> Prepared | DataError:

@@ -23,17 +23,18 @@ from ranks import in_ranks
 from test_run import VARIANTS, assert_same, assert_same_run, last, settings_of
 from test_sampling import word_corpus
 
-from nmt_cli.config import Config, with_values
-from nmt_cli.data import pool, sampling
-from nmt_cli.data.corpus import Corpus
-from nmt_cli.data.prepare import prepare
-from nmt_cli.data.sampling import SampledPairs
+from nmt_cli.config.schema import Config, with_values
+from nmt_cli.data import process_pool
+from nmt_cli.data.corpus import resegmentation
+from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.data.corpus.resegmentation import SampledPairs
+from nmt_cli.data.preparation.prepare import prepare
 from nmt_cli.errors import ConfigError, DataError
-from nmt_cli.training.checkpoints import Checkpoints
-from nmt_cli.training.distributed import Ranks
 from nmt_cli.training.loop import train
+from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.run import Run
-from nmt_cli.translator import Translator
+from nmt_cli.training.saving.checkpoints import Checkpoints
+from nmt_cli.translation.translator import Translator
 
 
 def go(config: Config, corpus: Corpus, out: Path, stop_after: int = 0, **settings: object) -> list:
@@ -134,8 +135,8 @@ def test_a_run_goes_on_exactly_where_it_was_stopped(setting, tmp_path, stop_afte
 @pytest.mark.slow
 @fault("R4")
 def test_processes_that_draw_subwords_do_not_matter(tmp_path, monkeypatch, checks) -> None:
-    monkeypatch.setattr(sampling, "CHUNK_LINES", 50)
-    monkeypatch.setattr(pool, "ALONE_SECONDS", 0.0)
+    monkeypatch.setattr(resegmentation, "CHUNK_LINES", 50)
+    monkeypatch.setattr(process_pool, "ALONE_SECONDS", 0.0)
     _, corpus = word_corpus(tmp_path)
     found = []
     for workers in (1, 2):
@@ -239,9 +240,9 @@ def test_a_changed_shard_is_refused(setting, tmp_path, checks) -> None:
 PREPARES = """
 import json, sys
 from pathlib import Path
-from nmt_cli.config import Layer, resolve
+from nmt_cli.config.schema import Layer, resolve
 from nmt_cli.data import clean, pool, sampling
-from nmt_cli.data.prepare import prepare
+from nmt_cli.data.preparation.prepare import prepare
 
 values, out, workers = json.loads(sys.argv[1])
 pool.ALONE_SECONDS, clean.CHUNK_PAIRS = 0.0, 37
@@ -331,9 +332,9 @@ def test_the_clock_on_the_wall_is_not_asked(setting, tmp_path, monkeypatch) -> N
 
 # What a person reads, and whether a file was replaced; no duration.
 WALL_CLOCK = {
-    "files.py: time.strftime", "weights_file.py: before.st_mtime_ns",
-    "weights_file.py: after.st_mtime_ns", "weights_file.py: before.st_ctime_ns",
-    "weights_file.py: after.st_ctime_ns",
+    "storage/files.py: time.strftime", "model_weights.py: before.st_mtime_ns",
+    "model_weights.py: after.st_mtime_ns", "model_weights.py: before.st_ctime_ns",
+    "model_weights.py: after.st_ctime_ns",
 }  # fmt: skip
 ASKING = re.compile(
     r"time\.(time|time_ns|ctime|localtime|gmtime|strftime)|(datetime|date)\.(now|utcnow|today)"

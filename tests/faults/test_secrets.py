@@ -8,7 +8,7 @@ from corpora import reversal_pairs, write_pairs
 from faults.attacks import make_model_directory
 from faults.tally import fault
 
-from nmt_cli.cli import commands, main
+from nmt_cli.cli import app, main
 
 Checks = Callable[..., None]
 
@@ -69,7 +69,7 @@ def test_a_report_of_a_bug_holds_no_values_of_variables(
         password = "-".join(["CANARY", "7f3a"])
         return len(password) // 0
 
-    monkeypatch.setattr(commands, "invoke", invoke)
+    monkeypatch.setattr(app, "invoke", invoke)
     assert main(["train", "--debug"]) == 1
     shown = capsys.readouterr().err
     assert "ZeroDivisionError" in shown

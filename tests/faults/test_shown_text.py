@@ -10,11 +10,11 @@ from faults.tally import fault
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmt_cli.cli import commands, main
-from nmt_cli.cli.train_display import TrainDisplay
-from nmt_cli.console import Console, escaped
+from nmt_cli.cli import app, main
+from nmt_cli.cli.display.training import TrainDisplay
 from nmt_cli.errors import DataError, NmtError
-from nmt_cli.training.report import Report, Validation
+from nmt_cli.terminal.console import Console, escaped
+from nmt_cli.training.reporting.report import Report, Validation
 
 # A file's name may hold bytes that are no UTF-8: Python shows them as lone surrogates.
 HOSTILE = "[/foo] [bold]x[/bold] [link=http://a]y[/link] :smile: \x1b[31mred\x07\u202eabc\r\udcff"
@@ -98,7 +98,7 @@ def test_a_message_is_one_line_whatever_it_names(
     def invoke(_: object) -> int:
         raise DataError(f"`{text}\nerror: forged`", f"look at {text}\nhint: forged")
 
-    monkeypatch.setattr(commands, "invoke", invoke)
+    monkeypatch.setattr(app, "invoke", invoke)
     assert main([]) == 65
     out, err = capsys.readouterr()
     assert out == ""
@@ -115,6 +115,6 @@ def test_what_is_escaped_has_no_control_characters(text: str) -> None:
 
 @fault("T16")
 def test_no_name_of_a_file_is_a_command_of_a_workflow() -> None:
-    from nmt_cli.cli.score import _for_github
+    from nmt_cli.cli.commands.score import _for_github
 
     assert _for_github("100%\r\n::set-env::a\x1b") == "100%25%0D%0A::set-env::a\\x1b"

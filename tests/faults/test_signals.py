@@ -27,13 +27,13 @@ from torch.distributed.elastic.multiprocessing.api import SignalException
 from nmt_cli.cli import main
 from nmt_cli.cli.environment import leave
 from nmt_cli.cli.signals import StopSignals
-from nmt_cli.config import dump, with_values
-from nmt_cli.files import sha256_of
-from nmt_cli.training.checkpoints import Checkpoint, Checkpoints
-from nmt_cli.training.distributed import Ranks, launch
-from nmt_cli.training.judging import Judge
+from nmt_cli.config.schema import dump, with_values
+from nmt_cli.storage.files import sha256_of
 from nmt_cli.training.loop import train
-from nmt_cli.training.watch import LostRankError
+from nmt_cli.training.model_selection import ModelSelector
+from nmt_cli.training.parallel.heartbeat import LostRankError
+from nmt_cli.training.parallel.ranks import Ranks, launch
+from nmt_cli.training.saving.checkpoints import Checkpoint, Checkpoints
 
 SBATCH = Path(__file__).resolve().parents[2] / "recipes/slurm/train.sbatch"
 
@@ -70,15 +70,15 @@ def state_of(out: Path) -> dict[str, str]:
 # Where a signal comes in, and the step that is saved by then; 0: there is nothing to save yet.
 PHASES = {
     "settings": ("nmt_cli.cli.settings.resolve_settings", 0),
-    "loading": ("nmt_cli.data.corpus.Corpus.open", 0),
+    "loading": ("nmt_cli.data.corpus.corpus.Corpus.open", 0),
     "beginning": ("nmt_cli.training.run.initialise", 0),
     "first step": ("nmt_cli.training.run.take_step", 0),
-    "making a batch": ("nmt_cli.data.corpus.Pairs.batch", 0),
+    "making a batch": ("nmt_cli.data.corpus.corpus.Pairs.batch", 0),
     "compiling": ("nmt_cli.training.compiled.CompiledHidden.__call__", 0),
-    "saving": ("nmt_cli.training.checkpoints.optimizer_tensors", 2),
+    "saving": ("nmt_cli.training.saving.checkpoints.optimizer_tensors", 2),
     "validating": ("nmt_cli.training.validation.shard_loss", 2),
-    "decoding": ("nmt_cli.translator.Translator.translate_window", 2),
-    "last validation": ("nmt_cli.training.judging.Judge.judge", 3),
+    "decoding": ("nmt_cli.translation.translator.Translator.translate_window", 2),
+    "last validation": ("nmt_cli.training.model_selection.ModelSelector.judge", 3),
 }
 CODES = {signal.SIGTERM: 143, signal.SIGINT: 130, signal.SIGUSR1: 75, signal.SIGHUP: 129}
 
@@ -104,7 +104,7 @@ def disturb(monkeypatch: pytest.MonkeyPatch, phase: str, send: Callable[[], None
     if isinstance(real, classmethod):
         real = getattr(pkgutil.resolve_name(owner), name)
         disturbed = staticmethod(disturbed)
-    monkeypatch.setattr("nmt_cli.training.distributed.POLL_SECONDS", 0.0)
+    monkeypatch.setattr("nmt_cli.training.parallel.ranks.POLL_SECONDS", 0.0)
     monkeypatch.setattr("nmt_cli.training.validation.WINDOW", {"cpu": 4})
     monkeypatch.setattr(place, disturbed)
     return went_on
@@ -242,14 +242,14 @@ def test_a_stop_in_the_midst_of_validation_is_heeded_and_costs_nothing(
     setting, tmp_path, monkeypatch
 ):
     """Given up while the model holds the mean of checkpoints; a later run validates."""
-    monkeypatch.setattr("nmt_cli.training.distributed.POLL_SECONDS", 0.0)
+    monkeypatch.setattr("nmt_cli.training.parallel.ranks.POLL_SECONDS", 0.0)
     config, corpus = setting
     values = {"train.checkpoint_every": 4, "train.validate_every": 10}
     config = with_values(config, {**values, "train.validation_sentences": 0})
     out, undisturbed = tmp_path / "model", tmp_path / "undisturbed"
     list(train(config, corpus, undisturbed))
     asked = False
-    real = Judge._validate
+    real = ModelSelector._validate
 
     def disturbed(self, candidate, poll, *, bleu):
         nonlocal asked
@@ -257,7 +257,7 @@ def test_a_stop_in_the_midst_of_validation_is_heeded_and_costs_nothing(
         return real(self, candidate, poll, bleu=bleu)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Judge, "_validate", disturbed)
+        patch.setattr(ModelSelector, "_validate", disturbed)
         for _ in train(config, corpus, out, stop=lambda: asked):
             pass
     saved = checkpoints(out)[-1]

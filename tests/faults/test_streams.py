@@ -14,9 +14,9 @@ from faults.forked import CLOSED, become_nmt, ended, forked, on_terminal, read_u
 from faults.letters import copying_translator, save_byte_model
 from faults.tally import fault
 
-from nmt_cli.data.lines import read_lines
-from nmt_cli.translating.windows import windows
-from nmt_cli.translator import Translator
+from nmt_cli.data.text.lines import read_lines
+from nmt_cli.translation.inputs import windows
+from nmt_cli.translation.translator import Translator
 
 ROOT = Path(__file__).resolve().parents[2]
 LINES = ["The first line.", "", "größer \U0001f44d", "a longer line of text, with a comma", "x"]

@@ -31,7 +31,7 @@ def test_every_test_has_its_edits_and_they_can_be_made() -> None:
 def test_all_problems_of_the_edits_are_found() -> None:
     names = ("good", "twice", "twice", "missing", "empty", "lost", "absent", "same")
     tests = [FaultTest(Path("test_a.py"), name, ["T1"]) for name in names]
-    good = Edit("data/lines.py", "if length > LONGEST_LINE:", "if False:")
+    good = Edit("data/text/lines.py", "if length > LONGEST_LINE:", "if False:")
     mutations = {
         ("test_a", "good"): [good],
         ("test_a", "twice"): [good],

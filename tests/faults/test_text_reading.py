@@ -13,9 +13,9 @@ from backports import zstd
 from faults import nasty_lines
 from faults.tally import fault
 
-from nmt_cli.data.lines import clean_line, read_lines, read_pairs
+from nmt_cli.data.text.lines import clean_line, read_lines, read_pairs
 from nmt_cli.errors import DataError, NoInputError
-from nmt_cli.translating.windows import windows
+from nmt_cli.translation.inputs import windows
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "gz": gzip.compress,

@@ -17,12 +17,13 @@ from faults.tally import fault
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmt_cli.data.clean import Cleaning
-from nmt_cli.data.lines import read_lines
-from nmt_cli.data.pieces import split_line
-from nmt_cli.data.segmenters import BOS, EOS, PAD, Kind
+from nmt_cli.data.cleaning.clean import Cleaning
+from nmt_cli.data.subwords.segmenters import BOS, EOS, PAD, Kind
+from nmt_cli.data.text.lines import read_lines
+from nmt_cli.data.text.splitting import split_line
 from nmt_cli.inference.reference import ReferenceDecoder
-from nmt_cli.translator import Translation, Translator
+from nmt_cli.translation.result import Translation
+from nmt_cli.translation.translator import Translator
 
 KINDS: tuple[Kind, ...] = ("bpe", "unigram", "wordpiece", "bytes", "chars")
 REAL_TEXT = Path(__file__).resolve().parents[3] / "shared" / "data" / "text"

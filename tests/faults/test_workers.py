@@ -13,14 +13,14 @@ from faults.forked import ended, start
 from faults.tally import fault
 from ranks import in_ranks
 
-from nmt_cli.config import with_values
-from nmt_cli.data.corpus import Corpus
-from nmt_cli.data.pool import Pool
-from nmt_cli.data.prepare import prepare
+from nmt_cli.config.schema import with_values
+from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.data.preparation.prepare import prepare
+from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.errors import TryAgainError
-from nmt_cli.training.checkpoints import Checkpoints
-from nmt_cli.training.distributed import Ranks
 from nmt_cli.training.loop import train
+from nmt_cli.training.parallel.ranks import Ranks
+from nmt_cli.training.saving.checkpoints import Checkpoints
 
 NEW_USER, NEW_MOUNTS = 0x10000000, 0x00020000
 
@@ -28,7 +28,7 @@ NEW_USER, NEW_MOUNTS = 0x10000000, 0x00020000
 @pytest.fixture
 def spread_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Start processes for the first task already."""
-    monkeypatch.setattr("nmt_cli.data.pool.ALONE_SECONDS", -1.0)
+    monkeypatch.setattr("nmt_cli.data.process_pool.ALONE_SECONDS", -1.0)
 
 
 def die(number: int) -> int:
@@ -41,7 +41,7 @@ def die(number: int) -> int:
 @pytest.mark.slow
 def test_a_worker_that_is_killed_is_told(spread_at_once):
     with (
-        Pool(2) as workers,
+        ProcessPool(2) as workers,
         pytest.raises(TryAgainError, match="worker process was killed") as told,
     ):
         list(workers.map(die, range(9)))
@@ -60,7 +60,7 @@ def test_training_whose_worker_was_killed_saves_and_goes_on(tmp_path, monkeypatc
     )  # fmt: skip
     prepare(config, tmp_path / "corpus", workers=1)
     corpus = Corpus.open(tmp_path / "corpus")
-    real = Pool.map
+    real = ProcessPool.map
     epochs: list[int] = []
 
     def broken(self, function, tasks):
@@ -71,7 +71,7 @@ def test_training_whose_worker_was_killed_saves_and_goes_on(tmp_path, monkeypatc
         return real(self, function, tasks)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Pool, "map", broken)
+        patch.setattr(ProcessPool, "map", broken)
         with pytest.raises(TryAgainError, match="worker process was killed"):
             list(train(config, corpus, tmp_path / "model"))
     (saved,) = Checkpoints(tmp_path / "model/checkpoints", 5, 1).all()

@@ -18,18 +18,18 @@ from faults.sweeps import AtOnce, Scene, fork
 from faults.tally import fault
 from safetensors import safe_open
 
-from nmt_cli import files
-from nmt_cli.config import Config, with_values
-from nmt_cli.data.corpus import Corpus
-from nmt_cli.data.prepare import prepare
-from nmt_cli.disk import Disk
+from nmt_cli.config.schema import Config, with_values
+from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.data.preparation.prepare import prepare
 from nmt_cli.model_dir import load_model
-from nmt_cli.training import checkpoints as saving
+from nmt_cli.storage import files
+from nmt_cli.storage.disk import Disk
 from nmt_cli.training import loop
-from nmt_cli.training.average import average
-from nmt_cli.training.checkpoints import Checkpoints
 from nmt_cli.training.loop import train
 from nmt_cli.training.run import Run
+from nmt_cli.training.saving import checkpoints as saving
+from nmt_cli.training.saving.average import average
+from nmt_cli.training.saving.checkpoints import Checkpoints
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 STEPS = 3

@@ -11,7 +11,7 @@ from pathlib import Path
 from corpora import reversal_corpus
 
 from nmt_cli.training.loop import train
-from nmt_cli.translator import Translator
+from nmt_cli.translation.translator import Translator
 
 LINES = ("a b c", "h g", "d", "", "e e f a")
 

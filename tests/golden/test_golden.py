@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from nmt_cli.translator import Translator
+from nmt_cli.translation.translator import Translator
 
 HERE = Path(__file__).resolve().parent
 

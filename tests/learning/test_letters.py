@@ -4,7 +4,7 @@ import pytest
 from corpora import reversal_corpus, reversal_pairs
 
 from nmt_cli.training.loop import train
-from nmt_cli.translator import Translator
+from nmt_cli.translation.translator import Translator
 
 
 @pytest.mark.slow

@@ -5,9 +5,9 @@ import math
 import pytest
 from corpora import reversal_corpus
 
-from nmt_cli.config import with_values
+from nmt_cli.config.schema import with_values
 from nmt_cli.training.loop import train
-from nmt_cli.training.optimizer import OPTIMIZERS
+from nmt_cli.training.optimizers.factory import OPTIMIZERS
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import torch
 from variants import model_config
 
 from nmt_cli.batch import Segments
-from nmt_cli.config import Config, Train, resolve
+from nmt_cli.config.schema import Config, TrainConfig, resolve
 from nmt_cli.model.attention import (
     attend,
     attention_weights,
@@ -16,8 +16,8 @@ from nmt_cli.model.attention import (
 )
 from nmt_cli.model.layers import FeedForward, GatedFeedForward, make_norm, post_norm, pre_norm
 from nmt_cli.model.positions import sinusoidal_encoding
-from nmt_cli.training.loss import label_smoothed_cross_entropy, smoothed_target
-from nmt_cli.training.optimizer import learning_rate, make_optimizer, set_learning_rate
+from nmt_cli.training.loss.cross_entropy import label_smoothed_cross_entropy, smoothed_target
+from nmt_cli.training.optimizers.factory import learning_rate, make_optimizer, set_learning_rate
 
 FOX_QUERY = torch.tensor([[2.0, 0, 2, 0]])
 FOX_KEYS = torch.tensor([[1.0, 0, 0, 0], [1, 1, 0, 0], [2, 0, 2, 0]])
@@ -143,29 +143,31 @@ def equation_3(step: int, d_model: int, warmup_steps: int) -> float:
 
 
 def test_equation_3_peaks_at_the_end_of_warm_up() -> None:
-    peak = learning_rate(4_000, Train(), 512)
+    peak = learning_rate(4_000, TrainConfig(), 512)
     assert peak == pytest.approx(6.9877e-4, rel=1e-5)
     assert peak == pytest.approx((512 * 4_000) ** -0.5)
-    assert peak == max(learning_rate(step, Train(), 512) for step in range(3_990, 4_011))
-    assert learning_rate(4_000, Train(), 1_024) == pytest.approx(4.9411e-4, rel=1e-4)
+    assert peak == max(learning_rate(step, TrainConfig(), 512) for step in range(3_990, 4_011))
+    assert learning_rate(4_000, TrainConfig(), 1_024) == pytest.approx(4.9411e-4, rel=1e-4)
 
 
 def test_equation_3_warms_up_in_a_straight_line() -> None:
     """512^-0.5 * 4000^-1.5 = 1.7469e-7 more at each step."""
-    assert learning_rate(1, Train(), 512) == pytest.approx(1.74693e-7, rel=1e-5)
+    assert learning_rate(1, TrainConfig(), 512) == pytest.approx(1.74693e-7, rel=1e-5)
     for step in (2, 100, 2_000, 3_999):
-        assert learning_rate(step, Train(), 512) == pytest.approx(step * 1.746928e-7, rel=1e-6)
+        assert learning_rate(step, TrainConfig(), 512) == pytest.approx(
+            step * 1.746928e-7, rel=1e-6
+        )
 
 
 def test_equation_3_halves_when_steps_are_four_times_as_many() -> None:
-    assert learning_rate(16_000, Train(), 512) == pytest.approx(3.49386e-4, rel=1e-5)
-    assert learning_rate(100_000, Train(), 512) == pytest.approx(1.39754e-4, rel=1e-5)
+    assert learning_rate(16_000, TrainConfig(), 512) == pytest.approx(3.49386e-4, rel=1e-5)
+    assert learning_rate(100_000, TrainConfig(), 512) == pytest.approx(1.39754e-4, rel=1e-5)
 
 
 @pytest.mark.parametrize("warmup_steps", [1, 7, 4_000, 16_000])
 @pytest.mark.parametrize("d_model", [64, 512, 1_024])
 def test_equation_3_at_many_steps(warmup_steps: int, d_model: int) -> None:
-    train = Train(warmup_steps=warmup_steps)
+    train = TrainConfig(warmup_steps=warmup_steps)
     for step in (1, 2, 6, 7, 8, 3_999, 4_000, 4_001, 20_000, 300_000):
         expected = equation_3(step, d_model, warmup_steps)
         assert learning_rate(step, train, d_model) == pytest.approx(expected, rel=1e-12), step
@@ -173,7 +175,7 @@ def test_equation_3_at_many_steps(warmup_steps: int, d_model: int) -> None:
 
 def test_adam_has_the_paper_s_numbers() -> None:
     """Section 5.3; the moments are corrected for their start, as Kingma and Ba do."""
-    assert resolve([]).config.train == Train()
+    assert resolve([]).config.train == TrainConfig()
     weight = torch.nn.Parameter(torch.tensor([[1.0, -2.0]]))
     holder = torch.nn.Module()
     holder.weight = weight

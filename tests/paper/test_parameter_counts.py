@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from nmt_cli.config import Layer, resolve
-from nmt_cli.model.transformer import Transformer, parameter_count
+from nmt_cli.config.schema import SettingsLayer, resolve
+from nmt_cli.model.encoder_decoder import parameter_count
+from nmt_cli.model.transformer import Transformer
 
 VOCABULARY = 37_000
 BASE = 63_045_632
@@ -12,7 +13,7 @@ BASE = 63_045_632
 
 def count(preset: str, settings: dict[str, object]) -> int:
     sizes = {"model.src_vocab_size": VOCABULARY, "model.tgt_vocab_size": VOCABULARY}
-    layer = Layer("test", {"train.preset": preset, **sizes, **settings})
+    layer = SettingsLayer("test", {"train.preset": preset, **sizes, **settings})
     with torch.device("meta"):
         return parameter_count(Transformer(resolve([layer]).config.model))
 

@@ -43,7 +43,7 @@ def _tables() -> tuple[np.ndarray, np.ndarray]:
 _LETTERS, _PREFIXES = _tables()
 
 
-def words_of(text: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def split_words(text: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(words,) numbers below WORDS, and (words,) lines, of (bytes,) UTF-8 lines with newlines."""
     letters = np.concatenate([_LETTERS[text], np.zeros(_LONGEST_PREFIX, np.uint8)])
     # Quotes, dashes and signs outside ASCII.

@@ -11,7 +11,7 @@ import numpy as np
 
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.numbers import numbers_differ
-from nmt_cli.data.cleaning.signs import joined, lines_with
+from nmt_cli.data.cleaning.signs import joined_lines, lines_with
 
 _ADDRESS = r"(?:(?:https?://|ftp://|www\.)[^\s]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
 _ONLY_ADDRESSES = re.compile(rf"[\W\d_]*(?:{_ADDRESS}[\W\d_]*)+", re.IGNORECASE)
@@ -61,7 +61,7 @@ def find_doubts(src: Sequence[str], tgt: Sequence[str]) -> np.ndarray:
 
 def _checks(src: Sequence[str], tgt: Sequence[str]) -> Iterator[tuple[int, Iterator[int]]]:
     pairs = list(zip(src, tgt, strict=True))
-    sides = [(joined(side), side) for side in (src, tgt)]
+    sides = [(joined_lines(side), side) for side in (src, tgt)]
     for kind, sign, check in _SIGNS:
         yield (
             kind,

@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from nmt_cli.config import Data
-from nmt_cli.data.clean import (
+from nmt_cli.config.schema import DataConfig
+from nmt_cli.data.cleaning import kinds
+from nmt_cli.data.cleaning.clean import (
     EARLY_TEXT,
     FIRST_LINES,
     CleanText,
-    Place,
+    LineRange,
     Stretch,
     read_stretch,
 )
-from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.kinds import KINDS
 from nmt_cli.errors import CannotCreateError
-from nmt_cli.files import writing
+from nmt_cli.storage.files import writing
 
 # Fewer kept ones of a kind that is only likely may all be right: nobody is told.
 LEAST_SHARE = 2e-4
@@ -53,7 +53,7 @@ class Ledger:
     kinds: (pairs,) uint8, 0 for none; set_apart: (pairs,) bool, what became validation text.
     """
 
-    def __init__(self, text: CleanText, data: Data) -> None:
+    def __init__(self, text: CleanText, data: DataConfig) -> None:
         """What the first pass found."""
         self._text = text
         self._data = data
@@ -88,7 +88,7 @@ class Ledger:
         news = (found > 0) & self._kept(part) & (unknown | self._drops[found])
         self.kinds[part] = np.where(news, found, before)
 
-    def mark_lines(self, kind: int, place: Place) -> None:
+    def mark_lines(self, kind: int, place: LineRange) -> None:
         """Take down that the pairs of some lines are of a kind."""
         for stretch in self._text.stretches:
             after = stretch.first_line + stretch.read
@@ -136,27 +136,27 @@ class Ledger:
                 found.append(self._finding(kind, int(counts[kind]), shown))
         return found
 
-    def _finding(self, kind: int, count: int, places: Sequence[Place]) -> Finding:
+    def _finding(self, kind: int, count: int, places: Sequence[LineRange]) -> Finding:
         done = kinds.action(
             kind, self._data.clean, drop_wrong_language=self._data.drop_wrong_language
         )
         lines = tuple(self._shown(one) for one in places[:FIRST_LINES])
         return Finding(KINDS[kind].name, count, done, lines)
 
-    def _shown(self, place: Place) -> str:
+    def _shown(self, place: LineRange) -> str:
         lines = f"{place.line}-{place.last}" if place.last > place.line else str(place.line)
         if len(self._data.train) == 1:
             return lines
         return f"{Path(self._data.train[place.corpus][0]).name}:{lines}"
 
-    def _first_places(self, kind: int) -> list[Place]:
-        places: list[Place] = []
+    def _first_places(self, kind: int) -> list[LineRange]:
+        places: list[LineRange] = []
         for stretch in self._text.stretches:
             part = self.kinds[_part(stretch)]
             lines = list(stretch.early[0][stretch.early[1] == kind] + stretch.first_line)
             if (part == kind).any():
                 lines += list(stretch.lines()[part == kind])
-            places += [Place(stretch.corpus, int(line)) for line in sorted(lines)]
+            places += [LineRange(stretch.corpus, int(line)) for line in sorted(lines)]
             if len(places) >= FIRST_LINES:
                 break
         return places[:FIRST_LINES]

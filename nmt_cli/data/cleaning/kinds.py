@@ -11,7 +11,7 @@ Level = Literal["off", "safe", "strict"]
 Action = Literal["repaired", "dropped", "kept"]
 
 
-class Kind(NamedTuple):
+class DirtKind(NamedTuple):
     """One kind of dirt: how it is called, and what is done with it at the level `safe`.
 
     At the level `strict` everything that `safe` keeps is dropped.
@@ -21,39 +21,39 @@ class Kind(NamedTuple):
     safe: Action
 
 
-KINDS: tuple[Kind, ...] = (
-    Kind("clean", "kept"),
+KINDS: tuple[DirtKind, ...] = (
+    DirtKind("clean", "kept"),
     # Repairs: the words stay as they are.
-    Kind("byte order marks in the text", "repaired"),
-    Kind("HTML entities", "repaired"),
-    Kind("invisible characters", "repaired"),
-    Kind("control characters", "repaired"),
-    Kind("UTF-8 read as Latin-1 (Ã¼)", "repaired"),
-    Kind("tags on one side only", "repaired"),
-    Kind("marks of subwords (@@)", "repaired"),
+    DirtKind("byte order marks in the text", "repaired"),
+    DirtKind("HTML entities", "repaired"),
+    DirtKind("invisible characters", "repaired"),
+    DirtKind("control characters", "repaired"),
+    DirtKind("UTF-8 read as Latin-1 (Ã¼)", "repaired"),
+    DirtKind("tags on one side only", "repaired"),
+    DirtKind("marks of subwords (@@)", "repaired"),
     # Pairs that nothing can be learnt from.
-    Kind("wrong number of columns", "dropped"),
-    Kind("header of a table", "dropped"),
-    Kind("empty side", "dropped"),
-    Kind("same pair before", "dropped"),
-    Kind("nothing but a web address", "dropped"),
-    Kind("too short", "dropped"),
-    Kind("too long", "dropped"),
-    Kind("lengths too different", "dropped"),
+    DirtKind("wrong number of columns", "dropped"),
+    DirtKind("header of a table", "dropped"),
+    DirtKind("empty side", "dropped"),
+    DirtKind("same pair before", "dropped"),
+    DirtKind("nothing but a web address", "dropped"),
+    DirtKind("too short", "dropped"),
+    DirtKind("too long", "dropped"),
+    DirtKind("lengths too different", "dropped"),
     # Pairs that look wrong, of which some may be right.
-    Kind("not UTF-8", "kept"),
-    Kind("letters lost (M?nchen)", "kept"),
-    Kind("another script than the rest", "kept"),
-    Kind("repeated letters or words", "kept"),
-    Kind("numbers that differ", "kept"),
-    Kind("the same text on both sides", "kept"),
-    Kind("sides swapped", "kept"),
-    Kind("source in the target's language", "kept"),
-    Kind("target in the source's language", "kept"),
-    Kind("lines shifted", "kept"),
-    Kind("not a translation", "kept"),
-    Kind("one source, too many targets", "kept"),
-    Kind("also in validation or test text", "kept"),
+    DirtKind("not UTF-8", "kept"),
+    DirtKind("letters lost (M?nchen)", "kept"),
+    DirtKind("another script than the rest", "kept"),
+    DirtKind("repeated letters or words", "kept"),
+    DirtKind("numbers that differ", "kept"),
+    DirtKind("the same text on both sides", "kept"),
+    DirtKind("sides swapped", "kept"),
+    DirtKind("source in the target's language", "kept"),
+    DirtKind("target in the source's language", "kept"),
+    DirtKind("lines shifted", "kept"),
+    DirtKind("not a translation", "kept"),
+    DirtKind("one source, too many targets", "kept"),
+    DirtKind("also in validation or test text", "kept"),
 )
 (
     CLEAN, BYTE_ORDER_MARK, ENTITY, INVISIBLE, CONTROL, MOJIBAKE, TAG, SUBWORD_MARK,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import safetensors.numpy
 
-from nmt_cli.data.clean import CleanText, Progress, Stretch, read_side
+from nmt_cli.data.cleaning.clean import CleanText, Progress, Stretch, read_side
 from nmt_cli.data.cleaning.cooccurrence import (
     WORDS,
     Table,
@@ -21,10 +21,10 @@ from nmt_cli.data.cleaning.cooccurrence import (
     rarest_first,
     scores,
     select_words,
-    words_of,
+    split_words,
 )
-from nmt_cli.data.pool import Pool
-from nmt_cli.files import write_bytes
+from nmt_cli.data.process_pool import ProcessPool
+from nmt_cli.storage.files import write_bytes
 
 LEAST_PAIRS = 2_000
 # So many are learnt from, in whole stretches at even distances; more where all are judged.
@@ -66,7 +66,9 @@ class Unmatched:
     share: float | None
 
 
-def find_unmatched(text: CleanText, pool: Pool, progress: Progress, *, every: bool) -> Unmatched:
+def find_unmatched(
+    text: CleanText, pool: ProcessPool, progress: Progress, *, every: bool
+) -> Unmatched:
     """Judge all pairs of the cleaned text, or, without `every`, as many as are learnt from."""
     found = np.zeros(text.pairs, bool)
     if text.pairs < LEAST_PAIRS:
@@ -113,7 +115,7 @@ def _sample(text: CleanText, pairs: int) -> list[Stretch]:
 
 def _words(work: _Work) -> list[tuple[np.ndarray, np.ndarray]]:
     sides = (read_side(work.directory, side, work.stretch) for side in ("src", "tgt"))
-    return [words_of(np.frombuffer(side, np.uint8)) for side in sides]
+    return [split_words(np.frombuffer(side, np.uint8)) for side in sides]
 
 
 def _select(
@@ -154,7 +156,11 @@ def _scores(
 
 
 def _other_scores(
-    text: CleanText, learnt: _Learnt, known: dict[int, np.ndarray], pool: Pool, progress: Progress
+    text: CleanText,
+    learnt: _Learnt,
+    known: dict[int, np.ndarray],
+    pool: ProcessPool,
+    progress: Progress,
 ) -> dict[int, np.ndarray]:
     """The scores of all stretches that are not `known`, by their first pairs."""
     others = [one for one in text.stretches if one.pairs and one.first not in known]

@@ -9,7 +9,7 @@ from html import entities
 from html import unescape as unescape_entity
 
 from nmt_cli.data.cleaning import kinds
-from nmt_cli.data.cleaning.signs import joined, lines_with
+from nmt_cli.data.cleaning.signs import joined_lines, lines_with
 
 # Text that was escaped twice or three times is found in crawled corpora, more often hardly.
 MOST_ESCAPES = 3
@@ -40,7 +40,7 @@ _INLINE = re.compile(
 def repair_sides(src: list[str], tgt: list[str], counts: "Repaired") -> tuple[list[str], list[str]]:
     """The repaired lines of both sides; what was done goes into `counts`."""
     src, tgt = (_repair_side(lines, counts) for lines in (src, tgt))
-    signs = {number for side in (src, tgt) for number in lines_with(_TAG, joined(side), side)}
+    signs = {number for side in (src, tgt) for number in lines_with(_TAG, joined_lines(side), side)}
     for number in sorted(signs):
         pair = _without_tags(src[number], tgt[number])
         if pair != (src[number], tgt[number]):
@@ -63,7 +63,7 @@ class Repaired:
 
 def _repair_side(lines: Sequence[str], counts: Repaired) -> list[str]:
     repaired = list(lines)
-    text = joined(repaired)
+    text = joined_lines(repaired)
     for kind, sign, repair in _REPAIRS:
         changed = False
         for number in lines_with(sign, text, repaired):
@@ -72,7 +72,7 @@ def _repair_side(lines: Sequence[str], counts: Repaired) -> list[str]:
                 changed = True
                 counts.add(kind, number)
         if changed:
-            text = joined(repaired)
+            text = joined_lines(repaired)
     return repaired
 
 

@@ -18,6 +18,6 @@ def lines_with(sign: re.Pattern[str], text: str, lines: Sequence[str]) -> list[i
     return sorted({bisect_right(ends, one.start()) for one in sign.finditer(text)})
 
 
-def joined(lines: Sequence[str]) -> str:
+def joined_lines(lines: Sequence[str]) -> str:
     """All lines with newlines."""
     return "".join([f"{line}\n" for line in lines])

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nmt_cli.config import Config
+from nmt_cli.config.schema import Config
 from nmt_cli.data.languages.names import are_swapped
+from nmt_cli.data.languages.trigrams import trigram_counts
 from nmt_cli.data.languages.words import other_language
-from nmt_cli.data.lines import read_lines
-from nmt_cli.data.sides import LEAST_LINES, LEAST_TOLD_APART, verdicts
-from nmt_cli.data.trigrams import trigram_counts
+from nmt_cli.data.languages.wrong_sides import LEAST_LINES, LEAST_TOLD_APART, verdicts
+from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import DataError, NmtError, UsageError
 
 LINES_LOOKED_AT = 2_000
@@ -24,7 +24,7 @@ LINES_LOOKED_AT = 2_000
 LEAST_WRONG = 0.6
 
 
-class Texts(NamedTuple):
+class TextFiles(NamedTuple):
     """Parallel files, or one TSV file, and what for: training, validation or test."""
 
     role: str
@@ -46,11 +46,11 @@ class Texts(NamedTuple):
 
 def texts_of(
     train: Sequence[Sequence[str]], valid: Sequence[str], test: Sequence[str]
-) -> list[Texts]:
+) -> list[TextFiles]:
     """All files of a project, by what they are for."""
     named = [("training", paths) for paths in train]
     named += [(role, one) for role, one in (("validation", valid), ("test", test)) if one]
-    return [Texts(role, tuple(paths)) for role, paths in named]
+    return [TextFiles(role, tuple(paths)) for role, paths in named]
 
 
 def check_languages(config: Config) -> list[str]:
@@ -67,7 +67,7 @@ def check_languages(config: Config) -> list[str]:
     return check_texts(texts, src, tgt, "; if they are right: --no-clean")
 
 
-def check_names(texts: Sequence[Texts], src: str, tgt: str) -> None:
+def check_names(texts: Sequence[TextFiles], src: str, tgt: str) -> None:
     """Raise UsageError where two files carry each other's language in their names."""
     swapped = [one for one in texts if are_swapped(one.paths, src, tgt)]
     if not swapped:
@@ -81,10 +81,10 @@ def check_names(texts: Sequence[Texts], src: str, tgt: str) -> None:
     )
 
 
-def check_texts(texts: Sequence[Texts], src: str, tgt: str, more_hint: str = "") -> list[str]:
+def check_texts(texts: Sequence[TextFiles], src: str, tgt: str, more_hint: str = "") -> list[str]:
     """Warnings about texts in other languages; raises DataError where two files are swapped."""
     heads = [(one, _head(one)) for one in texts]
-    swapped: list[tuple[Texts, str]] = []
+    swapped: list[tuple[TextFiles, str]] = []
     warnings: list[str] = []
     for one, (src_lines, tgt_lines) in heads:
         others = other_language(src_lines, src), other_language(tgt_lines, tgt)
@@ -120,11 +120,11 @@ def check_texts(texts: Sequence[Texts], src: str, tgt: str, more_hint: str = "")
     return warnings
 
 
-def _file_of(text: Texts, place: int) -> str:
+def _file_of(text: TextFiles, place: int) -> str:
     return f"`{text.paths[place]}`" if len(text.paths) > 1 else f"column of `{text.paths[0]}`"
 
 
-def _head(text: Texts) -> tuple[list[str], list[str]]:
+def _head(text: TextFiles) -> tuple[list[str], list[str]]:
     """The first lines of both sides; nothing of what cannot be read twice, or not at all."""
     if not text.paths or not all(Path(path).is_file() for path in text.paths[:2]):
         return [], []

@@ -6,8 +6,8 @@ import json
 import re
 from importlib.resources import files
 
-from nmt_cli.extras.attention_map.look import Attention, as_document, chosen
-from nmt_cli.svg import clean, words
+from nmt_cli.drawing.svg import clean, words
+from nmt_cli.extras.attention_map.attention import Attention, as_document, chosen
 
 
 def page(

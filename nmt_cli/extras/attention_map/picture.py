@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from nmt_cli.extras.attention_map.look import Attention, chosen
-from nmt_cli.svg import document, element, label, text_width
+from nmt_cli.drawing.svg import document, element, label, text_width
+from nmt_cli.extras.attention_map.attention import Attention, chosen
 
 TITLES = {
     "encoder": "Encoder self-attention",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from nmt_cli.extras.demo.folder import claim_folder, write_texts
-from nmt_cli.extras.demo.grammar import LabelledPair, Split, make_pairs
+from nmt_cli.extras.demo.grammar.pairs import LabelledPair, Split, make_pairs
 from nmt_cli.extras.project import PROJECT_NAME, Project, write_project
 
 SEED = 1

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from nmt_cli import files
-from nmt_cli.config import Config
-from nmt_cli.data.layout import read_description
-from nmt_cli.data.prepare import fingerprint
+from nmt_cli.config.schema import Config
+from nmt_cli.data.corpus.layout import read_description
+from nmt_cli.data.preparation.prepare import fingerprint
 from nmt_cli.errors import CannotCreateError, NmtError
-from nmt_cli.manifest import MANIFEST, require_free
+from nmt_cli.storage import files
+from nmt_cli.storage.manifest import MANIFEST, require_free
 
 MARKER = ".nmt-demo.json"
 MARKER_BYTES = 1 << 16

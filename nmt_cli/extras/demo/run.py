@@ -5,12 +5,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from nmt_cli import files
-from nmt_cli.config import Config
-from nmt_cli.cores import trim_heap
-from nmt_cli.data.corpus import Corpus
-from nmt_cli.data.lines import read_lines
-from nmt_cli.data.prepare import Prepared, prepare
+from nmt_cli.config.schema import Config
+from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.data.preparation.passes import Prepared
+from nmt_cli.data.preparation.prepare import prepare
+from nmt_cli.data.text.lines import read_lines
 from nmt_cli.extras.demo.files import LABELS, write_demo
 from nmt_cli.extras.demo.folder import (
     AVERAGE,
@@ -19,16 +18,18 @@ from nmt_cli.extras.demo.folder import (
     require_own_corpus,
     require_own_data,
 )
-from nmt_cli.extras.demo.grammar import PHENOMENA
+from nmt_cli.extras.demo.grammar.pairs import PHENOMENA
+from nmt_cli.machine import trim_heap
 from nmt_cli.scoring import Score, score
-from nmt_cli.training.average import average
-from nmt_cli.training.checkpoints import Checkpoints
-from nmt_cli.training.distributed import Ranks
-from nmt_cli.training.events import Listener, ignore
+from nmt_cli.storage import files
 from nmt_cli.training.loop import train
-from nmt_cli.training.report import Report
+from nmt_cli.training.parallel.ranks import Ranks
+from nmt_cli.training.reporting.events import Listener, ignore
+from nmt_cli.training.reporting.report import Report
 from nmt_cli.training.run import CHECKPOINTS
-from nmt_cli.translator import Translator
+from nmt_cli.training.saving.average import average
+from nmt_cli.training.saving.checkpoints import Checkpoints
+from nmt_cli.translation.translator import Translator
 
 METRICS = ("bleu", "chrf")
 HELD_OUT_ABOUT = (

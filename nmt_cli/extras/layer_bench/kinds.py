@@ -24,7 +24,7 @@ class Sizes(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Kind:
+class LayerKind:
     """One row of Table 1.
 
     make: the layer; step: what it does in one operation, where the layer is many in a row; work:
@@ -106,19 +106,19 @@ def convolutional(sizes: Sizes) -> Layer:
 
 
 KINDS = (
-    Kind(
+    LayerKind(
         "self-attention", self_attention, lambda n, s: 2 * n * n * s.d,
         "n^2 d", "1", "1",
     ),
-    Kind(
+    LayerKind(
         "restricted", restricted_attention, lambda n, s: 2 * (s.neighbours // 2 * 2 + 1) * n * s.d,
         "r n d", "1", "n / r",
     ),
-    Kind(
+    LayerKind(
         "recurrent", recurrent, lambda n, s: 2 * n * s.d * s.d,
         "n d^2", "n", "n", recurrent_step,
     ),
-    Kind(
+    LayerKind(
         "convolutional", convolutional, lambda n, s: s.kernel * n * s.d * s.d,
         "k n d^2", "1", "n / k; log_k n dilated",
     ),

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from nmt_cli.extras.layer_bench.kinds import KINDS, Kind, Layer, Sizes
+from nmt_cli.extras.layer_bench.kinds import KINDS, Layer, LayerKind, Sizes
 
 
 class Timing(NamedTuple):
@@ -103,7 +103,7 @@ def chains(lengths: Sequence[int], *, neighbours: int, kernel: int) -> Iterator[
             yield Chain(kind.name, n, _depth(kind, n, sizes), path_length(_links(kind, n, sizes)))
 
 
-def _depth(kind: Kind, n: int, sizes: Sizes) -> int:
+def _depth(kind: LayerKind, n: int, sizes: Sizes) -> int:
     """Operations of autograd's graph on its longest chain, beyond those of a sequence of one.
 
     So a layer whose positions are worked out together has 1, however many formulas it is made of.
@@ -129,7 +129,7 @@ def _longest_chain(output: Tensor) -> int:
     return depths[output.grad_fn]
 
 
-def _links(kind: Kind, n: int, sizes: Sizes) -> Tensor:
+def _links(kind: LayerKind, n: int, sizes: Sizes) -> Tensor:
     """(n, n) bool: whether one operation takes position j (column) into account for i (row)."""
     layer = (kind.step or kind.make)(sizes)
     x = torch.randn(n, sizes.d, requires_grad=True)

@@ -3,10 +3,10 @@
 import math
 from collections.abc import Sequence
 
-from nmt_cli.charts import Axis, Box, Curve, curves
+from nmt_cli.drawing.charts import Axis, Box, Curve, curves
+from nmt_cli.drawing.svg import document, label
 from nmt_cli.extras.layer_bench.kinds import KINDS
 from nmt_cli.extras.layer_bench.measure import Chain, Timing, crossing
-from nmt_cli.svg import document, label
 
 SCHEMA = 1
 TIMING_HEADER = ("layer", "n", "d", "ms", "multiply-adds", "kept for backward")

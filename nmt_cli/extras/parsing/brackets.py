@@ -38,7 +38,7 @@ class Quote:
 
 
 @dataclass
-class Side:
+class TreeSide:
     """What counts of a sentence: words with tags, brackets in order, length for the cutoff."""
 
     leaves: list[Leaf] = field(default_factory=list)
@@ -47,7 +47,7 @@ class Side:
     length: int = 0
 
     @classmethod
-    def of(cls, trees: Sequence[Tree], parameters: Parameters) -> "Side":
+    def of(cls, trees: Sequence[Tree], parameters: Parameters) -> "TreeSide":
         """What counts of the trees of one line."""
         side = cls()
         open_: list[Bracket] = []
@@ -115,8 +115,8 @@ def score_sentence(
     Skipped where the parsed line has no words that count; an error where its words are not the
     gold ones.
     """
-    parsed = Side.of(parsed_trees, parameters)
-    gold = Side.of(gold_trees, parameters)
+    parsed = TreeSide.of(parsed_trees, parameters)
+    gold = TreeSide.of(gold_trees, parameters)
     if not parsed.leaves:
         return SentenceScore(gold.length, "skipped", reason="no words")
     if len(gold.leaves) != len(parsed.leaves):
@@ -124,7 +124,10 @@ def score_sentence(
     reason = _difference(gold.leaves, parsed.leaves, parameters)
     if reason:
         return SentenceScore(gold.length, "error", reason=reason)
-    gold_brackets, parsed_brackets = counted(gold, parameters), counted(parsed, parameters)
+    gold_brackets, parsed_brackets = (
+        count_brackets(gold, parameters),
+        count_brackets(parsed, parameters),
+    )
     same_tags = sum(
         parameters.same_label(one.tag, other.tag)
         for one, other in zip(gold.leaves, parsed.leaves, strict=True)
@@ -141,7 +144,7 @@ def score_sentence(
     )
 
 
-def agree_on_quotes(gold: Side, parsed: Side, parameters: Parameters) -> None:
+def agree_on_quotes(gold: TreeSide, parsed: TreeSide, parameters: Parameters) -> None:
     """Let quotation marks count as words on both sides where one of them has them as words."""
     for other, quote in enumerate(parsed.quotes):
         index = quote.index
@@ -165,7 +168,7 @@ def _difference(gold: list[Leaf], parsed: list[Leaf], parameters: Parameters) ->
     return ""
 
 
-def counted(side: Side, parameters: Parameters) -> list[Bracket]:
+def count_brackets(side: TreeSide, parameters: Parameters) -> list[Bracket]:
     """The brackets that count: around words, without function tags, not deleted."""
     found = []
     for one in side.brackets:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from nmt_cli.data.lines import read_lines
+from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import DataError, did_you_mean
 
 Pairs = frozenset[tuple[str, str]]

@@ -3,11 +3,14 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from nmt_cli.config import Config, Search, with_values
-from nmt_cli.extras.parsing.linear import from_line
+from nmt_cli.config.schema import Config, with_values
+from nmt_cli.config.search import SearchConfig
+from nmt_cli.extras.parsing.linearize import from_line
 from nmt_cli.extras.parsing.punctuation import fitting_tag
-from nmt_cli.extras.parsing.trees import Tree, words_of
-from nmt_cli.translator import Translation, Translator, windows
+from nmt_cli.extras.parsing.trees import Tree, tree_words
+from nmt_cli.translation.inputs import windows
+from nmt_cli.translation.result import Translation
+from nmt_cli.translation.translator import Translator
 
 # The paper's search for parsing, in place of the model's own.
 SEARCH: Mapping[str, int | float] = {
@@ -34,7 +37,7 @@ def for_parsing(config: Config) -> Config:
 
 
 def parse(
-    translator: Translator, lines: Iterable[str], search: Search | None = None
+    translator: Translator, lines: Iterable[str], search: SearchConfig | None = None
 ) -> Iterator[Parse]:
     """One parse a line, in order: always a tree over exactly the line's words.
 
@@ -46,11 +49,11 @@ def parse(
 
 
 def parse_window(
-    translator: Translator, lines: Sequence[str], search: Search | None = None
+    translator: Translator, lines: Sequence[str], search: SearchConfig | None = None
 ) -> list[Parse]:
     """The parses of some lines, searched together."""
     config = search or for_parsing(translator.config).search
-    words = [words_of(line) for line in lines]
+    words = [tree_words(line) for line in lines]
     translations = translator.translate_window([" ".join(one) for one in words], search=config)
     return [_parse(*one) for one in zip(words, translations, strict=True)]
 

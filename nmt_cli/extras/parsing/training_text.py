@@ -5,10 +5,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from nmt_cli.extras.parsing.linear import Tags, to_line
+from nmt_cli.config.protected_files import needed_files, require_replaceable
+from nmt_cli.extras.parsing.linearize import Tags, to_line
 from nmt_cli.extras.parsing.trees import cleaned, read_trees, sentence, tree_text
-from nmt_cli.files import make_directory, writing
-from nmt_cli.outputs import needed_files, require_replaceable
+from nmt_cli.storage.files import make_directory, writing
 
 # The languages, and so the ends of the files' names, between which a parser translates.
 WORDS, BRACKETS, GOLD = "words", "brackets", "trees"

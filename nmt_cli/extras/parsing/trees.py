@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nmt_cli.data.lines import read_lines
+from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import DataError
 
 # What ends a word: ASCII's white space only, as in EVALB; U+00A0 or U+0085 may stand in a word.
@@ -75,18 +75,18 @@ def tree_text(tree: Tree) -> str:
     return "".join(parts)[1:]
 
 
-def words_of(line: str) -> list[str]:
+def tree_words(line: str) -> list[str]:
     """The words of a line of text, as they stand in a tree: without brackets of their own.
 
     Control characters go.
 
-    >>> words_of("f(x) grows\\x07")
+    >>> tree_words("f(x) grows\\x07")
     ['f-LRB-x-RRB-', 'grows']
     """
-    return [escaped(word) for word in _WORDS.findall(_CONTROL.sub("", line))]
+    return [escape_brackets(word) for word in _WORDS.findall(_CONTROL.sub("", line))]
 
 
-def escaped(word: str) -> str:
+def escape_brackets(word: str) -> str:
     """A word with its round brackets written as treebanks write them."""
     return word.replace("(", "-LRB-").replace(")", "-RRB-")
 
@@ -227,6 +227,6 @@ def sentence(tree: Tree) -> str:
     return " ".join(leaf.word for leaf in leaves(tree))
 
 
-def joined(trees: Sequence[Tree]) -> Tree:
+def join_trees(trees: Sequence[Tree]) -> Tree:
     """One tree of some; a bracket TOP, which scores nothing, holds several together."""
     return trees[0] if len(trees) == 1 else Node(TOP, tuple(trees))

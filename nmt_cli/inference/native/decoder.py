@@ -8,17 +8,17 @@ import torch
 from torch import Tensor
 
 from nmt_cli.batch import Segments
-from nmt_cli.inference.head import BLOCK
 from nmt_cli.inference.native.model import NativeModel
-from nmt_cli.inference.native.structs import Choice, CrossKeysValues, State
-from nmt_cli.inference.native.word_lists import WordLists
+from nmt_cli.inference.native.shortlists import Shortlists
+from nmt_cli.inference.native.structs import ChoiceStruct, CrossKeysValues, StateStruct
+from nmt_cli.inference.packed.head import BLOCK
 from nmt_cli.search.decoder import Edits, Source, Symbols
 
 # Steps whose keys and values lie in one block of memory.
 GROWTH = 16
 
 
-class Place(NamedTuple):
+class CacheSlot(NamedTuple):
     """How logits lie: of `beam` rows of each slot together, in room for `widest` words a row.
 
     lists: the words of each slot; None: all have all.
@@ -26,7 +26,7 @@ class Place(NamedTuple):
 
     beam: int
     widest: int
-    lists: WordLists | None
+    lists: Shortlists | None
 
     @property
     def lists_address(self) -> int | None:
@@ -59,10 +59,10 @@ class NativeDecoder:
         # The keys and values that the entries of `_sources` refer to.
         self._memories: dict[int, tuple[Tensor, Tensor]] = {}
         self._room: dict[str, Tensor] = {}
-        self._lists = WordLists(model, slots)
+        self._lists = Shortlists(model, slots)
         # Steps there is room for.
         self._reached = 0
-        self._state = State(
+        self._state = StateStruct(
             beam=beam,
             growth=GROWTH,
             lengths=self._lengths.data_ptr(),
@@ -128,7 +128,7 @@ class NativeDecoder:
             raise RuntimeError(f"no kernels of {self._model.kernels.lanes} lanes here")
         self._now += 1
         lists = self._lists if state.lists else None
-        place = Place(state.beam, state.widest, lists)
+        place = CacheSlot(state.beam, state.widest, lists)
         return NativeStep(self._model, self._room, self._rows, self._row_of, place)
 
     @torch.inference_mode()
@@ -196,7 +196,7 @@ class NativeStep:
         room: dict[str, Tensor],
         rows: Tensor,
         row_of: Tensor,
-        place: Place,
+        place: CacheSlot,
     ) -> None:
         """`rows`: which of all rows each row of the logits is; `row_of`: the reverse."""
         self._model = model
@@ -220,7 +220,7 @@ class NativeStep:
             room["maxima"], values, kept, tops, ids, places,
         )  # fmt: skip
         addresses = [one.data_ptr() for one in tensors]
-        choice = Choice(*numbers, *addresses, self._place.lists_address, self._place.beam)
+        choice = ChoiceStruct(*numbers, *addresses, self._place.lists_address, self._place.beam)
         self._model.kernels.library.nmt_top(ctypes.byref(choice))
         return values, ids
 

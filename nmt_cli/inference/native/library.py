@@ -11,11 +11,11 @@ from importlib import resources
 from pathlib import Path
 
 from nmt_cli.errors import NmtError
-from nmt_cli.files import make_directory, write_bytes
+from nmt_cli.storage.files import make_directory, write_bytes
 
 SOURCES = (
-    "kernels.h", "vectors.h", "products.h", "step.h", "kernels.c", "team.c", "step.c", "look.c",
-    "top.c", "lists.c",
+    "kernels.h", "simd.h", "gemm.h", "step.h", "dispatch.c", "thread_pool.c", "step.c",
+    "attention.c", "output.c", "shortlist.c",
 )  # fmt: skip
 FLAGS = ("-O3", "-std=gnu11", "-ffp-contract=off", "-fPIC", "-shared", "-pthread")
 LIMIT_SECONDS = 120
@@ -52,7 +52,9 @@ def must_compile(cache: Path) -> bool:
 
 
 def _sources() -> dict[str, bytes]:
-    return {name: (resources.files(__package__) / name).read_bytes() for name in SOURCES}
+    return {
+        name: (resources.files(__package__) / "kernels" / name).read_bytes() for name in SOURCES
+    }
 
 
 def _place(cache: Path, compiler: str, texts: dict[str, bytes]) -> Path:

@@ -7,12 +7,12 @@ import torch
 from torch import Tensor
 
 from nmt_cli.batch import Segments
-from nmt_cli.inference.head import whole_blocks
-from nmt_cli.inference.native.product import KINDS, Kernels, NativeProduct, Rows
+from nmt_cli.inference.native.linear import KINDS, Kernels, NativeLinear, PackedRows
 from nmt_cli.inference.native.stack import NativeStack
-from nmt_cli.inference.native.structs import State
-from nmt_cli.inference.packed import PackedEncoder
-from nmt_cli.inference.weights import output_weights
+from nmt_cli.inference.native.structs import StateStruct
+from nmt_cli.inference.packed.head import whole_blocks
+from nmt_cli.inference.packed.model import PackedEncoder
+from nmt_cli.inference.packed.weights import output_weights
 from nmt_cli.model.transformer import Transformer
 
 
@@ -32,7 +32,7 @@ class NativeModel(PackedEncoder):
         consumes: `model` loses the weights of its layers on the way, and is good for nothing else.
         """
         assert kind in KINDS
-        pack = partial(NativeProduct, kernels, kind=kind)
+        pack = partial(NativeLinear, kernels, kind=kind)
         super().__init__(model, pack, with_layers=False)
         self.kernels = kernels
         self.sources = NativeStack(
@@ -52,9 +52,9 @@ class NativeModel(PackedEncoder):
         self.targets.model.embedding = self._embedded.data_ptr()
 
     @cached_property
-    def rows(self) -> Rows:
+    def rows(self) -> PackedRows:
         """The output's weights, from which those of a few words are packed."""
-        return Rows.of(self._output, self.kind)
+        return PackedRows.of(self._output, self.kind)
 
     def row_widths(self) -> dict[str, int]:
         """Numbers that are computed of each row on the way through a stack."""
@@ -84,7 +84,7 @@ class NativeModel(PackedEncoder):
         lengths = offsets.diff()
         starts, ends = (one.repeat_interleave(lengths) for one in (offsets[:-1], offsets[1:]))
         places = segments.positions.long()
-        state = State(
+        state = StateStruct(
             busy=rows, beam=1, threads=threads, scratch_bytes=size, longest=longest,
             starts=starts.data_ptr(), ends=ends.data_ptr(), positions=places.data_ptr(),
             **{name: one.data_ptr() for name, one in room.items()},

@@ -6,14 +6,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nmt_cli.config import Model
+from nmt_cli.config.schema import ModelConfig
 from nmt_cli.inference.native.decoder import NativeDecoder
 from nmt_cli.inference.native.library import load_library
+from nmt_cli.inference.native.linear import KINDS, Kernels, NativeLinear, make_rounded
 from nmt_cli.inference.native.model import NativeModel
-from nmt_cli.inference.native.product import KINDS, Kernels, NativeProduct, make_rounded
+from nmt_cli.inference.packed.weights import Affine
 from nmt_cli.inference.reference import ReferenceDecoder
-from nmt_cli.inference.weights import Affine
-from nmt_cli.model.transformer import Transformer, initialise
+from nmt_cli.model.encoder_decoder import initialise
+from nmt_cli.model.transformer import Transformer
 from nmt_cli.search.decoder import Decoder, Edits, Source
 
 # Kernels by the floats they take at once, best first.
@@ -51,13 +52,13 @@ def _multiplies(kernels: Kernels, kind: str) -> bool:
     expected = F.linear(x.double(), exact, bias.double())
     if kind == "int8":
         expected = make_rounded(Affine(weight, bias))(x).double()
-    found = NativeProduct(kernels, Affine(weight, bias), kind)(x)
+    found = NativeLinear(kernels, Affine(weight, bias), kind)(x)
     return bool((found - expected).abs().max() < LARGEST_ERROR * expected.abs().max() * 10)
 
 
 def _steps(kernels: Kernels) -> bool:
     """Whether steps of a small random model agree with those of the reference engine."""
-    config = Model(
+    config = ModelConfig(
         layers=1, d_model=40, d_ff=24, heads=2, src_vocab_size=70, tgt_vocab_size=70, dropout=0.0
     )
     model = initialise(Transformer(config), 0).eval()

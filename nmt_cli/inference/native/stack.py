@@ -7,10 +7,10 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from nmt_cli.config import Model as Config
-from nmt_cli.inference.native.product import Linear, NativeProduct, address
-from nmt_cli.inference.native.structs import Layer, Model, Norm
-from nmt_cli.inference.weights import Affine, LayerWeights, layer_weights
+from nmt_cli.config.schema import ModelConfig as Config
+from nmt_cli.inference.native.linear import Linear, NativeLinear, address
+from nmt_cli.inference.native.structs import LayerStruct, ModelStruct, NormStruct
+from nmt_cli.inference.packed.weights import Affine, LayerWeights, layer_weights
 from nmt_cli.model.attention import head_widths
 from nmt_cli.model.positions import (
     LearnedPositions,
@@ -32,7 +32,7 @@ class NativeStack:
         last_norm: nn.Module,
         positions: Positions,
         config: Config,
-        pack: Callable[[Affine], NativeProduct],
+        pack: Callable[[Affine], NativeLinear],
         *,
         consumes: bool = False,
     ) -> None:
@@ -44,11 +44,11 @@ class NativeStack:
         self._positions = positions
         # What the structures refer to.
         self._kept: list[object] = []
-        self._layers = (Layer * len(layers))()
+        self._layers = (LayerStruct * len(layers))()
         self._d_k, d_v = head_widths(config)
         self.widest = max(config.d_model, config.d_ff, config.heads * d_v)
         self._d_model = config.d_model
-        self.model = Model(
+        self.model = ModelStruct(
             layers=ctypes.addressof(self._layers),
             depth=len(layers),
             d_model=config.d_model,
@@ -61,7 +61,7 @@ class NativeStack:
             pre_norm=config.norm_order == "pre",
             scale=math.sqrt(config.d_model) if config.scale_embeddings else 1.0,
         )
-        places: list[tuple[Layer, int, nn.Module]] = []
+        places: list[tuple[LayerStruct, int, nn.Module]] = []
         for layer, one in zip(self._layers, layers, strict=True):
             places += self._fill_layer(layer, layer_weights(one))
             if consumes:
@@ -75,8 +75,8 @@ class NativeStack:
             layer.norms[number] = self._norm(norm)
 
     def _fill_layer(
-        self, layer: Layer, weights: LayerWeights
-    ) -> list[tuple[Layer, int, nn.Module]]:
+        self, layer: LayerStruct, weights: LayerWeights
+    ) -> list[tuple[LayerStruct, int, nn.Module]]:
         """Pack a layer; its norms, with their places."""
         own, cross, inner = weights.self_attention, weights.cross_attention, weights.feed_forward
         layer.joined, layer.output = self.linear(own.joined), self.linear(own.output)
@@ -93,12 +93,12 @@ class NativeStack:
         self._kept.append(product)
         return product.linear
 
-    def _norm(self, norm: nn.Module) -> Norm:
+    def _norm(self, norm: nn.Module) -> NormStruct:
         assert isinstance(norm, nn.LayerNorm | nn.RMSNorm)
         weight, bias = norm.weight, getattr(norm, "bias", None)
         self._kept += weight, bias
         root_mean_square = isinstance(norm, nn.RMSNorm)
-        return Norm(address(weight), address(bias), norm.eps, root_mean_square)
+        return NormStruct(address(weight), address(bias), norm.eps, root_mean_square)
 
     def reach(self, longest: int) -> None:
         """Make the tables of positions long enough for so many steps."""

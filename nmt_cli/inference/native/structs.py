@@ -2,12 +2,12 @@
 
 import ctypes
 
-from nmt_cli.inference.native.product import Linear
+from nmt_cli.inference.native.linear import Linear
 
 _NUMBER, _POINTER = ctypes.c_int64, ctypes.c_void_p
 
 
-class Norm(ctypes.Structure):
+class NormStruct(ctypes.Structure):
     """`norm`: LayerNorm or RMSNorm."""
 
     _fields_ = (
@@ -18,25 +18,25 @@ class Norm(ctypes.Structure):
     )
 
 
-class Layer(ctypes.Structure):
+class LayerStruct(ctypes.Structure):
     """`layer` of the decoder."""
 
     _fields_ = (
         *((name, Linear) for name in ("joined", "output", "query", "cross_output")),
         ("inner", Linear),
         ("outer", Linear),
-        ("norms", Norm * 3),
+        ("norms", NormStruct * 3),
     )
 
 
-class Model(ctypes.Structure):
+class ModelStruct(ctypes.Structure):
     """`model`."""
 
     _fields_ = (
         ("layers", _POINTER),
         *((name, _NUMBER) for name in ("depth", "d_model", "heads", "d_k", "d_v", "d_ff")),
         *((name, _NUMBER) for name in ("activation", "gated", "pre_norm", "place_rows")),
-        ("first", Norm),
+        ("first", NormStruct),
         ("head", Linear),
         *((name, _POINTER) for name in ("embedding", "places", "cosines", "sines")),
         ("scale", ctypes.c_float),
@@ -60,7 +60,7 @@ class CrossKeysValues(ctypes.Structure):
     )
 
 
-class State(ctypes.Structure):
+class StateStruct(ctypes.Structure):
     """`state` of a step."""
 
     _fields_ = (
@@ -75,7 +75,7 @@ class State(ctypes.Structure):
     )
 
 
-class Choice(ctypes.Structure):
+class ChoiceStruct(ctypes.Structure):
     """`choice` of the best words."""
 
     _fields_ = (

@@ -1,0 +1,285 @@
+"""The table of subcommands, each imported only when called, and the shape of their help."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer._click.exceptions import UsageError as ClickUsageError
+from typer.core import TyperCommand, TyperGroup, TyperOption
+
+from nmt_cli.config import synonyms
+from nmt_cli.errors import UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from typer._click.core import Command, Context
+    from typer._click.formatting import HelpFormatter
+
+# The order is the order of the work.
+COMMANDS = {
+    "init": "write the project file nmt.toml",
+    "prepare": "turn parallel text into a corpus ready for training",
+    "train": "train a model; run again to resume",
+    "average": "average checkpoints into one model",
+    "shortlist": "learn which words may translate which",
+    "translate": "translate lines of text",
+    "score": "score translations: BLEU, chrF, TER",
+    "demo": "learn a small language pair before your eyes",
+    "parse": "parse sentences into trees, score trees as EVALB",
+    "attention": "for study: heads, formulas, Tables 1 to 3",
+    "plot": "for study: heads, formulas, Tables 1 to 3",
+    "bench": "for study: heads, formulas, Tables 1 to 3",
+    "config": "show every setting and where it comes from",
+    "doctor": "check this machine and say what to fix",
+}
+# Commands of the paper's experiments; their modules lie in a folder of their own.
+EXPERIMENTS = {"attention", "bench", "parse", "plot"}
+
+EXAMPLES = """
+nmt demo                                   see it work, in 2 to 3 minutes
+nmt init --src-lang en --tgt-lang de && nmt prepare && nmt train && nmt score
+"""
+
+COMPLETION_VARIABLE = "_NMT_COMPLETE"
+# What parts an example from what is said of it, and the words of a command: quoted text is one,
+# and so is an option with what follows it.
+_GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
+_COMMAND_WORD = re.compile(r"""(?:-\S+ (?=[^\s-]))?(?:[^\s"']|"[^"]*"|'[^']*'|["'])+""")
+HELP_OPTIONS = ["--help", "-h"]
+
+
+def _write_examples(formatter: HelpFormatter, examples: str | None) -> None:
+    lines = (examples or "").strip("\n").splitlines()
+    if lines:
+        broken = [part for line in lines for part in broken_example(line, formatter.width - 2)]
+        formatter.write("\nExamples:\n" + "".join(f"  {line}\n" for line in broken))
+
+
+def broken_example(line: str, width: int) -> list[str]:
+    r"""An example of at most so many columns a line, if possible; its command can still be copied.
+
+    Two or more spaces part a command from what is said of it, which gets lines of its own.
+
+    >>> broken_example("nmt train --preset small --out run", 26)
+    ['nmt train --preset small \\', '    --out run']
+    >>> broken_example("nmt train --preset small    as the file says", 26)
+    ['nmt train --preset small', '    as the file says']
+    """
+    if len(line) <= width:
+        return [line]
+    command, *about = _GAP.split(line, maxsplit=1)
+    return [
+        *_broken(_COMMAND_WORD.findall(command), width, " \\"),
+        *(part for text in about for part in _broken(["   ", *text.split()], width, "")),
+    ]
+
+
+def _broken(words: Sequence[str], width: int, end: str) -> list[str]:
+    """Lines of some words, those after the first indented; `end` is added where a line goes on."""
+    lines = [""]
+    for word in words:
+        longer = f"{lines[-1]} {word}" if lines[-1] else word
+        if lines[-1].strip() and len(longer) + len(end) > width:
+            lines[-1] += end
+            longer = f"    {word}"
+        else:
+            lines.pop()
+        lines.append(longer)
+    return lines
+
+
+@contextlib.contextmanager
+def _of_command(context: Context) -> Iterator[None]:
+    """Complete the errors of the parser which do not know what command they are about."""
+    try:
+        yield
+    except ClickUsageError as error:
+        error.ctx = error.ctx or context
+        raise
+
+
+class CommandWithExamples(TyperCommand):
+    """A command whose help leads with examples."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """As every command does; what is wrong tells which command it was."""
+        with _of_command(ctx):
+            return super().parse_args(ctx, args)
+
+    def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """Usage, what it does, examples, options."""
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        _write_examples(formatter, self.epilog)
+        self.format_options(ctx, formatter)
+
+
+class GroupWithExamples(TyperGroup):
+    """A command with commands of its own, whose help leads with examples."""
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """As every command does; what is wrong tells which command it was."""
+        with _of_command(ctx):
+            return super().parse_args(ctx, args)
+
+    def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """Usage, what it does, examples, the commands, options."""
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        _write_examples(formatter, self.epilog)
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, one.get_short_help_str(limit=100)) for name, one in self.commands.items()]
+            )
+        TyperCommand.format_options(self, ctx, formatter)  # type: ignore[arg-type]
+
+
+def _debug_option() -> TyperOption:
+    """Accepted everywhere and not used: `nmt_cli.cli.main` has looked for it already."""
+    return TyperOption(
+        param_decls=["--debug"], is_flag=True, default=False, expose_value=False, hidden=True,
+        help="Show tracebacks.",
+    )  # fmt: skip
+
+
+class CommandTable(TyperGroup):
+    """The subcommands of `nmt`: listed without importing them."""
+
+    def list_commands(self, ctx: Context) -> list[str]:
+        """The names, in the order of the work."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
+        """Import the module of a subcommand and make its command; None: there is none."""
+        if cmd_name not in COMMANDS:
+            return None
+        if cmd_name not in self.commands:
+            self.commands[cmd_name] = _load(cmd_name)
+        return self.commands[cmd_name]
+
+    def resolve_command(
+        self, ctx: Context, args: list[str]
+    ) -> tuple[str | None, Command | None, list[str]]:
+        """The command that `args` begin with; raises UsageError naming the nearest one."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            meant = synonyms.COMMANDS.get(args[0])
+            hint = f"did you mean `{meant}`?" if meant else did_you_mean(args[0], list(COMMANDS))
+            raise UsageError(f"there is no command `{args[0]}`", hint)
+        return super().resolve_command(ctx, args)
+
+    def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """Usage, examples, the commands, options."""
+        self.format_usage(ctx, formatter)
+        _write_examples(formatter, EXAMPLES)
+        with formatter.section("Commands"):
+            formatter.write_dl(_rows())
+        TyperCommand.format_options(self, ctx, formatter)  # type: ignore[arg-type]
+
+
+def _rows() -> list[tuple[str, str]]:
+    """Names and what they do; commands of one kind share a line."""
+    rows: dict[str, list[str]] = {}
+    for name, about in COMMANDS.items():
+        rows.setdefault(about, []).append(name)
+    return [(", ".join(names), about) for about, names in rows.items()]
+
+
+def _load(name: str) -> Command:
+    """The command `name`, made from its module."""
+    command = typer.main.get_command(_app_of(name))
+    below = command.commands.values() if isinstance(command, TyperGroup) else ()
+    for one in (command, *below):
+        one.params.append(_debug_option())
+    return command
+
+
+def _app_of(name: str) -> typer.Typer:
+    app = make_app()
+    folder = "experiments" if name in EXPERIMENTS else "commands"
+    module = importlib.import_module(f"nmt_cli.cli.{folder}.{name}")
+    if isinstance(getattr(module, "app", None), typer.Typer):
+        own: typer.Typer = module.app
+        return own
+    app.command(name, cls=CommandWithExamples, epilog=module.EXAMPLES)(module.command)
+    return app
+
+
+def make_app() -> typer.Typer:
+    """A Typer that starts fast: without rich."""
+    return typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+def _top(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", "-V", help="Show the version.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", hidden=True, help="With --version: all versions, as JSON.")
+    ] = False,
+) -> None:
+    """Train and run Transformer translators: two text files in, a translator out."""
+    if version:
+        _show_version(as_json=as_json)
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), err=True)
+        raise typer.Exit(2)
+
+
+def _show_version(*, as_json: bool) -> None:
+    from nmt_cli import __version__
+
+    if as_json:
+        import json
+
+        from nmt_cli.extras.doctor import versions
+
+        typer.echo(json.dumps({"schema": 1, **versions()}))
+    else:
+        typer.echo(f"nmt {__version__}")
+
+
+def make_command() -> TyperGroup:
+    """The whole `nmt` command."""
+    app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+    app.callback(cls=CommandTable, invoke_without_command=True)(_top)
+    group = typer.main.get_command(app)
+    assert isinstance(group, TyperGroup)
+    for one in group.params:
+        if isinstance(one, TyperOption) and one.name == "show_completion":
+            one.hidden = True
+    group.params.append(_debug_option())
+    return group
+
+
+def _without_help_command(arguments: Sequence[str]) -> list[str]:
+    """`nmt help CMD` as `nmt CMD --help`, and `nmt version` as `nmt --version`.
+
+    >>> _without_help_command(["help", "bench", "layers"]), _without_help_command(["-q", "help"])
+    (['bench', 'layers', '--help'], ['-q', '--help'])
+    """
+    place = next((i for i, one in enumerate(arguments) if not one.startswith("-")), None)
+    if place is not None and arguments[place] == "version":
+        return [*arguments[:place], "--version", *arguments[place + 1 :]]
+    if place is None or arguments[place] != "help":
+        return list(arguments)
+    return [*arguments[:place], *arguments[place + 1 :], "--help"]
+
+
+def invoke(arguments: Sequence[str]) -> int:
+    """Parse `arguments` and run the command; errors pass through."""
+    group = make_command()
+    if COMPLETION_VARIABLE in os.environ:
+        group.main([], "nmt", complete_var=COMPLETION_VARIABLE)
+    try:
+        with group.make_context(
+            "nmt", _without_help_command(arguments), help_option_names=HELP_OPTIONS
+        ) as context:
+            group.invoke(context)
+    except typer.Exit as exit_:
+        return exit_.exit_code
+    return 0

@@ -1,0 +1,115 @@
+"""`nmt config`: every setting, its meaning, and where its value comes from; all presets."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nmt_cli.cli.app import CommandWithExamples, make_app
+from nmt_cli.cli.options import AsJson, ConfigFile, Preset, Sets
+
+if TYPE_CHECKING:
+    from nmt_cli.extras.preset_table import PresetRow
+
+EXAMPLES = """
+nmt config show --origin                   where each value comes from
+nmt config show --about                    what each setting means
+nmt config show --preset big --set model.layers=12 > big.toml
+nmt train --config big.toml                the output is itself a project file
+"""
+
+app = make_app()
+
+
+@app.callback(invoke_without_command=True)
+def config(context: typer.Context) -> None:
+    """Show every setting and where it comes from, or compare the presets."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), err=True)
+        raise typer.Exit(2)
+
+
+@app.command("show", cls=CommandWithExamples, epilog=EXAMPLES)
+def show(
+    origin: Annotated[bool, typer.Option("--origin", help="Add each value's source.")] = False,
+    about: Annotated[bool, typer.Option("--about", help="Add each setting's meaning.")] = False,
+    as_json: AsJson = False,
+    preset: Preset = None,
+    sets: Sets = None,
+    config_file: ConfigFile = None,
+) -> None:
+    """Show every setting as TOML on stdout.
+
+    Precedence: command line, NMT_* variables, nmt.toml, preset, default. The variable of
+    `model.heads` is NMT_MODEL_HEADS.
+    """
+    from nmt_cli.cli.settings import resolve_settings
+    from nmt_cli.config.schema import SETTINGS, flatten
+
+    resolved = resolve_settings({"train.preset": preset}, sets, config_file)
+    values = flatten(resolved.config)
+    if as_json:
+        import json
+
+        listed = {
+            key: {"value": value, "origin": resolved.origins[key], "about": SETTINGS[key].about}
+            for key, value in values.items()
+        }
+        sys.stdout.write(json.dumps({"schema": 1, "settings": listed}, ensure_ascii=False) + "\n")
+        return
+    from nmt_cli.extras.project import config_text
+
+    comments = {
+        key: [resolved.origins[key] if origin else "", SETTINGS[key].about if about else ""]
+        for key in values
+    }
+    sys.stdout.write(config_text(values, comments))
+
+
+PRESETS_EXAMPLES = """
+nmt config presets                         which of them suits the machine and the text?
+nmt config show --preset small             everything that one of them sets
+"""
+
+
+@app.command("presets", cls=CommandWithExamples, epilog=PRESETS_EXAMPLES)
+def presets(as_json: AsJson = False) -> None:
+    """Compare the presets: size, batch and steps.
+
+    Needs no corpus: parameters are counted with the vocabulary size of the preset.
+    """
+    from dataclasses import asdict
+
+    from nmt_cli.cli.environment import make_console
+    from nmt_cli.extras.preset_table import AUTO_NOTE, preset_rows
+
+    rows = preset_rows()
+    if as_json:
+        import json
+
+        listed = [asdict(row) for row in rows]
+        sys.stdout.write(json.dumps({"schema": 1, "presets": listed}) + "\n")
+        return
+    console = make_console(sys.stdout)
+    header = ("preset", "parameters", "vocabulary", "layers", "d_model", "batch tokens", "steps")
+    console.table([_shown(row) for row in rows], header=header)
+    console.note(f"\n{AUTO_NOTE}")
+
+
+def _shown(row: "PresetRow") -> list[object]:
+    """The cells of one row; numbers that stand beside `auto` are text."""
+    from nmt_cli.cli.display.training import parameters
+
+    return [
+        row.preset,
+        parameters(row.parameters),
+        _number_or_auto(row.vocabulary),
+        row.layers,
+        row.d_model,
+        row.batch_tokens,
+        _number_or_auto(row.steps),
+    ]
+
+
+def _number_or_auto(value: int | str) -> str:
+    return value if isinstance(value, str) else f"{value:,}"

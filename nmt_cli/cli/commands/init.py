@@ -1,0 +1,190 @@
+"""`nmt init`: write the project file nmt.toml, so that the other commands need no arguments."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nmt_cli.cli.environment import make_console
+from nmt_cli.cli.options import (
+    Force,
+    Preset,
+    Quiet,
+    SrcLanguage,
+    TestPair,
+    TgtLanguage,
+    TrainPairs,
+    TrainTsv,
+    ValidPair,
+    ValidSplit,
+    no_validation,
+)
+from nmt_cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from nmt_cli.extras.project import Paths
+    from nmt_cli.extras.project_files import ProjectTexts
+
+EXAMPLES = """
+nmt init --train train.en train.de --valid valid.en valid.de
+nmt init --src-lang en --tgt-lang de       finds train.en, train.de, valid.en, ...
+nmt init --train a.en a.de --train b.en b.de --preset small project/
+nmt init --train-tsv pairs.en-de.tsv --valid-split 1000
+"""
+_HINT = "say which files: nmt init --train train.en train.de --valid valid.en valid.de"
+
+
+ValidTsv = Annotated[
+    str | None,
+    typer.Option("--valid-tsv", metavar="FILE", help="Validation text as a TSV file."),
+]
+TestTsv = Annotated[
+    str | None, typer.Option("--test-tsv", metavar="FILE", help="Test text as a TSV file.")
+]
+
+
+def command(
+    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where nmt.toml goes.")] = Path(),
+    train: TrainPairs = None,
+    train_tsv: TrainTsv = None,
+    valid: ValidPair = None,
+    valid_tsv: ValidTsv = None,
+    valid_split: ValidSplit = None,
+    test: TestPair = None,
+    test_tsv: TestTsv = None,
+    src_lang: SrcLanguage = None,
+    tgt_lang: TgtLanguage = None,
+    preset: Preset = None,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write nmt.toml: languages, text files, preset.
+
+    What is not given is found in the directory (train.en, valid.en, test.en, ..., or train.tsv).
+    """
+    from nmt_cli.data.languages.names import code_warnings
+    from nmt_cli.extras import project, project_files
+
+    console = make_console(quiet=quiet)
+    _require_preset(preset)
+    tables = {"valid": valid_tsv, "test": test_tsv}
+    texts = project_files.given_texts(train, train_tsv, valid, test, tables, valid_split)
+    texts.require()
+    src, tgt = _languages(folder, texts, src_lang, tgt_lang)
+    project_files.require_different(src, tgt)
+    texts = texts.completed(folder, src, tgt)
+    if not texts.train:
+        raise UsageError(
+            f"there is no training text: no train.{src} and train.{tgt} in `{folder}`", _HINT
+        )
+    warnings = project_files.check_text_files(texts, src, tgt)
+    again = project_files.options_of(texts, src, tgt, preset)
+    preset, reason, pairs = _choose_preset(preset, texts)
+    path = project.write_project(
+        folder,
+        project.Project(
+            src, tgt,
+            tuple(_in_project(folder, entry) for entry in texts.train),
+            _in_project(folder, texts.valid) if texts.valid else None,
+            _in_project(folder, texts.test) if texts.test else None,
+            preset, texts.valid_split, reason,
+        ),
+        force=force,
+    )  # fmt: skip
+    console.note(f"wrote {path}: {src} to {tgt}")
+    if reason:
+        console.note(reason)
+    for warning in (*code_warnings(src, tgt), *warnings):
+        console.warning(warning)
+    if not texts.valid and not texts.valid_split:
+        console.warning(no_validation(pairs, _again(folder, again)))
+    console.next(
+        "nmt prepare" if folder == Path() else f"cd {shlex.quote(str(folder))} && nmt prepare"
+    )
+
+
+def _again(folder: Path, options: list[str]) -> str:
+    """The command that writes the project file once more."""
+    place = [] if folder == Path() else [str(folder)]
+    return shlex.join(["nmt", "init", *place, "--force", *options])
+
+
+def _require_preset(preset: str | None) -> None:
+    """Raise ConfigError for a preset that does not exist, before any text is read."""
+    from nmt_cli.config.schema import SettingsLayer, resolve
+
+    if preset is not None:
+        resolve([SettingsLayer("--preset", {"train.preset": preset})])
+
+
+def _choose_preset(preset: str | None, texts: ProjectTexts) -> tuple[str, str, int]:
+    """The preset, why it was chosen (no reason where it was given), and the training pairs.
+
+    Text is only read for what is not given.
+    Raises DataError where a validation set cannot be taken from so few pairs.
+    """
+    from nmt_cli.data.cleaning.held_out import require_small_split
+    from nmt_cli.extras.advice import advise, measure
+
+    if preset is not None and texts.valid and not texts.valid_split:
+        return preset, "", 0
+    size = measure(texts.train)
+    require_small_split(texts.valid_split, size.pairs)
+    preset, reason = (preset, "") if preset is not None else advise(size)
+    return preset, reason, size.pairs
+
+
+def _in_project(folder: Path, entry: Paths) -> Paths:
+    from nmt_cli.extras.project import relative_to
+
+    return tuple(
+        path.name if (path := Path(name)).parent == folder else relative_to(folder, name)
+        for name in entry
+    )
+
+
+def _languages(
+    folder: Path, given: ProjectTexts, src: str | None, tgt: str | None
+) -> tuple[str, str]:
+    """The two languages: as given, as the names of the files tell, or as a person answers."""
+    from nmt_cli.extras.project_files import languages_in
+
+    if src and tgt:
+        return src, tgt
+    guessed = given.languages()
+    if guessed:
+        return src or guessed[0], tgt or guessed[1]
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        src = src or _ask("Language translated from (such as en)")
+        return src, tgt or _ask("Language translated to (such as de)")
+    if given.entries():
+        raise UsageError(
+            f"{_named(given.entries()[0])} the languages",
+            "add --src-lang en --tgt-lang de, with the codes of your languages",
+        )
+    there = languages_in(folder)
+    if len(there) == 2:
+        raise UsageError(
+            f"there is training text in {there[0]} and {there[1]}: which is translated from?",
+            f"nmt init --src-lang {there[0]} --tgt-lang {there[1]}, or the other way round",
+        )
+    raise UsageError("neither files nor languages are given", _HINT)
+
+
+def _named(entry: Paths) -> str:
+    if len(entry) == 1:
+        return f"the name `{entry[0]}` does not tell"
+    return f"the names `{entry[0]}` and `{entry[1]}` do not tell"
+
+
+def _ask(question: str) -> str:
+    sys.stderr.write(f"{question}: ")
+    sys.stderr.flush()
+    answer = sys.stdin.readline().strip()
+    if not answer:
+        raise UsageError("no language was named", "--src-lang and --tgt-lang name them, too")
+    return answer

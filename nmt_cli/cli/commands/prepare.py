@@ -1,0 +1,258 @@
+"""`nmt prepare`: from parallel text to a corpus ready for training."""
+
+import json
+from enum import StrEnum
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nmt_cli.cli.options import (
+    AsJson,
+    ConfigFile,
+    FilePair,
+    Force,
+    Preset,
+    Quiet,
+    Sets,
+    SrcLanguage,
+    Strict,
+    TgtLanguage,
+    TrainPairs,
+    TrainTsv,
+    ValidPair,
+    ValidSplit,
+    no_validation,
+)
+from nmt_cli.plurals import counted
+from nmt_cli.terminal.console import Console
+
+if TYPE_CHECKING:
+    from nmt_cli.config.schema import Config, LanguagesConfig
+    from nmt_cli.data.cleaning.findings import Finding
+    from nmt_cli.data.preparation.passes import Prepared
+
+SCHEMA = 1
+# What is left of 80 columns beside the other columns.
+LINES_WIDTH = 20
+AGAIN, AGAIN_WITH_FLAGS = "nmt prepare --force", "this command again with --force"
+STYLES = {"dropped": "yellow", "kept": "cyan"}
+
+EXAMPLES = """
+nmt prepare                                as nmt.toml says
+nmt prepare --train a.en a.de --train b.en.gz b.de.gz --valid valid.en valid.de
+nmt prepare --train-tsv pairs.tsv.zst --src-lang en --tgt-lang de --valid-split 1000
+nmt prepare --clean --dropped dropped.tsv  drop all that looks wrong, and list it
+zcat pairs.tsv.gz | nmt prepare --train-tsv - --separate --out my-corpus
+"""
+
+
+class SubwordMethod(StrEnum):
+    """The kinds of subwords."""
+
+    bpe = "bpe"
+    unigram = "unigram"
+    wordpiece = "wordpiece"
+    bytes = "bytes"
+    chars = "chars"
+
+
+Kind = Annotated[SubwordMethod | None, typer.Option("--subwords", help="How words are divided.")]
+VocabSize = Annotated[
+    str | None,
+    typer.Option(
+        "--vocab-size", metavar="N|auto", help="Vocabulary size; auto: by the number of words."
+    ),
+]
+Joint = Annotated[
+    bool | None,
+    typer.Option("--joint/--separate", help="One vocabulary for both languages, or two."),
+]
+Normalize = Annotated[
+    bool | None,
+    typer.Option("--normalize/--no-normalize", help="Moses-style quotes, dashes and spaces."),
+]
+Clean = Annotated[
+    bool | None,
+    typer.Option(
+        "--clean/--no-clean",
+        help="Drop every pair that looks wrong, or look for nothing. Default: repair what loses "
+        "nothing, drop what nothing can be learnt from, count the rest.",
+    ),
+]
+Dropped = Annotated[
+    Path | None,
+    typer.Option("--dropped", metavar="FILE", help="Write the pairs that are dropped, as TSV."),
+]
+Workers = Annotated[
+    int, typer.Option("--workers", min=0, metavar="N", help="Processes; 0: one a core.")
+]
+Out = Annotated[
+    str | None, typer.Option("--out", metavar="CORPUS", help="Directory to write; else corpus/.")
+]
+
+
+def command(
+    train: TrainPairs = None,
+    train_tsv: TrainTsv = None,
+    valid: ValidPair = None,
+    valid_split: ValidSplit = None,
+    subwords: Kind = None,
+    vocab_size: VocabSize = None,
+    joint: Joint = None,
+    normalize: Normalize = None,
+    clean: Clean = None,
+    dropped: Dropped = None,
+    src_lang: SrcLanguage = None,
+    tgt_lang: TgtLanguage = None,
+    preset: Preset = None,
+    strict: Strict = False,
+    workers: Workers = 0,
+    out: Out = None,
+    force: Force = False,
+    sets: Sets = None,
+    config_file: ConfigFile = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Turn parallel text into a corpus ready for training.
+
+    Cleans the lines, leaves out empty, repeated and badly matching pairs, learns the subwords and
+    encodes the text. Files may be plain, gzip, xz, zstd or bzip2; `-` is stdin.
+    """
+    from nmt_cli.cli.environment import make_console
+    from nmt_cli.cli.settings import resolve_settings, tell_defaults
+    from nmt_cli.cli.text_io import tell_waiting
+
+    flags = {
+        "paths.corpus": out,
+        "data.train": _training_files(train or [], train_tsv or []),
+        "data.valid": list(valid) if valid else None,
+        "data.valid_split": valid_split,
+        "data.subwords": subwords and subwords.value,
+        "data.vocab_size": vocab_size,
+        "data.joint": joint,
+        "data.normalize": normalize,
+        "data.clean": None if clean is None else "strict" if clean else "off",
+        "data.strict": strict or None,
+        "languages.src": src_lang,
+        "languages.tgt": tgt_lang,
+        "train.preset": preset,
+    }
+    resolved = resolve_settings(flags, sets, config_file)
+    config = resolved.config
+    console = make_console(quiet=quiet)
+    if config.data.train and config.data.subwords not in ("bytes", "chars"):
+        tell_defaults(resolved, config_file, console, vocabulary=True)
+    tell_waiting(console, *chain(*config.data.train))
+    prepared = _prepared(config, console, force=force, workers=workers, dropped=dropped)
+    tell_languages(config.languages, console)
+    show(prepared, console, dropped, AGAIN_WITH_FLAGS if train or train_tsv else AGAIN)
+    if as_json:
+        typer.echo(_as_json(prepared))
+    console.next("nmt train" if out is None else f"nmt train --corpus {out}")
+
+
+def _prepared(
+    config: "Config", console: Console, *, force: bool, workers: int, dropped: Path | None
+) -> "Prepared":
+    from nmt_cli.data.corpus.users import replacement_warning
+    from nmt_cli.data.preparation.prepare import prepare
+
+    out = Path(config.paths.corpus)
+    warning = replacement_warning(out, Path(config.paths.model)) if force else ""
+    if warning:
+        console.warning(warning)
+    with console.stages() as progress:
+        return prepare(
+            config, out, force=force, workers=workers, dropped=dropped, progress=progress
+        )
+
+
+def _training_files(pairs: list[FilePair], tsv: list[str]) -> list[list[str]] | None:
+    files = [[pair.src, pair.tgt] for pair in pairs] + [[name] for name in tsv]
+    return files or None
+
+
+def _as_json(prepared: "Prepared") -> str:
+    document = {"schema": SCHEMA, "path": str(prepared.path), "reused": prepared.reused}
+    return json.dumps({**document, **prepared.to_json()})
+
+
+def tell_languages(languages: "LanguagesConfig", console: Console) -> None:
+    """Say how the languages are called where nobody named them, and what is no language code."""
+    from nmt_cli.data.languages.names import code_warnings
+
+    for warning in code_warnings(languages.src, languages.tgt):
+        console.warning(warning)
+    if languages == type(languages)():
+        console.note(
+            f"the languages are not named, so they are called {languages.src} and "
+            f"{languages.tgt}: --src-lang and --tgt-lang name them"
+        )
+
+
+def show(
+    prepared: "Prepared",
+    console: Console,
+    dropped: Path | None = None,
+    command: str = AGAIN,
+) -> None:
+    """The closing tables: what became of the pairs, what was wrong, what each side is made of.
+
+    command: what prepares the same corpus again.
+    """
+    rows: list[tuple[str, int, str]] = [
+        ("pairs read", prepared.read, ""),
+        ("pairs kept", prepared.kept, f"{prepared.kept / max(1, prepared.read):.1%}"),
+    ]
+    if prepared.valid:
+        share = f"{prepared.split / max(1, prepared.read):.1%}" if prepared.split else ""
+        rows.append(("validation pairs", prepared.valid, share))
+    console.table(rows)
+    found = [(one.kind, one.pairs, one.action, _shortened(one)) for one in prepared.findings]
+    console.table(found, header=("found", "pairs", "", "first lines"), styles=STYLES)
+    sides = [
+        (name, tally.tokens, size, tally.unknowns, round(tally.fertility, 2))
+        for name, tally, size in (
+            ("source", prepared.src, prepared.src_size),
+            ("target", prepared.tgt, prepared.tgt_size),
+        )
+    ]
+    console.table(sides, header=("", "tokens", "vocabulary", "unknown", "subwords a word"))
+    for note in (*prepared.notes, *_no_validation(prepared, command)):
+        console.warning(note)
+    if any(one.action == "kept" for one in prepared.findings):
+        console.note("pairs that are kept look wrong, but may be right: --clean drops them")
+    if prepared.reused:
+        console.note(f"{prepared.path} was already prepared from the same text and settings")
+    else:
+        console.note(f"wrote {prepared.path}")
+    tell_dropped(prepared, dropped, console)
+
+
+def _no_validation(prepared: "Prepared", command: str) -> list[str]:
+    return [] if prepared.valid else [no_validation(prepared.kept, command)]
+
+
+def _shortened(finding: "Finding") -> str:
+    """The first lines of a finding, as many as fit a terminal of 80 columns."""
+    shown: list[str] = []
+    for line in finding.lines:
+        if shown and len(", ".join([*shown, line])) > LINES_WIDTH:
+            break
+        shown.append(line)
+    more = len(shown) < finding.pairs and "-" not in "".join(shown)
+    return ", ".join([*shown, *(["..."] if more else [])])
+
+
+def tell_dropped(prepared: "Prepared", path: Path | None, console: Console) -> None:
+    """Say what was written to the file of dropped pairs."""
+    if path is None:
+        return
+    if prepared.reused:
+        console.warning(f"`{path}` was not written: nothing was done; add --force")
+    else:
+        count = sum(prepared.dropped.values())
+        console.note(f"wrote {path}: {counted(count, 'dropped pair')}")

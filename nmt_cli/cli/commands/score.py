@@ -1,0 +1,345 @@
+"""`nmt score`: compare translations with references, or translate and score the test set."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nmt_cli.cli.commands.score_checks import check_options, warn_of_references
+from nmt_cli.cli.commands.score_pairs import Each, NBestList, Pairs, score_by_model
+from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets, Strict, TgtLanguage
+from nmt_cli.cli.text_io import STDIN, tell_invalid, tell_waiting
+from nmt_cli.errors import NoInputError, QualityGateError, UsageError
+
+if TYPE_CHECKING:
+    from nmt_cli.config.schema import ResolvedConfig
+    from nmt_cli.scoring import Gate, Score
+    from nmt_cli.terminal.console import Console
+
+SCHEMA = 1
+SIGNIFICANT = 0.05
+
+EXAMPLES = """
+nmt score hypothesis.txt reference.txt --metric bleu --metric chrf
+cat test.en | nmt translate | nmt score - reference-a.txt reference-b.txt.gz
+nmt score new.txt reference.txt --baseline old.txt --fail-if-worse
+nmt score --min-bleu 27              the test set of nmt.toml; exit code 3 when below
+nmt score --pairs test.en test.de    how likely the model finds them: perplexity
+"""
+
+Files = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[HYPOTHESIS REFERENCE...]", show_default=False,
+        help="Text files (plain, gz, xz, zst, bz2; - is stdin), one sentence a line; without a "
+        "reference, that of nmt.toml's test set; without any, the test set is translated first.",
+    ),
+]  # fmt: skip
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric", metavar="NAME",
+        help="bleu (default), chrf, chrf++, ter, bleu-paper, bleu-tokenized.",
+    ),
+]  # fmt: skip
+Paper = Annotated[
+    bool,
+    typer.Option("--paper", help="The paper's BLEU too: tokenised, German compounds split."),
+]
+Confidence = Annotated[
+    bool, typer.Option("--confidence", help="95 % intervals, by bootstrap resampling.")
+]
+Baselines = Annotated[
+    list[str] | None,
+    typer.Option("--baseline", metavar="FILE", help="Another system's output to test against."),
+]
+Level = Annotated[
+    float | None,
+    typer.Option(
+        "--p", metavar="P", show_default=False,
+        help="With --baseline: significant is a p-value below this. Default: 0.05.",
+    ),
+]  # fmt: skip
+FailIfWorse = Annotated[
+    bool,
+    typer.Option(
+        "--fail-if-worse", help="With --baseline: exit 3 when significantly worse than one."
+    ),
+]
+MinBleu = Annotated[
+    float | None, typer.Option("--min-bleu", metavar="X", help="Exit 3 when BLEU is below.")
+]
+Minimum = Annotated[
+    list[str] | None,
+    typer.Option("--min", metavar="METRIC=X", help="Exit 3 when that metric is below."),
+]
+Maximum = Annotated[
+    list[str] | None,
+    typer.Option("--max", metavar="METRIC=X", help="Exit 3 when that metric (ter) is above."),
+]
+Lowercase = Annotated[bool, typer.Option("--lowercase", help="Ignore case.")]
+Tokenize = Annotated[
+    str,
+    typer.Option(
+        "--tokenize", metavar="NAME", help="sacreBLEU's tokenizer for BLEU, such as intl."
+    ),
+]
+ScoreOnly = Annotated[
+    bool,
+    typer.Option("--score-only", "-b", help="Print the value alone, one line for each metric."),
+]
+Model = Annotated[
+    str | None,
+    typer.Option("--model", metavar="MODEL", help="Model that translates the test set, or scores."),
+]
+
+
+def command(
+    files: Files = None,
+    metric: Metrics = None,
+    paper: Paper = False,
+    confidence: Confidence = False,
+    baseline: Baselines = None,
+    p: Level = None,
+    fail_if_worse: FailIfWorse = False,
+    min_bleu: MinBleu = None,
+    minimum: Minimum = None,
+    maximum: Maximum = None,
+    lowercase: Lowercase = False,
+    tokenize: Tokenize = "",
+    tgt_lang: TgtLanguage = None,
+    model: Model = None,
+    pairs: Pairs = None,
+    each: Each = False,
+    n_best_list: NBestList = None,
+    strict: Strict = False,
+    score_only: ScoreOnly = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    config_file: ConfigFile = None,
+    sets: Sets = None,
+) -> None:
+    """Score translations: BLEU, chrF, TER and the paper's BLEU, each with its signature."""
+    check_options(locals())
+    from nmt_cli.cli.environment import make_console
+    from nmt_cli.cli.settings import resolve_settings
+    from nmt_cli.scoring import score
+
+    by_model = bool(pairs or n_best_list)
+    resolved = resolve_settings(
+        {"languages.tgt": tgt_lang, "paths.model": model, "data.strict": strict or None},
+        sets, config_file,
+    )  # fmt: skip
+    if by_model:
+        _check_files([*(pairs or ()), *(n_best_list or ())])
+        console = make_console(quiet=quiet)
+        score_by_model(pairs, n_best_list, resolved, console, each=each, as_json=as_json)
+        return
+    known_language = resolved.origins["languages.tgt"] != "default"
+    language = resolved.config.languages.tgt if known_language else ""
+    gates = _gates(min_bleu, minimum or [], maximum or [])
+    metrics = _metrics(metric or [], gates, paper=paper)
+    level = SIGNIFICANT if p is None else p
+    console = make_console(quiet=quiet)
+    hypotheses, references, baselines = _texts(files or [], baseline or [], resolved, console)
+    results = score(
+        hypotheses, references, metrics, lowercase=lowercase, tokenize=tokenize,
+        tgt_lang=language, confidence=confidence, baselines=baselines,
+    )  # fmt: skip
+    _warn(hypotheses, tokenize, console)
+    for name, one in zip(metrics, results, strict=True):
+        if score_only or as_json:
+            typer.echo(f"{one.value:.2f}" if score_only else _as_json(name, one, len(hypotheses)))
+        else:
+            typer.echo(_as_text(name, one, level))
+            _tell_details(one, console)
+    _enforce(dict(zip(metrics, results, strict=True)), gates, level if fail_if_worse else None)
+
+
+def _gates(min_bleu: float | None, minimum: Sequence[str], maximum: Sequence[str]) -> list["Gate"]:
+    from nmt_cli.scoring import make_gate
+
+    at_least = [*minimum, *([] if min_bleu is None else [f"bleu={min_bleu}"])]
+    return [make_gate("--min", text) for text in at_least] + [
+        make_gate("--max", text) for text in maximum
+    ]
+
+
+def _metrics(names: Sequence[str], gates: Sequence["Gate"], *, paper: bool) -> list[str]:
+    """The metrics to compute, each once: those named, those that have a bound, or bleu."""
+    from nmt_cli.scoring import check_metrics
+
+    named = [part.strip().lower() for name in names for part in name.split(",")]
+    wanted = [*named, *(gate.metric for gate in gates)] or ["bleu"]
+    metrics = list(dict.fromkeys([*wanted, *(["bleu-paper"] if paper else [])]))
+    check_metrics(metrics)
+    return metrics
+
+
+def _texts(
+    files: Sequence[str], baselines: Sequence[str], resolved: "ResolvedConfig", console: "Console"
+) -> tuple[list[str], list[list[str]], dict[str, list[str]]]:
+    """The lines of hypotheses, references and baselines, checked to go together.
+
+    What the command line leaves out comes from the test set of the project file.
+    """
+    from nmt_cli.scoring import check_aligned
+
+    src_file, *test_references = resolved.config.data.test or ("",)
+    is_tsv = bool(src_file) and not test_references
+    test_references = [src_file] if is_tsv else test_references
+    reference_files = list(files[1:]) or test_references
+    if not reference_files:
+        raise UsageError(
+            "there is no reference to score against",
+            "`nmt score HYPOTHESIS REFERENCE`, or name a test set: data.test in nmt.toml",
+        )
+    _check_files([*(files[:1] or [src_file]), *reference_files, *baselines])
+    tell_waiting(console, *files, *baselines)
+    strict = resolved.config.data.strict
+    # Of a test set in one TSV file the second column is the reference.
+    column = 1 if is_tsv and not files[1:] else None
+    references = [
+        (name, _read(name, console, strict=strict, column=column)) for name in reference_files
+    ]
+    others = [(name, _read(name, console, strict=strict)) for name in baselines]
+    if files:
+        hypotheses = _read(files[0], console, strict=strict)
+    else:
+        src = _read(src_file, console, strict=strict, column=0 if is_tsv else None)
+        check_aligned([(src_file, src), *references, *others])
+        hypotheses = translate_test_set(src, resolved, console)
+    check_aligned([(files[0] if files else "the translation", hypotheses), *references, *others])
+    if files:
+        warn_of_references((files[0], hypotheses), references, console)
+    return hypotheses, [lines for _, lines in references], dict(others)
+
+
+def _check_files(names: Sequence[str]) -> None:
+    """Raise one error that names every file which cannot be read."""
+    from nmt_cli.storage.files import require_file
+
+    if names.count(STDIN) > 1:
+        raise UsageError("only one of the texts can come from stdin (`-`)")
+    problems: list[NoInputError] = []
+    for name in names:
+        try:
+            if name != STDIN:
+                require_file(Path(name))
+        except NoInputError as problem:
+            problems.append(problem)
+    if problems:
+        hints = dict.fromkeys(problem.hint for problem in problems if problem.hint)
+        raise NoInputError("; ".join(map(str, problems)), "; ".join(hints))
+
+
+def _read(name: str, console: "Console", *, strict: bool, column: int | None = None) -> list[str]:
+    """The lines of a file, or with `column` that column of a TSV file."""
+    from nmt_cli.data.text.lines import read_lines, read_pairs
+
+    if column is not None:
+        return [pair[column] for pair in read_pairs((name,), strict=strict)]
+    reading = read_lines(name, strict=strict)
+    lines = list(reading)
+    tell_invalid(console, reading)
+    return lines
+
+
+def translate_test_set(
+    src: Sequence[str], resolved: "ResolvedConfig", console: "Console"
+) -> list[str]:
+    """The translations of `src` by the model of the settings."""
+    from nmt_cli.cli.loading import load_translator
+    from nmt_cli.cli.settings import chosen_search
+
+    translator = load_translator(resolved.config.paths.model, console=console)
+    search = chosen_search(resolved, translator.config)
+    texts = []
+    with console.progress("translating", len(src), "line") as progress:
+        for translation in translator.translate(iter(src), search=search):
+            texts.append(translation.text)
+            progress.update(len(texts))
+    return texts
+
+
+def _warn(hypotheses: Sequence[str], tokenize: str, console: "Console") -> None:
+    from nmt_cli.scoring import looks_tokenized
+
+    if tokenize != "none" and looks_tokenized(hypotheses):
+        console.warning(
+            "the hypotheses look tokenised (many lines end in ` .`): "
+            "the metrics expect plain text, and score this lower"
+        )
+
+
+def _as_json(metric: str, one: "Score", lines: int) -> str:
+    return json.dumps(
+        {
+            "schema": SCHEMA,
+            "metric": metric,
+            "name": one.name,
+            "value": one.value,
+            "signature": one.signature,
+            "lines": lines,
+            "interval": one.interval,
+            "details": one.details,
+            "comparisons": [comparison.__dict__ for comparison in one.comparisons],
+        }
+    )
+
+
+def _as_text(metric: str, one: "Score", level: float) -> str:
+    from nmt_cli.scoring import verdict
+
+    bounds = f" [{one.interval[0]:.2f}, {one.interval[1]:.2f}]" if one.interval else ""
+    return "\n".join(
+        [
+            f"{one.name} {one.value:.2f}{bounds}  {one.signature}",
+            *(
+                f"{one.name} {other.difference:+.2f} vs {_shown(other.baseline)} "
+                f"({other.value:.2f}), p = {other.p_value:.4f}: {verdict(metric, other, level)}"
+                for other in one.comparisons
+            ),
+        ]
+    )
+
+
+def _tell_details(one: "Score", console: "Console") -> None:
+    """BLEU's precisions and lengths as sacreBLEU writes them; on stderr, as stdout has one line."""
+    if one.details:
+        console.detail(f"{one.name} = {one.value:.2f} {one.details}")
+
+
+def _shown(name: str) -> str:
+    from nmt_cli.terminal.console import escaped
+
+    return escaped(os.fsencode(name).decode("utf-8", "replace"))
+
+
+def _for_github(text: str) -> str:
+    """A message of a workflow command: the end of its line would end it."""
+    for character, spelling in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A")):
+        text = text.replace(character, spelling)
+    return _shown(text)
+
+
+def _enforce(results: Mapping[str, "Score"], gates: Sequence["Gate"], level: float | None) -> None:
+    """Raise QualityGateError that lists every bound not kept, and every baseline lost to."""
+    from nmt_cli.scoring import missed, verdict
+
+    failed = missed(results, gates)
+    if level is not None:
+        failed += [
+            f"{one.name} is significantly worse than {comparison.baseline}'s"
+            for metric, one in results.items()
+            for comparison in one.comparisons
+            if verdict(metric, comparison, level) == "worse"
+        ]
+    if not failed:
+        return
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        typer.echo(f"::error title=nmt score::{_for_github('; '.join(failed))}", err=True)
+    raise QualityGateError("; ".join(failed))

@@ -1,0 +1,105 @@
+"""Checks of `nmt score`: options that go together, and texts that are hardly meant."""
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nmt_cli.cli.text_io import STDIN
+from nmt_cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from nmt_cli.terminal.console import Console
+
+NamedLines = tuple[str, Sequence[str]]
+# Enough to be sure, in 15 ms.
+LINES_LOOKED_AT = 300
+# Options that do nothing unless another one is given, and how that one is written.
+NEEDED = {
+    "--fail-if-worse": ("--baseline", "--baseline FILE"),
+    "--p": ("--baseline", "--baseline FILE"),
+    "--each": ("--pairs", "--pairs SRC TGT"),
+}
+# Options about metrics, which --pairs and --n-best-list do not compute.
+OF_METRICS = (
+    "--metric", "--paper", "--confidence", "--baseline", "--p", "--fail-if-worse", "--min-bleu",
+    "--min", "--max", "--lowercase", "--tokenize",
+)  # fmt: skip
+# The parameters of the command that are not named like their option.
+RENAMED = {"minimum": "min", "maximum": "max", "as_json": "json"}
+
+
+def check_options(parameters: Mapping[str, object]) -> None:
+    """Raise UsageError for options that do not go together, or that would do nothing.
+
+    parameters: the values of the command's parameters, by their names.
+    """
+    given = {
+        "--" + RENAMED.get(name, name).replace("_", "-")
+        for name, value in parameters.items()
+        if value is not None and value is not False and value != "" and value != []
+    }
+    by_model = [name for name in ("--pairs", "--n-best-list") if name in given]
+    if "--model" in given and parameters["files"] and not by_model:
+        raise UsageError(
+            "--model goes without a hypothesis to score: a model translates the test set itself",
+            "leave out --model, or leave out the files (`nmt score --model MODEL`)",
+        )
+    if by_model and parameters["files"]:
+        raise UsageError("--pairs and --n-best-list go without other files to score")
+    if "--score-only" in given and ("--json" in given or by_model):
+        raise UsageError("--score-only goes without --json, --pairs and --n-best-list")
+    ignored = [name for name in OF_METRICS if name in given and by_model]
+    if ignored:
+        raise UsageError(
+            f"{', '.join(ignored)}: {by_model[0]} computes no metric, so this would do nothing",
+            f"leave out either {by_model[0]} or the other options",
+        )
+    if "--json" in given and "--n-best-list" in given:
+        raise UsageError("--json goes without --n-best-list", "the list is written as it was read")
+    missing = [
+        f"{name} needs {spelling}"
+        for name, (needed, spelling) in NEEDED.items()
+        if name in given and needed not in given
+    ]
+    if missing:
+        raise UsageError("; ".join(missing))
+
+
+def warn_of_references(
+    hypotheses: NamedLines, references: Sequence[NamedLines], console: "Console"
+) -> None:
+    """One warning where a reference is the hypothesis itself, or in another language.
+
+    Nothing is said when quiet: the scores are what was asked for.
+    """
+    if console.quiet:
+        return
+    for reference in references:
+        warning = _same_text(hypotheses, reference) or _other_language(hypotheses, reference)
+        if warning:
+            console.warning(warning)
+            return
+
+
+def _same_text(hypotheses: NamedLines, reference: NamedLines) -> str:
+    name, other = hypotheses[0], reference[0]
+    if STDIN not in (name, other) and Path(name).resolve() == Path(other).resolve():
+        return f"`{name}` is scored against itself: hypothesis and reference are the same file"
+    if hypotheses[1] == reference[1]:
+        return f"the hypotheses and the reference `{other}` are identical: is this the right file?"
+    return ""
+
+
+def _other_language(hypotheses: NamedLines, reference: NamedLines) -> str:
+    from nmt_cli.data.languages.words import differing_languages
+
+    differing = differing_languages(
+        *(islice(lines, LINES_LOOKED_AT) for _, lines in (hypotheses, reference))
+    )
+    if differing is None:
+        return ""
+    return (
+        f"the hypotheses seem to be in {differing[0]}, the reference `{reference[0]}` "
+        f"in {differing[1]}"
+    )

@@ -1,0 +1,181 @@
+"""`nmt score --pairs` and `--n-best-list`: how likely a model finds translations it is given."""
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from nmt_cli.cli.display.translations import SCHEMA, as_one_line
+from nmt_cli.cli.options import FILE_PAIR, FilePair
+from nmt_cli.cli.text_io import tell_invalid, tell_waiting
+from nmt_cli.errors import DataError, UsageError
+from nmt_cli.plurals import counted
+
+if TYPE_CHECKING:
+    from nmt_cli.config.schema import ResolvedConfig
+    from nmt_cli.data.text.lines import Lines
+    from nmt_cli.terminal.console import Console
+    from nmt_cli.translation.result import ScoredPair
+    from nmt_cli.translation.translator import Translator
+
+BETWEEN = " ||| "
+LIST_HINT = "each line is: number of the source line from 0 ||| translation, and more behind |||"
+
+
+Pairs = Annotated[
+    FilePair | None,
+    typer.Option(
+        "--pairs", click_type=FILE_PAIR, metavar="SRC TGT",
+        help="Not BLEU but how likely the model finds these translations.",
+    ),
+]  # fmt: skip
+Each = Annotated[
+    bool,
+    typer.Option("--each", help="With --pairs: log-probability, perplexity, tokens of each line."),
+]
+NBestList = Annotated[
+    FilePair | None,
+    typer.Option(
+        "--n-best-list", click_type=FILE_PAIR, metavar="SRC LIST",
+        help="Score an n-best list by the model, and put the best of each line first.",
+    ),
+]  # fmt: skip
+
+
+class ScoredCandidate(NamedTuple):
+    """A line of an n-best list: the number of its source, its text, the whole line."""
+
+    number: int
+    text: str
+    line: str
+
+
+def score_by_model(
+    pairs: FilePair | None,
+    n_best_list: FilePair | None,
+    resolved: "ResolvedConfig",
+    console: "Console",
+    *,
+    each: bool,
+    as_json: bool,
+) -> None:
+    """Do what one of the two options asks for."""
+    if pairs and n_best_list:
+        raise UsageError("--pairs and --n-best-list go without one another")
+    tell_waiting(console, *(pairs or ()), *(n_best_list or ()))
+    if n_best_list:
+        rescore(n_best_list, resolved, console)
+    elif pairs:
+        score_pairs(pairs, resolved, console, each=each, as_json=as_json)
+
+
+def score_pairs(
+    files: tuple[str, str],
+    resolved: "ResolvedConfig",
+    console: "Console",
+    *,
+    each: bool,
+    as_json: bool,
+) -> None:
+    """Write the log-probability of each pair, if asked, and perplexity over all of them."""
+    from nmt_cli.data.text.lines import read_pairs
+    from nmt_cli.translation.result import perplexity
+
+    translator = _load(resolved, console)
+    reading = read_pairs(files, strict=resolved.config.data.strict)
+    log_prob, tokens, count = 0.0, 0, 0
+    with console.progress("scoring", unit="line") as progress:
+        for pair in translator.score(reading):
+            if as_json or each:
+                typer.echo(_pair_as_json(count, pair) if as_json else _pair_as_text(pair), nl=False)
+            log_prob, tokens = log_prob + pair.log_prob, tokens + len(pair.tokens)
+            count += 1
+            progress.update(count)
+    tell_invalid(console, reading.src, reading.tgt)
+    if not count:
+        raise DataError(
+            "nothing to score, no lines at all", "did the step before write its output?"
+        )
+    total = {
+        "schema": SCHEMA, "lines": count, "tokens": tokens, "log_prob": log_prob,
+        "perplexity": perplexity(log_prob, tokens),
+    }  # fmt: skip
+    if as_json:
+        typer.echo(as_one_line(total), nl=False)
+    elif not each:
+        typer.echo(
+            f"perplexity {total['perplexity']:.4f}, log-probability {log_prob:.4f} "
+            f"({counted(tokens, 'token')}, {counted(count, 'line')})"
+        )
+
+
+def _pair_as_text(pair: "ScoredPair") -> str:
+    return f"{pair.log_prob:.6f}\t{pair.perplexity:.4f}\t{len(pair.tokens)}\n"
+
+
+def _pair_as_json(number: int, pair: "ScoredPair") -> str:
+    return as_one_line(
+        {
+            "schema": SCHEMA,
+            "line": number,
+            "source": pair.source,
+            "target": pair.target,
+            "log_prob": pair.log_prob,
+            "perplexity": pair.perplexity,
+            "tokens": pair.tokens,
+            "token_scores": [round(score, 6) for score in pair.token_scores],
+        }
+    )
+
+
+def rescore(files: tuple[str, str], resolved: "ResolvedConfig", console: "Console") -> None:
+    """Write an n-best list again, each line with its score by the model, the best of each first."""
+    from nmt_cli.data.text.lines import clean_line, read_lines
+
+    translator = _load(resolved, console)
+    strict = resolved.config.data.strict
+    source_lines, listed_lines = (read_lines(name, strict=strict) for name in files)
+    sources = list(source_lines)
+    candidates = _candidates(listed_lines, len(sources))
+    for number, some in groupby(candidates, key=lambda one: one.number):
+        listed = list(some)
+        scores = _scores(translator, sources[number], [one.text for one in listed])
+        order = sorted(range(len(listed)), key=lambda one: -scores[one])
+        for one in order:
+            typer.echo(f"{clean_line(listed[one].line)}{BETWEEN}{scores[one]:.6f}")
+    tell_invalid(console, source_lines, listed_lines)
+
+
+def _scores(translator: "Translator", source: str, texts: list[str]) -> list[float]:
+    import torch
+
+    from nmt_cli.search.ranking import HypothesisRanker
+
+    pairs = list(translator.score((source, text) for text in texts))
+    log_probs = torch.tensor([pair.log_prob for pair in pairs])
+    lengths = torch.tensor([len(pair.tokens) for pair in pairs])
+    ranked: list[float] = (
+        HypothesisRanker(translator.config.search).score(log_probs, lengths).tolist()
+    )
+    return ranked
+
+
+def _candidates(listed: "Lines", sources: int) -> Iterator[ScoredCandidate]:
+    with listed as lines:
+        for place, line in enumerate(lines, 1):
+            number, *rest = line.split(BETWEEN.strip())
+            if not rest or not number.strip().isdecimal():
+                raise DataError(f"`{lines.name}`, line {place}: not of an n-best list", LIST_HINT)
+            if int(number) >= sources:
+                raise DataError(
+                    f"`{lines.name}`, line {place}: there is no source line {int(number)}, "
+                    f"only 0 to {sources - 1}"
+                )
+            yield ScoredCandidate(int(number), rest[0].strip(), line)
+
+
+def _load(resolved: "ResolvedConfig", console: "Console") -> "Translator":
+    from nmt_cli.cli.loading import load_translator
+
+    return load_translator(resolved.config.paths.model, console=console)

@@ -1,0 +1,54 @@
+"""`nmt shortlist`: learn which words may translate which, for `nmt translate --shortlist`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nmt_cli.cli.options import ConfigFile, Quiet, Sets
+from nmt_cli.plurals import counted
+
+EXAMPLES = """
+nmt shortlist                              from the corpus and into the model of nmt.toml
+nmt shortlist --corpus corpus --model model-average
+nmt translate --shortlist 50 test.en       then
+"""
+
+Corpus = Annotated[
+    str | None,
+    typer.Option("--corpus", metavar="CORPUS", help="Prepared corpus of the model; else corpus/."),
+]
+Model = Annotated[
+    str | None,
+    typer.Option("--model", metavar="MODEL", help="Model directory to put it in; else model/."),
+]
+
+
+def command(
+    corpus: Corpus = None,
+    model: Model = None,
+    sets: Sets = None,
+    config_file: ConfigFile = None,
+    quiet: Quiet = False,
+) -> None:
+    """Learn which words may translate which, for `nmt translate --shortlist`.
+
+    Looks at the training corpus, not at the model's weights, and writes one more file into the
+    model directory; nothing else changes there.
+    """
+    from nmt_cli.cli.environment import make_console
+    from nmt_cli.cli.settings import resolve_settings
+
+    flags = {"paths.corpus": corpus, "paths.model": model}
+    paths = resolve_settings(flags, sets, config_file).config.paths
+    console = make_console(quiet=quiet)
+
+    from nmt_cli.training.learn_shortlist import learn_shortlist
+
+    with console.stages() as progress:
+        learnt = learn_shortlist(Path(paths.corpus), Path(paths.model), progress=progress)
+    pairs = counted(learnt.pairs, "pair")
+    if learnt.pairs < learnt.of_pairs:
+        pairs = f"{learnt.pairs:,} of {counted(learnt.of_pairs, 'pair')}"
+    console.note(f"learnt from {pairs}")
+    console.next("nmt translate --shortlist 50" + (f" --model {model}" if model else ""))

@@ -1,0 +1,230 @@
+"""`nmt train`: train a model on a prepared corpus; run again to resume."""
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from nmt_cli.cli.options import AsJson, ConfigFile, Preset, Quiet, Sets, no_validation
+from nmt_cli.cli.signals import StopSignals
+from nmt_cli.storage.files import require_creatable
+
+if TYPE_CHECKING:
+    from nmt_cli.config.schema import Config
+    from nmt_cli.errors import NmtError
+
+EXAMPLES = """
+nmt train                                    as nmt.toml says, on every GPU of this machine
+nmt train --gpus 8 --preset big
+nmt train --preset small --max-steps 5000 --set model.dropout=0.3 --out runs/dropout-0.3
+torchrun --nnodes 2 --nproc-per-node 8 --rdzv-endpoint HOST:29500 -m nmt_cli train
+"""
+
+CorpusDirectory = Annotated[
+    str | None, typer.Option("--corpus", metavar="CORPUS", help="What `nmt prepare` wrote.")
+]
+Gpus = Annotated[
+    int | None,
+    typer.Option("--gpus", min=1, metavar="N", help="GPUs to use; CPU processes where none is."),
+]
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        "--threads", min=1, metavar="N", help="CPU threads of each process; else all cores."
+    ),
+]
+MaxSteps = Annotated[
+    int | None, typer.Option("--max-steps", metavar="N", help="Stop after so many steps.")
+]
+MaxEpochs = Annotated[
+    int | None, typer.Option("--max-epochs", metavar="N", help="Stop after so many passes.")
+]
+MaxHours = Annotated[
+    float | None, typer.Option("--max-hours", metavar="H", help="Stop after so much time.")
+]
+Patience = Annotated[
+    int | None,
+    typer.Option("--patience", metavar="N", help="Stop after N validations without a better one."),
+]
+Deterministic = Annotated[
+    bool | None,
+    typer.Option("--deterministic", help="The same bits on any number of ranks (1, 2, 4, ...)."),
+]
+Seed = Annotated[
+    int | None, typer.Option("--seed", metavar="N", help="Of weights, dropout and order.")
+]
+Out = Annotated[
+    str | None, typer.Option("--out", metavar="MODEL", help="Model directory to write.")
+]
+
+
+def command(
+    corpus: CorpusDirectory = None,
+    preset: Preset = None,
+    gpus: Gpus = None,
+    threads: Threads = None,
+    max_steps: MaxSteps = None,
+    max_epochs: MaxEpochs = None,
+    max_hours: MaxHours = None,
+    patience: Patience = None,
+    seed: Seed = None,
+    out: Out = None,
+    deterministic: Deterministic = None,
+    sets: Sets = None,
+    config_file: ConfigFile = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train a model on a prepared corpus; run the same command again to resume.
+
+    Validates and saves at intervals, keeps the last and the best checkpoints, and leaves in MODEL
+    the best of them or their average. Ctrl-C saves and stops, and so do SIGTERM and SIGUSR1 (exit
+    code 75, for schedulers that queue the same command again). Before the first step is complete
+    there is nothing to save, and they end it at once.
+    """
+    # Before torch is loaded, which takes seconds.
+    stop = StopSignals(at_once=True)
+    from nmt_cli.cli.environment import make_console, use_threads
+    from nmt_cli.cli.settings import resolve_settings, tell_defaults
+
+    if threads is not None:
+        use_threads(threads)
+    flags = {
+        "paths.corpus": corpus,
+        "paths.model": out,
+        "train.preset": preset,
+        "train.max_steps": max_steps,
+        "train.max_epochs": max_epochs,
+        "train.max_hours": max_hours,
+        "train.patience": patience,
+        "train.seed": seed,
+        "train.deterministic": deterministic,
+    }
+    resolved = resolve_settings(flags, sets, config_file)
+    if resolved.origins["train.preset"] == "default":
+        flags["train.preset"] = preset_of_run(Path(resolved.config.paths.model))
+        resolved = resolve_settings(flags, sets, config_file)
+    config = resolved.config
+    require_corpus(Path(config.paths.corpus))
+    require_creatable(Path(config.paths.model) / "log.jsonl")
+
+    # `is_launched` says the same, but loads torch.
+    if not {"RANK", "WORLD_SIZE"} <= os.environ.keys():
+        tell_defaults(resolved, config_file, make_console(quiet=quiet))
+        start_ranks(config, gpus, quiet=quiet)
+    with stop.guarded():
+        be_rank(config, stop, as_json=as_json, quiet=quiet)
+    raise typer.Exit(stop.exit_code)
+
+
+def preset_of_run(out: Path) -> str | None:
+    """The preset that the run in the model directory `out` began with; None: there is no run.
+
+    A file that cannot be read is told of later, with what is wrong with it.
+    """
+    from nmt_cli.config.presets import PRESETS
+    from nmt_cli.config.schema import read_layer
+    from nmt_cli.errors import NmtError
+    from nmt_cli.storage.model_check import CONFIG
+
+    with contextlib.suppress(NmtError):
+        preset = read_layer(out / CONFIG).values.get("train.preset")
+        return preset if isinstance(preset, str) and preset in PRESETS else None
+    return None
+
+
+def start_ranks(config: "Config", gpus: int | None, *, quiet: bool) -> None:
+    """Say that training begins; where it takes several processes, start them and end with them."""
+    from nmt_cli.cli.environment import make_console
+
+    console = make_console(quiet=quiet)
+    # Said at once: loading torch takes seconds.
+    console.note(f"training `{config.paths.model}` on `{config.paths.corpus}`: loading torch")
+    from nmt_cli.training.parallel.ranks import launch, processes_for
+
+    processes = processes_for(gpus, console.warning)
+    require_cpu_memory(config, processes)
+    if processes > 1:
+        checkpoints = Path(config.paths.model) / "checkpoints"
+        code = launch(
+            processes, sys.argv[1:], config.train.max_restarts, lambda: newest_step(checkpoints),
+            console.warning,
+        )  # fmt: skip
+        raise typer.Exit(code)
+
+
+def require_cpu_memory(config: "Config", processes: int) -> None:
+    """Refuse to begin where so many processes surely do not fit into memory; a GPU has its own."""
+    import torch
+
+    from nmt_cli.data.corpus.corpus import Corpus
+    from nmt_cli.machine import available_memory
+    from nmt_cli.training.memory_need import require_memory
+    from nmt_cli.training.setup import complete
+
+    if not torch.cuda.is_available():
+        opened = Corpus.open(Path(config.paths.corpus), verify=False)
+        require_memory(complete(config, opened), processes, available_memory())
+
+
+def be_rank(config: "Config", stop: StopSignals, *, as_json: bool, quiet: bool) -> None:
+    """Train as one rank, which may be the only one; the first one shows how it goes."""
+    from nmt_cli.cli.display.training import TrainDisplay
+    from nmt_cli.cli.environment import make_console
+    from nmt_cli.cli.settings import model_option
+    from nmt_cli.config.automatic import max_steps
+    from nmt_cli.data.corpus.corpus import Corpus
+    from nmt_cli.machine import keep_freed_memory
+    from nmt_cli.training.loop import train
+    from nmt_cli.training.parallel.ranks import joined_ranks
+    from nmt_cli.training.setup import complete
+
+    keep_freed_memory()
+    if config.train.deterministic:
+        # Read by CUDA's libraries at their first use.
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    with joined_ranks(config.train.rank_timeout, end_process) as ranks:
+        stop.tells = ranks.is_first and not quiet
+        console = make_console(quiet=quiet or not ranks.is_first)
+        opened = Corpus.open(Path(config.paths.corpus), verify=ranks.is_first)
+        config = complete(config, opened)
+        if opened.valid is None and ranks.is_first:
+            console.warning(no_validation(len(opened.train), "nmt prepare --force"))
+        steps = max_steps(config.train)
+        with console.progress("training", steps, estimate_after=None) as progress:
+            display = TrainDisplay(console, progress, as_json=as_json)
+            for report in train(
+                config, opened, Path(config.paths.model), ranks, stop, display.event
+            ):
+                display.report(report)
+        if not stop() and ranks.is_first:
+            console.next(f'echo "..." | nmt translate{model_option(config.paths.model)}')
+
+
+def newest_step(checkpoints: Path) -> int:
+    """The step of the newest checkpoint in a folder; 0: there is none."""
+    from nmt_cli.training.saving.checkpoints import Checkpoints
+
+    return max((one.step for one in Checkpoints(checkpoints, 1, 0).all()), default=0)
+
+
+def end_process(error: "NmtError") -> NoReturn:
+    """Show `error` and end at once: the main thread waits for another rank and does not answer."""
+    from nmt_cli.cli.environment import make_console
+
+    make_console().error(error)
+    os._exit(error.exit_code)
+
+
+def require_corpus(path: Path) -> None:
+    """Refuse to begin without a prepared corpus, before torch is loaded."""
+    from nmt_cli.errors import NoInputError
+
+    if not path.is_dir():
+        raise NoInputError(
+            f"there is no prepared corpus at `{path}`",
+            "run `nmt prepare` first, or name another one with --corpus",
+        )

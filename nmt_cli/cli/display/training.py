@@ -1,0 +1,314 @@
+"""What `nmt train` shows while it trains: the header, the bar, validations, the last lines."""
+
+import json
+from typing import TYPE_CHECKING
+
+import typer
+
+from nmt_cli.plurals import counted
+from nmt_cli.terminal.progress import duration
+from nmt_cli.terminal.wrapping import cut
+
+if TYPE_CHECKING:
+    from nmt_cli.terminal.console import Console
+    from nmt_cli.terminal.progress import Progress
+    from nmt_cli.training.reporting.events import (
+        Event,
+        FirstStep,
+        Outline,
+        Sample,
+        StepDone,
+        Validating,
+    )
+    from nmt_cli.training.reporting.report import Published, Report, Validation
+
+# After so many steps of this process its speed says something.
+ESTIMATED_AFTER = 3
+LONG_SECONDS = 24 * 3_600
+# Told of the first step when it takes so long; a run is called long by then only if it surely is.
+LONG_STEP_SECONDS = 30.0
+SURELY = 1.5
+# Characters of a sample.
+MOST_SHOWN, FEWEST_SHOWN = 240, 20
+SAMPLE_INDENT = len("  reference  ") + 1
+# About the size of the preset `small`.
+SMALL_PARAMETERS = 10_000_000
+
+
+class TrainDisplay:
+    """Shows one run on a console; `event` and `report` are called as they come."""
+
+    def __init__(self, console: "Console", progress: "Progress", *, as_json: bool = False) -> None:
+        """as_json: reports also go to stdout."""
+        self._console = console
+        self._progress = progress
+        self._as_json = as_json
+        self._outline: Outline | None = None
+        self._has_warned = False
+
+    def event(self, event: "Event") -> None:
+        """What happened between two reports."""
+        from nmt_cli.training.reporting.events import (
+            FirstStep,
+            Outline,
+            Sample,
+            StepDone,
+            Validating,
+        )
+
+        match event:
+            case Outline():
+                self._begin(event)
+            case FirstStep():
+                self._first_step(event)
+            case StepDone():
+                self._step(event)
+            case Validating():
+                self._validating(event)
+            case Sample():
+                self._sample(event)
+
+    def _begin(self, outline: "Outline") -> None:
+        self._outline = outline
+        for line in header(outline):
+            self._console.note(line)
+        self._progress.total = outline.steps
+        self._progress.update(outline.step, elapsed=outline.seconds)
+
+    def _first_step(self, step: "FirstStep") -> None:
+        if step.seconds_per_step >= LONG_STEP_SECONDS:
+            self._console.note(f"first step: about {minutes(step.seconds_per_step)}")
+        if step.seconds_left > SURELY * LONG_SECONDS and self._outline is not None:
+            self._warn(step, self._outline)
+
+    def _step(self, step: "StepDone") -> None:
+        if step.fresh == ESTIMATED_AFTER and self._outline is not None:
+            self._estimate(step, self._outline)
+        self._progress.update(
+            step.step,
+            f"{step.tokens_per_second:,.0f} tokens/s",
+            "skipped" if step.loss is None else f"loss {step.loss:.3f}",
+            f"lr {step.learning_rate:.2e}",
+            elapsed=step.seconds,
+            # The first step also loads, allocates and compiles.
+            left=step.seconds_left if step.fresh > 1 else None,
+        )
+
+    def _validating(self, validating: "Validating") -> None:
+        text = "validating"
+        if validating.total:
+            text += f" {validating.done:,}/{validating.total:,}"
+        # At the last step, nothing may be left that is known.
+        self._progress.update(
+            validating.step,
+            activity=text,
+            elapsed=validating.seconds,
+            left=validating.seconds_left or None,
+        )
+
+    def _estimate(self, step: "StepDone", outline: "Outline") -> None:
+        if step.step >= outline.steps:
+            return
+        if step.seconds_left <= LONG_SECONDS:
+            self._console.note(expected_time(step, outline))
+        elif not self._has_warned:
+            self._warn(step, outline)
+
+    def _warn(self, step: "FirstStep | StepDone", outline: "Outline") -> None:
+        self._has_warned = True
+        for line in long_run(step, outline):
+            self._console.warning(line)
+
+    def _sample(self, sample: "Sample") -> None:
+        self._console.note(f"step {sample.step:,}, a sample before the first validation:")
+        lines = pair_lines(sample.source, sample.output, sample.reference, self._console.columns)
+        self._console.note(lines)
+
+    def report(self, report: "Report") -> None:
+        """Notes and validations are lines that stay; the rest is in the bar, or told in a log."""
+        if self._as_json:
+            with self._progress.aside():
+                typer.echo(json.dumps(report.as_json()))
+        if report.validation is not None:
+            self._console.note(validation_line(report, report.validation, self._rates(report)))
+            for source, reference, output in report.validation.samples[:1]:
+                self._console.note(pair_lines(source, output, reference, self._console.columns))
+        if report.note:
+            for line in closing(report, report.note):
+                self._console.note(line)
+
+    def _rates(self, report: "Report") -> str:
+        """Where there is no bar to say it."""
+        if self._console.interactive or not report.tokens:
+            return ""
+        return (
+            f"; loss {report.loss:.3f}, lr {report.learning_rate:.2e}, "
+            f"{report.tokens_per_second:,.0f} tokens/s"
+        )
+
+
+def header(outline: "Outline") -> list[str]:
+    """What is about to be done, in two lines, or up to four."""
+    lines = [
+        f"{outline.src}-{outline.tgt}: {outline.pairs:,} pairs, preset {outline.preset} "
+        f"({parameters(outline.parameters)} parameters), {machine(outline)}, {outline.precision}",
+        f"{outline.steps:,} steps = about {rounded(outline.epochs)} epochs{limits(outline)}",
+    ]
+    if vocabulary := other_vocabulary(outline):
+        lines.append(vocabulary)
+    if outline.compiles:
+        lines.append("the first step compiles the model, which may take some minutes")
+    return lines
+
+
+def parameters(count: int) -> str:
+    """A number of parameters for people.
+
+    >>> parameters(214_171_648), parameters(7_590_000), parameters(24_300)
+    ('214 M', '7.6 M', '24,300')
+    """
+    if count < 100_000:
+        return f"{count:,}"
+    millions = count / 1e6
+    return f"{millions:.0f} M" if millions >= 100 else f"{millions:.1f} M"
+
+
+def other_vocabulary(outline: "Outline") -> str:
+    """The corpus's vocabulary where its size is not the one that the preset asks for, else ""."""
+    src, tgt = outline.vocabularies
+    asked = outline.preset_vocabulary
+    if isinstance(asked, str) or src == tgt == asked:
+        return ""
+    found = f"vocabulary {src:,}" if src == tgt else f"vocabularies {src:,} and {tgt:,}"
+    return f"{found} (corpus; preset {outline.preset}: {asked:,})"
+
+
+def minutes(seconds: float) -> str:
+    """An expected length of time, without a precision that it does not have.
+
+    >>> minutes(42.3), minutes(110), minutes(7_300)
+    ('42 seconds', '2 minutes', '2h 01m')
+    """
+    if seconds >= 3_600:
+        return duration(seconds)
+    return f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
+
+
+def rounded(number: float) -> str:
+    """A few digits of a number.
+
+    >>> rounded(97.4), rounded(1.25), rounded(12_345.6), rounded(0.004)
+    ('97', '1.2', '12,346', '0.004')
+    """
+    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
+
+
+def machine(outline: "Outline") -> str:
+    """What it runs on."""
+    if outline.devices != "CPU":
+        return outline.devices
+    threads = counted(outline.threads, "thread")
+    if outline.processes == 1:
+        return f"CPU with {threads}"
+    return f"CPU with {outline.processes} processes of {threads} each"
+
+
+def limits(outline: "Outline") -> str:
+    """What else may end the run."""
+    text = f", {outline.max_hours:g} hours at most" if outline.max_hours else ""
+    if outline.patience:
+        text += (
+            f", or until {counted(outline.patience, 'validation')} in a row bring no improvement"
+        )
+    return text
+
+
+def expected_time(step: "StepDone", outline: "Outline") -> str:
+    """How long the run takes at the speed of its first steps."""
+    reached = step.step + int(step.seconds_left / max(step.seconds_per_step, 1e-9))
+    if outline.max_hours and reached < outline.steps:
+        return (
+            f"about {duration(step.seconds_left)} until the limit of {outline.max_hours:g} hours, "
+            f"at about step {reached:,} of {outline.steps:,}: the schedule of the learning rate "
+            "does not reach its end (`--max-steps` shortens it)"
+        )
+    if not outline.step:
+        whole = duration(step.seconds + step.seconds_left)
+        return f"about {whole} for {counted(outline.steps, 'step')}"
+    remaining = counted(outline.steps - outline.step, "remaining step")
+    return f"about {duration(step.seconds_left)} for the {remaining}"
+
+
+def long_run(step: "FirstStep | StepDone", outline: "Outline") -> list[str]:
+    """A warning that the run takes more than a day, and what would suit this machine."""
+    days = rounded(step.seconds_left / LONG_SECONDS)
+    reached = step.step + int(LONG_SECONDS / max(step.seconds_per_step, 1e-9))
+    smaller = "`--preset small`"
+    if outline.parameters <= SMALL_PARAMETERS:
+        smaller = "such as `--set model.d_model=128 --set model.d_ff=512`"
+    other = "more GPUs (`--gpus N`)" if outline.devices != "CPU" else "a machine with a GPU"
+    return [
+        f"this run is expected to take about {days} days here; "
+        f"24 hours from now it will be at about step {reached:,} of {outline.steps:,}",
+        f"what suits this machine better: a smaller model ({smaller}) or fewer steps "
+        f"(`--max-steps N`), with another `--out`; or {other}",
+    ]
+
+
+def validation_line(report: "Report", found: "Validation", rates: str) -> str:
+    """How good the model is by now."""
+    bleu = "" if found.bleu is None else f", BLEU {found.bleu:.2f}"
+    mean = f" (average of {found.averaged})" if found.averaged > 1 else ""
+    mean = " (moving average)" if found.weights == "ema" else mean
+    return (
+        f"step {report.step:,}, {duration(report.elapsed_seconds)}: "
+        f"validation perplexity {found.perplexity:.2f}{bleu}{mean}"
+        f"{' *best' if found.best else ''}{rates}"
+    )
+
+
+def pair_lines(source: str, output: str, reference: str, columns: int = 0) -> str:
+    """A sample: what was translated, what came out, and what people wrote.
+
+    columns: of the terminal, of which each takes at most one line; 0: there is none.
+    """
+    # Early outputs often repeat a word until the length limit.
+    room = max(FEWEST_SHOWN, min(MOST_SHOWN, columns - SAMPLE_INDENT)) if columns else MOST_SHOWN
+    source, output, reference = (cut(text, room) for text in (source, output, reference))
+    return f"  source     {source}\n  output     {output}\n  reference  {reference}"
+
+
+def closing(report: "Report", note: str) -> list[str]:
+    """A note; the last one of a run goes on with what its model is."""
+    if report.published is None:
+        # Only a run without any validation or model ends without.
+        return [f"{note}, {duration(report.elapsed_seconds)}" if _ends(note) else note]
+    return [
+        f"{note}, {duration(report.elapsed_seconds)}",
+        *best_line(report.published),
+        f"model: {published_weights(report.published)}",
+    ]
+
+
+def _ends(note: str) -> bool:
+    return note.startswith("finished")
+
+
+def best_line(published: "Published") -> list[str]:
+    """The validation that chose the weights; none where there is no validation text."""
+    if published.perplexity is None:
+        return []
+    bleu = "" if published.bleu is None else f"BLEU {published.bleu:.2f}, "
+    return [
+        f"best validation at step {published.step:,}: {bleu}perplexity {published.perplexity:.2f}"
+    ]
+
+
+def published_weights(published: "Published") -> str:
+    """Which weights the model directory holds."""
+    steps = published.steps
+    if published.weights == "mean":
+        return f"the average of {len(steps)} checkpoints (steps {steps[0]:,} to {steps[-1]:,})"
+    if published.weights == "ema":
+        return f"the moving average of the weights at step {published.step:,}"
+    return f"the weights of step {published.step:,}"

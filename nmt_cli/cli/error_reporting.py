@@ -1,0 +1,92 @@
+"""From an exception to what the user reads and the exit code."""
+
+import errno
+import re
+import traceback
+
+# Typer 0.26 has no public name for it.
+from typer._click.exceptions import ClickException
+
+from nmt_cli.cli.signals import INTERRUPTED
+from nmt_cli.config.synonyms import ADVICE, meant_option
+from nmt_cli.errors import (
+    NmtError,
+    TryAgainError,
+    UnavailableError,
+    UsageError,
+    WriteError,
+    is_out_of_memory,
+)
+from nmt_cli.terminal.console import Console
+
+BROKEN_PIPE = 141
+# What a device or its driver says; ids beyond a table and wrong addresses are bugs of ours.
+_GPU_TROUBLE = re.compile(
+    "CUDA error(?!: (device-side assert|an illegal))|CUDA driver|Found no NVIDIA|.*NVIDIA driver"
+)
+NO_TEMPORARY = "No usable temporary directory"
+NO_THREAD = "can't start new thread"
+# What the system, and not nmt, has to answer for.
+SYSTEM_FAULTS = (
+    errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EFBIG, errno.EBADF, errno.EMFILE,
+    errno.ENFILE, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP, errno.ESTALE,
+)  # fmt: skip
+
+
+def report_error(error: BaseException, console: Console, *, debug: bool) -> int:
+    """Show `error` on `console` and give the exit code."""
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else int(error.code is not None)
+    if isinstance(error, BrokenPipeError):
+        return BROKEN_PIPE
+    if debug:
+        console.plain("".join(traceback.format_exception(error)).rstrip())
+    if isinstance(error, KeyboardInterrupt):
+        console.plain("interrupted")
+        return INTERRUPTED
+    problem = as_user_error(error)
+    if problem is None:
+        text = " ".join(str(error).split())
+        problem = NmtError(
+            f"this is a bug in nmt: {type(error).__name__}: {text}",
+            "" if debug else "run the same command with --debug for a report to send us",
+        )
+    console.error(problem)
+    return problem.exit_code
+
+
+def as_user_error(error: BaseException) -> NmtError | None:
+    """The error in our terms; None: a bug."""
+    if isinstance(error, NmtError):
+        return error
+    if isinstance(error, ClickException):
+        return _usage_error(error)
+    if isinstance(error, OSError) and error.errno in SYSTEM_FAULTS:
+        return WriteError(f"reading or writing failed: {error}", "`nmt doctor` looks at the disk")
+    if isinstance(error, FileNotFoundError) and NO_TEMPORARY in str(error):
+        return WriteError("there is no folder for temporary files", "set TMPDIR to one you own")
+    if is_out_of_memory(error):
+        hint = "is another process using this memory? `nmt doctor` shows how much is free"
+        return UnavailableError(f"memory is full: {error}".rstrip(": "), hint)
+    if isinstance(error, RuntimeError) and _GPU_TROUBLE.match(str(error)):
+        hint = "`nmt doctor` looks at the driver; CUDA_VISIBLE_DEVICES=-1 goes on without the GPU"
+        return UnavailableError(f"the GPU cannot be used: {str(error).splitlines()[0]}", hint)
+    if isinstance(error, BlockingIOError) or NO_THREAD in str(error):
+        hint = "end some, or raise the limit (`ulimit -u`)"
+        return TryAgainError("the system lets this user start no more processes", hint)
+    return None
+
+
+def _usage_error(error: ClickException) -> UsageError:
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "nmt"
+    hint = f"`{path} --help` shows what there is"
+    unknown = getattr(error, "option_name", None)
+    if context is not None and unknown is not None and "o such option" in error.message:
+        known = [name for one in context.command.get_params(context) for name in one.opts]
+        meant = meant_option(unknown, [name for name in known if name.startswith("--")])
+        hint = f"did you mean `{meant}`?" if meant else hint
+        hint = ADVICE.get((context.command.name or "", unknown), hint)
+        return UsageError(f"`{path}` has no option `{unknown}`", hint)
+    message = error.format_message().rstrip(".").replace("'", "`")
+    return UsageError(f"{path}: {message[:1].lower()}{message[1:]}", hint)

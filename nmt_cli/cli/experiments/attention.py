@@ -1,0 +1,118 @@
+"""`nmt attention`: show what the model looks at while it translates a sentence."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets
+from nmt_cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from nmt_cli.config.schema import ResolvedConfig
+    from nmt_cli.extras.attention_map.attention import Attention
+    from nmt_cli.terminal.console import Console
+
+DEFAULT_OUT = Path("attention.html")
+
+EXAMPLES = """
+nmt attention "The small dog sleeps."              attention.html: every layer and head
+nmt attention "The dog sleeps." --out dog.svg --layer 5 --head 2
+nmt attention "The dog sleeps." --out dog.svg --kind encoder       a sheet of all heads
+"""
+
+Sentence = Annotated[str, typer.Argument(metavar="SENTENCE", help="What to translate.")]
+Model = Annotated[
+    str | None, typer.Option("--model", metavar="MODEL", help="Model directory; else model/.")
+]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FILE", help="FILE.html, .svg or .png; else attention.html."),
+]
+Kind = Annotated[
+    str,
+    typer.Option(
+        "--kind", metavar="KIND",
+        help="encoder, decoder (self-attention), cross; a page has all and shows this one first.",
+    ),
+]  # fmt: skip
+Layer = Annotated[int | None, typer.Option("--layer", metavar="N", help="This layer, from 1.")]
+Head = Annotated[int | None, typer.Option("--head", metavar="N", help="This head, from 1.")]
+Target = Annotated[
+    str | None,
+    typer.Option("--target", metavar="TEXT", help="Look at this translation, not the best one."),
+]
+
+
+def command(
+    sentence: Sentence,
+    model: Model = None,
+    out: Out = None,
+    kind: Kind = "cross",
+    layer: Layer = None,
+    head: Head = None,
+    target: Target = None,
+    as_json: AsJson = False,
+    sets: Sets = None,
+    config_file: ConfigFile = None,
+    quiet: Quiet = False,
+) -> None:
+    """Show what the model looks at while it translates a sentence: every layer, every head.
+
+    A page to explore (.html; it needs no network) or a still picture (.svg, .png; heads that are
+    not chosen by --layer and --head all stand on one sheet). --json: the weights on stdout instead.
+    """
+    from nmt_cli.cli.environment import make_console
+    from nmt_cli.cli.settings import resolve_settings
+    from nmt_cli.drawing.output import write_picture
+
+    resolved = resolve_settings({"paths.model": model}, sets, config_file)
+    if not as_json:
+        _check_output(out, resolved, config_file)
+    console = make_console(quiet=quiet)
+    attention = _look(sentence, target, resolved, console)
+    if as_json:
+        from nmt_cli.cli.display.translations import as_one_line
+        from nmt_cli.extras.attention_map.attention import as_document
+
+        typer.echo(as_one_line(as_document(attention)), nl=False)
+        return
+    from nmt_cli.extras.attention_map.page import page
+    from nmt_cli.extras.attention_map.picture import picture
+    from nmt_cli.storage.files import write_text
+
+    out = out or DEFAULT_OUT
+    if out.suffix.lower() == ".html":
+        write_text(out, page(attention, kind, layer, head))
+    else:
+        write_picture(out, picture(attention, kind, layer, head))
+    console.note(f"{attention.translation}\nwrote {out}: open it in a browser")
+
+
+def _check_output(out: Path | None, resolved: "ResolvedConfig", config_file: Path | None) -> None:
+    """Raise UsageError for a name of no page or picture; refuse to replace what is needed."""
+    from nmt_cli.cli.outputs import check_outputs
+    from nmt_cli.drawing.output import check_picture, require_own_picture
+
+    place = out or DEFAULT_OUT
+    if place.suffix.lower() not in (".html", ".svg", ".png"):
+        raise UsageError(
+            f"`{out}` is neither a page nor a picture", "end its name in .html, .svg or .png"
+        )
+    if place.suffix.lower() != ".html":
+        check_picture(place)
+    if out is None:
+        require_own_picture(place)
+    check_outputs([place], resolved=resolved, config_file=config_file)
+
+
+def _look(
+    sentence: str, target: str | None, resolved: "ResolvedConfig", console: "Console"
+) -> "Attention":
+    from nmt_cli.cli.loading import load_translator
+    from nmt_cli.cli.settings import chosen_search
+    from nmt_cli.extras.attention_map.attention import sentence_attention
+
+    translator = load_translator(resolved.config.paths.model, console=console)
+    search = chosen_search(resolved, translator.config)
+    return sentence_attention(translator, sentence, target=target, search=search)

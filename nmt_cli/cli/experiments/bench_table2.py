@@ -1,0 +1,70 @@
+"""`nmt bench table2`: Table 2 of the paper beside a model trained here."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nmt_cli.cli.options import FILE_PAIR, AsJson, FilePair, Quiet
+from nmt_cli.errors import QualityGateError
+
+EXAMPLES = """
+nmt bench table2 --test newstest2014.hyp.de newstest2014.de
+nmt bench table2 --model model --row big --test hyp.fr ref.fr --json
+nmt bench table2 --test full.hyp full.de --test official.hyp official.de --fail-if-missed
+"""
+
+Tests = Annotated[
+    list[FilePair] | None,
+    typer.Option(
+        "--test", click_type=FILE_PAIR, metavar="HYPOTHESIS REFERENCE",
+        help="The translated test set, newstest2014 with 3,003 lines; then others, to see beside.",
+    ),
+]  # fmt: skip
+Model = Annotated[
+    Path, typer.Option("--model", metavar="MODEL", help="What `nmt train` wrote, with its log.")
+]
+PaperRow = Annotated[
+    str, typer.Option("--row", metavar="NAME", help="base or big; else the model's preset.")
+]
+FailIfMissed = Annotated[
+    bool, typer.Option("--fail-if-missed", help="Exit 3 when one of the paper's figures is missed.")
+]
+
+
+def command(
+    test: Tests = None,
+    model: Model = Path("model"),
+    row: PaperRow = "",
+    fail_if_missed: FailIfMissed = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Put a trained model beside Table 2: BLEU three ways, operations, hours; pass or fail.
+
+    The paper's BLEU is tokenised, with German compounds put apart; sacreBLEU's is lower for the
+    same text, and both are shown. Operations are counted twice: those of the equations, and
+    GPU-time x peak as the paper has them.
+    """
+    from nmt_cli.cli.environment import make_console
+    from nmt_cli.extras.paper_tables import table2
+
+    comparison = table2.compare(model, [(one.src, one.tgt) for one in test or ()], row)
+    if as_json:
+        typer.echo(json.dumps(comparison.as_document(), ensure_ascii=False))
+    else:
+        console = make_console(sys.stdout)
+        console.table(
+            table2.rows(comparison),
+            header=table2.HEADER,
+            styles={"pass": "green", "fail": "red"},
+            title=f"Table 2, {comparison.pair}, {comparison.row}",
+        )
+        if not quiet:
+            for line in table2.notes(comparison):
+                console.plain(line)
+    if fail_if_missed and not comparison.passed:
+        reasons = comparison.missed or ["no BLEU could be compared with the paper's"]
+        raise QualityGateError("; ".join(reasons))

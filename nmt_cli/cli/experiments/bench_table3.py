@@ -1,0 +1,39 @@
+"""`nmt bench table3`: Table 3 of the paper beside models trained here."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nmt_cli.cli.options import AsJson, Quiet
+
+EXAMPLES = """
+nmt bench table3 runs/table3/rows
+nmt bench table3 runs/table3/rows --json
+"""
+
+Rows = Annotated[
+    Path, typer.Argument(metavar="ROWS", help="Folder of recipes/table3.sh, one folder a row.")
+]
+
+
+def command(rows: Rows, as_json: AsJson = False, quiet: Quiet = False) -> None:
+    """Put models trained with one change each beside Table 3: perplexity, BLEU, parameters.
+
+    Perplexity is that of a subword, on the validation text, as the paper has it. Rows that are not
+    there, or not finished, are left out.
+    """
+    from nmt_cli.cli.environment import make_console
+    from nmt_cli.extras.paper_tables import table3
+
+    found = table3.read_rows(rows)
+    if as_json:
+        typer.echo(json.dumps(table3.as_document(found), ensure_ascii=False))
+        return
+    console = make_console(sys.stdout)
+    console.table(table3.table(found.runs), header=table3.HEADER, title="Table 3")
+    if not quiet:
+        for line in table3.notes(found):
+            console.plain(line)

@@ -1,0 +1,226 @@
+"""`nmt parse`: lines into trees, trees into training text, and the scores of trees."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, BinaryIO
+
+import typer
+
+from nmt_cli.cli.app import HELP_OPTIONS, CommandWithExamples, GroupWithExamples, make_app
+from nmt_cli.cli.display.translations import as_one_line
+from nmt_cli.cli.experiments import parse_score
+from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets, Strict
+from nmt_cli.cli.text_io import STDIN
+from nmt_cli.plurals import agreeing, counted
+
+if TYPE_CHECKING:
+    from typer._click.core import Context
+
+    from nmt_cli.config.search import SearchConfig
+    from nmt_cli.data.text.lines import Lines
+    from nmt_cli.extras.parsing.parser import Parse
+    from nmt_cli.translation.translator import Translator
+
+SCHEMA = 1
+# A line is parsed when nothing more has come for so long.
+PATIENCE_SECONDS = 0.2
+# What `nmt parse FILE` means.
+DEFAULT = "text"
+
+GROUP_EXAMPLES = """
+nmt parse test.words -o test.parsed
+nmt parse score test.parsed test.trees
+"""
+EXAMPLES = """
+echo "The dog sleeps ." | nmt parse
+nmt parse test.words -o test.parsed        one tree a line, always over all words
+nmt parse --beam 4 --json test.words       faster; scores and repairs for machines
+"""
+PREPARE_EXAMPLES = """
+nmt parse prepare wsj/0[2-9]/*.mrg wsj/1*/*.mrg wsj/2[01]/*.mrg --out train
+nmt parse prepare wsj/22/*.mrg --out valid
+nmt init --src-lang words --tgt-lang brackets --train train.words train.brackets \\
+  --valid valid.words valid.brackets
+"""
+
+
+class _Parsing(GroupWithExamples):
+    """`nmt parse FILE` is `nmt parse text FILE`."""
+
+    def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
+        """Put the name of the command in front that goes without saying."""
+        if not args or (args[0] not in self.commands and args[0] not in HELP_OPTIONS):
+            args = [DEFAULT, *args]
+        return super().parse_args(ctx, args)
+
+
+class Tags(StrEnum):
+    """Which tags a parser learns."""
+
+    all = "all"
+    xx = "xx"
+
+
+File = Annotated[
+    str, typer.Argument(metavar="[FILE]", help="Words, a sentence a line; - is stdin.")
+]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there; else stdout.")
+]
+Model = Annotated[
+    str | None, typer.Option("--model", metavar="MODEL", help="Model directory; else model/.")
+]
+Beam = Annotated[int | None, typer.Option("--beam", metavar="N", help="Hypotheses kept: 21.")]
+Alpha = Annotated[
+    float | None, typer.Option("--alpha", metavar="X", help="Length penalty ((5+n)/6)^X: 0.3.")
+]
+MaxExtraLength = Annotated[
+    int | None,
+    typer.Option("--max-extra-length", metavar="N", help="Longest output: source + 300 subwords."),
+]
+Trees = Annotated[
+    list[str],
+    typer.Argument(metavar="TREES...", help="Files of trees (also gz, xz, zst, bz2); - is stdin."),
+]
+Out = Annotated[
+    Path, typer.Option("--out", metavar="NAME", help="Writes NAME.words, .brackets and .trees.")
+]
+TagsOption = Annotated[
+    Tags,
+    typer.Option("--tags", help="all: learn them; xx: one for all words, but for punctuation."),
+]
+
+app = make_app()
+
+
+@app.callback(cls=_Parsing, epilog=GROUP_EXAMPLES)
+def parse() -> None:
+    """Parse sentences into trees by a translator (section 6.3).
+
+    `nmt parse FILE` is `nmt parse text FILE`.
+    """
+
+
+@app.command(DEFAULT, cls=CommandWithExamples, epilog=EXAMPLES)
+def text(
+    file: File = STDIN,
+    output: Output = None,
+    model: Model = None,
+    beam: Beam = None,
+    alpha: Alpha = None,
+    max_extra_length: MaxExtraLength = None,
+    strict: Strict = False,
+    sets: Sets = None,
+    config_file: ConfigFile = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Parse lines of words into trees.
+
+    One line in, one tree out, over exactly its words: what the model leaves open is closed, what
+    does not fit is dropped. Searches as the paper does, unless told otherwise.
+    """
+    from nmt_cli.cli.environment import make_console
+    from nmt_cli.cli.loading import load_translator, require_models
+    from nmt_cli.cli.outputs import check_outputs
+    from nmt_cli.cli.settings import chosen_search, resolve_settings
+    from nmt_cli.cli.text_io import open_text_file, require_output, tell_invalid, tell_waiting
+    from nmt_cli.config.protected_files import needed_files
+    from nmt_cli.data.text.lines import read_lines
+
+    flags = {
+        "paths.model": model, "search.beam": beam, "search.alpha": alpha,
+        "search.max_extra_length": max_extra_length, "data.strict": strict or None,
+    }  # fmt: skip
+    resolved = resolve_settings(flags, sets, config_file)
+    read = needed_files("is the file that is read", file)
+    check_outputs([output], read, resolved=resolved, config_file=config_file)
+    console = make_console(quiet=quiet)
+    require_models([resolved.config.paths.model])
+    require_output(output)
+    with read_lines(file, strict=resolved.config.data.strict) as lines:
+        from nmt_cli.extras.parsing.parser import for_parsing
+
+        translator = load_translator(resolved.config.paths.model, "auto", console=console)
+        search = chosen_search(resolved, for_parsing(translator.config))
+        tell_waiting(console, file)
+        with open_text_file(output, lines) as out:
+            repaired = _parse(lines, translator, search, out, as_json=as_json)
+    tell_invalid(console, lines)
+    if repaired:
+        console.note(
+            f"of {counted(lines.count, 'line')}, {repaired:,} {agreeing(repaired, 'was', 'were')} "
+            f"no tree over {agreeing(repaired, 'its', 'their')} words until repaired"
+        )
+
+
+def _parse(
+    lines: "Lines",
+    translator: "Translator",
+    search: "SearchConfig",
+    out: BinaryIO,
+    *,
+    as_json: bool,
+) -> int:
+    """Parse and write as lines come; the number of those that needed repairs."""
+    from nmt_cli.extras.parsing.parser import parse_window
+    from nmt_cli.translation.inputs import windows
+
+    count, repaired = 0, 0
+    for window in windows(lines, lambda: lines.must_wait(PATIENCE_SECONDS)):
+        for number, one in enumerate(parse_window(translator, window, search), count):
+            shown = _as_json(number, one) if as_json else _as_text(one)
+            out.write(shown.encode("utf-8", errors="replace"))
+            repaired += one.repairs > 0
+        out.flush()
+        count += len(window)
+    return repaired
+
+
+def _as_text(one: "Parse") -> str:
+    from nmt_cli.extras.parsing.trees import tree_text
+
+    return f"{tree_text(one.tree) if one.tree else ''}\n"
+
+
+def _as_json(number: int, one: "Parse") -> str:
+    shown = {
+        "schema": SCHEMA,
+        "line": number,
+        "words": one.words,
+        "tree": _as_text(one).rstrip("\n"),
+        "repairs": one.repairs,
+        "score": one.translation.score,
+        "flags": one.translation.flags,
+    }
+    return as_one_line(shown)
+
+
+@app.command("prepare", cls=CommandWithExamples, epilog=PREPARE_EXAMPLES)
+def prepare(
+    trees: Trees,
+    out: Out,
+    tags: TagsOption = Tags.all,
+    quiet: Quiet = False,
+) -> None:
+    """Turn a treebank into the text that a parser is trained on.
+
+    Removes traces, function tags and the outer bracket, as is the custom. NAME.words and
+    NAME.brackets are a pair of files for `nmt init`; NAME.trees is the gold for
+    `nmt parse score`.
+    """
+    from nmt_cli.cli.environment import make_console
+    from nmt_cli.cli.outputs import check_outputs
+    from nmt_cli.extras.parsing.training_text import output_files, write_text_of_trees
+
+    check_outputs(output_files(out))
+    written = write_text_of_trees(trees, out, tags.value)
+    console = make_console(quiet=quiet)
+    console.note(
+        f"wrote {counted(written.trees, 'tree')} as {out}.words, {out}.brackets, {out}.trees"
+    )
+    if written.without_words:
+        console.note(f"left out {counted(written.without_words, 'tree')} without words")
+
+
+app.command("score", cls=CommandWithExamples, epilog=parse_score.EXAMPLES)(parse_score.command)

@@ -1,0 +1,153 @@
+"""`nmt parse score`: labelled brackets of parsed trees beside gold ones, as EVALB counts them."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nmt_cli.cli.options import AsJson, Quiet
+from nmt_cli.cli.text_io import STDIN, tell_invalid, tell_waiting
+from nmt_cli.errors import UsageError
+from nmt_cli.plurals import agreeing, counted
+
+if TYPE_CHECKING:
+    from nmt_cli.extras.parsing.brackets import SentenceScore
+    from nmt_cli.extras.parsing.parameters import Parameters
+    from nmt_cli.terminal.console import Console
+
+SCHEMA = 1
+NAMED_ERRORS = 10
+
+EXAMPLES = """
+nmt parse score test.parsed test.trees
+nmt parse score test.parsed test.trees --params new.prm --by-length
+nmt parse test.words | nmt parse score - test.trees --json
+"""
+
+Parsed = Annotated[
+    str, typer.Argument(metavar="PARSED", help="Parsed trees, one a line; - is stdin.")
+]
+Gold = Annotated[str, typer.Argument(metavar="GOLD", help="The right trees, one a line.")]
+Params = Annotated[
+    Path | None,
+    typer.Option("--params", metavar="FILE", help="EVALB's parameters; else those of COLLINS.prm."),
+]
+Each = Annotated[bool, typer.Option("--each", help="EVALB's table of sentences, too.")]
+ByLength = Annotated[
+    bool, typer.Option("--by-length", help="F1 of sentences of 1 to 10 words, 11 to 20 ..., too.")
+]
+
+
+def command(
+    parsed: Parsed,
+    gold: Gold,
+    params: Params = None,
+    each: Each = False,
+    by_length: ByLength = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Score trees by their labelled brackets, to the figure as EVALB does.
+
+    A line whose words are not those of the gold line is an error, an empty one is skipped: neither
+    counts.
+    """
+    from nmt_cli.cli.environment import make_console
+    from nmt_cli.extras.parsing.parameters import COLLINS, read_parameters
+    from nmt_cli.extras.parsing.summary import score_lines
+
+    if (parsed, gold) == (STDIN, STDIN):
+        raise UsageError("only one of the files can come from stdin (`-`)")
+    parameters = read_parameters(params) if params else COLLINS
+    console = make_console(quiet=quiet)
+    tell_waiting(console, parsed, gold)
+    texts = _lines(parsed, console), _lines(gold, console)
+    scores = score_lines(*texts, parameters, (parsed, gold))
+    _warn(*texts, scores, console)
+    if as_json:
+        typer.echo(_as_json(scores, parameters, each=each))
+        return
+    typer.echo("\n".join(_as_text(scores, parameters, each=each, lengths=by_length)))
+
+
+def _lines(name: str, console: "Console") -> list[str]:
+    from nmt_cli.data.text.lines import read_lines
+
+    reading = read_lines(name)
+    lines = list(reading)
+    tell_invalid(console, reading)
+    return lines
+
+
+def _warn(
+    parsed: Sequence[str],
+    gold: Sequence[str],
+    scores: Sequence["SentenceScore"],
+    console: "Console",
+) -> None:
+    """What changes the figures and does not show in them."""
+    from nmt_cli.extras.parsing.summary import unlabelled
+
+    left_out = [(number, one) for number, one in enumerate(scores, 1) if one.status == "error"]
+    for number, one in left_out[:NAMED_ERRORS]:
+        console.warning(f"line {number:,} is left out: {one.reason}")
+    if more := len(left_out[NAMED_ERRORS:]):
+        console.warning(
+            f"{counted(more, 'more line', 'more lines')} {agreeing(more, 'is', 'are')} left out"
+        )
+    counts = unlabelled(parsed), unlabelled(gold)
+    if counts[0] != counts[1]:
+        console.warning(
+            f"{counted(counts[0], 'parsed tree')} and {counted(counts[1], 'gold tree')} "
+            f"have an outer bracket without a label, which counts: `nmt parse prepare` removes it"
+        )
+
+
+def _as_text(
+    scores: Sequence["SentenceScore"], parameters: "Parameters", *, each: bool, lengths: bool
+) -> list[str]:
+    from nmt_cli.extras.parsing.summary import (
+        BUCKET,
+        by_length,
+        sentence_table,
+        summarize,
+        summary_lines,
+    )
+
+    shown = [*sentence_table(scores), "=== Summary ===", ""] if each else []
+    shown += summary_lines("All", summarize(scores))
+    short = [one for one in scores if one.length <= parameters.cutoff]
+    shown += ["", *summary_lines(f"len<={parameters.cutoff}", summarize(short))]
+    if lengths:
+        shown += ["", "-- by length --", "  words  sentences  recall  precision      F1"]
+        shown += [
+            f"{f'{longest - BUCKET + 1}-{longest}':>7}  {one.sentences:9d}  {one.recall:6.2f}"
+            f"  {one.precision:9.2f}  {one.f1:6.2f}"
+            for longest, one in by_length(scores)
+        ]
+    return shown
+
+
+def _as_json(scores: Sequence["SentenceScore"], parameters: "Parameters", *, each: bool) -> str:
+    from dataclasses import asdict
+
+    from nmt_cli.extras.parsing.summary import by_length, summarize
+
+    short = [one for one in scores if one.length <= parameters.cutoff]
+    shown: dict[str, object] = {
+        "schema": SCHEMA,
+        "all": summarize(scores).figures(),
+        "cutoff": parameters.cutoff,
+        "up_to_cutoff": summarize(short).figures(),
+        "by_length": [{"longest": longest, **one.figures()} for longest, one in by_length(scores)],
+        "errors": [
+            {"line": number, "reason": one.reason}
+            for number, one in enumerate(scores, 1)
+            if one.status == "error"
+        ],
+    }
+    if each:
+        shown["each"] = [asdict(one) for one in scores]
+    return json.dumps(shown, ensure_ascii=False)

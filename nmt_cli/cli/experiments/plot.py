@@ -1,0 +1,64 @@
+"""`nmt plot`: draw positions, learning rate or label smoothing from the functions that train."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nmt_cli.cli.options import ConfigFile, Preset, Quiet, Sets
+
+EXAMPLES = """
+nmt plot positions                                   positions.svg
+nmt plot schedule --preset big --out big.svg
+nmt plot schedule --set train.warmup_steps=8000 --set train.max_steps=50000
+nmt plot smoothing --set train.label_smoothing=0.2
+"""
+
+What = Annotated[str, typer.Argument(metavar="WHAT", help="positions, schedule or smoothing.")]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FILE", help="File to write, .svg or .png; else WHAT.svg."),
+]
+Model = Annotated[
+    Path | None,
+    typer.Option(
+        "--model", metavar="MODEL", help="Draw the positions, schedule or smoothing of this model."
+    ),
+]
+
+
+def command(
+    what: What,
+    out: Out = None,
+    model: Model = None,
+    preset: Preset = None,
+    sets: Sets = None,
+    config_file: ConfigFile = None,
+    quiet: Quiet = False,
+) -> None:
+    """Draw positions, learning rate or label smoothing, by the settings and as training has them.
+
+    positions: section 3.5; schedule: section 5.3, beside the other schedules; smoothing: section
+    5.4, the smoothed target and the loss.
+    """
+    from nmt_cli.cli.environment import make_console
+    from nmt_cli.cli.outputs import check_outputs
+    from nmt_cli.cli.settings import resolve_settings
+    from nmt_cli.config.schema import load, with_values
+    from nmt_cli.drawing.output import check_picture, require_own_picture, write_picture
+    from nmt_cli.extras.plots import plot
+    from nmt_cli.storage.model_check import CONFIG
+
+    place = Path(f"{what}.svg") if out is None else out
+    check_picture(place)
+    resolved = resolve_settings({"train.preset": preset}, sets, config_file)
+    if out is None:
+        require_own_picture(place)
+    models = [] if model is None else [model]
+    check_outputs([place], resolved=resolved, config_file=config_file, models=models)
+    config = resolved.config
+    if model is not None and what != "positions":
+        # As this model was trained, not as the project would train another one.
+        config = with_values(load(model / CONFIG), dict(one.split("=", 1) for one in sets or []))
+    write_picture(place, plot(what, config, model))
+    make_console(quiet=quiet).note(f"wrote {place}: open it in a browser")

@@ -1,0 +1,114 @@
+"""The text that a command reads and writes: where it may go, and what there is to tell of it."""
+
+import contextlib
+import os
+import shlex
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from nmt_cli.errors import CannotCreateError, NoInputError
+from nmt_cli.plurals import agreeing, counted
+
+if TYPE_CHECKING:
+    from nmt_cli.data.text.lines import Lines
+    from nmt_cli.terminal.console import Console
+
+STDIN = "-"
+STDOUT = "-"
+
+
+def tell_waiting(console: "Console", *names: str) -> None:
+    """Say that somebody is to type, where one of the files is stdin and that is a terminal."""
+    if STDIN in names and sys.stdin is not None and sys.stdin.isatty():
+        console.note("reading from the terminal, one line each; Ctrl-D ends")
+
+
+def tell_invalid(console: "Console", *texts: "Lines") -> None:
+    """Warn of what was not UTF-8, once for each file."""
+    for lines in dict.fromkeys(texts):
+        if lines.invalid:
+            console.warning(
+                f"`{lines.name}`: {counted(lines.invalid, 'line')} "
+                f"{agreeing(lines.invalid, 'is', 'are')} not UTF-8, "
+                f"first at line:byte {lines.first_invalid}"
+            )
+
+
+def require_text_file(name: str) -> None:
+    """Raise NoInputError where a file cannot be read; a sentence in its place gets a hint."""
+    from nmt_cli.storage.files import require_file
+
+    if name == STDIN:
+        return
+    try:
+        require_file(Path(name))
+    except NoInputError as error:
+        # A word without a dot or a slash is hardly a file's name.
+        is_text = any(character.isspace() for character in name) or not set(name) & set("./\\")
+        if not is_text or Path(name).exists():
+            raise
+        raise NoInputError(
+            f"there is no file `{name}`",
+            f"translate reads files; for a text: echo {shlex.quote(name)} | nmt translate",
+        ) from error
+
+
+def require_output(output: Path | None) -> None:
+    """Raise CannotCreateError, before any work, where the file `output` cannot be written."""
+    from nmt_cli.storage.files import require_creatable
+
+    if output is None or str(output) == STDOUT or output.exists():
+        return
+    with _naming_the_option():
+        require_creatable(output)
+        if not output.absolute().parent.exists():
+            raise CannotCreateError(
+                f"`{output}` cannot be written: there is no folder `{output.parent}`",
+                f"make it first (`mkdir -p {shlex.quote(str(output.parent))}`), or choose another",
+            )
+
+
+@contextlib.contextmanager
+def _naming_the_option() -> Iterator[None]:
+    try:
+        yield
+    except CannotCreateError as error:
+        hint = error.hint or "choose another place"
+        raise CannotCreateError(error.message, f"{hint} with --output") from error
+
+
+@contextlib.contextmanager
+def open_text_file(output: Path | None, *read: "Lines") -> Iterator[BinaryIO]:
+    """The file `output`, or stdout (None or `-`).
+
+    Raises CannotCreateError where it is one that is `read`, or cannot be written.
+    """
+    from nmt_cli.storage.files import remove_abandoned, writing
+
+    output = None if str(output) == STDOUT else output
+    for lines in read:
+        _check_other(output, lines)
+    if output is None:
+        yield sys.stdout.buffer
+    else:
+        with contextlib.suppress(OSError):
+            remove_abandoned(output)
+        with writing(output) as file:
+            yield file
+
+
+def _check_other(output: Path | None, lines: "Lines") -> None:
+    try:
+        ours = sys.stdout.fileno() if output is None else output
+        place, text = os.stat(ours), os.fstat(lines.fileno())  # noqa: PTH116
+    except (OSError, ValueError):
+        # It does not exist yet, or is nothing that the system knows.
+        return
+    if stat.S_ISREG(place.st_mode) and os.path.samestat(place, text):
+        name = "stdout" if output is None else f"`{output}`"
+        raise CannotCreateError(
+            f"{name} is the file that is read, `{lines.name}`", "write to another file"
+        )

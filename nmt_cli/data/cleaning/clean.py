@@ -1,0 +1,341 @@
+"""The first pass of `nmt prepare`: text is read, cleaned, and written down for the later passes.
+
+Pairs with an empty side are left out here; equal pairs are found when the digests of all are
+known. On the way it is noted where files seem misaligned, and which held-out sentences occur.
+"""
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from nmt_cli.config.schema import Config
+from nmt_cli.data.cleaning import kinds
+from nmt_cli.data.cleaning.doubts import find_doubts
+from nmt_cli.data.cleaning.held_out import PAIR_DIGEST, HeldOut, digest
+from nmt_cli.data.cleaning.held_out import find_duplicates as find_duplicates
+from nmt_cli.data.cleaning.misalignment import Profile, find_shifts
+from nmt_cli.data.cleaning.repairs import Repaired, repair_sides
+from nmt_cli.data.process_pool import ProcessPool
+from nmt_cli.data.text.encoding import conversion, refuse_other_encoding
+from nmt_cli.data.text.lines import LinePairs, clean_line, read_pairs
+from nmt_cli.data.text.tables import is_header
+from nmt_cli.plurals import agreeing, counted
+from nmt_cli.storage.files import writing
+
+CHUNK_PAIRS = 8_192
+# Of each kind of dirt so many places are named.
+FIRST_LINES = 5
+EARLY_TEXT = "early.tsv"
+
+Progress = Callable[[str, int, int | None], None]
+
+
+class Cleaning(NamedTuple):
+    """How lines are cleaned: with Moses-style normalisation of punctuation or not, by language.
+
+    level: how much is repaired and looked for; keep_dropped: dropped text is wanted.
+    """
+
+    normalize: bool
+    src: str
+    tgt: str
+    level: kinds.Level = "safe"
+    keep_dropped: bool = False
+
+    @classmethod
+    def of(cls, config: Config, *, keep_dropped: bool = False) -> "Cleaning":
+        """As `config` asks."""
+        data, languages = config.data, config.languages
+        return cls(data.normalize, languages.src, languages.tgt, data.clean, keep_dropped)
+
+    def clean(self, side: str, lines: Sequence[str]) -> list[str]:
+        """`lines` of `side` as subwords are made of them, without spaces at their ends."""
+        return self.finish(side, [clean_line(line) for line in lines])
+
+    def finish(self, side: str, lines: Sequence[str]) -> list[str]:
+        """The same for lines that `clean_line` has seen."""
+        if not self.normalize:
+            return [line.strip() for line in lines]
+        normalize = _normalizer(self.src if side == "src" else self.tgt)
+        return [clean_line(normalize(line)).strip() for line in lines]
+
+
+@functools.lru_cache(maxsize=2)
+def _normalizer(language: str) -> Callable[[str], str]:
+    from sacremoses import MosesPunctNormalizer
+
+    normalize: Callable[[str], str] = MosesPunctNormalizer(lang=language).normalize
+    return normalize
+
+
+class RawChunk(NamedTuple):
+    """Some pairs as they were read, all of one corpus.
+
+    first_line: the number of the first; bad_rows: places in the chunk of lines of a TSV file that
+    have not two columns, which stand whole in `src`; has_header: the first pair names the columns.
+    """
+
+    cleaning: Cleaning
+    corpus: int
+    first_line: int
+    src: list[str]
+    tgt: list[str]
+    bad_rows: list[int]
+    has_header: bool = False
+
+
+class CleanChunk(NamedTuple):
+    """Some pairs cleaned: each side's lines with newlines, and digests of both sentences.
+
+    doubts: a kind of dirt for each pair; early: places in the chunk and kinds of pairs that are
+    left out already, early_text: their text, if wanted; repaired: places in the chunk by kind.
+    """
+
+    corpus: int
+    first_line: int
+    read: int
+    src: bytes
+    tgt: bytes
+    digests: bytes
+    doubts: bytes
+    early: tuple[np.ndarray, np.ndarray]
+    early_text: bytes
+    repaired: dict[int, tuple[int, list[int]]]
+
+
+def clean_chunk(chunk: RawChunk) -> CleanChunk:
+    """The cleaned pairs of a chunk of which neither side is empty."""
+    cleaning, src, tgt, repaired = chunk.cleaning, chunk.src, chunk.tgt, Repaired()
+    if cleaning.level != "off":
+        src, tgt = repair_sides(src, tgt, repaired)
+    src = cleaning.finish("src", _without_controls(src, repaired))
+    tgt = cleaning.finish("tgt", _without_controls(tgt, repaired))
+    early = dict.fromkeys(chunk.bad_rows, kinds.COLUMNS)
+    if chunk.has_header and cleaning.level != "off":
+        early[0] = kinds.HEADER
+    if "" in src or "" in tgt:
+        for number, pair in enumerate(zip(src, tgt, strict=True)):
+            if not all(pair):
+                early.setdefault(number, kinds.EMPTY)
+    kept = [number for number in range(len(src)) if number not in early] if early else None
+    early_text = ""
+    if kept is not None:
+        if cleaning.keep_dropped:
+            early_text = "".join(f"{src[one]}\t{tgt[one]}\n" for one in sorted(early))
+        src, tgt = [src[one] for one in kept], [tgt[one] for one in kept]
+    looked = cleaning.level != "off" and src
+    return CleanChunk(
+        chunk.corpus,
+        chunk.first_line,
+        len(chunk.src),
+        "".join(f"{one}\n" for one in src).encode(),
+        "".join(f"{other}\n" for other in tgt).encode(),
+        b"".join(digest(one) + digest(other) for one, other in zip(src, tgt, strict=True)),
+        find_doubts(src, tgt).tobytes() if looked else bytes(len(src)),
+        (
+            np.array(sorted(early), np.uint32),
+            np.array([early[one] for one in sorted(early)], np.uint8),
+        ),
+        early_text.encode(),
+        {kind: (len(lines), sorted(lines)[:FIRST_LINES]) for kind, lines in repaired.lines.items()},
+    )
+
+
+def _without_controls(lines: Sequence[str], repaired: Repaired) -> list[str]:
+    cleaned = [clean_line(line) for line in lines]
+    if cleaned != lines:
+        for number, (line, before) in enumerate(zip(cleaned, lines, strict=True)):
+            if line != before:
+                repaired.add(kinds.CONTROL, number)
+    return cleaned
+
+
+class Stretch(NamedTuple):
+    """Where some pairs lie in the cleaned text: bytes of each side, first pair and number.
+
+    first_line, read: the lines of the files that they come from; early: (left out,) places among
+    these lines, and kinds of dirt.
+    """
+
+    corpus: int
+    src_start: int
+    src_end: int
+    tgt_start: int
+    tgt_end: int
+    first: int
+    pairs: int
+    first_line: int
+    read: int
+    early: tuple[np.ndarray, np.ndarray]
+
+    def lines(self) -> np.ndarray:
+        """(pairs,) the line of each pair, from 1."""
+        kept = np.ones(self.read, bool)
+        kept[self.early[0]] = False
+        return self.first_line + np.flatnonzero(kept)
+
+
+class LineRange(NamedTuple):
+    """A line of a corpus, or with `last` the first of several lines."""
+
+    corpus: int
+    line: int
+    last: int = 0
+
+
+@dataclass
+class CleanText:
+    """The cleaned text of all training pairs: `clean.src` and `clean.tgt` in `directory`.
+
+    digests: (pairs,) of both sentences; kinds: (pairs,) uint8, what dirt each pair is, 0 for none;
+    repaired: how many pairs were repaired, and the first of them; shifts: lines that seem shifted;
+    notes: what was suspicious.
+    """
+
+    directory: Path
+    stretches: list[Stretch] = field(default_factory=list)
+    read: int = 0
+    pairs: int = 0
+    digests: np.ndarray = field(default_factory=lambda: np.zeros(0, PAIR_DIGEST))
+    kinds: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint8))
+    repaired: dict[int, tuple[int, list[LineRange]]] = field(default_factory=dict)
+    shifts: list[LineRange] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, chunk: CleanChunk) -> None:
+        """Take down where a chunk lies that was written."""
+        pairs = len(chunk.doubts)
+        src_start, tgt_start = (
+            (self.stretches[-1].src_end, self.stretches[-1].tgt_end) if self.stretches else (0, 0)
+        )
+        src_end, tgt_end = src_start + len(chunk.src), tgt_start + len(chunk.tgt)
+        self.stretches.append(
+            Stretch(chunk.corpus, src_start, src_end, tgt_start, tgt_end, self.pairs, pairs,
+                    chunk.first_line, chunk.read, chunk.early)
+        )  # fmt: skip
+        self.read += chunk.read
+        self.pairs += pairs
+        for kind, (count, lines) in chunk.repaired.items():
+            before, places = self.repaired.get(kind, (0, []))
+            more = [LineRange(chunk.corpus, chunk.first_line + one) for one in lines]
+            self.repaired[kind] = before + count, (places + more)[:FIRST_LINES]
+
+
+def clean_training_text(
+    config: Config,
+    directory: Path,
+    pool: ProcessPool,
+    held_out: Sequence[HeldOut],
+    progress: Progress,
+    *,
+    keep_dropped: bool = False,
+) -> CleanText:
+    """Read all of `data.train` once and write the cleaned text into `directory`."""
+    text = CleanText(directory)
+    digests, doubts = bytearray(), bytearray()
+    reader = _Reader(config, keep_dropped=keep_dropped)
+    with ExitStack() as files:
+        src_file = files.enter_context(writing(directory / "clean.src"))
+        tgt_file = files.enter_context(writing(directory / "clean.tgt"))
+        early_file = files.enter_context(writing(directory / EARLY_TEXT))
+        for chunk in pool.map(clean_chunk, reader.chunks()):
+            src_file.write(chunk.src)
+            tgt_file.write(chunk.tgt)
+            early_file.write(chunk.early_text)
+            text.add(chunk)
+            digests += chunk.digests
+            doubts += chunk.doubts
+            for one in held_out:
+                one.look(np.frombuffer(chunk.digests, PAIR_DIGEST)["src"])
+            progress("read", text.read, reader.estimate(text.read))
+    text.digests = np.frombuffer(digests, PAIR_DIGEST)
+    text.kinds = np.frombuffer(doubts, np.uint8)
+    text.notes, text.shifts = reader.notes, reader.shifts
+    return text
+
+
+class _Reader:
+    """Reads the training files one after the other, and looks at how they fit."""
+
+    def __init__(self, config: Config, *, keep_dropped: bool) -> None:
+        self._cleaning = Cleaning.of(config, keep_dropped=keep_dropped)
+        self._train = config.data.train
+        self._strict = config.data.strict
+        files = [Path(paths[0]) for paths in self._train]
+        known = all(file.is_file() for file in files)
+        self._size = sum(file.stat().st_size for file in files) if known else 0
+        self._finished = 0
+        self._pairs: LinePairs | None = None
+        self.notes: list[str] = []
+        self.shifts: list[LineRange] = []
+
+    def estimate(self, done: int) -> int | None:
+        """About how many pairs there are in all, when `done` are read."""
+        if not self._size or self._pairs is None:
+            return None
+        read = self._finished + self._pairs.src.bytes_read
+        return max(done, round(done * self._size / read)) if read else None
+
+    def chunks(self) -> Iterator[RawChunk]:
+        for corpus, paths in enumerate(self._train):
+            self._pairs = pairs = read_pairs(paths, strict=self._strict, keep_bad_rows=True)
+            profiles = (Profile(), Profile())
+            chunk = RawChunk(self._cleaning, corpus, 1, [], [], [])
+            for src, tgt in pairs:
+                if pairs.is_bad_row:
+                    chunk.bad_rows.append(len(chunk.src))
+                chunk.src.append(src)
+                chunk.tgt.append(tgt)
+                if pairs.count == 1 and len(paths) == 1:
+                    codes = (self._cleaning.src, self._cleaning.tgt)
+                    chunk = chunk._replace(has_header=is_header(src, tgt, codes))
+                profiles[0].add(src)
+                profiles[1].add(tgt)
+                if len(chunk.src) == CHUNK_PAIRS:
+                    yield chunk
+                    chunk = RawChunk(self._cleaning, corpus, pairs.count + 1, [], [], [])
+            if chunk.src:
+                yield chunk
+            self._finished += pairs.src.size
+            self._note(corpus, pairs, profiles)
+
+    def _note(self, corpus: int, pairs: LinePairs, profiles: tuple[Profile, Profile]) -> None:
+        for lines in dict.fromkeys((pairs.src, pairs.tgt)):
+            refuse_other_encoding(lines)
+            if lines.invalid:
+                self.notes.append(
+                    f"`{lines.name}`: {counted(lines.invalid, 'line')} "
+                    f"{agreeing(lines.invalid, 'is', 'are')} not UTF-8, the first at line:byte"
+                    f" {lines.first_invalid}; the wrong bytes became U+FFFD; "
+                    f"if the whole file is in Latin-1: {conversion(lines.name)}"
+                )
+        shifts = find_shifts(*profiles)
+        self.shifts += [LineRange(corpus, one.first, one.last) for one in shifts]
+        if shifts:
+            self.notes.append(
+                f"`{pairs.src.name}` and `{pairs.tgt.name}` seem shifted against each other near"
+                f" line {shifts[0].first:,}: is a line missing there?"
+            )
+
+
+def read_stretch(directory: Path, side: str, start: int, end: int) -> list[str]:
+    """The cleaned lines between two bytes of one side."""
+    return _read_part(directory, side, start, end).decode("utf-8").split("\n")[:-1]
+
+
+def read_side(directory: Path, side: str, stretch: Stretch) -> bytes:
+    """The cleaned text of one side of a stretch."""
+    if side == "src":
+        return _read_part(directory, side, stretch.src_start, stretch.src_end)
+    return _read_part(directory, side, stretch.tgt_start, stretch.tgt_end)
+
+
+def _read_part(directory: Path, side: str, start: int, end: int) -> bytes:
+    with (directory / f"clean.{side}").open("rb") as file:
+        file.seek(start)
+        return file.read(end - start)

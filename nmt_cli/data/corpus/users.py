@@ -1,0 +1,48 @@
+"""Which model was trained on a corpus that is about to be replaced, as far as can be known."""
+
+import contextlib
+from pathlib import Path
+
+from nmt_cli.config.schema import read_layer
+from nmt_cli.data.corpus.layout import SUBWORDS
+from nmt_cli.errors import NmtError, TryAgainError
+from nmt_cli.storage.files import lock_holder
+from nmt_cli.storage.model_check import CONFIG, is_model_directory
+
+
+def refuse_in_use(corpus: Path, model: Path) -> None:
+    """Raise TryAgainError where a run is going on in the model directory that uses the corpus."""
+    holder = lock_holder(model) if _names(model, corpus) else ""
+    if holder:
+        raise TryAgainError(
+            f"`{corpus}` is in use: `{model}` is being trained on it by {holder}",
+            "wait for it or stop it, or prepare into another directory with --out",
+        )
+
+
+def replacement_warning(corpus: Path, model: Path) -> str:
+    """What to say before the corpus is replaced that the model was trained on; "": nothing."""
+    if not _names(model, corpus) or not _have_same_subwords(model, corpus):
+        return ""
+    return (
+        f"`{model}` was trained on `{corpus}`, which is replaced: unless the new corpus is the "
+        "same, train into another directory (`nmt train --out MODEL`)"
+    )
+
+
+def _names(model: Path, corpus: Path) -> bool:
+    """Whether `model` is a model directory whose settings name this corpus."""
+    if not is_model_directory(model):
+        return False
+    with contextlib.suppress(NmtError):
+        named = read_layer(model / CONFIG).values.get("paths.corpus")
+        return isinstance(named, str) and Path(named).resolve() == corpus.resolve()
+    return False
+
+
+def _have_same_subwords(model: Path, corpus: Path) -> bool:
+    contents = [
+        {path.name: path.read_bytes() for path in (folder / SUBWORDS).glob("*") if path.is_file()}
+        for folder in (model, corpus)
+    ]
+    return contents[0] == contents[1]

@@ -1,0 +1,188 @@
+"""`nmt prepare`: from text files to a corpus of ids; what is wrong is refused before any work."""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from nmt_cli.config import schema as settings
+from nmt_cli.config.schema import Config
+from nmt_cli.data.cleaning.clean import Progress
+from nmt_cli.data.cleaning.findings import check_dropped_path
+from nmt_cli.data.corpus.layout import (
+    CONFIG,
+    DESCRIPTION,
+    FORMAT,
+    check_corpus_files,
+    read_description,
+)
+from nmt_cli.data.corpus.users import refuse_in_use
+from nmt_cli.data.languages.checks import check_languages
+from nmt_cli.data.preparation.passes import PreparationRun
+from nmt_cli.data.preparation.passes import Prepared as Prepared
+from nmt_cli.data.process_pool import ProcessPool
+from nmt_cli.data.text.encoding import require_utf8
+from nmt_cli.data.text.streams import STDIN
+from nmt_cli.errors import CannotCreateError, NmtError, NoInputError, UsageError
+from nmt_cli.plurals import counted
+from nmt_cli.storage import files
+from nmt_cli.storage.files import require_file, sha256_of, write_text
+from nmt_cli.storage.manifest import new_directory
+
+OLDER = (
+    "this corpus was prepared by an older version, which cleaned less: `nmt prepare --force` "
+    "prepares it anew"
+)
+
+
+def prepare(
+    config: Config,
+    out: Path,
+    *,
+    force: bool = False,
+    workers: int = 0,
+    dropped: Path | None = None,
+    progress: Progress | None = None,
+) -> Prepared:
+    """Prepare `config.data` into the new directory `out`.
+
+    workers: processes, 0 for one a usable core; the files are the same for any number of them.
+    dropped: where the pairs that are left out are written, as TSV.
+    progress: called with the name of a stage, pairs done, and about how many there are in all.
+    An `out` that was prepared from the same files and settings is left as it is, unless `force`.
+    Raises UsageError, NoInputError, DataError, CannotCreateError, or TryAgainError where a run in
+    the project's model directory uses the corpus that would be replaced.
+    """
+    check_inputs(config)
+    if dropped is not None:
+        check_dropped_path(dropped, _input_files(config), force=force)
+    if force and out.exists():
+        refuse_in_use(out, Path(config.paths.model))
+    if force or not os.path.lexists(out):
+        files.require_creatable(out)
+    inputs = fingerprint(config)
+    files.remove_abandoned(out)
+    if out.exists() and not force:
+        return _existing(config, inputs, out)
+    if not config.data.strict:
+        require_utf8(_input_files(config))
+    notes = check_languages(config)
+    with new_directory(out, force=force) as directory, ProcessPool(workers) as pool:
+        run = PreparationRun(config, out, directory, pool, progress or _silent, dropped)
+        prepared = run.run()
+        prepared = replace(prepared, notes=(*notes, *prepared.notes))
+        write_text(directory / CONFIG, settings.dump(config))
+        document = {
+            "format": FORMAT, "train": prepared.kept, "valid": prepared.valid,
+            "inputs": inputs, "prepared": prepared.to_json(),
+        }  # fmt: skip
+        write_text(directory / DESCRIPTION, json.dumps(document, indent=2) + "\n")
+    return prepared
+
+
+def _silent(stage: str, done: int, total: int | None) -> None:
+    pass
+
+
+def check_inputs(config: Config) -> None:
+    """Refuse what is wrong with the settings and files, all of it, before any work starts."""
+    data = config.data
+    if not data.train:
+        raise UsageError(
+            "no training files are given",
+            "use --train SRC TGT, or write them into nmt.toml: nmt init --train SRC TGT",
+        )
+    named = [("data.train", paths) for paths in data.train]
+    named += [(name, one) for name, one in (("data.valid", data.valid), ("data.test", data.test))]
+    problems: list[NmtError] = []
+    for name, paths in named:
+        if (len(paths) > 2 and name != "data.test") or (not paths and name == "data.train"):
+            count = f"{name} has {counted(len(paths), 'file')}"
+            problems.append(UsageError(count, "name two files, or one TSV file"))
+        problems += [problem for path in paths if (problem := _check_file(name, path))]
+        problems += _check_sides(name, paths)
+    if data.valid and data.valid_split:
+        problems.append(
+            UsageError(
+                "data.valid names validation files, and data.valid_split sets pairs apart for it",
+                "remove one of the two",
+            )
+        )
+    if sum(path == STDIN for _, paths in named for path in paths) > 1:
+        problems.append(UsageError("stdin (`-`) can be read only once", "use files"))
+    if problems:
+        hints = dict.fromkeys(problem.hint for problem in problems if problem.hint)
+        message = "; ".join(problem.message for problem in problems)
+        raise type(problems[0])(message, "; ".join(hints))
+
+
+def _check_sides(name: str, paths: Sequence[str]) -> list[NmtError]:
+    """A problem where the source file is given as the target, or as a reference, too."""
+    sources = [Path(path).resolve() for path in paths[:1] if path != STDIN]
+    if not any(Path(path).resolve() in sources for path in paths[1:] if path != STDIN):
+        return []
+    return [UsageError(f"{name}: `{paths[0]}` is given for both sides", "name two files")]
+
+
+def _check_file(name: str, path: str) -> NmtError | None:
+    if path == STDIN and name == "data.train":
+        return None
+    try:
+        require_file(Path(path), f"{name} file")
+    except NoInputError as error:
+        return error
+    return None
+
+
+def _input_files(config: Config) -> list[str]:
+    data = config.data
+    return [path for paths in (*data.train, data.valid, data.test) for path in paths]
+
+
+def fingerprint(config: Config) -> dict[str, str] | None:
+    """SHA-256 of each file that training data is made of; None where one is a pipe."""
+    paths = _input_files(config)
+    if not all(Path(path).is_file() for path in paths):
+        return None
+    return {path: sha256_of(Path(path)) for path in paths}
+
+
+def _existing(config: Config, inputs: dict[str, str] | None, out: Path) -> Prepared:
+    """What was prepared before, if it is whole and the same; raises CannotCreateError."""
+    try:
+        description = read_description(out)
+        check_corpus_files(out)
+        said = settings.read_layer(out / CONFIG)
+        before = settings.resolve([said]).config
+        prepared = Prepared.from_json(out, description["prepared"])
+    except (NmtError, KeyError, TypeError) as error:
+        raise CannotCreateError(
+            f"`{out}` exists already, and is not a whole corpus of this version",
+            "use --force to replace it, or another --out",
+        ) from error
+    # An older version could not say how much it cleaned: it cleaned little.
+    unknown = {"data.clean"} - set(said.values) if config.data.clean != "strict" else set()
+    changed = [
+        f"{key} was {_shown(old)}, is {_shown(new)}"
+        for (key, old), new in zip(
+            settings.flatten(before).items(), settings.flatten(config).values(), strict=True
+        )
+        if old != new and key.startswith(("data.", "languages.")) and key not in unknown
+    ]
+    if inputs is None:
+        changed.append("the text comes from a pipe")
+    elif description.get("inputs") != inputs:
+        changed.append("the text files have another content")
+    if changed:
+        raise CannotCreateError(
+            f"`{out}` exists already and was prepared otherwise: {'; '.join(changed)}",
+            "use --force to replace it, or another --out",
+        )
+    if unknown and config.data.clean == "safe":
+        return replace(prepared, notes=(*prepared.notes, OLDER))
+    return prepared
+
+
+def _shown(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,69 @@
+"""Pictures on disk: SVG as it is, PNG drawn from it by an optional library."""
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+from nmt_cli.drawing.svg import GENERATOR, document, in_light, label
+from nmt_cli.errors import CannotCreateError, UnavailableError, UsageError
+from nmt_cli.storage.files import write_bytes, write_text
+
+HINT = "name the file to write with --out"
+# How a picture (`svg.document`) and a page (`page.html`) of nmt begin.
+OWN = re.compile(
+    f"<svg[^>]*><metadata>{GENERATOR}</metadata>|"
+    f'<!doctype html>\\s*<html[^>]*>\\s*<head>\\s*<meta name="generator" content="{GENERATOR}">'
+)
+MARKED_BYTES = 1 << 10
+# Pixels of a PNG for each of its SVG.
+ZOOM = 2.0
+
+
+def check_picture(path: Path) -> None:
+    """Raise UsageError for a name of no picture, UnavailableError where it cannot be made."""
+    kind = path.suffix.lower()
+    if kind not in (".svg", ".png"):
+        raise UsageError(f"`{path}` is no picture", "end its name in .svg or .png")
+    if kind == ".svg":
+        return
+    if find_spec("resvg_py") is None:
+        raise UnavailableError(
+            f"`{path}`: a PNG needs the library resvg-py",
+            "pip install 'nmt-cli[png]', or end the name in .svg",
+        )
+    letter, nothing = (document(9, 20, "", "", [label(0, 16, text)]) for text in ("A", ""))
+    if _as_png(letter) == _as_png(nothing):
+        raise UnavailableError(
+            f"`{path}`: this machine has no font to write a PNG's words with",
+            "install one, such as DejaVu Sans, or end the name in .svg",
+        )
+
+
+def require_own_picture(path: Path) -> None:
+    """Raise CannotCreateError where `path` exists and is not a picture or page that nmt made.
+
+    For names that the user has not given: one that was given is replaced without a question.
+    """
+    if not path.is_file():
+        return
+    try:
+        with path.open("rb") as file:
+            start = file.read(MARKED_BYTES).decode("utf-8", "replace")
+    except OSError as error:
+        raise CannotCreateError(f"`{path}` cannot be written: {error.strerror}", HINT) from error
+    if not OWN.match(start):
+        raise CannotCreateError(f"`{path}` exists and was not made by nmt", HINT)
+
+
+def write_picture(path: Path, drawn: str) -> None:
+    """`drawn` is an SVG; a PNG of it is in the light colours, with the fonts of this machine."""
+    if path.suffix.lower() == ".png":
+        write_bytes(path, _as_png(drawn))
+    else:
+        write_text(path, drawn)
+
+
+def _as_png(drawn: str) -> bytes:
+    import resvg_py
+
+    return bytes(resvg_py.svg_to_bytes(svg_string=in_light(drawn), zoom=ZOOM))

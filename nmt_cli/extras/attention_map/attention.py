@@ -1,0 +1,157 @@
+"""A sentence, its translation, and where every head looks (the paper's Figures 3 to 5)."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nmt_cli.config.search import SearchConfig
+from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.data.subwords.segmenters import SPACE
+from nmt_cli.data.text.lines import clean_line
+from nmt_cli.errors import DataError, UsageError, did_you_mean
+from nmt_cli.inference.attention_maps import AttentionMaps, attention_maps
+from nmt_cli.plurals import counted
+from nmt_cli.translation.translator import Translator
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+KINDS = ("encoder", "decoder", "cross")
+START, END, UNKNOWN = "[start]", "[end]", "[unknown]"
+# Kinds of subwords in which nearly every piece stands inside a word.
+SINGLE = ("chars", "bytes")
+SCHEMA = 1
+_BYTE = re.compile("<0x([0-9A-F]{2})>")
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Where a model looks while it translates one sentence.
+
+    src, tgt: the subwords as they are shown, an end mark last; maps: the weights.
+    """
+
+    source: str
+    translation: str
+    src: tuple[str, ...]
+    tgt: tuple[str, ...]
+    maps: AttentionMaps
+
+    def rows(self, kind: str) -> tuple[str, ...]:
+        """What looks: source subwords, or the target subwords that are being predicted."""
+        return self.src if kind == "encoder" else self.tgt
+
+    def columns(self, kind: str) -> tuple[str, ...]:
+        """What is looked at: source subwords, or what the decoder has read so far."""
+        return (START, *self.tgt[:-1]) if kind == "decoder" else self.src
+
+    def weights(self, kind: str) -> "Tensor":
+        """(layers, heads, rows, columns)."""
+        return self.maps[KINDS.index(kind)]
+
+
+def sentence_attention(
+    translator: Translator,
+    line: str,
+    *,
+    target: str | None = None,
+    search: SearchConfig | None = None,
+) -> Attention:
+    """Where the first model of `translator` looks while it writes its best translation of `line`.
+
+    target: another translation to look at. Raises DataError where there is none, or where the line
+    is translated in pieces.
+    """
+    subwords = translator.subwords
+    source = clean_line(line).strip()
+    src = subwords.encode_source([source])[0]
+    if len(src) == 1:
+        raise DataError("there are no words to translate", "give a sentence")
+    longest = translator.config.data.max_length
+    if target is None:
+        found = translator.translate(source, search=search)
+        if "split" in found.flags:
+            raise DataError(
+                f"the line has {counted(len(src) - 1, 'subword')} and is translated in pieces",
+                "give one sentence of it",
+            )
+        if not found.hypotheses[0].ids:
+            raise DataError("the model gives no translation of this line")
+        text, tgt = found.text, list(found.hypotheses[0].ids)
+    else:
+        text = clean_line(target).strip()
+        tgt = subwords.encode_target([text])[0]
+        if max(len(src), len(tgt)) > longest + 1:
+            raise DataError(
+                f"the pair has {len(src):,} and {len(tgt):,} subwords, the model was made for "
+                f"{longest:,}",
+                "give one sentence of it",
+            )
+    maps = attention_maps(translator.model, src, tgt)
+    shown = (
+        labels(subwords.source_pieces(src), src, subwords),
+        labels(subwords.target_pieces(tgt), tgt, subwords),
+    )
+    return Attention(source, text, *shown, maps)
+
+
+def labels(pieces: Sequence[str], ids: Sequence[int], subwords: Subwords) -> tuple[str, ...]:
+    """Subwords for a reader: `The`, `·re` inside a word, `[end]`; never empty."""
+    special = {subwords.eos_id: END, subwords.unk_id: UNKNOWN, subwords.bos_id: START}
+    single = subwords.kind in SINGLE
+    return tuple(
+        special.get(one) or _label(piece, one, single=single)
+        for piece, one in zip(pieces, ids, strict=True)
+    )
+
+
+def _label(piece: str, one: int, *, single: bool) -> str:
+    byte = _BYTE.fullmatch(piece)
+    if byte:
+        letter = chr(int(byte[1], 16))
+        return (letter.strip() or "␣") if letter.isascii() and letter.isprintable() else byte[0]
+    plain = piece.removeprefix(SPACE).replace(SPACE, " ")
+    if not plain.strip():
+        return "␣" if piece else f"#{one}"
+    return plain if single or piece.startswith(SPACE) else f"·{plain}"
+
+
+def chosen(attention: Attention, kind: str, layer: int | None, head: int | None) -> "Tensor":
+    """Weights of one kind, of one layer or head where they are given, from 1.
+
+    (layers, heads, rows, columns), with one layer or head where that was chosen; raises UsageError.
+    """
+    if kind not in KINDS:
+        raise UsageError(f"there is no attention `{kind}`", did_you_mean(kind, KINDS))
+    weights = attention.weights(kind)
+    for dimension, (name, number) in enumerate((("layer", layer), ("head", head))):
+        count = weights.shape[dimension]
+        if not count:
+            raise UsageError(f"the model has no {name} of the kind `{kind}`")
+        if number is None:
+            continue
+        if not 1 <= number <= count:
+            raise UsageError(f"there is no {name} {number}, only 1 to {count}")
+        weights = weights.narrow(dimension, number - 1, 1)
+    return weights
+
+
+def as_document(attention: Attention) -> dict[str, object]:
+    """For JSON: the weights to four decimal places."""
+    return {
+        "schema": SCHEMA,
+        "source": attention.source,
+        "translation": attention.translation,
+        "kinds": {
+            kind: {
+                "rows": attention.rows(kind),
+                "columns": attention.columns(kind),
+                "weights": [
+                    [[[round(one, 4) for one in row] for row in head] for head in layer]
+                    for layer in attention.weights(kind).tolist()
+                ],
+            }
+            for kind in KINDS
+        },
+    }

@@ -1,0 +1,253 @@
+"""Table 2 of the paper beside a run of ours: BLEU, operations and hours, each with pass or fail."""
+
+import json
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from nmt_cli.config.schema import load
+from nmt_cli.data.text.lines import read_lines
+from nmt_cli.errors import ConfigError, DataError, NoInputError
+from nmt_cli.plurals import agreeing, counted
+from nmt_cli.scoring import score
+from nmt_cli.storage.files import read_bytes
+
+SCHEMA = 1
+# Of training.loop, which loads torch.
+LOG = "log.jsonl"
+# newstest2014 whole, as the paper has it. WMT14's official part of English-German has 2,737.
+TEST_LINES = 3_003
+
+
+class PaperScores(NamedTuple):
+    """What Table 2 says of one model; `bleu` by target language, source English.
+
+    flops: GPU-time x peak of 8 P100, 9.5 TFLOPS each; hours and steps: section 5.2.
+    """
+
+    bleu: Mapping[str, float]
+    flops: float
+    hours: float
+    steps: int
+
+
+PAPER = types.MappingProxyType(
+    {
+        "base": PaperScores({"de": 27.3, "fr": 38.1}, 3.3e18, 12.0, 100_000),
+        "big": PaperScores({"de": 28.4, "fr": 41.8}, 2.3e19, 84.0, 300_000),
+    }
+)
+# Of the paper's BLEU and others of the same text, which are lower; French has no compounds.
+METRICS = types.MappingProxyType(
+    {"de": ("bleu-paper", "bleu-tokenized", "bleu"), "fr": ("bleu-paper", "bleu")}
+)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One line of the table.
+
+    name: BLEU-paper, BLEU-tokenized, BLEU, flops, gpu_time_flops, hours, steps; value: None where
+    it is not known; paper: None where the paper has no such figure; lines, signature: of a BLEU;
+    at_least: more is better; None where more is neither.
+    """
+
+    name: str
+    value: float | None
+    paper: float | None
+    at_least: bool | None
+    lines: int = 0
+    signature: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """`pass`, `fail`, or nothing where there is nothing to compare.
+
+        BLEU is compared as the paper prints it, with one digit.
+
+        >>> Figure("BLEU-paper", 27.26, 27.3, True).verdict
+        'pass'
+        """
+        if self.value is None or self.paper is None or self.at_least is None:
+            return ""
+        if self.at_least:
+            return "pass" if round(self.value, 1) >= self.paper else "fail"
+        return "pass" if self.value <= self.paper else "fail"
+
+
+@dataclass(frozen=True)
+class PaperComparison:
+    """A run beside a row of Table 2.
+
+    pair, row: which one, such as en-de and base; devices: what it ran on, in order; finished:
+    whether training came to its end.
+    """
+
+    pair: str
+    row: str
+    devices: tuple[str, ...]
+    finished: bool
+    figures: tuple[Figure, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether BLEU was compared, and nothing failed."""
+        verdicts = {one.name: one.verdict for one in self.figures if one.verdict}
+        return "BLEU-paper" in verdicts and "fail" not in verdicts.values()
+
+    @property
+    def missed(self) -> list[str]:
+        """One sentence for each figure that failed."""
+        return [
+            f"{one.name} {shown(one.name, one.value)} misses the paper's "
+            f"{shown(one.name, one.paper)}"
+            for one in self.figures
+            if one.verdict == "fail"
+        ]
+
+    def as_document(self) -> dict[str, object]:
+        """For JSON."""
+        figures = [{**asdict(one), "verdict": one.verdict or None} for one in self.figures]
+        return {"schema": SCHEMA, **asdict(self), "passed": self.passed, "figures": figures}
+
+
+def compare(model: Path, tests: Sequence[tuple[str, str]], row: str = "") -> PaperComparison:
+    """What `nmt train` left in `model` beside Table 2.
+
+    tests: (translation, reference) files; the paper's test set first, others to see beside it.
+    row: base or big; else the preset of the model. Raises NoInputError, DataError, and ConfigError
+    where the table has no such row or language.
+    """
+    config = load(model / "config.toml")
+    src, tgt = config.languages.src, config.languages.tgt
+    row = row or config.train.preset
+    if row not in PAPER:
+        hint = "say which to compare it with: --row base or --row big"
+        raise ConfigError(f"Table 2 has no row `{row}`", hint)
+    if src != "en" or tgt not in METRICS:
+        raise ConfigError(
+            f"Table 2 has no {src}-{tgt}, only en-de and en-fr",
+            "languages are those of the model's config.toml",
+        )
+    records = _records(model)
+    figures = [*_scores(tests, tgt, PAPER[row]), *_costs(records, PAPER[row])]
+    devices = tuple(dict.fromkeys(str(one["devices"]) for one in records if "devices" in one))
+    finished = any(
+        one.get("step") == records[-1].get("step")
+        and str(one.get("note", "")).startswith("finished")
+        for one in records
+    )
+    return PaperComparison(f"{src}-{tgt}", row, devices, finished, tuple(figures))
+
+
+def _scores(tests: Sequence[tuple[str, str]], tgt: str, paper: PaperScores) -> Iterator[Figure]:
+    for number, (translation, reference) in enumerate(tests):
+        texts = [list(read_lines(name)) for name in (translation, reference)]
+        lines = len(texts[1])
+        for one in score(texts[0], [texts[1]], METRICS[tgt], tgt_lang=tgt):
+            compared = one.name == "BLEU-paper" and number == 0 and lines == TEST_LINES
+            bleu = paper.bleu[tgt] if compared else None
+            yield Figure(one.name, one.value, bleu, True, lines, one.signature)
+
+
+def _costs(records: Sequence[Mapping[str, object]], paper: PaperScores) -> Iterator[Figure]:
+    """Both ways to count operations stand beside the one figure that the paper has."""
+    last = records[-1]
+    flops, seconds, steps = (_number(last, key) for key in ("flops", "seconds", "step"))
+    yield Figure("flops", flops, paper.flops, False)
+    yield Figure("gpu_time_flops", _number(last, "gpu_time_flops"), paper.flops, False)
+    yield Figure("hours", None if seconds is None else seconds / 3_600, paper.hours, False)
+    yield Figure("steps", steps, paper.steps, None)
+
+
+def _number(record: Mapping[str, object], key: str) -> float | None:
+    value = record.get(key)
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _records(model: Path) -> list[dict[str, object]]:
+    """The lines of the log, but for one that a crash has torn."""
+    if not (model / LOG).is_file():
+        raise NoInputError(
+            f"`{model}` has no {LOG}: it is not what `nmt train` wrote",
+            "name the model that was trained; the averaged one is only needed to translate",
+        )
+    records = []
+    for line in read_bytes(model / LOG).decode("utf-8", "replace").split("\n"):
+        try:
+            one = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(one, dict):
+            records.append(one)
+    if not records:
+        raise DataError(f"`{model / LOG}` tells nothing of any step", "train the model first")
+    return records
+
+
+def shown(name: str, value: float | None) -> str:
+    """A value as the table has it.
+
+    >>> shown("flops", 3.3e18), shown("steps", 1e5), shown("hours", 12.0), shown("flops", None)
+    ('3.3e+18', '100,000', '12.00', 'not known')
+    """
+    if value is None:
+        return "not known"
+    if name.endswith("flops"):
+        return f"{value:.1e}"
+    return f"{value:,.0f}" if name == "steps" else f"{value:,.2f}"
+
+
+_LABELS = types.MappingProxyType(
+    {
+        "BLEU-paper": "BLEU as the paper",
+        "BLEU-tokenized": "BLEU, tokenised",
+        "BLEU": "BLEU, sacreBLEU",
+        "flops": "FLOPs, counted work",
+        "gpu_time_flops": "FLOPs, GPU-time x peak",
+        "hours": "hours of training",
+        "steps": "steps",
+    }
+)
+HEADER = ("", "lines", "this run", "paper", "")
+
+
+def rows(comparison: PaperComparison) -> list[tuple[str, ...]]:
+    """The table as HEADER says, numbers to the right."""
+    cells = [
+        (
+            _LABELS[one.name],
+            f"{one.lines:,}" if one.lines else "",
+            shown(one.name, one.value),
+            "" if one.paper is None else shown(one.name, one.paper),
+            one.verdict,
+        )
+        for one in comparison.figures
+    ]
+    widths = [max(len(row[place]) for row in cells) for place in range(len(HEADER))]
+    return [
+        tuple(
+            cell.rjust(width) if 0 < place < len(row) - 1 else cell
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in cells
+    ]
+
+
+def notes(comparison: PaperComparison) -> Iterator[str]:
+    """What has to be said below the table: signatures, devices, what cannot be compared."""
+    for name, signature in dict.fromkeys(
+        (one.name, one.signature) for one in comparison.figures if one.signature
+    ):
+        yield f"{_LABELS[name]}: {signature}"
+    yield f"trained on {', then '.join(comparison.devices) or 'devices that the log does not name'}"
+    if not comparison.finished:
+        yield "training has not come to its end"
+    scores = [one for one in comparison.figures if one.lines]
+    if scores and scores[0].lines != TEST_LINES:
+        yield (
+            f"{counted(scores[0].lines, 'line')} {agreeing(scores[0].lines, 'is', 'are')} not the "
+            f"paper's test set, which has {TEST_LINES:,}: no BLEU is compared"
+        )

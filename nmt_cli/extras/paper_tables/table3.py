@@ -1,0 +1,212 @@
+"""Table 3 of the paper beside runs of ours: what each change to the base model does."""
+
+import json
+import math
+import statistics
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from nmt_cli.config.schema import Config, load
+from nmt_cli.errors import DataError, NoInputError
+from nmt_cli.storage.files import read_bytes
+
+SCHEMA = 1
+SEED = "base-seed-"
+BLEU = "bleu.json"
+
+
+class PaperVariation(NamedTuple):
+    """A row: its group, perplexity a subword and BLEU on newstest2013, millions of parameters."""
+
+    group: str
+    perplexity: float
+    bleu: float
+    parameters: float | None = None
+
+
+# By preset; the paper leaves out parameters that are the base model's.
+PAPER: Mapping[str, PaperVariation] = types.MappingProxyType(
+    {
+        "base": PaperVariation("base", 4.92, 25.8, 65),
+        "table3-heads-1": PaperVariation("A", 5.29, 24.9),
+        "table3-heads-4": PaperVariation("A", 5.00, 25.5),
+        "table3-heads-16": PaperVariation("A", 4.91, 25.8),
+        "table3-heads-32": PaperVariation("A", 5.01, 25.4),
+        "table3-d_k-16": PaperVariation("B", 5.16, 25.1, 58),
+        "table3-d_k-32": PaperVariation("B", 5.01, 25.4, 60),
+        "table3-layers-2": PaperVariation("C", 6.11, 23.7, 36),
+        "table3-layers-4": PaperVariation("C", 5.19, 25.3, 50),
+        "table3-layers-8": PaperVariation("C", 4.88, 25.5, 80),
+        "table3-d_model-256": PaperVariation("C", 5.75, 24.5, 28),
+        "table3-d_model-1024": PaperVariation("C", 4.66, 26.0, 168),
+        "table3-d_ff-1024": PaperVariation("C", 5.12, 25.4, 53),
+        "table3-d_ff-4096": PaperVariation("C", 4.75, 26.2, 90),
+        "table3-dropout-0.0": PaperVariation("D", 5.77, 24.6),
+        "table3-dropout-0.2": PaperVariation("D", 4.95, 25.5),
+        "table3-smoothing-0.0": PaperVariation("D", 4.67, 25.3),
+        "table3-smoothing-0.2": PaperVariation("D", 5.47, 25.7),
+        "table3-learned": PaperVariation("E", 4.92, 25.7),
+        "big": PaperVariation("big", 4.33, 26.4, 213),
+    }
+)
+
+
+@dataclass(frozen=True)
+class VariationRun:
+    """A row as it came out here; parameters in millions."""
+
+    preset: str
+    settings: Mapping[str, int | float | str]
+    perplexity: float
+    bleu: float
+    parameters: float
+
+
+class VariationRows(NamedTuple):
+    """Rows in the paper's order, the base model with other seeds, names of what still trains."""
+
+    runs: Sequence[VariationRun]
+    again: Sequence[VariationRun]
+    unfinished: Sequence[str]
+
+
+def read_rows(folder: Path) -> VariationRows:
+    """The rows in `folder`.
+
+    A row is a folder with the name of its preset: `model`, and what `nmt score` gave as JSON,
+    perplexity.json and, last of all, bleu.json. Raises NoInputError where there is none, DataError
+    where one is no such thing.
+    """
+    places = [folder / name for name in PAPER if (folder / name).is_dir()]
+    places += sorted(folder.glob(f"{SEED}*"))
+    done = [one for one in places if (one / BLEU).exists()]
+    if not done:
+        hint = "recipes/table3.sh makes them; each is named as its preset, such as base"
+        raise NoInputError(f"`{folder}` holds no finished row of Table 3", hint)
+    return VariationRows(
+        [_run(one, one.name) for one in done if one.name in PAPER],
+        [_run(one, "base") for one in done if one.name not in PAPER],
+        [one.name for one in places if one not in done],
+    )
+
+
+def _run(folder: Path, preset: str) -> VariationRun:
+    config = load(folder / "model" / "config.toml")
+    return VariationRun(
+        preset,
+        _settings(config),
+        _last(folder / "perplexity.json", "perplexity"),
+        _last(folder / BLEU, "value"),
+        _parameters(folder / "model" / "model.safetensors") / 1e6,
+    )
+
+
+def _settings(config: Config) -> dict[str, int | float | str]:
+    """The columns of the table, as it calls them."""
+    model, heads = config.model, config.model.heads
+    d_k, d_v = (model.d_model // heads if one == "auto" else one for one in (model.d_k, model.d_v))
+    return {
+        "N": model.layers, "d_model": model.d_model, "d_ff": model.d_ff, "h": heads, "d_k": d_k,
+        "d_v": d_v, "P_drop": model.dropout, "e_ls": config.train.label_smoothing,
+        "positions": model.positions, "steps": config.train.max_steps,
+    }  # fmt: skip
+
+
+def _last(path: Path, key: str) -> float:
+    """What the last line of a file of JSON says."""
+    try:
+        return float(json.loads(read_bytes(path).splitlines()[-1])[key])
+    except (ValueError, LookupError, TypeError) as error:
+        raise DataError(f"`{path}` is not what `nmt score --json` writes: no {key}") from error
+
+
+def _parameters(weights: Path) -> int:
+    """Numbers in a file of weights."""
+    import safetensors
+
+    with safetensors.safe_open(weights, framework="np") as file:
+        names = file.keys()
+        return sum(math.prod(map(int, file.get_slice(name).get_shape())) for name in names)
+
+
+HEADER = (
+    "", "N", "d_model", "d_ff", "h", "d_k", "d_v", "P_drop", "e_ls", "positions", "steps",
+    "PPL", "BLEU", "params", "paper: PPL", "BLEU", "params",
+)  # fmt: skip
+
+
+def table(runs: Sequence[VariationRun]) -> list[tuple[str, ...]]:
+    """As the paper prints it: of a row only what is not the base model's; numbers to the right."""
+    base = next((one.settings for one in runs if one.preset == "base"), {})
+    cells = [_cells(one, {} if one.preset == "base" else base) for one in runs]
+    widths = [max(map(len, column)) for column in zip(HEADER, *cells, strict=True)]
+    return [
+        tuple(
+            cell.rjust(width) if place else cell
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in cells
+    ]
+
+
+def _cells(run: VariationRun, base: Mapping[str, int | float | str]) -> tuple[str, ...]:
+    paper = PAPER[run.preset]
+    settings = [
+        "" if base.get(name) == value else f"{value:,}" if name == "steps" else str(value)
+        for name, value in run.settings.items()
+    ]
+    parameters = "" if paper.parameters is None else f"{paper.parameters:.0f}"
+    return (
+        paper.group, *settings, f"{run.perplexity:.2f}", f"{run.bleu:.1f}",
+        f"{run.parameters:.1f}", f"{paper.perplexity:.2f}", f"{paper.bleu:.1f}", parameters,
+    )  # fmt: skip
+
+
+def notes(rows: VariationRows) -> Iterator[str]:
+    """What is left out; how far base is from itself with other seeds; how alike the tables are."""
+    runs, again, unfinished = rows
+    if unfinished:
+        yield f"not finished yet: {', '.join(unfinished)}"
+    same = [one for one in runs if one.preset == "base"] + list(again)
+    if len(same) > 1:
+        spreads = [[one.perplexity for one in same], [one.bleu for one in same]]
+        (low, high), (worst, best) = ((min(one), max(one)) for one in spreads)
+        yield (
+            f"noise: {len(same)} seeds of the base model, PPL {low:.2f} to {high:.2f}, "
+            f"BLEU {worst:.1f} to {best:.1f}"
+        )
+    if len(runs) > 2:
+        ours = [one.bleu for one in runs]
+        theirs = [PAPER[one.preset].bleu for one in runs]
+        yield f"BLEU in the paper's order: rank correlation {rank_correlation(ours, theirs):.2f}"
+
+
+def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
+    """Spearman's, equals sharing their mean rank; not a number where all of a side are equal.
+
+    >>> rank_correlation([1.0, 2.0, 3.0], [10.0, 20.0, 15.0])
+    0.5
+    """
+    ranks = [[_rank(one, side) for one in side] for side in (first, second)]
+    try:
+        return statistics.correlation(*ranks)
+    except statistics.StatisticsError:
+        return math.nan
+
+
+def _rank(value: float, all_values: Sequence[float]) -> float:
+    below = sum(one < value for one in all_values)
+    return below + (sum(one == value for one in all_values) - 1) / 2
+
+
+def as_document(rows: VariationRows) -> dict[str, object]:
+    """For JSON."""
+    return {
+        "schema": SCHEMA,
+        "rows": [{**asdict(one), "paper": PAPER[one.preset]._asdict()} for one in rows.runs],
+        "base_with_other_seeds": [asdict(one) for one in rows.again],
+        "unfinished": list(rows.unfinished),
+    }

@@ -1,0 +1,178 @@
+"""A tree as a line of tokens and back (6.3), after "Grammar as a Foreign Language" (2014).
+
+`(S (NP (DT The) (NN dog)) (VP (VBZ sleeps)))` is `(S (NP DT NN )NP (VP VBZ )VP )S`: the words are
+the source sentence and are not repeated. Tags are kept, since EVALB finds punctuation by them.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from difflib import SequenceMatcher
+from typing import Literal, NamedTuple
+
+from nmt_cli.extras.parsing.punctuation import PUNCTUATION_TAGS, UNTAGGED, punctuation_tag
+from nmt_cli.extras.parsing.trees import Leaf, Node, Tree, escape_brackets, join_trees, walk
+
+Tags = Literal["all", "xx"]
+# The treebank's own label for what it cannot name.
+UNNAMED = "X"
+_TOKENS = re.compile(r"[()][^\s()]*|[^\s()]+")
+
+
+class Restored(NamedTuple):
+    """A tree over all words, and how many tokens had to be dropped or added for it."""
+
+    tree: Tree
+    repairs: int
+
+
+def to_line(tree: Tree, tags: Tags = "all") -> str:
+    """The line of tokens that stands for a tree without its words.
+
+    tags: `xx` writes XX for each tag that has a letter, as the paper cited above does for all of
+    them; those of punctuation stay, since scores leave punctuation out.
+
+    >>> to_line(Node("NP", (Leaf("DT", "a"), Leaf("NN", "dog"))))
+    '(NP DT NN )NP'
+    """
+    tokens: list[str] = []
+    open_: list[str] = []
+    for one in walk(tree):
+        if isinstance(one, Leaf):
+            tokens.append(shown_tag(one.tag, tags))
+        elif isinstance(one, Node):
+            open_.append(one.label)
+            tokens.append(f"({one.label}")
+        else:
+            tokens.append(f"){open_.pop()}")
+    return " ".join(tokens)
+
+
+def shown_tag(tag: str, tags: Tags) -> str:
+    """What stands for a tag in a line of tokens."""
+    return UNTAGGED if tags == "xx" and any(map(str.isalpha, tag)) else tag
+
+
+def from_line(
+    line: str,
+    words: Sequence[str],
+    tag_of: Callable[[str, str], str] = lambda tag, _: tag,
+) -> Restored:
+    """The tree over `words`, at least one, that a line of tokens stands for, whatever the line is.
+
+    A closing bracket closes the innermost open one with its label, and those within; one without
+    such is dropped, and so are brackets without words. Where there are more or fewer tags than
+    words, marks of punctuation show where: tags too many are dropped; words without a tag, tagged
+    XX, stand before the next mark, or, behind all tags, in the bracket that is still open or at
+    the end of the tree. Several trees are put into one bracket TOP. Round brackets in words are
+    written -LRB- and -RRB-. tag_of: the tag of a word, from the one that the line gives it.
+    """
+    if not words:
+        raise ValueError("a tree needs a word")
+    tokens = _TOKENS.findall(line)
+    tags = [one for one in tokens if one[0] not in "()"]
+    restoring = _Restoring(words, shared_out(tags, words), tag_of)
+    for token in tokens:
+        restoring.take(token)
+    return restoring.finished()
+
+
+def shared_out(tags: Sequence[str], words: Sequence[str]) -> list[int]:
+    """How many words each tag takes, the last of which is its own; some may be left at the end.
+
+    Equal numbers go together one by one. Otherwise marks of punctuation find one another.
+
+    >>> shared_out(["DT", "."], ["a", "dog", "."]), shared_out(["NN", "NN", "."], ["dogs", "."])
+    ([1, 2], [1, 0, 1])
+    """
+    if len(tags) == len(words):
+        return [1] * len(tags)
+    counts = [0] * len(tags)
+    tag, word = 0, 0
+    for next_tag, next_word in [*_same_marks(tags, words), (len(tags), len(words))]:
+        both = min(next_tag - tag, next_word - word)
+        counts[tag : tag + both] = [1] * both
+        if next_tag < len(tags):
+            counts[next_tag] = next_word - word - both + 1
+        tag, word = next_tag + 1, next_word + 1
+    return counts
+
+
+def _same_marks(tags: Sequence[str], words: Sequence[str]) -> list[tuple[int, int]]:
+    """Places of tags of punctuation and of words that are such marks, in order."""
+    among_tags = [place for place, tag in enumerate(tags) if tag in PUNCTUATION_TAGS]
+    among_words = [place for place, word in enumerate(words) if punctuation_tag(word)]
+    matcher = SequenceMatcher(
+        None,
+        [tags[place] for place in among_tags],
+        [punctuation_tag(words[place]) for place in among_words],
+        autojunk=False,
+    )
+    return [
+        (among_tags[one + place], among_words[other + place])
+        for one, other, size in matcher.get_matching_blocks()
+        for place in range(size)
+    ]
+
+
+class _Restoring:
+    """The brackets so far: of each its label and what it holds; the first holds all."""
+
+    def __init__(
+        self, words: Sequence[str], shares: Sequence[int], tag_of: Callable[[str, str], str]
+    ) -> None:
+        self._words = [escape_brackets(word) for word in reversed(words)]
+        self._shares = list(reversed(shares))
+        self._tag_of = tag_of
+        self._open: list[tuple[str, list[Tree]]] = [("", [])]
+        self._repairs = 0
+
+    def take(self, token: str) -> None:
+        if token.startswith("("):
+            self._repairs += token == "("
+            self._open.append((token[1:] or UNNAMED, []))
+        elif token.startswith(")"):
+            self._close(token[1:])
+        else:
+            share = self._shares.pop()
+            self._repairs += abs(share - 1)
+            for left in reversed(range(share)):
+                self._open[-1][1].append(self._leaf(UNTAGGED if left else token))
+
+    def _leaf(self, tag: str) -> Leaf:
+        word = self._words.pop()
+        return Leaf(self._tag_of(tag, word), word)
+
+    def _close(self, label: str) -> None:
+        for depth in range(len(self._open) - 1, 0, -1):
+            if not label or self._open[depth][0] == label:
+                self._repairs += len(self._open) - 1 - depth + (not label)
+                self._close_to(depth)
+                return
+        self._repairs += 1
+
+    def _close_to(self, depth: int) -> None:
+        while len(self._open) > depth:
+            label, children = self._open.pop()
+            if children:
+                self._open[-1][1].append(Node(label, tuple(children)))
+            else:
+                self._repairs += 1
+
+    def finished(self) -> Restored:
+        self._repairs += len(self._words) + len(self._open) - 1
+        missing = [self._leaf(UNTAGGED) for _ in range(len(self._words))]
+        if len(self._open) > 1:
+            self._open[-1][1].extend(missing)
+            self._close_to(1)
+            return self._restored()
+        roots = self._open[0][1]
+        if missing and roots and isinstance(roots[-1], Node):
+            roots[-1] = Node(roots[-1].label, (*roots[-1].children, *missing))
+        else:
+            roots.extend(missing)
+        return self._restored()
+
+    def _restored(self) -> Restored:
+        roots = self._open[0][1]
+        self._repairs += len(roots) - 1
+        return Restored(join_trees(roots), self._repairs)

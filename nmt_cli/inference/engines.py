@@ -1,0 +1,127 @@
+"""Which engine translates: the fastest that works for a model on its device, and why."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+from nmt_cli.config.search import BATCH_TOKENS
+from nmt_cli.inference.cuda.decoder import CudaDecoder
+from nmt_cli.inference.cuda.model import CudaModel
+from nmt_cli.inference.cuda.self_test import find_fault
+from nmt_cli.inference.native.decoder import NativeDecoder
+from nmt_cli.inference.native.linear import Kernels, make_halved, make_rounded
+from nmt_cli.inference.native.model import NativeModel
+from nmt_cli.inference.native.self_test import find_kernels
+from nmt_cli.inference.packed.decoder import PackedDecoder
+from nmt_cli.inference.packed.linear import make_product, packing_works
+from nmt_cli.inference.packed.model import PackedModel
+from nmt_cli.inference.reference import ReferenceDecoder
+from nmt_cli.model.encoder_decoder import EncoderDecoder
+from nmt_cli.model.transformer import Transformer
+from nmt_cli.search.decoder import Decoder
+
+# Products of weights in a precision where there are no kernels of our own.
+PLAIN = {"float32": make_product, "bf16": make_halved, "int8": make_rounded}
+# Of one GPU, which has as many sentences at a time as fill it.
+CUDA_SLOTS, CUDA_BATCH_TOKENS = 512, 131_072
+WEIGHTS = {"float32": "32-bit weights", "bf16": "16-bit weights", "int8": "8-bit weights"}
+
+
+class Engine(NamedTuple):
+    """A way to run a model: `decoder` is given slots and beam; `about` says what was chosen.
+
+    notice: what a user who chose otherwise should know; mostly empty. slots, batch_tokens: how many
+    sources it takes at a time at most, and source tokens times beam where nothing else is asked
+    for. lasting: whether a decoder is dear to make, and better used again.
+    """
+
+    name: str
+    about: str
+    decoder: Callable[[int, int], Decoder]
+    notice: str = ""
+    slots: int = 128
+    batch_tokens: int = BATCH_TOKENS
+    lasting: bool = False
+
+
+def reference_engine(model: EncoderDecoder, about: str = "the plain model") -> Engine:
+    """The engine that others are checked against; it follows changes of the model's weights."""
+    return Engine("reference", about, lambda slots, beam: ReferenceDecoder(model, slots, beam))
+
+
+def fastest_engine(
+    model: EncoderDecoder,
+    cache: Path | None = None,
+    precision: str = "float32",
+    *,
+    consumes: bool = False,
+) -> Engine:
+    """The fastest for a model whose weights do not change any more.
+
+    cache: where compiled kernels are kept, if at all; precision: of the weights of a float32 model
+    on the CPU: float32, bf16 or int8. Without kernels the words are about the same. consumes: an
+    engine that packs its own weights may take those of the model's layers away, to save memory.
+    """
+    if not isinstance(model, Transformer):
+        return _plain_engine(model, precision)
+    weight = next(model.parameters())
+    if weight.device.type == "cuda":
+        return cuda_engine(model)
+    if weight.device.type != "cpu" or weight.dtype != torch.float32:
+        return reference_engine(model, f"the plain model in {weight.dtype} on {weight.device}")
+    kernels, reason = kernels_of(cache)
+    if kernels is not None:
+        native = NativeModel(model, kernels, precision, consumes=consumes)
+        about = f"{WEIGHTS[precision]}, kernels of {kernels.lanes} lanes"
+        name = "native" if precision == "float32" else precision
+        return Engine(name, about, lambda *size: NativeDecoder(native, *size))
+    packed = PackedModel(model, PLAIN[precision])
+    decoder = partial(PackedDecoder, packed)
+    if precision != "float32":
+        notice = f"{precision} is no faster than float32 here: {reason}"
+        return Engine(precision, notice, decoder, notice)
+    about = "packed weights" if packing_works() else "plain products: packed ones do not work here"
+    return Engine("packed", f"{about}; no kernels of our own: {reason}", decoder)
+
+
+def _plain_engine(model: EncoderDecoder, precision: str) -> Engine:
+    """For what the Transformer replaced: the faster engines compute its layers and no others."""
+    about = f"the plain model: the faster engines know no layers of the kind {model.config.kind}"
+    engine = reference_engine(model, about)
+    if precision == "float32":
+        return engine
+    notice = f"float32, not {precision}: {about}"
+    return engine._replace(about=notice, notice=notice)
+
+
+def cuda_engine(model: Transformer) -> Engine:
+    """Recorded steps on the model's GPU, in the numbers of its weights, if they work there."""
+    weight = model.output_weight
+    fault = find_fault(weight.device, weight.dtype)
+    if fault:
+        notice = f"the plain model translates, some times slower: CUDA graphs fail here: {fault}"
+        return reference_engine(model, notice)._replace(notice=notice)
+    fast = CudaModel(model)
+    return Engine(
+        "cuda",
+        f"CUDA graphs, {str(weight.dtype).removeprefix('torch.')}, on {weight.device}",
+        lambda slots, beam: CudaDecoder(fast, slots, beam),
+        slots=CUDA_SLOTS,
+        batch_tokens=CUDA_BATCH_TOKENS,
+        lasting=True,
+    )
+
+
+def int8_engine(model: Transformer, cache: Path | None) -> Engine:
+    """Weights of 8 bits, for a float32 model on the CPU."""
+    return fastest_engine(model, cache, "int8")
+
+
+def kernels_of(cache: Path | None) -> tuple[Kernels | None, str]:
+    """The kernels kept in `cache`, compiled when they are missing, or None and why."""
+    if cache is None:
+        return None, "no folder is given to keep them in"
+    return find_kernels(cache)

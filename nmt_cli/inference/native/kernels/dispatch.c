@@ -1,0 +1,72 @@
+/* The kernels for each instruction set, and which of them a processor has. */
+
+#include "kernels.h"
+
+#define LANES 4
+#define TILE_ROWS 3
+#define NAME(x) plain_##x
+#define FMA(a, b, c) ((a) * (b) + (c))
+#include "simd.h"
+#include "gemm.h"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+#endif
+#define LANES 8
+#define TILE_ROWS 6
+#define NAME(x) avx2_##x
+#define FMA(a, b, c) ((floats)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
+/* Sums of two products fit into 16 bits: see LARGEST_WEIGHT in product.py. Weights are taken from
+   memory, or else they and all sums would not find room in the registers. */
+static inline __attribute__((always_inline)) __m256i multiply_quads(__m256i sum, const void *w,
+                                                                    int32_t quad) {
+    __m256i pairs;
+    __asm__("vpmaddubsw %2, %1, %0"
+            : "=x"(pairs)
+            : "x"(_mm256_set1_epi32(quad)), "m"(*(const __m256i_u *)w));
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+#define MULTIPLY_QUADS(sum, w, quad) multiply_quads((__m256i)(sum), w, quad)
+#include "simd.h"
+#include "gemm.h"
+#ifdef __clang__
+#pragma clang attribute pop
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vnni,fma"))), \
+                             apply_to = function)
+#else
+#pragma GCC pop_options
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512vnni,fma")
+#endif
+#define LANES 16
+#define TILE_ROWS 12
+#define NAME(x) avx512_##x
+#define FMA(a, b, c) ((floats)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
+#define MULTIPLY_QUADS(sum, w, quad) \
+    _mm512_dpbusd_epi32((__m512i)(sum), _mm512_set1_epi32(quad), *(const __m512i_u *)(w))
+#include "simd.h"
+#include "gemm.h"
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif
+
+/* The kernels of that many lanes; null where the processor has not got them. */
+const kernels *find_kernels(int lanes) {
+#if defined(__x86_64__) && defined(__GNUC__)
+    if (lanes == 16 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vnni"))
+        return &avx512_kernels;
+    if (lanes == 8 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return &avx2_kernels;
+#endif
+    return lanes == 4 ? &plain_kernels : 0;
+}

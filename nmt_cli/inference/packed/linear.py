@@ -1,0 +1,53 @@
+"""Matrix products with weights that were packed before, through private operators of torch.
+
+The operators are tried before they are used; where one is missing or wrong, torch's plain product
+does the work.
+"""
+
+from collections.abc import Callable
+from functools import cache
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from nmt_cli.inference.packed.weights import Affine
+
+Product = Callable[[Tensor], Tensor]
+MakeProduct = Callable[[Affine], Product]
+# Weights are packed for products of about so many rows, and serve for any number.
+PACKED_FOR = 64
+LARGEST_ERROR = 1e-5
+
+
+def make_product(affine: Affine) -> Product:
+    """x -> x W^T + b, with packed weights if they work here."""
+    weight, bias = affine.weight, affine.bias
+    if weight.dtype == torch.float32 and packing_works():
+        return _packed(weight, bias)
+    return lambda x: F.linear(x, weight, bias)
+
+
+def _packed(weight: Tensor, bias: Tensor | None) -> Product:
+    ready = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), PACKED_FOR)
+    multiply = torch.ops.mkldnn._linear_pointwise
+
+    def product(x: Tensor) -> Tensor:
+        result: Tensor = multiply(x, ready, bias, "none", [], "")
+        return result
+
+    return product
+
+
+@cache
+def packing_works() -> bool:
+    """Whether the packed product is there, and equals the plain one."""
+    generator = torch.Generator().manual_seed(0)
+    x, weight = torch.randn(2, 48, 48, generator=generator)
+    bias = torch.randn(48, generator=generator)
+    try:
+        with torch.inference_mode():
+            found = _packed(weight, bias)(x)
+    except (RuntimeError, AttributeError):
+        return False
+    return bool((found - F.linear(x, weight, bias)).abs().max() < LARGEST_ERROR * 48)

@@ -1,0 +1,192 @@
+"""The model's arithmetic in torch with packed weights: encoder, and one step of the decoder."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from nmt_cli.batch import Segments
+from nmt_cli.config.schema import ModelConfig
+from nmt_cli.inference.packed.head import Head
+from nmt_cli.inference.packed.linear import MakeProduct, make_product
+from nmt_cli.inference.packed.weights import (
+    Affine,
+    CrossAttentionWeights,
+    FeedForwardWeights,
+    LayerWeights,
+    SelfAttentionWeights,
+    layer_weights,
+    memory_weights,
+    output_weights,
+)
+from nmt_cli.model.attention import attend, head_widths
+from nmt_cli.model.layers import ACTIVATIONS
+from nmt_cli.model.transformer import Transformer
+
+# Attention of a layer, by its number, to what is cached.
+Attend = Callable[[int, Tensor], Tensor]
+
+
+class PackedFeedForward:
+    """Section 3.3."""
+
+    def __init__(self, weights: FeedForwardWeights, activation: str, make: MakeProduct) -> None:
+        self.inner, self.outer = make(weights.inner), make(weights.outer)
+        self.activation = ACTIVATIONS[activation]
+        self.gated = weights.inner.outputs != weights.outer.weight.shape[1]
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Position by position."""
+        if not self.gated:
+            return self.outer(self.activation(self.inner(x)))
+        inner, gates = self.inner(x).chunk(2, dim=1)
+        return self.outer(self.activation(inner) * gates)
+
+
+class PackedLayer:
+    """A layer of the encoder or of the decoder; what it attends to is given from outside."""
+
+    def __init__(
+        self, weights: LayerWeights, activation: str, make: MakeProduct, *, pre_norm: bool
+    ) -> None:
+        own: SelfAttentionWeights = weights.self_attention
+        cross: CrossAttentionWeights | None = weights.cross_attention
+        self.joined, self.output = make(own.joined), make(own.output)
+        self.norms = [own.norm, weights.feed_forward.norm]
+        if cross is not None:
+            self.norms.insert(1, cross.norm)
+            self.query, self.cross_output = make(cross.query), make(cross.output)
+        self.feed_forward = PackedFeedForward(weights.feed_forward, activation, make)
+        self.pre_norm = pre_norm
+
+    def residual(self, x: Tensor, sublayer: Callable[[Tensor], Tensor], norm: nn.Module) -> Tensor:
+        """Normalise before or after, as the model does."""
+        if self.pre_norm:
+            return x + sublayer(norm(x))
+        normalised: Tensor = norm(sublayer(x).add_(x))
+        return normalised
+
+    def __call__(
+        self,
+        x: Tensor,
+        attend_self: Callable[[Tensor], Tensor],
+        attend_source: Callable[[Tensor], Tensor] | None = None,
+    ) -> Tensor:
+        """`attend_self` is given queries, keys and values; `attend_source` queries."""
+        x = self.residual(x, lambda y: self.output(attend_self(self.joined(y))), self.norms[0])
+        if attend_source is not None:
+            x = self.residual(
+                x, lambda y: self.cross_output(attend_source(self.query(y))), self.norms[1]
+            )
+        return self.residual(x, self.feed_forward, self.norms[-1])
+
+
+class PackedEncoder:
+    """The encoder, ready for search on the CPU, with what all engines there share."""
+
+    def __init__(
+        self, model: Transformer, make: MakeProduct = make_product, *, with_layers: bool = True
+    ) -> None:
+        """`model`: float32, in evaluation mode, on the CPU; `make`: of each of its products.
+
+        with_layers: whether `memory` is computed here; a subclass may have another way.
+        """
+        config = model.config
+        self.config = config
+        self.d_k, self.d_v = head_widths(config)
+        self.encoder = _layers(model.encoder, config, make) if with_layers else []
+        self.encoder_norm = model.encoder_norm
+        self._embedding = model.embedding
+        self._positions = {"src": model.positions, "tgt": model.tgt_positions}
+        # Of each layer of the decoder: what makes keys and values of the memory.
+        self._memory = [make(memory_weights(layer)) for layer in model.decoder_layers]
+
+    def encode(self, ids: Tensor, segments: Segments) -> list[tuple[Tensor, Tensor]]:
+        """Keys (tokens, heads, d_k) and values (..., d_v) of the sources, of each decoder layer."""
+        memory = self.memory(ids, segments)
+        return [self._split_memory(keys_values(memory)) for keys_values in self._memory]
+
+    def memory(self, ids: Tensor, segments: Segments) -> Tensor:
+        """What the encoder makes of the sources: (tokens, d_model)."""
+        place = segments.positions, segments.max_length
+        x = self.embed("src", ids, *place)
+
+        def attend_self(joined: Tensor) -> Tensor:
+            query, key, value = self.split(joined, "src", *place)
+            return attend(query, key, value, segments, segments, causal=False).flatten(1)
+
+        for layer in self.encoder:
+            x = layer(x, attend_self)
+        normalised: Tensor = self.encoder_norm(x)
+        return normalised
+
+    def embed(self, side: str, ids: Tensor, positions: Tensor, max_length: int) -> Tensor:
+        """Section 3.4, with positions."""
+        x = F.embedding(ids, self._embedding.matrix(side))
+        if self.config.scale_embeddings:
+            x = x * math.sqrt(self.config.d_model)
+        return self._positions[side].add(x, positions, max_length)
+
+    def split(
+        self, joined: Tensor, side: str, positions: Tensor, max_length: int
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values of self-attention, each (tokens, heads, width)."""
+        keys = self.config.heads * self.d_k
+        kind, place = self._positions[side], (positions, max_length)
+        return (
+            kind.rotate(self.by_head(joined[:, :keys]), *place),
+            kind.rotate(self.by_head(joined[:, keys : 2 * keys]), *place),
+            self.by_head(joined[:, 2 * keys :]),
+        )
+
+    def by_head(self, joined: Tensor) -> Tensor:
+        """(tokens, heads, width) of (tokens, heads * width)."""
+        heads = self.config.heads
+        return joined.view(len(joined), heads, joined.shape[1] // heads)
+
+    def _split_memory(self, joined: Tensor) -> tuple[Tensor, Tensor]:
+        keys = self.config.heads * self.d_k
+        return self.by_head(joined[:, :keys]), self.by_head(joined[:, keys:])
+
+
+class PackedModel(PackedEncoder):
+    """A model made ready for search; it does not follow later changes of its weights."""
+
+    def __init__(
+        self,
+        model: Transformer,
+        make: MakeProduct = make_product,
+        make_head: Callable[[Affine, MakeProduct], Head] = Head,
+    ) -> None:
+        """`model`: in evaluation mode; `make`: of each of its products."""
+        super().__init__(model, make)
+        self.decoder = _layers(model.decoder, model.config, make)
+        self.decoder_norm = model.decoder_norm
+        self.head = make_head(output_weights(model), make)
+
+    def decode(
+        self,
+        ids: Tensor,
+        positions: Tensor,
+        max_length: int,
+        attend_self: Attend,
+        attend_source: Attend,
+    ) -> Tensor:
+        """Logits, in whole blocks, of the token after each of `ids`, which stand at `positions`.
+
+        `attend_self` is given the layer's joined queries, keys and values, not yet split.
+        """
+        x = self.embed("tgt", ids, positions, max_length)
+        for number, layer in enumerate(self.decoder):
+            x = layer(x, partial(attend_self, number), partial(attend_source, number))
+        return self.head.logits(self.decoder_norm(x))
+
+
+def _layers(stack: nn.Module, config: ModelConfig, make: MakeProduct) -> list[PackedLayer]:
+    pre_norm = config.norm_order == "pre"
+    return [
+        PackedLayer(layer_weights(one), config.activation, make, pre_norm=pre_norm)
+        for one in stack.children()
+    ]

@@ -1,0 +1,39 @@
+"""What the source in each slot allows, as logits of -inf for all other words."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from nmt_cli.search.decoder import Source
+
+
+class VocabularyMask:
+    """For engines that compute all logits: nothing is saved, but the choice is the same."""
+
+    def __init__(self, words: int, device: torch.device) -> None:
+        self._words = words
+        self._device = device
+        # Of each slot whose source does not allow all: (words,), whether it forbids each.
+        self._forbidden: dict[int, Tensor] = {}
+
+    def admit(self, slots: Sequence[int], sources: Sequence[Source]) -> None:
+        """Note what new sources allow."""
+        for slot, source in zip(slots, sources, strict=True):
+            if source.allowed is not None:
+                forbidden = torch.ones(self._words, dtype=torch.bool)
+                forbidden[source.allowed] = False
+                self._forbidden[slot] = forbidden.to(self._device)
+
+    def retire(self, slots: Sequence[int]) -> None:
+        """Forget these slots."""
+        for slot in slots:
+            self._forbidden.pop(slot, None)
+
+    def hide_others(self, logits: Tensor, slots: Sequence[int]) -> Tensor:
+        """Changes (rows, words or more), of as many rows for each of these slots."""
+        by_slot = logits.view(len(slots), -1, logits.shape[1])
+        for rows, slot in zip(by_slot, slots, strict=True):
+            if slot in self._forbidden:
+                rows[:, : self._words].masked_fill_(self._forbidden[slot], -torch.inf)
+        return logits

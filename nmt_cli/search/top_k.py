@@ -1,0 +1,87 @@
+"""The best k of each row, with a rule for equals, so that every engine makes the same choice."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from nmt_cli.search.decoder import Edits
+
+# Ids fit into so many bits.
+ID_BITS = 31
+
+
+def top_k(
+    scores: Float[Tensor, "rows vocabulary"], k: int
+) -> tuple[Float[Tensor, "rows chosen"], Int[Tensor, "rows chosen"]]:
+    """Values and ids of the best `k` (or all) of each row, best first; of equals the lowest id."""
+    k = min(k, scores.shape[1])
+    values, ids = scores.topk(min(k + 1, scores.shape[1]))
+    # topk does not say which of several equals at the edge it takes.
+    tied = (values[:, k - 1] == values[:, k]) if values.shape[1] > k else None
+    values, ids = values[:, :k], ids[:, :k]
+    if tied is not None and bool(tied.any()):
+        ids = ids.clone()
+        ids[tied] = _lowest_ids(scores[tied], values[tied, k - 1 :], k)
+    ids = ids.sort(dim=1).values
+    values, order = scores.gather(1, ids).sort(dim=1, descending=True, stable=True)
+    return values, ids.gather(1, order)
+
+
+def top_k_by_keys(
+    scores: Float[Tensor, "rows vocabulary"], k: int
+) -> tuple[Float[Tensor, "rows chosen"], Int[Tensor, "rows chosen"]]:
+    """What `top_k` gives for float32, without asking the device anything that takes waiting for.
+
+    Whole numbers stand for the scores, in their order, and end with the id: no two are equal.
+    """
+    # -0.0 + 0.0 is 0.0: equal scores get equal bits.
+    bits = (scores + 0.0).view(torch.int32)
+    # Of negative numbers the greater ones have the lesser bits.
+    bits = bits ^ ((bits >> 31) & 0x7FFFFFFF)
+    last = (1 << ID_BITS) - 1
+    places = torch.arange(last, last - scores.shape[1], -1, device=scores.device)
+    keys = bits.long().bitwise_left_shift_(ID_BITS).add_(places)
+    ids = last - (keys.topk(min(k, scores.shape[1])).values & last)
+    return scores.gather(1, ids), ids
+
+
+def _lowest_ids(
+    scores: Float[Tensor, "tied vocabulary"], edge: Float[Tensor, "tied 1"], k: int
+) -> Int[Tensor, "tied chosen"]:
+    """Ids of the values above the edge, and of as many of the first ones at it as make `k`."""
+    above, equal = scores > edge, scores == edge
+    missing = k - above.sum(dim=1, keepdim=True)
+    chosen = above | (equal & (equal.cumsum(dim=1) <= missing))
+    return chosen.nonzero()[:, 1].view(len(scores), k)
+
+
+def edited_log_probs(
+    log_probs: Float[Tensor, "rows vocabulary"], edits: Edits
+) -> Float[Tensor, "rows vocabulary"]:
+    """A changed copy; where a row is forced, the other ids have -inf."""
+    changed = log_probs.clone()
+    changed.index_put_((edits.rows, edits.ids), edits.bias, accumulate=True)
+    rows = (edits.forced >= 0).nonzero()[:, 0]
+    only = edits.forced[rows]
+    kept = changed[rows, only]
+    changed[rows] = -torch.inf
+    changed[rows, only] = kept
+    return changed
+
+
+class FullDistributionStep:
+    """A `search.decoder.Step` over all log-probabilities."""
+
+    def __init__(self, log_probs: Float[Tensor, "rows vocabulary"]) -> None:
+        self._log_probs = log_probs
+
+    @torch.inference_mode()
+    def top(
+        self, k: int, edits: Edits
+    ) -> tuple[Float[Tensor, "rows chosen"], Int[Tensor, "rows chosen"]]:
+        """The best `k` of each row."""
+        return top_k(edited_log_probs(self._log_probs, edits), k)
+
+    def full(self) -> Float[Tensor, "rows vocabulary"]:
+        """All log-probabilities."""
+        return self._log_probs

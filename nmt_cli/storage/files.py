@@ -1,0 +1,330 @@
+"""The narrow waist: everything that is written to disk, and every checked read, goes through here.
+
+A file appears under its final name whole or not at all: temporary name beside it, fsync, rename,
+fsync of the directory. A directory is built under a temporary name and renamed. A temporary name
+says which process on which machine made it, so that nobody removes what another still writes.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import re
+import shlex
+import socket
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from nmt_cli.errors import (
+    CannotCreateError,
+    DataError,
+    NmtError,
+    NoInputError,
+    TryAgainError,
+    WriteError,
+)
+from nmt_cli.storage.disk import TEMPORARY_PREFIX as TEMPORARY_PREFIX
+from nmt_cli.storage.disk import Disk
+
+LOCK = ".lock"
+CHUNK_BYTES = 1 << 20
+# Tests put another one here, which counts, fails or ends the process.
+DISK = Disk()
+
+
+def require_file(path: Path, what: str = "file") -> Path:
+    """`path`, if it is a file that can be opened; raises NoInputError naming `what` otherwise.
+
+    A pipe is accepted (`<(zcat ...)` on a shell's command line is one); a directory is not.
+    """
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise NoInputError(
+            f"{what} `{path}` cannot be read: {error.strerror}",
+            f"check the path; the current directory is `{_working_directory()}`",
+        ) from error
+    if stat.S_ISDIR(mode):
+        raise NoInputError(f"{what} `{path}` is a directory, a file is needed here")
+    if not os.access(path, os.R_OK):
+        raise NoInputError(f"{what} `{path}` may not be read by this user")
+    return path
+
+
+def _working_directory() -> str:
+    try:
+        return str(Path.cwd())
+    except OSError:
+        return "(deleted)"
+
+
+def read_bytes(path: Path, what: str = "file", max_bytes: int | None = None) -> bytes:
+    """The bytes of a regular file; never blocks on a pipe or a device.
+
+    Raises NoInputError where it cannot be read, DataError where it is larger than `max_bytes`.
+    """
+    require_file(path, what)
+    if not path.is_file():
+        raise NoInputError(f"{what} `{path}` is not a regular file")
+    if max_bytes is not None and path.stat().st_size > max_bytes:
+        raise DataError(f"{what} `{path}` is larger than the {max_bytes} bytes expected of it")
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise NoInputError(f"{what} `{path}` cannot be read: {error.strerror}") from error
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[BinaryIO]:
+    """A binary file that appears at `path` when the block ends well, and not at all otherwise.
+
+    A device or pipe (`/dev/null`, `>(gzip)`) is written to as it stands, never replaced.
+    """
+    if path.is_dir():
+        raise CannotCreateError(f"`{path}` is a directory, a file is needed here")
+    if path.exists() and not path.is_file():
+        with _opened(path, path) as file:
+            yield file
+        return
+    temporary = _temporary_beside(path)
+    file = _opened(temporary, path)
+    try:
+        with file:
+            yield file
+            file.flush()
+            DISK.sync(file.fileno())
+        DISK.rename(temporary, path)
+        DISK.sync_path(path.parent)
+    except BaseException as error:
+        DISK.discard(temporary)
+        if isinstance(error, OSError):
+            raise _write_error(path, error) from error
+        raise
+
+
+def _opened(place: Path, path: Path) -> BinaryIO:
+    try:
+        return DISK.open(place, "wb")
+    except OSError as error:
+        raise CannotCreateError(
+            f"`{path}` cannot be written: {error.strerror}", _another_place(path)
+        ) from error
+
+
+def _another_place(path: Path) -> str:
+    if path.absolute().parent.exists():
+        return "choose another place"
+    return f"make its folder first (`mkdir -p {shlex.quote(str(path.parent))}`), or choose another"
+
+
+def _temporary_beside(path: Path, mark: str = "") -> Path:
+    return path.with_name(f"{TEMPORARY_PREFIX}{mark}{path.name}.{os.getpid()}@{_machine()}")
+
+
+def _machine() -> str:
+    return socket.gethostname().replace("/", "-")
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write `data` to `path`, whole or not at all."""
+    with writing(path) as file:
+        file.write(data)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write `text` as UTF-8 to `path`, whole or not at all."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def append_line(path: Path, line: str) -> None:
+    """Append a line to a log: a crash can only tear it, an error leaves nothing of it."""
+    size = path.stat().st_size if path.exists() else 0
+    try:
+        with DISK.open(path, "ab") as file:
+            file.write(line.encode("utf-8") + b"\n")
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            DISK.cut(path, size)
+        raise _write_error(path, error) from error
+
+
+def sync_log(path: Path) -> None:
+    """Make what was appended to a log survive a power cut; a missing one is fine."""
+    try:
+        if path.exists():
+            DISK.sync_path(path)
+            DISK.sync_path(path.parent)
+    except OSError as error:
+        raise _write_error(path, error) from error
+
+
+@contextlib.contextmanager
+def building(path: Path) -> Iterator[Path]:
+    """A directory to fill; it gets its name `path` when the block ends well, and not otherwise.
+
+    What is at `path` is replaced; `path` ends with its real name, not with `..`.
+    """
+    temporary = _temporary_beside(path)
+    try:
+        DISK.make_directories(path.parent)
+        remove_abandoned(path)
+        DISK.discard(temporary)
+        DISK.make_directory(temporary)
+    except OSError as error:
+        raise CannotCreateError(
+            f"`{path}` cannot be created: {error.strerror}", "choose another place"
+        ) from error
+    try:
+        yield temporary
+        for one in (*temporary.rglob("*"), temporary):
+            DISK.sync_path(one)
+        DISK.replace_directory(temporary, path)
+    except BaseException as error:
+        DISK.discard(temporary)
+        if isinstance(error, OSError):
+            raise _write_error(path, error) from error
+        raise
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a whole directory; a missing one is fine.
+
+    A directory is renamed first, so that a half-removed one never carries a name that counts, be it
+    after a power cut. Raises WriteError.
+    """
+    try:
+        if path.is_dir() and not path.is_symlink():
+            doomed = _temporary_beside(path, "gone-")
+            DISK.rename(path, doomed)
+            DISK.sync_path(path.parent)
+            DISK.discard(doomed)
+        elif os.path.lexists(path):
+            DISK.remove_file(path)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise WriteError(f"`{path}` cannot be removed: {error.strerror}") from error
+
+
+def remove_leftovers(directory: Path) -> None:
+    """Remove what an interrupted earlier process left under temporary names, at any depth.
+
+    Call only while holding `locked(directory)`: another process may be writing otherwise.
+    """
+    for path in list(directory.rglob(f"{TEMPORARY_PREFIX}*")):
+        DISK.discard(path)
+
+
+def remove_abandoned(path: Path) -> None:
+    """Remove what processes of this machine that were killed while writing `path` left beside it.
+
+    What was set aside for a replacement that never came gets its name back.
+    """
+    pattern = re.compile(
+        rf"{re.escape(TEMPORARY_PREFIX)}(old-|gone-)?{re.escape(path.name)}"
+        rf"\.(\d+)@{re.escape(_machine())}"
+    )
+    if not path.parent.is_dir():
+        return
+    for one in list(path.parent.iterdir()):
+        match = pattern.fullmatch(one.name)
+        if not match or _runs(int(match[2])):
+            continue
+        if match[1] == "old-" and not path.exists():
+            with contextlib.suppress(OSError):
+                DISK.rename(one, path)
+        else:
+            DISK.discard(one)
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def make_directory(path: Path) -> Path:
+    """Create `path` (and its parents) where it does not exist."""
+    try:
+        DISK.make_directories(path)
+    except OSError as error:
+        raise CannotCreateError(f"`{path}` cannot be created: {error.strerror}") from error
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise CannotCreateError(f"`{path}` may not be written by this user")
+    return path
+
+
+def require_creatable(path: Path) -> None:
+    """Raises CannotCreateError where this user could not make `path`, before any work is done."""
+    place = next(one for one in path.absolute().parents if os.path.lexists(one))
+    if not place.is_dir():
+        raise CannotCreateError(
+            f"`{path}` cannot be created: `{place}` is not a directory",
+            "choose another place with --out",
+        )
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise CannotCreateError(
+            f"`{path}` cannot be created: `{place}` may not be written by this user",
+            "choose another place",
+        )
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextlib.contextmanager
+def locked(directory: Path, hint: str = "wait for it, or use another --out") -> Iterator[None]:
+    """Hold `directory` against a second process; raises TryAgainError naming the holder.
+
+    hint: how to go on then.
+
+    The lock is the kernel's (flock): it ends with the process, however that ends.
+    """
+    path = directory / LOCK
+    try:
+        file = path.open("a+")
+    except OSError as error:
+        raise CannotCreateError(f"`{directory}` cannot be written: {error.strerror}") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            file.seek(0)
+            holder = file.read(200).strip() or "another process"
+            raise TryAgainError(f"`{directory}` is in use by {holder}", hint) from error
+        except OSError as error:
+            raise CannotCreateError(
+                f"`{directory}` cannot be locked: {error.strerror}", "use a local disk"
+            ) from error
+        file.truncate(0)
+        since = time.strftime("%Y-%m-%d %H:%M:%S %z")
+        file.write(f"process {os.getpid()} on {socket.gethostname()} since {since}")
+        file.flush()
+        yield
+
+
+def lock_holder(directory: Path) -> str:
+    """Which process holds `directory` by `locked`; "": none, or that cannot be known."""
+    with contextlib.suppress(OSError), (directory / LOCK).open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return file.read(200).strip() or "another process"
+    return ""
+
+
+def _write_error(path: Path, error: OSError) -> NmtError:
+    return WriteError(
+        f"writing `{path}` failed: {error.strerror or error}",
+        "free some space and run the same command again; nothing half-written was left",
+    )

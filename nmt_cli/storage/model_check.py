@@ -1,0 +1,118 @@
+"""Whether a path holds a model of nmt, told without torch; and what else it looks like.
+
+A command looks here before it loads torch, which takes seconds; `model_dir` looks again.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from nmt_cli.errors import ConfigError, NmtError, NoInputError
+from nmt_cli.storage.manifest import MANIFEST
+
+CONFIG = "config.toml"
+WEIGHTS = "model.safetensors"
+# A prepared corpus has a config.toml and a manifest.json too, and this.
+CORPUS = "corpus.json"
+# Of training: what a checkpoint holds.
+CHECKPOINT = ("weights.safetensors", "state.json")
+
+HINT = "a model directory is what `nmt train` and `nmt average` write"
+NO_IMPORT = (
+    "nmt cannot import models of other toolkits yet: translate with the toolkit that made it, or "
+    "train a model on your text (`nmt init`, `nmt prepare`, `nmt train`)"
+)
+
+
+class Toolkit(NamedTuple):
+    """Models of another toolkit, and patterns of which each matches something in their folder."""
+
+    name: str
+    patterns: tuple[str, ...]
+
+
+# The first that matches is named: some write the files of others, too.
+TOOLKITS = (
+    Toolkit("CTranslate2", ("model.bin", "*vocabulary*")),
+    Toolkit("CTranslate2", ("model.bin", "config.json")),
+    Toolkit("Argos Translate", ("metadata.json", "model")),
+    Toolkit("Hugging Face", ("config.json",)),
+    Toolkit("Marian", ("decoder.yml",)),
+    Toolkit("Marian", ("*.npz",)),
+    Toolkit("fairseq", ("dict.*.txt", "*.pt")),
+    Toolkit("fairseq", ("checkpoint*.pt",)),
+    Toolkit("OpenNMT-tf", ("ckpt-*.index",)),
+    Toolkit("OpenNMT-py", ("*_step_*.pt",)),
+    Toolkit("Joey NMT", ("*.ckpt", "config.yaml")),
+    Toolkit("Sockeye", ("params.*", "symbol.json")),
+    Toolkit("Sockeye", ("params.*", "version")),
+)
+# Single files, by how their names end.
+FILES = {
+    ".npz": "weights of Marian",
+    ".onnx": "a model in ONNX",
+    ".gguf": "a model in GGUF",
+    ".ckpt": "a checkpoint of another toolkit",
+}
+_PICKLE_STARTS = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05", b"PK\x03\x04")
+
+
+def is_model_directory(directory: Path) -> bool:
+    """Whether `directory` is one of ours; its weights may still be missing."""
+    looks_so = all((directory / name).is_file() for name in (CONFIG, MANIFEST))
+    return looks_so and not (directory / CORPUS).exists()
+
+
+def require_model_directory(path: Path) -> None:
+    """Raise NoInputError or ConfigError where `path` is not a model directory."""
+    try:
+        if not is_model_directory(path):
+            raise _not_a_model(path)
+    except OSError as error:
+        raise NoInputError(f"`{path}` cannot be read: {error.strerror or error}") from error
+
+
+def _not_a_model(path: Path) -> NmtError:
+    """Why `path` is not a model directory, and what it looks like instead."""
+    if not path.exists():
+        return NoInputError(f"there is no model directory `{path}`", "`nmt train` writes one")
+    if path.is_dir():
+        what, hint = _looks_of_directory(path)
+        return ConfigError(f"`{path}` is not a model directory of nmt: {what}", hint)
+    if path.name == WEIGHTS and is_model_directory(path.parent):
+        return ConfigError(
+            f"`{path}` is one file of a model directory", f"use the directory: `{path.parent}`"
+        )
+    hint = HINT
+    what = "it is not a directory"
+    if path.suffix in FILES:
+        what, hint = f"it looks like {FILES[path.suffix]}", NO_IMPORT
+    elif path.is_file():
+        with path.open("rb") as file:
+            if file.read(4).startswith(_PICKLE_STARTS):
+                what = "it looks like a pickle or a zip of pickles (.pt), which nmt never loads"
+                hint = NO_IMPORT
+    return ConfigError(f"`{path}` is not a model directory of nmt: {what}", hint)
+
+
+def _looks_of_directory(path: Path) -> tuple[str, str]:
+    """What a directory that holds no model of ours looks like, and what to do about it."""
+    if all((path / name).is_file() for name in CHECKPOINT):
+        return (
+            "it is a checkpoint of a training run",
+            f"make a model of it: `nmt average {path} --out {path.name}`",
+        )
+    if (path / CORPUS).is_file():
+        return "it is a prepared corpus", f"train a model on it: `nmt train --corpus {path}`"
+    if is_model_directory(path.parent):
+        return f"it is a part of the model directory `{path.parent}`", f"use `{path.parent}`"
+    toolkit = next(_toolkits_of(path), "")
+    if toolkit:
+        return f"it looks like a model of {toolkit}", NO_IMPORT
+    return f"it has no {CONFIG} and {MANIFEST}", HINT
+
+
+def _toolkits_of(path: Path) -> Iterator[str]:
+    for toolkit in TOOLKITS:
+        if all(any(path.glob(pattern)) for pattern in toolkit.patterns):
+            yield toolkit.name

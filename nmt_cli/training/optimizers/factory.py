@@ -1,0 +1,114 @@
+"""Section 5.3: Adam, and the learning rate of equation 3; other optimisers and schedules too."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor, nn
+
+from nmt_cli.config.automatic import max_steps
+from nmt_cli.config.schema import Config, TrainConfig
+from nmt_cli.training.optimizers.adam import Adam, Decays, Optimizer
+from nmt_cli.training.optimizers.muon import Muon
+from nmt_cli.training.optimizers.schedule_free import ScheduleFree
+
+
+def learning_rate(step: int, train: TrainConfig, d_model: int) -> float:
+    """The learning rate of optimiser step `step` (from 1).
+
+    With the defaults this is equation 3: d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5).
+
+    >>> f"{learning_rate(4_000, TrainConfig(), 512):.4e}"
+    '6.9877e-04'
+    """
+    peak = train.learning_rate
+    if peak == "auto":
+        peak = (d_model * train.warmup_steps) ** -0.5
+    if step < train.warmup_steps:
+        return peak * step / train.warmup_steps
+    return peak * DECAYS[train.schedule](step, train)
+
+
+def _inverse_sqrt(step: int, train: TrainConfig) -> float:
+    return math.sqrt(train.warmup_steps / step)
+
+
+def _remaining(step: int, train: TrainConfig) -> float:
+    """1 at the end of warm-up, 0 at max_steps."""
+    last = max_steps(train)
+    return min(1.0, max(0.0, (last - step) / max(1, last - train.warmup_steps)))
+
+
+def _cosine(step: int, train: TrainConfig) -> float:
+    return 0.5 - 0.5 * math.cos(math.pi * _remaining(step, train))
+
+
+def _stable_then_decay(step: int, train: TrainConfig) -> float:
+    """1, then straight to 0 in the last steps; never from above 1 where warm-up is long."""
+    last = max_steps(train)
+    length = min(train.decay_fraction * last, last - train.warmup_steps)
+    return min(1.0, max(0.0, (last - step) / max(1.0, length)))
+
+
+DECAYS: dict[str, Callable[[int, TrainConfig], float]] = {
+    "inverse_sqrt": _inverse_sqrt,
+    "linear": _remaining,
+    "cosine": _cosine,
+    "wsd": _stable_then_decay,
+    "constant": lambda *_: 1.0,
+}
+
+
+def make_optimizer(model: nn.Module, config: Config) -> Optimizer:
+    """The configured optimiser, its learning rate still 0.
+
+    Weight decay is decoupled; vectors (norms, biases) are spared it.
+    """
+    return OPTIMIZERS[config.train.optimizer](model, config.train)
+
+
+def _groups(weights: list[nn.Parameter], train: TrainConfig) -> list[dict[str, Any]]:
+    matrices: list[Tensor] = [one for one in weights if one.dim() >= 2]
+    vectors: list[Tensor] = [one for one in weights if one.dim() < 2]
+    groups = [
+        {"params": matrices, "weight_decay": train.weight_decay},
+        {"params": vectors, "weight_decay": 0.0},
+    ]
+    return [group for group in groups if group["params"]]
+
+
+def _decays(train: TrainConfig) -> Decays:
+    return Decays(train.beta1, train.beta2, train.epsilon)
+
+
+def _adam_for(weights: list[nn.Parameter], train: TrainConfig) -> Adam:
+    """With the paper's betas and epsilon, unless others are set."""
+    return Adam(_groups(weights, train), _decays(train))
+
+
+def _adam(model: nn.Module, train: TrainConfig) -> Optimizer:
+    return _adam_for(list(model.parameters()), train)
+
+
+def _schedule_free(model: nn.Module, train: TrainConfig) -> Optimizer:
+    groups = _groups(list(model.parameters()), train)
+    return ScheduleFree(groups, _decays(train))
+
+
+def _muon(model: nn.Module, train: TrainConfig) -> Optimizer:
+    """Muon where a matrix maps one layer's numbers to another's; embeddings are Adam's."""
+    matrices = [one.weight for one in model.modules() if isinstance(one, nn.Linear)]
+    mapped = {id(one) for one in matrices}
+    rest = [one for one in model.parameters() if id(one) not in mapped]
+    return Muon(matrices, _adam_for(rest, train), train.momentum, train.weight_decay)
+
+
+OPTIMIZERS: dict[str, Callable[[nn.Module, TrainConfig], Optimizer]] = {
+    "adam": _adam, "schedule_free": _schedule_free, "muon": _muon,
+}  # fmt: skip
+
+
+def set_learning_rate(optimizer: Optimizer, rate: float) -> None:
+    """Use `rate` for the next step."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate

@@ -1,0 +1,343 @@
+"""Ranks: one process for each device, started through torch.distributed's own launcher."""
+
+import contextlib
+import logging
+import os
+import signal
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import NoReturn
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed.rendezvous import rendezvous
+
+from nmt_cli.errors import NmtError, TryAgainError, UnavailableError
+from nmt_cli.machine import usable_cores
+from nmt_cli.parent_watch import PARENT, ask_for_signal
+from nmt_cli.plurals import counted
+from nmt_cli.training.parallel.heartbeat import Heartbeat, LostRankError, RankStatus
+
+# How a rank ends that only lost its neighbour, or was ended because of it.
+CONSEQUENCES = (1, -signal.SIGTERM, 128 + signal.SIGTERM)
+# The launcher ends what is left of a failed group by force after so many seconds.
+PATIENCE_SECONDS = 25
+SAVING_SECONDS = 300
+# torch's own limit comes after ours, which can name the rank that is missing.
+GRACE_SECONDS = 60
+RANK_TIMEOUT = 1_800.0
+# What ranks tell each other while the first one works, the strongest last.
+DONE, BUSY, STOP = 0, 1, 2
+POLL_SECONDS = 1.0
+# Ctrl-C is our own business: torch's handler would wait for all ranks again when it comes twice.
+SIGNALS = "SIGTERM,SIGHUP,SIGQUIT,SIGUSR1"
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """This process among its equals."""
+
+    rank: int = 0
+    world_size: int = 1
+    device: torch.device = torch.device("cpu")
+    watch: Heartbeat | None = None
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the rank that reports, validates and saves."""
+        return self.rank == 0
+
+    def waiting(self) -> contextlib.AbstractContextManager[None]:
+        """To be around every message: where one fails, LostRankError names the rank at fault.
+
+        All ranks enter it equally often, and in the same order.
+        """
+        return nullcontext() if self.watch is None else self.watch.waiting()
+
+    def add_up_in_pairs(self, vector: Tensor) -> None:
+        """Replace `vector` by its sum over all ranks, a power of two, added up along a fixed tree.
+
+        Rank r and rank r + W/2 first, then W/4 apart, and so on: `training.determinism`. Raises
+        LostRankError, here as everywhere, when another rank does not answer.
+        """
+        half = self.world_size // 2
+        with self.waiting():
+            while half:
+                if self.rank < half:
+                    other = torch.empty_like(vector)
+                    dist.recv(other, self.rank + half)
+                    vector += other
+                elif self.rank < 2 * half:
+                    dist.send(vector, self.rank - half)
+                half //= 2
+            if self.world_size > 1:
+                dist.broadcast(vector, 0)
+
+    def agree(self, number: int) -> int:
+        """The largest of all ranks' numbers."""
+        if self.world_size == 1:
+            return number
+        shared = torch.tensor(number, dtype=torch.int64, device=self.device)
+        with self.waiting():
+            dist.all_reduce(shared, op=dist.ReduceOp.MAX)
+            return int(shared)
+
+    def begins(self, step: int, pairs: Iterable[int]) -> None:
+        """Tell the others, should they miss this rank, where it was."""
+        if self.watch is not None:
+            self.watch.begins(step, pairs)
+
+    def first_alone(self, work: Callable[[], None]) -> None:
+        """Do `work` on the first rank; where it fails with an NmtError, every rank ends with it."""
+        problem = None
+        if self.is_first:
+            try:
+                work()
+            except NmtError as error:
+                problem = error
+        code = self.agree(problem.exit_code if problem else 0)
+        if problem is not None:
+            raise problem
+        if code:
+            stopped = NmtError(f"rank {self.rank} ends because the first rank could not begin")
+            stopped.exit_code = code
+            raise stopped
+
+    def first_works(
+        self, work: Callable[[Callable[[], bool]], None], stop: Callable[[], bool]
+    ) -> bool:
+        """Do `work` on the first rank while the others wait; whether any rank wants to stop.
+
+        `work` gets a function to call now and then: True means that it should end at once. The
+        ranks speak to each other then, so that none waits in vain however long the work lasts.
+        """
+        if not self.is_first:
+            while (answer := self.agree(STOP if stop() else DONE)) == BUSY:
+                pass
+            return answer == STOP
+        asked = False
+        latest = time.monotonic()
+
+        def poll() -> bool:
+            nonlocal asked, latest
+            if not asked and time.monotonic() - latest >= POLL_SECONDS:
+                asked = self.agree(STOP if stop() else BUSY) == STOP
+                latest = time.monotonic()
+            return asked
+
+        work(poll)
+        return asked or self.agree(DONE) == STOP
+
+    def wait(self) -> None:
+        """Until all ranks are here."""
+        if self.world_size > 1:
+            self.agree(0)
+
+
+def is_launched() -> bool:
+    """Whether a launcher (ours, torchrun, SLURM's) has started this process as a rank."""
+    return "RANK" in os.environ and "WORLD_SIZE" in os.environ
+
+
+def count_devices(gpus: int | None) -> int:
+    """Processes for this machine: `gpus`, or every GPU there is; one where there is none.
+
+    Asking for several without a GPU gives as many CPU processes.
+    """
+    available = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if not available:
+        _check_hidden_gpus()
+    if gpus is None:
+        return max(1, available)
+    if available and gpus > available:
+        raise UnavailableError(
+            f"--gpus {gpus}: this machine shows {available}", "`nmt doctor` tells what it sees"
+        )
+    return max(1, gpus)
+
+
+def processes_for(gpus: int | None, warn: Callable[[str], None]) -> int:
+    """As `count_devices`; warns who asks for `gpus` where there is none."""
+    processes = count_devices(gpus)
+    if gpus is not None and not torch.cuda.is_available():
+        how = "on the CPU" if gpus == 1 else f"in {gpus} CPU processes"
+        warn(
+            f"--gpus {gpus}: this machine has no GPU; training runs {how}, "
+            f"on {counted(usable_cores(), 'core')}"
+        )
+    return processes
+
+
+def _check_hidden_gpus() -> None:
+    """Raise UnavailableError where torch cannot use the GPUs that are there and not hidden."""
+    there = len(list(Path("/dev").glob("nvidia[0-9]*")))
+    if there and torch.version.cuda and "CUDA_VISIBLE_DEVICES" not in os.environ:
+        raise UnavailableError(
+            f"torch {torch.__version__} can use none of the GPUs of this machine ({there})",
+            "`nmt doctor` tells more; CUDA_VISIBLE_DEVICES=-1 trains on the CPU all the same",
+        )
+
+
+def end_process(error: NmtError) -> NoReturn:
+    """Write what happened and end at once: the main thread waits for ever."""
+    print(f"error: {error.message}", file=sys.stderr, flush=True)  # noqa: T201
+    os._exit(error.exit_code)
+
+
+@contextmanager
+def joined_ranks(
+    timeout: float = RANK_TIMEOUT, give_up: Callable[[NmtError], None] = end_process
+) -> Iterator[Ranks]:
+    """The ranks this process belongs to; a group of one where no launcher started it.
+
+    timeout: seconds that ranks wait for one another; then, and when a rank is lost, `give_up` ends
+    the process with an error that names it.
+    """
+    local = int(os.environ.get("LOCAL_RANK", "0"))
+    cuda = torch.cuda.is_available()
+    device = torch.device("cuda", local) if cuda else torch.device("cpu")
+    if cuda:
+        torch.cuda.set_device(device)
+    if not is_launched() or os.environ["WORLD_SIZE"] == "1":
+        yield Ranks(device=device)
+        return
+    # Of whatever launcher; ours has its ranks do more, from their start on.
+    ask_for_signal(signal.SIGTERM)
+    limit = timedelta(seconds=timeout + GRACE_SECONDS)
+    store, rank, world_size = next(rendezvous("env://", timeout=limit))
+    watch = Heartbeat(RankStatus(rank), world_size, store.clone(), timeout, give_up)
+    try:
+        dist.init_process_group(
+            "nccl" if cuda else "gloo",
+            store=store, rank=rank, world_size=world_size, timeout=limit,
+        )  # fmt: skip
+        yield Ranks(rank, world_size, device, watch)
+    except BaseException as error:
+        # The group is left as it is: taking it down may wait for a rank that is gone.
+        watch.ends(error)
+        if isinstance(error, LostRankError):
+            watch.let_others_look()
+        raise
+    watch.ends()
+    dist.destroy_process_group()
+
+
+def launch(
+    processes: int,
+    arguments: Sequence[str],
+    restarts: int = 0,
+    newest: Callable[[], int] = lambda: 0,
+    warn: Callable[[str], None] = lambda _: None,
+) -> int:
+    """Run `nmt` with `arguments` in so many processes on this machine; the exit code of all.
+
+    The exit code is that of the first process that failed for a reason of its own. Where a signal
+    killed one, all are started again, so many times until `newest()`, the step of the newest
+    checkpoint, has grown; then LostRankError names the one that was killed.
+    """
+    tried, reached = 0, newest()
+    while True:
+        try:
+            return _launch_once(processes, arguments)
+        except LostRankError as error:
+            tried = tried + 1 if newest() <= reached else 1
+            reached = newest()
+            if tried > restarts:
+                raise
+            warn(f"{error.message}: all start again after step {reached:,} ({tried} of {restarts})")
+
+
+def _launch_once(processes: int, arguments: Sequence[str]) -> int:
+    from torch.distributed.elastic.multiprocessing.api import SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+    share = max(1, usable_cores() // processes)
+    threads = os.environ.get("OMP_NUM_THREADS", "")
+    os.environ["OMP_NUM_THREADS"] = str(min(share, int(threads)) if threads.isdigit() else share)
+    # Read by torch where LaunchConfig has no field for it: ranks need the time to save.
+    os.environ.setdefault("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", str(SAVING_SECONDS))
+    settings = LaunchConfig(
+        min_nodes=1,
+        max_nodes=1,
+        nproc_per_node=processes,
+        run_id=uuid.uuid4().hex,
+        rdzv_backend="c10d",
+        rdzv_endpoint="localhost:0",
+        max_restarts=0,
+        signals_to_handle=SIGNALS,
+    )
+
+    def interrupt(number: int, _: object) -> NoReturn:
+        signal.signal(signal.SIGINT, kill_all)
+        raise SignalException("interrupted", signal.Signals(number))
+
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, interrupt)
+    quiet_launcher()
+    # Ranks that start when this process is gone already learn it from that.
+    os.environ[PARENT] = str(os.getpid())
+    try:
+        elastic_launch(settings, sys.executable)("-m", "nmt_cli", *arguments)
+    except ChildFailedError as error:
+        codes = {rank: one.exitcode for rank, one in error.failures.items()}
+        return exit_code_of(codes, {rank: one.timestamp for rank, one in error.failures.items()})
+    except SignalException as error:
+        # The ranks were told too, and have saved.
+        told = error.sigval
+        return TryAgainError.exit_code if told == signal.SIGUSR1 else 128 + told
+    finally:
+        os.environ.pop(PARENT, None)
+    return 0
+
+
+def quiet_launcher() -> None:
+    """Let torch's launcher log errors only, unless the user has set LOGLEVEL.
+
+    Its warnings tell which signal goes to which process; the ranks say what they do about it.
+    """
+    if "LOGLEVEL" not in os.environ:
+        for name in [*logging.root.manager.loggerDict]:
+            if name.startswith("torch.distributed.elastic."):
+                logging.getLogger(name).setLevel(logging.ERROR)
+
+
+def kill_all(*_: object) -> NoReturn:
+    """End the processes that this one has started, and this one, at once."""
+    own = os.getpid()
+    # Where the system does not list them, they notice the loss themselves.
+    with contextlib.suppress(FileNotFoundError):
+        for one in Path(f"/proc/{own}/task/{own}/children").read_text(encoding="utf-8").split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(one), signal.SIGKILL)
+    os._exit(128 + signal.SIGINT)
+
+
+def exit_code_of(codes: Mapping[int, int], times: Mapping[int, int]) -> int:
+    """The exit code of a group whose ranks failed with `codes` (negative: a signal) at `times`.
+
+    Raises LostRankError, with the exit code, for a rank that a signal killed.
+    """
+    begun = min(times.values())
+
+    def blame(rank: int) -> tuple[bool, int]:
+        late = codes[rank] == -signal.SIGKILL and times[rank] - begun >= PATIENCE_SECONDS
+        return late or codes[rank] in CONSEQUENCES, times[rank]
+
+    first = min(sorted(codes), key=blame)
+    code = codes[first]
+    if code >= 0:
+        return code
+    killed = LostRankError(
+        f"rank {first} was killed by {signal.Signals(-code).name}",
+        "SIGKILL often is the system out of memory: `dmesg` tells" if code == -9 else "",
+    )
+    killed.exit_code = 128 - code
+    raise killed

@@ -1,0 +1,152 @@
+"""`nmt average`: the mean of several checkpoints' weights (section 6.1)."""
+
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from nmt_cli.config.schema import Config, flatten
+from nmt_cli.data.lexical.shortlist import vocabulary_digest
+from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.errors import CannotCreateError, ConfigError, DataError, NoInputError
+from nmt_cli.model_dir import load_config, load_model, load_subwords, save_model
+from nmt_cli.storage import files, manifest
+from nmt_cli.training.saving.checkpoints import WEIGHTS, Checkpoints
+from nmt_cli.training.saving.tensor_files import model_weights, read_tensors
+
+
+def average(
+    paths: Sequence[Path],
+    out: Path,
+    *,
+    last: int | None = None,
+    best: int | None = None,
+    force: bool = False,
+) -> list[Path]:
+    """Write the mean of models or checkpoints as the model directory `out`; which were used.
+
+    One model directory stands for its checkpoints: the `last` ones, the `best` ones, or as many as
+    its settings say. Raises NoInputError where there are none, ConfigError where they do not fit,
+    CannotCreateError where `out` exists, unless `force`, which replaces what nmt has written.
+    """
+    files.require_creatable(out)
+    manifest.require_free(out, force=force)
+    inside = [path for path in paths if path.resolve().is_relative_to(out.resolve())]
+    if force and out.exists() and inside:
+        raise CannotCreateError(
+            f"`{out}` holds what is to be averaged, `{inside[0]}`, and is not replaced",
+            "choose another --out",
+        )
+    frame = _frame_of(_model_of(paths[0]))
+    if len(paths) == 1 and not _is_checkpoint(paths[0]):
+        paths = _choose(paths[0], frame, last, best)
+    for path in paths[1:]:
+        _check_same(paths[0], frame, path, _frame_of(_model_of(path)))
+    weights = average_weights(paths, _read)
+    metadata = {"averaged": ", ".join(path.name for path in paths)}
+    save_model(out, weights, frame.config, frame.subwords, metadata, replace=force)
+    return list(paths)
+
+
+class _Frame(NamedTuple):
+    """What a model has besides its weights, which a run may not have published yet."""
+
+    config: Config
+    subwords: Subwords
+
+
+def _frame_of(directory: Path) -> _Frame:
+    return _Frame(load_config(directory), load_subwords(directory))
+
+
+def _is_checkpoint(path: Path) -> bool:
+    return (path / WEIGHTS).is_file()
+
+
+def _model_of(path: Path) -> Path:
+    """The model directory that a checkpoint belongs to; a model directory is its own."""
+    return path.resolve().parent.parent if _is_checkpoint(path) else path
+
+
+def _read(path: Path) -> dict[str, Tensor]:
+    if not _is_checkpoint(path):
+        return model_weights(load_model(path).model)
+    manifest.check_manifest(path)
+    return read_tensors(path / WEIGHTS)
+
+
+def _choose(path: Path, model: _Frame, last: int | None, best: int | None) -> list[Path]:
+    train = model.config.train
+    checkpoints = Checkpoints(path / "checkpoints", train.keep_last, train.keep_best)
+    members = checkpoints.members()
+    if not members:
+        raise _nothing_to_average(path, checkpoints)
+    if best is None:
+        return [one.directory for one in members[-(last or train.keep_last) :]]
+    ranked = members[-1].state().best_steps(best)
+    chosen = [one.directory for one in members if one.step in ranked]
+    if len(chosen) < len(ranked) or not chosen:
+        raise NoInputError(
+            f"only {len(chosen)} of the {best} best checkpoints of `{path}` are still there",
+            "keep more of them with --set train.keep_best=N when training",
+        )
+    return chosen
+
+
+def _nothing_to_average(path: Path, checkpoints: Checkpoints) -> NoInputError:
+    """Why there is nothing to average, and what would work."""
+    others = checkpoints.all()
+    if not others:
+        return NoInputError(
+            f"`{path}` has no checkpoints", "`nmt train` writes them every train.checkpoint_every"
+        )
+    names = ", ".join(f"`{one.directory.name}`" for one in others)
+    return NoInputError(
+        f"`{path}` has no checkpoint of an interval (train.checkpoint_every), "
+        f"only what was saved to resume from: {names}",
+        f"`nmt average {shlex.quote(str(others[-1].directory))} --out MODEL` makes a model of "
+        "the last one",
+    )
+
+
+def _check_same(path: Path, model: _Frame, other_path: Path, other: _Frame) -> None:
+    mine, theirs = flatten(model.config), flatten(other.config)
+    differing = [key for key in mine if key.startswith("model.") and mine[key] != theirs[key]]
+    if vocabulary_digest(model.subwords) != vocabulary_digest(other.subwords):
+        differing.append("the subwords")
+    if differing:
+        raise ConfigError(
+            f"`{other_path}` is another model than `{path}`: {', '.join(differing)} differ",
+            "average checkpoints of one run",
+        )
+
+
+def average_weights(
+    paths: Sequence[Path], read: Callable[[Path], dict[str, Tensor]]
+) -> dict[str, Tensor]:
+    """The mean of each weight over the checkpoints at `paths`, summed in float64.
+
+    Holds one checkpoint and the sum in memory. Raises ConfigError naming the first file whose
+    names or shapes differ from the others', DataError where a weight is not finite.
+    """
+    total: dict[str, Tensor] = {}
+    for path in paths:
+        weights = read(path)
+        if not total:
+            total = {name: weight.double() for name, weight in weights.items()}
+            shapes = {name: weight.shape for name, weight in weights.items()}
+        elif {name: weight.shape for name, weight in weights.items()} != shapes:
+            raise ConfigError(
+                f"`{path}` holds another model than `{paths[0]}`: names or shapes differ",
+                "average checkpoints of one run",
+            )
+        else:
+            for name, weight in weights.items():
+                total[name] += weight
+        wrong = next((n for n, w in weights.items() if not torch.isfinite(w).all()), None)
+        if wrong:
+            raise DataError(f"`{path}`: `{wrong}` holds numbers that are not finite")
+    return {name: (weight / len(paths)).float() for name, weight in total.items()}

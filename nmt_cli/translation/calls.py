@@ -1,0 +1,102 @@
+"""What `Translator.translate` is called with: lines of several kinds, search settings by name."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal, TypedDict
+
+from nmt_cli.config.schema import Config, with_values
+from nmt_cli.config.search import SearchConfig
+from nmt_cli.errors import ConfigError, did_you_mean
+
+WANTED = "translate() takes a line (str), a list of lines, or another iterable of lines"
+
+
+class SearchOptions(TypedDict, total=False):
+    """The settings of `SearchConfig` as keyword arguments, each by its name there."""
+
+    beam: int
+    alpha: float
+    max_extra_length: int
+    n_best: int
+    batch_tokens: int | Literal["auto"]
+    length_penalty: Literal["gnmt", "power", "none"]
+    word_reward: float
+    coverage_penalty: float
+    min_length: int
+    max_length: int
+    no_repeat_ngram: int
+    repetition_penalty: float
+    sample: bool
+    temperature: float
+    top_k: int
+    top_p: float
+    seed: int
+    mbr: Literal["off", "chrf", "bleu"]
+    replace_unknown: bool
+    alignment: bool
+    shortlist: int
+
+
+def chosen_settings(
+    config: Config, search: SearchConfig | None, options: Mapping[str, object]
+) -> SearchConfig:
+    """The settings of a search: `search`, else those of `config`, with `options` in their place.
+
+    Raises TypeError for an option that is none, ConfigError for a value that does not fit.
+    """
+    base = search or config.search
+    if not options:
+        return base
+    known = [field.name for field in dataclasses.fields(SearchConfig)]
+    for name in options:
+        if name not in known:
+            raise TypeError(f"translate() has no option `{name}`; {did_you_mean(name, known)}")
+    given = {f"search.{name}": value for name, value in options.items()}
+    try:
+        return with_values(dataclasses.replace(config, search=base), given).search
+    except ConfigError as error:
+        # Whoever calls from Python gave an argument, and no file of settings.
+        message = error.message.replace("config: `search.", "translate(): `")
+        raise ConfigError(message, error.hint.replace("search.", "")) from None
+
+
+def one_line(text: str) -> str:
+    """`text` without the line break at its end; raises ValueError where there are others.
+
+    >>> one_line("The dog.\\n")
+    'The dog.'
+    """
+    line = text.removesuffix("\n")
+    if "\n" in line:
+        raise ValueError(
+            "the text has several lines, and a str is one line: give a list of its lines, "
+            "`text.splitlines()`"
+        )
+    return line
+
+
+def require_lines(lines: object) -> None:
+    """Raise TypeError where `lines` cannot be lines: a number, None, bytes, a mapping.
+
+    Of a list or tuple each element is looked at; of other iterables when it comes.
+    """
+    if not isinstance(lines, Iterable) or isinstance(lines, bytes | bytearray | Mapping):
+        raise TypeError(f"{WANTED}, not {type(lines).__name__}")
+    if isinstance(lines, list | tuple):
+        for _ in each_line(lines):
+            pass
+
+
+def each_line(lines: Iterable[str]) -> Iterator[str]:
+    """The lines as they come; raises TypeError for one that is no str."""
+    for number, line in enumerate(lines, 1):
+        if not isinstance(line, str):
+            raise TypeError(f"line {number:,} is of type {type(line).__name__}; {WANTED}")
+        yield line
+
+
+def require_prefixes(prefixes: object) -> None:
+    """Raise TypeError where `prefixes`, of several lines, are not several themselves."""
+    if isinstance(prefixes, str | bytes | bytearray) or not isinstance(prefixes, Iterable):
+        kind = type(prefixes).__name__
+        raise TypeError(f"prefixes are an iterable of str, one for each line, not {kind}")

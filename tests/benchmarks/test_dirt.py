@@ -1,0 +1,61 @@
+"""Planted dirt is found: 22 kinds, 200 pairs of each, and hardly anything else."""
+
+import importlib
+import random
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+Pairs = list[tuple[str, str]]
+# What nobody can tell of a single pair for sure.
+LEAST_FOUND = {"pairs shuffled": 0.8}
+
+
+@pytest.fixture
+def dirt(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The benchmark that plants it."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return importlib.import_module("dirt")
+
+
+def two_languages(count: int, seed: int) -> Pairs:
+    """Sentences of made-up words, and their translation word by word."""
+    chance = random.Random(seed)
+    letters = (("kmnrty", "aou"), ("bdfgls", "eiü"))
+    sounds = [[a + b for a in first for b in second] for first, second in letters]
+    words = [["".join(chance.choices(one, k=3)) for _ in range(900)] for one in sounds]
+    pairs = []
+    for _ in range(count):
+        chosen = [int(900 * chance.random() ** 2) for _ in range(chance.randint(5, 12))]
+        turned = [chosen[1], chosen[0], *chosen[2:]]
+        sides = [" ".join(words[side][one] for one in order) + "."
+                 for side, order in enumerate((chosen, turned))]  # fmt: skip
+        pairs.append((sides[0], sides[1]))
+    return pairs
+
+
+@pytest.mark.slow
+def test_dirt_of_every_kind_is_found_and_clean_pairs_stay(dirt: ModuleType, tmp_path: Path) -> None:
+    planted = dirt.plant(two_languages(20_000, 1), each=200)
+    safe, strict = (
+        dirt.measure(planted, ("xx", "yy"), tmp_path, level, 600) for level in ("safe", "strict")
+    )
+    found = {kind: strict.found(kind) / 200 for kind in dirt.PLANTED}
+    assert {kind: one for kind, one in found.items() if one < LEAST_FOUND.get(kind, 0.95)} == {}
+    assert len(found) >= 20
+    assert strict.dropped[""] < 0.01 * strict.planted[""]
+    assert safe.dropped[""] == 0
+    # What is only likely is counted, and stays.
+    for kind, (_, names) in dirt.PLANTED.items():
+        if dirt.ACTIONS[names[0]] == "kept" and kind != "pairs shuffled":
+            assert sum(safe.findings.get(name, 0) for name in names) >= 190, kind
+
+
+def test_clean_text_raises_no_alarm(dirt: ModuleType, tmp_path: Path) -> None:
+    pairs = list(dict.fromkeys(two_languages(4_000, 2)))
+    alone = dirt.measure(
+        dirt.Planted(pairs, [""] * len(pairs)), ("xx", "yy"), tmp_path, "strict", 600
+    )
+    assert alone.dropped[""] <= 4

@@ -1,0 +1,418 @@
+"""The frame of `nmt`: exit codes, hints, streams, threads; what every command can rely on."""
+
+import errno
+import importlib.util
+import io
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from nmt_cli import __version__, errors
+from nmt_cli.cli import app, docs, environment, main
+from nmt_cli.cli.app import broken_example
+from nmt_cli.cli.settings import model_option
+from nmt_cli.machine import usable_cores
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(
+    arguments: list[str], *, shell: str = "", environ: Mapping[str, str] | None = None
+) -> "subprocess.CompletedProcess[str]":
+    """Run the real `nmt`; `shell` is what follows it on the command line, such as `>&-`."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    line = f'exec "$0" -m nmt_cli "$@" {shell}'
+    return subprocess.run(
+        ["bash", "-c", line, sys.executable, *arguments],
+        capture_output=True, text=True, check=False, timeout=60,
+        env={**kept, "PYTHONPATH": str(ROOT), **(environ or {})},
+    )  # fmt: skip
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> object:
+    """Make the command fail with any exception."""
+
+    def fail_with(error: BaseException) -> None:
+        def invoke(arguments: object) -> int:
+            raise error
+
+        monkeypatch.setattr(app, "invoke", invoke)
+
+    return fail_with
+
+
+class TestExitCodes:
+    @pytest.mark.parametrize(
+        ("error", "code"),
+        [
+            (errors.DataError("a"), 65),
+            (errors.TryAgainError("a"), 75),
+            (KeyboardInterrupt(), 130),
+            (BrokenPipeError(errno.EPIPE, "x"), 141),
+            (OSError(errno.ENOSPC, "No space left on device"), 74),
+            (PermissionError(errno.EACCES, "Permission denied"), 74),
+            (FileNotFoundError(errno.ENOENT, "x"), 1),
+            (ZeroDivisionError("x"), 1),
+            (SystemExit(7), 7),
+            (SystemExit(None), 0),
+            (SystemExit("text"), 1),
+        ],
+    )
+    def test_every_way_to_fail_has_its_code(
+        self, failing: object, error: BaseException, code: int
+    ) -> None:
+        failing(error)  # type: ignore[operator]
+        assert main([]) == code
+
+    def test_a_bug_is_called_one_and_leads_to_debug(
+        self, failing: object, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        failing(ZeroDivisionError("division by zero"))  # type: ignore[operator]
+        main([])
+        said = capsys.readouterr().err
+        assert said.startswith(
+            "error: this is a bug in nmt: ZeroDivisionError: division by zero\n\nhint: "
+        )
+        assert "--debug" in said
+        assert "Traceback" not in said
+
+    @pytest.mark.parametrize("way", ["option", "variable"])
+    def test_debug_shows_the_traceback(
+        self,
+        failing: object,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+        way: str,
+    ) -> None:
+        failing(errors.DataError("x"))  # type: ignore[operator]
+        if way == "variable":
+            monkeypatch.setenv("NMT_DEBUG", "1")
+        assert main(["train", "--debug"] if way == "option" else ["train"]) == 65
+        assert "Traceback (most recent call last)" in capsys.readouterr().err
+
+    def test_debug_after_two_dashes_is_an_argument(self) -> None:
+        assert not environment.debugging(["translate", "--", "--debug"])
+        assert environment.debugging(["translate", "--debug", "--"])
+
+    def test_a_broken_pipe_says_nothing(
+        self, failing: object, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        failing(BrokenPipeError(errno.EPIPE, "x"))  # type: ignore[operator]
+        main([])
+        assert capsys.readouterr().err == ""
+
+
+class TestUsage:
+    @pytest.mark.parametrize(
+        ("arguments", "said", "hint"),
+        [
+            (["trian"], "there is no command `trian`", "did you mean `train`?"),
+            (["xyz"], "there is no command `xyz`", "known: attention, average"),
+            (["init", "--frce"], "`nmt init` has no option `--frce`", "did you mean `--force`?"),
+            (["init", "-Z"], "`nmt init` has no option `-Z`", "`nmt init --help` shows"),
+            (["--verzion"], "`nmt` has no option `--verzion`", "did you mean `--version`?"),
+            (["init", "a", "b"], "nmt init: got unexpected extra argument(s) (b)", "--help"),
+            (["init", "--train", "a"], "nmt init: option `--train` requires 2 arguments", "--help"),
+            (["train", "--gpus"], "nmt train: option `--gpus` requires", "`nmt train --help`"),
+            (["bench", "layers", "--n"], "nmt bench layers: option", "`nmt bench layers --help`"),
+            (["train", "--lr", "1"], "`nmt train` has no", "`--set train.learning_rate=X`?"),
+            (["train", "--batch-size", "1"], "`nmt train` has", "`--set train.batch_tokens=N`?"),
+            (["train", "--epochs", "1"], "`nmt train` has no", "did you mean `--max-epochs`?"),
+            (["train", "--gpu", "1"], "`nmt train` has no", "did you mean `--gpus`?"),
+            (["translate", "--gpu"], "`nmt translate` has no", "did you mean `--device cuda`?"),
+            (["translate", "--out", "x"], "`nmt translate` has", "did you mean `--output`?"),
+            (["translate", "--temp", "1"], "`nmt translate` has", "did you mean `--temperature`?"),
+            (["generate"], "there is no command `generate`", "did you mean `translate`?"),
+            (["evaluate"], "there is no command `evaluate`", "did you mean `score`?"),
+            (["preprocess"], "there is no command `preprocess`", "did you mean `prepare`?"),
+            (["help", "trian"], "there is no command `trian`", "did you mean `train`?"),
+            (["config", "shwo"], "nmt config: no such command `shwo`. Did you mean `show`?", "he"),
+        ],
+    )
+    def test_a_misspelling_is_named_and_put_right(
+        self, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str, hint: str
+    ) -> None:
+        assert main(arguments) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith(f"error: {said}")
+        assert f"\n\nhint: {hint}" in err or hint in err.split("\n\nhint: ")[1]
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [["train", "--init", "m"], ["train", "--pretrained", "m"], ["train", "--from", "m"],
+         ["export"]],
+    )  # fmt: skip
+    def test_what_does_not_exist_gets_no_silly_suggestion(
+        self, capsys: pytest.CaptureFixture[str], arguments: list[str]
+    ) -> None:
+        assert main(arguments) == 2
+        assert "did you mean" not in capsys.readouterr().err
+
+    @pytest.mark.parametrize("way", ["-h", "help"])
+    def test_every_command_shows_its_help_either_way(
+        self, capsys: pytest.CaptureFixture[str], way: str
+    ) -> None:
+        paths = [path.split()[1:] for path, _, _ in docs.walk_commands()]
+        assert [] in paths
+        assert ["bench", "layers"] in paths
+        for path in paths:
+            assert main([*path, "--help"]) == 0
+            expected = capsys.readouterr().out
+            assert expected.startswith(" ".join(["Usage: nmt", *path]))
+            assert main(["help", *path] if way == "help" else [*path, "-h"]) == 0, path
+            assert capsys.readouterr().out == expected
+
+    def test_nmt_alone_shows_its_help_as_an_error(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main([]) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith("Usage: nmt ")
+
+    def test_help_goes_to_stdout(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["--help"]) == 0
+        assert capsys.readouterr().out.startswith("Usage: nmt ")
+
+    def test_every_command_accepts_debug(self, capsys: pytest.CaptureFixture[str]) -> None:
+        for arguments in ([], ["config", "show"], *([name] for name in app.COMMANDS)):
+            assert main([*arguments, "--debug", "--help"]) == 0, arguments
+        assert capsys.readouterr().err == ""
+
+
+class TestVersion:
+    def test_one_line(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["--version"]) == 0
+        assert capsys.readouterr().out == f"nmt {__version__}\n"
+
+    def test_json_names_what_it_builds_on(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["--version", "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["nmt"] == __version__
+        assert {"schema", "python", "sentencepiece", "sacrebleu"} <= set(found)
+        assert ("torch" in found) == (importlib.util.find_spec("torch") is not None)
+
+
+class TestStreams:
+    """With the real process, as a shell starts it."""
+
+    def test_a_closed_stdout_is_an_error_when_data_are_due(self) -> None:
+        done = run(["config", "show"], shell=">&-")
+        assert done.returncode == 74
+        assert done.stderr.startswith("error: ")
+
+    def test_a_full_disk_is_an_error(self) -> None:
+        done = run(["--version"], shell="> /dev/full")
+        assert done.returncode == 74
+        assert "No space left" in done.stderr
+        assert "Exception ignored" not in done.stderr
+
+    def test_a_closed_stderr_changes_nothing(self) -> None:
+        done = run(["config", "show", "--set", "model.headz=1"], shell="2>&-")
+        assert (done.returncode, done.stdout, done.stderr) == (78, "", "")
+
+    def test_a_reader_that_goes_away_is_no_news(self) -> None:
+        line = f'{sys.executable} -m nmt_cli config show | true; echo "${{PIPESTATUS[0]}}"'
+        done = subprocess.run(
+            ["bash", "-c", line], capture_output=True, text=True, check=False,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        # The text fits the pipe's buffer where `true` ends late.
+        assert done.stdout in ("141\n", "0\n")
+        assert done.stderr == ""
+
+
+class TestEnvironment:
+    @pytest.mark.parametrize(
+        ("variables", "interactive", "color"),
+        [
+            ({}, True, True),
+            ({"NO_COLOR": "1"}, True, False),
+            ({"TERM": "dumb"}, False, False),
+            ({"CI": "true"}, False, False),
+            ({"CI": "true", "FORCE_COLOR": "1"}, False, True),
+            ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, True, False),
+        ],
+    )
+    def test_a_terminal_is_watched_unless_the_user_says_no(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        variables: dict[str, str],
+        interactive: bool,
+        color: bool,
+    ) -> None:
+        for name in ("NO_COLOR", "FORCE_COLOR", "CI"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("TERM", "xterm")
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        terminal = io.StringIO()
+        monkeypatch.setattr(terminal, "isatty", lambda: True, raising=False)
+        console = environment.make_console(terminal)
+        assert (console.interactive, console.color) == (interactive, color)
+        if "FORCE_COLOR" not in variables:
+            log = environment.make_console(io.StringIO())
+            assert (log.interactive, log.color) == (False, False)
+
+    @pytest.mark.parametrize(
+        ("started", "on_path", "called"),
+        [
+            ("bin/nmt", True, "nmt"),
+            ("bin/nmt", False, "{}/bin/nmt"),
+            ("other/nmt", True, "{}/other/nmt"),
+            ("missing/nmt", False, "nmt"),
+            ("nmt_cli/__main__.py", True, "nmt"),
+            ("nmt_cli/__main__.py", False, "{}/bin/python -m nmt_cli"),
+            ("a-program", False, "nmt"),
+        ],
+    )
+    def test_the_name_of_the_program_is_one_that_starts_it(
+        self,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        started: str,
+        on_path: bool,
+        called: str,
+    ) -> None:
+        script = tmp_path / "bin" / "nmt"
+        script.parent.mkdir()
+        script.touch(mode=0o755)
+        (tmp_path / "other").mkdir()
+        (tmp_path / "other" / "nmt").touch()
+        monkeypatch.setattr(sys, "argv", [str(tmp_path / started)])
+        monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
+        monkeypatch.setenv("PATH", str(script.parent if on_path else tmp_path))
+        assert environment.name_of_program() == called.format(tmp_path)
+
+    def test_torch_sees_the_choice(self) -> None:
+        code = (
+            "import os, sys; sys.argv = ['nmt', '--version']; import nmt_cli.cli as c\n"
+            "try: c.run()\n"
+            "except SystemExit: print(os.environ['OMP_WAIT_POLICY'], os.environ['OMP_NUM_THREADS'])"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+            env={"PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        assert done.stdout.split()[-2:] == ["PASSIVE", str(usable_cores())]
+
+
+class TestFailedRanks:
+    """A rank that fails ends at once: the threads of its group might abort it on the way out."""
+
+    @staticmethod
+    def leave(
+        code: int, world_size: str, *, before: str = "", shell: str = ""
+    ) -> "subprocess.CompletedProcess[str]":
+        """A process that leaves with `code`, and would abort were the interpreter taken down."""
+        script = (
+            "import atexit, os, sys; from nmt_cli.cli import environment\n"
+            "atexit.register(os.abort)\n"
+            "sys.stdout.write('data'); sys.stderr.reconfigure(line_buffering=False)\n"
+            f"sys.stderr.write('error: why'); {before}\n"
+            f"environment.leave({code})"
+        )
+        line = f'exec "$0" -c "$1" {shell}'
+        return subprocess.run(
+            ["bash", "-c", line, sys.executable, script],
+            capture_output=True, text=True, check=False, timeout=60,
+            env={"PYTHONPATH": str(ROOT), "WORLD_SIZE": world_size},
+        )  # fmt: skip
+
+    def test_the_code_is_the_one_that_was_given_and_all_is_said(self) -> None:
+        done = self.leave(73, "2")
+        assert (done.returncode, done.stdout, done.stderr) == (73, "data", "error: why")
+
+    def test_a_thread_that_never_ends_holds_nobody_up(self) -> None:
+        endless = "import threading; threading.Thread(target=threading.Event().wait).start()"
+        assert self.leave(75, "2", before=endless).returncode == 75
+
+    @pytest.mark.parametrize("before", ["sys.stderr.close()", "os.close(2)"])
+    def test_a_stderr_that_is_gone_changes_no_code(self, before: str) -> None:
+        assert self.leave(73, "2", before=before).returncode == 73
+
+    def test_a_stdout_that_takes_no_more_changes_no_code(self) -> None:
+        assert self.leave(73, "2", shell="> /dev/full").returncode == 73
+
+    @pytest.mark.parametrize(("code", "world_size"), [(0, "2"), (73, "1")])
+    def test_others_leave_as_every_process_does(self, code: int, world_size: str) -> None:
+        """Here what is registered for the end still runs: it aborts."""
+        assert self.leave(code, world_size).returncode == -signal.SIGABRT
+
+
+def test_completion_lists_the_commands() -> None:
+    done = run([], environ={"_NMT_COMPLETE": "complete_bash", "COMP_WORDS": "nmt t",
+                            "COMP_CWORD": "1"})  # fmt: skip
+    assert done.stdout.split() == ["train", "translate"]
+
+
+def test_examples_are_broken_between_words_and_can_be_copied() -> None:
+    whole = 'echo "two words" | nmt train --preset small --set model.dropout=0.3 --out runs/small'
+    lines = broken_example(whole, 40)
+    assert all(len(line) <= 40 for line in lines)
+    assert all(line.endswith(" \\") for line in lines[:-1])
+    shell = "\n".join(lines).replace("\\\n", " ")
+    assert shlex.split(shell) == shlex.split(whole)
+    assert any("--out runs/small" in line for line in lines)
+    assert broken_example("nmt train  as the file says, on one GPU or on several", 30) == [
+        "nmt train", "    as the file says, on one", "    GPU or on several"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("option", "hint"),
+    [
+        ("--step", "`--max-steps`"),
+        ("--batch", "`--set train.batch_tokens=N`"),
+        ("--optimizer", "`--set train.optimizer=muon`"),
+        ("--workers", "`--threads`"),
+        ("--resume", "training resumes by itself"),
+        ("--cpu", "CUDA_VISIBLE_DEVICES=-1"),
+    ],
+)
+def test_options_of_others_have_hints_on_train(option: str, hint: str, capfd) -> None:
+    assert main(["train", option]) == 2
+    assert hint in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["-V"], ["version"], ["--version"]])
+def test_the_version_is_given_however_it_is_asked_for(arguments: list[str], capfd) -> None:
+    assert main(arguments) == 0
+    assert capfd.readouterr().out == f"nmt {__version__}\n"
+
+
+def test_config_alone_shows_its_commands(capfd) -> None:
+    assert main(["config"]) == 2
+    shown = capfd.readouterr()
+    assert shown.out == ""
+    assert "nmt config" in shown.err
+    assert "presets" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("name", "has_hint"), [("hello", True), ("good morning", True), ("texts/a.en", False)]
+)
+def test_a_word_that_is_no_file_may_be_meant_as_text(
+    name: str, has_hint: bool, tmp_path: Path, monkeypatch, capfd
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["translate", name]) == 66
+    assert ("echo" in capfd.readouterr().err) == has_hint
+
+
+def test_the_next_command_names_a_model_that_is_not_the_default(
+    tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert model_option("model") == ""
+    assert model_option("runs/my model") == " --model 'runs/my model'"
+    (tmp_path / "nmt.toml").write_text('[paths]\nmodel = "runs/a"\n')
+    assert model_option("runs/a") == ""
+    assert model_option("model") == " --model model"

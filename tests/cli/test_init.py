@@ -1,0 +1,246 @@
+"""`nmt init`: from flags or from the files that are there to a project file that loads."""
+
+import os
+import pty
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nmt_cli.cli import main
+from nmt_cli.cli.settings import resolve_settings
+from nmt_cli.config.schema import Config
+from nmt_cli.data.languages.names import guess_languages, language_of
+from nmt_cli.extras.project import toml_value
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A current directory with three pairs of files."""
+    monkeypatch.chdir(tmp_path)
+    for kind in ("train", "valid", "test"):
+        for code in ("en", "de"):
+            (tmp_path / f"{kind}.{code}").write_text("x\n")
+    return tmp_path
+
+
+def written(folder: Path = Path()) -> Config:
+    return resolve_settings({}, config_file=folder / "nmt.toml", environ={}).config
+
+
+class TestFlags:
+    def test_everything_given_is_written_and_nothing_is_asked(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        arguments = (
+            "init --train train.en train.de --train test.en test.de --valid valid.en valid.de "
+            "--test test.en test.de --preset tiny"
+        )
+        assert main(arguments.split()) == 0
+        config = written()
+        assert (config.languages.src, config.languages.tgt) == ("en", "de")
+        assert config.data.train == (("train.en", "train.de"), ("test.en", "test.de"))
+        assert config.data.valid == ("valid.en", "valid.de")
+        assert config.data.test == ("test.en", "test.de")
+        assert config.train.preset == "tiny"
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err == "wrote nmt.toml: en to de\nnext: nmt prepare\n"
+
+    def test_the_preset_is_chosen_by_the_text_and_the_reason_is_kept(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["init", "--train", "train.en", "train.de"]) == 0
+        assert written().train.preset == "small"
+        reason = next(
+            line for line in capsys.readouterr().err.splitlines() if line.startswith("preset")
+        )
+        assert reason.startswith("preset small for 1 pair")
+        assert f"# {reason}\n" in Path("nmt.toml").read_text()
+
+    def test_an_unknown_preset_is_refused_before_text_is_read(self) -> None:
+        Path("train.en").unlink()
+        assert main(["init", "--train", "train.en", "train.de", "--preset", "smal"]) == 78
+        assert not Path("nmt.toml").exists()
+
+    def test_one_file_is_not_both_sides(self, capsys: pytest.CaptureFixture[str]) -> None:
+        arguments = ["init", "--src-lang", "en", "--tgt-lang", "de"]
+        assert main([*arguments, "--train", "train.en", "./train.en"]) == 2
+        assert "`train.en` is given for both sides" in capsys.readouterr().err
+        assert not Path("nmt.toml").exists()
+
+    def test_what_is_not_given_is_not_made_up(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["init", "--train", "train.de", "train.en"]) == 0
+        config = written()
+        assert (config.languages.src, config.languages.tgt) == ("de", "en")
+        assert (config.data.valid, config.data.test) == ((), ())
+        assert "warning: there is no validation text" in capsys.readouterr().err
+
+    def test_named_languages_beat_the_guess(self) -> None:
+        main(["init", "--train", "train.de", "train.en", "--src-lang", "gsw"])
+        assert (written().languages.src, written().languages.tgt) == ("gsw", "en")
+
+    def test_another_directory_gets_paths_that_are_right_there(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        absolute = str(folder / "test.en")
+        assert main(["init", "my project", "--train", "train.en", "train.de",
+                     "--test", absolute, "test.de"]) == 0  # fmt: skip
+        assert "next: cd 'my project' && nmt prepare" in capsys.readouterr().err
+        monkeypatch.chdir("my project")
+        assert written().data.train == (("../train.en", "../train.de"),)
+        assert written().data.test == (absolute, "../test.de")
+
+
+class TestFinding:
+    def test_the_languages_are_enough_where_the_files_have_their_usual_names(self) -> None:
+        assert main(["init", "--src-lang", "de", "--tgt-lang", "en"]) == 0
+        data = written().data
+        assert data.train == (("train.de", "train.en"),)
+        assert (data.valid, data.test) == (("valid.de", "valid.en"), ("test.de", "test.en"))
+
+    def test_nothing_given_asks_for_the_direction_by_an_error(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["init"]) == 2
+        err = capsys.readouterr().err
+        assert "training text in de and en: which is translated from?" in err
+        assert "nmt init --src-lang de --tgt-lang en" in err
+        assert not Path("nmt.toml").exists()
+
+    def test_nothing_there_leads_to_an_example(
+        self, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["init", str(folder / "empty")]) == 2
+        assert "hint: say which files: nmt init --train" in capsys.readouterr().err
+        assert main(["init", "--src-lang", "en", "--tgt-lang", "fr"]) == 2
+        assert "no train.en and train.fr" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(("answer", "code"), [(b"en\nde\n", 0), (b"en\n\n", 2)])
+    def test_a_person_at_a_terminal_is_asked(self, answer: bytes, code: int) -> None:
+        ours, theirs = pty.openpty()
+        os.write(ours, answer)
+        done = subprocess.run(
+            [sys.executable, "-m", "nmt_cli", "init"], stdin=theirs, stderr=theirs,
+            stdout=subprocess.PIPE, check=False, timeout=60,
+            env={"PYTHONPATH": str(ROOT), "TERM": "dumb"},
+        )  # fmt: skip
+        shown = os.read(ours, 10_000).decode()
+        os.close(ours)
+        os.close(theirs)
+        assert (done.returncode, done.stdout) == (code, b"")
+        assert "Language translated from" in shown
+        assert Path("nmt.toml").exists() == (code == 0)
+        if code == 0:
+            assert (written().languages.src, written().languages.tgt) == ("en", "de")
+
+
+class TestRefusals:
+    def test_an_existing_file_is_kept_unless_force(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        Path("nmt.toml").write_text("# mine\n")
+        arguments = ["init", "--train", "train.en", "train.de"]
+        assert main(arguments) == 73
+        assert "use --force" in capsys.readouterr().err
+        assert Path("nmt.toml").read_text() == "# mine\n"
+        assert main([*arguments, "--force"]) == 0
+        assert written().languages.src == "en"
+
+    def test_all_missing_files_are_named_at_once(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["init", "--train", "a.en", "train.de", "--valid", "valid.en", "b.de",
+                     "--test", ".", "test.de"]) == 66  # fmt: skip
+        err = capsys.readouterr().err
+        for said in ("`a.en` cannot be read", "`b.de` cannot be read", "`.` is a directory"):
+            assert said in err
+        assert not Path("nmt.toml").exists()
+
+    def test_an_unknown_preset_is_refused(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["init", "--train", "train.en", "train.de", "--preset", "bsae"]) == 78
+        assert "did you mean `base`?" in capsys.readouterr().err
+
+    def test_names_that_tell_no_languages_are_asked_about(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        Path("a.txt").write_text("x\n")
+        Path("b.txt").write_text("x\n")
+        assert main(["init", "--train", "a.txt", "b.txt"]) == 2
+        assert "add --src-lang en --tgt-lang de" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("train.en", "en"), ("a/b.c/train.de.gz", "de"), ("x.pt_BR", "pt_BR"),
+        ("x.zh-Hans", "zh-Hans"), ("train.txt", None), ("train.tsv.xz", None), ("train", None),
+        ("train.v12", None),
+        ("train.english", None), (".en", None),
+    ],
+)  # fmt: skip
+def test_the_language_of_a_name(name: str, code: str | None) -> None:
+    assert language_of(name) == code
+
+
+@pytest.mark.parametrize(
+    ("pair", "languages"),
+    [
+        (("a.en", "a.de.gz"), ("en", "de")),
+        (("europarl.de-en.en", "europarl.de-en.de"), ("en", "de")),
+        (("train_en.txt", "train_de.txt"), ("en", "de")),
+        (("news.en.tok", "news.de.tok"), ("en", "de")),
+        (("a.en", "b.en"), None),
+        (("src.txt", "target.txt"), None),
+        (("one_en.txt", "two_de.txt"), None),
+    ],
+)
+def test_languages_are_guessed_only_where_names_tell_them(
+    pair: tuple[str, str], languages: tuple[str, str] | None
+) -> None:
+    assert guess_languages([pair]) == languages
+
+
+def test_toml_values_read_back() -> None:
+    import tomllib
+
+    value = ['\x00\x1f\x7f"\\ü\u2028', [1, -2.5e-9, True], []]
+    assert tomllib.loads(f"x = {toml_value(value)}")["x"] == value
+
+
+class TestValidationText:
+    @pytest.fixture(autouse=True)
+    def _texts(self) -> None:
+        for code in ("en", "de"):
+            Path(f"train.{code}").write_text("".join(f"{n} {code}\n" for n in range(6_122)))
+            Path(f"valid.{code}").unlink()
+
+    @pytest.mark.parametrize("preset", [[], ["--preset", "tiny"]])
+    def test_a_split_that_is_too_large_is_refused_at_once(
+        self, preset: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        files = ["--train", "train.en", "train.de", *preset]
+        assert main(["init", *files, "--valid-split", "10000"]) == 65
+        err = capsys.readouterr().err
+        assert "a validation set of 10,000 pairs is too large for 6,122 training pairs" in err
+        assert "use --valid-split 1224 or less" in err
+        assert not Path("nmt.toml").exists()
+        assert main(["init", *files, "--valid-split", "1224"]) == 0
+
+    @pytest.mark.parametrize("place", [[], ["a project"]])
+    def test_the_warning_holds_a_command_that_can_be_pasted(
+        self, place: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        texts = ["--train", "train.en", "train.de", "--test", "test.en", "test.de"]
+        assert main(["init", *place, *texts, "--preset", "tiny"]) == 0
+        advice = capsys.readouterr().err.split("to set training pairs apart: ")[1].split("\n")[0]
+        before = written(Path(*place)).data
+        program, *arguments = shlex.split(advice)
+        assert program == "nmt"
+        assert main(arguments) == 0
+        config = written(Path(*place))
+        assert (config.data.valid_split, config.train.preset) == (300, "tiny")
+        assert (config.data.train, config.data.test) == (before.train, before.test)
+        assert "validation" not in capsys.readouterr().err

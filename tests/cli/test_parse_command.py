@@ -1,0 +1,250 @@
+"""`nmt parse`, `nmt parse prepare`, `nmt parse score` as they are typed."""
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from byte_models import byte_config, byte_model, byte_subwords
+
+from nmt_cli.cli import main
+from nmt_cli.config.search import SearchConfig
+from nmt_cli.extras.parsing import parser
+from nmt_cli.extras.parsing.trees import leaves, tree_words, trees_of
+from nmt_cli.model_dir import save_model
+from nmt_cli.translation.translator import Translator
+
+LINES = ["The dog sleeps .", "", "f(x) = y", " a\tb\u00a0c  ", "x"]
+GOLD = [
+    "(S (NP (DT a) (NN dog)) (VP (VBZ runs)) (. .))",
+    "(S (NP (NN dogs)) (VP (VBP run)))",
+    "(S (NP (NN dogs)))",
+]
+PARSED = [
+    "(S (NP (DT a) (NN dog)) (VP (VBZ runs)) (. .))",
+    "(S (NX (NN dogs)) (VP (VBP run)))",
+    "(S (NP (NN cats)))",
+]
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.removesuffix("\n").split("\n")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "model"
+    config = byte_config({"search.beam": 3, "data.max_length": 400})
+    weights = byte_model(config)
+    for character in "()NPS":
+        weights.output_bias.data[4 + ord(character)] += 5.0
+    save_model(path, weights.state_dict(), config, byte_subwords(), {})
+    return path
+
+
+@pytest.fixture
+def nmt(model: Path, tmp_path: Path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("OMP_WAIT_POLICY", "PASSIVE")
+    (tmp_path / "model").symlink_to(model)
+    (tmp_path / "some.words").write_bytes(("\n".join(LINES) + "\n").encode())
+    for name, lines in (("gold", GOLD), ("parsed", PARSED)):
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+
+    def run(*arguments: str, stdin: bytes = b"") -> Result:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        code = main(["parse", *arguments])
+        return Result(code, *capfd.readouterr())
+
+    return run
+
+
+SHORT = ("--beam", "2", "--max-extra-length", "12")
+
+
+def test_each_line_becomes_a_tree_over_its_words(nmt) -> None:
+    found = nmt("some.words", *SHORT)
+    assert found.code == 0
+    assert len(found.lines) == len(LINES)
+    for line, shown in zip(LINES, found.lines, strict=True):
+        (tree,) = trees_of(shown) or (None,)
+        assert [one.word for one in leaves(tree)] == tree_words(line) if tree else line == ""
+    rows = [json.loads(line) for line in nmt("some.words", *SHORT, "--json").lines]
+    count = sum(row["repairs"] > 0 for row in rows)
+    assert count >= 3
+    assert f"of 5 lines, {count} were no tree over their words until repaired" in found.err
+
+
+def test_the_command_without_a_name_is_text(nmt) -> None:
+    found = nmt("text", "some.words", *SHORT)
+    assert found.out == nmt(*SHORT, stdin=Path("some.words").read_bytes()).out
+    assert nmt("some.words", "-o", "some.parsed", *SHORT, "--quiet") == (0, "", "")
+    assert Path("some.parsed").read_bytes().decode() == found.out
+
+
+def test_json_says_what_was_repaired(nmt) -> None:
+    shown = nmt("some.words", *SHORT).lines
+    rows = [json.loads(line) for line in nmt("some.words", *SHORT, "--json").lines]
+    assert [row["tree"] for row in rows] == shown
+    assert [row["line"] for row in rows] == list(range(5))
+    assert rows[2]["words"] == ["f-LRB-x-RRB-", "=", "y"]
+    assert rows[1] == {
+        "schema": 1, "line": 1, "words": [], "tree": "", "repairs": 0, "score": 0.0,
+        "flags": ["empty"],
+    }  # fmt: skip
+    many = nmt("--json", "--beam", "1", "--max-extra-length", "1", stdin=b"x\n" * 40).lines
+    assert [json.loads(line)["line"] for line in many] == list(range(40))
+    assert rows[0]["repairs"] > 0
+    assert rows[0]["score"] < 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "project", "wanted"),
+    [
+        ((), "", (21, 0.3, 300)),
+        (("--beam", "5", "--alpha", "0.5"), "", (5, 0.5, 300)),
+        (("--max-extra-length", "9"), "[search]\nbeam = 7", (7, 0.3, 9)),
+        (("--set", "search.beam=2"), "[search]\nalpha = 0.9", (2, 0.9, 300)),
+    ],
+)
+def test_the_search_is_the_papers_unless_told_otherwise(
+    nmt, monkeypatch, arguments, project, wanted
+) -> None:
+    Path("nmt.toml").write_text(project)
+    seen: list[SearchConfig] = []
+
+    def parse_window(translator, lines, search):
+        seen.append(search)
+        return []
+
+    monkeypatch.setattr(parser, "parse_window", parse_window)
+    assert nmt("some.words", *arguments).code == 0
+    assert [(one.beam, one.alpha, one.max_extra_length) for one in seen] == [wanted]
+
+
+def test_lines_that_are_no_utf8_are_told_of(nmt) -> None:
+    found = nmt(*SHORT, stdin=b"a b\nc \xff\n")
+    assert found.code == 0
+    assert "warning: `stdin`: 1 line is not UTF-8, first at line:byte 2:3" in found.err
+    assert found.lines[1].count(" \ufffd)") == 1
+
+
+def test_from_python_it_is_one_call(model: Path, nmt) -> None:
+    translator = Translator.load(model)
+    search = byte_config({"search.max_extra_length": 12, "search.alpha": 0.3}).search
+    found = list(parser.parse(translator, LINES, search))
+    assert [one.words for one in found] == [tuple(tree_words(line)) for line in LINES]
+    assert found[1].tree is None
+    shown = nmt("some.words", *SHORT).lines
+    assert [trees_of(line) for line in shown] == [(one.tree,) if one.tree else () for one in found]
+    config = parser.for_parsing(translator.config)
+    assert (config.search.beam, config.search.alpha) == (21, 0.3)
+    assert config.data == translator.config.data
+
+
+def test_a_treebank_becomes_text_to_learn_from(nmt) -> None:
+    Path("a.mrg").write_text("( (S (NP-SBJ (DT a)\n  (NN dog)) (VP (VBZ is) (-NONE- *)) (. .)) )")
+    Path("b.mrg").write_text("( (NP (-NONE- *)) )\n( (NP (NN b)) )\n")
+    found = nmt("prepare", "a.mrg", "b.mrg", "--out", "made/train")
+    assert (found.code, found.out) == (0, "")
+    assert "wrote 2 trees as made/train.words, made/train.brackets, made/train.trees" in found.err
+    assert "left out 1 tree without words" in found.err
+    made = {end: Path(f"made/train.{end}").read_text() for end in ("words", "brackets", "trees")}
+    assert made == {
+        "words": "a dog is .\nb\n",
+        "brackets": "(S (NP DT NN )NP (VP VBZ )VP . )S\n(NP NN )NP\n",
+        "trees": "(S (NP (DT a) (NN dog)) (VP (VBZ is)) (. .))\n(NP (NN b))\n",
+    }
+    assert nmt("prepare", "b.mrg", "--out", "xx", "--tags", "xx", "--quiet") == (0, "", "")
+    assert Path("xx.brackets").read_text() == "(NP XX )NP\n"
+
+
+def test_a_treebank_that_is_none_leaves_nothing_behind(nmt) -> None:
+    Path("a.mrg").write_text("(NP (NN b))\n(NP (NN b)\n")
+    found = nmt("prepare", "a.mrg", "--out", "train")
+    assert found.code == 65
+    assert "error: `a.mrg`, line 2: a bracket is opened here and never closed" in found.err
+    assert "hint: a tree looks like this" in found.err
+    assert nmt("prepare", "none.mrg", "--out", "train").code == 66
+    assert not list(Path().glob("*train*"))
+
+
+def test_scores_are_printed_as_evalb_does(nmt) -> None:
+    found = nmt("score", "parsed", "gold")
+    assert found.code == 0
+    assert found.err == ("warning: line 3 is left out: the word `cats`, the gold tree has `dogs`\n")
+    assert found.lines[0] == "-- All --"
+    assert "Number of Error sentence  =      1" in found.lines
+    assert "Bracketing Recall         =  83.33" in found.lines
+    assert "Complete match            =  50.00" in found.lines
+    assert found.lines.index("-- len<=40 --") == 14
+    assert len(found.lines) == 27
+    assert nmt("score", "-", "gold", stdin=Path("parsed").read_bytes()).out == found.out
+
+
+def test_many_errors_are_counted_and_few_named(nmt) -> None:
+    Path("other").write_text("(S (NN b))\n" * 12)
+    Path("right").write_text("(S (NN a))\n" * 12)
+    found = nmt("score", "other", "right")
+    assert found.code == 0
+    assert found.err.count("is left out: the word `b`") == 10
+    assert "warning: 2 more lines are left out" in found.err
+    Path("strict.prm").write_text("MAX_ERROR 10\n")
+    found = nmt("score", "other", "right", "--params", "strict.prm")
+    assert found.code == 65
+    assert "`other`, line 12: the word `b`, the gold tree has `a`" in found.err
+
+
+def test_more_is_shown_when_asked_for(nmt) -> None:
+    found = nmt("score", "parsed", "gold", "--each", "--by-length")
+    row = "   1    4    0  100.00 100.00     3      3    3      0      3     3   100.00"
+    assert found.lines[3] == row
+    assert found.lines[-1].split() == ["1-10", "3", "83.33", "83.33", "83.33"]
+
+
+def test_scores_for_machines(nmt) -> None:
+    Path("my.prm").write_text("CUTOFF_LEN 3\nDELETE_LABEL .\nEQ_LABEL NP NX\n")
+    found = json.loads(nmt("score", "parsed", "gold", "--json", "--params", "my.prm").out)
+    assert found["schema"] == 1
+    assert found["all"]["f1"] == 100
+    assert (found["all"]["sentences"], found["all"]["valid"], found["cutoff"]) == (3, 2, 3)
+    assert found["up_to_cutoff"]["sentences"] == 2
+    assert found["by_length"] == [{"longest": 10, **found["all"]}]
+    assert found["errors"] == [{"line": 3, "reason": "the word `cats`, the gold tree has `dogs`"}]
+    assert "each" not in found
+    found = json.loads(nmt("score", "parsed", "gold", "--json", "--each").out)
+    assert [one["status"] for one in found["each"]] == ["valid", "valid", "error"]
+    assert [one["matched"] for one in found["each"]] == [3, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "what"),
+    [
+        (("-", "-"), 2, "only one of the files can come from stdin"),
+        (("parsed", "none"), 66, "none"),
+        (("parsed", "some.words"), 65, "`parsed` has 3 lines, `some.words` has 5"),
+        (("bad", "gold"), 65, "`bad`, line 2: a bracket is closed that was not opened"),
+        (("parsed", "gold", "--params", "gold"), 65, "`gold`, line 1: unknown parameter `(S`"),
+    ],
+)
+def test_what_cannot_be_scored_is_said(nmt, arguments, code, what) -> None:
+    Path("bad").write_text(f"{PARSED[0]}\n{PARSED[1]})\n\n")
+    found = nmt("score", *arguments)
+    assert (found.code, found.out) == (code, "")
+    assert what in found.err
+
+
+def test_one_sided_outer_brackets_are_told_of(nmt) -> None:
+    Path("raw").write_text("".join(f"( {line} )\n" for line in GOLD))
+    warning = "0 parsed trees and 3 gold trees have an outer bracket without a label"
+    assert warning in nmt("score", "gold", "raw").err
+    assert nmt("score", "raw", "raw").err == ""

@@ -1,0 +1,275 @@
+"""`nmt prepare` as it is typed: flags, nmt.toml, the tables, JSON, exit codes."""
+
+import csv
+import json
+import os
+import random
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from nmt_cli.cli import main
+from nmt_cli.config import schema
+from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.storage.files import locked
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current directory, with small text files in it."""
+    monkeypatch.chdir(tmp_path)
+    chooser = random.Random(1)
+    words = ["red", "green", "blue", "house", "tree", "stone", "sees", "likes", "the"]
+    lines = [" ".join(chooser.choices(words, k=6)) for _ in range(200)]
+    for name, part in (("train", lines), ("valid", lines[:2] + ["the tree"] * 3), ("more", ["a"])):
+        for side, change in (("en", str), ("de", str.upper)):
+            text = "".join(f"{change(line)}\n" for line in part)
+            (tmp_path / f"{name}.{side}").write_text(text, "utf-8")
+    tsv = "".join(f"{line}\t{line.upper()}\n" for line in lines)
+    (tmp_path / "pairs.tsv").write_text(tsv, "utf-8")
+    return tmp_path
+
+
+SMALL = ("--vocab-size", "60", "--workers", "1")
+TRAIN = ("--train", "train.en", "train.de")
+
+
+def test_flags_become_settings_of_the_corpus(folder, capsys):
+    flags = (*TRAIN, "--train", "more.en", "more.de", "--train-tsv", "pairs.tsv", *SMALL)
+    more = ("--valid", "valid.en", "valid.de", "--subwords", "wordpiece", "--vocab-size", "50",
+            "--separate", "--normalize", "--src-lang", "en", "--tgt-lang", "de",
+            "--set", "data.max_length=99", "--out", "elsewhere", "--preset", "tiny")  # fmt: skip
+    assert main(["prepare", *flags, *more]) == 0
+    corpus = Corpus.open(folder / "elsewhere")
+    data = corpus.config.data
+    assert data.train == (("train.en", "train.de"), ("more.en", "more.de"), ("pairs.tsv",))
+    assert data.valid == ("valid.en", "valid.de")
+    assert (data.subwords, data.vocab_size, data.joint) == ("wordpiece", 50, False)
+    assert (data.normalize, data.max_length) == (True, 99)
+    assert corpus.config.languages == schema.LanguagesConfig("en", "de")
+    assert corpus.config.train.preset == "tiny"
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "nmt train --corpus elsewhere" in err
+
+
+def test_it_ends_with_the_tables(folder, capsys):
+    assert main(["prepare", *TRAIN, "--train-tsv", "pairs.tsv", *SMALL,
+                 "--valid", "valid.en", "valid.de"]) == 0  # fmt: skip
+    out, err = capsys.readouterr()
+    rows = {" ".join(line.split()) for line in err.splitlines()}
+    corpus = Corpus.open(folder / "corpus")
+    tokens = f"{corpus.train.src_lengths.sum():,}"
+    assert out == ""
+    assert "pairs read 400" in rows
+    assert any(row.startswith("same pair before 200 dropped pairs.tsv:1") for row in rows)
+    assert "pairs kept 200 50.0%" in rows
+    assert "validation pairs 5" in rows
+    fertility = (corpus.train.src_lengths.sum() - 200) / 1_200
+    assert f"source {tokens} 60 0 {fertility:.2f}" in rows
+    assert "warning: 2 of 5 validation sentences also occur in the training text" in rows
+    assert "next: nmt train" in rows
+
+
+def test_the_bare_command_in_a_project_and_again(folder, capsys):
+    (folder / "nmt.toml").write_text(
+        '[data]\ntrain = [["train.en", "train.de"]]\nvocab_size = 60\n[train]\npreset = "tiny"\n'
+    )
+    assert main(["prepare"]) == 0
+    first = capsys.readouterr().err
+    assert main(["prepare"]) == 0
+    again = capsys.readouterr().err
+    assert "wrote corpus" in first
+    assert "already prepared" in again
+    assert main(["prepare", "--vocab-size", "50"]) == 73
+    refusal = capsys.readouterr().err
+    assert "data.vocab_size was 60, is 50" in refusal
+    assert main(["prepare", "--vocab-size", "50", "--force", "--quiet"]) == 0
+    assert capsys.readouterr().err.startswith("warning: there is no validation text")
+    valid = ("--valid", "valid.en", "valid.de", "--out", "other")
+    assert main(["prepare", "--vocab-size", "60", *valid, "--quiet"]) == 0
+    assert capsys.readouterr().err.count("\n") == 1
+    assert Corpus.open(folder / "corpus").subwords.src_size == 50
+
+
+def test_json_holds_the_numbers_of_the_table(folder, capsys):
+    assert main(["prepare", *TRAIN, *SMALL, "--json", "--quiet"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["path"] == "corpus"
+    assert (document["schema"], document["reused"]) == (1, False)
+    assert (document["read"], document["kept"], document["dropped"]) == (200, 200, {})
+    assert document["src"]["tokens"] == len(Corpus.open(folder / "corpus").train.src.ids)
+    assert document["src"]["fertility"] > 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ((), 2, ("no training files", "nmt init")),
+        (("--train", "none.en", "more.de"), 66, ("none.en", "No such file")),
+        (("--train", ".", "more.de"), 66, ("is a directory",)),
+        (("--train", "train.en", "more.de"), 65, ("200 lines", "1$", "line n of one file")),
+        (("--train-tsv", "train.en"), 65, ("line 1: 1 column",)),
+        ((*TRAIN, "--vocab-size", "5000"), 65, ("the largest is ", "--vocab-size ")),
+        ((*TRAIN, "--subwords", "words"), 2, ("words", "bpe")),
+        ((*TRAIN, "--set", "data.vocabsize=5"), 78, ("did you mean `data.vocab_size`",)),
+    ],
+)
+def test_bad_input_has_its_exit_code_and_leaves_nothing(folder, capsys, arguments, code, words):
+    before = sorted(folder.iterdir())
+    assert main(["prepare", *arguments]) == code
+    message = capsys.readouterr().err
+    for word in words:
+        assert word.rstrip("$") in message
+    assert "Traceback" not in message
+    assert sorted(folder.iterdir()) == before
+
+
+def test_dropped_pairs_replace_no_other_file(folder, capsys):
+    (folder / "notes.tsv").write_text("mine\n")
+    command = ["prepare", *TRAIN, *SMALL, "--dropped", "notes.tsv"]
+    assert main(command) == 73
+    assert "`notes.tsv` exists already" in capsys.readouterr().err
+    assert (folder / "notes.tsv").read_text() == "mine\n"
+    assert not (folder / "corpus").exists()
+    assert main([*command, "--force"]) == 0
+    assert "mine" not in (folder / "notes.tsv").read_text()
+
+
+def test_pairs_that_are_held_out_too_are_said_to_be_dropped(folder, capsys):
+    arguments = ["prepare", *TRAIN, *SMALL, "--valid", "valid.en", "valid.de", "--clean"]
+    assert main(arguments) == 0
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "also occur" in line]
+    assert line.endswith("in the training text; these training pairs were dropped")
+
+
+def test_settings_of_no_project_file_are_said_to_be_the_defaults(folder, capsys):
+    news = "no nmt.toml was found, so the settings are the defaults (preset base, vocabulary 37,000"
+    # The text is too small for them: it is said all the same, with what would fit.
+    assert main(["prepare", *TRAIN]) == 65
+    said = capsys.readouterr().err
+    (line,) = [line for line in said.splitlines() if "nmt.toml" in line]
+    assert line == f"{news}); `nmt init` chooses them for this text"
+    assert "--vocab-size auto, which chooses " in said
+    for more in (["--quiet"], ["--preset", "tiny"], ["--vocab-size", "5000"],
+                 ["--set", "data.vocab_size=5000"]):  # fmt: skip
+        main(["prepare", *TRAIN, "--dropped", "no/folder", *more])
+        assert "nmt.toml was found" not in capsys.readouterr().err
+    (folder / "nmt.toml").touch()
+    main(["prepare", *TRAIN])
+    assert "nmt.toml was found" not in capsys.readouterr().err
+
+
+def make_latin1(path: Path, lines: int) -> None:
+    """The file with so many lines in Latin-1; the others stay as they are."""
+    text = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([b"\xe9t\xe9 " + line for line in text[:lines]] + text[lines:]))
+
+
+@pytest.mark.parametrize("more", [(), ("--clean", "--valid-split", "20"), ("--no-clean",)])
+def test_a_file_in_another_encoding_is_refused(folder, capsys, more):
+    make_latin1(folder / "train.de", 150)
+    assert main(["prepare", *TRAIN, *SMALL, *more]) == 65
+    err = capsys.readouterr().err
+    assert "error: `train.de`: 150 of 200 lines are not UTF-8, the first at line:byte 1:1;" in err
+    assert "hint: convert it, for example: iconv -f LATIN1 -t UTF-8 train.de" in err
+    assert not (folder / "corpus").exists()
+    assert main(["init", *TRAIN, "--preset", "tiny"]) == 65
+    assert "`train.de`: 150 of 200 lines are not UTF-8" in capsys.readouterr().err
+    assert not (folder / "nmt.toml").exists()
+
+
+def test_another_encoding_is_told_where_it_begins_late(folder, capsys, monkeypatch):
+    monkeypatch.setattr("nmt_cli.data.text.encoding.LINES_LOOKED_AT", 10)
+    text = (folder / "pairs.tsv").read_bytes().splitlines(keepends=True)
+    (folder / "pairs.tsv").write_bytes(b"".join(text[:100] + [b"\xe9" + row for row in text[100:]]))
+    assert main(["prepare", "--train-tsv", "pairs.tsv", *SMALL]) == 65
+    assert "`pairs.tsv`: 100 of 200 lines are not UTF-8" in capsys.readouterr().err
+
+
+def test_a_few_lines_in_another_encoding_are_a_warning_with_the_command(folder, capsys):
+    make_latin1(folder / "train.de", 19)
+    assert main(["prepare", *TRAIN, *SMALL]) == 0
+    err = capsys.readouterr().err
+    assert "warning: `train.de`: 19 lines are not UTF-8, the first at line:byte 1:1;" in err
+    assert "if the whole file is in Latin-1: iconv -f LATIN1 -t UTF-8 train.de" in err
+
+
+@pytest.fixture
+def trained(folder, capsys):
+    """A corpus, and beside it what `nmt train` first writes into a model directory."""
+    assert main(["prepare", *TRAIN, *SMALL]) == 0
+    capsys.readouterr()
+    shutil.copytree(folder / "corpus" / "subwords", folder / "model" / "subwords")
+    (folder / "model" / "manifest.json").write_text("{}", "utf-8")
+    (folder / "model" / "config.toml").write_text(schema.dump(schema.Config()), "utf-8")
+    return folder
+
+
+def test_a_corpus_that_a_run_uses_is_not_replaced(trained, capsys):
+    before = (trained / "corpus" / "corpus.json").read_bytes()
+    with locked(trained / "model"):
+        assert main(["prepare", *TRAIN, *SMALL, "--force"]) == 75
+        err = capsys.readouterr().err
+        assert "error: `corpus` is in use: `model` is being trained on it by process " in err
+        assert "--out" in err
+        assert main(["prepare", *TRAIN, *SMALL, "--force", "--out", "other"]) == 0
+    assert (trained / "corpus" / "corpus.json").read_bytes() == before
+
+
+def test_replacing_the_corpus_of_a_model_is_warned_of(trained, capsys):
+    warning = "warning: `model` was trained on `corpus`, which is replaced: unless the new corpus"
+    assert main(["prepare", *TRAIN, "--vocab-size", "50", "--force"]) == 0
+    assert capsys.readouterr().err.count(warning) == 1
+    # The model was trained on another one than the corpus which is there now.
+    assert main(["prepare", *TRAIN, *SMALL, "--force"]) == 0
+    assert warning not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("separator", "name"), [(",", "commas"), (";", "semicolons")])
+def test_values_with_another_separator_are_refused_with_the_conversion(
+    folder, capsys, separator, name
+):
+    with (folder / "my company.csv").open("w", encoding="utf-8", newline="") as file:
+        rows = [(f"red, {n}; house", f"ROT é, {n}; HAUS") for n in range(200)]
+        csv.writer(file, delimiter=separator).writerows(rows)
+    init = ["init", "--src-lang", "en", "--tgt-lang", "fr", "--train-tsv"]
+    assert main([*init, "my company.csv"]) == 65
+    refused = capsys.readouterr().err
+    assert main(["prepare", "--train-tsv", "my company.csv", *SMALL]) == 65
+    for err in (refused, capsys.readouterr().err):
+        assert f"`my company.csv` looks like values separated by {name}; nmt reads tabs" in err
+        command = err.split("convert it: ")[1].splitlines()[0]
+    environ = {**os.environ, "PYTHONUTF8": "1"}
+    subprocess.run(["sh", "-c", command], check=True, timeout=30, env=environ)
+    assert (folder / "my company.tsv").read_text("utf-8") == "".join(
+        f"{src}\t{tgt}\n" for src, tgt in rows
+    )
+
+
+@pytest.mark.parametrize("header", ["English\tFrench", "en\tfr", "source\ttarget"])
+def test_a_header_of_a_table_is_dropped_and_told(folder, capsys, header):
+    path = folder / "pairs.tsv"
+    path.write_text(f"{header}\n{path.read_text('utf-8')}", "utf-8")
+    languages = ("--src-lang", "en", "--tgt-lang", "fr")
+    command = ["prepare", "--train-tsv", "pairs.tsv", *SMALL, *languages]
+    assert main([*command, "--dropped", "dropped.tsv"]) == 0
+    rows = {" ".join(line.split()) for line in capsys.readouterr().err.splitlines()}
+    assert "header of a table 1 dropped 1" in rows
+    dropped = (folder / "dropped.tsv").read_text("utf-8").splitlines()
+    assert dropped[1:] == [f"pairs.tsv\t1\theader of a table\t{header}"]
+    assert len(Corpus.open(folder / "corpus").train) == 200
+    assert main([*command, "--no-clean", "--out", "unclean"]) == 0
+    assert len(Corpus.open(folder / "unclean").train) == 201
+
+
+@pytest.mark.parametrize("command", ["init", "prepare"])
+def test_a_name_in_place_of_a_language_code_is_warned_of(folder, capsys, command):
+    more = () if command == "init" else SMALL
+    languages = ("--src-lang", "English", "--tgt-lang", "xx")
+    assert main([command, *TRAIN, *languages, *more]) == 0
+    err = capsys.readouterr().err
+    assert "warning: `English` is not a language code; use en\n" in err
+    assert "xx` is not" not in err

@@ -1,0 +1,345 @@
+"""`nmt score`: what it reads, what it prints, and the exit codes that scripts rely on."""
+
+from __future__ import annotations
+
+import json
+import sys
+import types
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from sacrebleu.metrics import BLEU
+
+from nmt_cli.cli import main
+from nmt_cli.config.schema import Config, with_values
+from nmt_cli.config.search import SearchConfig
+
+REFERENCE = ["Der Hund schläft nicht im Haus.", "Die Katze ist weiß.", "Ein US-Präsident spricht."]
+GOOD = ["Der Hund schläft nicht im Garten.", "Die Katze ist weiß.", "Ein US-Präsident spricht."]
+BAD = ["Hund schlafen.", "Katze weiß.", "Präsident."]
+SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:"
+HOSTILE = (
+    b"\xef\xbb\xbfeins zwei\rdrei vier\n"
+    b"fuenf\xc2\x85sechs sieben\xe2\x80\xa8acht neun\r\n"
+    b"kaputt \xff\xfe hier und da\n"
+    b"\n"
+    b"a\x0bb\x0cc\x1cd e f g \x00 \x1b[31mrot"
+)
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Nmt = Callable[..., Result]
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory of its own with the files that every test wants, and a plain environment."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    # `main` would set what is missing for the whole test process.
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("OMP_WAIT_POLICY", "PASSIVE")
+    for name, lines in (("ref.txt", REFERENCE), ("good.txt", GOOD), ("bad.txt", BAD)):
+        write(name, lines)
+    return tmp_path
+
+
+@pytest.fixture
+def nmt(capfd: pytest.CaptureFixture[str]) -> Nmt:
+    def run(*arguments: str) -> Result:
+        code = main(["score", *arguments])
+        sys.stdout.flush()
+        return Result(code, *capfd.readouterr())
+
+    return run
+
+
+def write(name: str, lines: Sequence[str]) -> None:
+    Path(name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+
+
+def bleu(hypotheses: Sequence[str], *references: Sequence[str]) -> float:
+    return BLEU().corpus_score(hypotheses, references).score
+
+
+# -- what it prints ------------------------------------------------------------------------------
+
+
+def test_prints_value_and_signature_on_stdout_and_nothing_else(nmt: Nmt) -> None:
+    result = nmt("good.txt", "ref.txt")
+    assert result.code == 0
+    assert nmt("good.txt", "ref.txt", "--quiet").err == ""
+    assert result.out.startswith(f"BLEU {bleu(GOOD, REFERENCE):.2f}  {SIGNATURE}")
+    assert result.out.count("\n") == 1
+
+
+def test_details_of_bleu_are_on_stderr_as_sacrebleu_writes_them(nmt: Nmt) -> None:
+    result = nmt("good.txt", "ref.txt", "--metric", "bleu,chrf")
+    whole = BLEU().corpus_score(GOOD, [REFERENCE])
+    assert result.err == whole.format(width=2) + "\n"
+    assert "hyp_len" in result.err
+    assert nmt("good.txt", "ref.txt", "--json").err == ""
+
+
+def test_the_value_alone_one_line_a_metric(nmt: Nmt) -> None:
+    for option in ("-b", "--score-only"):
+        result = nmt("good.txt", "ref.txt", option, "--min-bleu", "100")
+        assert result.out == f"{bleu(GOOD, REFERENCE):.2f}\n"
+        assert result.code == 3
+    assert nmt("good.txt", "ref.txt", "-b", "--metric", "bleu,chrf").out.count("\n") == 2
+    for other in (["good.txt", "ref.txt", "--json"], ["--pairs", "good.txt", "ref.txt"]):
+        result = nmt("-b", *other)
+        assert result.code == 2
+        assert "--score-only goes without" in result.err
+
+
+def test_a_text_scored_against_itself_is_warned_of(nmt: Nmt) -> None:
+    for files in (["ref.txt", "ref.txt"], ["ref.txt", "./ref.txt"]):
+        result = nmt(*files, "--score-only")
+        assert (result.code, result.out) == (0, "100.00\n")
+        assert result.err == (
+            "warning: `ref.txt` is scored against itself: hypothesis and reference are the same "
+            "file\n"
+        )
+    write("copy.txt", REFERENCE)
+    copied = nmt("copy.txt", "good.txt", "ref.txt", "ref.txt", "--json")
+    assert copied.err == (
+        "warning: the hypotheses and the reference `ref.txt` are identical: is this the right "
+        "file?\n"
+    )
+    assert json.loads(copied.out)["value"] == pytest.approx(100)
+    assert nmt("ref.txt", "ref.txt", "--quiet").err == ""
+    assert "warning" not in nmt("good.txt", "ref.txt").err
+
+
+ENGLISH = ["She said that the house is on the hill and that it was not for sale at all"] * 30
+GERMAN = ["Sie sagte, dass das Haus auf dem Berg ist und nicht mit dem Garten verkauft wird"] * 30
+RUSSIAN = ["Она сказала, что дом на холме не продаётся"] * 30
+
+
+@pytest.mark.parametrize(
+    ("reference", "languages"), [(GERMAN, ("en", "de")), (RUSSIAN, ("en", "Cyrillic script"))]
+)
+def test_languages_that_differ_are_warned_of(
+    nmt: Nmt, reference: list[str], languages: tuple[str, str]
+) -> None:
+    write("en.txt", ENGLISH)
+    write("other.txt", reference)
+    result = nmt("en.txt", "other.txt", "--json")
+    assert result.code == 0
+    assert result.err == (
+        f"warning: the hypotheses seem to be in {languages[0]}, the reference `other.txt` in "
+        f"{languages[1]}\n"
+    )
+    assert nmt("en.txt", "other.txt", "--quiet").err == ""
+    write("same.txt", [line.replace("house", "hut").replace("Haus", "Heim") for line in reference])
+    assert "seem to be" not in nmt("same.txt", "other.txt").err
+    # Too few words to tell.
+    write("en.txt", ENGLISH[:5])
+    write("other.txt", GERMAN[:5])
+    assert "seem to be" not in nmt("en.txt", "other.txt").err
+
+
+def test_several_references_and_metrics_in_their_order(nmt: Nmt) -> None:
+    write("other.txt", BAD)
+    result = nmt("good.txt", "ref.txt", "other.txt", "--metric", "chrf", "--metric", "ter,bleu")
+    rows = [line.split() for line in result.out.splitlines()]
+    names, values, signatures = zip(*rows, strict=True)
+    assert names == ("chrF2", "TER", "BLEU")
+    assert values[2] == f"{bleu(GOOD, REFERENCE, BAD):.2f}"
+    assert all(signature.startswith("nrefs:2|") for signature in signatures)
+
+
+def test_the_same_reference_twice_is_two_references(nmt: Nmt) -> None:
+    assert "nrefs:2|" in nmt("ref.txt", "ref.txt", "ref.txt").out
+
+
+def test_json_is_one_object_a_line(nmt: Nmt) -> None:
+    result = nmt("good.txt", "ref.txt", "--json", "--metric", "bleu,chrf", "--baseline", "bad.txt")
+    first, second = (json.loads(line) for line in result.out.splitlines())
+    assert first["schema"] == second["schema"] == 1
+    assert (first["metric"], first["name"]) == ("bleu", "BLEU")
+    assert first["value"] == bleu(GOOD, REFERENCE)
+    assert first["lines"] == 3
+    assert first["interval"][0] <= first["value"] <= first["interval"][1] + 1e-9
+    assert "hyp_len" in first["details"]
+    (comparison,) = first["comparisons"]
+    assert comparison["baseline"] == "bad.txt"
+    assert comparison["difference"] == pytest.approx(bleu(GOOD, REFERENCE) - bleu(BAD, REFERENCE))
+    assert 0 < comparison["p_value"] <= 1
+    assert second["metric"] == "chrf"
+
+
+def test_confidence_adds_an_interval(nmt: Nmt) -> None:
+    plain, sure = nmt("good.txt", "ref.txt").out, nmt("good.txt", "ref.txt", "--confidence").out
+    assert "[" not in plain
+    value, low, high = sure.split("  ")[0].replace("[", "").replace("]", "").split()[1:]
+    assert float(low.rstrip(",")) <= float(value) <= float(high)
+    assert "bs:1000|seed:12345" in sure
+
+
+def test_paper_adds_the_papers_metric(nmt: Nmt) -> None:
+    result = nmt("good.txt", "ref.txt", "--paper", "--tgt-lang", "de")
+    first, second = result.out.splitlines()
+    assert first.startswith("BLEU ")
+    assert second.startswith("BLEU-paper ")
+    assert "compounds:split" in second
+    assert "compounds:whole" in nmt("good.txt", "ref.txt", "--paper", "--tgt-lang", "fr").out
+
+
+def test_lowercase_and_tokenize_reach_the_signature(nmt: Nmt) -> None:
+    out = nmt("good.txt", "ref.txt", "--lowercase", "--tokenize", "intl").out
+    assert "case:lc" in out
+    assert "tok:intl" in out
+
+
+def test_tokenised_text_is_warned_about_on_stderr(nmt: Nmt) -> None:
+    write("tokenised.txt", ["Ein Satz ."] * 100)
+    result = nmt("tokenised.txt", "tokenised.txt")
+    assert "look tokenised" in result.err
+    assert "tokenised" not in result.out
+    assert "tokenised (" not in nmt("tokenised.txt", "tokenised.txt", "--tokenize", "none").err
+
+
+# -- what it reads -------------------------------------------------------------------------------
+
+
+def test_stdin_only_once(nmt: Nmt) -> None:
+    result = nmt("-", "-")
+    assert result.code == 2
+    assert "only one" in result.err
+
+
+def test_one_file_is_scored_against_the_test_set(nmt: Nmt) -> None:
+    Path("nmt.toml").write_text('[data]\ntest = ["absent.txt", "ref.txt"]\n', "utf-8")
+    assert nmt("good.txt").out == nmt("good.txt", "ref.txt").out
+
+
+class FakeTranslation(NamedTuple):
+    text: str
+
+
+beams: list[int] = []
+
+
+@pytest.fixture
+def translated_lines(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """A translator that knows two sentences by heart; the list tells what it was asked."""
+    asked: list[tuple[str, str]] = []
+    beams.clear()
+
+    class Translator:
+        def __init__(self, path: Path) -> None:
+            self.path = path
+            self.config = with_values(Config(), {"search.beam": 7})
+
+        @classmethod
+        def load(cls, path: str, device: str, **options: object) -> Translator:
+            assert (device, options["precision"]) == ("cpu", "float32")
+            return cls(Path(path))
+
+        def translate(
+            self, lines: Sequence[str], *, search: SearchConfig
+        ) -> Iterator[FakeTranslation]:
+            for line, translation in zip(lines, GOOD, strict=True):
+                asked.append((str(self.path), line))
+                beams.append(search.beam)
+                yield FakeTranslation(translation)
+
+    module = types.ModuleType("nmt_cli.translation.translator")
+    module.Translator = Translator  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "nmt_cli.translation.translator", module)
+    # What tells a model directory before torch is loaded.
+    for model in ("m", "another"):
+        Path(model).mkdir()
+        for name in ("config.toml", "manifest.json"):
+            Path(model, name).touch()
+    return asked
+
+
+def test_a_model_beside_a_finished_translation_is_refused(nmt: Nmt) -> None:
+    write("hyp.txt", ["one"])
+    result = nmt("hyp.txt", "ref.txt", "--model", "nothing")
+    assert result.code == 2
+    assert "--model goes without a hypothesis" in result.err
+
+
+def test_without_arguments_the_test_set_is_translated(
+    nmt: Nmt, translated_lines: list[tuple[str, str]]
+) -> None:
+    write("src.txt", ["one", "two", "three"])
+    Path("nmt.toml").write_text(
+        '[languages]\ntgt = "de"\n[data]\ntest = ["src.txt", "ref.txt"]\n[paths]\nmodel = "m"\n',
+        "utf-8",
+    )
+    result = nmt("--paper")
+    assert result.code == 0
+    assert result.out == nmt("good.txt", "ref.txt", "--paper").out
+    assert translated_lines == [("m", "one"), ("m", "two"), ("m", "three")]
+    nmt("--model", "another")
+    assert translated_lines[-1] == ("another", "three")
+    assert set(beams) == {7}  # The model's own setting, until the user says otherwise.
+    nmt("--set", "search.beam=2")
+    assert beams[-1] == 2
+    assert nmt("--min-bleu", "99").code == 3
+
+
+def test_a_misaligned_test_set_is_not_translated(
+    nmt: Nmt, translated_lines: list[tuple[str, str]]
+) -> None:
+    write("src.txt", ["one", "two"])
+    Path("nmt.toml").write_text('[data]\ntest = ["src.txt", "ref.txt"]\n', "utf-8")
+    result = nmt()
+    assert result.code == 65
+    assert "src.txt 2, ref.txt 3" in result.err
+    assert translated_lines == []
+
+
+# -- exit codes ----------------------------------------------------------------------------------
+
+
+def test_lower_ter_is_better(nmt: Nmt) -> None:
+    write("ref.txt", REFERENCE * 40)
+    write("good.txt", GOOD * 40)
+    write("bad.txt", BAD * 40)
+    out = nmt("good.txt", "ref.txt", "--metric", "ter", "--baseline", "bad.txt").out
+    assert "TER -" in out
+    assert out.endswith(": better\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["absent", "ref.txt", "gone"], 66, "`gone`"),
+        ([".", "ref.txt"], 66, "directory"),
+        ([], 2, "no reference"),
+        (["good.txt"], 2, "no reference"),
+        (["good.txt", "ref.txt", "--metric", "blue"], 2, "did you mean `bleu`?"),
+        (["good.txt", "ref.txt", "--min", "blue=3"], 2, "did you mean `bleu`?"),
+        (["good.txt", "ref.txt", "--min", "bleu"], 2, "a number"),
+        (["good.txt", "ref.txt", "--min-bleu", "nan"], 2, "a number"),
+        (["good.txt", "ref.txt", "--min", "ter=3"], 2, "use --max"),
+        (["good.txt", "ref.txt", "--max", "bleu=3"], 2, "use --min"),
+        (["good.txt", "ref.txt", "--paper"], 2, "--tgt-lang"),
+        (["good.txt", "ref.txt", "--tokenize", "13b"], 2, "did you mean `13a`?"),
+        (["good.txt", "ref.txt", "--fail-if-worse"], 2, "--fail-if-worse needs --baseline FILE"),
+        (["good.txt", "ref.txt", "--p", "0.01"], 2, "--p needs --baseline FILE"),
+        (["good.txt", "ref.txt", "--each"], 2, "--each needs --pairs SRC TGT"),
+        (["--pairs", "good.txt", "ref.txt", "--min", "bleu=3"], 2, "--min: --pairs computes no"),
+        (["--n-best-list", "a", "b", "--min-bleu", "0"], 2, "--min-bleu: --n-best-list computes"),
+        (["--n-best-list", "a", "b", "--json"], 2, "--json goes without --n-best-list"),
+    ],
+)
+def test_what_is_refused(nmt: Nmt, arguments: list[str], code: int, told: str) -> None:
+    result = nmt(*arguments)
+    assert result.code == code
+    assert result.out == ""
+    assert told in result.err
+    assert "bug" not in result.err

@@ -1,0 +1,188 @@
+"""Where a command's settings come from: file, environment, flags, --set; and `nmt config show`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from nmt_cli.cli import main
+from nmt_cli.cli.settings import resolve_settings
+from nmt_cli.config.presets import PRESETS
+from nmt_cli.config.schema import SETTINGS, Config, flatten, load
+from nmt_cli.errors import ConfigError, NoInputError, UsageError
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty current directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+class TestPrecedence:
+    def test_each_source_beats_the_ones_before(self, folder: Path) -> None:
+        write(
+            folder / "nmt.toml",
+            "[train]\npreset = 'big'\n[model]\nheads = 1\nlayers = 1\ndropout = 0.0\nd_ff = 1\n",
+        )
+        environ = {"NMT_MODEL_HEADS": "2", "NMT_MODEL_LAYERS": "2", "NMT_MODEL_DROPOUT": "0.2"}
+        flags = {"model.heads": 4, "model.layers": 4, "search.beam": None}
+        config, origins = resolve_settings(flags, ["model.heads=8"], environ=environ)
+        found = {
+            key: (flatten(config)[key], origins[key])
+            for key in (
+                "model.heads", "model.layers", "model.dropout", "model.d_ff", "model.d_model",
+                "search.beam",
+            )
+        }  # fmt: skip
+        assert found == {
+            "model.heads": (8, "--set"),
+            "model.layers": (4, "command line"),
+            "model.dropout": (0.2, "NMT_MODEL_DROPOUT"),
+            "model.d_ff": (1, "nmt.toml"),
+            "model.d_model": (1024, "preset big"),
+            "search.beam": (4, "default"),
+        }
+
+    def test_without_a_project_file_the_defaults_stand(self) -> None:
+        assert resolve_settings({}, environ={}).config == Config()
+
+    def test_a_later_set_beats_an_earlier_one(self) -> None:
+        config = resolve_settings({}, ["search.beam=2", " search.beam = 3 "], environ={}).config
+        assert config.search.beam == 3
+
+    def test_a_value_may_hold_an_equals_sign(self) -> None:
+        assert resolve_settings({}, ["paths.model=a=b"], environ={}).config.paths.model == "a=b"
+
+
+class TestFile:
+    def test_a_named_file_replaces_the_one_here(self, folder: Path) -> None:
+        write(folder / "nmt.toml", "[search]\nbeam = 2\nalpha = 1.0\n")
+        other = write(folder / "other.toml", "[search]\nbeam = 3\n")
+        search = resolve_settings({}, config_file=other, environ={}).config.search
+        assert (search.beam, search.alpha) == (3, 0.6)
+
+    def test_a_named_file_must_be_there(self, folder: Path) -> None:
+        with pytest.raises(NoInputError, match=r"none\.toml"):
+            resolve_settings({}, config_file=folder / "none.toml", environ={})
+
+    def test_its_paths_are_relative_to_it_and_other_paths_are_not(self, folder: Path) -> None:
+        write(
+            folder / "p" / "nmt.toml",
+            "[data]\ntrain = [['a.en', '/b.de']]\nvalid = ['v.en', '../v.de']\n"
+            "[paths]\nmodel = 'm'\n[languages]\nsrc = 'en'\n",
+        )
+        config = resolve_settings(
+            {"data.test": ("t.en", "t.de")}, config_file=Path("p/nmt.toml"), environ={}
+        ).config
+        assert config.data.train == (("p/a.en", "/b.de"),)
+        assert config.data.valid == ("p/v.en", "p/../v.de")
+        assert config.data.test == ("t.en", "t.de")
+        assert (config.paths.model, config.paths.corpus) == ("p/m", "p/corpus")
+        assert config.languages.src == "en"
+
+    def test_a_corpus_beside_the_file_can_be_replaced_by_one_here(self, folder: Path) -> None:
+        project = write(folder / "p" / "nmt.toml", "[languages]\nsrc = 'en'\n")
+        flags = {"paths.corpus": "mine"}
+        paths = resolve_settings(flags, config_file=project, environ={}).config.paths
+        assert (paths.corpus, paths.model) == ("mine", str(folder / "p" / "model"))
+
+    def test_paths_of_the_file_here_stay_as_written(self, folder: Path) -> None:
+        write(folder / "nmt.toml", "[data]\nvalid = ['v.en', './v.de']\n")
+        assert resolve_settings({}, environ={}).config.data.valid == ("v.en", "./v.de")
+
+
+class TestEnvironment:
+    def test_a_misspelt_variable_is_named(self) -> None:
+        with pytest.raises(ConfigError, match="NMT_MODEL_HEADZ") as caught:
+            resolve_settings({}, environ={"NMT_MODEL_HEADZ": "4"})
+        assert caught.value.hint == "did you mean `model.heads`?"
+
+    def test_a_wrong_value_is_named_by_its_variable(self) -> None:
+        with pytest.raises(ConfigError, match=r"NMT_MODEL_HEADS: `model\.heads` = 'x' is not"):
+            resolve_settings({}, environ={"NMT_MODEL_HEADS": "x"})
+
+    def test_other_variables_are_no_settings(self) -> None:
+        environ = {"NMT_DEBUG": "1", "NMT_MODEL": "x", "NMT": "y", "MODEL_HEADS": "z"}
+        assert resolve_settings({}, environ=environ).config == Config()
+
+    @pytest.mark.parametrize("key", SETTINGS)
+    def test_every_setting_has_its_variable(self, key: str) -> None:
+        with pytest.raises(ConfigError) as caught:
+            resolve_settings({}, environ={f"NMT_{key.replace('.', '_').upper()}X": "1"})
+        assert f"unknown setting `{key}x`" in caught.value.message
+
+
+def test_set_without_an_equals_sign_is_a_wrong_command_line() -> None:
+    with pytest.raises(UsageError, match=r"--set model\.heads: there is no `=`"):
+        resolve_settings({}, ["model.heads"], environ={})
+
+
+class TestShow:
+    def test_what_it_prints_is_itself_a_project_file(
+        self, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        write(folder / "nmt.toml", "[data]\ntrain = [['a \"q\" \\n.en', 'ü.de']]\n")
+        expected = resolve_settings({"train.preset": "tiny"}, environ={}).config
+        for extra in ([], ["--origin"], ["--about"], ["--origin", "--about"]):
+            assert main(["config", "show", "--preset", "tiny", *extra]) == 0
+            shown = capsys.readouterr().out
+            assert load(write(folder / "shown.toml", shown)) == expected
+
+    def test_origin_names_the_source_of_each_value(
+        self, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write(folder / "nmt.toml", "[model]\nlayers = 2\n")
+        monkeypatch.setenv("NMT_SEARCH_BEAM", "5")
+        assert main(["config", "show", "--origin", "--set", "model.heads=4"]) == 0
+        shown = {line.split("=")[0].strip(): line for line in capsys.readouterr().out.splitlines()}
+        for name, origin in (
+            ("layers", "nmt.toml"), ("beam", "NMT_SEARCH_BEAM"), ("heads", "--set"),
+            ("d_model", "preset base"), ("alpha", "default"),
+        ):  # fmt: skip
+            assert shown[name].endswith(f"  # {origin}"), name
+
+    def test_json_holds_value_origin_and_meaning_of_every_setting(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["config", "show", "--json", "--set", "search.beam=1"]) == 0
+        shown = json.loads(capsys.readouterr().out)
+        assert set(shown["settings"]) == set(SETTINGS)
+        beam = shown["settings"]["search.beam"]
+        assert (beam["value"], beam["origin"]) == (1, "--set")
+        assert beam["about"] == SETTINGS["search.beam"].about
+
+    def test_a_wrong_setting_shows_nothing_but_the_error(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["config", "show", "--preset", "bgi"]) == 78
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err == ("error: command line: unknown preset `bgi`\n\nhint: did you mean `big`?\n")
+
+
+class TestPresets:
+    def test_the_table_has_every_preset_with_the_size_of_its_model(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["config", "presets"]) == 0
+        said = capsys.readouterr().out
+        lines = {line.split()[0]: line.split()[1:] for line in said.splitlines() if line}
+        assert lines["base"] == ["63.0", "M", "37,000", "6", "512", "25,000", "100,000"]
+        assert lines["small"][2:] == ["auto", "3", "256", "3,000", "auto"]
+        assert set(PRESETS) <= lines.keys()
+        assert "with the vocabulary of 6,000 entries" in said
+
+    def test_as_json_the_counts_are_exact(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """Of tests/paper/test_parameter_counts.py."""
+        assert main(["config", "presets", "--json"]) == 0
+        listed = {one["preset"]: one for one in json.loads(capsys.readouterr().out)["presets"]}
+        assert listed["base"]["parameters"] == 63_045_632
+        assert listed["big"]["parameters"] == 214_171_648
+        assert listed["small"]["vocabulary"] == "auto"

@@ -1,0 +1,366 @@
+"""`nmt train`, `nmt average` and the road between them, in this process."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from corpora import reversal_corpus
+
+from nmt_cli.cli import main
+from nmt_cli.cli.display.training import TrainDisplay
+from nmt_cli.config.schema import dump
+from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.errors import UnavailableError
+from nmt_cli.model_dir import load_model
+from nmt_cli.training.parallel.ranks import Ranks
+from nmt_cli.training.reporting.events import Outline, StepDone
+from nmt_cli.training.saving.checkpoints import Checkpoints
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with nmt.toml, a corpus and a trained model."""
+    folder = tmp_path_factory.mktemp("project")
+    config, _ = reversal_corpus(folder)
+    (folder / "nmt.toml").write_text(dump(config))
+    assert main(["train", "--config", str(folder / "nmt.toml"), "--quiet"]) == 0
+    return folder
+
+
+@pytest.fixture
+def inside(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(project)
+    return project
+
+
+def assert_weights(out: Path, members: list[dict]) -> None:
+    """The model at `out` is the mean of `members`."""
+    import torch
+
+    for name, weight in load_model(out).model.named_parameters():
+        expected = torch.stack([member[name] for member in members]).mean(dim=0)
+        assert torch.allclose(weight, expected, atol=1e-6), name
+
+
+def test_train_without_a_corpus_says_what_to_do(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train"]) == 66
+    said = capsys.readouterr().err
+    assert "there is no prepared corpus at `corpus`" in said
+    assert "nmt prepare" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_each_option_sets_what_it_says(inside, tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr("nmt_cli.training.loop.train", lambda *given: seen.append(given) or ())
+    options = {
+        "--preset": "small", "--max-steps": 7, "--max-epochs": 2, "--max-hours": 1.5,
+        "--patience": 3, "--seed": 9, "--out": str(tmp_path / "m"),
+    }  # fmt: skip
+    assert main(["train", *(str(part) for pair in options.items() for part in pair)]) == 0
+    ((config, corpus, out, ranks, *_),) = seen
+    values = vars(config.train)
+    assert {key: values[key[2:].replace("-", "_")] for key in options if key != "--out"} == {
+        key: value for key, value in options.items() if key != "--out"
+    }
+    assert out == tmp_path / "m"
+    assert corpus.digest == Corpus.open(inside / "corpus").digest
+    assert ranks.world_size == 1
+
+
+def test_a_rank_prepares_its_process_and_the_first_one_checks_the_corpus(
+    inside, tmp_path, monkeypatch
+):
+    asked = []
+    opened = Corpus.open
+
+    @contextmanager
+    def joined(*_) -> Iterator[Ranks]:
+        yield Ranks(rank, 2)
+
+    monkeypatch.setattr("nmt_cli.cli.commands.train.require_cpu_memory", lambda *_: None)
+    monkeypatch.setattr("nmt_cli.machine.keep_freed_memory", lambda: asked.append("memory"))
+    monkeypatch.setattr(
+        Corpus, "open", lambda path, *, verify: asked.append(verify) or opened(path, verify=verify)
+    )
+    monkeypatch.setattr("nmt_cli.training.loop.train", lambda *_: ())
+    monkeypatch.setattr("nmt_cli.training.parallel.ranks.joined_ranks", joined)
+    for variable in ("", ":16:8"):
+        monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", variable)
+        if not variable:
+            monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG")
+        rank = len(asked) // 2
+        assert main(["train", "--deterministic", "--out", str(tmp_path / "m")]) == 0
+        # What the user set stays.
+        assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == (variable or ":4096:8")
+    assert asked == ["memory", True, "memory", False]
+
+
+def test_several_processes_get_the_same_command_line_and_give_their_exit_code(inside, monkeypatch):
+    launched = []
+    monkeypatch.setattr(
+        "nmt_cli.training.parallel.ranks.launch", lambda *given: launched.append(given) or 7
+    )
+    command = ["train", "--gpus", "3", "--seed", "2"]
+    monkeypatch.setattr(sys, "argv", ["nmt", *command])
+    assert main(command) == 7
+    ((processes, arguments, restarts, newest, _),) = launched
+    assert (processes, arguments, restarts) == (3, command, 3)
+    assert newest() == 20
+
+
+@pytest.mark.parametrize(
+    ("gpus", "warned"),
+    [
+        ([], ""),
+        (["--gpus", "1"], "warning: --gpus 1: this machine has no GPU; training runs on the CPU"),
+        (["--gpus", "3"], "warning: --gpus 3: this machine has no GPU; training runs in 3 CPU"),
+    ],
+)
+def test_gpus_that_are_not_there_are_warned_of(inside, monkeypatch, capsys, gpus, warned):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr("nmt_cli.training.parallel.ranks._check_hidden_gpus", lambda: None)
+    monkeypatch.setattr("nmt_cli.training.parallel.ranks.launch", lambda *_: 0)
+    monkeypatch.setattr("nmt_cli.cli.commands.train.be_rank", lambda *_, **__: None)
+    assert main(["train", *gpus]) == 0
+    first, *said = capsys.readouterr().err.splitlines()
+    assert first == "training `model` on `corpus`: loading torch"
+    assert len(said) == bool(warned)
+    assert "".join(said).startswith(warned)
+
+
+def test_settings_of_no_project_file_are_said_to_be_the_defaults(
+    project, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("nmt_cli.cli.commands.train.start_ranks", lambda *_, **__: None)
+    monkeypatch.setattr("nmt_cli.cli.commands.train.be_rank", lambda *_, **__: None)
+    command = ["train", "--corpus", str(project / "corpus")]
+    assert main(command) == 0
+    assert capsys.readouterr().err == (
+        "no nmt.toml was found, so the settings are the defaults (preset base); "
+        "`nmt init` chooses them for this text\n"
+    )
+    for more in (["--quiet"], ["--preset", "tiny"], ["--config", str(project / "nmt.toml")]):
+        assert main([*command, *more]) == 0
+        assert capsys.readouterr().err == ""
+
+
+def test_reports_as_json_go_to_stdout(inside, tmp_path, capsys):
+    options = ["--max-steps", "6", "--set", "train.checkpoint_every=3", "--json", "--quiet"]
+    assert main(["train", "--out", str(tmp_path / "m"), *options]) == 0
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert records[-1]["step"] == 6
+    assert all(record["schema"] == 1 for record in records)
+    assert [r["step"] for r in records if "validation" in r] == [3, 6]
+
+
+def test_what_is_seen_without_a_terminal(inside, tmp_path, capsys):
+    assert main(["train", "--out", str(tmp_path / "m"), "--max-steps", "5"]) == 0
+    said = capsys.readouterr().err
+    assert "step 5" in said
+    assert "validation perplexity" in said
+    assert "BLEU" in said
+    assert "finished: 5 steps are done" in said
+    assert "\r" not in said
+    assert f"nmt translate --model {tmp_path / 'm'}" in said
+
+
+def test_a_validation_after_the_last_report_tells_of_no_steps(inside, tmp_path, capsys):
+    options = ["--set", "train.log_every=3", "--max-steps", "3"]
+    assert main(["train", "--out", str(tmp_path / "m"), *options]) == 0
+    said = capsys.readouterr().err
+    assert "loss 0.000" not in said
+    places = [said.index(one) for one in ("step 3, ", "validation perplexity", "finished: 3 steps")]
+    assert places == sorted(places)
+
+
+def test_a_second_run_says_that_it_is_finished(inside, capsys):
+    assert main(["train"]) == 0
+    assert "already finished: 20 steps are done" in capsys.readouterr().err
+
+
+def test_other_settings_are_refused_with_the_difference(inside, capsys):
+    assert main(["train", "--set", "model.heads=4"]) == 78
+    assert "model.heads was 2, now 4" in capsys.readouterr().err
+
+
+def test_a_run_goes_on_with_its_own_preset_where_none_is_named(
+    project, tmp_path, monkeypatch, capsys
+):
+    """Without a project file; a preset or a setting that is named, and differs, is refused."""
+    monkeypatch.chdir(tmp_path)
+    command = ["train", "--corpus", str(project / "corpus"), "--out", "m"]
+    assert main([*command, "--preset", "tiny", "--max-steps", "1", "--quiet"]) == 0
+    assert main([*command, "--max-steps", "2"]) == 0
+    said = capsys.readouterr().err
+    assert "preset tiny" in said
+    assert "continues after step 1" in said
+    assert main([*command, "--preset", "base", "--max-steps", "3"]) == 78
+    assert "model.layers was 2, now 6" in capsys.readouterr().err
+    monkeypatch.setenv("NMT_TRAIN_PRESET", "base")
+    assert main([*command, "--max-steps", "3"]) == 78
+    (tmp_path / "m" / "config.toml").write_text("[train")
+    monkeypatch.delenv("NMT_TRAIN_PRESET")
+    assert main([*command, "--max-steps", "3"]) != 0
+
+
+@pytest.mark.parametrize(("options", "steps"), [([], [5, 10, 15, 20]), (["--last", "2"], [15, 20])])
+def test_average_of_the_last_checkpoints(inside, tmp_path, options, steps):
+    assert main(["average", "model", *options, "--out", str(tmp_path / "mean"), "--quiet"]) == 0
+    members = Checkpoints(inside / "model/checkpoints", 5, 1).members()[-len(steps) :]
+    assert [member.step for member in members] == steps
+    assert_weights(tmp_path / "mean", [member.weights() for member in members])
+
+
+def test_average_of_named_checkpoints_and_of_the_best(inside, tmp_path, capsys):
+    first, second = "model/checkpoints/step-000000005", "model/checkpoints/step-000000010"
+    assert main(["average", first, second, "--out", str(tmp_path / "two")]) == 0
+    assert "averaged 2" in capsys.readouterr().err
+    assert main(["average", "--best", "1", "--out", str(tmp_path / "best")]) == 0
+    members = Checkpoints(inside / "model/checkpoints", 5, 1).members()
+    scores = members[-1].state().scores
+    best = max(members, key=lambda member: scores[str(member.step)])
+    assert best.directory.name in capsys.readouterr().err
+    assert_weights(tmp_path / "best", [best.weights()])
+    assert_weights(tmp_path / "two", [member.weights() for member in members[:2]])
+
+
+def test_average_of_models_is_that_of_their_weights(inside, tmp_path):
+    """And --force replaces what an earlier one has written."""
+    other, mean = tmp_path / "other", tmp_path / "mean"
+    options = ["--max-steps", "2", "--seed", "5", "--quiet"]
+    assert main(["train", "--out", str(other), *options]) == 0
+    for models in (["model"], ["model", str(other)]):
+        assert main(["average", *models, "--out", str(mean), "--force", "--quiet"]) == 0
+        assert not (mean / "log.jsonl").exists()
+        (mean / "log.jsonl").touch()
+    loaded = [load_model(path).model for path in (inside / "model", other)]
+    assert_weights(mean, [dict(model.named_parameters()) for model in loaded])
+
+
+def test_the_time_left_counts_the_steps_of_this_run_alone(inside, tmp_path, monkeypatch, capsys):
+    """Seven steps, then five more: the first seven took no time of the second run."""
+    told = []
+    real = TrainDisplay.event
+    monkeypatch.setattr(
+        TrainDisplay, "event", lambda self, one: told.append(one) or real(self, one)
+    )
+    out = str(tmp_path / "model")
+    for steps in (7, 12):
+        assert main(["train", "--out", out, "--set", f"train.max_steps={steps}"]) == 0
+    said = capsys.readouterr().err
+    assert "continues after step 7" in said
+    assert "for 7 steps" in said
+    assert "for the 5 remaining steps" in said
+    begun = [one for one in told if isinstance(one, Outline)]
+    assert [(one.step, one.steps) for one in begun] == [(0, 7), (7, 12)]
+    steps = [(one.step, one.fresh) for one in told if isinstance(one, StepDone)]
+    assert steps == [*((n, n) for n in range(1, 8)), *((7 + n, n) for n in range(1, 6))]
+    assert begun[1].seconds > 0
+
+
+def test_average_needs_checkpoints_that_are_whole_and_there(project, tmp_path, capsys):
+    copy = tmp_path / "model"
+    shutil.copytree(project / "model", copy)
+    checkpoints = copy / "checkpoints"
+    assert main(["average", str(copy), "--last", "2", "--out", str(tmp_path / "whole")]) == 0
+    with (checkpoints / "step-000000020" / "weights.safetensors").open("r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        file.write(b"\xff")
+    capsys.readouterr()
+    assert main(["average", str(copy), "--last", "2", "--out", str(tmp_path / "x")]) == 65
+    assert "step-000000020" in capsys.readouterr().err
+    shutil.rmtree(checkpoints / "step-000000010")
+    assert main(["average", str(copy), "--best", "4", "--out", str(tmp_path / "x")]) == 66
+    assert "only 3 of the 4 best checkpoints" in capsys.readouterr().err
+    shutil.rmtree(checkpoints)
+    assert main(["average", str(copy), "--out", str(tmp_path / "x")]) == 66
+    assert "has no checkpoints" in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()
+
+
+def test_average_names_the_checkpoints_that_were_saved_to_resume_from(inside, tmp_path, capsys):
+    """They are no members of an interval, but the command of the hint works."""
+    out = tmp_path / "a model"
+    assert main(["train", "--out", str(out), "--max-steps", "3", "--quiet"]) == 0
+    assert main(["average", str(out), "--out", str(tmp_path / "x")]) == 66
+    said = capsys.readouterr().err
+    assert "only what was saved to resume from: `step-000000003`" in said
+    command = re.search(r"hint: `nmt (.*) --out MODEL`", said)
+    assert command is not None
+    assert main([*shlex.split(command[1]), "--out", str(tmp_path / "x")]) == 0
+    assert load_model(tmp_path / "x").metadata["averaged"] == "step-000000003"
+
+
+def test_a_run_of_no_steps_is_refused(inside, tmp_path, capsys):
+    assert main(["train", "--out", str(tmp_path / "m"), "--max-steps", "0"]) == 78
+    assert "`train.max_steps` = 0 is below its minimum 1" in capsys.readouterr().err
+    assert not (tmp_path / "m").exists()
+
+
+def test_average_refuses_what_does_not_fit(inside, tmp_path, capsys):
+    assert main(["average", "--out", "model"]) == 73
+    assert "`model` exists already" in capsys.readouterr().err
+    assert main(["average", "--last", "1", "--best", "1"]) == 2
+    assert main(["average", "nothing", "--out", str(tmp_path / "x")]) == 66
+    assert not (tmp_path / "x").exists()
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "one.jpg").touch()
+    assert main(["average", "--force", "--out", str(tmp_path / "photos")]) == 73
+    assert "was not written by nmt" in capsys.readouterr().err
+    assert (tmp_path / "photos" / "one.jpg").exists()
+
+
+def test_average_of_models_of_different_shapes_names_both(inside, tmp_path, capsys):
+    other = str(tmp_path / "other")
+    options = ["--set", "model.d_ff=32", "--max-steps", "2", "--quiet"]
+    assert main(["train", "--out", other, *options]) == 0
+    assert main(["average", "model", other, "--out", str(tmp_path / "x")]) == 78
+    assert "model.d_ff" in capsys.readouterr().err
+
+
+def test_ranks_wait_as_long_as_the_setting_says_and_show_why_they_gave_up(
+    inside, tmp_path, monkeypatch, capsys
+):
+    given = []
+
+    @contextmanager
+    def joined(timeout, give_up) -> Iterator[Ranks]:
+        given.append(timeout)
+        give_up(UnavailableError("rank 3 hangs"))
+        yield Ranks()
+
+    monkeypatch.setattr(os, "_exit", given.append)
+    monkeypatch.setattr("nmt_cli.training.parallel.ranks.joined_ranks", joined)
+    options = ["--max-steps", "1", "--set", "train.rank_timeout=7", "--quiet"]
+    assert main(["train", "--out", str(tmp_path / "m"), *options]) == 0
+    assert given == [7.0, 69]
+    assert "error: rank 3 hangs" in capsys.readouterr().err
+
+
+def test_threads_are_those_that_are_asked_for(inside: Path, monkeypatch) -> None:
+    import torch
+
+    from nmt_cli.cli.commands import train
+
+    before, found = torch.get_num_threads(), []
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    monkeypatch.setattr(
+        train, "be_rank",
+        lambda *_, **__: found.append((torch.get_num_threads(), os.environ["OMP_NUM_THREADS"])),
+    )  # fmt: skip
+    try:
+        assert main(["train", "--threads", str(before + 1), "--quiet"]) == 0
+    finally:
+        torch.set_num_threads(before)
+    # The variable is for a process that has not loaded torch yet.
+    assert found == [(before + 1, str(before + 1))]

@@ -1,0 +1,262 @@
+"""What `nmt train` shows: the first line before torch, the header, the time, the last lines."""
+
+import io
+import itertools
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from nmt_cli.cli.display.training import TrainDisplay, pair_lines
+from nmt_cli.terminal.console import Console
+from nmt_cli.training.reporting.events import FirstStep, Outline, Sample, StepDone, Validating
+from nmt_cli.training.reporting.report import Published, Report, Validation
+
+OUTLINE = Outline(
+    src="en", tgt="de", pairs=78_423, preset="small", vocabularies=(8_000, 8_000),
+    preset_vocabulary="auto", parameters=7_590_000, devices="CPU",
+    processes=1, threads=2, precision="float32", compiles=False, step=0, steps=20_000,
+    epochs=97.3, max_hours=0.0, patience=0, seconds=0.0,
+)  # fmt: skip
+STEP = StepDone(
+    step=3, fresh=3, loss=5.123, learning_rate=1e-3, tokens_per_second=1_234.0, seconds=12.0,
+    seconds_left=4_800.0, seconds_per_step=4.0,
+)  # fmt: skip
+REPORT = Report(
+    step=810, epoch=1, tokens=90, loss=2.5, nll=2.0, learning_rate=1e-3, gradient_norm=1.0,
+    tokens_per_second=500.0, seconds=80.0, elapsed_seconds=100.0,
+)  # fmt: skip
+FOUND = Validation(1.0, 0.04, 1.04, 96.3, "sig", "mean", 5, (("a b", "c d", "e f"),), best=True)
+WITHOUT_TORCH = """
+import sys
+class Refuses:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] == "torch":
+            raise SystemExit(9)
+sys.meta_path.insert(0, Refuses())
+from nmt_cli.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def shown(*events: object, outline: Outline = OUTLINE, interactive: bool = False) -> list[str]:
+    """The lines of a run's events and reports."""
+    stream = io.StringIO()
+    console = Console(stream, interactive=interactive, clock=itertools.count().__next__)
+    with console.progress("training", 1, "step") as progress:
+        display = TrainDisplay(console, progress)
+        for event in (outline, *events):
+            (display.report if isinstance(event, Report) else display.event)(event)
+    return stream.getvalue().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "rank", "said"),
+    [
+        ("train", ["--preset", "small"], "", "training `model` on `corpus`: loading torch\n"),
+        ("train", ["--quiet"], "", ""),
+        ("train", [], "0", ""),
+        ("demo", ["demo"], "", "60,000 sentence pairs to learn from, "),
+    ],
+)
+def test_the_first_line_comes_before_torch_is_loaded(
+    tmp_path: Path, command: str, options: list[str], rank: str, said: str
+) -> None:
+    """Of several ranks, the process that starts them says it."""
+    (tmp_path / "corpus").mkdir()
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH, command, *options],
+        cwd=tmp_path, env={**environ, **({"RANK": rank, "WORLD_SIZE": "2"} if rank else {})},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 9, done.stderr
+    assert done.stderr.startswith(said)
+    assert bool(done.stderr) == bool(said)
+
+
+def test_the_header_says_what_is_about_to_be_done() -> None:
+    assert shown() == [
+        "en-de: 78,423 pairs, preset small (7.6 M parameters), CPU with 2 threads, float32",
+        "20,000 steps = about 97 epochs",
+    ]
+    other = replace(
+        OUTLINE, devices="8 x NVIDIA H200", precision="bf16", compiles=True, epochs=0.92,
+        max_hours=2.0, patience=5,
+    )  # fmt: skip
+    first, second, third = shown(outline=other)
+    assert first.endswith(", 8 x NVIDIA H200, bf16")
+    assert second == (
+        "20,000 steps = about 0.92 epochs, 2 hours at most, "
+        "or until 5 validations in a row bring no improvement"
+    )
+    assert "compiles" in third
+    several = replace(OUTLINE, processes=3, threads=1)
+    assert "CPU with 3 processes of 1 thread each" in shown(outline=several)[0]
+
+
+@pytest.mark.parametrize(
+    ("found", "asked", "line"),
+    [
+        ((8_000, 8_000), 37_000, ["vocabulary 8,000 (corpus; preset base: 37,000)"]),
+        ((8_000, 9_000), 8_000, ["vocabularies 8,000 and 9,000 (corpus; preset base: 8,000)"]),
+        ((8_000, 8_000), 8_000, []),
+        ((8_000, 8_000), "auto", []),
+    ],
+)
+def test_a_vocabulary_that_is_not_the_preset_s_is_told(
+    found: tuple[int, int], asked: int | str, line: list[str]
+) -> None:
+    base = replace(OUTLINE, preset="base", vocabularies=found, preset_vocabulary=asked)
+    assert shown(outline=base)[2:] == line
+
+
+def test_a_first_step_that_takes_long_is_told_of() -> None:
+    step = FirstStep(step=0, seconds_per_step=170.0, seconds_left=80_000.0)
+    assert shown(step)[2:] == ["first step: about 3 minutes"]
+    assert shown(replace(step, seconds_per_step=2.0))[2:] == []
+
+
+def test_a_long_run_is_warned_of_in_its_first_step_where_that_is_clear() -> None:
+    """And not again after three steps; where it is not clear, then."""
+    long = FirstStep(step=0, seconds_per_step=170.0, seconds_left=170.0 * 20_000)
+    slow = replace(STEP, seconds_left=2 * 86_400.0, seconds_per_step=9.0)
+    told, first, _, *rest = shown(long, slow)[2:]
+    assert told == "first step: about 3 minutes"
+    assert first == (
+        "warning: this run is expected to take about 39 days here; "
+        "24 hours from now it will be at about step 508 of 20,000"
+    )
+    assert rest == []
+    doubtful = FirstStep(step=0, seconds_per_step=1.0, seconds_left=1.2 * 86_400)
+    assert [line[:8] for line in shown(doubtful, slow)[2:]] == ["warning:"] * 2
+
+
+def test_the_expected_time_is_told_once_after_three_steps() -> None:
+    steps = [replace(STEP, step=number, fresh=number) for number in range(1, 6)]
+    assert shown(*steps)[2:] == ["about 1h 20m for 20,000 steps"]
+    resumed = replace(OUTLINE, step=15_000, seconds=900.0)
+    steps = [replace(one, step=15_000 + one.step, seconds=912.0) for one in steps]
+    assert shown(*steps, outline=resumed)[2:] == ["about 1h 20m for the 5,000 remaining steps"]
+
+
+def test_a_run_of_more_than_a_day_is_warned_of() -> None:
+    slow = replace(STEP, seconds_left=12.04 * 86_400, seconds_per_step=52.0)
+    first, second = shown(slow)[2:]
+    assert first == (
+        "warning: this run is expected to take about 12 days here; "
+        "24 hours from now it will be at about step 1,664 of 20,000"
+    )
+    # The model of OUTLINE has the size of that preset already.
+    assert "a smaller model (such as `--set model.d_model=128 --set model.d_ff=512`)" in second
+    base = replace(OUTLINE, parameters=63_000_000)
+    assert "a smaller model (`--preset small`)" in shown(slow, outline=base)[3]
+    assert "--max-steps" in second
+    assert "a machine with a GPU" in second
+    gpu = replace(OUTLINE, devices="1 x NVIDIA L4")
+    assert "--gpus" in shown(slow, outline=gpu)[3]
+    assert len(shown(replace(slow, seconds_left=86_400.0))) == 3
+
+
+def test_a_limit_of_hours_is_not_taken_for_the_time_of_all_steps() -> None:
+    limited = replace(OUTLINE, max_hours=0.1)
+    step = replace(STEP, step=3, seconds_left=350.0, seconds_per_step=5.0)
+    (line,) = shown(step, outline=limited)[2:]
+    assert line.startswith("about 5m 50s until the limit of 0.1 hours, at about step 73 of 20,000")
+    quick = replace(step, seconds_left=100.0, seconds_per_step=0.001)
+    assert shown(quick, outline=limited)[2].endswith("for 20,000 steps")
+
+
+def test_the_bar_begins_at_once_and_follows_each_step() -> None:
+    text = "\n".join(shown(STEP, interactive=True))
+    assert "| 0/20,000" in text
+    assert "| 3/20,000, 1h 20m left, 1,234 tokens/s" in text
+
+
+def test_a_validation_shows_its_reference_and_whether_it_is_the_best() -> None:
+    lines = shown(replace(REPORT, validation=FOUND))[2:]
+    assert lines == [
+        "step 810, 1m 40s: validation perplexity 1.04, BLEU 96.30 (average of 5) *best; "
+        "loss 2.500, lr 1.00e-03, 500 tokens/s",
+        "  source     a b", "  output     e f", "  reference  c d",
+    ]  # fmt: skip
+    worse = replace(FOUND, best=False, weights="ema", averaged=1)
+    assert "(moving average); loss" in shown(replace(REPORT, validation=worse))[2]
+
+
+def test_an_early_sample_has_its_reference() -> None:
+    assert shown(Sample(7, "a b", "c d", "e f"))[2:] == [
+        "step 7, a sample before the first validation:",
+        "  source     a b", "  output     e f", "  reference  c d",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("published", "lines"),
+    [
+        (
+            Published(810, "mean", (450, 540, 630, 720, 810), 96.3, 1.04),
+            [
+                "best validation at step 810: BLEU 96.30, perplexity 1.04",
+                "model: the average of 5 checkpoints (steps 450 to 810)",
+            ],
+        ),
+        (
+            Published(90, "current", (90,), None, 7.5),
+            ["best validation at step 90: perplexity 7.50", "model: the weights of step 90"],
+        ),
+        (
+            Published(90, "ema", (90,)),
+            ["model: the moving average of the weights at step 90"],
+        ),
+        (None, []),
+    ],
+)
+def test_the_last_lines_say_what_the_model_is(
+    published: Published | None, lines: list[str]
+) -> None:
+    end = replace(REPORT, note="finished: 900 steps are done", published=published)
+    assert shown(end)[2:] == ["finished: 900 steps are done, 1m 40s", *lines]
+
+
+def test_json_has_no_loss_where_there_was_no_step() -> None:
+    record = replace(REPORT, tokens=0, loss=0.0, nll=0.0, learning_rate=0.0).as_json()
+    gone = {"loss", "nll", "learning_rate", "gradient_norm", "tokens_per_second"}
+    assert not gone & record.keys()
+    assert record["tokens"] == 0
+    assert gone <= REPORT.as_json().keys()
+    skipped = replace(REPORT, tokens=0, learning_rate=0.5).as_json()
+    assert skipped["learning_rate"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        (Validating(130, 0, 0, 300.0, None), "130/130, validating, 5m 00s so far"),
+        (Validating(130, 80, 200, 300.0, 0.0), "130/130, validating 80/200, 5m 00s so far"),
+        (Validating(130, 80, 200, 300.0, 60.0), "validating 80/200, 1m 00s left, 5m 00s so far"),
+        (replace(STEP, step=121, fresh=1), "121/130, 1,234 tokens/s, loss 5.123"),
+        (replace(STEP, step=122, fresh=2), "122/130, 1h 20m left, 1,234 tokens/s"),
+    ],
+)
+def test_the_bar_says_what_goes_on_and_only_what_was_measured(event: object, said: str) -> None:
+    """Seconds of a first step, and of steps of an earlier process, tell nothing of what is left."""
+    console = Console(io.StringIO(), clock=itertools.count().__next__)
+    with console.progress("training", 130, estimate_after=None) as progress:
+        display = TrainDisplay(console, progress)
+        display.event(replace(OUTLINE, step=120, steps=130, seconds=290.0))
+        assert "left" not in progress.shape(80)
+        display.event(event)
+        assert said in progress.shape(80)
+
+
+def test_a_sample_takes_one_line_of_the_screen_each() -> None:
+    long = "word " * 40
+    lines = pair_lines(long, "x" * 300, "\u6f22" * 100, 60).splitlines()
+    assert lines[0] == "  source     word word word word word word word word ..."
+    assert lines[1] == "  output     " + "x" * 42 + " ..."
+    assert lines[2] == "  reference  " + "\u6f22" * 21 + " ..."
+    assert pair_lines("a  b", "c", "d", 60).splitlines()[0] == "  source     a b"

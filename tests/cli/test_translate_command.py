@@ -1,0 +1,409 @@
+"""`nmt translate` as it is typed: streams, files, formats, exit codes, and how it ends."""
+
+import gzip
+import io
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from byte_models import byte_config, byte_model, byte_subwords
+
+from nmt_cli.cli import loading, main
+from nmt_cli.data.text.line_count import count_lines
+from nmt_cli.data.text.lines import read_lines
+from nmt_cli.errors import NoInputError
+from nmt_cli.inference.engines import Engine
+from nmt_cli.inference.reference import ReferenceDecoder
+from nmt_cli.model_dir import save_model
+from nmt_cli.terminal.console import Console
+from nmt_cli.translation.translator import Translator
+
+ROOT = Path(__file__).resolve().parents[2]
+LINES = ["The first line.", "", "größer 👍", "a longer line of text, with a comma", " ", "x"]
+
+
+class Result(NamedTuple):
+    code: int
+    out: bytes
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines of stdout; each ends with a newline."""
+        *lines, rest = self.out.split(b"\n")
+        assert rest == b""
+        return [line.decode("utf-8") for line in lines]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "model"
+    config = byte_config({"search.beam": 3})
+    save_model(path, byte_model(config).state_dict(), config, byte_subwords(), {})
+    return path
+
+
+@pytest.fixture
+def folder(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current directory, with the model where it is looked for."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("OMP_WAIT_POLICY", "PASSIVE")
+    (tmp_path / "model").symlink_to(model)
+    (tmp_path / "test.en").write_text("\n".join(LINES) + "\n", "utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def nmt(folder: Path, monkeypatch, capfdbinary):
+    def run(*arguments: str, stdin: bytes = b"") -> Result:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        code = main(["translate", *arguments])
+        out, err = capfdbinary.readouterr()
+        return Result(code, out, err.decode())
+
+    return run
+
+
+def expected(model: Path, lines: list[str], **settings: object) -> list[str]:
+    translator = Translator.load(model)
+    search = byte_config({"search.beam": 3, **settings}).search
+    return [one.text for one in translator.translate(lines, search=search)]
+
+
+def test_the_bare_command_reads_stdin_and_writes_stdout(nmt, model: Path) -> None:
+    found = nmt(stdin=("\n".join(LINES) + "\n").encode())
+    assert (found.code, found.err) == (0, "")
+    assert found.lines == expected(model, LINES)
+    assert any(found.lines)
+
+
+def test_a_file_and_stdin_by_name_are_the_same(nmt) -> None:
+    found = nmt("test.en")
+    assert found.code == 0
+    assert nmt("-", stdin=Path("test.en").read_bytes()).out == found.out
+    Path("test.en.gz").write_bytes(gzip.compress(Path("test.en").read_bytes()))
+    assert nmt("test.en.gz").out == found.out
+
+
+def test_verify_says_how_many_lines_are_right(nmt) -> None:
+    plain = nmt("test.en")
+    found = nmt("--verify", "test.en")
+    assert (found.code, found.out) == (0, plain.out)
+    assert found.err == "6 lines checked: the same as when translated alone, by the plain model\n"
+    found = nmt("--verify-every", "4", "--precision", "int8", "--quiet", "test.en")
+    assert (found.code, found.err) == (0, "")
+    found = nmt("--verify-every", "4", "--precision", "int8", "test.en")
+    assert found.err == "2 lines checked: the same as when translated alone\n"
+    assert nmt("--verify-every", "0", "test.en").code == 2
+
+
+def test_verify_names_the_lines_that_a_wrong_engine_mistranslates(nmt, monkeypatch) -> None:
+    class Leaky(ReferenceDecoder):
+        def admit(self, slots, sources) -> None:
+            lasts = [replace(one, ids=[*one.ids[1:-1], 70, one.ids[-1]]) for one in sources[1:]]
+            super().admit(slots, [*sources[:1], *lasts])
+
+    def engine(model, *_: object, **__: object) -> Engine:
+        return Engine("leaky", "", lambda slots, beam: Leaky(model, slots, beam))
+
+    monkeypatch.setattr("nmt_cli.translation.translator.fastest_engine", engine)
+    plain = nmt("test.en")
+    found = nmt("--verify", "test.en")
+    assert (found.code, found.out) == (3, plain.out)
+    *warnings, error, blank, hint = found.err.splitlines()
+    assert warnings
+    numbers = [re.fullmatch(r"warning: line (\d): `.*` \(score .*\), but alone `.*\)", one)
+               for one in warnings]  # fmt: skip
+    lines = plain.lines
+    for one in numbers:
+        assert one is not None
+        assert f"`{lines[int(one[1]) - 1]}`" in one[0]
+    assert error == (
+        f"error: {len(warnings)} of 6 lines checked are not the same as when translated alone, "
+        "by the plain model"
+    )
+    assert (blank, hint[:5]) == ("", "hint:")
+    found = nmt("--verify", "test.en", "-o", "out.de")
+    assert found.code == 3
+    assert not Path("out.de").exists()
+
+
+def test_an_output_file_appears_whole(nmt, model: Path) -> None:
+    found = nmt("test.en", "-o", "out.de")
+    assert (found.code, found.out) == (0, b"")
+    assert Path("out.de").read_text("utf-8").split("\n")[:-1] == expected(model, LINES)
+    Path("broken.gz").write_bytes(gzip.compress(os.urandom(9000))[:5000])
+    Path("out2.de").write_text("old")
+    found = nmt("broken.gz", "-o", "out2.de")
+    assert found.code == 65
+    assert Path("out2.de").read_text() == "old"
+    assert not list(Path().glob(".tmp*"))
+    assert nmt("test.en", "-o", "nowhere/out.de").code == 73
+
+
+def test_a_dash_as_output_is_stdout(nmt, model: Path) -> None:
+    found = nmt("test.en", "-o", "-")
+    assert (found.code, found.lines) == (0, expected(model, LINES))
+    assert not Path("-").exists()
+
+
+def test_a_text_that_is_none_is_called_so(nmt) -> None:
+    Path("noise.en.gz").write_bytes(random.Random(1).randbytes(5_000))
+    Path("noise.en").write_bytes(random.Random(1).randbytes(5_000))
+    found = nmt("noise.en.gz")
+    assert (found.code, found.out) == (65, b"")
+    assert "neither gzip, as its name says, nor text" in found.err
+    assert "it is not text" in nmt("noise.en").err
+    Path("wide.en").write_bytes("A line of plain text.\n".encode("utf-16-le") * 9)
+    assert "UTF-16" in nmt("wide.en").err
+
+
+_WITHOUT_TORCH = """
+import sys
+from nmt_cli.cli import main
+codes = [main(["translate", *one.split()]) for one in sys.argv[1:]]
+print(codes, "torch" in sys.modules)
+"""
+
+
+def test_what_is_wrong_is_said_before_torch_is_loaded(folder: Path) -> None:
+    wrong = ["--model nothing test.en", "nothing.en", "test.en -o nowhere/out.de"]
+    done = subprocess.run(
+        [sys.executable, "-c", _WITHOUT_TORCH, *wrong],
+        capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert done.stdout == "[66, 66, 73] False\n"
+
+
+def test_threads(nmt, model: Path, monkeypatch) -> None:
+    import torch
+
+    set_to = []
+    monkeypatch.setattr(torch, "set_num_threads", set_to.append)
+    assert nmt("--threads", "3", "test.en").lines == nmt("test.en").lines
+    assert set_to == [3]
+    assert nmt("--threads", "0", "test.en").code == 2
+
+
+def test_json(nmt, model: Path) -> None:
+    nasty = "one\x85two\u2028three"
+    found = nmt("--json", "--n-best", "2", stdin=f"{nasty}\n\nabc\n".encode())
+    assert found.code == 0
+    text = found.out.decode()
+    assert text.splitlines() == text.split("\n")[:-1]
+    documents = [json.loads(line) for line in found.lines]
+    assert [one["schema"] for one in documents] == [1, 1, 1]
+    assert [one["line"] for one in documents] == [0, 1, 2]
+    assert [one["source"] for one in documents] == [nasty, "", "abc"]
+    assert [one["flags"] for one in documents][1] == ["empty"]
+    assert [one["text"] for one in documents] == expected(model, [nasty, "", "abc"])
+    for one in documents:
+        assert one["text"] == one["hypotheses"][0]["text"]
+        assert one["score"] == one["hypotheses"][0]["score"]
+    assert [len(one["hypotheses"]) for one in documents] == [2, 1, 2]
+    best = documents[0]["hypotheses"][0]
+    assert set(best) == {"text", "score", "log_prob", "tokens", "token_scores"}
+    assert len(best["tokens"]) == len(best["token_scores"])
+    assert best["tokens"][-1] == "</s>"
+    assert sum(best["token_scores"]) == pytest.approx(best["log_prob"], abs=1e-4)
+
+
+def test_n_best(nmt) -> None:
+    found = nmt("--n-best", "3", stdin=b"abc\n\nsome words\n")
+    assert found.code == 0
+    rows = [line.split(" ||| ") for line in found.lines]
+    assert [row[0] for row in rows] == ["0", "0", "0", "1", "2", "2", "2"]
+    scores = [float(row[2]) for row in rows]
+    assert scores[:3] == sorted(scores[:3], reverse=True)
+    assert rows[0][1] == nmt(stdin=b"abc\n").lines[0]
+
+
+def test_flags_win_over_the_project_over_the_model(nmt, model: Path) -> None:
+    data = b"some words to be translated\nand more of them\n"
+    lines = data.decode().split("\n")[:-1]
+    plain = nmt(stdin=data).lines
+    greedy = nmt("--beam", "1", stdin=data).lines
+    assert plain == expected(model, lines)
+    assert greedy == expected(model, lines, **{"search.beam": 1})
+    assert greedy != plain
+    Path("nmt.toml").write_text("[search]\nbeam = 1\n")
+    assert nmt(stdin=data).lines == greedy
+    assert nmt("--beam", "3", stdin=data).lines == plain
+    assert nmt("--set", "search.beam=3", stdin=data).lines == plain
+    longer = nmt("--max-extra-length", "0", "--alpha", "5", stdin=data).lines
+    settings = {"search.beam": 1, "search.max_extra_length": 0, "search.alpha": 5.0}
+    assert longer == expected(model, lines, **settings)
+    Path("nmt.toml").write_text('[paths]\nmodel = "other"\n')
+    assert nmt(stdin=data).code == 66
+    assert nmt("--model", "model", stdin=data).lines == plain
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--model", "nothing"], 66, "no model directory `nothing`"),
+        (["--model", "nothing"], 66, "name another one with --model"),
+        (["nothing.en"], 66, "`nothing.en` cannot be read"),
+        (["It's me."], 66, """echo 'It'"'"'s me.' | nmt translate"""),
+        (["-o", "nowhere/out.de"], 73, "choose another with --output"),
+        (["-o", "nowhere/out.de"], 73, "`mkdir -p nowhere`"),
+        (["model"], 66, "is a directory"),
+        (["--model", "test.en"], 78, "not a model directory"),
+        (["--n-best", "9"], 78, "search.n_best=9"),
+        (["--beam", "0"], 78, "search.beam"),
+        (["--beam", "two"], 2, "two"),
+        (["--device", "banana"], 69, "banana"),
+        (["--precision", "int3"], 2, "int3"),
+        (["--set", "search.baem=3"], 78, "did you mean"),
+    ],
+)
+def test_what_is_wrong_is_said_before_any_work(nmt, arguments, code: int, words: str) -> None:
+    found = nmt(*arguments, stdin=b"abc\n")
+    assert found.code == code
+    assert found.out == b""
+    assert found.err.startswith("error: ")
+    assert words in found.err
+    assert "Traceback" not in found.err
+
+
+def test_lines_tell_whether_the_next_one_is_late(monkeypatch) -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as stdin, os.fdopen(writing, "wb", buffering=0) as writer:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        writer.write(b"one\ntwo\nthr")
+        lines = read_lines("-")
+        assert next(lines) == "one"
+        assert not lines.must_wait(0.0), "the second line was read with the first"
+        assert next(lines) == "two"
+        assert lines.must_wait(0.01)
+        writer.write(b"ee\n")
+        assert not lines.must_wait(0.01)
+        assert next(lines) == "three"
+        writer.close()
+        assert not lines.must_wait(0.01), "the end has come"
+        assert list(lines) == []
+
+
+class TestRealProcess:
+    """What only a real process with real pipes can show."""
+
+    def start(self, folder: Path, *arguments: str, shell: str = "") -> "subprocess.Popen[bytes]":
+        kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        # A locale without UTF-8: what is written is UTF-8 all the same.
+        environ = {**kept, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "LC_ALL": "C",
+                   "PYTHONUTF8": "0", "PYTHONIOENCODING": "latin-1"}  # fmt: skip
+        line = f'exec "$0" -m nmt_cli translate "$@" {shell}'
+        return subprocess.Popen(
+            ["bash", "-c", line, sys.executable, *arguments], cwd=folder, env=environ,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def test_a_line_is_answered_when_it_comes_and_interrupting_is_quiet(self, folder, model):
+        process = self.start(folder)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        with process:
+            process.stdin.write("größer\n".encode())
+            process.stdin.flush()
+            answers = [process.stdout.readline()]
+            start = time.monotonic()
+            process.stdin.write(b"one\ntwo\n")
+            process.stdin.flush()
+            answers += [process.stdout.readline() for _ in range(2)]
+            assert time.monotonic() - start < 5
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 130
+            assert process.stderr.read() == b"interrupted\n"
+        lines = ["größer", "one", "two"]
+        assert [one.decode("utf-8")[:-1] for one in answers] == expected(model, lines)
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """What is seen of the command where stderr is a terminal."""
+    stream = io.StringIO()
+    monkeypatch.setattr(
+        "nmt_cli.cli.commands.translate.make_console",
+        lambda *, quiet: Console(stream, interactive=True, quiet=quiet),
+    )
+    return stream
+
+
+@pytest.mark.parametrize("name", ["test.en", "test.en.gz"])
+def test_on_a_terminal_a_file_has_a_bar_with_a_total_and_a_last_line(
+    nmt, folder, terminal, name
+) -> None:
+    (folder / "test.en.gz").write_bytes(gzip.compress((folder / "test.en").read_bytes()))
+    assert nmt(name, "-o", "out.de").code == 0
+    assert re.search(r"translating: +0% \|.*\| 0/6", terminal.getvalue())
+    last = terminal.getvalue().split("\r")[-1]
+    assert re.fullmatch(r"wrote out\.de: 6 lines in \d+s \([\d,.]+ lines/s\)\n", last)
+
+
+def test_the_bar_moves_within_a_window_and_estimates_nothing_before_its_end(
+    nmt, terminal, monkeypatch
+) -> None:
+    monkeypatch.setattr("nmt_cli.terminal.progress.SECONDS_BETWEEN_DRAWINGS", 0.0)
+    assert nmt("test.en", "-o", "out.de").code == 0
+    drawn = [int(one) for one in re.findall(r"(\d+)/6", terminal.getvalue())]
+    assert drawn == sorted(drawn)
+    assert set(drawn) - {0, 6}
+    assert "left" not in terminal.getvalue()
+
+
+def test_stdin_has_no_total_and_stdout_no_last_line(nmt, terminal) -> None:
+    assert nmt(stdin=b"a\nb\n").code == 0
+    assert "translating ..." in terminal.getvalue()
+    assert "%" not in terminal.getvalue()
+    assert "wrote" not in terminal.getvalue()
+    terminal.truncate(0)
+    assert nmt("test.en", "-o", "out.de", "--quiet").code == 0
+    assert terminal.getvalue().strip("\0") == ""
+
+
+def test_a_pipe_is_told_nothing(nmt) -> None:
+    assert nmt("test.en", "-o", "out.de").err == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "count"),
+    [(b"", 0), (b"a", 1), (b"a\n", 1), (b"a\nb\r\n\n", 3), (b"\x1f\x8bdamaged", None)],
+)
+def test_lines_are_counted_as_they_are_read(tmp_path, content, count) -> None:
+    for number, text in enumerate([content, gzip.compress(content)][: 1 if count is None else 2]):
+        path = tmp_path / str(number)
+        path.write_bytes(text)
+        assert count_lines(str(path)) == count
+        assert count is None or len(list(read_lines(path))) == count
+    assert count_lines("-") is None
+    assert count_lines(str(tmp_path)) is None
+
+
+def test_compiling_is_announced_to_a_person_only(folder, model, monkeypatch) -> None:
+    """Before it begins, and only for a model that uses the kernels."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    must = []
+    monkeypatch.setattr(
+        "nmt_cli.inference.native.library.must_compile", lambda cache: must.append(cache) or True
+    )
+    monkeypatch.setattr(Translator, "load", lambda *_, **__: None)
+    stream = io.StringIO()
+    for interactive in (False, True):
+        loading.load_translator(model, console=Console(stream, interactive=interactive))
+    loading.load_translator(model)
+    assert stream.getvalue() == "compiling kernels for this CPU (once, about 10 s)\n"
+    assert must == [folder / "cache" / "nmt"]
+    with pytest.raises(NoInputError):
+        loading.load_translator(folder / "none", console=Console(stream, interactive=True))
+    assert stream.getvalue().count("compiling") == 1

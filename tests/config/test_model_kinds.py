@@ -1,0 +1,126 @@
+"""What means nothing for a kind of model is refused, all at once; presets fit their kind."""
+
+import pytest
+import torch
+
+from nmt_cli.config.model_kinds import BEFORE, CHECKS, SHARED
+from nmt_cli.config.schema import ModelConfig, SettingsLayer, dump, load, resolve
+from nmt_cli.errors import ConfigError
+from nmt_cli.model.encoder_decoder import parameter_count
+from nmt_cli.model.kinds import make_model
+
+MEANINGLESS = {
+    "rnn": {
+        "d_ff": 100, "heads": 4, "d_k": 7, "d_v": 7, "positions": "rotary", "max_positions": 5,
+        "kernel_width": 5, "norm_order": "pre", "norm": "rms_norm", "norm_epsilon": 1e-5,
+        "activation": "gelu", "attention_bias": True, "feed_forward_bias": False,
+        "scale_embeddings": False,
+    },
+}  # fmt: skip
+MEANINGLESS["conv"] = {
+    name: value
+    for name, value in MEANINGLESS["rnn"].items()
+    if name not in ("positions", "max_positions", "kernel_width")
+}
+MEANINGLESS["transformer"] = {"kernel_width": 5}
+CASES = [(kind, name) for kind, names in MEANINGLESS.items() for name in names]
+
+
+def refusal(values: dict[str, object]) -> ConfigError:
+    with pytest.raises(ConfigError) as caught:
+        resolve([SettingsLayer("test", values)])
+    return caught.value
+
+
+@pytest.mark.parametrize(("kind", "name"), CASES)
+def test_what_means_nothing_is_refused(kind, name):
+    error = refusal({"model.kind": kind, f"model.{name}": MEANINGLESS[kind][name]})
+    assert str(error) == f"model.{name} means nothing for a model of the kind {kind}"
+
+
+@pytest.mark.parametrize("kind", BEFORE)
+def test_every_setting_means_something_or_is_refused(kind):
+    """A new one has to be put on one side or the other."""
+    every = set(ModelConfig.__dataclass_fields__)
+    assert every == SHARED | BEFORE[kind] | set(MEANINGLESS[kind])
+    assert set(CHECKS) == {"transformer", *BEFORE}
+
+
+def test_all_of_them_are_told_at_once():
+    error = refusal({"train.preset": "tiny", "model.kind": "rnn", "train.compile": "on"})
+    told = (
+        "model.d_ff, model.heads, model.positions, model.norm_order, train.compile=on mean nothing"
+    )
+    assert str(error).startswith(told)
+    assert "`--preset rnn`" in error.hint
+
+
+@pytest.mark.parametrize("kind", BEFORE)
+def test_nothing_is_compiled(kind):
+    refusal({"model.kind": kind, "train.compile": "on"})
+    for value in ("auto", "off"):
+        resolve([SettingsLayer("test", {"model.kind": kind, "train.compile": value})])
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"kind": "rnn", "d_model": 7}, "model.d_model=7 is odd"),
+        ({"kind": "conv", "kernel_width": 4}, "model.kernel_width=4 is even"),
+        ({"kind": "conv", "positions": "rotary"}, "turns queries and keys of self-attention"),
+        ({"kind": "conv", "d_model": 7}, "the width 7 is odd"),
+        ({"d_model": 7}, "does not divide among model.heads=8"),
+        ({"d_model": 7, "heads": 1}, "the width 7 is odd"),
+        ({"d_model": 30, "heads": 10, "positions": "rotary"}, "the width 3 is odd"),
+        ({"d_model": 30, "heads": 10, "positions": "rotary", "d_k": 5}, "the width 5 is odd"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(values, told):
+    assert told in str(refusal({f"model.{name}": value for name, value in values.items()}))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"kind": "rnn", "d_model": 10},
+        {"kind": "conv", "d_model": 7, "positions": "learned", "kernel_width": 1},
+        {"d_model": 30, "heads": 10, "positions": "rotary", "d_k": 4},
+        {"d_model": 7, "d_k": 2, "d_v": 2, "positions": "learned"},
+    ],
+)
+def test_other_widths_are_fine(values):
+    resolve([SettingsLayer("test", {f"model.{name}": value for name, value in values.items()})])
+
+
+@pytest.mark.parametrize("kind", BEFORE)
+def test_a_preset_has_about_as_many_weights_as_small_and_its_training(kind):
+    counts = {}
+    for name in ("paper-small", kind):
+        sizes = {"model.src_vocab_size": 8_000, "model.tgt_vocab_size": 8_000}
+        config = resolve([SettingsLayer("test", {"train.preset": name, **sizes})]).config
+        with torch.device("meta"):
+            counts[name] = parameter_count(make_model(config.model))
+    assert counts[kind] == pytest.approx(counts["paper-small"], rel=0.06)
+    small, other = (
+        resolve([SettingsLayer("x", {"train.preset": n})]).config for n in ("paper-small", kind)
+    )
+    assert other.model.kind == kind
+    assert other.data == small.data
+    same = ("batch_tokens", "max_steps", "warmup_steps", "label_smoothing", "checkpoint_every")
+    for name in same:
+        assert getattr(other.train, name) == getattr(small.train, name)
+
+
+@pytest.mark.parametrize("kind", BEFORE)
+def test_settings_come_back_from_a_file(kind, tmp_path):
+    config = resolve([SettingsLayer("test", {"train.preset": kind})]).config
+    (tmp_path / "config.toml").write_text(dump(config))
+    assert load(tmp_path / "config.toml") == config
+
+
+def test_a_file_from_before_there_were_kinds_is_a_transformer(tmp_path):
+    lines = dump(resolve([]).config).splitlines()
+    old = [line for line in lines if not line.startswith(("kind =", "kernel_width ="))]
+    assert len(old) == len(lines) - 2
+    (tmp_path / "config.toml").write_text("\n".join(old))
+    assert load(tmp_path / "config.toml") == resolve([]).config

@@ -1,0 +1,122 @@
+"""BPE-dropout: sentencepiece's own segmentation without it, the paper's procedure with it."""
+
+import random
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nmt_cli.data.subwords.bpe_dropout import MOST_REMEMBERED, BpeDropout, merged
+from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.data.subwords.segmenters import Bytes, learn_sentence_pieces
+
+WORDS = ["lower", "lowest", "newer", "newest", "wide", "widest", "ﬁne", "new", "low", "est"]
+
+
+def make_subwords(byte_fallback: bool) -> Subwords:
+    counts = [(word, 3 + number) for number, word in enumerate(sorted(WORDS))]
+    size = 290 if byte_fallback else 34
+    return Subwords(learn_sentence_pieces("bpe", counts, size, byte_fallback=byte_fallback))
+
+
+SUBWORDS = {byte_fallback: make_subwords(byte_fallback) for byte_fallback in (False, True)}
+ODD = ["日本", "x", "<s>", "<unk>", "<0x41>", "é", "😀", ""]
+TEXTS = st.one_of(
+    st.text(max_size=30), st.lists(st.sampled_from([*WORDS, *ODD]), max_size=9).map(" ".join)
+)
+
+
+@given(st.lists(TEXTS, max_size=5), st.booleans())
+def test_without_dropout_it_is_sentencepiece_s_segmentation(lines, byte_fallback):
+    subwords = SUBWORDS[byte_fallback]
+    source, target = subwords.with_dropout(0.0)
+    assert source.encode(lines, "1", "2") == subwords.encode_source(lines)
+    assert target.encode(lines, "1", "2") == subwords.encode_target(lines)
+
+
+@given(st.lists(TEXTS, max_size=5), st.booleans(), st.sampled_from([0.1, 0.5, 0.99]))
+def test_with_dropout_it_reads_the_same(lines, byte_fallback, share):
+    subwords = SUBWORDS[byte_fallback]
+    ids = subwords.with_dropout(share)[0].encode(lines, "1", "2")
+    assert subwords.decode_source(ids) == subwords.decode_source(subwords.encode_source(lines))
+
+
+def by_the_paper(word: str, merges: dict[str, float], share: float, chance) -> list[str]:
+    """Algorithm 1: at each step all possible merges, some dropped, then the best is applied."""
+    pieces = list(word)
+    while True:
+        possible = [
+            (merges[pieces[i] + pieces[i + 1]], i)
+            for i in range(len(pieces) - 1)
+            if pieces[i] + pieces[i + 1] in merges
+        ]
+        kept = [one for one in possible if chance() >= share]
+        if not kept:
+            return pieces
+        _, place = min(kept)
+        pieces[place : place + 2] = [pieces[place] + pieces[place + 1]]
+
+
+MERGES = {"ab": 1.0, "bc": 2.0, "abc": 3.0, "cab": 4.0, "aa": 5.0, "abab": 6.0, "caba": 7.0}
+
+
+@given(st.text("abc", max_size=12))
+def test_merges_come_in_order(word):
+    assert merged(word, MERGES, 0.0, lambda: 0.0) == by_the_paper(word, MERGES, 0.0, lambda: 1.0)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.6])
+def test_segmentations_come_as_often_as_by_the_paper(share):
+    """6,000 draws of each: frequencies differ by less than five standard deviations (0.032)."""
+    draws = 6_000
+    chance = random.Random(1).random
+    found, expected = (
+        Counter(tuple(function("abcabab", MERGES, share, chance)) for _ in range(draws))
+        for function in (merged, by_the_paper)
+    )
+    assert len(expected) > 5
+    for pieces in found.keys() | expected.keys():
+        assert abs(found[pieces] - expected[pieces]) / draws < 0.032, pieces
+
+
+def test_everything_left_out_gives_characters():
+    assert merged("abcabc", MERGES, 0.99, lambda: 0.0) == list("abcabc")
+
+
+def test_a_draw_is_the_same_in_every_process_and_order():
+    lines = ["lowest newer widest"] * 3 + ["wide newest"]
+    program = (
+        "from test_bpe_dropout import SUBWORDS; "
+        f"print(SUBWORDS[False].with_dropout(0.5)[0].encode({lines}, '1/0', 'src/0'))"
+    )
+    here = SUBWORDS[False].with_dropout(0.5)[0]
+    here.encode(["newest lowest", *lines], "1/1", "src/0")
+    found = here.encode(lines, "1/0", "src/0")
+    there = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parent,
+    )
+    assert there.stdout.strip() == str(found)
+    assert here.encode(lines, "1/0", "src/1") != found
+    assert here.encode(lines, "1/1", "src/0") != found
+
+
+def test_a_full_memory_of_words_changes_nothing(monkeypatch):
+    lines = ["lowest newer widest wide newest lower new low"] * 5
+    reference = SUBWORDS[False].with_dropout(0.5)[0].encode(lines, "1", "2")
+    monkeypatch.setattr("nmt_cli.data.subwords.bpe_dropout.MOST_REMEMBERED", 3)
+    forgetful = SUBWORDS[False].with_dropout(0.5)[0]
+    assert forgetful.encode(lines, "1", "2") == reference
+    assert len(forgetful._remembered) <= 3 < MOST_REMEMBERED
+
+
+def test_other_kinds_are_refused():
+    with pytest.raises(ValueError, match="of the kind bytes have no merges"):
+        BpeDropout(Bytes(), {}, 1, 3, 0.1)

@@ -1,0 +1,276 @@
+"""What `prepare` repairs, drops and lists; the validation split; files in other languages."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from corpora import tiny_config, write_pairs
+from test_dirt import two_languages
+
+from nmt_cli.cli import main
+from nmt_cli.data.cleaning.matching import threshold
+from nmt_cli.data.cleaning.misalignment import Profile, find_shifts
+from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.data.languages.words import other_language
+from nmt_cli.data.preparation.passes import Prepared
+from nmt_cli.data.preparation.prepare import OLDER, prepare
+from nmt_cli.data.text.lines import read_lines
+from nmt_cli.errors import CannotCreateError, DataError, UsageError
+
+Pairs = list[tuple[str, str]]
+ENGLISH = "the dog of the man is in the garden and it was not with her for he is old"
+GERMAN = "der Hund des Mannes ist in dem Garten und er war nicht mit ihr weil er alt ist"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def prepared(folder: Path, pairs: Pairs, dropped: Path | None = None, **data: object) -> Prepared:
+    train = write_pairs(folder, "train", pairs)
+    settings = {f"data_{key}": value for key, value in data.items()}
+    config = tiny_config(data_train=[train], **{"data_vocab_size": 200, **settings})
+    return prepare(config, folder / "corpus", force=True, workers=1, dropped=dropped)
+
+
+def texts(folder: Path, split: str = "train") -> Pairs:
+    sides = [list(read_lines(folder / "corpus" / f"{split}.{side}.txt")) for side in ("src", "tgt")]
+    return list(zip(*sides, strict=True))
+
+
+CLEAN = two_languages(300, 1)
+
+
+def test_repairs_keep_the_words_and_are_counted_with_their_lines(folder: Path) -> None:
+    dirty: Pairs = [
+        ("ka\ufeffto mi", "tra ble"), ("Tom &amp;amp; sen", "spe &quot;ing&quot;"),
+        ("ya <b>ru</b>", "ow ath"), ("<b>ya</b> to", "<b>ow</b> ble"),
+        ("fÃ¼r ka", "ow\u200bath ing"), ("ka@@ to mi mi", "tra tra"), ("ka\x07 lo", "spe spe"),
+    ]  # fmt: skip
+    done = prepared(folder, [*CLEAN, *dirty])
+    assert texts(folder)[300:] == [
+        ("kato mi", "tra ble"), ("Tom & sen", 'spe "ing"'), ("ya ru", "ow ath"),
+        ("<b>ya</b> to", "<b>ow</b> ble"), ("für ka", "owath ing"), ("kato mi mi", "tra tra"),
+        ("ka lo", "spe spe"),
+    ]  # fmt: skip
+    found = {one.kind: (one.pairs, one.action, one.lines) for one in done.findings}
+    assert found["HTML entities"] == (1, "repaired", ("302",))
+    assert found["tags on one side only"] == (1, "repaired", ("303",))
+    assert found["marks of subwords (@@)"] == (1, "repaired", ("306",))
+    assert sum(one.action == "repaired" for one in done.findings) == 7
+    prepared(folder, [*CLEAN, *dirty], clean="off")
+    assert texts(folder)[301][0] == "Tom &amp;amp; sen"
+
+
+def test_dropped_pairs_are_written_with_file_line_and_reason(folder: Path) -> None:
+    dirty: Pairs = [("", "x y"), CLEAN[3], ("https://a.org/b", "https://a.org/b"),
+                    ("ka 1989", "tra 1998")]  # fmt: skip
+    listed = folder / "dropped.tsv"
+    done = prepared(folder, [*CLEAN, *dirty], listed)
+    src, rows = str(folder / "train.src"), listed.read_text().split("\n")
+    assert rows == [
+        "file\tline\treason\tsource\ttarget",
+        f"{src}\t301\tempty side\t\tx y",
+        f"{src}\t302\tsame pair before\t{CLEAN[3][0]}\t{CLEAN[3][1]}",
+        f"{src}\t303\tnothing but a web address\thttps://a.org/b\thttps://a.org/b",
+        "",
+    ]
+    assert sum(done.dropped.values()) == 3
+    prepared(folder, [*CLEAN, *dirty], listed, clean="strict")
+    assert f"{src}\t304\tnumbers that differ\tka 1989\ttra 1998" in listed.read_text().split("\n")
+    with pytest.raises(CannotCreateError, match="is a file that is read"):
+        prepared(folder, CLEAN, folder / "train.src")
+
+
+def test_bad_rows_of_a_table_are_dropped_unless_they_are_most(folder: Path) -> None:
+    rows = ["\t".join(pair) for pair in CLEAN]
+    rows[7:7] = ["no tab here", "one\ttwo\tthree"]
+    (folder / "train.tsv").write_text("\n".join(rows) + "\n")
+    config = tiny_config(data_train=[("train.tsv",)], data_vocab_size=200)
+    done = prepare(config, folder / "corpus", workers=1)
+    assert done.dropped == {"wrong number of columns": 2}
+    assert (done.kept, done.findings[0].lines) == (300, ("8", "9"))
+    (folder / "train.tsv").write_text("a\tb\tc\n" * 3 + "a\tb\n")
+    with pytest.raises(DataError, match="line 1: 3 columns, 2 are needed; so it is in 3 of 4"):
+        prepare(config, folder / "corpus", force=True, workers=1)
+
+
+def test_a_validation_split_shares_no_side_with_the_training_text(folder: Path) -> None:
+    same_source = [(src, f"{tgt} bei") for src, tgt in CLEAN[:60]]
+    same_target = [(f"{src} kau", tgt) for src, tgt in CLEAN[60:120]]
+    pairs = [*CLEAN, *same_source, *same_target, *CLEAN[120:140]]
+    done = prepared(folder, pairs, valid_split=40)
+    train, valid = texts(folder), texts(folder, "valid")
+    assert (len(valid), done.valid, done.split) == (40, 40, 40)
+    assert done.read == done.kept + done.split + sum(done.dropped.values())
+    for side in (0, 1):
+        assert not {pair[side] for pair in train} & {pair[side] for pair in valid}
+    assert set(valid) <= set(CLEAN[140:])
+    corpus = Corpus.open(folder / "corpus")
+    assert corpus.valid is not None
+    assert corpus.valid_text is not None
+    assert len(corpus.valid) == len(corpus.valid_text[0]) == 40
+    prepared(folder, pairs, valid_split=40)
+    assert texts(folder, "valid") == valid
+    prepared(folder, pairs, valid_split=40, seed=2)
+    assert texts(folder, "valid") != valid
+    with pytest.raises(DataError, match="more than 20"):
+        prepared(folder, pairs, valid_split=100)
+    with pytest.raises(UsageError, match="valid_split"):
+        prepared(folder, pairs, valid_split=10, valid=write_pairs(folder, "v", CLEAN[:3]))
+
+
+def test_a_corpus_of_an_older_version_is_used_and_says_so(folder: Path) -> None:
+    prepared(folder, CLEAN)
+    saved = folder / "corpus" / "config.toml"
+    lines = [
+        one for one in saved.read_text().split("\n") if not one.startswith(("clean", "valid_"))
+    ]
+    description = folder / "corpus" / "corpus.json"
+    document = json.loads(description.read_text())
+    del document["prepared"]["findings"], document["prepared"]["split"]
+    saved.write_text("\n".join(lines))
+    description.write_text(json.dumps(document))
+    from nmt_cli.storage.manifest import write_manifest
+
+    write_manifest(folder / "corpus")
+    train = (str(folder / "train.src"), str(folder / "train.tgt"))
+    config = tiny_config(data_train=[train], data_vocab_size=200)
+    again = prepare(config, folder / "corpus", workers=1)
+    assert again.reused
+    assert again.notes[-1] == OLDER
+    strict = tiny_config(data_train=[train], data_vocab_size=200, data_clean="strict")
+    with pytest.raises(CannotCreateError, match=r"data\.clean"):
+        prepare(strict, folder / "corpus", workers=1)
+
+
+def test_the_lines_of_a_shift_have_a_beginning_and_an_end() -> None:
+    chance = np.random.default_rng(1)
+    lengths = chance.lognormal(4.0, 0.5, 3_000).astype(int)
+    src = ["x" * n + chance.choice(list("..?!")) for n in lengths]
+    tgt = ["y" * len(line) + line[-1] for line in src]
+    tgt[1_000:2_000] = [tgt[1_999], *tgt[1_000:1_999]]
+    (shift,) = find_shifts(Profile.of(src), Profile.of(tgt))
+    assert abs(shift.first - 1_001) <= 3
+    assert abs(shift.last - 2_000) <= 3
+
+
+def test_the_share_of_random_pairs_is_estimated() -> None:
+    chance = np.random.default_rng(1)
+    random = chance.normal(-3, 2, 5_000)
+    values = np.concatenate([chance.normal(5, 2, 9_500), chance.normal(-3, 2, 500)])
+    limit, share = threshold(values, random)
+    assert share == pytest.approx(0.05, abs=0.01)
+    assert (values[:9_500] < limit).mean() < 0.01
+    assert (values[9_500:] < limit).mean() > 0.85
+    assert threshold(chance.normal(-3, 2, 5_000), random)[1] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("line", "stated", "other"),
+    [
+        (ENGLISH, "en", None), (ENGLISH, "de", "en"), (GERMAN, "en_US", "de"),
+        (ENGLISH, "gsw", None), ("собака в саду и кошка дома", "en", "Cyrillic script"),
+        (ENGLISH, "ru", "en"), ("zz qq yy xx", "en", None),
+    ],
+)  # fmt: skip
+def test_the_language_of_a_text(line: str, stated: str, other: str | None) -> None:
+    assert other_language([line] * 60, stated) == other
+
+
+def write_sides(folder: Path, name: str, en: str = ENGLISH, de: str = GERMAN) -> None:
+    for code, text in (("en", en), ("de", de)):
+        (folder / f"{name}.{code}").write_text("".join(f"{text} {n}.\n" for n in range(150)))
+
+
+class TestFilesInOtherLanguages:
+    def test_files_swapped_by_name_are_refused_with_the_right_command(
+        self, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        write_sides(folder, "train")
+        write_sides(folder, "valid")
+        given = ["--train", "train.en", "train.de", "--valid", "valid.de", "valid.en"]
+        for command in (
+            ["init", *given],
+            ["prepare", *given, "--src-lang", "en", "--tgt-lang", "de"],
+        ):
+            assert main(command) == 2
+            err = capsys.readouterr().err
+            assert "validation files `valid.de` and `valid.en`" in err
+            assert "hint: --valid valid.en valid.de" in err
+            assert not (folder / "nmt.toml").exists()
+            assert not (folder / "corpus").exists()
+
+    def test_files_swapped_by_text_are_refused_but_for_no_clean(
+        self, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        write_sides(folder, "train")
+        write_sides(folder, "valid", GERMAN, ENGLISH)
+        given = ["--train", "train.en", "train.de", "--valid", "valid.en", "valid.de"]
+        assert main(["init", *given]) == 65
+        err = capsys.readouterr().err
+        assert "the validation text `valid.en` and `valid.de` is in de and en" in err
+        assert "hint: --valid valid.de valid.en" in err
+        code = main(["prepare", *given, "--no-clean", "--vocab-size", "60", "--src-lang", "en",
+                     "--tgt-lang", "de"])  # fmt: skip
+        assert code == 0
+
+    def test_of_languages_without_words_the_sides_are_compared(
+        self, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        write_pairs(folder, "train", CLEAN)
+        write_pairs(folder, "valid", [(tgt, src) for src, tgt in CLEAN[:100]])
+        given = ["--train", "train.src", "train.tgt", "--valid", "valid.src", "valid.tgt"]
+        assert main(["init", *given, "--src-lang", "xx", "--tgt-lang", "yy"]) == 65
+        assert "look like each other's side of the training text" in capsys.readouterr().err
+
+    def test_one_file_in_another_language_is_a_warning(
+        self, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        write_sides(folder, "train", de=ENGLISH)
+        assert main(["init", "--train", "train.en", "train.de"]) == 0
+        assert "the training target `train.de` looks like en, not de" in capsys.readouterr().err
+
+    def test_one_language_on_both_sides_is_refused(
+        self, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        write_sides(folder, "train")
+        given = ["--train", "train.en", "train.de", "--src-lang", "en", "--tgt-lang", "en"]
+        assert main(["init", *given]) == 2
+        assert "source and target are both `en`" in capsys.readouterr().err
+
+
+class TestTables:
+    def test_init_writes_tables_and_a_split(
+        self, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        rows = "".join(f"{ENGLISH} {n}\t{GERMAN} {n}\n" for n in range(200))
+        (folder / "pairs.en-de.tsv").write_text(rows)
+        (folder / "other.tsv").write_text(rows)
+        init = ["init", "--train-tsv", "pairs.en-de.tsv", "--test-tsv", "other.tsv"]
+        assert main([*init, "--valid-split", "20"]) == 0
+        text = (folder / "nmt.toml").read_text()
+        assert 'train = [["pairs.en-de.tsv"]]' in text
+        assert "valid_split = 20" in text
+        assert 'src = "en"' in text
+        assert "validation" not in capsys.readouterr().err
+        assert main(["prepare", "--vocab-size", "60"]) == 0
+        assert Corpus.open(folder / "corpus").valid is not None
+        assert main([*init, "--valid-tsv", "other.tsv", "--valid-split", "20"]) == 2
+
+    def test_a_table_alone_needs_its_languages_named(
+        self, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (folder / "pairs.tsv").write_text("a\tb\n")
+        assert main(["init", "--train-tsv", "pairs.tsv"]) == 2
+        err = capsys.readouterr().err
+        assert "the name `pairs.tsv` does not tell the languages" in err
+        assert "--src-lang en --tgt-lang de" in err
+
+
+def test_an_option_taken_for_a_file_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["prepare", "--train", "train.en", "--out", "c2"]) == 2
+    assert "--train takes two files, the source and its translation" in capsys.readouterr().err

@@ -1,0 +1,186 @@
+"""Text segmented anew for each epoch: the same for the same seed, and a plan that fits it."""
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from corpora import reversal_corpus, tiny_config, write_pairs
+
+from nmt_cli.config.schema import Config, with_values
+from nmt_cli.data.corpus import resegmentation
+from nmt_cli.data.corpus.batch_plan import BatchPlan
+from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.data.corpus.resegmentation import SampledPairs
+from nmt_cli.data.preparation.prepare import prepare
+from nmt_cli.errors import ConfigError, DataError
+from nmt_cli.storage.manifest import add_to_manifest
+from nmt_cli.training.loop import train
+from nmt_cli.training.saving.checkpoints import Checkpoints
+
+SYLLABLES = ["ba", "no", "ki", "lu", "re", "mo", "sta", "ve"]
+
+
+def word_corpus(folder: Path, **settings: object) -> tuple[Config, Corpus]:
+    """A few hundred lines of long words that BPE finds subwords in."""
+    random = np.random.default_rng(4)
+    words = ["".join(random.choice(SYLLABLES, size=random.integers(2, 5))) for _ in range(40)]
+    lines = [" ".join(random.choice(words, size=random.integers(1, 6))) for _ in range(330)]
+    # The two sides' longest lines are of different lengths.
+    pairs = [(line, f"{line[::-1]} ba") for line in lines]
+    names = {
+        "data_train": [write_pairs(folder, "train", pairs[:300])],
+        "data_valid": write_pairs(folder, "valid", pairs[300:]),
+    }
+    config = tiny_config(
+        **names, data_subwords="bpe", data_vocab_size=90, data_joint=False,
+        model_tie_embeddings="target", train_validation_sentences=0, **settings,
+    )  # fmt: skip
+    prepare(config, folder / "corpus", workers=1)
+    return config, Corpus.open(folder / "corpus")
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    return word_corpus(tmp_path_factory.mktemp("sampling"))[1]
+
+
+def ids_of(pairs: SampledPairs) -> list[list[list[int]]]:
+    return [[side[i].tolist() for i in range(len(pairs))] for side in (pairs.src, pairs.tgt)]
+
+
+def test_another_segmentation_of_the_same_text(corpus):
+    """Each side of each pair still reads the same, and ends with EOS; many are cut otherwise."""
+    pairs = SampledPairs(corpus, 0.3, seed=1, workers=1)
+    plain = ids_of(pairs)
+    pairs.segment(0)
+    drawn = ids_of(pairs)
+    decoders = corpus.subwords.decode_source, corpus.subwords.decode_target
+    for before, after, decode in zip(plain, drawn, decoders, strict=True):
+        assert decode(after) == decode(before)
+        assert all(ids[-1] == corpus.subwords.eos_id for ids in after)
+        changed = sum(one != other for one, other in zip(before, after, strict=True))
+        assert changed > 0.3 * len(before)
+    assert [len(ids) for ids in drawn[0]] == pairs.src_lengths.tolist()
+    assert [len(ids) for ids in drawn[1]] == pairs.tgt_lengths.tolist()
+
+
+def test_it_is_a_function_of_seed_and_epoch(corpus, monkeypatch):
+    def drawn(seed: int, *epochs: int) -> list[list[list[int]]]:
+        pairs = SampledPairs(corpus, 0.3, seed, workers=1)
+        for epoch in epochs:
+            pairs.segment(epoch)
+        return ids_of(pairs)
+
+    reference = drawn(1, 5)
+    assert drawn(1, 2, 5) == reference
+    assert drawn(1, 6) != reference
+    assert drawn(2, 5) != reference
+    # Each chunk of lines draws for itself.
+    monkeypatch.setattr(resegmentation, "CHUNK_LINES", 100)
+    pieces = drawn(1, 5)
+    assert pieces != reference
+    assert [ids[:100] for ids in pieces] == [ids[:100] for ids in reference]
+
+
+def test_equal_lines_differ_within_an_epoch(tmp_path, monkeypatch):
+    """Of one pair many times over, the sides and each chunk too are drawn for themselves."""
+    monkeypatch.setattr(resegmentation, "CHUNK_LINES", 25)
+    # A longer one leaves the others room to grow.
+    lines = ["bano kilu remo"] * 50 + ["bano kilu remo " * 4]
+    files = write_pairs(tmp_path, "train", list(zip(lines, lines, strict=True)))
+    config = tiny_config(
+        data_train=[files], data_subwords="bpe", data_vocab_size=24, data_drop_duplicates=False
+    )
+    prepare(config, tmp_path / "corpus", workers=1)
+    pairs = SampledPairs(Corpus.open(tmp_path / "corpus"), 0.5, 1, workers=1)
+    pairs.segment(0)
+    src, tgt = ids_of(pairs)
+    assert len({tuple(ids) for ids in src}) > 5
+    assert src != tgt
+    assert src[:25] != src[25:50]
+
+
+def test_a_side_that_would_be_too_long_stays_as_it_was(corpus):
+    pairs = SampledPairs(corpus, 0.9, 1, workers=1)
+    plain = ids_of(pairs)
+    pairs.segment(0)
+    for before, after in zip(plain, ids_of(pairs), strict=True):
+        longest = max(map(len, before))
+        assert max(map(len, after)) <= longest
+        stayed = [one for one, other in zip(before, after, strict=True) if one == other]
+        assert max(map(len, stayed)) == longest
+        # As long as the longest is not too long.
+        changed = [one for other, one in zip(before, after, strict=True) if one != other]
+        assert max(map(len, changed)) == longest
+
+
+def test_the_plan_uses_every_pair_once_with_the_lengths_of_its_epoch(corpus):
+    pairs = SampledPairs(corpus, 0.3, 1, workers=1)
+    plan = BatchPlan(pairs.src_lengths, pairs.tgt_lengths, 400, 2, 7)
+    plan.lengths_of = pairs.segment
+    sizes = []
+    for number in (0, 1, 0):
+        first = plan.tokens(number, 0)
+        epoch = plan.epoch(number)
+        assert first == pairs.tgt_lengths[epoch.pairs(0)].sum()
+        used = np.concatenate([epoch.pairs(batch) for batch in range(epoch.batches)])
+        assert sorted(used) == list(range(len(pairs)))
+        for batch, shard in itertools.product(range(epoch.batches), range(2)):
+            ids = epoch.shard(batch, shard)
+            lengths = [pairs.tgt.gather(ids)[1].sum(), pairs.src.gather(ids)[1].sum()]
+            assert max(lengths) <= 200 or len(ids) == 1
+        sizes.append([plan.tokens(number, batch) for batch in range(epoch.batches)])
+        assert sum(sizes[-1]) == pairs.tgt_lengths.sum()
+    assert sizes[0] == sizes[2] != sizes[1]
+
+
+def test_damaged_text_is_refused(tmp_path):
+    _, corpus = word_corpus(tmp_path)
+    text = corpus.path / "train.tgt.txt"
+    text.write_bytes(text.read_bytes().swapcase())
+    with pytest.raises(DataError, match=r"train\.tgt\.txt"):
+        SampledPairs(corpus, 0.1, 1, workers=1)
+
+
+def test_text_of_other_lines_than_the_corpus_s_is_refused(tmp_path):
+    _, corpus = word_corpus(tmp_path)
+    lines = (corpus.path / "train.src.txt").read_bytes().splitlines(keepends=True)
+    add_to_manifest(corpus.path, "train.src.txt", b"".join(lines[:-1]))
+    pairs = SampledPairs(corpus, 0.1, 1, workers=1)
+    told = rf"train\.src\.txt` has {len(lines) - 1} lines, not {len(lines)}"
+    with pytest.raises(DataError, match=told):
+        pairs.segment(0)
+
+
+def test_subwords_without_merges_are_refused(tmp_path):
+    config, corpus = reversal_corpus(tmp_path)
+    with pytest.raises(ConfigError, match="has subwords of the kind chars"):
+        next(train(with_values(config, {"train.subword_dropout": 0.1}), corpus, tmp_path / "m"))
+
+
+def test_training_goes_on_exactly_with_the_segmentation_of_its_epoch(tmp_path, monkeypatch):
+    """Stopped in the second epoch: weights are bit-equal, and each epoch is drawn once."""
+    config, corpus = word_corpus(
+        tmp_path, train_subword_dropout=0.2, train_batch_tokens=2_000, train_max_steps=10,
+        train_checkpoint_every=100, model_dropout=0.1, train_log_every=1,
+    )  # fmt: skip
+    drawn: list[int] = []
+    segment = SampledPairs.segment
+    monkeypatch.setattr(
+        SampledPairs, "segment", lambda self, epoch: drawn.append(epoch) or segment(self, epoch)
+    )
+    list(train(config, corpus, tmp_path / "straight"))
+    assert drawn == list(range(drawn[-1] + 1))
+    assert drawn[-1] >= 2
+    for report in train(config, corpus, tmp_path / "resumed"):
+        if (report.epoch, report.step) >= (1, 3):
+            break
+    list(train(config, corpus, tmp_path / "resumed"))
+    found, expected = (
+        Checkpoints(tmp_path / name / "checkpoints", 5, 1).all()[-1].weights()
+        for name in ("resumed", "straight")
+    )
+    for name, weight in found.items():
+        assert torch.equal(weight, expected[name]), name

@@ -1,0 +1,94 @@
+"""Pictures on disk: an SVG as it is, a PNG of the same; what cannot be is refused at once."""
+
+import struct
+import zlib
+from pathlib import Path
+
+import pytest
+
+from nmt_cli.cli import main
+from nmt_cli.drawing.output import ZOOM, check_picture, write_picture
+from nmt_cli.drawing.svg import DARK, LIGHT, document, element, in_light
+from nmt_cli.errors import UnavailableError, UsageError
+
+DRAWN = document(30, 20, "t", "d", [element("rect", x=10, y=5, width=10, height=10, class_="mark")])
+
+
+def pixels(path: Path) -> list[list[tuple[int, ...]]]:
+    """Of a PNG with eight bits a channel: rows of (red, green, blue, opacity)."""
+    data = path.read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height, depth, kind = struct.unpack_from(">IIBB", data, 16)
+    assert (depth, kind) == (8, 6)
+    place, packed = 8, b""
+    while place < len(data):
+        (size,) = struct.unpack_from(">I", data, place)
+        if data[place + 4 : place + 8] == b"IDAT":
+            packed += data[place + 8 : place + 8 + size]
+        place += 12 + size
+    raw, stride, above = zlib.decompress(packed), 4 * width, bytes(4 * width)
+    rows = []
+    for number in range(height):
+        start = number * (stride + 1)
+        above = unfiltered(raw[start], raw[start + 1 : start + 1 + stride], above)
+        rows.append([tuple(above[i : i + 4]) for i in range(0, stride, 4)])
+    return rows
+
+
+def unfiltered(kind: int, row: bytes, above: bytes) -> bytes:
+    """Section 9 of the PNG specification."""
+    done = bytearray()
+    for place, value in enumerate(row):
+        left = done[place - 4] if place >= 4 else 0
+        corner = above[place - 4] if place >= 4 else 0
+        guess = left + above[place] - corner
+        nearest = min((left, above[place], corner), key=lambda one: abs(guess - one))
+        added = (0, left, above[place], (left + above[place]) // 2, nearest)[kind]
+        done.append((value + added) % 256)
+    return bytes(done)
+
+
+def test_a_png_shows_the_light_colours(tmp_path: Path) -> None:
+    write_picture(tmp_path / "x.png", DRAWN)
+    rows = pixels(tmp_path / "x.png")
+    assert (len(rows), len(rows[0])) == (20 * ZOOM, 30 * ZOOM)
+    assert rows[2][2] == (255, 255, 255, 255)
+    assert rows[20][30] == (*bytes.fromhex(LIGHT["ink"][1:]), 255)
+
+
+def test_an_svg_keeps_both_themes(tmp_path: Path) -> None:
+    write_picture(tmp_path / "x.SVG", DRAWN)
+    assert (tmp_path / "x.SVG").read_text() == DRAWN
+    assert "var(--ink)" in DRAWN
+    assert DARK["ink"] in DRAWN
+    light = in_light(DRAWN)
+    assert not any(one in light for one in ("var(", "@media", ":root", DARK["ink"]))
+
+
+def test_what_cannot_be_drawn_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("x.jpg", "x", "png"):
+        with pytest.raises(UsageError, match="no picture"):
+            check_picture(Path(name))
+    check_picture(Path("x.PNG"))
+    monkeypatch.setattr("nmt_cli.drawing.output.find_spec", lambda name: None)
+    check_picture(Path("x.svg"))
+    with pytest.raises(UnavailableError, match="resvg-py") as caught:
+        check_picture(Path("x.png"))
+    assert "nmt-cli[png]" in caught.value.hint
+
+
+def test_a_machine_without_fonts_draws_no_png(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_picture(Path("x.png"))
+    monkeypatch.setattr("nmt_cli.drawing.svg.NAMED_FONTS", "'No Such Font'")
+    with pytest.raises(UnavailableError, match="no font"):
+        check_picture(Path("x.png"))
+    check_picture(Path("x.svg"))
+
+
+def test_the_commands_draw_png(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["plot", "smoothing", "--out", "x.png", "-q"]) == 0
+    assert main(["bench", "layers", "--tiny", "--rounds", "1", "--out", "y.png", "-q"]) == 0
+    for name in ("x.png", "y.png"):
+        shown = {one for row in pixels(Path(name)) for one in row}
+        assert len(shown) > 10

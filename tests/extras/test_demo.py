@@ -1,0 +1,129 @@
+"""`nmt demo`: the whole road on the grammar's sentences, small here."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from nmt_cli.cli import main
+from nmt_cli.cli.commands.demo import _settings, _show_outcome
+from nmt_cli.extras.demo import files as demo_files
+from nmt_cli.extras.demo.run import Accuracy, Command, Outcome, assess, run_demo
+from nmt_cli.model_dir import load_model
+from nmt_cli.terminal.console import Console
+from nmt_cli.training.reporting.report import Report
+
+QUICK = [
+    "--set", "train.max_steps=4", "--set", "train.checkpoint_every=2", "--set",
+    "data.vocab_size=300", "--set", "model.d_model=32", "--set", "train.validation_sentences=5",
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo_files, "TRAIN_PAIRS", 300)
+    monkeypatch.setattr(demo_files, "VALID_PAIRS", 12)
+    monkeypatch.setattr(demo_files, "TEST_PAIRS", 12)
+    monkeypatch.setattr(demo_files, "HELD_OUT_PAIRS", 3)
+
+
+def test_the_demo_leaves_a_project_that_works(tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "demo"
+    judged = []
+
+    def judge(*given) -> Outcome:
+        judged.append(given)
+        return assess(*given)
+
+    monkeypatch.setattr("nmt_cli.extras.demo.run.assess", judge)
+    assert main(["demo", str(folder), *QUICK]) == 0
+    said = capsys.readouterr()
+    assert "BLEU" in said.out
+    assert "tok:13a" in said.out
+    for command in ("prepare", "train", "average", "translate", "score"):
+        assert f"$ nmt {command}" in said.err
+    assert "sentences right to the letter" in said.err
+    assert "nmt init --train mine.en mine.de" in said.err
+    assert len((folder / "test.output.de").read_text().splitlines()) == 12
+    monkeypatch.chdir(folder)
+    assert main(["translate", "test.en", "--quiet"]) == 0
+    assert capsys.readouterr().out == (folder / "test.output.de").read_text()
+    assert main(["translate", "held_out.en", "--quiet"]) == 0
+    ((_, _, held_out, _),) = judged
+    assert capsys.readouterr().out.splitlines() == held_out
+    assert load_model(folder / "average").metadata["averaged"] == "step-000000002, step-000000004"
+
+
+def test_a_demo_that_is_stopped_goes_no_further(tmp_path):
+    options = [value for value in QUICK if value != "--set"]
+    config = _settings(tmp_path / "demo", options)
+    asked = iter(range(100))
+    events = list(run_demo(tmp_path / "demo", config, stop=lambda: next(asked) >= 2))
+    told = [event.text for event in events if isinstance(event, Command)]
+    assert told == ["nmt prepare", "nmt train"]
+    assert isinstance(events[-1], Report)
+    assert events[-1].step < 4
+    assert not (tmp_path / "demo" / "average").exists()
+
+
+def test_a_demo_shorter_than_the_interval_averages_its_only_checkpoint(tmp_path, capsys):
+    options = [one.replace("checkpoint_every=2", "checkpoint_every=90") for one in QUICK]
+    assert main(["demo", str(tmp_path / "demo"), *options]) == 0
+    step = "model/checkpoints/step-000000004"
+    assert f"$ nmt average {step} --out average" in capsys.readouterr().err
+    assert load_model(tmp_path / "demo" / "average").metadata["averaged"] == "step-000000004"
+
+
+def test_the_second_demo_goes_on_from_the_first(tmp_path, capsys):
+    folder = str(tmp_path / "demo")
+    assert main(["demo", folder, *QUICK]) == 0
+    before = (tmp_path / "demo" / "model" / "model.safetensors").read_bytes()
+    capsys.readouterr()
+    assert main(["demo", folder, *QUICK, "--json"]) == 0
+    said = capsys.readouterr()
+    assert "already finished: 4 steps are done" in said.err
+    outcome = json.loads(said.out)
+    assert outcome["schema"] == 1
+    assert outcome["exact"]["total"] == 12
+    assert (tmp_path / "demo" / "model" / "model.safetensors").read_bytes() == before
+
+
+def test_the_text_is_the_same_everywhere(tmp_path):
+    for name in ("one", "two"):
+        demo_files.write_demo(tmp_path / name)
+    for path in (tmp_path / "one").iterdir():
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
+    labels = (tmp_path / "one" / "test.labels").read_text().splitlines()
+    assert len(labels) == 12
+
+
+def test_accuracy_is_counted_for_each_phenomenon(tmp_path):
+    def write(name: str, *lines: str) -> None:
+        Path(tmp_path / name).write_text("".join(line + "\n" for line in lines))
+
+    write("test.de", "a", "b", "c", "d")
+    write("test.labels", "dative past", "dative", "past", "")
+    write("held_out.de", "x", "y")
+    found = assess(tmp_path, ["a", "wrong", "c", "d"], ["x", "z"], 1.0)
+    assert (found.exact.right, found.exact.total) == (3, 4)
+    assert (found.held_out.right, found.held_out.total) == (1, 2)
+    counted = {one.label: (one.right, one.total) for one in found.phenomena}
+    assert counted == {"dative": (1, 2), "past": (2, 2)}
+    assert Accuracy("", "", 1, 8).percent == 12.5
+
+
+def test_the_hardest_phenomena_are_shown_and_the_others_summed_up(capsys):
+    phenomena = tuple(
+        Accuracy(f"label {percent}", "about", percent, 100) for percent in range(60, 100, 2)
+    )
+    outcome = Outcome(
+        (), Accuracy("exact", "right", 9, 10), phenomena, Accuracy("held out", "new", 1, 3), 12.0
+    )
+    _show_outcome(outcome, Console(), as_json=False)
+    shown = capsys.readouterr().err.splitlines()
+    assert shown[0] == "The 8 hardest phenomena of German:"
+    assert [line.split()[:2] for line in shown[2:10]] == [
+        ["label", str(percent)] for percent in range(60, 76, 2)
+    ]
+    assert shown[10] == "12 others: 76.0 to 98.0 %; --json lists all"
+    assert shown[11:] == ["right: 90.0 % of 10", "new: 33.3 % of 3", "12 s in all"]

@@ -1,0 +1,204 @@
+"""Plots: each number of a picture is what the functions that train give."""
+
+import math
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import torch
+
+from nmt_cli.cli import main
+from nmt_cli.config.schema import Config, SettingsLayer, dump, resolve
+from nmt_cli.drawing.charts import SHADES, Axis, Box, Curve, bars, curves, field, ticks
+from nmt_cli.errors import ConfigError, UsageError
+from nmt_cli.extras import plots
+from nmt_cli.extras.plots import PLOTS, ROWS, losses, plot, positions_table
+from nmt_cli.model.positions import POSITIONS, sinusoidal_encoding
+from nmt_cli.training.optimizers.factory import DECAYS, learning_rate
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "model-v1"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def config(settings: dict[str, object]) -> Config:
+    return resolve([SettingsLayer("test", settings)]).config
+
+
+def drawn(what: str, settings: dict[str, object], model: Path | None = None) -> ElementTree.Element:
+    return ElementTree.fromstring(plot(what, config(settings), model))
+
+
+def texts(tree: ElementTree.Element) -> list[str]:
+    return [one.text or "" for one in tree.iter(f"{SVG}text")]
+
+
+def points(line: ElementTree.Element) -> list[tuple[float, float]]:
+    return [tuple(map(float, one.split(","))) for one in line.get("points", "").split()]
+
+
+def test_positions_are_those_that_are_added() -> None:
+    model = config({"model.d_model": 16}).model
+    table = positions_table(model, POSITIONS["sinusoidal"](model))
+    assert torch.equal(table, sinusoidal_encoding(ROWS, 16))
+
+
+@pytest.mark.parametrize("d_k", ["auto", 6])
+def test_rotary_positions_are_shown_by_what_they_turn(d_k: object) -> None:
+    settings = {"model.d_model": 16, "model.heads": 2, "model.d_k": d_k}
+    model = config({**settings, "model.positions": "rotary"}).model
+    table = positions_table(model, POSITIONS["rotary"](model))
+    width = 8 if d_k == "auto" else 6
+    assert table.shape == (ROWS, width)
+    rates = [10_000 ** (-2 * pair / width) for pair in range(width // 2)]
+    expected = [trig(5 * rate) for rate in rates for trig in (math.cos, math.sin)]
+    assert table[5].tolist() == pytest.approx(expected, abs=1e-5)
+
+
+def test_learned_positions_come_from_a_model() -> None:
+    with pytest.raises(ConfigError, match="after training"):
+        plot("positions", config({"model.positions": "learned"}))
+    model = config({"model.positions": "learned", "model.d_model": 8, "model.heads": 2}).model
+    learned = POSITIONS["learned"](model)
+    torch.nn.init.normal_(learned.weight)
+    assert torch.equal(positions_table(model, learned), learned.weight[:ROWS])
+    # A model's own settings count, not those of the command.
+    assert "Positions: sinusoidal (section 3.5)" in texts(
+        drawn("positions", {"model.positions": "learned"}, GOLDEN)
+    )
+
+
+def test_a_field_shades_each_cell_by_its_value() -> None:
+    values = [[-1.0, -1.0, 1.0], [0.0, 0.5, 7.0]]
+    marks = list(field(Box(0, 0, 30, 20), Axis(0, 3, "x"), Axis(0, 2, "y"), values))
+    cells = {
+        round(float(one.get("fill-opacity")) * SHADES): one.get("d").rstrip("z").split("z")
+        for one in map(ElementTree.fromstring, marks)
+        if one.tag == "path"
+    }
+    assert cells == {
+        0: ["M0.0 0.0h20.0v10.0h-20.0"],
+        SHADES: ["M20.0 0.0h10.0v10.0h-10.0", "M20.0 10.0h10.0v10.0h-10.0"],
+        SHADES // 2: ["M0.0 10.0h10.0v10.0h-10.0"],
+        SHADES * 3 // 4: ["M10.0 10.0h10.0v10.0h-10.0"],
+    }
+
+
+def test_a_narrow_model_shows_every_dimension_and_a_wide_one_whole_pairs() -> None:
+    narrow = texts(drawn("positions", {"model.d_model": 32, "model.heads": 2}))
+    assert "dimension" in narrow
+    wide = drawn("positions", {"model.d_model": 512})
+    assert "dimension; one pair of 4 is shown" in texts(wide)
+    # The first position: sin 0 and cos 0 in turn, so two shades a pair.
+    first = [
+        cell
+        for path in wide.iter(f"{SVG}path")
+        for cell in path.get("d", "").split("z")
+        if " 70.0h" in cell
+    ]
+    assert len(first) == plots.COLUMNS
+
+
+@pytest.mark.parametrize("schedule", DECAYS)
+def test_the_schedule_is_that_of_training(schedule: str) -> None:
+    settings = {"train.schedule": schedule, "train.warmup_steps": 300, "train.max_steps": 2_000}
+    given = config({**settings, "model.d_model": 256})
+    tree = ElementTree.fromstring(plot("schedule", given))
+    lines = list(tree.iter(f"{SVG}polyline"))
+    assert len(lines) == len(DECAYS)
+    assert [one.get("stroke-width") for one in lines].count("2.5") == 1
+    (chosen,) = [one for one in lines if one.get("stroke-width") == "2.5"]
+    assert texts(tree).count(schedule) == 1
+    assert len({one.get("stroke-dasharray") for one in lines}) == len(DECAYS)
+    # The box of the chart: 84 to 724 across, 390 up to 70.
+    top = 1.05 * max(learning_rate(300, given.train, 256), 1e-12)
+    for x, y in points(chosen):
+        step = 1 + (x - 84) / 640 * 1_999
+        nearest = min(learning_rate(one, given.train, 256) for one in (int(step), int(step) + 1))
+        furthest = max(learning_rate(one, given.train, 256) for one in (int(step), int(step) + 1))
+        shown = (390 - y) / 320 * top
+        assert nearest - 0.006 * top <= shown <= furthest + 0.006 * top
+    heights = [390 - y for _, y in points(chosen)]
+    assert max(heights) == pytest.approx(320 / 1.05, abs=0.1)
+
+
+def test_smoothing_is_that_of_training() -> None:
+    tree = drawn("smoothing", {"train.label_smoothing": 0.2})
+    heights = [
+        float(one.get("height")) for one in tree.iter(f"{SVG}rect") if one.get("class") == "mark"
+    ]
+    expected = [0.2 / 8 + (0.8 if word == 8 // 3 else 0.0) for word in range(8)]
+    assert heights == pytest.approx([180 / 1.1 * one for one in expected], abs=0.01)
+    assert [one for one in texts(tree) if one == "0.825"] == ["0.825"]
+    names = [one for one in texts(tree) if one.startswith("label_smoothing")]
+    assert names == [f"label_smoothing {one}" for one in ("0.2", "0", "0.1", "0.3")]
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.4])
+def test_the_loss_is_least_at_the_smoothed_target(epsilon: float) -> None:
+    found = losses(epsilon)
+    best, least = min(found, key=lambda one: one[1])
+    target = 1 - epsilon + epsilon / 8
+    assert best == pytest.approx(min(target, found[-1][0]), abs=0.005)
+    others = (1 - best) / 7
+    by_hand = -(1 - epsilon + epsilon / 8) * math.log(best) - 7 * epsilon / 8 * math.log(others)
+    assert least == pytest.approx(by_hand)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [(0, 1, [0, 0.2, 0.4, 0.6, 0.8, 1]), (1, 100_000, [20_000, 40_000, 60_000, 80_000, 100_000]),
+     (64, 0, [0, 20, 40, 60]), (-0.25, 1, [0, 0.5, 1])],
+)  # fmt: skip
+def test_ticks_are_round(start: float, end: float, expected: list[float]) -> None:
+    assert ticks(start, end) == expected
+
+
+def test_an_axis_of_equal_ratios_has_powers() -> None:
+    assert Axis(64, 2048, "n", logarithmic=True).ticks == [64, 128, 256, 512, 1024, 2048]
+    assert Axis(0.1, 100, "ms", logarithmic=True).ticks == pytest.approx([0.1, 1, 10, 100])
+    assert Axis(1, 16, "n", logarithmic=True).share(4) == pytest.approx(0.5)
+
+
+def test_bars_and_curves_lie_in_their_box() -> None:
+    box = Box(10, 20, 100, 50)
+    marks = [
+        *bars(box, Axis(0, 2, "x"), Axis(0, 1, "y"), [0.0, 1.0]),
+        *curves(box, Axis(0, 1, "x"), Axis(0, 1, "y"), [Curve("c", [(0, 0), (1, 1)])]),
+    ]
+    shapes = [ElementTree.fromstring(one) for one in marks]
+    (line,) = [one for one in shapes if one.tag == "polyline"]
+    assert points(line) == [(10, 70), (110, 20)]
+    rects = [one for one in shapes if one.get("class") == "mark"]
+    assert [(one.get("y"), one.get("height")) for one in rects] == [("70", "0"), ("20", "50")]
+
+
+@pytest.mark.parametrize("what", PLOTS)
+def test_the_command(what: str, tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["plot", what, "--preset", "small"]) == 0
+    assert ElementTree.parse(f"{what}.svg").getroot().tag == f"{SVG}svg"
+    said = capsys.readouterr()
+    assert (said.out, f"wrote {what}.svg" in said.err) == ("", True)
+    assert main(["plot", what, "--out", "x.jpg"]) == 2
+    assert main(["plot", what, "--out", "x.svg", "-q"]) == 0
+    assert capsys.readouterr().err.startswith("error: `x.jpg` is no picture")
+    assert sorted(one.name for one in tmp_path.iterdir()) == [f"{what}.svg", "x.svg"]
+
+
+def test_the_schedule_of_a_model_is_that_of_its_training(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model").mkdir()
+    trained = config({"train.warmup_steps": 77, "train.max_steps": 500})
+    (tmp_path / "model" / "config.toml").write_text(dump(trained))
+    assert main(["plot", "schedule", "--model", "model"]) == 0
+    assert "warmup_steps 77" in Path("schedule.svg").read_text()
+    assert main(["plot", "schedule", "--model", "model", "--set", "train.warmup_steps=88"]) == 0
+    assert "warmup_steps 88" in Path("schedule.svg").read_text()
+
+
+def test_an_unknown_plot_is_named(tmp_path: Path, monkeypatch, capsys) -> None:
+    with pytest.raises(UsageError, match="no plot `scedule`"):
+        plot("scedule", config({}))
+    monkeypatch.chdir(tmp_path)
+    assert main(["plot", "scedule"]) == 2
+    assert "did you mean `schedule`?" in capsys.readouterr().err

@@ -1,0 +1,224 @@
+"""A run beside Table 2: what is compared, what passes, what is only shown, and what is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from nmt_cli.cli import main
+from nmt_cli.config.schema import SettingsLayer, dump, resolve
+from nmt_cli.errors import ConfigError, DataError, NoInputError
+from nmt_cli.extras.paper_tables.table2 import LOG, PAPER, compare, notes, rows
+from nmt_cli.scoring import score
+from nmt_cli.training.reporting import train_log as training_log
+
+REPORT = {
+    "step": 100_000, "flops": 9.5e17, "gpu_time_flops": 3.31e18, "seconds": 43_200.0,
+    "devices": "8 x NVIDIA H100",
+}  # fmt: skip
+FINISHED = {**REPORT, "note": "finished: 100,000 steps are done; 9.5e+17 FLOPs counted"}
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """What a run of `base` leaves, as far as it is looked at."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    configure(folder)
+    log(folder, {**REPORT, "step": 50_000, "flops": 1.0}, FINISHED)
+    return folder
+
+
+def configure(model: Path, **values: str) -> None:
+    settings = {"languages.src": "en", "languages.tgt": "de", **values}
+    (model / "config.toml").write_text(dump(resolve([SettingsLayer("test", settings)]).config))
+
+
+def log(model: Path, *records: dict[str, object]) -> None:
+    (model / LOG).write_text("".join(json.dumps(one) + "\n" for one in records))
+
+
+def text(folder: Path, name: str, line: str, count: int) -> str:
+    (folder / name).write_text(f"{line}\n" * count)
+    return str(folder / name)
+
+
+@pytest.fixture
+def tests(tmp_path: Path) -> list[tuple[str, str]]:
+    """The paper's test set and the official one, by their numbers of lines."""
+    reference = "Der US-Präsident hat's heute nicht gesagt."
+    translation = "Der US-Präsident hat's heute gesagt."
+    return [
+        (text(tmp_path, f"{n}.hyp", translation, n), text(tmp_path, f"{n}.ref", reference, n))
+        for n in (3_003, 2_737)
+    ]
+
+
+def test_the_rows_are_the_papers() -> None:
+    assert PAPER["base"] == ({"de": 27.3, "fr": 38.1}, 3.3e18, 12, 100_000)
+    assert PAPER["big"] == ({"de": 28.4, "fr": 41.8}, 2.3e19, 3.5 * 24, 300_000)
+    # Section 5.2 and table 2 agree: 8 P100 of 9.5 TFLOPS for so many hours.
+    for row in PAPER.values():
+        assert float(f"{8 * 9.5e12 * row.hours * 3_600:.1e}") == row.flops
+    for name, row in PAPER.items():
+        assert (
+            resolve([SettingsLayer("test", {"train.preset": name})]).config.train.max_steps
+            == row.steps
+        )
+    assert LOG == training_log.NAME
+
+
+def test_each_bleu_is_the_one_of_nmt_score(model: Path, tests) -> None:
+    found = compare(model, tests).figures
+    metrics = ["bleu-paper", "bleu-tokenized", "bleu"]
+    lines = (
+        ["Der US-Präsident hat's heute gesagt."],
+        ["Der US-Präsident hat's heute nicht gesagt."],
+    )
+    for figures, count in ((found[:3], 3_003), (found[3:6], 2_737)):
+        expected = score(lines[0] * count, [lines[1] * count], metrics, tgt_lang="de")
+        got = [(one.name, one.value, one.signature) for one in figures]
+        assert got == [(one.name, one.value, one.signature) for one in expected]
+        assert {one.lines for one in figures} == {count}
+    assert len({one.value for one in found[:3]}) == 3
+    # Nothing but the paper's own metric on its own test set is compared.
+    assert [one.paper for one in found[:6]] == [27.3, *[None] * 5]
+    assert [one.paper for one in compare(model, tests[::-1]).figures[:6]] == [None] * 6
+
+
+def test_the_last_line_of_the_log_is_what_it_cost(model: Path) -> None:
+    found = {one.name: one for one in compare(model, []).figures}
+    assert {name: (one.value, one.paper, one.verdict) for name, one in found.items()} == {
+        "flops": (9.5e17, 3.3e18, "pass"),
+        "gpu_time_flops": (3.31e18, 3.3e18, "fail"),
+        "hours": (12.0, 12.0, "pass"),
+        "steps": (100_000, 100_000, ""),
+    }
+    big = {one.name: one for one in compare(model, [], "big").figures}
+    assert big["gpu_time_flops"].verdict == "pass"
+    assert big["hours"].paper == 84
+    log(model, FINISHED, {"step": 100_001, "seconds": 43_201.0})
+    found = {one.name: one for one in compare(model, []).figures}
+    assert found["hours"].verdict == "fail"
+    assert (found["flops"].value, found["flops"].verdict) == (None, "")
+
+
+@pytest.mark.parametrize(("value", "verdict"), [(27.24, "fail"), (27.26, "pass"), (31.0, "pass")])
+def test_bleu_passes_by_the_digit_that_the_paper_prints(
+    model: Path, tests, monkeypatch, value: float, verdict: str
+) -> None:
+    from nmt_cli.scoring import Score
+
+    monkeypatch.setattr(
+        "nmt_cli.extras.paper_tables.table2.score",
+        lambda *_, **__: [Score("BLEU-paper", value, "sig")],
+    )
+    assert compare(model, tests).figures[0].verdict == verdict
+
+
+def test_a_run_passes_as_a_whole(model: Path, tests) -> None:
+    log(model, {**FINISHED, "gpu_time_flops": 3.3e18})
+    passed = compare(model, tests)
+    assert passed.passed
+    assert passed.missed == []
+    assert not compare(model, []).passed  # no BLEU
+    assert not compare(model, tests[1:]).passed  # another test set
+    log(model, FINISHED)
+    failed = compare(model, tests)
+    assert not failed.passed
+    assert failed.missed == ["gpu_time_flops 3.3e+18 misses the paper's 3.3e+18"]
+
+
+def test_french_has_no_compounds(model: Path, tests) -> None:
+    configure(model, **{"languages.tgt": "fr", "train.preset": "big"})
+    found = compare(model, tests[:1])
+    assert (found.pair, found.row) == ("en-fr", "big")
+    assert [one.name for one in found.figures[:2]] == ["BLEU-paper", "BLEU"]
+    assert "compounds:whole" in found.figures[0].signature
+    assert found.figures[0].paper == 41.8
+
+
+def test_what_is_said_below_the_table(model: Path, tests) -> None:
+    said = list(notes(compare(model, tests)))
+    assert [one.split(":")[0] for one in said[:3]] == [
+        "BLEU as the paper", "BLEU, tokenised", "BLEU, sacreBLEU",
+    ]  # fmt: skip
+    assert "compounds:split" in said[0]
+    assert "compounds:whole" in said[1]
+    assert "tok:13a|smooth:exp|version:" in said[2]
+    assert said[3:] == ["trained on 8 x NVIDIA H100"]
+    log(model, {**FINISHED, "devices": "CPU"}, {**REPORT, "step": 100_500})
+    *_, devices, unfinished, lines = notes(compare(model, tests[1:]))
+    assert devices == "trained on CPU, then 8 x NVIDIA H100"
+    assert unfinished == "training has not come to its end"
+    assert lines.startswith("2,737 lines are not the paper's test set, which has 3,003")
+    log(model, {"step": 1})
+    said = list(notes(compare(model, [])))
+    assert said[0] == "trained on devices that the log does not name"
+
+
+def test_a_torn_line_of_the_log_is_passed_over(model: Path) -> None:
+    with (model / LOG).open("a") as file:
+        file.write('[1]\n{"step": 100_0')
+    assert compare(model, []).finished
+
+
+def test_the_table_shows_what_is_not_known(model: Path) -> None:
+    log(model, {**FINISHED, "gpu_time_flops": None})
+    shown = {row[0]: [cell.strip() for cell in row[1:]] for row in rows(compare(model, []))}
+    assert shown == {
+        "FLOPs, counted work": ["", "9.5e+17", "3.3e+18", "pass"],
+        "FLOPs, GPU-time x peak": ["", "not known", "3.3e+18", ""],
+        "hours of training": ["", "12.00", "12.00", "pass"],
+        "steps": ["", "100,000", "100,000", ""],
+    }
+
+
+def test_the_command(model: Path, tests, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(model.parent)
+    command = ["bench", "table2"]
+    for pair in tests:
+        command += ["--test", *pair]
+    assert main(command) == 0
+    table, said = capsys.readouterr().out.split("BLEU as the paper: ")
+    assert table.startswith("Table 2, en-de, base\n")
+    assert [row.split()[-1] for row in table.splitlines() if "pass" in row] == ["pass"] * 3
+    assert [row.split()[0] for row in table.splitlines() if row.endswith("fail")] == ["FLOPs,"]
+    assert "nrefs:1" in said
+    assert main([*command, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["passed"] is False
+    assert document["schema"] == 1
+    (paper, *_) = document["figures"]
+    assert (paper["name"], paper["paper"], paper["verdict"]) == ("BLEU-paper", 27.3, "pass")
+    assert document["figures"][1]["verdict"] is None
+    assert main([*command, "--fail-if-missed", "-q"]) == 3
+    shown = capsys.readouterr()
+    assert "gpu_time_flops 3.3e+18 misses the paper's" in shown.err
+    assert "nrefs:1" not in shown.out
+    log(model, {**FINISHED, "gpu_time_flops": 1.0})
+    assert main([*command, "--fail-if-missed"]) == 0
+    assert main(["bench", "table2", "--fail-if-missed"]) == 3
+    assert "no BLEU could be compared" in capsys.readouterr().err
+
+
+def test_what_is_refused(model: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no row `tiny`") as caught:
+        compare(model, [], "tiny")
+    assert "--row base" in caught.value.hint
+    configure(model, **{"train.preset": "small"})
+    with pytest.raises(ConfigError, match="no row `small`"):
+        compare(model, [])
+    for src, tgt in (("de", "en"), ("en", "es")):
+        configure(model, **{"languages.src": src, "languages.tgt": tgt})
+        with pytest.raises(ConfigError, match=f"no {src}-{tgt}"):
+            compare(model, [])
+    configure(model)
+    (model / LOG).write_text("")
+    with pytest.raises(DataError, match="tells nothing"):
+        compare(model, [])
+    (model / LOG).unlink()
+    with pytest.raises(NoInputError, match="not what `nmt train` wrote"):
+        compare(model, [])
+    with pytest.raises(NoInputError):
+        compare(tmp_path / "none", [])

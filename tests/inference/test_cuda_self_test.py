@@ -1,0 +1,80 @@
+"""Graphs are tried before they are used; where they fail, the plain model translates."""
+
+import pytest
+import torch
+from byte_models import byte_config, byte_model, byte_subwords
+from fake_graphs import FakeGraph, graphs
+from torch import Tensor
+
+from nmt_cli.errors import ConfigError
+from nmt_cli.inference.cuda import decoder as cuda_decoder
+from nmt_cli.inference.cuda import self_test
+from nmt_cli.inference.cuda.decoder import CudaDecoder
+from nmt_cli.inference.cuda.model import CudaModel
+from nmt_cli.inference.engines import Engine, cuda_engine
+from nmt_cli.inference.reference import ReferenceDecoder
+from nmt_cli.model.transformer import Transformer
+from nmt_cli.translation.translator import Translator
+
+__all__ = ["graphs"]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_it_works_in_every_precision(dtype: torch.dtype, graphs) -> None:
+    assert self_test.find_fault(torch.device("cpu"), dtype) == ""
+
+
+def test_wrong_numbers_are_found(monkeypatch) -> None:
+    right = cuda_decoder.attend
+    monkeypatch.setattr(cuda_decoder, "attend", lambda *given: 1.05 * right(*given))
+    fault = self_test.find_fault(torch.device("cpu"), torch.float32)
+    assert fault == "they give wrong numbers"
+
+
+def test_a_failure_is_told_and_the_plain_model_translates(make_model, monkeypatch) -> None:
+    def broken(*given: object) -> Tensor:
+        raise RuntimeError("no kernel\nand more")
+
+    model = make_model({}).float()
+    assert cuda_engine(model).name == "cuda"
+    assert not cuda_engine(model).notice
+    monkeypatch.setattr(cuda_decoder, "attend", broken)
+    engine = cuda_engine(model)
+    assert engine.name == "reference"
+    assert engine.notice.endswith("fail here: RuntimeError: no kernel")
+    assert engine.about == engine.notice
+    assert isinstance(engine.decoder(2, 2), ReferenceDecoder)
+
+
+def test_other_kinds_of_numbers_are_left_to_the_plain_model(make_model) -> None:
+    assert "not made for torch.float64" in cuda_engine(make_model({})).notice
+
+
+def test_fp16_is_for_a_gpu(tmp_path) -> None:
+    with pytest.raises(ConfigError, match="fp16 is for a GPU"):
+        Translator.load(tmp_path, precision="fp16")
+
+
+def test_a_translator_gives_the_same_texts(graphs: type[FakeGraph]) -> None:
+    made: list[tuple[int, int]] = []
+
+    def engine(model: Transformer) -> Engine:
+        fast = CudaModel(model)
+
+        def decoder(slots: int, beam: int) -> CudaDecoder:
+            made.append((slots, beam))
+            return CudaDecoder(fast, slots, beam)
+
+        return Engine("cuda", "", decoder, slots=4, batch_tokens=100, lasting=True)
+
+    config = byte_config({"search.beam": 2, "search.max_extra_length": 5})
+    model = byte_model(config, 1)
+    lines = ["one", "two words", "", "a third line", "four", "five is here", "six"]
+    plain = Translator(model, config, byte_subwords())
+    fast = Translator(model, config, byte_subwords(), engine)
+    expected = [one.text for one in plain.translate(lines)]
+    for part in (lines, lines[:3], lines):
+        assert [one.text for one in fast.translate(part)] == expected[: len(part)]
+    # As many slots as a power of two, and each size only once.
+    assert made == [(4, 2), (2, 2)]
+    assert graphs.replays > 0

@@ -1,0 +1,277 @@
+"""Kernels of our own: right on every instruction set, kept safely, and missed by nobody."""
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from byte_models import byte_config, byte_model, byte_subwords
+
+from nmt_cli.errors import ConfigError, DataError
+from nmt_cli.inference.engines import int8_engine
+from nmt_cli.inference.native import library, self_test
+from nmt_cli.inference.native.library import load_library, must_compile
+from nmt_cli.inference.native.linear import (
+    KINDS,
+    Kernels,
+    NativeLinear,
+    QuantizedMatrix,
+    make_rounded,
+)
+from nmt_cli.inference.native.self_test import LANES, find_kernels
+from nmt_cli.inference.packed.weights import Affine
+from nmt_cli.model_dir import is_emptied, refresh_weights, save_model
+from nmt_cli.translation.translator import Translator
+
+
+@pytest.fixture(scope="module")
+def cache(kernel_cache: Path) -> Path:
+    return kernel_cache
+
+
+@pytest.fixture(scope="module")
+def kernels(kernel_cache: Path) -> Kernels:
+    found, reason = find_kernels(kernel_cache)
+    if shutil.which("cc") is None:
+        pytest.skip(reason)
+    assert found is not None, reason
+    return found
+
+
+def affine(outputs: int, inputs: int, *, bias: bool = True) -> Affine:
+    generator = torch.Generator().manual_seed(outputs)
+    weight = torch.randn(outputs, inputs, generator=generator)
+    return Affine(weight, torch.randn(outputs, generator=generator) if bias else None)
+
+
+def rows(count: int, inputs: int) -> torch.Tensor:
+    return torch.randn(count, inputs, generator=torch.Generator().manual_seed(count))
+
+
+@pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.parametrize(("outputs", "inputs"), [(16, 8), (35, 37), (1, 1), (200, 512), (7, 2050)])
+def test_products_are_those_of_the_rounded_weights(
+    kernels: Kernels, lanes: int, outputs: int, inputs: int
+) -> None:
+    for bias in (False, True):
+        one = affine(outputs, inputs, bias=bias)
+        x = rows(23, inputs)
+        try:
+            found = NativeLinear(Kernels(kernels.library, lanes), one)(x)
+        except RuntimeError:
+            pytest.skip(f"no kernels of {lanes} lanes here")
+        least, most = x.amin(1, keepdim=True).clamp(max=0), x.amax(1, keepdim=True).clamp(min=0)
+        factor = torch.tensor(254.0) / (most - least)
+        whole, scales = QuantizedMatrix.of(one.weight)
+        assert whole.abs().max() <= 64
+        expected = (x * factor).round().double() @ whole.double().T
+        expected = expected * scales.double() / factor.double()
+        expected = expected if one.bias is None else expected + one.bias
+        torch.testing.assert_close(found.double(), expected, atol=1e-4, rtol=1e-5)
+        # The sums are exact: every instruction set gives the same bits.
+        assert torch.equal(found, NativeLinear(kernels, one)(x))
+        # Torch adds up in float32, which is exact as long as sums stay small.
+        torch.testing.assert_close(found, make_rounded(one)(x), atol=1e-5, rtol=1e-6)
+
+
+def test_rows_with_one_sign_use_all_numbers(kernels: Kernels) -> None:
+    """Of what an activation lets through, all is positive: its step is 1/254 of the greatest."""
+    x = torch.linspace(0.0, 1.0, 255)[None]
+    for sign in (1, -1):
+        found = NativeLinear(kernels, Affine(torch.eye(255), None))(sign * x)
+        torch.testing.assert_close(found, sign * x, atol=1e-6, rtol=0)
+
+
+def test_sums_of_the_greatest_numbers_do_not_overflow(kernels: Kernels) -> None:
+    one = NativeLinear(kernels, Affine(torch.ones(16, 4096), None))
+    x = torch.ones(7, 4096)
+    x[3] = -1.0
+    assert torch.equal(one(x), x.sum(1)[:, None].expand(7, 16))
+
+
+@pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.parametrize("kind", ["float32", "bf16"])
+@pytest.mark.parametrize(("outputs", "inputs"), [(16, 8), (35, 37), (1, 1), (200, 512), (7, 2050)])
+def test_products_of_floats(kernels: Kernels, kind, lanes: int, outputs: int, inputs: int) -> None:
+    for count in (1, 5, 23, 60):
+        one, x = affine(outputs, inputs, bias=count != 5), rows(count, inputs)
+        try:
+            found = NativeLinear(Kernels(kernels.library, lanes), one, kind)(x)
+        except RuntimeError:
+            pytest.skip(f"no kernels of {lanes} lanes here")
+        weight = one.weight.bfloat16() if kind == "bf16" else one.weight
+        expected = x.double() @ weight.double().T
+        expected = expected if one.bias is None else expected + one.bias
+        torch.testing.assert_close(found.double(), expected, atol=1e-5 * inputs**0.5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_row_does_not_depend_on_its_neighbours_or_threads(kernels: Kernels, kind: str) -> None:
+    one = NativeLinear(kernels, affine(3000, 512), kind)
+    x = rows(40, 512)
+    together = one(x)
+    alone = torch.cat([one(row[None]) for row in x])
+    assert torch.equal(together, alone)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(3)
+        assert torch.equal(one(x), together)
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_odd_rows(kernels: Kernels) -> None:
+    one = NativeLinear(kernels, Affine(torch.zeros(3, 20), torch.arange(3.0)))
+    assert torch.equal(one(rows(2, 20)), torch.arange(3.0).expand(2, 3))
+    plain = affine(3, 20)
+    one = NativeLinear(kernels, plain)
+    x = torch.zeros(5, 20)
+    x[1, 3], x[2, 19], x[3, 2], x[4] = torch.nan, torch.nan, torch.inf, 1e30
+    found = one(x)
+    assert torch.equal(found[0], plain.bias)
+    assert not found[1:4].isfinite().any()
+    assert found[4].isfinite().all()
+
+
+class TestLibrary:
+    def test_it_is_compiled_once(self, kernels: Kernels, cache: Path, monkeypatch) -> None:
+        assert len(list(cache.iterdir())) == 1
+        monkeypatch.setattr(library, "_compile", lambda *_: pytest.fail("compiled again"))
+        assert load_library(cache)[1] == ""
+
+    def test_whether_it_must_be_compiled_is_known_before(
+        self, kernels: Kernels, cache: Path, tmp_path: Path, monkeypatch
+    ) -> None:
+        assert not must_compile(cache)
+        assert must_compile(tmp_path)
+        assert list(tmp_path.iterdir()) == []
+        monkeypatch.setenv("PATH", str(tmp_path))
+        assert not must_compile(tmp_path)
+
+    def test_other_sources_make_another_one(self, tmp_path, cache, kernels, monkeypatch) -> None:
+        compiled = []
+        monkeypatch.setattr(library, "FLAGS", (*library.FLAGS, "-DOTHER"))
+        monkeypatch.setattr(library, "_compile", lambda *_: compiled.append(1) or b"")
+        shutil.copytree(cache, tmp_path / "c")
+        found, reason = load_library(tmp_path / "c")
+        assert compiled == [1]
+        assert found is None
+        assert "cannot be compiled" in reason
+
+    @pytest.mark.parametrize("mode", [0o777, 0o720])
+    def test_what_others_may_write_to_is_not_loaded(self, cache, kernels, tmp_path, mode) -> None:
+        text = next(cache.glob("*.so")).read_bytes()
+        path = tmp_path / next(cache.glob("*.so")).name
+        path.write_bytes(text)
+        path.chmod(0o600)
+        assert load_library(tmp_path)[0] is not None
+        path.chmod(mode)
+        assert "others may write" in load_library(tmp_path)[1]
+        path.chmod(0o600)
+        tmp_path.chmod(mode)
+        assert "others may write" in load_library(tmp_path)[1]
+
+    def test_what_belongs_to_another_user_is_not_loaded(self, cache, kernels, monkeypatch) -> None:
+        monkeypatch.setattr(os, "getuid", lambda: 12345)
+        assert "another user" in load_library(cache)[1]
+
+    def test_no_compiler(self, tmp_path: Path, monkeypatch) -> None:
+        monkeypatch.setenv("PATH", str(tmp_path))
+        assert load_library(tmp_path) == (None, "there is no C compiler (cc)")
+
+    def test_a_compiler_that_fails(self, tmp_path: Path, monkeypatch) -> None:
+        (tmp_path / "cc").write_text("#!/bin/sh\nexit 1\n")
+        (tmp_path / "cc").chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+        assert "cannot be compiled" in load_library(tmp_path / "new")[1]
+
+    def test_a_cache_that_cannot_be_written(self) -> None:
+        assert load_library(Path("/proc/nothing"))[0] is None
+
+    def test_two_processes_at_once(self, kernels: Kernels, tmp_path: Path) -> None:
+        code = (
+            "import sys, pathlib; from nmt_cli.inference.native.library import load_library;"
+            "found, reason = load_library(pathlib.Path(sys.argv[1])); assert found, reason"
+        )
+        running = [
+            subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "c")]) for _ in range(2)
+        ]
+        assert [one.wait() for one in running] == [0, 0]
+        assert len(list((tmp_path / "c").iterdir())) == 1
+
+
+def test_kernels_that_give_wrong_numbers_are_not_used(kernels, cache, monkeypatch) -> None:
+    real = NativeLinear.__call__
+
+    def wrong(self, x):
+        return real(self, x) * (1.01 if self._kernels.lanes != 4 else 1.0)
+
+    monkeypatch.setattr(NativeLinear, "__call__", wrong)
+    found, _ = find_kernels(cache)
+    assert found is not None
+    assert found.lanes == 4
+    monkeypatch.setattr(self_test, "LANES", (16, 8))
+    assert find_kernels(cache) == (None, "the kernels give wrong numbers here")
+
+
+class TestMemory:
+    """The engine takes the weights; whoever needs the plain model gets it from its directory."""
+
+    @pytest.fixture
+    def saved(self, tmp_path: Path) -> Path:
+        config = byte_config()
+        weights = byte_model(config, 1).state_dict()
+        save_model(tmp_path / "m", weights, config, byte_subwords(), {"step": "1"})
+        return tmp_path / "m"
+
+    def test_the_model_is_read_again(self, kernels, cache, saved) -> None:
+        translator = Translator.load(saved, cache=cache)
+        assert is_emptied(translator._model)
+        lines = ["ab", "cba fed"]
+        texts = [one.text for one in translator.translate(lines)]
+        for name, weight in translator.model.state_dict().items():
+            assert torch.equal(weight, byte_model(byte_config(), 1).state_dict()[name]), name
+        assert [one.text for one in translator.translate(lines)] == texts
+        reference = Translator(translator.model, translator.config, translator.subwords)
+        assert [one.text for one in reference.translate(lines)] == texts
+
+    def test_other_weights_are_refused(self, kernels, cache, saved) -> None:
+        translator = Translator.load(saved, cache=cache)
+        refresh_weights(saved, byte_model(byte_config(), 2).state_dict(), {"step": "2"})
+        with pytest.raises(DataError, match="has got other weights since it was loaded"):
+            _ = translator.model
+
+
+class TestTranslations:
+    LINES = tuple("".join(random.Random(n).choices("abc defgh", k=n)) for n in range(1, 24))
+
+    def test_words_do_not_depend_on_neighbours(self, kernels, cache, tmp_path) -> None:
+        config = byte_config()
+        weights = byte_model(config).state_dict()
+        save_model(tmp_path / "m", weights, config, byte_subwords(), {})
+        translator = Translator.load(tmp_path / "m", precision="int8", cache=cache)
+        assert translator.engine.name == "int8"
+        assert translator.engine.notice == ""
+        plain = [one.text for one in Translator.load(tmp_path / "m").translate(self.LINES)]
+        found = [one.text for one in translator.translate(self.LINES)]
+        assert sum(a == b for a, b in zip(found, plain, strict=True)) >= len(plain) // 2
+        assert found == [translator.translate(line).text for line in self.LINES]
+
+    def test_without_kernels_it_works_and_says_so(self, tmp_path: Path, monkeypatch) -> None:
+        monkeypatch.setenv("PATH", str(tmp_path))
+        model = byte_model(byte_config())
+        engine = int8_engine(model, tmp_path)
+        assert "no C compiler" in engine.notice
+        translator = Translator(model, byte_config(), byte_subwords(), lambda _: engine)
+        assert all(one.text for one in translator.translate(["abc", "de"]))
+
+    def test_not_on_a_gpu(self, tmp_path: Path, monkeypatch) -> None:
+        monkeypatch.setattr(
+            "nmt_cli.translation.translator.find_device", lambda _: torch.device("cuda")
+        )
+        with pytest.raises(ConfigError, match="CPU"):
+            Translator.load(tmp_path, "cuda", precision="int8")

@@ -1,0 +1,270 @@
+"""A step of the decoder in the library: its choice of words, threads, and kinds of weights."""
+
+import os
+import random
+import shutil
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from nmt_cli.config.search import SearchConfig
+from nmt_cli.inference.engines import fastest_engine, int8_engine, kernels_of, reference_engine
+from nmt_cli.inference.native import self_test
+from nmt_cli.inference.native.decoder import NativeDecoder, NativeStep
+from nmt_cli.inference.native.linear import KINDS, Kernels
+from nmt_cli.inference.native.model import NativeModel
+from nmt_cli.inference.native.self_test import LANES, find_kernels
+from nmt_cli.inference.packed.head import BlockStep
+from nmt_cli.inference.reference import ReferenceDecoder
+from nmt_cli.model.transformer import Transformer
+from nmt_cli.search.beam import search
+from nmt_cli.search.decoder import Edits, Hypothesis, Source
+
+EOS = 3
+
+
+@pytest.fixture(scope="module")
+def kernels(kernel_cache: Path) -> Kernels:
+    found, reason = kernels_of(kernel_cache)
+    if shutil.which("cc") is None:
+        pytest.skip(reason)
+    assert found is not None, reason
+    return found
+
+
+@pytest.fixture
+def threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def some_model(make_model, **settings: object) -> Transformer:
+    """Wide enough for several threads and tiles; its EOS is not likely."""
+    sizes = {"model.src_vocab_size": 330, "model.tgt_vocab_size": 330, "model.output_bias": True}
+    model = make_model({**sizes, **settings}).float()
+    with torch.no_grad():
+        model.output_bias[EOS] -= 4.0
+    return model
+
+
+def some_sources(count: int) -> list[Source]:
+    chooser = random.Random(count)
+    return [
+        Source([*(chooser.randrange(4, 330) for _ in range(chooser.randrange(1, 20))), EOS])
+        for _ in range(count)
+    ]
+
+
+def random_step(kernels: Kernels, make_model, rows: int) -> tuple[NativeStep, BlockStep, Tensor]:
+    """A step of some rows, the same in torch, and which of all rows they are."""
+    decoder = NativeDecoder(NativeModel(some_model(make_model), kernels), rows + 3, 1)
+    busy = [slot for slot in range(rows + 3) if slot not in (0, 4, 5)]
+    decoder.admit(busy, some_sources(rows))
+    step = decoder.step(torch.arange(rows + 3), torch.full((rows + 3,), 2))
+    # Few different values: many are equal.
+    values = torch.randint(9, (rows, 384), generator=torch.Generator().manual_seed(rows)).float()
+    values[:, 330:] = -torch.inf
+    logits = step._room["logits"]
+    logits[:rows] = values
+    by_block = values.view(rows, -1, 64)
+    step._room["maxima"][:rows] = by_block.amax(2)
+    step._room["totals"][:rows] = values.logsumexp(1, keepdim=True)
+    places = torch.tensor(busy)
+    return step, BlockStep(values.clone(), 330, places, rows + 3), places
+
+
+@pytest.mark.parametrize("k", [1, 8, 70, 1000])
+@torch.inference_mode()
+def test_the_best_words_are_those_of_the_plain_form(kernels, make_model, k: int) -> None:
+    step, plain, busy = random_step(kernels, make_model, 6)
+    before = step._room["logits"].clone(), step._room["maxima"].clone()
+    edits = Edits(
+        torch.tensor([1, 1, 1, 2, 0, 8, 8]),
+        torch.tensor([5, 70, 5, 329, 7, 9, 64]),
+        torch.tensor([2.0, -torch.inf, 40.0, 30.0, 99.0, -torch.inf, 1e4]),
+        torch.full((9,), -1),
+    )
+    for forced in (-1, 77):
+        edits.forced[3] = forced
+        found, expected = step.top(k, edits), plain.top(k, edits)
+        torch.testing.assert_close(found[0], expected[0])
+        kept = found[0].isfinite()
+        assert torch.equal(kept, expected[0].isfinite())
+        assert torch.equal(found[1][kept], expected[1][kept])
+        assert found[0][[0, 4, 5]].isneginf().all()
+    assert int(found[1][busy].max()) < 330
+    torch.testing.assert_close(step.full(), plain.full())
+    assert torch.equal(step._room["logits"], before[0])
+    assert torch.equal(step._room["maxima"], before[1])
+
+
+def test_broken_numbers_give_words_that_are_there(kernels, make_model) -> None:
+    model = some_model(make_model)
+    with torch.no_grad():
+        model.output_bias[7] = torch.nan
+    decoder = NativeDecoder(NativeModel(model, kernels), 1, 1)
+    decoder.admit([0], some_sources(1))
+    values, ids = decoder.step(torch.zeros(1).long(), torch.full((1,), 2)).top(
+        330, Edits.ban([0], 1, torch.device("cpu"))
+    )
+    assert values.isnan().all()
+    assert 0 <= int(ids.min()) <= int(ids.max()) < 330
+
+
+@pytest.mark.parametrize("slots", [8, 40, 200])
+def test_threads_change_nothing(kernels, make_model, threads, slots: int) -> None:
+    """Of few rows, of which threads share the last product only, and of many.
+
+    Of 80 rows, three threads share all products; two have rows of their own.
+    """
+    native = wide_model(kernels, make_model)
+    said: list[list[Tensor]] = []
+    for count in (1, 2, 3):
+        torch.set_num_threads(count)
+        decoder = NativeDecoder(native, slots, 2)
+        decoder.admit(range(slots), some_sources(slots))
+        parents = torch.arange(2 * slots)
+        said.append([])
+        for number in range(3):
+            ids = torch.arange(2 * slots) % 300 + 4 if number else torch.full((2 * slots,), 2)
+            step = decoder.step(parents, ids)
+            said[-1].append(step.full())
+            parents = parents // 2 * 2 + 1
+    for others in said[1:]:
+        assert all(torch.equal(*pair) for pair in zip(said[0], others, strict=True))
+
+
+@pytest.mark.parametrize("order", ["post", "pre"])
+def test_past_the_last_learned_position_its_row_serves(kernels, make_model, order: str) -> None:
+    settings = {"model.positions": "learned", "model.max_positions": 4, "model.norm_order": order}
+    model = some_model(make_model, **settings)
+    # What lies behind the table in memory must not be read.
+    room = torch.full((16, model.config.d_model), 1e3)
+    room[:4] = model.tgt_positions.weight.detach()
+    model.tgt_positions.weight = torch.nn.Parameter(room[:4])
+    rows = 3
+    decoders = NativeDecoder(NativeModel(model, kernels), rows, 1), ReferenceDecoder(model, rows, 1)
+    for one in decoders:
+        one.admit(range(rows), some_sources(rows))
+    for number in range(8):
+        ids = torch.arange(rows) + 10 * number + 4
+        found, expected = (one.step(torch.arange(rows), ids).full() for one in decoders)
+        torch.testing.assert_close(found, expected, rtol=0.0, atol=1e-4)
+
+
+def two_steps(native: NativeModel, slots: int) -> list[Tensor]:
+    """The scores after the first step and the second."""
+    decoder = NativeDecoder(native, slots, 2)
+    decoder.admit(range(slots), some_sources(slots))
+    rows = torch.arange(2 * slots)
+    return [decoder.step(rows, rows % 300 + 4).full() for _ in range(2)]
+
+
+def wide_model(kernels: Kernels, make_model) -> NativeModel:
+    """Threads are worth while for it."""
+    wide = {"model.d_model": 64, "model.d_ff": 4096, "model.heads": 4}
+    return NativeModel(some_model(make_model, **wide), kernels)
+
+
+def test_decoders_at_the_same_time(kernels, make_model, threads) -> None:
+    """One of them has the library's threads, the others none."""
+    native = wide_model(kernels, make_model)
+    torch.set_num_threads(1)
+    alone = two_steps(native, 40)
+    torch.set_num_threads(2)
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda _: two_steps(native, 40), range(9)))
+    assert all(torch.equal(*pair) for one in found for pair in zip(alone, one, strict=True))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes do not fork here")
+def test_a_forked_process_has_threads_of_its_own(kernels, make_model, threads) -> None:
+    native = wide_model(kernels, make_model)
+    torch.set_num_threads(2)
+    before = two_steps(native, 40)
+    decoder = NativeDecoder(native, 40, 2)
+    decoder.admit(range(40), some_sources(40))
+    child = os.fork()
+    if not child:
+        # Instead of waiting forever for threads that are not there.
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(20)
+        step = decoder.step(torch.arange(80), torch.arange(80) % 300 + 4)
+        # Those of torch are not there either.
+        torch.set_num_threads(1)
+        os._exit(0 if torch.equal(step.full(), before[0]) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert all(torch.equal(*pair) for pair in zip(before, two_steps(native, 40), strict=True))
+
+
+def run(engine, sources, slots: int, tokens: int = 10_000) -> list[list[Hypothesis]]:
+    config = SearchConfig(beam=3, n_best=2, max_extra_length=6, batch_tokens=tokens)
+    decoder = engine.decoder(slots, config.beam)
+    found = dict(search(decoder, iter(sources), config))
+    return [found[number] for number in range(len(sources))]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_neighbours_change_not_a_bit(kernels, kernel_cache, make_model, kind: str) -> None:
+    engine = fastest_engine(some_model(make_model), kernel_cache, kind)
+    assert engine.name == ("native" if kind == "float32" else kind)
+    sources = some_sources(12)
+    together, few = run(engine, sources, 12), run(engine, sources, 3, tokens=90)
+    assert len({len(one[0].ids) for one in together}) > 3
+    assert together == few
+    assert together == [run(engine, [one], 1)[0] for one in sources]
+
+
+@pytest.mark.parametrize(("kind", "error"), [("bf16", 0.2), ("int8", 0.3)])
+def test_narrow_weights_give_nearly_the_same_scores(
+    kernels, kernel_cache, make_model, kind: str, error: float
+) -> None:
+    model = some_model(make_model)
+    sources = some_sources(8)
+    plain = run(reference_engine(model), sources, 8)
+    native = run(fastest_engine(model, kernel_cache, kind), sources, 8)
+    rounded = run(fastest_engine(model, None, kind), sources, 8)
+    for expected, *others in zip(plain, native, rounded, strict=True):
+        for found in others:
+            assert found[0].score == pytest.approx(expected[0].score, abs=error)
+    assert fastest_engine(model, None, kind).notice
+    assert not int8_engine(model, kernel_cache).notice
+
+
+def test_long_sentences(kernels, make_model) -> None:
+    """Keys and values of many blocks, and room that grows while sentences are under way."""
+    model = some_model(make_model, **{"model.positions": "rotary", "model.d_k": 6})
+    one = NativeDecoder(NativeModel(model, kernels), 2, 2)
+    other = reference_engine(model).decoder(2, 2)
+    chooser = torch.Generator().manual_seed(2)
+    for decoder in (one, other):
+        decoder.admit([1], [Source([*range(4, 200), EOS])])
+    for number in range(60):
+        if number == 35:
+            for decoder in (one, other):
+                decoder.admit([0], [Source([*range(4, 300), EOS])])
+        parents = torch.randint(2, (4,), generator=chooser) + torch.tensor([0, 0, 2, 2])
+        ids = torch.randint(4, 330, (4,), generator=chooser)
+        steps = [decoder.step(parents, ids).full() for decoder in (one, other)]
+        torch.testing.assert_close(*steps, atol=1e-4, rtol=1e-4)
+
+
+def test_kernels_whose_steps_are_wrong_are_not_used(kernels, kernel_cache, monkeypatch) -> None:
+    right = NativeStep.top
+
+    def wrong(self, k, edits):
+        values, ids = right(self, k, edits)
+        return values, (ids + 1 if self._model.kernels.lanes != 4 else ids)
+
+    monkeypatch.setattr(NativeStep, "top", wrong)
+    found, _ = find_kernels(kernel_cache)
+    assert found is not None
+    assert found.lanes == 4
+    monkeypatch.setattr(self_test, "LANES", LANES[:2])
+    assert find_kernels(kernel_cache) == (None, "the kernels give wrong numbers here")

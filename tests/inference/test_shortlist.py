@@ -1,0 +1,404 @@
+"""The shortlist: learnt from a corpus with a known dictionary, kept with a model, obeyed."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import safetensors.numpy
+import torch
+from corpora import tiny_config, write_pairs
+
+from nmt_cli.cli import main
+from nmt_cli.config.search import LONGEST_SHORTLIST, SearchConfig
+from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.data.lexical import lexicon as lexicons
+from nmt_cli.data.lexical import shortlist as shortlists
+from nmt_cli.data.lexical.glossary import Entry
+from nmt_cli.data.lexical.lexicon import Lexicon, learn_lexicon
+from nmt_cli.data.lexical.shortlist import SHORTLIST, Shortlist, make_shortlist
+from nmt_cli.data.preparation.prepare import prepare
+from nmt_cli.errors import ConfigError, DataError, NoInputError, TryAgainError
+from nmt_cli.model.encoder_decoder import initialise
+from nmt_cli.model.transformer import Transformer
+from nmt_cli.model_dir import load_subwords, save_model
+from nmt_cli.search.decoder import Source
+from nmt_cli.storage.files import locked
+from nmt_cli.storage.manifest import add_to_manifest, check_manifest
+from nmt_cli.training.learn_shortlist import learn_shortlist
+from nmt_cli.translation.constraints import Constraints
+from nmt_cli.translation.inputs import narrowed
+from nmt_cli.translation.translator import Translator
+
+# Letters of the source and what each becomes; every line holds `x`, which becomes nothing.
+DICTIONARY = dict(zip("abcdefgh", "ijklmnop", strict=True))
+LINES = ["a b c", "h", "d d e", "", "g f", "a h b", "x"]
+
+
+def dictionary_pairs(count: int, seed: int) -> list[tuple[str, str]]:
+    chooser = np.random.default_rng(seed)
+    pairs = []
+    for _ in range(count):
+        src = [*chooser.choice(list(DICTIONARY), size=chooser.integers(2, 7))]
+        tgt = [DICTIONARY[one] for one in chooser.permutation(src)]
+        pairs.append((" ".join([*src, "x"]), " ".join(tgt)))
+    return pairs
+
+
+def make_corpus(folder: Path, pairs: list[tuple[str, str]]) -> Corpus:
+    folder.mkdir()
+    files = write_pairs(folder, "train", pairs)
+    config = tiny_config(data_train=[files], data_joint=False)
+    prepare(config, folder / "corpus", workers=1)
+    return Corpus.open(folder / "corpus")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_frequent() -> Iterator[None]:
+    """Else a target vocabulary as small as this were let in whole."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shortlists, "FREQUENT", 1)
+        yield
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    return make_corpus(tmp_path_factory.mktemp("dictionary") / "all", dictionary_pairs(400, 1))
+
+
+@pytest.fixture(scope="module")
+def trained(few_frequent, corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model directory with a shortlist; its weights are random."""
+    path = tmp_path_factory.mktemp("models") / "model"
+    subwords = corpus.subwords
+    values = {"src_vocab_size": subwords.src_size, "tgt_vocab_size": subwords.tgt_size}
+    config = tiny_config(
+        **{f"model_{key}": value for key, value in values.items()}, model_tie_embeddings="none"
+    )
+    config = replace(config, search=replace(config.search, beam=3, max_extra_length=6))
+    model = initialise(Transformer(config.model), 1)
+    save_model(path, model.state_dict(), config, subwords, {})
+    learn_shortlist(corpus.path, path)
+    return path
+
+
+@pytest.fixture
+def model(trained: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(trained, tmp_path / "model"))
+
+
+def target_id(corpus: Corpus, letter: str) -> int:
+    return corpus.subwords.target_pieces(range(corpus.subwords.tgt_size)).index(letter)
+
+
+def source_id(corpus: Corpus, letter: str) -> int:
+    return corpus.subwords.source_pieces(range(corpus.subwords.src_size)).index(letter)
+
+
+def lexicon_of(corpus: Corpus, **options: int) -> Lexicon:
+    return learn_lexicon(
+        corpus.train, (corpus.subwords.src_size, corpus.subwords.tgt_size), **options
+    )
+
+
+def row_of(lexicon: Lexicon, one: int) -> dict[int, float]:
+    places = slice(lexicon.offsets[one], lexicon.offsets[one + 1])
+    return dict(zip(lexicon.ids[places].tolist(), lexicon.counts[places].tolist(), strict=True))
+
+
+def plain_model_1(corpus: Corpus, iterations: int) -> dict[tuple[int, int], float]:
+    """IBM model 1 as it is written down: expected counts, in plain loops."""
+    counts: dict[tuple[int, int], float] = {}
+    for number in range(iterations):
+        sums: dict[int, float] = {}
+        for (s, _), one in counts.items():
+            sums[s] = sums.get(s, 0.0) + one
+        old = {key: one / sums[key[0]] for key, one in counts.items()} if number else None
+        counts = {}
+        for pair in range(len(corpus.train)):
+            src, tgt = corpus.train[pair]
+            for t in tgt.tolist():
+                chances = {s: old.get((s, t), 0.0) if old else 1.0 for s in set(src.tolist())}
+                for s, one in chances.items():
+                    counts[s, t] = counts.get((s, t), 0.0) + one / sum(chances.values())
+    return counts
+
+
+@pytest.mark.parametrize("iterations", [1, 3])
+def test_counts_are_those_of_plain_loops(corpus: Corpus, monkeypatch, iterations: int) -> None:
+    monkeypatch.setattr(lexicons, "CHUNK", 50)
+    found = lexicon_of(corpus, iterations=iterations)
+    expected = plain_model_1(corpus, iterations)
+    rows = [row_of(found, one) for one in range(corpus.subwords.src_size)]
+    assert {(s, t) for s, row in enumerate(rows) for t in row} == {
+        key for key, one in expected.items() if one > 0
+    }
+    for (s, t), one in expected.items():
+        assert rows[s].get(t, 0.0) == pytest.approx(one, rel=1e-4, abs=1e-6)
+
+
+def test_a_dictionary_is_learnt(corpus: Corpus, trained: Path) -> None:
+    shortlist = Shortlist.load(trained, corpus.subwords)
+    for src, tgt in DICTIONARY.items():
+        best = shortlist.candidates[source_id(corpus, src), :2].tolist()
+        # Beside the letter itself, the space before it.
+        assert target_id(corpus, tgt) in best, (src, best)
+
+
+def test_only_the_best_candidates_are_kept(corpus: Corpus, monkeypatch) -> None:
+    whole = lexicon_of(corpus, iterations=1)
+    monkeypatch.setattr(lexicons, "KEPT", 3)
+    found = lexicon_of(corpus, iterations=1)
+    for one in range(corpus.subwords.src_size):
+        ranked = sorted(row_of(whole, one).items(), key=lambda pair: (-pair[1], pair[0]))
+        assert row_of(found, one) == dict(ranked[:3])
+    assert lexicon_of(corpus, iterations=4).counts.size > 0
+
+
+def test_a_large_corpus_is_thinned_out_evenly(corpus: Corpus) -> None:
+    pairs = corpus.train
+    links = int(pairs.src_lengths.astype(int) @ pairs.tgt_lengths.astype(int))
+    assert lexicon_of(corpus, iterations=1, most_links=links).pairs == len(pairs)
+    found = lexicon_of(corpus, iterations=1, most_links=links // 2)
+    assert found.pairs == pytest.approx(len(pairs) / 2, abs=1)
+    seen = lexicons._choose(pairs, links // 2)
+    assert np.diff(seen).min() >= 2
+    assert seen[-1] >= len(pairs) - 3
+
+
+def test_progress_is_told(corpus: Corpus) -> None:
+    told: list[tuple[str, int, int | None]] = []
+    learn_lexicon(
+        corpus.train, (corpus.subwords.src_size, corpus.subwords.tgt_size), iterations=2,
+        progress=lambda *report: told.append(report),
+    )  # fmt: skip
+    assert {stage for stage, *_ in told} == {"iteration 1", "iteration 2"}
+    for stage in ("iteration 1", "iteration 2"):
+        done = [some for one, some, _ in told if one == stage]
+        assert done == sorted(done)
+    assert all(total is not None and done <= total for _, done, total in told)
+
+
+def test_the_same_corpus_gives_the_same_bytes(corpus: Corpus, model: Path) -> None:
+    before = (model / SHORTLIST).read_bytes()
+    for _ in range(8):
+        (model / SHORTLIST).unlink()
+        learn_shortlist(corpus.path, model)
+        assert (model / SHORTLIST).read_bytes() == before
+    check_manifest(model)
+
+
+def some_shortlist() -> Shortlist:
+    candidates = np.full((5, LONGEST_SHORTLIST), -1, np.int32)
+    candidates[1, :3] = 9, 5, 7
+    candidates[2, :1] = 5
+    return Shortlist(
+        candidates, np.array([-1, 11, -1, -1, -1], np.int32), np.array([4, 9], np.int32)
+    )
+
+
+def test_what_is_allowed() -> None:
+    shortlist = some_shortlist()
+    assert shortlist.allowed([1, 2, 1], 2, [20, 4]).tolist() == [4, 5, 9, 11, 20]
+    assert shortlist.allowed([1], 3).tolist() == [4, 5, 7, 9, 11]
+    assert shortlist.allowed([2, 3], 100).tolist() == [4, 5, 9]
+    assert shortlist.allowed([3], 1).dtype == np.int64
+
+
+def test_candidates_are_ranked_and_some_left_out(corpus: Corpus) -> None:
+    size = corpus.subwords.src_size
+    offsets = np.full(size + 1, 5)
+    offsets[:5] = 0
+    found = make_shortlist(
+        Lexicon(offsets, np.array([3, 4, 5, 6, 7]), np.array([9.0, 1.0, 2.0, 2.0, 0.5]), 1),
+        np.array([0, 8, 9, 7, 0, 2, 2, 3]), corpus.subwords, [1, 2, 3],
+    )  # fmt: skip
+    assert found.candidates[4, :5].tolist() == [5, 6, 4, 7, -1]
+    assert (found.candidates[5] == -1).all()
+    # Ids 1 and 2 are the most frequent.
+    assert found.frequent.tolist() == [7]
+    assert (found.same[:4] == -1).all() or found.same[3] == -1
+
+
+def test_subwords_spelt_the_same_are_let_in(tmp_path: Path) -> None:
+    """A name of the source can be copied, though it was never seen translated so."""
+    pairs = [("a b q", "i j"), ("b a", "j i"), ("a", "q")] * 3
+    both = make_corpus(tmp_path / "q", pairs)
+    shortlist = make_shortlist(lexicon_of(both), np.zeros(99), both.subwords, [0, 1, 2, 3])
+    assert shortlist.same[source_id(both, "q")] == target_id(both, "q")
+    assert shortlist.same[source_id(both, "b")] == -1
+
+
+def texts(model: Path, lines: list[str] = LINES, count: int = 2, **more: object) -> list[str]:
+    translator = Translator.load(model)
+    prefixes, wording = more.pop("prefixes", None), more.pop("wording", Constraints())
+    search = replace(translator.config.search, shortlist=count, **more)
+    found = translator.translate(lines, search=search, wording=wording, prefixes=prefixes)
+    return [one.text for one in found]
+
+
+def test_a_line_has_its_own_words_whatever_its_neighbours(model: Path, corpus: Corpus) -> None:
+    together = texts(model)
+    assert together == [texts(model, [line])[0] for line in LINES]
+    assert together != texts(model, count=0)
+    shortlist = Shortlist.load(model, corpus.subwords)
+    for line, text in zip(LINES, together, strict=True):
+        ids = corpus.subwords.encode_source([line])[0]
+        pieces = corpus.subwords.target_pieces(shortlist.allowed(ids, 2).tolist())
+        assert set(text.replace(" ", "")) <= set("".join(pieces))
+
+
+@pytest.fixture
+def narrow(model: Path, corpus: Corpus) -> Path:
+    """A model whose shortlist lets nothing in but one letter."""
+    only = np.array([target_id(corpus, "i")], np.int32)
+    src = corpus.subwords.src_size
+    empty = np.full((src, LONGEST_SHORTLIST), -1, np.int32)
+    Shortlist(empty, empty[:, 0].copy(), only).save(model, corpus.subwords)
+    return model
+
+
+def test_prefixes_and_terms_come_though_they_are_not_listed(narrow: Path) -> None:
+    assert set("".join(texts(narrow))) <= {"i", " "}
+    begun = texts(narrow, ["a b", "c"], prefixes=["k l", ""])
+    assert begun[0].startswith("k l")
+    assert set(begun[1]) <= {"i", " "}
+    wording = Constraints(glossary=(Entry("b", ("m n",), 1),))
+    held = texts(narrow, ["a b", "c"], wording=wording)
+    assert "m n" in held[0]
+    assert set(held[1]) <= {"i", " "}
+
+
+def test_the_end_is_always_let_in_and_the_unknown_word_where_it_is_replaced(corpus: Corpus) -> None:
+    subwords = corpus.subwords
+    for replaces in (False, True):
+        search = SearchConfig(shortlist=5, replace_unknown=replaces)
+        (found,) = narrowed([Source((4, 3), (7,))], some_shortlist(), search, subwords)
+        assert found.allowed is not None
+        assert found == Source((4, 3), (7,))
+        unknown = [subwords.unk_id] if replaces else []
+        assert found.allowed.tolist() == sorted([subwords.eos_id, *unknown, 4, 7, 9])
+
+
+def test_without_the_setting_the_file_is_not_read(model: Path) -> None:
+    (model / SHORTLIST).write_bytes(b"nonsense")
+    assert len(texts(model, count=0)) == len(LINES)
+
+
+def test_a_model_without_a_shortlist_says_how_to_get_one(model: Path, corpus: Corpus) -> None:
+    subwords = load_subwords(model)
+    entries = json.loads((model / "manifest.json").read_text())
+    del entries["files"][SHORTLIST]
+    (model / "manifest.json").write_text(json.dumps(entries))
+    with pytest.raises(NoInputError, match="holds no shortlist") as caught:
+        Shortlist.load(model, subwords)
+    assert "nmt shortlist" in caught.value.hint
+    with pytest.raises(NoInputError, match="no shortlist"):
+        texts(model)
+    loaded = Translator.load(model)
+    bare = Translator(loaded.model, loaded.config, subwords)
+    with pytest.raises(NoInputError, match="no shortlist"):
+        bare.shortlist_for(replace(loaded.config.search, shortlist=1))
+
+
+def saved(model: Path, facts: dict[str, str] | None = None, **arrays: np.ndarray) -> None:
+    path = model / SHORTLIST
+    with safetensors.safe_open(path, framework="np") as file:
+        old_facts = dict(file.metadata())
+    now = {**safetensors.numpy.load_file(path), **arrays}
+    data = safetensors.numpy.save(now, {**old_facts, **(facts or {})})
+    add_to_manifest(model, SHORTLIST, data)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "facts", "message"),
+    [
+        ({"frequent": np.array([999], np.int32)}, {}, "`frequent` does not fit"),
+        ({"frequent": np.array([-2], np.int32)}, {}, "`frequent` does not fit"),
+        ({"frequent": np.array([[1]], np.int32)}, {}, "`frequent` does not fit"),
+        ({"same": np.array([1], np.int32)}, {}, "`same` does not fit"),
+        ({"candidates": np.zeros((3, 3), np.int32)}, {}, "`candidates` does not fit"),
+        ({"frequent": np.array([1.0], np.float32)}, {}, "`frequent` does not fit"),
+        ({}, {"format": "2"}, "format 1"),
+    ],
+)
+def test_a_file_that_does_not_fit_is_refused(model: Path, arrays, facts, message: str) -> None:
+    saved(model, facts, **arrays)
+    with pytest.raises(DataError, match=message):
+        texts(model)
+
+
+def test_a_damaged_file_is_refused(model: Path) -> None:
+    path = model / SHORTLIST
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(DataError, match="SHA-256"):
+        texts(model)
+    add_to_manifest(model, SHORTLIST, b"\x80\x04nonsense")
+    with pytest.raises(DataError, match="is damaged"):
+        texts(model)
+    add_to_manifest(model, SHORTLIST, safetensors.numpy.save({"same": np.zeros(1)}))
+    with pytest.raises(DataError, match="is damaged"):
+        texts(model)
+
+
+def test_the_vocabulary_of_another_model_is_refused(model: Path, tmp_path: Path) -> None:
+    saved(model, {"vocabulary": "another"})
+    with pytest.raises(ConfigError, match="other subwords"):
+        texts(model)
+    other = make_corpus(tmp_path / "other", [("a z", "i"), ("b", "j")] * 5)
+    with pytest.raises(ConfigError, match="has other subwords"):
+        learn_shortlist(other.path, model)
+
+
+def test_a_directory_in_use_is_left_alone(model: Path, corpus: Corpus) -> None:
+    with locked(model), pytest.raises(TryAgainError) as caught:
+        learn_shortlist(corpus.path, model)
+    # The command has no such option.
+    assert "--out" not in caught.value.hint
+
+
+@pytest.fixture
+def nmt(model: Path, tmp_path: Path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lines").write_text("".join(f"{line}\n" for line in LINES))
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = main(list(arguments))
+        return code, *capfd.readouterr()
+
+    return run
+
+
+def test_the_commands(nmt, model: Path, corpus: Corpus) -> None:
+    expected = texts(model)
+    (model / SHORTLIST).unlink()
+    entries = json.loads((model / "manifest.json").read_text())
+    del entries["files"][SHORTLIST]
+    (model / "manifest.json").write_text(json.dumps(entries))
+    code, out, err = nmt("translate", "--shortlist", "2", "lines")
+    assert (code, out) == (66, "")
+    assert "hint: `nmt shortlist`" in err
+    code, out, err = nmt("shortlist", "--corpus", str(corpus.path))
+    assert (code, out) == (0, "")
+    assert f"learnt from {len(corpus.train):,} pairs" in err
+    assert "nmt translate --shortlist" in err
+    code, out, err = nmt("translate", "--shortlist", "2", "lines")
+    assert (code, err) == (0, "")
+    assert out.splitlines() == expected
+    assert nmt("translate", "--shortlist", "101", "lines")[0] in (2, 78)
+    assert nmt("shortlist", "--corpus", "nowhere")[0] == 66
+
+
+def test_validation_while_training_uses_all_words(corpus: Corpus, trained: Path) -> None:
+    from nmt_cli.training.validation import validate
+
+    loaded = Translator.load(trained)
+    config = replace(loaded.config, search=replace(loaded.config.search, shortlist=5))
+    held = replace(corpus, valid=corpus.train, valid_text=(["a b", "c"], ["i j", "k"]))
+    found = validate(loaded.model, config, held, torch.device("cpu"), bleu=True)
+    assert found.bleu is not None

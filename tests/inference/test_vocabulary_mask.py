@@ -1,0 +1,232 @@
+"""Sources that allow some words only: every engine makes the same choice among them."""
+
+import random
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from nmt_cli.config.search import SearchConfig
+from nmt_cli.inference.cuda.decoder import CudaDecoder
+from nmt_cli.inference.cuda.model import CudaModel
+from nmt_cli.inference.engines import Engine, fastest_engine, kernels_of, reference_engine
+from nmt_cli.inference.ensemble import Ensemble
+from nmt_cli.inference.vocabulary_mask import VocabularyMask
+from nmt_cli.model.transformer import Transformer
+from nmt_cli.search.beam import search
+from nmt_cli.search.decoder import Decoder, Edits, Hypothesis, Source
+from nmt_cli.search.top_k import edited_log_probs
+
+WORDS, EOS = 330, 3
+ENGINES = ("reference", "packed", "native", "cuda")
+
+
+@pytest.fixture
+def model(make_model) -> Transformer:
+    sizes = {"model.src_vocab_size": WORDS, "model.tgt_vocab_size": WORDS}
+    made = make_model({**sizes, "model.output_bias": True}).float()
+    with torch.no_grad():
+        made.output_bias[EOS] -= 3.0
+    return made
+
+
+@pytest.fixture
+def engine(request, model, kernel_cache: Path) -> Engine:
+    return engine_of(request.param, model, kernel_cache)
+
+
+def engine_of(name: str, model: Transformer, cache: Path, kind: str = "float32") -> Engine:
+    if name == "reference":
+        return reference_engine(model)
+    if name == "cuda":
+        # What a GPU runs, without its graphs.
+        fast = CudaModel(model)
+        return reference_engine(model)._replace(decoder=lambda *size: CudaDecoder(fast, *size))
+    if name == "native" and shutil.which("cc") is None:
+        pytest.skip(kernels_of(cache)[1])
+    return fastest_engine(model, cache if name == "native" else None, kind)
+
+
+@pytest.fixture
+def threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def sources_of(count: int, *, largest: int = 150) -> list[Source]:
+    """Each allows other words; some fewer than a block of 64, some more, one in seven all."""
+    chooser = random.Random(count)
+    sources = []
+    for number in range(count):
+        ids = [*(chooser.randrange(4, WORDS) for _ in range(chooser.randrange(1, 15))), EOS]
+        chosen = chooser.sample(range(4, WORDS), chooser.randrange(20, largest))
+        allowed = torch.tensor(sorted([EOS, *chosen]))
+        sources.append(Source(ids, allowed=None if number % 7 == 6 else allowed))
+    return sources
+
+
+def run(
+    engine: Engine, sources: list[Source], slots: int, tokens: int = 10_000, **settings: object
+) -> list[list[Hypothesis]]:
+    config = replace(
+        SearchConfig(beam=3, n_best=2, max_extra_length=6, batch_tokens=tokens), **settings
+    )
+    decoder = engine.decoder(slots, config.rows)
+    found = dict(search(decoder, iter(sources), config))
+    return [found[number] for number in range(len(sources))]
+
+
+def mask_of(source: Source) -> Tensor:
+    allowed = torch.zeros(WORDS, dtype=torch.bool)
+    allowed[slice(None) if source.allowed is None else source.allowed] = True
+    return allowed
+
+
+def edits_of(sources: list[Source], beam: int) -> Edits:
+    """In each row changes of ids that its source forbids and of those it allows; two are forced."""
+    rows, ids, bias = [], [], []
+    masks = [mask_of(one) for one in sources]
+    forced = torch.full((len(sources) * beam,), -1)
+    for row in range(len(forced)):
+        allowed = masks[row // beam].nonzero()[:, 0].tolist()
+        others = (~masks[row // beam]).nonzero()[:, 0].tolist()
+        rows += [row] * 5
+        ids += [others[row], others[-1], allowed[row], allowed[-1], allowed[-1]]
+        bias += [9.0, -torch.inf, -torch.inf if row % 2 else 1.5, 2.0, 3.0]
+        if row // beam == 2:
+            forced[row] = allowed[5] if row % beam else others[5]
+    return Edits(torch.tensor(rows), torch.tensor(ids), torch.tensor(bias), forced)
+
+
+def steps_of(
+    decoder: Decoder, beam: int, sources: list[Source], edits: Edits
+) -> Iterator[tuple[Tensor, ...]]:
+    """What a decoder says of sources that come and go."""
+    rows = decoder.slots * beam
+    chooser = torch.Generator().manual_seed(5)
+    decoder.admit([0, 2, 3], [sources[0], sources[2], sources[3]])
+    for number in range(4):
+        if number == 1:
+            decoder.admit([1], [sources[1]])
+        if number == 3:
+            decoder.retire([3])
+        parents = torch.randint(beam, (rows,), generator=chooser)
+        parents += torch.arange(rows) // beam * beam
+        step = decoder.step(parents, torch.randint(4, WORDS, (rows,), generator=chooser))
+        full = step.full()
+        yield full, *step.top(6, edits), edited_log_probs(full, edits)
+
+
+@pytest.mark.parametrize("engine", ENGINES, indirect=True)
+def test_log_probabilities_are_those_of_the_allowed_words(engine, model) -> None:
+    """Against the engine with all words: the same, normalised over fewer."""
+    sources = sources_of(4)
+    # Several blocks before others, and a whole block, which nothing fills up.
+    sources[0] = replace(sources[0], allowed=torch.arange(3, 300, 2))
+    sources[2] = replace(sources[2], allowed=torch.arange(3, 67))
+    plain = [replace(one, allowed=None) for one in sources]
+    edits = edits_of(sources, 2)
+    found = steps_of(engine.decoder(4, 2), 2, sources, edits)
+    expected = steps_of(reference_engine(model).decoder(4, 2), 2, plain, edits)
+    masks = torch.stack([mask_of(one) for one in sources]).repeat_interleave(2, 0)
+    assert not masks.all(dim=1).any()
+    for (full, values, ids, changed), (plain_full, *_) in zip(found, expected, strict=True):
+        wanted = plain_full.masked_fill(~masks, -torch.inf).log_softmax(1)
+        wanted = wanted.nan_to_num(nan=-torch.inf, neginf=-torch.inf)
+        torch.testing.assert_close(full, wanted, atol=1e-4, rtol=1e-4)
+        best = changed.topk(6).values
+        torch.testing.assert_close(values, best, atol=1e-5, rtol=1e-5)
+        kept = values.isfinite()
+        torch.testing.assert_close(changed.gather(1, ids)[kept], values[kept])
+
+
+@pytest.mark.parametrize("engine", ENGINES[1:], indirect=True)
+@pytest.mark.parametrize("beam", [1, 3])
+def test_engines_choose_the_same_words(engine, model, beam: int) -> None:
+    sources = sources_of(15)
+    found = run(engine, sources, 8, beam=beam, n_best=1)
+    expected = run(reference_engine(model), sources, 8, beam=beam, n_best=1)
+    for source, one, other in zip(sources, found, expected, strict=True):
+        assert one[0].ids == other[0].ids
+        assert one[0].score == pytest.approx(other[0].score, abs=1e-4)
+        assert mask_of(source)[list(one[0].ids)].all()
+
+
+@pytest.mark.parametrize("kind", ["float32", "bf16", "int8"])
+def test_neighbours_change_not_a_bit(model, kernel_cache, kind: str) -> None:
+    engine = engine_of("native", model, kernel_cache, kind)
+    sources = sources_of(14)
+    together, few = run(engine, sources, 14), run(engine, sources, 3, tokens=70)
+    assert together == few
+    assert together == [run(engine, [one], 1)[0] for one in sources]
+
+
+def test_neighbours_without_kernels(model) -> None:
+    engine = fastest_engine(model)
+    sources = sources_of(14)
+    one_by_one = [run(engine, [one], 1)[0][0].ids for one in sources]
+    assert [one[0].ids for one in run(engine, sources, 14)] == one_by_one
+
+
+@pytest.mark.parametrize("kind", ["float32", "bf16", "int8"])
+def test_a_list_of_all_words_changes_nothing(model, kernel_cache, kind: str) -> None:
+    engine = engine_of("native", model, kernel_cache, kind)
+    sources = [replace(one, allowed=None) for one in sources_of(9)]
+    all_words = [replace(one, allowed=torch.arange(WORDS)) for one in sources]
+    assert run(engine, sources, 9) == run(engine, all_words, 9)
+
+
+@pytest.mark.parametrize("slots", [1, 2, 3, 24])
+def test_threads_change_nothing(make_model, kernel_cache, threads, slots: int) -> None:
+    """Few sources share their words among threads, many are shared themselves."""
+    wide = {"model.d_model": 64, "model.d_ff": 4096, "model.heads": 4}
+    sizes = {"model.src_vocab_size": WORDS, "model.tgt_vocab_size": WORDS}
+    model = make_model({**sizes, **wide}).float()
+    said = []
+    for count in (1, 2):
+        torch.set_num_threads(count)
+        decoder = engine_of("native", model, kernel_cache).decoder(slots, 8)
+        decoder.admit(range(slots), sources_of(slots))
+        rows = torch.arange(8 * slots)
+        steps = [decoder.step(rows, rows % 300 + 4).full() for _ in range(2)]
+        said.append(torch.stack(steps))
+    assert torch.equal(*said)
+
+
+@pytest.mark.parametrize("engine", ENGINES, indirect=True)
+def test_samples_are_drawn_from_the_allowed_words(engine) -> None:
+    sources = [replace(one, draw=(n,)) for n, one in enumerate(sources_of(6))]
+    for settings in ({}, {"top_k": 9}, {"top_p": 0.9}):
+        found = run(engine, sources, 4, sample=True, temperature=3.0, **settings)
+        for source, some in zip(sources, found, strict=True):
+            assert all(mask_of(source)[list(one.ids)].all() for one in some)
+
+
+def test_an_ensemble_allows_what_its_members_do(model, make_model, kernel_cache) -> None:
+    sizes = {"model.src_vocab_size": WORDS, "model.tgt_vocab_size": WORDS}
+    other = make_model({**sizes, "model.d_ff": 20}).float()
+    sources = sources_of(6)
+    config = SearchConfig(beam=3, max_extra_length=6)
+    found = []
+    for name in ("native", "reference"):
+        members = [engine_of(name, one, kernel_cache).decoder(6, 3) for one in (model, other)]
+        results = dict(search(Ensemble(members), iter(sources), config))
+        found.append([results[number][0].ids for number in range(6)])
+    assert found[0] == found[1]
+    for source, ids in zip(sources, found[0], strict=True):
+        assert mask_of(source)[list(ids)].all()
+
+
+def test_a_slot_forgets_what_its_last_source_allowed() -> None:
+    words = VocabularyMask(5, torch.device("cpu"))
+    words.admit([2], [Source([4, EOS], allowed=torch.tensor([1, 3]))])
+    hidden = words.hide_others(torch.zeros(4, 6), [0, 2])
+    assert hidden.isneginf().nonzero().tolist() == [[r, c] for r in (2, 3) for c in (0, 2, 4)]
+    words.retire([2])
+    words.admit([2], [Source([4, EOS])])
+    assert not words.hide_others(torch.zeros(4, 6), [0, 2]).any()

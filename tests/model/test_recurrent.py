@@ -1,0 +1,153 @@
+"""The recurrent model computes the equations of Bahdanau et al. 2014, written out plainly."""
+
+import pytest
+import torch
+from older_models import APART, RNN, older_config, older_model
+from teacher_forcing import assert_close, pairs_of
+from torch import Tensor
+
+from nmt_cli.batch import Segments
+from nmt_cli.config.schema import ModelConfig
+from nmt_cli.inference.teacher_forcing import force_pairs
+from nmt_cli.model.baselines.recurrent import AdditiveAttention
+from nmt_cli.model.encoder_decoder import initialise, parameter_count
+from nmt_cli.model.kinds import make_model
+
+Weights = dict[str, Tensor]
+
+
+def unit(weights: Weights, name: str, suffix: str, x: Tensor, h: Tensor) -> Tensor:
+    """One step of a gated recurrent unit, one vector at a time."""
+    parts = []
+    for kind in ("ih", "hh"):
+        matrix, bias = (weights[f"{name}.{one}_{kind}_{suffix}"] for one in ("weight", "bias"))
+        parts.append((matrix @ (x if kind == "ih" else h) + bias).chunk(3))
+    (r_x, z_x, n_x), (r_h, z_h, n_h) = parts
+    reset, update = torch.sigmoid(r_x + r_h), torch.sigmoid(z_x + z_h)
+    new = torch.tanh(n_x + reset * n_h)
+    return (1 - update) * new + update * h
+
+
+def annotations_of(weights: Weights, config: ModelConfig, embedded: list[Tensor]) -> list[Tensor]:
+    x = embedded
+    for number in range(config.layers):
+        directions = []
+        for suffix, order in (("l0", 1), ("l0_reverse", -1)):
+            h = x[0].new_zeros(config.d_model // 2)
+            states = []
+            for one in x[::order]:
+                h = unit(weights, f"encoder.{number}", suffix, one, h)
+                states.append(h)
+            directions.append(states[::order])
+        y = [torch.cat(both) for both in zip(*directions, strict=True)]
+        x = [one + more for one, more in zip(x, y, strict=True)] if number else y
+    return x
+
+
+def by_hand(
+    weights: Weights, config: ModelConfig, src: Tensor, tgt: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Logits, and the attention."""
+
+    def project(name: str, x: Tensor) -> Tensor:
+        bias = weights.get(f"{name}.bias")
+        return weights[f"{name}.weight"] @ x + (0.0 if bias is None else bias)
+
+    h = annotations_of(weights, config, list(weights["embedding.src"][src]))
+    states = [torch.tanh(project("first_state", torch.stack(h).mean(0)))]
+    states += [torch.zeros_like(states[0]) for _ in range(config.layers - 1)]
+    logits, looks = [], []
+    for previous in weights["embedding.tgt"][tgt]:
+        query = project("attention.query", states[0])
+        energies = [
+            project("attention.energy", torch.tanh(query + project("attention.key", one)))
+            for one in h
+        ]
+        alpha = torch.cat(energies).softmax(0)
+        looks.append(alpha)
+        context = sum(a * one for a, one in zip(alpha, h, strict=True))
+        x = previous
+        for number in range(config.layers):
+            joined = torch.cat([x, context])
+            states[number] = unit(weights, f"decoder.{number}", "l0", joined, states[number])
+            x = x + states[number] if number else states[number]
+        hidden = torch.tanh(project("readout", torch.cat([x, previous, context])))
+        logits.append(weights["embedding.tgt"] @ hidden)
+    return torch.stack(logits), torch.stack(looks)
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+@torch.no_grad()
+def test_logits_are_those_of_the_equations(layers, random_batch):
+    model = older_model({**RNN, **APART, "model.layers": layers})
+    batch = random_batch(model.config, [4], [3])
+    ((src, tgt),) = pairs_of(batch)
+    logits, looks = by_hand(dict(model.named_parameters()), model.config, src, batch.tgt_in)
+    assert_close(model(batch), logits)
+    (found,) = force_pairs(model, [(src.tolist(), tgt.tolist())], attention=True)
+    torch.testing.assert_close(found.attention, looks.float())
+
+
+def test_the_second_direction_reads_from_each_sentence_s_own_end(random_batch):
+    model = older_model({**RNN, "model.layers": 1})
+    with torch.no_grad():
+        both = [
+            model.encode(torch.tensor([4, 5, *rest]), Segments.from_lengths([2, len(rest)]))
+            for rest in ([6, 7, 8], [9])
+        ]
+        assert_close(both[0][:2], both[1][:2])
+        longer = model.encode(torch.tensor([4, 5, 6]), Segments.from_lengths([3]))
+    width = model.config.d_model // 2
+    assert_close(longer[:2, :width], both[0][:2, :width])
+    assert (longer[:2, width:] - both[0][:2, width:]).abs().min() > 1e-9
+
+
+def test_a_row_that_sees_nothing_spoils_no_gradient():
+    attention = AdditiveAttention(4).double()
+    state, keys = torch.randn(2, 4).double(), torch.randn(2, 3, 4).double()
+    inside = torch.tensor([[True, True, False], [False, False, False]])
+    weights = attention(state, attention.key(keys), inside)
+    assert weights[0, 2] == 0.0
+    weights[0].square().sum().backward()
+    assert all(one.grad.isfinite().all() for one in attention.parameters())
+
+
+def test_recurrent_matrices_begin_orthogonal_gate_by_gate():
+    config = older_config({**RNN, "model.d_model": 32})
+    model = initialise(make_model(config), 1)
+    found = [one for name, one in model.named_parameters() if "weight_hh" in name]
+    assert len(found) == 6
+    for one in found:
+        for gate in one.chunk(3):
+            torch.testing.assert_close(gate @ gate.T, torch.eye(len(gate)))
+    joined = [one for name, one in model.named_parameters() if "weight_ih" in name]
+    for one in joined:
+        bound = (6 / (one.shape[0] / 3 + one.shape[1])) ** 0.5
+        assert 0.9 * bound < one.abs().max() <= bound
+
+
+@pytest.mark.parametrize(("layers", "d_model"), [(1, 8), (3, 32)])
+def test_the_count_of_parameters(layers, d_model):
+    """Embeddings, encoder, attention, first state, decoder, readout."""
+    model = make_model(older_config({**RNN, "model.layers": layers, "model.d_model": d_model}))
+    half = d_model // 2
+    encoder = 2 * (3 * half * (d_model + half) + 6 * half)
+    decoder = 3 * d_model * 3 * d_model + 6 * d_model
+    attention = 2 * d_model**2 + d_model + d_model
+    rest = d_model**2 + d_model + 3 * d_model**2 + d_model
+    expected = 14 * d_model + layers * (encoder + decoder) + attention + rest
+    assert parameter_count(model) == expected
+
+
+def test_the_recurrence_stays_float32_where_the_rest_is_bf16(random_batch):
+    """What it gives is read out by the first product in bf16."""
+    model = older_model(RNN).float()
+    batch = random_batch(model.config, [3, 5], [4, 2])
+    given: list[Tensor] = []
+    model.readout.register_forward_hook(lambda *call: given.append(call[1][0]))
+    plain = model.hidden(batch)
+    with torch.autocast("cpu", torch.bfloat16):
+        hidden = model.hidden(batch)
+    assert (given[1].dtype, hidden.dtype) == (torch.float32, torch.bfloat16)
+    torch.testing.assert_close(given[1], given[0], rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(hidden.float(), plain, rtol=0.05, atol=0.05)

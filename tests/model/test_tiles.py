@@ -1,0 +1,281 @@
+"""Attention in tiles, its Triton kernels interpreted on the CPU, against the paper's formula."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from nmt_cli.batch import Segments, tile_table
+from nmt_cli.model.attention import use_backend
+from nmt_cli.model.backends.tiles import _forward, tile_attention_function
+
+pytest.importorskip("triton")
+
+# bfloat16 is left out: Triton's interpreter multiplies its bits as if they were whole numbers.
+TOLERANCES = {torch.float32: 1e-5, torch.float16: 2e-3}
+
+
+def after_poison(tensor: Tensor) -> Tensor:
+    """The same numbers, and before them in memory some that nobody should read."""
+    poison = torch.nan if tensor.is_floating_point() else -2
+    return torch.cat([torch.full_like(tensor[:1], poison).expand(2, *tensor.shape[1:]), tensor])[2:]
+
+
+class Case:
+    """Random queries, keys and values of sentences, and what is asked of them."""
+
+    def __init__(
+        self, queries, keys=None, *, d_k=8, d_v=8, heads=1, size=16, filler=0, dtype=torch.float32
+    ) -> None:
+        self.causal = keys is None
+        self.lengths = queries, queries if keys is None else keys
+        self.size = size
+        self.offsets = tuple(
+            after_poison(torch.tensor([0, *one]).cumsum(0)) for one in self.lengths
+        )
+        self.tokens = [sum(one) + filler for one in self.lengths]
+        self.tiles = tuple(map(tile_table, map(np.array, self.lengths), self.tokens, [size, size]))
+        generator = torch.Generator().manual_seed(1)
+        shapes = [(self.tokens[0], d_k), (self.tokens[1], d_k), (self.tokens[1], d_v)]
+        shapes.append((self.tokens[0], d_v))
+        *self.streams, self.slope = (
+            after_poison(torch.randn(tokens, heads, width, generator=generator).to(dtype))
+            for tokens, width in shapes
+        )
+
+    def run(self) -> tuple[Tensor, ...]:
+        """Output and gradients of the kernels."""
+        leaves = [one.detach().requires_grad_() for one in self.streams]
+        output = tile_attention_function(
+            *leaves, self.tiles, self.offsets, causal=self.causal, size=self.size
+        )
+        return output, *torch.autograd.grad(output, leaves, self.slope)
+
+    def formula(self) -> tuple[Tensor, ...]:
+        """Output and gradients of equation 1 in float64, sentence by sentence; filler gives 0."""
+        leaves = [one.detach().double().requires_grad_() for one in self.streams]
+        parts = []
+        for place in range(len(self.lengths[0])):
+            rows, columns = (slice(one[place], one[place + 1]) for one in self.offsets)
+            query, key, value = leaves[0][rows], leaves[1][columns], leaves[2][columns]
+            scores = torch.einsum("qhd,khd->hqk", query, key) / query.shape[2] ** 0.5
+            if self.causal:
+                scores = scores + torch.full(scores.shape, -torch.inf).triu(1)
+            parts.append(torch.einsum("hqk,khd->qhd", scores.softmax(-1), value))
+        filler = torch.zeros(self.tokens[0] - sum(self.lengths[0]), *parts[0].shape[1:])
+        output = torch.cat([*parts, filler.double()])
+        return output, *torch.autograd.grad(output, leaves, self.slope.double())
+
+    def check(self) -> None:
+        """What `run` gives is `formula`, to rounding."""
+        names = "output", "query", "key", "value"
+        for name, found, expected in zip(names, self.run(), self.formula(), strict=True):
+            error = (found.double() - expected).abs().max()
+            # A sentence of one token has no gradient but its value's.
+            assert error <= TOLERANCES[found.dtype] * (expected.abs().max() or 1.0), name
+
+
+@given(
+    lengths=st.lists(st.integers(0, 9), max_size=6),
+    filler=st.integers(0, 5),
+    size=st.sampled_from([1, 2, 4]),
+)
+def test_tiles_hold_each_token_once_and_one_sentence_each(lengths, filler, size) -> None:
+    tokens = sum(lengths) + filler
+    table = tile_table(np.array(lengths, np.int64), tokens, size)
+    assert table.dtype == torch.int32
+    assert table.shape == (tokens // size + len(lengths) + 1, 4)
+    rows = table.tolist()
+    used = [row for row in rows if row[1] > row[0]]
+    assert rows[len(used) :] == [[0, 0, -1, 0]] * (len(rows) - len(used))
+    assert [token for start, end, *_ in used for token in range(start, end)] == list(range(tokens))
+    bounds = [0, *np.cumsum(lengths, dtype=int).tolist(), tokens]
+    for start, end, sentence, first in used:
+        assert sentence < len(lengths)
+        owner = len(lengths) if sentence == -1 else sentence
+        assert end - start <= size
+        assert bounds[owner] + first == start
+        assert end <= bounds[owner + 1]
+
+
+@settings(max_examples=8)
+@given(
+    pairs=st.lists(st.tuples(st.integers(0, 35), st.integers(1, 35)), min_size=1, max_size=3),
+    causal=st.booleans(),
+)
+def test_each_query_meets_each_allowed_key_once(pairs, causal) -> None:
+    queries, keys = ([pair[side] for pair in pairs] for side in (0, 1))
+    case = Case(queries, None if causal else keys, filler=2)
+    query, key, value = case.streams
+    # All weights are equal for queries of zero: the softmax's sum counts the keys.
+    _, log_sums = _forward(
+        torch.zeros_like(query), key, value, *case.tiles, *case.offsets, case.causal, case.size
+    )
+    expected = [
+        place + 1 if causal else keys[sentence]
+        for sentence, length in enumerate(queries)
+        for place in range(length)
+    ]
+    torch.testing.assert_close(log_sums[0].exp2(), torch.tensor([*expected, 1, 1]).float())
+
+
+CASES = {
+    "lengths around a tile's": Case([15, 16, 17, 1, 3], filler=2),
+    "single tokens": Case([1] * 4),
+    "one long sentence": Case([70], d_k=16, d_v=16),
+    "sentences without tokens": Case([0, 3, 0, 2, 0, 0], filler=20),
+    "cross": Case([3, 1, 18, 0], [5, 19, 2, 1], filler=1),
+    "cross, one long source": Case([2], [50], d_k=16, d_v=64),
+    "values wider": Case([5, 20], d_k=8, d_v=24, heads=2),
+    "keys wider": Case([20, 5], d_k=40, d_v=5, heads=2),
+    "the width of the base model": Case([40, 7], d_k=64, d_v=64, size=32),
+    "one number a head": Case([4], [6], d_k=1, d_v=1),
+    "float16": Case([20, 3], d_k=16, dtype=torch.float16),
+    "float16, cross": Case([3, 20], [18, 2], d_k=16, d_v=32, dtype=torch.float16),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_output_and_gradients_are_the_formula_s(case) -> None:
+    case.check()
+
+
+def test_poison_in_filler_reaches_nothing() -> None:
+    clean, poisoned = (Case([3, 18], [2, 17], filler=4) for _ in range(2))
+    for stream in (*poisoned.streams, poisoned.slope):
+        stream[-4:] = torch.nan
+    for found, expected in zip(poisoned.run(), clean.run(), strict=True):
+        assert torch.equal(found, expected)
+        assert not found[-4:].any()
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
+def test_poison_in_a_sentence_stays_there() -> None:
+    clean, poisoned = (Case([3, 2, 20]) for _ in range(2))
+    for stream in poisoned.streams:
+        stream[3:5] = torch.nan
+    others = [0, 1, 2, *range(5, 25)]
+    for found, expected in zip(poisoned.run(), clean.run(), strict=True):
+        assert found[3:5].isnan().all()
+        assert torch.equal(found[others], expected[others])
+
+
+def test_scores_too_large_for_exp_are_fine() -> None:
+    case = Case([5, 20])
+    case.streams[0] *= 1e3
+    found, expected = case.run()[0], case.formula()[0]
+    torch.testing.assert_close(found.double(), expected, rtol=0, atol=1e-3)
+
+
+def test_streams_need_not_be_contiguous() -> None:
+    case = Case([5, 17], heads=2)
+    expected = case.run()
+    together = torch.cat(case.streams, dim=-1)
+    case.streams = list(together.split(8, dim=-1))
+    case.streams[2] = case.streams[2].transpose(0, 2).contiguous().transpose(0, 2)
+    assert not any(one.is_contiguous() for one in case.streams)
+    for found, one in zip(case.run(), expected, strict=True):
+        assert torch.equal(found, one)
+    case.slope = torch.ones(1).expand(case.slope.shape)
+    case.check()
+
+
+def test_other_widths_dtypes_and_sentences_are_refused() -> None:
+    wide, double, unequal = Case([2], d_k=129), Case([2], dtype=torch.float64), Case([2])
+    unequal.offsets = unequal.offsets[0], torch.tensor([0, 1, 2])
+    mixed = Case([2])
+    mixed.streams[1] = mixed.streams[1].half()
+    for case, message in ((wide, "129"), (double, "float64"), (mixed, "16"), (unequal, "same")):
+        with pytest.raises(ValueError, match=message):
+            case.run()
+
+
+def test_it_is_a_good_operator() -> None:
+    case = Case([2, 3])
+    leaves = [one.requires_grad_() for one in case.streams]
+    arguments = (*leaves, *case.tiles, *case.offsets, True, 16)
+    torch.library.opcheck(_forward, arguments, test_utils=("test_schema", "test_faketensor"))
+
+
+def test_compiled_once_for_any_lengths() -> None:
+    def attended(query: Tensor, segments: tuple[Tensor, Tensor]) -> Tensor:
+        tiles, offsets = segments
+        return tile_attention_function(
+            query, query, query, (tiles, tiles), (offsets, offsets), causal=True, size=16
+        ).sum()
+
+    compiled = torch.compile(attended, backend="aot_eager", fullgraph=True, dynamic=False)
+    with torch._dynamo.config.patch(error_on_recompile=True):
+        for lengths in ([3, 17], [10, 10], [20, 0]):
+            offsets = torch.tensor([0, *lengths]).cumsum(0)
+            segments = tile_table(np.array(lengths), 20, 16), offsets
+            query = torch.randn(20, 1, 8, requires_grad=True)
+            found, expected = (
+                torch.autograd.grad(one(query, segments), query)[0] for one in (compiled, attended)
+            )
+            assert torch.equal(found, expected)
+
+
+def test_a_model_in_tiles_is_the_model(make_model, random_batch) -> None:
+    model = make_model({"model.layers": 1, "model.heads": 2, "model.positions": "rotary"}).float()
+    batch = random_batch(model.config, [3, 5], [4, 2])
+    results = []
+    for backend in ("plain", "tiles"):
+        use_backend(model, backend)
+        logits = model(batch)
+        results.append([logits, *torch.autograd.grad(logits.square().sum(), model.parameters())])
+    for found, expected in zip(*results, strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_segments_bring_their_tiles() -> None:
+    segments = Segments.from_lengths([40, 3], 50)
+    assert torch.equal(segments.tiles, tile_table(np.array([40, 3]), 50, 32))
+    assert torch.equal(segments.to("cpu").tiles, segments.tiles)
+    square = Segments.rectangle(2, 5)
+    assert torch.equal(square.tiles, tile_table(np.array([5, 5]), 10, 32))
+
+
+_COMPILE = """
+import json, sys
+import torch
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource, compile
+from nmt_cli.model import segment_kernels as kernels
+from nmt_cli.model.backends.tiles import _constants
+
+KINDS = {"tiles": "*i32", "offsets": "*i64", "log_sums": "*fp32", "shares": "*fp32",
+         "scale": "fp32", "tokens": "i32"}
+stream = torch.empty(4, 8, 64, dtype=torch.bfloat16)
+constants = {**_constants(stream, stream, 32), "causal": True}
+options = {name: constants.pop(name) for name in ("num_warps", "num_stages")}
+programs = {}
+for kernel in (kernels.attend_tile, kernels.query_gradient_tile, kernels.key_gradient_tile):
+    kinds = {name: "constexpr" if name in constants else KINDS.get(name, "*bf16")
+             for name in kernel.arg_names}
+    kinds.update({n: "i32" for n in kernel.arg_names if n.endswith(("_row", "_head"))})
+    source = ASTSource(fn=kernel, signature=kinds, constexprs=constants)
+    done = compile(source, target=GPUTarget("cuda", int(sys.argv[1]), 32), options=options)
+    programs[kernel.__name__] = done.asm["ptx"].count("mma.sync")
+print(json.dumps(programs))
+"""
+
+
+@pytest.mark.slow
+def test_the_kernels_compile_for_a_gpu_and_use_its_matrix_units(tmp_path) -> None:
+    """Triton brings NVIDIA's assembler; a GPU is needed only to run what comes out."""
+    done = subprocess.run(
+        [sys.executable, "-c", _COMPILE, "90"], capture_output=True, text=True, check=False,
+        env={**os.environ, "TRITON_INTERPRET": "0", "TRITON_CACHE_DIR": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    products = json.loads(done.stdout)
+    assert len(products) == 3
+    assert all(products.values()), products

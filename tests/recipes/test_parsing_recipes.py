@@ -1,0 +1,151 @@
+"""The recipes of parsing: one is run to its end, the other's calls are ones that `nmt` knows."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nmt_cli.cli.app import make_command
+from nmt_cli.config.schema import SettingsLayer, resolve
+from nmt_cli.extras.parsing.trees import leaves, trees_of
+
+ROOT = Path(__file__).resolve().parents[2]
+CRAFT = ROOT / "recipes" / "craft_parsing.sh"
+WSJ = ROOT / "recipes" / "wsj_parsing.sh"
+NOUNS, VERBS = ("dog", "cat", "gene", "protein"), ("sleeps", "binds", "grows")
+RECORDER = """#!/bin/sh
+printf '%s\\n' "$*" >> "$CALLS"
+[ "$1" != init ] || echo > nmt.toml
+"""
+
+
+def tree(number: int) -> str:
+    noun, verb = NOUNS[number % len(NOUNS)], VERBS[number % len(VERBS)]
+    subject = f"(NP-SBJ-1 (DT The) (JJ no.{number}) (NN {noun}))"
+    return f"( (S {subject} (VP (VBZ {verb}) (NP-1 (-NONE- *))) (. .)) )\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch) -> Path:
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def provide_nmt(folder: Path, script: str) -> None:
+    (folder / "bin" / "nmt").write_text(script)
+    (folder / "bin" / "nmt").chmod(0o755)
+
+
+def make_craft(folder: Path) -> Path:
+    craft = folder / "craft"
+    (craft / "ids").mkdir(parents=True)
+    for name, articles in (("train", (1, 2, 3)), ("dev", (4,)), ("test", (5,))):
+        ids = "".join(f"{article}\n" for article in articles)
+        (craft / "ids" / f"craft-ids-{name}.txt").write_text(ids)
+        for article in articles:
+            trees = "".join(tree(100 * article + number) for number in range(3))
+            (craft / f"{article}.tree").write_text(trees)
+    return craft
+
+
+def run(recipe: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([recipe, *arguments], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+def test_craft_is_parsed_and_scored(folder: Path, monkeypatch) -> None:
+    provide_nmt(folder, f'#!/bin/sh\nexec "{sys.executable}" -m nmt_cli "$@"\n')
+    monkeypatch.setenv("SIZE", "tiny")
+    done = run(CRAFT, str(make_craft(folder)), "work")
+    assert done.returncode == 0, done.stderr
+    work = folder / "work"
+    gold = (work / "data" / "test.trees").read_text().splitlines()
+    parsed = (work / "test.parsed").read_text().splitlines()
+    assert len(gold) == len(parsed) == 3
+    for one, other in zip(gold, parsed, strict=True):
+        words = [
+            [leaf.word for leaf in leaves(each)] for each in (*trees_of(one), *trees_of(other))
+        ]
+        assert len(words) == 2
+        assert words[0] == words[1]
+    assert (work / "data" / "train.words").read_text().count("\n") == 9
+    assert "Number of Valid sentence" in done.stdout
+    assert "-- by length --" in done.stdout
+
+
+def test_the_treebanks_sections_go_where_the_paper_has_them(folder: Path) -> None:
+    provide_nmt(folder, RECORDER)
+    for section in range(25):
+        (folder / "wsj" / f"{section:02}").mkdir(parents=True)
+        (folder / "wsj" / f"{section:02}" / f"wsj_{section:02}00.mrg").write_text(tree(section))
+    done = run(WSJ, "wsj", "work")
+    assert done.returncode == 0, done.stderr
+    calls = [line.split() for line in (folder / "calls").read_text().splitlines()]
+    names = [" ".join(call[: 1 + (call[0] == "parse")]) for call in calls]
+    assert names[:3] == ["parse prepare"] * 3
+    assert names[3:] == ["init", "prepare", "train", "parse data/test.words", "parse score"]
+    sections = [sorted(part[-8:-6] for part in call if part.endswith(".mrg")) for call in calls[:3]]
+    assert sections == [[f"{section:02}" for section in range(2, 22)], ["22"], ["23"]]
+    assert [call[-1] for call in calls[:3]] == [f"work/data/{x}" for x in ("train", "dev", "test")]
+    config = resolve([SettingsLayer("recipe", settings_of(calls[5]))]).config
+    assert (config.model.layers, config.model.d_model, config.train.preset) == (4, 1024, "base")
+    assert "16000" in calls[4]
+
+
+@pytest.mark.parametrize("size", ["small", "tiny"])
+def test_the_settings_for_craft_are_ones_that_there_are(folder: Path, monkeypatch, size) -> None:
+    provide_nmt(folder, RECORDER)
+    monkeypatch.setenv("SIZE", size)
+    done = run(CRAFT, str(make_craft(folder)), "work")
+    assert done.returncode == 0, done.stderr
+    calls = [line.split() for line in (folder / "calls").read_text().splitlines()]
+    config = resolve([SettingsLayer("recipe", settings_of(calls[5]))]).config
+    assert config.model.d_model == {"small": 256, "tiny": 16}[size]
+    resolve([SettingsLayer("recipe", settings_of(calls[4]))])
+    for part in (one for call in calls for one in call if one.startswith("--")):
+        assert part in OPTIONS, part
+
+
+def settings_of(call: list[str]) -> dict[str, str]:
+    places = [place for place, part in enumerate(call) if part == "--set"]
+    found = dict(call[place + 1].split("=", 1) for place in places)
+    assert found
+    return found
+
+
+def known_options() -> set[str]:
+    """Those of all commands."""
+    group = make_command()
+    commands = [group.get_command(None, name) for name in ("init", "prepare", "train", "parse")]
+    commands += list(commands.pop().commands.values())
+    return {name for command in commands for one in command.params for name in one.opts}
+
+
+OPTIONS = known_options()
+
+
+@pytest.mark.parametrize("recipe", [CRAFT, WSJ], ids=lambda path: path.stem)
+def test_missing_data_is_said_at_once(folder: Path, recipe: Path) -> None:
+    provide_nmt(folder, RECORDER)
+    done = run(recipe)
+    assert done.returncode == 2
+    assert f"usage: {recipe} " in done.stderr
+    (folder / "empty").mkdir()
+    done = run(recipe, "empty", "work")
+    assert done.returncode == 66
+    assert "is missing" in done.stderr
+    assert not (folder / "calls").exists()
+
+
+def test_a_size_that_is_none_is_refused(folder: Path, monkeypatch) -> None:
+    provide_nmt(folder, RECORDER)
+    monkeypatch.setenv("SIZE", "huge")
+    done = run(CRAFT, str(make_craft(folder)), "work")
+    assert done.returncode == 2
+    assert "SIZE is small or tiny, not huge" in done.stderr

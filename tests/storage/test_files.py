@@ -1,0 +1,246 @@
+"""Nothing appears under its name half-written; damage is seen; directories are held by one."""
+
+import contextlib
+import errno
+import multiprocessing
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from crashes import crash_at
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nmt_cli.errors import (
+    CannotCreateError,
+    DataError,
+    NmtError,
+    NoInputError,
+    TryAgainError,
+    WriteError,
+)
+from nmt_cli.storage import files
+
+
+def names_in(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+class TestWriting:
+    def test_a_file_appears_whole(self, tmp_path: Path) -> None:
+        path = tmp_path / "out"
+        with files.writing(path) as file:
+            file.write(b"one")
+            assert not path.exists()
+        assert path.read_bytes() == b"one"
+        assert names_in(tmp_path) == {"out"}
+
+    def test_an_error_leaves_the_old_content_and_nothing_else(self, tmp_path: Path) -> None:
+        path = tmp_path / "out"
+        path.write_bytes(b"old")
+        with contextlib.suppress(ZeroDivisionError), files.writing(path) as file:
+            file.write(b"new")
+            raise ZeroDivisionError
+        assert path.read_bytes() == b"old"
+        assert names_in(tmp_path) == {"out"}
+
+    def test_a_full_disk_is_said_with_the_name(self, tmp_path: Path) -> None:
+        path = tmp_path / "out"
+        with pytest.raises(WriteError, match="out") as caught, files.writing(path):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        assert "No space left" in caught.value.message
+        assert names_in(tmp_path) == set()
+
+    def test_the_data_are_on_disk_before_the_name(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with crash_at(99, monkeypatch) as calls:
+            files.write_bytes(tmp_path / "out", b"x")
+        assert calls == ["open", "write", "sync", "rename", "sync"]
+
+    @pytest.mark.parametrize("step", range(5))
+    def test_a_crash_anywhere_leaves_the_old_or_the_new(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
+    ) -> None:
+        path = tmp_path / "out"
+        path.write_bytes(b"old")
+        with crash_at(step, monkeypatch):
+            files.write_bytes(path, b"new")
+        assert path.read_bytes() == (b"new" if step == 4 else b"old")
+
+    def test_a_directory_is_refused(self, tmp_path: Path) -> None:
+        with pytest.raises(CannotCreateError, match="is a directory"), files.writing(tmp_path):
+            pass
+
+    def test_a_missing_folder_is_refused_before_work(self, tmp_path: Path) -> None:
+        with (
+            pytest.raises(CannotCreateError, match="No such file"),
+            files.writing(tmp_path / "none" / "out"),
+        ):
+            pytest.fail("the block must not start")
+
+    def test_a_pipe_is_written_to_and_not_replaced(self, tmp_path: Path) -> None:
+        pipe = tmp_path / "pipe"
+        os.mkfifo(pipe)
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        files.write_bytes(pipe, b"through")
+        assert os.read(reader, 99) == b"through"
+        os.close(reader)
+        assert pipe.is_fifo()
+        assert names_in(tmp_path) == {"pipe"}
+
+    @given(st.text(st.characters(exclude_categories=["Cs"])))
+    def test_text_is_written_as_utf8_without_changing_line_ends(
+        self, tmp_path_factory: pytest.TempPathFactory, text: str
+    ) -> None:
+        path = tmp_path_factory.getbasetemp() / "text"
+        files.write_text(path, text)
+        assert path.read_bytes() == text.encode("utf-8")
+
+    def test_lines_are_appended(self, tmp_path: Path) -> None:
+        path = tmp_path / "log"
+        files.append_line(path, "eins")
+        files.append_line(path, "zwölf")
+        assert path.read_text(encoding="utf-8") == "eins\nzwölf\n"
+
+
+class TestReading:
+    @pytest.mark.parametrize("make", ["missing", "directory", "pipe"])
+    def test_what_is_no_file_is_refused_by_its_name(self, tmp_path: Path, make: str) -> None:
+        path = tmp_path / make
+        if make == "directory":
+            path.mkdir()
+        if make == "pipe":
+            os.mkfifo(path)
+        with pytest.raises(NoInputError, match=make):
+            files.read_bytes(path, "text")
+
+    def test_a_pipe_is_input_where_a_file_is_only_required(self, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "pipe")
+        assert files.require_file(tmp_path / "pipe") == tmp_path / "pipe"
+
+    def test_too_large_a_file_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "x").write_bytes(b"12345")
+        assert files.read_bytes(tmp_path / "x", max_bytes=5) == b"12345"
+        with pytest.raises(DataError, match="larger"):
+            files.read_bytes(tmp_path / "x", max_bytes=4)
+
+
+class TestRemoving:
+    def test_files_directories_and_links_go_and_missing_ones_are_fine(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_bytes(b"x")
+        (tmp_path / "folder").mkdir()
+        (tmp_path / "folder" / "x").write_bytes(b"x")
+        (tmp_path / "kept").mkdir()
+        (tmp_path / "kept" / "x").write_bytes(b"x")
+        (tmp_path / "link").symlink_to(tmp_path / "kept")
+        for name in ("file", "folder", "link", "none"):
+            files.remove(tmp_path / name)
+        assert names_in(tmp_path) == {"kept"}
+        assert names_in(tmp_path / "kept") == {"x"}
+
+    def test_leftovers_of_an_interrupted_process_go(self, tmp_path: Path) -> None:
+        (tmp_path / "model").mkdir()
+        for folder in (tmp_path, tmp_path / "model"):
+            (folder / ".tmp-model.1").mkdir()
+            (folder / ".tmp-file.1").write_bytes(b"x")
+        files.remove_leftovers(tmp_path)
+        assert names_in(tmp_path) == {"model"}
+        assert names_in(tmp_path / "model") == set()
+
+
+def _build_until_killed(path: Path) -> None:
+    with files.building(path) as place:
+        (place / "x").write_bytes(b"half")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class TestAbandoned:
+    def test_the_next_to_build_removes_what_a_killed_process_left(self, tmp_path: Path) -> None:
+        context = multiprocessing.get_context("spawn")
+        child = context.Process(target=_build_until_killed, args=(tmp_path / "out",))
+        child.start()
+        child.join(60)
+        (left,) = names_in(tmp_path)
+        assert left.startswith(".tmp-out.")
+        with files.building(tmp_path / "out"):
+            assert left not in names_in(tmp_path)
+        assert names_in(tmp_path) == {"out"}
+
+    def test_what_may_still_be_written_stays(self, tmp_path: Path) -> None:
+        gone, here = 2**31 - 1, os.getppid()
+        machine = files._machine()
+        kept = {
+            f".tmp-out.{here}@{machine}", f".tmp-out.{gone}@elsewhere", f".tmp-out.{gone}",
+            f".tmp-other.{gone}@{machine}", f"out.{gone}@{machine}", f".tmp-out.x.{gone}@{machine}",
+        }  # fmt: skip
+        for name in (*kept, f".tmp-out.{gone}@{machine}", f".tmp-out.{10**30}@{machine}"):
+            (tmp_path / name).mkdir()
+        files.remove_abandoned(tmp_path / "out")
+        assert names_in(tmp_path) == kept
+
+    def test_what_another_user_s_process_writes_stays(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(process: int, number: int) -> None:
+            raise PermissionError
+
+        monkeypatch.setattr(os, "kill", refuse)
+        (tmp_path / f".tmp-out.1@{files._machine()}").mkdir()
+        files.remove_abandoned(tmp_path / "out")
+        assert len(names_in(tmp_path)) == 1
+
+    def test_an_old_one_gets_its_name_back_unless_there_is_a_new_one(self, tmp_path: Path) -> None:
+        """Killed between setting the old one aside and naming the new one."""
+        aside = tmp_path / f".tmp-old-out.{2**31 - 1}@{files._machine()}"
+        for content in ("old", "older"):
+            aside.mkdir()
+            (aside / content).touch()
+            files.remove_abandoned(tmp_path / "out")
+            assert names_in(tmp_path) == {"out"}
+            assert names_in(tmp_path / "out") == {"old"}
+
+    def test_nothing_beside_a_place_that_is_not_there(self, tmp_path: Path) -> None:
+        files.remove_abandoned(tmp_path / "none" / "out")
+
+
+def _try_to_lock(directory: Path, answers: "multiprocessing.Queue[str]") -> None:
+    try:
+        with files.locked(directory):
+            answers.put("mine")
+    except NmtError as error:
+        answers.put(f"{type(error).__name__}: {error.message}")
+
+
+class TestLock:
+    def test_a_second_process_is_told_who_holds_it(self, tmp_path: Path) -> None:
+        with (
+            files.locked(tmp_path),
+            pytest.raises(TryAgainError) as caught,
+            files.locked(tmp_path),
+        ):
+            pytest.fail("two at once")
+        assert f"process {os.getpid()} on " in caught.value.message
+
+    def test_it_is_free_again_when_the_holder_ends(self, tmp_path: Path) -> None:
+        context = multiprocessing.get_context("spawn")
+        answers: multiprocessing.Queue[str] = context.Queue()
+        with files.locked(tmp_path):
+            child = context.Process(target=_try_to_lock, args=(tmp_path, answers))
+            child.start()
+            assert answers.get(timeout=60).startswith("TryAgainError")
+            child.join()
+        with files.locked(tmp_path):
+            pass
+
+    def test_a_directory_that_is_not_there_cannot_be_held(self, tmp_path: Path) -> None:
+        with pytest.raises(CannotCreateError), files.locked(tmp_path / "none"):
+            pass
+
+
+def test_make_directory_refuses_a_file(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"")
+    assert files.make_directory(tmp_path / "a" / "b").is_dir()
+    with pytest.raises(CannotCreateError):
+        files.make_directory(tmp_path / "x")

@@ -1,0 +1,221 @@
+"""A directory is complete with its manifest; damage is seen, a crash in a change is not damage."""
+
+import contextlib
+import json
+from pathlib import Path
+
+import pytest
+from crashes import crash_at
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nmt_cli.errors import CannotCreateError, DataError, NoInputError
+from nmt_cli.storage import files, manifest
+
+
+def names_in(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+class TestNewDirectory:
+    def test_it_appears_whole_and_with_a_manifest(self, tmp_path: Path) -> None:
+        with manifest.new_directory(tmp_path / "a" / "out") as place:
+            (place / "x").write_bytes(b"1")
+            assert not (tmp_path / "a" / "out").exists()
+        manifest.check_manifest(tmp_path / "a" / "out")
+        assert names_in(tmp_path / "a") == {"out"}
+
+    def test_its_content_is_on_disk_before_it_has_its_name(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        out = tmp_path / "out"
+        with crash_at(99, monkeypatch) as calls, manifest.new_directory(out) as place:
+            (place / "x").write_bytes(b"1")
+        # The manifest is written, both files and the names synced, then the directory gets its.
+        written = ["open", "write", "sync", "rename", "sync"]
+        assert calls == ["make_directory", *written, *["sync"] * 3, "rename", "sync"]
+
+    def test_an_existing_one_is_refused_before_work(self, tmp_path: Path) -> None:
+        with (
+            pytest.raises(CannotCreateError, match="exists already") as caught,
+            manifest.new_directory(tmp_path),
+        ):
+            pytest.fail("the block must not start")
+        assert "--force" in caught.value.hint
+
+    def test_force_replaces_it(self, tmp_path: Path) -> None:
+        for text in (b"old", b"new"):
+            with manifest.new_directory(tmp_path / "out", force=True) as place:
+                (place / "x").write_bytes(text)
+        assert (tmp_path / "out" / "x").read_bytes() == b"new"
+        assert names_in(tmp_path) == {"out"}
+
+    def test_force_fills_an_empty_directory(self, tmp_path: Path) -> None:
+        (tmp_path / "out").mkdir()
+        with manifest.new_directory(tmp_path / "out", force=True) as place:
+            (place / "x").write_bytes(b"1")
+        assert names_in(tmp_path / "out") == {"x", manifest.MANIFEST}
+
+    @pytest.mark.parametrize("name", ["file", "folder", "."])
+    def test_even_force_replaces_nothing_of_the_users(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    ) -> None:
+        (tmp_path / "file").write_bytes(b"text")
+        (tmp_path / "folder").mkdir()
+        (tmp_path / "folder" / "photo").write_bytes(b"")
+        monkeypatch.chdir(tmp_path)
+        with (
+            pytest.raises(CannotCreateError, match="not written by nmt"),
+            manifest.new_directory(Path(name), force=True),
+        ):
+            pytest.fail("the block must not start")
+        assert names_in(tmp_path) == {"file", "folder"}
+
+    def test_an_error_leaves_the_old_one_and_nothing_else(self, tmp_path: Path) -> None:
+        with manifest.new_directory(tmp_path / "out") as place:
+            (place / "x").write_bytes(b"old")
+        with (
+            contextlib.suppress(ZeroDivisionError),
+            manifest.new_directory(tmp_path / "out", force=True) as place,
+        ):
+            (place / "x").write_bytes(b"new")
+            raise ZeroDivisionError
+        assert (tmp_path / "out" / "x").read_bytes() == b"old"
+        assert names_in(tmp_path) == {"out"}
+
+    def test_a_directory_can_be_replaced_from_inside(
+        self, directory: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(directory)
+        with manifest.new_directory(Path(), force=True) as place:
+            (place / "x").write_bytes(b"new")
+        assert names_in(directory) == {"x", manifest.MANIFEST}
+        assert names_in(directory.parent) == {directory.name}
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    with manifest.new_directory(tmp_path / "dir") as place:
+        (place / "a").write_bytes(b"first content")
+        (place / "sub").mkdir()
+        (place / "sub" / "b").write_bytes(b"second")
+    return tmp_path / "dir"
+
+
+class TestManifest:
+    def test_it_lists_every_file_below(self, directory: Path) -> None:
+        assert set(manifest.read_manifest(directory)) == {"a", "sub/b"}
+        manifest.check_manifest(directory)
+
+    @given(st.integers(0, 8 * len(b"first content") - 1))
+    def test_one_flipped_bit_is_seen(
+        self, tmp_path_factory: pytest.TempPathFactory, bit: int
+    ) -> None:
+        folder = tmp_path_factory.getbasetemp() / "flip"
+        with manifest.new_directory(folder, force=True) as place:
+            (place / "a").write_bytes(b"first content")
+        data = bytearray((folder / "a").read_bytes())
+        data[bit // 8] ^= 1 << bit % 8
+        (folder / "a").write_bytes(data)
+        with pytest.raises(DataError, match=r"`.*/a` is damaged: its SHA-256"):
+            manifest.check_manifest(folder)
+
+    def test_a_missing_and_a_shortened_file_are_named(self, directory: Path) -> None:
+        (directory / "a").write_bytes(b"first")
+        with pytest.raises(DataError, match="5 bytes where 13 were written"):
+            manifest.check_manifest(directory)
+        (directory / "a").unlink()
+        with pytest.raises(DataError, match="is missing"):
+            manifest.check_manifest(directory)
+
+    def test_only_the_asked_names_are_checked(self, directory: Path) -> None:
+        (directory / "a").unlink()
+        manifest.check_manifest(directory, ["sub/b"])
+        with pytest.raises(DataError, match="not listed"):
+            manifest.check_manifest(directory, ["c"])
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            b"", b"{", b"[]", b"null", b'{"files": []}', b'{"files": {"a": 1}}',
+            b'{"files": {"a": {"bytes": 1}}}', b'{"files": {"a": {"sha256": "x"}}}', b"\xff\xfe",
+            b"[" * 100_000,
+        ],
+    )  # fmt: skip
+    def test_a_damaged_manifest_is_said_to_be_one(self, directory: Path, text: bytes) -> None:
+        (directory / manifest.MANIFEST).write_bytes(text)
+        with pytest.raises(DataError, match="damaged"):
+            manifest.read_manifest(directory)
+
+    @pytest.mark.parametrize("name", ["../a", "/etc/hostname", "sub/../../a"])
+    def test_a_name_outside_the_directory_is_refused(self, directory: Path, name: str) -> None:
+        entry = {"bytes": 1, "sha256": "0"}
+        text = json.dumps({"format": 1, "files": {name: entry}})
+        (directory / manifest.MANIFEST).write_text(text)
+        with pytest.raises(DataError, match="outside"):
+            manifest.check_manifest(directory)
+
+    def test_a_directory_without_one_is_not_complete(self, tmp_path: Path) -> None:
+        with pytest.raises(DataError, match="no manifest"):
+            manifest.check_manifest(tmp_path)
+        with pytest.raises(NoInputError, match="not a directory"):
+            manifest.check_manifest(tmp_path / "none")
+
+    def test_a_lock_is_no_content(self, directory: Path) -> None:
+        with files.locked(directory):
+            manifest.write_manifest(directory)
+        assert set(manifest.read_manifest(directory)) == {"a", "sub/b"}
+
+
+class TestAddToManifest:
+    def test_a_new_and_a_changed_file_check(self, directory: Path) -> None:
+        manifest.add_to_manifest(directory, "c", b"third")
+        manifest.add_to_manifest(directory, "a", b"changed")
+        manifest.check_manifest(directory)
+        assert (directory / "a").read_bytes() == b"changed"
+        assert "next" not in manifest.read_manifest(directory)["a"]
+
+    def test_a_directory_without_a_manifest_gets_one(self, tmp_path: Path) -> None:
+        manifest.add_to_manifest(tmp_path, "a", b"x")
+        manifest.check_manifest(tmp_path)
+
+    @pytest.mark.parametrize("step", range(15))
+    def test_a_crash_anywhere_leaves_a_directory_that_checks(
+        self, directory: Path, monkeypatch: pytest.MonkeyPatch, step: int
+    ) -> None:
+        with crash_at(step, monkeypatch):
+            manifest.add_to_manifest(directory, "a", b"changed")
+        manifest.check_manifest(directory)
+        assert (directory / "a").read_bytes() in (b"first content", b"changed")
+
+    @pytest.mark.parametrize("first", range(15))
+    def test_a_second_crash_after_the_first_does_no_harm(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int
+    ) -> None:
+        for second in range(15):
+            folder = tmp_path / str(second)
+            folder.mkdir()
+            manifest.add_to_manifest(folder, "a", b"first content")
+            for step, data in ((first, b"changed"), (second, b"changed again")):
+                with crash_at(step, monkeypatch):
+                    manifest.add_to_manifest(folder, "a", data)
+                manifest.check_manifest(folder)
+
+    def test_the_crash_test_reaches_every_call(
+        self, directory: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with crash_at(99, monkeypatch) as calls:
+            manifest.add_to_manifest(directory, "a", b"changed")
+        # Manifest, file, manifest: each is synced, renamed, and its folder synced.
+        assert calls == ["open", "write", "sync", "rename", "sync"] * 3
+
+    def test_a_reader_with_an_older_manifest_looks_again(
+        self, directory: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        real, answers = manifest.read_manifest, [manifest.read_manifest(directory)]
+        manifest.add_to_manifest(directory, "a", b"changed")
+        monkeypatch.setattr(
+            manifest, "read_manifest", lambda folder: answers.pop() if answers else real(folder)
+        )
+        manifest.check_manifest(directory)
+        assert not answers

@@ -1,0 +1,112 @@
+"""The cores that control groups grant, of both versions; memory that is freed is kept."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from nmt_cli import machine
+
+
+def test_a_system_that_does_not_tell_the_affinity_counts_its_cores(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """macOS: every command asks for the cores first."""
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 6)
+    monkeypatch.setattr(machine, "core_quota", lambda: None)
+    assert machine.usable_cores() == 6
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert machine.usable_cores() == 1
+
+
+FREED = """
+import os, sys
+import numpy as np
+from nmt_cli.machine import keep_freed_memory
+if sys.argv[1] == "kept":
+    keep_freed_memory()
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
+before = resident()
+block = np.ones(8 << 20)
+del block
+print(resident() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the switches are those of Linux's C library")
+def test_large_blocks_that_are_freed_stay_with_the_process() -> None:
+    """64 MiB, which the C library would else give back to the kernel."""
+    kept, given_back = (
+        int(subprocess.check_output([sys.executable, "-c", FREED, name]))
+        for name in ("kept", "given back")
+    )
+    assert kept > 60
+    assert given_back < 10
+
+
+GAPS = """
+import os, sys
+import numpy as np
+from nmt_cli.machine import give_back_freed_memory
+if sys.argv[1] == "given back":
+    give_back_freed_memory()
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
+before = resident()
+one = np.ones(3 << 20)
+del one
+blocks = [np.ones(1 << 18) for _ in range(32)]
+del blocks[:-1]
+print(resident() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the switches are those of Linux's C library")
+def test_blocks_before_one_that_is_still_held_are_given_back() -> None:
+    """31 of 2 MiB, after one of 24 MiB has taught the C library to keep them."""
+    kept, given_back = (
+        int(subprocess.check_output([sys.executable, "-c", GAPS, name]))
+        for name in ("kept", "given back")
+    )
+    assert kept > 60
+    assert given_back < 10
+
+
+HEAP_PROGRAM = """
+import os, sys, threading
+import numpy as np
+from nmt_cli.machine import keep_freed_memory, trim_heap
+if "kept" in sys.argv:
+    keep_freed_memory()
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
+before = resident()
+thread = threading.Thread(target=lambda: np.ones(5 << 20))
+thread.start()
+thread.join()
+block = np.ones(5 << 20)
+del block
+if "trimmed" in sys.argv:
+    trim_heap()
+print(resident() - before)
+"""
+
+
+def grown(*arguments: str) -> int:
+    done = subprocess.run(
+        [sys.executable, "-c", HEAP_PROGRAM, *arguments], capture_output=True, text=True, check=True
+    )
+    return int(done.stdout)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the switches are those of Linux's C library")
+def test_threads_share_one_heap_which_can_be_trimmed() -> None:
+    """A thread and the main one use 40 MiB, one after the other."""
+    assert 35 < grown("kept") < 60
+    assert grown("kept", "trimmed") < 20

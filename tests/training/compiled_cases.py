@@ -1,0 +1,153 @@
+"""Training compiled: the same numbers, one graph for all batches, and no second one in silence.
+
+`test_compiled.py` runs these in a process of their own.
+"""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from corpora import reversal_corpus
+from torch import Tensor
+
+from nmt_cli.batch import Batch, Segments
+from nmt_cli.config.schema import with_values
+from nmt_cli.data.corpus.packed_plan import PackedPlan
+from nmt_cli.model import attention
+from nmt_cli.model.attention import scaled_dot_product_attention, use_backend
+from nmt_cli.model.encoder_decoder import initialise
+from nmt_cli.model.transformer import Transformer
+from nmt_cli.training.compiled import compile_hidden
+from nmt_cli.training.setup import complete
+
+
+def dense_attention(
+    query: Tensor, key: Tensor, value: Tensor, queries: Segments, keys: Segments, *, causal: bool
+) -> Tensor:
+    """Any token to any token behind a mask: slow, and of one shape as a GPU's kernels are."""
+    places = [torch.arange(len(one.positions)) for one in (queries, keys)]
+    owners = [
+        torch.searchsorted(one.offsets, place, right=True)
+        for one, place in zip((queries, keys), places, strict=True)
+    ]
+    mask = owners[0][:, None] == owners[1][None, :]
+    if causal:
+        mask = mask & (places[1][None, :] <= places[0][:, None])
+    # Filler of a stream without filler on the other side sees nothing: let it see all.
+    mask = mask | ~mask.any(dim=1, keepdim=True)
+    heads = scaled_dot_product_attention(
+        query.transpose(0, 1), key.transpose(0, 1), value.transpose(0, 1), mask
+    )
+    return heads.transpose(0, 1)
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch) -> tuple[Transformer, list[Batch], PackedPlan]:
+    """A model without dropout, and packed batches of one shape."""
+    config, corpus = reversal_corpus(tmp_path)
+    config = with_values(complete(config, corpus), {"model.dropout": 0.0})
+    monkeypatch.setitem(attention.BACKENDS, "dense", dense_attention)
+    model = initialise(Transformer(config.model), 1)
+    use_backend(model, "dense")
+    torch._dynamo.reset()
+    pairs = corpus.train
+    plan = PackedPlan(pairs.src_lengths, pairs.tgt_lengths, 200, 1, seed=1)
+    ids = [plan.epoch(0).shard(number, 0) for number in range(14)]
+    return model, [pairs.batch(one, 2, plan.shape_of(one)) for one in ids], plan
+
+
+def counting(graphs: list[int], then: str = "eager") -> Callable[..., object]:
+    def backend(graph: torch.fx.GraphModule, inputs: list[Tensor]) -> Callable[..., object]:
+        graphs.append(len(graph.graph.nodes))
+        return torch._dynamo.lookup_backend(then)(graph, inputs)
+
+    return backend
+
+
+def test_one_graph_serves_all_batches_and_gives_the_same(made) -> None:
+    model, batches, plan = made
+    model.train()
+    expected = [model.hidden(batch) for batch in batches]
+    graphs: list[int] = []
+    compile_hidden(model, plan.shape, counting(graphs))
+    for batch, one in zip(batches, expected, strict=True):
+        used = batch.tgt_segments.used
+        torch.testing.assert_close(model.hidden(batch)[:used], one[:used])
+    assert len(graphs) == 1
+    assert len({len(batch.pair_ids) for batch in batches}) > 1
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_gradients_come_through(made, monkeypatch, joined) -> None:
+    """joined: projections of one input in one product, as on a GPU."""
+    model, batches, plan = made
+    model.train()
+    weights = list(model.parameters())
+    expected = torch.autograd.grad(model.hidden(batches[0]).square().sum(), weights)
+    monkeypatch.setattr(attention, "joins_projections", lambda device: joined)
+    compile_hidden(model, plan.shape, "aot_eager")
+    found = torch.autograd.grad(model.hidden(batches[0]).square().sum(), weights)
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")
+def test_the_decoder_s_gradients_do_not_wait_for_the_encoder_where_they_are_apart(made) -> None:
+    model, batches, plan = made
+    model.train()
+    weights = dict(model.named_parameters())
+    model.hidden(batches[1]).square().sum().backward()
+    expected = {name: weight.grad for name, weight in weights.items()}
+    model.zero_grad()
+    graphs: list[int] = []
+    compile_hidden(model, plan.shape, counting(graphs, "aot_eager"), apart=True)
+    ready: list[str] = []
+    for name, weight in weights.items():
+        weight.register_post_accumulate_grad_hook(lambda _, name=name: ready.append(name))
+    for batch in batches[:2]:
+        ready.clear()
+        model.zero_grad()
+        model.hidden(batch).square().sum().backward()
+    assert len(graphs) == 2
+    for name, weight in weights.items():
+        torch.testing.assert_close(weight.grad, expected[name])
+    sides = [name.partition(".")[0] for name in ready]
+    decoder = sides.count("decoder")
+    assert decoder
+    assert set(sides[:decoder]) == {"decoder"}
+
+
+def test_other_batches_are_not_compiled(made) -> None:
+    model, batches, plan = made
+    graphs: list[int] = []
+    compile_hidden(model, plan.shape, counting(graphs))
+    model.eval()
+    model.hidden(batches[0])
+    model.train()
+    longer = plan.shape._replace(src=plan.shape.src + 1)
+    compile_hidden(model, longer, counting(graphs))
+    model.hidden(batches[0])
+    assert not graphs
+
+
+def test_a_second_graph_is_an_error(made) -> None:
+    """As when a number that varies gets into the model."""
+    model, batches, plan = made
+    model.train()
+    compile_hidden(model, plan.shape, counting([]))
+    model.hidden(batches[0])
+    object.__setattr__(batches[1].src_segments, "max_length", 3 * plan.shape.width)
+    with pytest.raises(torch._dynamo.exc.RecompileError):
+        model.hidden(batches[1])
+
+
+def test_what_a_compiler_cannot_do_is_an_error(made) -> None:
+    model, batches, plan = made
+    model.train()
+
+    def failing(*_: object) -> Callable[..., object]:
+        raise RuntimeError("no such instruction")
+
+    compile_hidden(model, plan.shape, failing)
+    with pytest.raises(Exception, match="no such instruction"):
+        model.hidden(batches[0])

@@ -1,0 +1,94 @@
+"""Sums along one tree: the same bits however many ranks share the leaves."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from corpora import reversal_corpus
+from ranks import in_ranks
+
+from nmt_cli.config.schema import with_values
+from nmt_cli.errors import ConfigError
+from nmt_cli.training.loop import train
+from nmt_cli.training.parallel.deterministic import (
+    check_ranks,
+    compute_deterministically,
+    next_power_of_two,
+    subtree_sum,
+)
+from nmt_cli.training.parallel.ranks import Ranks
+
+
+def make_leaves(count: int) -> list[torch.Tensor]:
+    generator = torch.Generator().manual_seed(4)
+    scales = 10.0 ** torch.randint(-6, 7, (count, 1), generator=generator)
+    return list(torch.randn(count, 50, generator=generator) * scales)
+
+
+@pytest.mark.parametrize("shards", [1, 2, 8, 16])
+def test_the_sum_over_any_number_of_ranks_has_the_same_bits(shards: int) -> None:
+    leaves = make_leaves(shards)
+    asked: list[int] = []
+
+    def leaf(number: int) -> torch.Tensor:
+        asked.append(number)
+        return leaves[number].clone()
+
+    whole = subtree_sum(0, 1, shards, leaf)
+    assert sorted(asked) == list(range(shards))
+    torch.testing.assert_close(
+        whole.double(), torch.stack(leaves).double().sum(0), rtol=1e-4, atol=1
+    )
+    world_size = 2
+    while world_size <= shards:
+        parts = [subtree_sum(rank, world_size, shards, leaf) for rank in range(world_size)]
+        half = world_size // 2
+        while half:
+            for rank in range(half):
+                parts[rank] += parts[rank + half]
+            half //= 2
+        assert torch.equal(parts[0], whole)
+        world_size *= 2
+
+
+def test_another_order_has_other_bits() -> None:
+    """Or the test above would show nothing."""
+    leaves = make_leaves(16)
+    whole = subtree_sum(0, 1, 16, lambda number: leaves[number].clone())
+    assert not torch.equal(whole, sum(leaves, torch.zeros(50)))
+
+
+@pytest.mark.parametrize(("world_size", "shards"), [(3, 8), (3, 6), (16, 8), (2, 1)])
+def test_ranks_that_cannot_share_the_tree_are_refused(world_size: int, shards: int) -> None:
+    with pytest.raises(ConfigError, match=f"{world_size} ranks cannot share the {shards} shards"):
+        check_ranks(world_size, shards)
+
+
+def test_powers_of_two_can_share_it() -> None:
+    for world_size in (1, 2, 4, 8):
+        check_ranks(world_size, 8)
+    assert [next_power_of_two(number) for number in (1, 3, 4, 5, 9)] == [1, 4, 4, 8, 16]
+
+
+@pytest.mark.parametrize(("device", "threads"), [("cpu", [1]), ("cuda", [])])
+def test_torch_adds_up_in_one_order(device: str, threads: list[int], monkeypatch) -> None:
+    """Whatever the number of threads that it is given; kernels without an order are errors."""
+    ordered: list[bool] = []
+    given: list[int] = []
+    monkeypatch.setattr(torch, "use_deterministic_algorithms", ordered.append)
+    monkeypatch.setattr(torch, "set_num_threads", given.append)
+    compute_deterministically(torch.device(device))
+    assert ordered == [True]
+    assert given == threads
+
+
+def test_a_run_on_a_number_of_ranks_that_does_not_fit_is_refused(tmp_path: Path) -> None:
+    config, corpus = reversal_corpus(tmp_path)
+    config = with_values(config, {"train.deterministic": True})
+
+    def work(ranks: Ranks) -> None:
+        for _ in train(config, corpus, tmp_path / "m", ranks):
+            pass
+
+    done = in_ranks(work, 3)
+    assert all(isinstance(one.error, ConfigError) for one in done), done

@@ -1,0 +1,378 @@
+"""A whole training run: reports, model directory, exact resume, what it refuses."""
+
+import dataclasses
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from corpora import reversal_corpus
+
+from nmt_cli.config.automatic import Intervals
+from nmt_cli.config.schema import Config, load, with_values
+from nmt_cli.data.corpus.batch_plan import BatchPlan, Position
+from nmt_cli.errors import CannotCreateError, ConfigError
+from nmt_cli.model.encoder_decoder import initialise
+from nmt_cli.model.transformer import Transformer
+from nmt_cli.model_dir import load_model
+from nmt_cli.storage.manifest import check_manifest
+from nmt_cli.training.loop import train
+from nmt_cli.training.optimizers.factory import learning_rate
+from nmt_cli.training.reporting.report import Validation
+from nmt_cli.training.run import Run
+from nmt_cli.training.saving.average import average, average_weights
+from nmt_cli.training.saving.checkpoints import Checkpoints, TrainState
+from nmt_cli.training.saving.tensor_files import copy_weights
+from nmt_cli.training.validation import validate
+
+
+@pytest.fixture(scope="module")
+def setting(tmp_path_factory: pytest.TempPathFactory):
+    return reversal_corpus(tmp_path_factory.mktemp("loop"), train_seed=3)
+
+
+def run(setting, out: Path, stop_after: int | None = None, **settings: object):
+    """Train to the end, or until so many steps are done; the reports."""
+    config, corpus = setting
+    config = with_values(config, {key.replace("_", ".", 1): v for key, v in settings.items()})
+    steps = iter(range(1, 1_000_000))
+    reports = []
+    for report in train(
+        config, corpus, out, stop=lambda: stop_after is not None and next(steps) > stop_after
+    ):
+        reports.append(report)
+    return reports
+
+
+def logged(out: Path) -> list[dict]:
+    """The log without what depends on the clock."""
+    records = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    clocked = ("seconds", "elapsed_seconds", "eta_seconds", "tokens_per_second")
+    return [{k: v for k, v in record.items() if k not in clocked} for record in records]
+
+
+def final_weights(out: Path) -> dict[str, torch.Tensor]:
+    return Checkpoints(out / "checkpoints", 5, 1).all()[-1].weights()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(setting, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("undisturbed") / "model"
+    run(setting, out)
+    return out
+
+
+def test_a_run_leaves_a_model_directory_and_a_log(undisturbed):
+    check_manifest(undisturbed)
+    loaded = load_model(undisturbed)
+    assert loaded.config.model.src_vocab_size == loaded.subwords.src_size
+    assert int(loaded.metadata["step"]) in (5, 10, 15, 20)
+    assert "nrefs:1" in loaded.metadata["validation"]
+    records = logged(undisturbed)
+    assert [r["step"] for r in records if "validation" in r] == [5, 10, 15, 20]
+    assert records[-1]["note"] == "finished: 20 steps are done"
+    validations = [record["validation"] for record in records if "validation" in record]
+    assert validations[-1]["nll"] < validations[0]["nll"]
+
+
+def test_every_step_is_that_of_the_plan_and_the_schedule(setting, undisturbed):
+    config, corpus = setting
+    lengths = corpus.train.src_lengths, corpus.train.tgt_lengths
+    plan = BatchPlan(*lengths, config.train.batch_tokens, 1, config.train.seed)
+    records = [json.loads(line) for line in (undisturbed / "log.jsonl").read_text().splitlines()]
+    steps = list(zip(records, plan.positions(Position(0, 0)), strict=False))[:20]
+    for number, (record, position) in enumerate(steps, 1):
+        assert record["step"] == number
+        assert record["tokens"] == plan.tokens(*position)
+        rate = learning_rate(number, config.train, config.model.d_model)
+        assert record["learning_rate"] == rate
+        assert (record["eta_seconds"] > 0.0) is (number < 20)
+    seconds = [record["seconds"] for record in records]
+    assert seconds[0] > 0.0
+    assert seconds == sorted(seconds)
+
+
+def test_the_seed_decides_how_the_weights_begin(setting, tmp_path):
+    config, _ = setting
+    run(setting, tmp_path / "model", train_learning_rate=0.0, train_max_steps=1)
+    loaded = load_model(tmp_path / "model")
+    begun = initialise(Transformer(loaded.config.model), config.train.seed)
+    for name, weight in begun.named_parameters():
+        assert torch.equal(dict(loaded.model.named_parameters())[name], weight), name
+
+
+def test_the_mean_and_the_newest_are_judged_and_the_better_is_told(setting, undisturbed):
+    config, corpus = setting
+    model = load_model(undisturbed).model
+    members = Checkpoints(undisturbed / "checkpoints", 5, 1).members()
+    weights = {one.directory: one.weights() for one in members}
+    mean = average_weights(list(weights), weights.__getitem__)
+    found = []
+    for candidate in (weights[members[-1].directory], mean):
+        copy_weights(model, candidate)
+        found.append(validate(model, config, corpus, torch.device("cpu"), bleu=False).nll)
+    told = next(r["validation"] for r in reversed(logged(undisturbed)) if "validation" in r)
+    assert told["nll"] == pytest.approx(min(found), rel=1e-6)
+    assert told["averaged"] == (1, 4)[found.index(min(found))]
+    assert members[-1].state().scores["20"] == pytest.approx(-found[0], rel=1e-6)
+
+
+def judge_by(monkeypatch: pytest.MonkeyPatch, losses: list[float]) -> None:
+    """Have validation give these losses, one for each set of weights that it has not yet seen."""
+    left, judged = iter(losses), {}
+
+    def judge(model: Transformer, *_: object, **__: object) -> Validation:
+        now = tuple(float(weight.detach().sum()) for weight in model.parameters())
+        if now not in judged:
+            judged[now] = next(left)
+        return Validation(judged[now], judged[now], 1.0)
+
+    monkeypatch.setattr("nmt_cli.training.model_selection.validate", judge)
+
+
+def test_a_better_mean_is_published_but_steps_are_ranked_by_their_own(
+    setting, tmp_path, monkeypatch
+):
+    """The weights at step 2, those at step 4, the mean of both; training goes on from its own."""
+    judge_by(monkeypatch, [3.0, 2.0, 1.0, 4.0, 5.0])
+    out, straight = tmp_path / "model", tmp_path / "straight"
+    settings = {"train_checkpoint_every": 2, "train_max_steps": 6}
+    reports = run(setting, out, **settings)
+    found = [one.validation for one in reports if one.validation]
+    assert [(one.nll, one.averaged) for one in found] == [(3.0, 1), (1.0, 2), (4.0, 1)]
+    members = Checkpoints(out / "checkpoints", 5, 1).members()
+    assert members[-1].state().scores == {"2": -3.0, "4": -2.0, "6": -4.0}
+    weights = [one.weights() for one in members]
+    for name, published in load_model(out).model.named_parameters():
+        mean = torch.stack([one[name] for one in weights[:2]]).mean(dim=0)
+        assert torch.allclose(published, mean, atol=1e-6), name
+    judge_by(monkeypatch, [1.0, 2.0])
+    run(setting, straight, train_validate_every=1_000, **settings)
+    for name, weight in final_weights(straight).items():
+        assert torch.equal(weights[-1][name], weight), name
+
+
+def test_the_best_is_published_and_kept_until_patience_ends(setting, tmp_path, monkeypatch):
+    """Validations at steps 2, 4, ...: the second is the best, two after it are worse."""
+    judge_by(monkeypatch, [3.0, 1.0, 2.0, 1.5, 0.5])
+    out = tmp_path / "model"
+    settings = {"train_checkpoint_every": 2, "train_keep_last": 1, "train_patience": 2}
+    reports = run(setting, out, **settings)
+    assert reports[-1].note == "finished: 2 validations without a better one"
+    assert reports[-1].step == 8
+    published = load_model(out)
+    assert published.metadata["step"] == "4"
+    (best,) = [one for one in Checkpoints(out / "checkpoints", 1, 1).all() if one.step == 4]
+    for name, weight in published.model.named_parameters():
+        assert torch.equal(weight, best.weights()[name]), name
+
+
+def test_a_validation_that_was_cut_off_is_made_up_for(setting, undisturbed, tmp_path, monkeypatch):
+    real = Run.validate
+
+    def cut_off(self: Run, *arguments: object) -> Validation | None:
+        return 1 / 0 if self.state.step == 10 else real(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "validate", cut_off)
+        with pytest.raises(ZeroDivisionError):
+            run(setting, tmp_path / "model")
+    run(setting, tmp_path / "model")
+    validations = [
+        {record["step"]: record["validation"] for record in logged(out) if "validation" in record}
+        for out in (tmp_path / "model", undisturbed)
+    ]
+    assert list(validations[0]) == [5, 10, 15, 20]
+    assert validations[0] == validations[1]
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        (TrainState(step=9, epoch=1, elapsed=7_199.0, stale=2), ""),
+        (TrainState(step=10), "10 steps are done"),
+        (TrainState(epoch=2), "2 epochs are done"),
+        (TrainState(elapsed=7_200.0), "2 hours are over"),
+        (TrainState(stale=3), "3 validations without a better one"),
+    ],
+)
+def test_a_run_ends_at_its_limits_and_not_before(state, reason):
+    limits = {"train.max_steps": 10, "train.max_epochs": 2, "train.max_hours": 2.0}
+    config = with_values(Config(), {**limits, "train.patience": 3})
+    assert Run.end_reason(SimpleNamespace(config=config, state=state)) == reason
+
+
+def test_intervals_follow_from_the_checkpoints_unless_they_are_set():
+    config = with_values(Config(), {"train.checkpoint_every": 200})
+    assert Intervals.of(config.train) == Intervals(log=20, checkpoint=200, validate=200)
+    config = with_values(config, {"train.log_every": 7, "train.validate_every": 50})
+    assert Intervals.of(config.train) == Intervals(log=7, checkpoint=200, validate=50)
+
+
+@pytest.mark.parametrize("newest", ["missing", "damaged"])
+def test_a_run_that_was_killed_goes_on_from_its_checkpoint(setting, undisturbed, tmp_path, newest):
+    """Nothing is saved at the kill: the log is cut back and the steps are done again."""
+    out = tmp_path / "model"
+    for report in train(*setting, out):
+        if report.step == 8:
+            break
+    for path in (out / "checkpoints").glob("step-000000008*"):
+        if newest == "missing":  # As if the process had had no time to save.
+            path.rename(out / path.name)
+        else:
+            (path / "manifest.json").write_text("{")
+    notes = [report.note for report in run(setting, out)]
+    assert "continues after step 5" in notes
+    assert (notes[0].startswith("an older checkpoint is used: ")) is (newest == "damaged")
+    steps = [record["step"] for record in logged(out)]
+    assert steps == [*range(1, 21), 20]
+    reference = final_weights(undisturbed)
+    for name, weight in final_weights(out).items():
+        assert torch.equal(weight, reference[name]), name
+
+
+def test_a_finished_run_says_so_and_goes_on_when_its_limit_is_raised(setting, tmp_path):
+    out = tmp_path / "model"
+    run(setting, out, train_max_steps=6)
+    checkpoints = Checkpoints(out / "checkpoints", 5, 1)
+    assert [one.step for one in checkpoints.all()] == [5, 6]
+    assert [one.step for one in checkpoints.members()] == [5]
+    (only,) = run(setting, out, train_max_steps=6)
+    assert only.note == "already finished: 6 steps are done"
+    reports = run(setting, out, train_max_steps=10)
+    assert reports[-1].note == "finished: 10 steps are done"
+    assert reports[-1].step == 10
+    assert load(out / "config.toml").train.max_steps == 10
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_what_the_device_has_to_give_is_settled_before_the_first_step(
+    setting, tmp_path, monkeypatch, deterministic
+):
+    asked = []
+    for name in ("check_precision", "use_fast_float32", "compute_deterministically"):
+        monkeypatch.setattr(
+            f"nmt_cli.training.loop.{name}", lambda *given, name=name: asked.append((name, *given))
+        )
+    settings = {"train_deterministic": deterministic, "train_max_steps": 1}
+    run(setting, tmp_path / "model", train_precision="float32", **settings)
+    cpu = torch.device("cpu")
+    expected = [("check_precision", "float32", cpu), ("use_fast_float32", cpu)]
+    assert asked == expected + [("compute_deterministically", cpu)] * deterministic
+
+
+def test_epochs_patience_and_hours_end_a_run(setting, tmp_path):
+    ends = [
+        ({"train_max_epochs": 1}, "1 epoch is done"),
+        ({"train_patience": 1, "train_learning_rate": 0.0, "train_checkpoint_every": 2}, "1 valid"),
+        ({"train_max_hours": 1e-9}, "1e-09 hours are over"),
+    ]
+    for number, (settings, reason) in enumerate(ends):
+        reports = run(setting, tmp_path / str(number), train_max_steps=300, **settings)
+        assert reason in reports[-1].note
+        if "train_max_epochs" in settings:
+            plan = BatchPlan(
+                setting[1].train.src_lengths, setting[1].train.tgt_lengths, 300, 1, seed=3
+            )
+            assert reports[-1].step == plan.epoch(0).batches
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("model.heads", 4), ("train.seed", 2), ("train.batch_tokens", 200), ("model.dropout", 0.2)],
+)
+def test_another_run_in_the_same_place_is_refused(setting, undisturbed, key, value):
+    config, corpus = setting
+    with pytest.raises(ConfigError, match=f"{key} was .*, now {value}"):
+        next(train(with_values(config, {key: value}), corpus, undisturbed))
+
+
+def test_an_interrupted_first_save_is_no_obstacle(setting, tmp_path):
+    out = tmp_path / "model"
+    (out / "subwords").mkdir(parents=True)
+    # A file gets its name when it is whole; the manifest would have come next.
+    whole = (setting[1].path / "subwords" / "source.spm").read_bytes()
+    (out / "subwords" / "source.spm").write_bytes(whole)
+    (out / "subwords" / ".tmp-vocabulary.json.1").write_bytes(b"half")
+    (out / ".tmp-config.toml.1").write_bytes(b"half")
+    run(setting, out, train_max_steps=2)
+    check_manifest(out)
+    assert not list(out.rglob(".tmp-*"))
+
+
+def test_pairs_longer_than_a_pass_are_counted_and_used(setting, tmp_path):
+    _, corpus = setting
+    longer = np.maximum(corpus.train.src_lengths, corpus.train.tgt_lengths)
+    count = int((longer > 10).sum())
+    assert count > 0
+    settings = {"train_batch_tokens": 20, "train_micro_batch_tokens": 10, "train_max_steps": 3}
+    reports = run(setting, tmp_path / "model", **settings)
+    assert f"{count:,} pairs are longer than the 10 tokens of one pass" in reports[0].note
+    assert reports[-1].note == "finished: 3 steps are done"
+
+
+def test_how_long_ranks_wait_may_change_when_a_run_goes_on(setting, tmp_path):
+    run(setting, tmp_path / "model", train_max_steps=1)
+    reports = run(setting, tmp_path / "model", train_max_steps=2, train_rank_timeout=60.0)
+    assert reports[-1].step == 2
+
+
+@pytest.mark.parametrize(("keep_last", "steps"), [(3, [10, 15, 20]), (1, [20])])
+def test_without_validation_pairs_the_mean_of_the_last_is_published(
+    setting, tmp_path, keep_last, steps
+):
+    config, corpus = setting
+    out = tmp_path / "model"
+    without = config, dataclasses.replace(corpus, valid=None, valid_text=None)
+    run(without, out, train_keep_last=keep_last)
+    members = Checkpoints(out / "checkpoints", 5, 1).members()[-keep_last:]
+    assert [one.step for one in members] == steps
+    weights = [one.weights() for one in members]
+    for name, published in load_model(out).model.named_parameters():
+        mean = torch.stack([one[name] for one in weights]).mean(dim=0)
+        assert torch.allclose(published, mean, atol=1e-6), name
+
+
+def test_a_directory_of_something_else_is_left_alone(setting, tmp_path):
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(CannotCreateError, match="not a model directory"):
+        next(train(*setting, tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_the_shards_of_a_run_stay_when_the_micro_batch_changes(setting, tmp_path):
+    out = tmp_path / "model"
+    run(setting, out, train_max_steps=5, train_micro_batch_tokens=100)
+    run(setting, out, train_max_steps=8, train_micro_batch_tokens=300)
+    state = Checkpoints(out / "checkpoints", 5, 1).all()[-1].state()
+    assert state.shards == 3
+
+
+def test_a_checkpoint_saved_before_the_first_validation_can_be_averaged(setting, tmp_path):
+    """The run has published no weights yet; those of the checkpoint are enough."""
+    config, corpus = setting
+    values = {"train.checkpoint_every": 100, "train.validate_every": 100, "train.log_every": 1}
+    reports = train(with_values(config, values), corpus, tmp_path / "run")
+    next(reports)
+    reports.close()
+    (checkpoint,) = Checkpoints(tmp_path / "run" / "checkpoints", 1, 1).all()
+    assert average([checkpoint.directory], tmp_path / "model") == [checkpoint.directory]
+    model = load_model(tmp_path / "model").model
+    for name, weight in checkpoint.weights().items():
+        assert torch.equal(model.state_dict()[name], weight)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "steps", "told"),
+    [("wsd", 8, True), ("wsd", 12, False), ("inverse_sqrt", 8, False)],
+)
+def test_a_resumed_run_says_that_its_learning_rate_ends_elsewhere(
+    setting, tmp_path, schedule: str, steps: int, told: bool
+) -> None:
+    """The schedule of a run that was planned for 12 steps would silently be a shorter one."""
+    run(setting, tmp_path / "run", 3, train_schedule=schedule, train_max_steps=12)
+    resumed = run(setting, tmp_path / "run", train_schedule=schedule, train_max_steps=steps)
+    line = "the learning rate now ends at step 8 instead of 12"
+    assert [one.note for one in resumed if "learning rate" in one.note] == [line] * told

@@ -1,0 +1,68 @@
+"""Which weights are published, and when a validation counts as an improvement."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from torch import nn
+
+from nmt_cli.config.schema import Config
+from nmt_cli.training.model_selection import ModelSelector, WeightsCandidate
+from nmt_cli.training.reporting.report import Validation
+from nmt_cli.training.saving.checkpoints import TrainState
+
+FOUND = Validation(loss=3.0, nll=3.0, perplexity=20.0, bleu=0.0, signature="s")
+
+
+class Validations(ModelSelector):
+    """A judge whose validations are given: (BLEU, loss) of each, one after the other."""
+
+    def __init__(self) -> None:
+        super().__init__(Config(), None, None, nn.Linear(1, 1), None, None)  # type: ignore[arg-type]
+        self.state = TrainState()
+        self.published: list[int] = []
+
+    def candidates(self, *_):
+        yield WeightsCandidate("current", (), {})
+
+    def _validate(self, candidate, poll, *, bleu):
+        return replace(FOUND, bleu=self.next[0], nll=self.next[1], perplexity=self.next[1])
+
+    def publish(self, state, chosen, found=None):
+        self.published.append(state.step)
+        state.published = {"perplexity": found.perplexity}
+        return True
+
+    def see(self, bleu: float | None, loss: float) -> int:
+        """The validations without an improvement after one that gives this."""
+        self.next = bleu, loss
+        self.state.step += 1
+        self.judge(self.state, SimpleNamespace(), None, lambda: False)
+        return self.state.stale
+
+
+@pytest.fixture
+def judge(monkeypatch: pytest.MonkeyPatch) -> Validations:
+    monkeypatch.setattr("nmt_cli.training.model_selection.load_weights", lambda *_: None)
+    monkeypatch.setattr("nmt_cli.training.model_selection.place_training_weights", lambda *_: None)
+    return Validations()
+
+
+def test_a_lower_loss_is_an_improvement_while_bleu_is_still_zero(judge) -> None:
+    assert [judge.see(0.0, loss) for loss in (9.0, 8.0, 7.0)] == [0, 0, 0]
+    assert judge.published == [1, 2, 3]
+    assert judge.see(0.0, 7.5) == 1
+
+
+def test_bleu_decides_what_is_published_and_either_measure_is_an_improvement(judge) -> None:
+    assert judge.see(10.0, 5.0) == 0
+    # The loss is lower, BLEU is not higher: progress, but not the better translator.
+    assert judge.see(9.0, 4.0) == 0
+    assert judge.see(11.0, 4.5) == 0
+    assert judge.published == [1, 3]
+    assert [judge.see(10.5, 4.2), judge.see(10.9, 4.0)] == [1, 2]
+
+
+def test_without_bleu_the_loss_decides(judge) -> None:
+    assert [judge.see(None, 5.0), judge.see(None, 6.0), judge.see(None, 4.0)] == [0, 1, 0]
+    assert judge.published == [1, 3]

@@ -1,0 +1,248 @@
+"""What a run keeps beside its weights: every optimiser and average goes on exactly; candidates."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from corpora import reversal_corpus
+
+from nmt_cli.config.schema import Config, with_values
+from nmt_cli.data.corpus.batch_plan import Position
+from nmt_cli.data.corpus.corpus import Pairs
+from nmt_cli.data.corpus.resegmentation import SampledPairs
+from nmt_cli.model_dir import load_model
+from nmt_cli.training.loop import train
+from nmt_cli.training.parallel.ranks import Ranks
+from nmt_cli.training.run import Run
+from nmt_cli.training.saving.checkpoints import Checkpoint, Checkpoints
+from nmt_cli.training.saving.tensor_files import OPTIMIZER, read_tensors
+from nmt_cli.training.setup import complete, prepare_directory
+
+VARIANTS: dict[str, dict[str, object]] = {
+    "schedule_free": {"train.optimizer": "schedule_free", "train.schedule": "constant"},
+    "muon": {"train.optimizer": "muon", "train.schedule": "wsd"},
+    "ema": {"train.ema": 0.9, "train.schedule": "wsd"},
+    "r_drop": {"train.r_drop": 5.0},
+}
+
+
+@pytest.fixture(scope="module")
+def setting(tmp_path_factory: pytest.TempPathFactory):
+    config, corpus = reversal_corpus(tmp_path_factory.mktemp("run"))
+    values = {"train.max_steps": 8, "train.log_every": 1, "train.validation_sentences": 0}
+    return with_values(config, values), corpus
+
+
+def settings_of(config: Config, name: str, **values: object) -> Config:
+    return with_values(config, {**VARIANTS[name], **values})
+
+
+def go(config: Config, corpus, out: Path, stop_after: int = 0) -> list:
+    steps = iter(range(1, 1_000))
+    return list(train(config, corpus, out, stop=lambda: next(steps) > stop_after > 0))
+
+
+def logged(out: Path) -> list[dict]:
+    records = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    clocked = ("seconds", "elapsed_seconds", "eta_seconds", "tokens_per_second")
+    return [{k: v for k, v in record.items() if k not in clocked} for record in records]
+
+
+def last(out: Path) -> Checkpoint:
+    return Checkpoints(out / "checkpoints", 5, 1).all()[-1]
+
+
+def assert_same(found: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> None:
+    assert found.keys() == expected.keys()
+    for name, tensor in found.items():
+        assert torch.equal(tensor, expected[name]), name
+
+
+def assert_same_run(out: Path, other: Path) -> None:
+    """Weights, optimiser, moving average and log, to the last bit."""
+    assert_same_state(out, other)
+    assert logged(out) == logged(other)
+
+
+def assert_same_state(out: Path, other: Path) -> None:
+    """Weights, optimiser and moving average of the last checkpoints, to the last bit."""
+    assert_same(last(out).weights(), last(other).weights())
+    places = [last(one).optimizer_directory for one in (out, other)]
+    assert sorted(p.name for p in places[0].iterdir()) == sorted(
+        p.name for p in places[1].iterdir()
+    )
+    for file in places[0].glob("*.safetensors"):
+        assert_same(read_tensors(file), read_tensors(places[1] / file.name))
+
+
+@pytest.mark.parametrize("name", ["schedule_free", "ema"])
+def test_validation_does_not_touch_what_is_trained(setting, tmp_path, name):
+    """Other weights than those in training are tried out in the same model object."""
+    config, corpus = setting
+    go(settings_of(config, name), corpus, tmp_path / "often")
+    go(settings_of(config, name, **{"train.validate_every": 1_000}), corpus, tmp_path / "never")
+    assert_same(last(tmp_path / "often").weights(), last(tmp_path / "never").weights())
+
+
+def make_run(config: Config, corpus, out: Path) -> Run:
+    config = complete(config, corpus)
+    prepare_directory(config, corpus, out)
+    return Run(config, corpus, out, Ranks())
+
+
+def take_steps(run: Run, steps: int) -> None:
+    for _, position in zip(range(steps), run.plan.positions(Position(0, 0)), strict=False):
+        run.step(position)
+
+
+def test_schedule_free_saves_and_judges_the_mean(setting, tmp_path):
+    """The checkpoint's weights are x, which is not where the gradients were taken."""
+    config, corpus = setting
+    run = make_run(settings_of(config, "schedule_free"), corpus, tmp_path / "m")
+    take_steps(run, 3)
+    run.save()
+    run.checkpoints.settle()
+    x = {name: run.optimizer.state[one]["x"] for name, one in run.model.named_parameters()}
+    assert_same(last(tmp_path / "m").weights(), x)
+    assert_same(next(run.judge.candidates(run.optimizer, run.ema)).weights, x)
+    assert not torch.equal(x["embedding.shared"], run.model.embedding.shared)
+
+
+def test_a_moving_average_is_a_candidate_of_its_own(setting, tmp_path):
+    """It is judged like the others, and published where it is the best."""
+    config, corpus = setting
+    run = make_run(settings_of(config, "ema"), corpus, tmp_path / "m")
+    take_steps(run, 3)
+    run.save()
+    run.checkpoints.settle()
+    current, moving = run.judge.candidates(run.optimizer, run.ema)
+    assert (current.kind, moving.kind) == ("current", "ema")
+    assert_same(moving.weights, run.ema.weights())
+    assert_same(moving.weights, last(tmp_path / "m").moving_average())
+    # Weights that have gone far astray: their average is the better model.
+    with torch.no_grad():
+        for weight in run.model.parameters():
+            weight.mul_(30.0)
+    found = run.validate()
+    assert found.weights == "ema"
+    assert_same(dict(load_model(tmp_path / "m").model.named_parameters()), moving.weights)
+    assert not torch.equal(run.model.embedding.shared, moving.weights["embedding.shared"])
+
+
+def test_other_ranks_keep_no_moving_average(setting, tmp_path):
+    config, corpus = setting
+    config = complete(settings_of(config, "ema"), corpus)
+    prepare_directory(config, corpus, tmp_path / "m")
+    assert Run(config, corpus, tmp_path / "m", Ranks(1, 2)).ema is None
+
+
+def test_r_drop_takes_two_passes_in_training_and_one_in_validation(setting, tmp_path):
+    config, corpus = setting
+    losses, validations = {}, []
+    for alpha in (0.0, 1e-9, 5.0):
+        run = make_run(with_values(config, {"train.r_drop": alpha}), corpus, tmp_path / f"{alpha}")
+        calls: list[int] = []
+        hidden = run.model.hidden
+        run.model.hidden = lambda batch, hidden=hidden, calls=calls: (
+            calls.append(1) or hidden(batch)
+        )
+        losses[alpha] = run.step(Position(0, 0)).loss
+        assert len(calls) == (2 if alpha else 1) * run.plan.shards
+        calls.clear()
+        run.validate()
+        validations.append(len(calls))
+    assert validations[0] == validations[1] == validations[2]
+    # Two passes cost about what one does; that they differ costs more.
+    assert losses[1e-9] == pytest.approx(losses[0.0], rel=0.05)
+    assert losses[5.0] > losses[1e-9] * 1.001
+
+
+def test_the_optimiser_s_file_names_what_each_keeps(setting, tmp_path):
+    config, corpus = setting
+    kinds = {}
+    for name in VARIANTS:
+        run = make_run(settings_of(config, name), corpus, tmp_path / name)
+        take_steps(run, 1)
+        run.save()
+        run.checkpoints.settle()
+        tensors = read_tensors(last(tmp_path / name).optimizer_directory / OPTIMIZER)
+        kinds[name] = {key.rpartition("/")[2] for key in tensors}
+    adam = {"step", "exp_avg", "exp_avg_sq"}
+    assert kinds == {
+        "schedule_free": {"x", "z", "v", "progress"},
+        "muon": {"momentum", *adam},
+        "ema": adam,
+        "r_drop": adam,
+    }
+
+
+def test_several_ranks_compile_encoder_and_decoder_apart(setting, tmp_path, monkeypatch):
+    """One graph of both would give all gradients at its end: too late to be sent on the way."""
+    config, corpus = setting
+    config = with_values(config, {"train.compile": "on", "train.packing": "packed"})
+    config = complete(config, corpus)
+    asked = []
+    monkeypatch.setattr(
+        "nmt_cli.training.run.compile_hidden", lambda model, shape, *, apart: asked.append(apart)
+    )
+    for count in (1, 2):
+        prepare_directory(config, corpus, tmp_path / str(count))
+        Run(config, corpus, tmp_path / str(count), Ranks(0, count))
+    assert asked == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("backend", "packs", "compiles"),
+    [("plain", False, False), ("fused", False, False), ("varlen", True, False),
+     ("tiles", True, True)],
+)  # fmt: skip
+def test_attention_decides_of_packing_and_compiling(backend, packs, compiles):
+    """Unless they are set."""
+    run = Run.__new__(Run)
+    run._backend = lambda: backend
+    for packing, compile, expected in (
+        ("auto", "auto", (packs, compiles)),
+        ("packed", "on", (True, True)),
+        ("sorted", "off", (False, False)),
+    ):
+        run.config = with_values(Config(), {"train.packing": packing, "train.compile": compile})
+        assert (run._packs(), run._compiles()) == expected
+
+
+def test_ranks_share_the_cores_that_draw_subwords(setting, tmp_path, monkeypatch):
+    config, corpus = setting
+    config = complete(config, corpus)
+    prepare_directory(config, corpus, tmp_path / "m")
+    asked = []
+
+    class Sampled(SampledPairs):
+        def __init__(self, corpus, share, seed, workers):
+            asked.append((share, seed, workers))
+            Pairs.__init__(self, corpus.train.src, corpus.train.tgt, corpus.train.origin)
+
+    monkeypatch.setattr("nmt_cli.training.run.SampledPairs", Sampled)
+    monkeypatch.setattr("nmt_cli.training.run.usable_cores", lambda: 6)
+    config = with_values(config, {"train.subword_dropout": 0.1, "train.seed": 5})
+    for count in (1, 2, 8):
+        Run(config, corpus, tmp_path / "m", Ranks(0, count))
+    assert asked == [(0.1, 5, 6), (0.1, 5, 3), (0.1, 5, 1)]
+
+
+@pytest.mark.parametrize(("deterministic", "shards"), [(False, 3), (True, 4)])
+def test_a_tree_of_sums_needs_a_power_of_two(setting, tmp_path, deterministic, shards):
+    """Three passes of 100 tokens make a step of 300."""
+    values = {"train.deterministic": deterministic, "train.micro_batch_tokens": 100}
+    run = make_run(with_values(setting[0], values), setting[1], tmp_path / "m")
+    assert run.state.shards == run.plan.shards == shards
+
+
+def test_skipped_steps_do_not_enter_the_moving_average(setting, tmp_path):
+    config, corpus = setting
+    run = make_run(settings_of(config, "ema"), corpus, tmp_path / "m")
+    take_steps(run, 2)
+    before = run.ema.weights()
+    with torch.no_grad():
+        run.model.embedding.shared[:] = float("nan")
+    take_steps(run, 1)
+    assert_same(run.ema.weights(), before)

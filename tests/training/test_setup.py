@@ -1,0 +1,97 @@
+"""Before the first step: settings are completed, and the directory is that of the same run."""
+
+import dataclasses
+
+import pytest
+from corpora import reversal_corpus
+
+from nmt_cli.config.schema import Config, flatten, load, with_values
+from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.errors import ConfigError
+from nmt_cli.training.setup import complete, prepare_directory
+
+OTHER = {
+    "train.preset": "small",
+    "train.micro_batch_tokens": 50,
+    "train.max_steps": 7,
+    "train.max_epochs": 3,
+    "train.max_hours": 0.5,
+    "train.patience": 3,
+    "train.log_every": 3,
+    "train.checkpoint_every": 3,
+    "train.validate_every": 3,
+    "train.keep_last": 3,
+    "train.keep_best": 3,
+    "train.validation_sentences": 3,
+    "train.rank_timeout": 60.0,
+}
+
+
+@pytest.fixture(scope="module")
+def setting(tmp_path_factory: pytest.TempPathFactory) -> tuple[Config, Corpus]:
+    return reversal_corpus(tmp_path_factory.mktemp("setup"), languages_src="xx")
+
+
+def test_vocabularies_and_languages_are_the_corpus_s(setting):
+    config, corpus = setting
+    given = with_values(config, {"languages.src": "yy", "data.max_length": 3})
+    found = complete(given, corpus)
+    assert found.model.src_vocab_size == corpus.subwords.src_size
+    assert found.model.tgt_vocab_size == corpus.subwords.tgt_size
+    assert found.languages.src == "xx"
+    assert found.data.max_length == config.data.max_length
+    assert found.train == given.train
+    assert complete(found, corpus) == found
+
+
+def test_other_vocabularies_than_the_corpus_s_are_refused(setting):
+    config, corpus = setting
+    for side in ("src", "tgt"):
+        wrong = with_values(config, {f"model.{side}_vocab_size": 999})
+        with pytest.raises(ConfigError, match=rf"{side}_vocab_size=999, but the corpus has \d+"):
+            complete(wrong, corpus)
+    two = dataclasses.replace(corpus, config=with_values(corpus.config, {"data.joint": False}))
+    with pytest.raises(ConfigError, match="tie_embeddings=all needs one vocabulary"):
+        complete(with_values(config, {"model.tie_embeddings": "all"}), two)
+
+
+def test_what_does_not_decide_the_weights_may_change_and_is_remembered(setting, tmp_path):
+    config, corpus = setting
+    config = complete(config, corpus)
+    prepare_directory(config, corpus, tmp_path / "model")
+    changed = with_values(config, OTHER)
+    flat = flatten(config), flatten(changed)
+    assert {key for key in flat[0] if flat[0][key] != flat[1][key]} == set(OTHER)
+    prepare_directory(changed, corpus, tmp_path / "model")
+    assert load(tmp_path / "model" / "config.toml") == changed
+
+
+def test_all_differences_are_told_at_once(setting, tmp_path):
+    config, corpus = setting
+    config = complete(config, corpus)
+    prepare_directory(config, corpus, tmp_path / "model")
+    other = with_values(config, {"train.seed": 5, "languages.tgt": "zz", "data.joint": False})
+    with pytest.raises(ConfigError) as caught:
+        prepare_directory(other, corpus, tmp_path / "model")
+    for part in ("train.seed was 1, now 5", "languages.tgt was ", "data.joint was True, now False"):
+        assert part in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("changes", "command", "others"),
+    [
+        ({"data.vocab_size": 500}, "nmt prepare --force --vocab-size 40", False),
+        ({"data.joint": False, "train.seed": 5}, "nmt prepare --force --set data.joint=true", True),
+    ],
+)
+def test_another_corpus_is_answered_with_the_command_that_prepares_it(
+    setting, tmp_path, changes, command, others
+):
+    config, corpus = setting
+    config = with_values(complete(config, corpus), {"data.vocab_size": 40})
+    prepare_directory(config, corpus, tmp_path / "model")
+    with pytest.raises(ConfigError) as caught:
+        prepare_directory(with_values(config, changes), corpus, tmp_path / "model")
+    assert f"`{command}`" in caught.value.hint
+    assert "--out" in caught.value.hint
+    assert ("use the other settings again" in caught.value.hint) == others

@@ -1,0 +1,99 @@
+"""Validation: the plain formula over all pairs, and BLEU of what the model translates."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from corpora import reversal_corpus
+
+from nmt_cli.config.schema import Config, with_values
+from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.model.encoder_decoder import initialise
+from nmt_cli.model.transformer import Transformer
+from nmt_cli.scoring import score
+from nmt_cli.training import validation
+from nmt_cli.training.loss.cross_entropy import label_smoothed_cross_entropy
+from nmt_cli.training.setup import complete
+from nmt_cli.training.validation import validate
+from nmt_cli.translation.translator import Translator
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def setting(tmp_path_factory: pytest.TempPathFactory) -> tuple[Config, Corpus, Transformer]:
+    config, corpus = reversal_corpus(
+        tmp_path_factory.mktemp("validation"), model_dropout=0.5, train_label_smoothing=0.3
+    )
+    config = complete(config, corpus)
+    return config, corpus, initialise(Transformer(config.model), 1)
+
+
+def test_the_loss_is_the_plain_formula_over_all_pairs(setting, monkeypatch):
+    """In several batches, and without the dropout that training leaves on."""
+    config, corpus, model = setting
+    monkeypatch.setattr(validation, "BATCH_TOKENS", 30)
+    model.train()
+    found = validate(model, config, corpus, CPU, bleu=False)
+    assert not model.training
+    batch = corpus.valid.batch(np.arange(len(corpus.valid)), config.model.bos_id)
+    with torch.no_grad():
+        expected = label_smoothed_cross_entropy(model.double()(batch), batch.tgt_out, 0.3)
+    model.float()
+    assert found.loss == pytest.approx(expected.total.item() / batch.tokens, rel=1e-5)
+    assert found.nll == pytest.approx(expected.nll.item() / batch.tokens, rel=1e-5)
+    assert found.perplexity == pytest.approx(math.exp(found.nll))
+    assert found.bleu is None
+
+
+def test_bleu_is_that_of_the_first_pairs_as_the_translator_has_them(setting, monkeypatch):
+    config, corpus, model = setting
+    monkeypatch.setitem(validation.WINDOW, "cpu", 3)
+    config = with_values(config, {"train.validation_sentences": 7, "search.beam": 2})
+    found = validate(model, config, corpus, CPU, bleu=True)
+    sources, references = (side[:7] for side in corpus.valid_text)
+    outputs = [one.text for one in Translator(model, config, corpus.subwords).translate(sources)]
+    expected = score(outputs, [references], ["bleu"])[0]
+    assert (found.bleu, found.signature) == (expected.value, expected.signature)
+    assert found.samples == tuple(zip(sources, references, outputs, strict=True))[:3]
+
+
+def test_bleu_is_measured_on_as_many_as_are_wanted(setting, monkeypatch):
+    """All of them translated well, but for the first."""
+    config, corpus, model = setting
+    sources, references = corpus.valid_text
+    answers = dict(zip(sources, references, strict=True)) | {sources[0]: references[1]}
+
+    def translate_window(self: Translator, lines: list[str], **_: object) -> list[SimpleNamespace]:
+        return [SimpleNamespace(text=answers[line]) for line in lines]
+
+    monkeypatch.setattr(Translator, "translate_window", translate_window)
+    found = {}
+    for count in (5, 9):
+        wanted = with_values(config, {"train.validation_sentences": count})
+        found[count] = validate(model, wanted, corpus, CPU, bleu=True).bleu
+        outputs = [answers[line] for line in sources[:count]]
+        assert found[count] == score(outputs, [references[:count]], ["bleu"])[0].value
+    assert 0.0 < found[5] < found[9] < 100.0
+
+
+def test_nothing_is_decoded_unless_it_is_wanted(setting, monkeypatch):
+    config, corpus, model = setting
+    monkeypatch.setattr(validation, "Translator", None)
+    none = with_values(config, {"train.validation_sentences": 0})
+    assert validate(model, none, corpus, CPU, bleu=True).bleu is None
+    assert validate(model, config, corpus, CPU, bleu=False).bleu is None
+
+
+def test_a_hopeless_model_has_a_perplexity_too(setting, monkeypatch):
+    """exp(nll) is more than a float holds."""
+    config, corpus, model = setting
+    real = validation.shard_loss
+    monkeypatch.setattr(
+        validation, "shard_loss", lambda *given: (one := real(*given))._replace(nll=one.nll * 1e4)
+    )
+    found = validate(model, config, corpus, CPU, bleu=False)
+    assert found.nll > 710.0
+    assert math.isfinite(found.perplexity)

@@ -1,0 +1,365 @@
+"""What a user asks of the words of a translation, from lines to lines."""
+
+import dataclasses
+import random
+
+import pytest
+import torch
+from byte_models import byte_config, byte_model, byte_subwords
+
+from nmt_cli.config.schema import DataConfig
+from nmt_cli.data.lexical.glossary import Entry
+from nmt_cli.data.subwords.model import Subwords, learn_subwords
+from nmt_cli.data.subwords.spelling import source_spellings, target_spellings, word_numbers
+from nmt_cli.errors import DataError, UsageError
+from nmt_cli.inference.engines import fastest_engine, reference_engine
+from nmt_cli.model.transformer import Transformer
+from nmt_cli.search.decoder import Hypothesis, Source
+from nmt_cli.search.length_penalty import length_penalty
+from nmt_cli.translation.constraints import Constraints
+from nmt_cli.translation.outputs import HypothesisSelector
+from nmt_cli.translation.translator import Translator
+
+LINES = ["some words", "", "a dog, a cat", "the dog " * 12, "x y z"]
+WORDS = "the small dog sees a large cat in the old garden and a small bird sings"
+TEXT = WORDS.split()
+
+
+def translator(settings: dict[str, object] | None = None, engine=reference_engine) -> Translator:
+    config = byte_config({"search.max_extra_length": 12, **(settings or {})})
+    return Translator(byte_model(config), config, byte_subwords(), engine)
+
+
+def word_translator(kind: str, engine=fastest_engine) -> Translator:
+    """A model with random weights over subwords of a few words."""
+    counts = {word: 10 + n for n, word in enumerate(TEXT)}
+    data = DataConfig(subwords=kind, vocab_size=24 if kind == "unigram" else 60)
+    subwords = learn_subwords(data, counts, counts)
+    sizes: dict[str, object] = {
+        "model.src_vocab_size": subwords.src_size, "model.tgt_vocab_size": subwords.tgt_size,
+        "search.max_extra_length": 20,
+    }  # fmt: skip
+    config = byte_config(sizes)
+    model = Transformer(config.model).eval()
+    generator = torch.Generator().manual_seed(3)
+    with torch.no_grad():
+        for path, weight in model.named_parameters():
+            mean = 1.0 if path.endswith("norm.weight") else 0.0
+            torch.nn.init.normal_(weight, mean, 0.4, generator=generator)
+    return Translator(model, config, subwords, engine)
+
+
+def settings_of(one: Translator, **settings: object):
+    return dataclasses.replace(one.config.search, **settings)
+
+
+ENGINES = [reference_engine, fastest_engine]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"no_repeat_ngram": 2, "repetition_penalty": 1.3},
+        {"min_length": 6, "max_length": 9, "word_reward": 0.2},
+        {"sample": True, "n_best": 2, "top_p": 0.9},
+        {"sample": True, "top_k": 4},
+        {"length_penalty": "power", "coverage_penalty": 0.3, "n_best": 2, "beam": 4},
+        {"beam": 4, "mbr": "chrf", "alignment": True},
+        {"beam": 1, "no_repeat_ngram": 1},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("worded", [False, True])
+def test_every_engine_gives_the_same_and_no_line_sees_another(settings, worded: bool) -> None:
+    wording = Constraints(
+        ("a", "th"), () if settings.get("sample") else (Entry("dog", ("Hu",), 1),)
+    )
+    prefixes = ["", "", "pre", "Q", ""]
+    given = {"wording": wording, "prefixes": prefixes} if worded else {}
+    found = []
+    for engine in ENGINES:
+        one = translator(engine=engine)
+        search = settings_of(one, **settings)
+        found.append(list(one.translate(LINES, search=search, **given)))
+    for ours, theirs in zip(*found, strict=True):
+        assert (ours.text, ours.flags) == (theirs.text, theirs.flags)
+        assert ours.hypotheses[0].alignment == theirs.hypotheses[0].alignment
+        assert ours.score == pytest.approx(theirs.score, abs=1e-4)
+    for number, line in enumerate(LINES):
+        start = [prefixes[number]] if worded else None
+        (alone,) = one.translate_window(
+            [line], search=search, wording=given.get("wording", Constraints()), prefixes=start,
+            first=number,
+        )  # fmt: skip
+        assert alone.text == found[1][number].text
+        if worded and prefixes[number] and alone.text:
+            assert alone.text.startswith(prefixes[number])
+        if worded and "dog" in line and not settings.get("sample"):
+            assert "Hu" in alone.text or "term_missing" in alone.flags
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram", "chars", "wordpiece"])
+class TestTerms:
+    def test_terms_come_as_whole_words(self, kind: str) -> None:
+        one = word_translator(kind)
+        chooser = random.Random(1)
+        lines = [" ".join(chooser.choices(TEXT, k=5)) for _ in range(12)]
+        terms = (Entry("dog", ("bird", "old bird"), 1), Entry("small", ("large",), 2))
+        for beam in (1, 4):
+            search = settings_of(one, beam=beam)
+            free = list(one.translate(lines, search=search))
+            found = list(one.translate(lines, search=search, wording=Constraints(glossary=terms)))
+            for line, plain, held in zip(lines, free, found, strict=True):
+                words = held.text.split()
+                assert ("bird" in words) or "dog" not in line.split()
+                assert ("large" in words) or "small" not in line.split()
+                assert "term_missing" not in held.flags
+                if not {"dog", "small"} & set(line.split()):
+                    assert held.text == plain.text
+
+    def test_banned_words_never_come(self, kind: str) -> None:
+        one = word_translator(kind)
+        lines = [" ".join(random.Random(n).choices(TEXT, k=4)) for n in range(12)]
+        search = settings_of(one, beam=4, n_best=4)
+
+        def words(wording: Constraints) -> set[str]:
+            return {
+                word
+                for found in one.translate(lines, search=search, wording=wording)
+                for alternative in found.hypotheses
+                for word in alternative.text.split()
+            }
+
+        plain = words(Constraints())
+        banned = tuple(sorted(plain)[::2])
+        assert banned
+        assert not words(Constraints(banned)) & set(banned)
+
+    def test_words_are_counted_as_the_text_has_them(self, kind: str) -> None:
+        one = word_translator(kind)
+        line = "the small dog sees a bird"
+        for spellings, ids, text in (
+            (source_spellings(one.subwords), one.subwords.encode_source([line])[0], line),
+            (target_spellings(one.subwords), one.subwords.encode_target(["a dog"])[0], "a dog"),
+        ):
+            numbers = word_numbers(ids, spellings, one.subwords.unk_id)
+            assert max(numbers) + 1 == len(text.split())
+            assert [n for n in numbers if n >= 0] == sorted(n for n in numbers if n >= 0)
+            joined = [b"".join(spellings[i] for i, n in zip(ids, numbers, strict=True) if n == word)
+                      for word in range(len(text.split()))]  # fmt: skip
+            assert [one.decode().strip() for one in joined] == text.split()
+
+
+class TestLongLines:
+    LINE = "The first sentence of them all is this. The second one is about as long. A third one."
+
+    def test_each_piece_has_the_terms_that_it_triggers(self) -> None:
+        one = translator()
+        wording = Constraints(glossary=(Entry("first", ("ONE",), 1), Entry("second", ("TWO",), 2)))
+        (found,) = one.translate([self.LINE], wording=wording)
+        assert "split" in found.flags
+        assert found.text.index("ONE") < found.text.index("TWO")
+
+    def test_a_prefix_begins_the_first_piece_only(self) -> None:
+        one = translator()
+        (found,) = one.translate([self.LINE], prefixes=["PRE"])
+        assert found.text.startswith("PRE")
+        assert found.text.count("PRE") == 1
+
+    def test_alignment_counts_the_words_of_the_whole_line(self) -> None:
+        one = translator()
+        (found,) = one.translate([self.LINE], search=settings_of(one, alignment=True))
+        links = found.hypotheses[0].alignment
+        assert [word for _, word in links] == sorted(word for _, word in links)
+        assert len(links) <= len(found.text.split())
+        sources = [src for src, _ in links]
+        assert 0 <= min(sources) <= 7
+        assert len(self.LINE.split()) > max(sources) > 10
+
+    def test_pieces_draw_for_themselves(self) -> None:
+        one = translator()
+        search = settings_of(one, sample=True)
+        line = "The same sentence is here twice now. " * 2
+        (found,) = one.translate([line], search=search)
+        half = len(found.text) // 2
+        assert found.text[:half].strip() != found.text[half:].strip()
+
+
+class TestSampling:
+    def test_equal_lines_draw_for_themselves_and_the_seed_decides(self) -> None:
+        one = translator()
+        lines = ["some words"] * 8
+        found = [
+            [t.text for t in one.translate(lines, search=settings_of(one, sample=True, seed=seed))]
+            for seed in (1, 1, 2)
+        ]
+        assert len(set(found[0])) > 4
+        assert found[0] == found[1] != found[2]
+
+    def test_lines_are_counted_across_windows(self) -> None:
+        one = translator()
+        search = settings_of(one, sample=True, beam=1)
+        lines = ["ab"] * 70
+        found = [t.text for t in one.translate(lines, search=search)]
+        again = [t.text for t in one.translate_window(lines, search=search)]
+        assert found == again
+
+    def test_a_glossary_is_refused(self) -> None:
+        one = translator()
+        with pytest.raises(UsageError, match="glossary"):
+            one.translate_window(
+                ["x"],
+                search=settings_of(one, sample=True),
+                wording=Constraints(glossary=(Entry("a", ("b",), 1),)),
+            )
+
+
+class TestUnknownWords:
+    @pytest.fixture
+    def wordy(self) -> Translator:
+        one = word_translator("bpe")
+        with torch.no_grad():
+            one.model.embedding.shared[one.subwords.unk_id] *= 3.0
+        return Translator(one.model, one.config, one.subwords, fastest_engine)
+
+    def test_they_come_from_the_source_word_looked_at(self, wordy: Translator) -> None:
+        lines = ["the QQQ dog ZZZ", "small bird WWW", "the ÄÄÄ dog ÖÖÖ"]
+        search = settings_of(wordy, replace_unknown=True, alignment=True)
+        replaced = 0
+        for line, found in zip(lines, wordy.translate(lines, search=search), strict=True):
+            best = found.hypotheses[0]
+            assert "⁇" not in found.text
+            links = {tgt: src for src, tgt in best.alignment}
+            spelt = "".join(best.tokens).replace("</s>", "").replace("▁", " ").split()
+            for number, word in enumerate(spelt):
+                if "<unk>" in word:
+                    replaced += 1
+                    assert found.text.split()[number] == line.split()[links[number]]
+        assert replaced, "there must be something to replace"
+
+    def test_without_it_they_never_come(self, wordy: Translator) -> None:
+        for found in wordy.translate(["the QQQ dog ZZZ", "small bird WWW"]):
+            assert "<unk>" not in found.hypotheses[0].tokens
+
+
+class TestChoice:
+    def test_coverage_is_added_and_ranks(self) -> None:
+        one = translator()
+        plain = settings_of(one, beam=4, n_best=4)
+        ranked = dataclasses.replace(plain, coverage_penalty=2.0)
+        orders = []
+        for free, covered in zip(
+            one.translate(LINES[:1] + LINES[2:], search=plain),
+            one.translate(LINES[:1] + LINES[2:], search=ranked), strict=True,
+        ):  # fmt: skip
+            scores = [alternative.score for alternative in covered.hypotheses]
+            assert all(
+                ours.score <= max(h.score for h in free.hypotheses) for ours in covered.hypotheses
+            )
+            if "split" not in covered.flags:
+                assert scores == sorted(scores, reverse=True)
+            orders.append([h.text for h in free.hypotheses] == [h.text for h in covered.hypotheses])
+        assert not all(orders), "some order must change"
+
+    def test_the_vote_is_among_all_of_the_beam(self) -> None:
+        from nmt_cli.scoring.consensus import expected_scores
+
+        one = translator()
+        search = settings_of(one, beam=6, n_best=6)
+        (whole,) = one.translate(["some words"], search=search)
+        texts = [alternative.text for alternative in whole.hypotheses]
+        votes = expected_scores(texts, "chrf")
+        chosen = dataclasses.replace(search, n_best=1, mbr="chrf")
+        (found,) = one.translate(["some words"], search=chosen)
+        assert found.text == texts[votes.index(max(votes))]
+        assert len(found.hypotheses) == 1
+
+    def test_what_lacks_a_term_comes_last_whatever_the_vote(self) -> None:
+        one = translator()
+        source = Source((5, one.subwords.eos_id))
+        texts = ["the dog", "the dog", "a cat", "a cow"]
+        found = [
+            Hypothesis(tuple(ids), -1.0, -1.0, (-1.0,) * len(ids), missing)
+            for ids, missing in zip(one.subwords.encode_target(texts), (1, 2, 0, 0), strict=True)
+        ]
+        chooser = HypothesisSelector(lambda: one.model, one.subwords)
+        search = settings_of(one, beam=4, n_best=4, mbr="chrf")
+        parts = chooser.parts({source: found}, search)[source]
+        # The same text is given once, with the fewest terms that it lacks.
+        assert [part.hypothesis.missing for part in parts] == [0, 0, 1]
+
+    def test_tokens_and_their_scores_make_up_the_whole(self) -> None:
+        one = translator()
+        for found in one.translate(["some words", TestLongLines.LINE]):
+            best = found.hypotheses[0]
+            assert len(best.tokens) == len(best.token_scores)
+            assert sum(best.token_scores) == pytest.approx(best.log_prob, abs=1e-3)
+            pieces = [int(token[1:-1], 16) for token in best.tokens if token != "</s>"]
+            text = bytes(pieces).decode("utf-8", errors="replace")
+            assert text.replace(" ", "")[:3] == found.text.replace(" ", "")[:3]
+
+
+def test_forms_that_the_model_cannot_write_are_named() -> None:
+    one = word_translator("bpe")
+    with pytest.raises(DataError, match="line 7: the model cannot write `Ω`"):
+        one.bind(Constraints(glossary=(Entry("dog", ("bird", "Ω"), 7),)))
+
+
+def test_banned_texts_that_the_model_cannot_write_do_no_harm() -> None:
+    one = word_translator("bpe")
+    wording = Constraints(("Ω", "  "))
+    found = [t.text for t in one.translate(["a dog"], wording=wording)]
+    assert found == [t.text for t in one.translate(["a dog"])]
+
+
+def test_too_few_prefixes() -> None:
+    one = translator()
+    with pytest.raises(DataError, match="ends before line 2"):
+        list(one.translate(["a", "b"], prefixes=["x"]))
+
+
+def test_a_language_without_spaces_bans_and_demands_inside_of_words() -> None:
+    one = translator({"languages.tgt": "ja", "languages.src": "zh"})
+    wording = Constraints(("a",), (Entry("og", ("Q",), 1),))
+    (found,) = one.translate(["a dog runs"], wording=wording)
+    assert "a" not in found.text
+    assert "Q" in found.text
+
+
+def test_what_can_be_asked_does_not_change_what_was_not() -> None:
+    one = translator()
+    lines = LINES[:3]
+    plain = list(one.translate(lines))
+    told = list(one.translate(lines, search=settings_of(one, alignment=True)))
+    assert [t.text for t in told] == [t.text for t in plain]
+    assert [t.score for t in told] == [t.score for t in plain]
+    best = plain[0].hypotheses[0]
+    penalty = float(length_penalty(torch.tensor(len(best.tokens)), one.config.search.alpha))
+    assert best.score == pytest.approx(best.log_prob / penalty, abs=1e-5)
+
+
+def test_special_ids_have_no_spelling() -> None:
+    subwords: Subwords = byte_subwords()
+    spellings = target_spellings(subwords)
+    assert spellings[:4] == [b""] * 4
+    assert spellings[4 + ord("a")] == b"a"
+    assert b"".join(spellings[4:]) == bytes(range(256))
+
+
+class TestScores:
+    def test_tabs_windows_and_order(self, monkeypatch) -> None:
+        monkeypatch.setattr("nmt_cli.translation.translator.SCORED_TOGETHER", 3)
+        one = translator()
+        pairs = [("a\tb", f"c\t{n}" * (n % 4)) for n in range(8)]
+        found = list(one.score(pairs))
+        assert [(pair.source, pair.target) for pair in found] == pairs
+        for pair, given in zip(found, pairs, strict=True):
+            (alone,) = one.score([given])
+            assert pair.token_scores == pytest.approx(alone.token_scores, abs=1e-4)
+        assert list(one.score([])) == []
+
+    def test_too_long_for_learned_positions(self) -> None:
+        one = translator({"model.positions": "learned", "model.max_positions": 24})
+        assert len(list(one.score([("a" * 23, "b" * 23)]))) == 1
+        with pytest.raises(DataError, match="24 positions"):
+            list(one.score([("a", "b"), ("a" * 10, "b" * 24)]))

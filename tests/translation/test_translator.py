@@ -1,0 +1,422 @@
+"""Lines in, translations out: as many, in order, each as if it were alone."""
+
+import dataclasses
+import random
+from collections.abc import Iterator
+from typing import get_type_hints
+
+import pytest
+import torch
+from byte_models import byte_config, byte_model, byte_subwords
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nmt_cli.config.search import SearchConfig
+from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.errors import ConfigError, NoInputError, UnavailableError
+from nmt_cli.inference.reference import ReferenceDecoder
+from nmt_cli.model_dir import save_model
+from nmt_cli.search.decoder import Hypothesis, Source
+from nmt_cli.translation.calls import SearchOptions
+from nmt_cli.translation.inputs import windows
+from nmt_cli.translation.outputs import HypothesisSelector
+from nmt_cli.translation.result import Translation
+from nmt_cli.translation.translator import Translator, find_device
+
+LINE_ENDS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+STRANGE = {
+    "control characters": "a\x00b\x07c\x1b[31md\x7f",
+    "line ends": "one\rtwo\x0bthree\x85four\u2028five\nsix",
+    "special tokens": "</s> <pad> <unk> <s> <2de> ▁",
+    "emoji": "👩‍👩‍👧‍👦 🇩🇪 👍🏽",
+    "right to left": "שלום \u202eabc\u202c مرحبا",
+    "unknown scripts": "ᚠᛇᚻ 𓀀𓀁 ꙮ",
+    "lone surrogate": "a\ud800b",
+    "combining": "Z͑ͫ̓ͪ̂ͫ̽͏̴̙̤̞a̴l͡g͟o",
+    "full width": "ＡＢＣ１２３",
+    "private use": "\ue000\uf8ff\U0010ffff",
+    "one letter": "x",
+    "a tab": "\ta\tb\t",
+}
+BLANK = ["", " ", "\t \u3000\xa0", "\x00\x01", "\r"]
+
+
+@pytest.fixture(scope="module")
+def translator() -> Translator:
+    config = byte_config()
+    return Translator(byte_model(config), config, byte_subwords())
+
+
+def texts(translator: Translator, lines, **settings: object) -> list[str]:
+    search = dataclasses.replace(translator.config.search, **settings)
+    return [one.text for one in translator.translate(lines, search=search)]
+
+
+def some_lines(count: int, seed: int = 1) -> list[str]:
+    chooser = random.Random(seed)
+    return ["".join(chooser.choices("abc defgh", k=chooser.randrange(30))) for _ in range(count)]
+
+
+def test_one_translation_a_line_in_order_each_as_if_alone(translator: Translator) -> None:
+    lines = [*some_lines(40), *STRANGE.values(), *BLANK, *some_lines(10, seed=2)]
+    found = list(translator.translate(lines))
+    assert [one.source for one in found] == lines
+    assert len({len(one.text) for one in found}) > 5, "the lengths must vary"
+    alone = [translator.translate([line])[0] for line in lines]
+    assert [one.text for one in found] == [one.text for one in alone]
+    for one, single in zip(found, alone, strict=True):
+        assert one.score == pytest.approx(single.score, abs=1e-4)
+        assert one.flags == single.flags
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 64, 100_000])
+def test_neither_batches_nor_order_matter(translator: Translator, batch_tokens: int) -> None:
+    lines = some_lines(30)
+    expected = texts(translator, lines)
+    order = random.Random(batch_tokens).sample(range(30), 30)
+    found = texts(translator, [lines[one] for one in order], batch_tokens=batch_tokens)
+    assert found == [expected[one] for one in order]
+
+
+@settings(max_examples=40)
+@given(st.lists(st.text(max_size=12), max_size=6))
+def test_every_line_gives_one_clean_line(translator: Translator, lines: list[str]) -> None:
+    found = texts(translator, lines, beam=1)
+    assert len(found) == len(lines)
+    for text in found:
+        assert not set(text) & set(LINE_ENDS)
+        text.encode("utf-8")
+
+
+def test_equal_lines_are_translated_once(translator, monkeypatch) -> None:
+    admitted = []
+    real = ReferenceDecoder.admit
+
+    def admit(self, slots, sources) -> None:
+        admitted.extend(sources)
+        real(self, slots, sources)
+
+    monkeypatch.setattr(ReferenceDecoder, "admit", admit)
+    found = texts(translator, ["abc", "def", "abc", "abc"])
+    assert len(admitted) == 2
+    assert found[0] == found[2] == found[3]
+    assert found[0] != found[1]
+
+
+class TestCalls:
+    """What `translate` takes, and what it gives for each kind."""
+
+    def test_a_str_is_a_line_and_several_lines_give_several(self, translator: Translator) -> None:
+        lines = some_lines(3)
+        one = translator.translate(lines[0])
+        assert isinstance(one, Translation)
+        assert one.source == lines[0]
+        several = translator.translate(lines)
+        assert isinstance(several, list)
+        assert several[0].text == one.text
+        assert translator.translate(tuple(lines)) == several
+        lazy = translator.translate(iter(lines))
+        assert next(lazy).text == one.text
+        assert [found.text for found in lazy] == [found.text for found in several[1:]]
+
+    def test_a_str_may_end_in_a_newline_but_is_one_line(self, translator: Translator) -> None:
+        assert translator.translate("abc\n") == translator.translate("abc")
+        with pytest.raises(ValueError, match=r"text\.splitlines\(\)"):
+            translator.translate("abc\ndef")
+
+    def test_settings_of_search_by_their_names(self, translator: Translator) -> None:
+        line = some_lines(1)[0]
+        given = {"beam": 3, "n_best": 2, "alpha": 1, "length_penalty": "power"}
+        search = dataclasses.replace(translator.config.search, **{**given, "alpha": 1.0})
+        assert translator.translate(line, **given) == translator.translate(line, search=search)
+        found = translator.translate(line, search=search, n_best=1)
+        assert len(found.hypotheses) == 1
+        assert found.score == translator.translate(line, search=search).score
+
+    def test_every_setting_of_search_is_an_option(self) -> None:
+        assert get_type_hints(SearchOptions) == get_type_hints(SearchConfig)
+
+    def test_an_unknown_option_is_named_at_the_call(self, translator: Translator) -> None:
+        with pytest.raises(TypeError, match=r"no option `bem`; did you mean `beam`\?"):
+            translator.translate(iter(["abc"]), bem=2)  # type: ignore[call-overload]
+        with pytest.raises(TypeError, match=r"no option `colour`; known: alignment, alpha, "):
+            translator.translate(iter(["abc"]), colour=2)  # type: ignore[call-overload]
+        with pytest.raises(ConfigError, match=r"search\.beam"):
+            translator.translate(iter(["abc"]), beam=0)
+
+    @pytest.mark.parametrize(
+        "lines", [5, None, b"abc", bytearray(b"abc"), {"a": "b"}, ["a", b"b"], ("a", None)]
+    )
+    def test_what_is_no_line_is_refused_at_the_call(self, translator, lines) -> None:
+        with pytest.raises(TypeError, match=r"takes a line \(str\), a list of lines"):
+            translator.translate(lines)
+
+    def test_what_is_no_line_is_refused_when_it_comes(self, translator: Translator) -> None:
+        found = translator.translate(iter(["abc", 5]))  # type: ignore[list-item]
+        with pytest.raises(TypeError, match="line 2 is of type int"):
+            next(found)
+
+    def test_prefixes(self, translator: Translator) -> None:
+        one = translator.translate("abc", prefixes="xy")
+        assert one.text.startswith("xy")
+        assert translator.translate("abc", prefixes=["xy"]) == one
+        assert translator.translate(["abc"], prefixes=["xy"]) == [one]
+        for wrong in ("xy", 5):
+            with pytest.raises(TypeError, match="prefixes are an iterable of str"):
+                translator.translate(["abc", "def"], prefixes=wrong)  # type: ignore[call-overload]
+
+
+def test_no_lines(translator: Translator) -> None:
+    assert list(translator.translate([])) == []
+
+
+class TestLongLines:
+    """The model of these tests takes 40 subwords, here bytes."""
+
+    def test_nothing_is_left_out(self, translator: Translator, monkeypatch) -> None:
+        sources = []
+        real = ReferenceDecoder.admit
+
+        def admit(self, slots, new) -> None:
+            sources.extend(translator.subwords.decode_source([one.ids for one in new]))
+            real(self, slots, new)
+
+        monkeypatch.setattr(ReferenceDecoder, "admit", admit)
+        # No two pieces are equal: those would be translated once.
+        words = " ".join(f"word{number}" for number in range(30))
+        endless = "".join(map(chr, range(0x21, 0x7F)))
+        line = f"First sentence here. {words}, and the clause, {endless}"
+        found = translator.translate([line])[0]
+        assert found.flags[0] == "split"
+        assert sorted("".join(sources).replace(" ", "")) == sorted(line.replace(" ", ""))
+        assert max(map(len, sources)) <= 40
+
+    def test_the_pieces_are_translated_like_lines_and_joined(self, translator) -> None:
+        pieces = ["The first sentence of them all is this.", "The second one is about as long."]
+        whole = translator.translate([" ".join(pieces)])[0]
+        parts = list(translator.translate(pieces))
+        assert all("split" not in part.flags for part in parts)
+        assert whole.text == " ".join(part.text for part in parts).strip()
+        log_prob = sum(part.hypotheses[0].log_prob for part in parts)
+        assert whole.hypotheses[0].log_prob == pytest.approx(log_prob, abs=1e-3)
+        assert min(p.score for p in parts) > whole.score > log_prob
+
+    def test_a_language_without_spaces_is_joined_without(self) -> None:
+        config = byte_config({"languages.tgt": "ja"})
+        japanese = Translator(byte_model(config), config, byte_subwords())
+        pieces = ["The first sentence of them all is this.", "The second one is about as long."]
+        parts = [one.text for one in japanese.translate(pieces)]
+        assert japanese.translate([" ".join(pieces)])[0].text == "".join(parts).strip()
+
+    def test_n_best_with_one_text_is_given_once(self, translator: Translator) -> None:
+        subwords = translator.subwords
+        one, other = (tuple(ids[:-1]) for ids in subwords.encode_target(["a", "b"]))
+        # Bytes that are no UTF-8 are shown as U+FFFD, each of them.
+        broken = [(*one, 4 + byte) for byte in (0xFE, 0xFF)]
+        ids = [broken[0], one, broken[1], one, other]
+        found = [
+            Hypothesis((*some, subwords.eos_id), -n - 1.0, -n - 1.0, ())
+            for n, some in enumerate(ids)
+        ]
+        chooser = HypothesisSelector(lambda: translator.model, subwords)
+
+        def scores(**settings: object) -> list[float]:
+            config = dataclasses.replace(translator.config.search, beam=5, **settings)
+            (parts,) = chooser.parts({Source((5, 6)): found}, config).values()
+            return [part.hypothesis.score for part in parts]
+
+        assert scores(n_best=5) == [-1.0, -2.0, -5.0]
+        assert scores(n_best=3) == [-1.0, -2.0, -5.0]
+        assert scores(n_best=2) == [-1.0, -2.0]
+        assert scores(n_best=1) == [-1.0]
+        # What is drawn may be drawn again.
+        assert scores(n_best=5, sample=True) == [-1.0, -2.0, -3.0, -4.0, -5.0]
+
+    def test_n_best_of_a_line_in_pieces(self, translator: Translator) -> None:
+        line = "The first sentence of them all is this. " * 3
+        search = SearchConfig(beam=3, n_best=3, max_extra_length=4)
+        found = translator.translate([line], search=search)[0]
+        scores = [one.score for one in found.hypotheses]
+        assert scores == sorted(set(scores), reverse=True)
+        assert len(scores) == 3
+
+    def test_learned_positions_are_never_exceeded(self, monkeypatch) -> None:
+        config = byte_config({"model.positions": "learned", "model.max_positions": 24})
+        learned = Translator(byte_model(config), config, byte_subwords())
+        lengths = []
+        real = ReferenceDecoder.admit
+
+        def admit(self, slots, new) -> None:
+            lengths.extend(len(one.ids) for one in new)
+            real(self, slots, new)
+
+        monkeypatch.setattr(ReferenceDecoder, "admit", admit)
+        assert learned.translate(["word " * 50])[0].text
+        assert 20 < max(lengths) <= 24
+
+
+class TestNBest:
+    def test_the_first_is_the_translation(self, translator: Translator) -> None:
+        search = dataclasses.replace(translator.config.search, beam=4, n_best=4)
+        for found in translator.translate(some_lines(10)[1:], search=search):
+            if "empty" in found.flags:
+                continue
+            assert len(found.hypotheses) == 4
+            assert found.text == found.hypotheses[0].text
+            assert found.score == found.hypotheses[0].score
+            scores = [one.score for one in found.hypotheses]
+            assert scores == sorted(scores, reverse=True)
+
+    def test_the_settings_of_the_model_hold_where_none_are_given(self) -> None:
+        config = byte_config({"search.beam": 3, "search.n_best": 3})
+        found = Translator(byte_model(config), config, byte_subwords()).translate(["abc"])[0]
+        assert len(found.hypotheses) == 3
+
+
+class TestFlags:
+    def flags(self, settings: dict[str, object], bias: dict[int, float]) -> tuple[str, ...]:
+        config = byte_config(settings)
+        model = byte_model(config)
+        with torch.no_grad():
+            for one, value in bias.items():
+                model.output_bias[one] += value
+        return Translator(model, config, byte_subwords()).translate(["abcd"])[0].flags
+
+    def test_nothing_to_say(self, translator: Translator) -> None:
+        assert self.flags({}, {3: 50.0}) == ()
+
+    def test_a_translation_cut_off_at_the_limit(self) -> None:
+        assert "at_limit" in self.flags({}, {3: -50.0})
+
+    def test_a_model_that_is_stuck(self) -> None:
+        found = self.flags({"search.max_extra_length": 20}, {3: -50.0, 4 + ord("x"): 50.0})
+        assert found == ("at_limit", "repetition")
+
+    def test_a_model_with_broken_numbers(self) -> None:
+        assert self.flags({}, {5: float("nan")}) == ("failed",)
+
+
+class TestWindows:
+    def test_they_grow(self) -> None:
+        sizes = [len(one) for one in windows(iter(["x"] * 10_000))]
+        assert sizes[:4] == [64, 256, 1024, 2048]
+        assert max(sizes) == 2048
+        assert sum(sizes) == 10_000
+
+    def test_long_lines_fill_one_sooner(self) -> None:
+        assert [len(one) for one in windows(iter(["x" * 600_000] * 5))] == [2, 2, 1]
+
+    def test_they_do_not_wait(self) -> None:
+        answers = iter([False, False, True, True, False])
+        found = windows(iter("abcde"), lambda: next(answers))
+        assert list(found) == [["a", "b", "c"], ["d"], ["e"]]
+
+    def test_translations_come_before_the_last_line_is_read(self, translator) -> None:
+        read = []
+
+        def lines() -> Iterator[str]:
+            for number in range(1000):
+                read.append(number)
+                yield "ab"
+
+        next(translator.translate(lines()))
+        assert len(read) <= 65
+
+
+class TestLoad:
+    def test_a_saved_model_translates_as_before(self, translator, tmp_path) -> None:
+        weights = translator.model.state_dict()
+        save_model(tmp_path / "m", weights, translator.config, translator.subwords, {})
+        lines = some_lines(12)
+        assert texts(Translator.load(tmp_path / "m"), lines) == texts(translator, lines)
+        assert texts(Translator.load(str(tmp_path / "m")), lines) == texts(translator, lines)
+
+    def test_bf16(self, translator, tmp_path, kernel_cache) -> None:
+        weights = translator.model.state_dict()
+        save_model(tmp_path / "m", weights, translator.config, translator.subwords, {})
+        half = Translator.load(tmp_path / "m", precision="bf16", cache=kernel_cache)
+        assert half.engine.name == "bf16"
+        lines = some_lines(12)
+        found, expected = half.translate(lines), translator.translate(lines)
+        for one, other in zip(found, expected, strict=True):
+            assert one.score == pytest.approx(other.score, abs=0.5)
+
+    def test_what_is_not_there(self, tmp_path) -> None:
+        with pytest.raises(NoInputError):
+            Translator.load(tmp_path / "nothing")
+        with pytest.raises(ConfigError):
+            Translator.load(tmp_path)
+
+    @pytest.mark.parametrize("name", ["banana", "cuda:99", "meta", "cpu:x"])
+    def test_a_device_that_is_not_there(self, name: str) -> None:
+        with pytest.raises(UnavailableError, match="device"):
+            find_device(name)
+
+    def test_devices(self) -> None:
+        assert find_device("cpu") == find_device(torch.device("cpu")) == torch.device("cpu")
+
+
+def test_the_model_is_left_without_dropout() -> None:
+    config = byte_config({"model.dropout": 0.5})
+    model = byte_model(config).train()
+    translator = Translator(model, config, byte_subwords())
+    assert not model.training
+    assert texts(translator, ["abc"] * 2) == texts(translator, ["abc"] * 2)
+
+
+def test_a_translation_cannot_be_changed(translator: Translator) -> None:
+    found = translator.translate(["abc"])[0]
+    assert isinstance(found, Translation)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        found.text = "x"  # type: ignore[misc]
+
+
+def test_it_can_be_used_while_a_gradient_is_wanted(translator: Translator) -> None:
+    """Validation translates in the middle of training: nothing of it may stay in the model."""
+    config = byte_config({"model.positions": "rotary"})
+    model = byte_model(config)
+    subwords: Subwords = byte_subwords()
+    texts(Translator(model, config, subwords), ["abc " * 400])
+    model.train()
+    from nmt_cli.batch import make_batch
+
+    ids = torch.randint(4, 200, (3000,)).numpy()
+    loss = model(make_batch([ids], [ids], [0], 2)).sum()
+    loss.backward()
+    assert all(weight.grad is not None for weight in model.parameters())
+
+
+def test_a_window_tells_what_share_of_it_has_finished(translator: Translator) -> None:
+    """Again and again: each step of the search moves the clock of a bar, each sentence the bar."""
+    shares: list[float] = []
+    lines = ["a b c", "b", "a b a b a c", "", "c a"]
+    plain = translator.translate_window(lines)
+    assert translator.translate_window(lines, watch=shares.append) == plain
+    assert shares[0] == 0.0
+    assert shares == sorted(shares)
+    assert len(shares) > len(lines)
+    assert 0.0 < shares[-1] <= 1.0
+
+
+def test_a_translator_says_what_it_is(translator: Translator, tmp_path) -> None:
+    save_model(tmp_path / "m", translator.model.state_dict(), byte_config(), byte_subwords(), {})
+    languages = byte_config().languages
+    pair = f"{languages.src}-{languages.tgt}"
+    assert repr(translator) == f"Translator({pair}, cpu, float32)"
+    loaded = Translator.load(tmp_path / "m", precision="int8")
+    assert repr(loaded) == f"Translator({str(tmp_path / 'm')!r}, {pair}, cpu, int8)"
+
+
+def test_a_wrong_option_is_told_by_the_name_of_the_argument(translator: Translator) -> None:
+    with pytest.raises(ConfigError) as caught:
+        translator.translate("a", beam=0)
+    assert caught.value.message == "translate(): `beam` = 0 is below its minimum 1"
+    assert "search." not in caught.value.hint
+
+
+def test_the_package_lists_its_public_names_and_knows_misspelt_ones() -> None:
+    import nmt_cli
+
+    assert dir(nmt_cli) == sorted(nmt_cli.__all__)
+    with pytest.raises(AttributeError, match="did you mean `Translator`"):
+        nmt_cli.Translater  # noqa: B018
