@@ -323,13 +323,10 @@ def _build(flat: Mapping[str, object]) -> Config:
         section, name = key.split(".")
         sections.setdefault(section, {})[name] = value
     return Config(
-        LanguagesConfig(**sections["languages"]),
-        PathsConfig(**sections["paths"]),
-        DataConfig(**sections["data"]),
-        ModelConfig(**sections["model"]),
-        TrainConfig(**sections["train"]),
-        SearchConfig(**sections["search"]),
-    )
+        LanguagesConfig(**sections["languages"]), PathsConfig(**sections["paths"]),
+        DataConfig(**sections["data"]), ModelConfig(**sections["model"]),
+        TrainConfig(**sections["train"]), SearchConfig(**sections["search"]),
+    )  # fmt: skip
 
 
 def _check_together(config: Config) -> Config:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 
 from nmt_cli.config.search import BATCH_TOKENS
+from nmt_cli.errors import UnavailableError
 from nmt_cli.inference.cuda.decoder import CudaDecoder
 from nmt_cli.inference.cuda.model import CudaModel
 from nmt_cli.inference.cuda.self_test import find_fault
@@ -125,3 +126,19 @@ def kernels_of(cache: Path | None) -> tuple[Kernels | None, str]:
     if cache is None:
         return None, "no folder is given to keep them in"
     return find_kernels(cache)
+
+
+def find_device(name: torch.device | str) -> torch.device:
+    """The device of that name; raises UnavailableError where it is not there."""
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise UnavailableError(
+            f"there is no device `{name}`", "known: cpu, cuda, cuda:1"
+        ) from error
+    count = torch.cuda.device_count() if device.type == "cuda" else 1
+    if device.type not in ("cpu", "cuda") or (device.index or 0) >= count:
+        raise UnavailableError(
+            f"the device `{name}` is not there", "`--device cpu`, or look at `nmt doctor`"
+        )
+    return device

@@ -13,8 +13,8 @@ from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.lexical.shortlist import Shortlist
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelling import WITHOUT_SPACES
-from nmt_cli.errors import ConfigError, UnavailableError, is_out_of_memory
-from nmt_cli.inference.engines import Engine, fastest_engine, reference_engine
+from nmt_cli.errors import ConfigError, is_out_of_memory
+from nmt_cli.inference.engines import Engine, fastest_engine, find_device, reference_engine
 from nmt_cli.inference.teacher_forcing import force_pairs
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.model.precision import use_fast_float32
@@ -389,19 +389,3 @@ def _longest_of(config: Config) -> int:
     model = config.model
     places = model.max_positions - 1 if model.positions == "learned" else LONGEST_PIECE
     return min(LONGEST_PIECE, places, config.data.max_length)
-
-
-def find_device(name: torch.device | str) -> torch.device:
-    """The device of that name; raises UnavailableError where it is not there."""
-    try:
-        device = torch.device(name)
-    except RuntimeError as error:
-        raise UnavailableError(
-            f"there is no device `{name}`", "known: cpu, cuda, cuda:1"
-        ) from error
-    count = torch.cuda.device_count() if device.type == "cuda" else 1
-    if device.type not in ("cpu", "cuda") or (device.index or 0) >= count:
-        raise UnavailableError(
-            f"the device `{name}` is not there", "`--device cpu`, or look at `nmt doctor`"
-        )
-    return device

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import ConfigError, NoInputError, UnavailableError
+from nmt_cli.inference.engines import find_device
 from nmt_cli.inference.reference import ReferenceDecoder
 from nmt_cli.model_dir import save_model
 from nmt_cli.search.decoder import Hypothesis, Source
@@ -21,7 +22,7 @@ from nmt_cli.translation.calls import SearchOptions
 from nmt_cli.translation.inputs import windows
 from nmt_cli.translation.outputs import HypothesisSelector
 from nmt_cli.translation.result import Translation
-from nmt_cli.translation.translator import Translator, find_device
+from nmt_cli.translation.translator import Translator
 
 LINE_ENDS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 STRANGE = {
