@@ -115,7 +115,7 @@ streams = torch.randn(3, 120, 4, 64, requires_grad=True)
 with autocast(PRECISION, torch.device("cpu")):
     attended = BACKENDS["plain"](*streams, segments, segments, causal=True)
 (attended ** 2).sum().backward()
-torch.bmm(*torch.randn(2, 3, 128, 128))
+torch.bmm(*torch.randn(2, 3, 256, 256))
 """
 
 
@@ -132,5 +132,5 @@ def test_attention_needs_no_onednn_kernel_for_each_shape(precision: str) -> None
     lines = [line for line in done.stdout.splitlines() if ",exec,cpu,matmul," in line]
     shapes = [line.split(",")[-2] for line in lines]
     # `use_fast_float32` tries oneDNN with one product; a larger batched one shows that it is used.
-    larger = ["3x128x128:3x128x128"] if use_fast_float32(CPU) else []
+    larger = ["3x256x256:3x256x256"] if use_fast_float32(CPU) else []
     assert shapes == ["256x256:256x256", *larger]
