@@ -22,7 +22,8 @@ from nmt_cli.data.cleaning.misalignment import Profile, find_shifts
 from nmt_cli.data.cleaning.repairs import Repaired, repair_sides
 from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.data.text.encoding import conversion, refuse_other_encoding
-from nmt_cli.data.text.lines import LinePairs, clean_line, read_pairs
+from nmt_cli.data.text.lines import LinePairs, read_pairs
+from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.data.text.tables import is_header
 from nmt_cli.plurals import agreeing, counted
 from nmt_cli.storage.files import writing

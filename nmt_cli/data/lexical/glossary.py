@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from nmt_cli.data.text.lines import clean_line, read_lines
+from nmt_cli.data.text.lines import read_lines
+from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.errors import DataError
 from nmt_cli.plurals import counted
 

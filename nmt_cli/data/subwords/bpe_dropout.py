@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from nmt_cli.data.subwords.segmenters import SPACE, Segmenter, SentencePieces
-from nmt_cli.data.text.lines import clean_line
+from nmt_cli.data.text.sanitize import clean_line
 
 # Segmentations of a word among which its occurrences draw.
 VARIANTS = 16

@@ -32,7 +32,7 @@ from nmt_cli.data.subwords.segmenters import (
     learn_sentence_pieces,
 )
 from nmt_cli.data.subwords.wordpiece import WordPieces, learn_word_pieces
-from nmt_cli.data.text.lines import clean_line
+from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.errors import DataError
 from nmt_cli.storage.files import read_bytes, write_bytes
 

@@ -4,7 +4,6 @@ Files are plain, gzip, xz, zstd or bzip2, told by their first bytes, not their n
 A whole file is never in memory. What is not UTF-8 becomes U+FFFD and is counted.
 """
 
-import re
 import select
 import shlex
 from collections.abc import Generator, Iterator
@@ -38,52 +37,6 @@ OTHER_BOMS = {
     b"\xff\xfe": "UTF-16",
     b"\xfe\xff": "UTF-16",
 }
-
-# Whole terminal sequences go (a lone `[31m` would be noise); the rest of the controls one by one.
-_TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
-_UNWANTED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u2581\ud800-\udfff]")
-_SPACES = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f\x85\u2028\u2029"
-_REPLACEMENTS = {**dict.fromkeys(_SPACES, " "), "\u2581": "_"}
-_DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")
-_CLOSED_BY = {**dict.fromkeys("\u202a\u202b\u202d\u202e", "\u202c"),
-              **dict.fromkeys("\u2066\u2067\u2068", "\u2069")}  # fmt: skip
-
-
-def clean_line(text: str) -> str:
-    """`text` as the model may see it, always one line.
-
-    Characters that some program takes for a line's end, and tabs, become spaces; other control
-    characters and terminal sequences go; a lone surrogate becomes U+FFFD; U+2581, which subwords
-    use to mark a space, becomes the underscore that it looks like. Characters that set the
-    direction of writing stay where each is closed within the line, else they would turn others.
-
-    >>> clean_line("one\\x85two\\x1b[31m\\x00 three")
-    'one two three'
-    """
-    if text.isprintable() and "\u2581" not in text:
-        return text
-    if "\x1b" in text:
-        text = _TERMINAL.sub("", text)
-    if not _has_closed_directions(text):
-        text = _DIRECTIONS.sub("", text)
-    return _UNWANTED.sub(_replacement, text)
-
-
-def _has_closed_directions(text: str) -> bool:
-    waiting: list[str] = []
-    for one in _DIRECTIONS.findall(text):
-        if one in _CLOSED_BY:
-            waiting.append(_CLOSED_BY[one])
-        elif not waiting or waiting.pop() != one:
-            return False
-    return not waiting
-
-
-def _replacement(match: re.Match[str]) -> str:
-    character = match.group()
-    if "\ud800" <= character <= "\udfff":
-        return "\ufffd"
-    return _REPLACEMENTS.get(character, "")
 
 
 class Lines(Iterator[str]):
