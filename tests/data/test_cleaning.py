@@ -94,7 +94,7 @@ def test_bad_rows_of_a_table_are_dropped_unless_they_are_most(folder: Path) -> N
     assert done.dropped == {"wrong number of columns": 2}
     assert (done.kept, done.findings[0].lines) == (300, ("8", "9"))
     (folder / "train.tsv").write_text("a\tb\tc\n" * 3 + "a\tb\n")
-    with pytest.raises(DataError, match="line 1: 3 columns, 2 are needed; so it is in 3 of 4"):
+    with pytest.raises(DataError, match="line 1: 3 columns, 2 are needed; 3 of 4 lines"):
         prepare(config, folder / "corpus", force=True, workers=1)
 
 
