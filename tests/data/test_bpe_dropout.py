@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmt_cli.data.subwords.bpe_dropout import MOST_REMEMBERED, BpeDropout, merged
+from nmt_cli.data.subwords.bpe_dropout import MAX_CACHED, BpeDropout, merge_pieces
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.segmenters import Bytes, learn_sentence_pieces
 
@@ -66,7 +66,9 @@ MERGES = {"ab": 1.0, "bc": 2.0, "abc": 3.0, "cab": 4.0, "aa": 5.0, "abab": 6.0, 
 
 @given(st.text("abc", max_size=12))
 def test_merges_come_in_order(word):
-    assert merged(word, MERGES, 0.0, lambda: 0.0) == by_the_paper(word, MERGES, 0.0, lambda: 1.0)
+    assert merge_pieces(word, MERGES, 0.0, lambda: 0.0) == by_the_paper(
+        word, MERGES, 0.0, lambda: 1.0
+    )
 
 
 @pytest.mark.parametrize("share", [0.1, 0.6])
@@ -76,7 +78,7 @@ def test_segmentations_come_as_often_as_by_the_paper(share):
     chance = random.Random(1).random
     found, expected = (
         Counter(tuple(function("abcabab", MERGES, share, chance)) for _ in range(draws))
-        for function in (merged, by_the_paper)
+        for function in (merge_pieces, by_the_paper)
     )
     assert len(expected) > 5
     for pieces in found.keys() | expected.keys():
@@ -84,7 +86,7 @@ def test_segmentations_come_as_often_as_by_the_paper(share):
 
 
 def test_everything_left_out_gives_characters():
-    assert merged("abcabc", MERGES, 0.99, lambda: 0.0) == list("abcabc")
+    assert merge_pieces("abcabc", MERGES, 0.99, lambda: 0.0) == list("abcabc")
 
 
 def test_a_draw_is_the_same_in_every_process_and_order():
@@ -111,10 +113,10 @@ def test_a_draw_is_the_same_in_every_process_and_order():
 def test_a_full_memory_of_words_changes_nothing(monkeypatch):
     lines = ["lowest newer widest wide newest lower new low"] * 5
     reference = SUBWORDS[False].with_dropout(0.5)[0].encode(lines, "1", "2")
-    monkeypatch.setattr("nmt_cli.data.subwords.bpe_dropout.MOST_REMEMBERED", 3)
+    monkeypatch.setattr("nmt_cli.data.subwords.bpe_dropout.MAX_CACHED", 3)
     forgetful = SUBWORDS[False].with_dropout(0.5)[0]
     assert forgetful.encode(lines, "1", "2") == reference
-    assert len(forgetful._remembered) <= 3 < MOST_REMEMBERED
+    assert len(forgetful._cache) <= 3 < MAX_CACHED
 
 
 def test_other_kinds_are_refused():

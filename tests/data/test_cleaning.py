@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from corpora import tiny_config, write_pairs
-from test_dirt import two_languages
+from synthetic_pairs import two_languages
 
 from nmt_cli.cli import main
 from nmt_cli.data.cleaning.matching import threshold
@@ -14,7 +14,7 @@ from nmt_cli.data.cleaning.misalignment import Profile, find_shifts
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.languages.words import other_language
 from nmt_cli.data.preparation.passes import Prepared
-from nmt_cli.data.preparation.prepare import OLDER, prepare
+from nmt_cli.data.preparation.prepare import OLDER_VERSION_NOTE, prepare
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import CannotCreateError, DataError, UsageError
 
@@ -81,7 +81,7 @@ def test_dropped_pairs_are_written_with_file_line_and_reason(folder: Path) -> No
     assert sum(done.dropped.values()) == 3
     prepared(folder, [*CLEAN, *dirty], listed, clean="strict")
     assert f"{src}\t304\tnumbers that differ\tka 1989\ttra 1998" in listed.read_text().split("\n")
-    with pytest.raises(CannotCreateError, match="is a file that is read"):
+    with pytest.raises(CannotCreateError, match="is an input file"):
         prepared(folder, CLEAN, folder / "train.src")
 
 
@@ -141,7 +141,7 @@ def test_a_corpus_of_an_older_version_is_used_and_says_so(folder: Path) -> None:
     config = tiny_config(data_train=[train], data_vocab_size=200)
     again = prepare(config, folder / "corpus", workers=1)
     assert again.reused
-    assert again.notes[-1] == OLDER
+    assert again.notes[-1] == OLDER_VERSION_NOTE
     strict = tiny_config(data_train=[train], data_vocab_size=200, data_clean="strict")
     with pytest.raises(CannotCreateError, match=r"data\.clean"):
         prepare(strict, folder / "corpus", workers=1)

@@ -13,7 +13,7 @@ def entries(*sources: str) -> list[Entry]:
 
 
 def found(text: str, *sources: str, spaced: bool = True) -> list[str]:
-    return [one.source for one in Glossary(entries(*sources), spaced=spaced).triggered(text)]
+    return [one.source for one in Glossary(entries(*sources), spaced=spaced).find(text)]
 
 
 def test_a_file(tmp_path: Path) -> None:
@@ -99,4 +99,4 @@ def test_nothing_triggers_nothing() -> None:
 
 def test_terms_that_begin_alike() -> None:
     many = Glossary([Entry(f"word {n}", ("x",), n) for n in range(200)])
-    assert [one.line for one in many.triggered("Word 17, word 180, word 17, word 200")] == [17, 180]
+    assert [one.line for one in many.find("Word 17, word 180, word 17, word 200")] == [17, 180]

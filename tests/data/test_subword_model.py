@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from nmt_cli.config.schema import DataConfig
 from nmt_cli.data.subwords import segmenters
 from nmt_cli.data.subwords.model import SpecialIds, Subwords, learn_subwords
-from nmt_cli.data.subwords.segmenters import EOS, UNK, SentencePieces, thinned
+from nmt_cli.data.subwords.segmenters import EOS, UNK, SentencePieces, sample_words
 from nmt_cli.errors import DataError, NoInputError
 
 KINDS = ("bpe", "unigram", "wordpiece", "bytes", "chars")
@@ -48,7 +48,7 @@ def learn(kind: str, **settings: object) -> Subwords:
 
 def learn_all() -> Subwords:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(segmenters, "MOST_UNIGRAM_CHARACTERS", 10**9)
+        patch.setattr(segmenters, "MAX_UNIGRAM_CHARACTERS", 10**9)
         return learn("unigram", vocab_size=150)
 
 
@@ -261,10 +261,10 @@ def test_unigram_learns_from_an_even_sample_of_a_long_text(monkeypatch):
     words = sorted(WORDS.items())
     size = sum(len(word) * count for word, count in words)
     for most in (size, size // 3, 50):
-        sample = dict(thinned(words, most))
+        sample = dict(sample_words(words, most))
         assert sum(len(word) * count for word, count in sample.items()) <= most * 1.2
         assert all(abs(sample.get(word, 0) - count * most / size) < 1 for word, count in words)
-    monkeypatch.setattr(segmenters, "MOST_UNIGRAM_CHARACTERS", size // 3)
+    monkeypatch.setattr(segmenters, "MAX_UNIGRAM_CHARACTERS", size // 3)
     subwords = learn("unigram", vocab_size=150)
     assert subwords.source_pieces(range(150)) != learn_all().source_pieces(range(150))
     # Rare characters are known all the same.

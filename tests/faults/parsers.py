@@ -100,8 +100,8 @@ def _read_lines(path: Path) -> None:
 
 def _read_glossary(path: Path) -> None:
     glossary = Glossary(read_glossary(path))
-    glossary.triggered("the dog and a hot dog of the US")
-    Glossary(glossary.entries, spaced=False).triggered("the dog and a hot dog")
+    glossary.find("the dog and a hot dog of the US")
+    Glossary(glossary.entries, spaced=False).find("the dog and a hot dog")
 
 
 def _read_trees(path: Path) -> None:
