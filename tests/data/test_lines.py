@@ -1,4 +1,4 @@
-"""Lines and pairs: one definition of a line, whatever the bytes and the compression."""
+"""Lines and pairs: one definition of a line, whatever the input and the compression."""
 
 import gzip
 import lzma
@@ -33,14 +33,14 @@ def start_reading_stdin() -> "subprocess.Popen[bytes]":
     )  # fmt: skip
 
 
-def test_a_line_from_stdin_is_given_when_it_comes():
+def test_line_from_stdin_is_returned_when_it_arrives():
     with start_reading_stdin() as process:
         assert process.stdin is not None
         assert process.stdout is not None
         for text in (b"one\n", b"\n", b"two\n"):
             process.stdin.write(text)
             process.stdin.flush()
-            # It would block here for ever if the reader waited for more.
+            # This would block forever if the reader waited for more input.
             assert process.stdout.readline() == repr(text.decode()[:-1]).encode() + b"\n"
         process.stdin.close()
 
@@ -51,7 +51,7 @@ def test_stdin_may_be_compressed():
     assert out == b"'one'\n'two'\n"
 
 
-def test_pairs_of_two_files_and_of_one(tmp_path):
+def test_read_pairs_of_two_files_and_of_tsv(tmp_path):
     src = write(tmp_path / "src", b"a\nb\n")
     tgt = write(tmp_path / "tgt", gzip.compress(b"A\nB\n"))
     tsv = write(tmp_path / "tsv", b"a\tA\nb\tB\r\n")
