@@ -1,4 +1,4 @@
-"""Work spread over processes: results in the order of the tasks, a bounded number under way."""
+"""Runs tasks in several processes: ordered results, with a bounded number of pending tasks."""
 
 import multiprocessing
 import signal
@@ -16,21 +16,21 @@ from nmt_cli.parent_watch import end_with_pool
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 # More processes would only wait for the one that reads and writes.
-MOST_WORKERS = 32
-# Starting processes takes about as long: less work than that is done faster without.
+MAX_WORKERS = 32
+# Starting processes takes about this long, so work that takes less is done in this process.
 ALONE_SECONDS = 2.0
 
 
 class ProcessPool:
-    """`workers` processes beside this one; use it in a `with` block.
+    """A pool of `workers` processes; use it in a `with` block.
 
-    The first tasks are done in this process: small work never waits for processes to start.
+    The first tasks are done in this process, so that little work does not wait for others to start.
     """
 
     def __init__(self, workers: int) -> None:
-        """0 workers: one a usable core; 1: no other process."""
-        self.workers = min(workers or usable_cores(), MOST_WORKERS)
-        self._alone_seconds = ALONE_SECONDS
+        """Prepare `workers` processes: 0 means one per usable core, 1 means no other process."""
+        self.workers = min(workers or usable_cores(), MAX_WORKERS)
+        self._seconds_alone = ALONE_SECONDS
         self._executor: ProcessPoolExecutor | None = None
 
     def __enter__(self) -> "ProcessPool":
@@ -41,41 +41,41 @@ class ProcessPool:
             self._executor.shutdown(cancel_futures=True)
 
     def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
-        """`function` of each task, in order; raises TryAgainError where a process is killed.
+        """Yield `function(task)` of each task in order; raises TryAgainError if a worker is killed.
 
-        `function` and the tasks are pickled; tasks are taken as they are needed.
+        `function` and the tasks are pickled. Tasks are taken from the iterable as needed.
         """
         tasks = iter(tasks)
         if self._executor is None:
             begin = time.monotonic()
             for task in tasks:
                 yield function(task)
-                if self.workers > 1 and time.monotonic() - begin >= self._alone_seconds:
+                if self.workers > 1 and time.monotonic() - begin >= self._seconds_alone:
                     break
         try:
-            yield from self._map_spread(function, tasks)
+            yield from self._map_in_processes(function, tasks)
         except BrokenProcessPool as error:
             raise TryAgainError(
                 "a worker process was killed: was there too little memory?",
                 "use fewer of them, for example --workers 1",
             ) from error
 
-    def _map_spread(
+    def _map_in_processes(
         self, function: Callable[[Task], Result], tasks: Iterator[Task]
     ) -> Iterator[Result]:
-        under_way: deque[Future[Result]] = deque()
+        pending: deque[Future[Result]] = deque()
         for task in tasks:
-            under_way.append(self._start().submit(function, task))
-            if len(under_way) > 2 * self.workers:
-                yield under_way.popleft().result()
-        while under_way:
-            yield under_way.popleft().result()
+            pending.append(self._start_executor().submit(function, task))
+            if len(pending) > 2 * self.workers:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
 
-    def _start(self) -> ProcessPoolExecutor:
+    def _start_executor(self) -> ProcessPoolExecutor:
         if self._executor is None:
             self._executor = ProcessPoolExecutor(
                 self.workers,
-                # A fork of a process with threads can hang.
+                # Forking a process that has threads can deadlock.
                 mp_context=multiprocessing.get_context("spawn"),
                 initializer=_begin_worker,
             )
@@ -83,6 +83,6 @@ class ProcessPool:
 
 
 def _begin_worker() -> None:
-    """Leave Ctrl-C to the first process, and end with it however it ends."""
+    """Ignore Ctrl-C, which the main process handles, and exit whenever the main process exits."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_pool()

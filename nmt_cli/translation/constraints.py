@@ -71,7 +71,7 @@ class BoundConstraints:
 
     def terms(self, text: str) -> LexicalConstraints | None:
         """What a translation of `text` must hold."""
-        forms = [self._forms[entry.line] for entry in self._glossary.triggered(text)]
+        forms = [self._forms[entry.line] for entry in self._glossary.find(text)]
         # Terms with the same forms need them once.
         return LexicalConstraints(tuple(dict.fromkeys(forms)), self._words) if forms else None
 

@@ -9,7 +9,7 @@ import torch
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.lexical.shortlist import HINT, Shortlist
 from nmt_cli.data.subwords.model import Subwords
-from nmt_cli.data.text.lines import clean_line
+from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.data.text.splitting import Piece, split_line
 from nmt_cli.errors import NmtError, NoInputError
 from nmt_cli.search.decoder import Source

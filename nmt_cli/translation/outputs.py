@@ -15,7 +15,7 @@ from torch import Tensor
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelling import source_spellings, target_spellings, word_numbers
-from nmt_cli.data.text.lines import clean_line
+from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.data.text.splitting import Piece
 from nmt_cli.inference.teacher_forcing import force_pairs
 from nmt_cli.model.encoder_decoder import EncoderDecoder

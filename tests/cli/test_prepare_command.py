@@ -182,7 +182,7 @@ def test_a_file_in_another_encoding_is_refused(folder, capsys, more):
 
 
 def test_another_encoding_is_told_where_it_begins_late(folder, capsys, monkeypatch):
-    monkeypatch.setattr("nmt_cli.data.text.encoding.LINES_LOOKED_AT", 10)
+    monkeypatch.setattr("nmt_cli.data.text.encoding.LINES_CHECKED", 10)
     text = (folder / "pairs.tsv").read_bytes().splitlines(keepends=True)
     (folder / "pairs.tsv").write_bytes(b"".join(text[:100] + [b"\xe9" + row for row in text[100:]]))
     assert main(["prepare", "--train-tsv", "pairs.tsv", *SMALL]) == 65
@@ -240,7 +240,7 @@ def test_values_with_another_separator_are_refused_with_the_conversion(
     refused = capsys.readouterr().err
     assert main(["prepare", "--train-tsv", "my company.csv", *SMALL]) == 65
     for err in (refused, capsys.readouterr().err):
-        assert f"`my company.csv` looks like values separated by {name}; nmt reads tabs" in err
+        assert f"`my company.csv` looks like values separated by {name}; nmt reads tab-" in err
         command = err.split("convert it: ")[1].splitlines()[0]
     environ = {**os.environ, "PYTHONUTF8": "1"}
     subprocess.run(["sh", "-c", command], check=True, timeout=30, env=environ)

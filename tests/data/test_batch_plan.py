@@ -1,4 +1,4 @@
-"""The batch plan: every pair once an epoch, within its budget, the same for ever."""
+"""The batch plan: it uses every pair once per epoch, within the budget, and never changes."""
 
 import hashlib
 import math
@@ -21,15 +21,15 @@ def make_plan(pairs: int = 3_000, batch_tokens: int = 2_000, shards: int = 4, se
 
 
 @given(LENGTHS, st.integers(1, 400), st.integers(1, 5), st.integers(0, 3))
-def test_every_pair_is_used_once_an_epoch(lengths, batch_tokens, shards, number):
+def test_every_pair_is_used_once_an_epoch(lengths, batch_tokens, shards, epoch_index):
     src, tgt = np.array(lengths).T
-    epoch = BatchPlan(src, tgt, batch_tokens, shards, seed=3).epoch(number)
+    epoch = BatchPlan(src, tgt, batch_tokens, shards, seed=3).epoch(epoch_index)
     used = np.concatenate([epoch.pairs(batch) for batch in range(epoch.batches)])
     assert np.array_equal(np.sort(used), np.arange(len(lengths)))
 
 
 @given(LENGTHS, st.integers(1, 400), st.integers(1, 5))
-def test_a_shard_stays_within_its_budget_or_is_one_pair(lengths, batch_tokens, shards):
+def test_shard_stays_within_its_budget_or_is_one_pair(lengths, batch_tokens, shards):
     src, tgt = np.array(lengths).T
     plan = BatchPlan(src, tgt, batch_tokens, shards, seed=3)
     epoch = plan.epoch(0)
@@ -41,7 +41,7 @@ def test_a_shard_stays_within_its_budget_or_is_one_pair(lengths, batch_tokens, s
 
 
 @given(LENGTHS, st.integers(1, 400))
-def test_streams_have_few_sizes_and_little_filler(lengths, capacity):
+def test_streams_have_few_sizes_and_little_padding(lengths, capacity):
     src, tgt = np.array(lengths).T
     plan = BatchPlan(src, tgt, capacity, 1, seed=3)
     epoch = plan.epoch(0)
@@ -60,7 +60,7 @@ def test_streams_have_few_sizes_and_little_filler(lengths, capacity):
                 assert size % step == 0
 
 
-def test_filler_is_at_most_five_per_cent():
+def test_padding_is_at_most_five_per_cent():
     plan = make_plan(pairs=50_000, batch_tokens=16_000)
     epoch = plan.epoch(0)
     shards = [epoch.shard(batch, shard) for batch in range(epoch.batches - 1) for shard in range(4)]
@@ -70,13 +70,13 @@ def test_filler_is_at_most_five_per_cent():
     assert len({plan.shape_of(ids)[:2] for ids in shards}) <= 2 * len(SIZES)
 
 
-def test_batches_come_near_the_asked_size():
+def test_batch_tokens_are_nearly_reached():
     plan = make_plan(pairs=20_000)
     sizes = [plan.tokens(0, batch) for batch in range(plan.epoch(0).batches - 1)]
     assert 0.9 * 2_000 < np.mean(sizes) <= 2_000
 
 
-def test_a_shard_holds_one_length_so_that_padding_is_rare():
+def test_shards_hold_similar_lengths_so_that_padding_is_rare():
     plan = make_plan(pairs=50_000)
     epoch = plan.epoch(0)
     padded = used = 0
@@ -90,29 +90,29 @@ def test_a_shard_holds_one_length_so_that_padding_is_rare():
     assert used / padded > 0.95
 
 
-def test_the_plan_is_a_pure_function_of_seed_and_epoch():
-    def digest(plan, number):
-        epoch = plan.epoch(number)
+def test_plan_is_a_pure_function_of_seed_and_epoch():
+    def digest(plan, index):
+        epoch = plan.epoch(index)
         ids = np.concatenate([epoch.pairs(batch) for batch in range(epoch.batches)])
         return hashlib.sha256(ids.astype(np.int64).tobytes()).hexdigest()
 
     straight, skipping = make_plan(), make_plan()
-    in_order = [digest(straight, number) for number in (0, 1, 2)]
+    in_order = [digest(straight, index) for index in (0, 1, 2)]
     assert digest(skipping, 2) == in_order[2]
     assert len(set(in_order)) == 3
     assert digest(make_plan(seed=2), 0) != in_order[0]
-    # Frozen: a run that was begun with an earlier version must go on with the same data.
+    # The digest is fixed because a run of an earlier version must continue with the same data.
     assert in_order[0].startswith("cffb1b3216ad7194")
 
 
-def test_positions_go_on_where_they_were_left():
+def test_positions_continue_into_the_next_epoch():
     plan = make_plan()
     batches = plan.epoch(0).batches
-    walk = plan.positions(Position(0, batches - 1))
-    assert [next(walk) for _ in range(2)] == [Position(0, batches - 1), Position(1, 0)]
+    positions = plan.positions(Position(0, batches - 1))
+    assert [next(positions) for _ in range(2)] == [Position(0, batches - 1), Position(1, 0)]
 
 
-def test_the_order_does_not_depend_on_the_number_of_ranks():
+def test_order_does_not_depend_on_the_number_of_ranks():
     plan = make_plan(shards=4)
     epoch = plan.epoch(0)
     for world_size in (1, 2, 3, 4):

@@ -1,4 +1,4 @@
-"""BPE-dropout: sentencepiece's own segmentation without it, the paper's procedure with it."""
+"""BPE-dropout: equal to sentencepiece without dropout, and to the paper's algorithm with it."""
 
 import random
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nmt_cli.data.subwords.bpe_dropout import MOST_REMEMBERED, BpeDropout, merged
+from nmt_cli.data.subwords.bpe_dropout import MAX_CACHED, BpeDropout, merge_pieces
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.segmenters import Bytes, learn_sentence_pieces
 
@@ -18,7 +18,7 @@ WORDS = ["lower", "lowest", "newer", "newest", "wide", "widest", "ﬁne", "new",
 
 
 def make_subwords(byte_fallback: bool) -> Subwords:
-    counts = [(word, 3 + number) for number, word in enumerate(sorted(WORDS))]
+    counts = [(word, 3 + index) for index, word in enumerate(sorted(WORDS))]
     size = 290 if byte_fallback else 34
     return Subwords(learn_sentence_pieces("bpe", counts, size, byte_fallback=byte_fallback))
 
@@ -31,7 +31,7 @@ TEXTS = st.one_of(
 
 
 @given(st.lists(TEXTS, max_size=5), st.booleans())
-def test_without_dropout_it_is_sentencepiece_s_segmentation(lines, byte_fallback):
+def test_no_dropout_gives_the_segmentation_of_sentencepiece(lines, byte_fallback):
     subwords = SUBWORDS[byte_fallback]
     source, target = subwords.with_dropout(0.0)
     assert source.encode(lines, "1", "2") == subwords.encode_source(lines)
@@ -39,14 +39,14 @@ def test_without_dropout_it_is_sentencepiece_s_segmentation(lines, byte_fallback
 
 
 @given(st.lists(TEXTS, max_size=5), st.booleans(), st.sampled_from([0.1, 0.5, 0.99]))
-def test_with_dropout_it_reads_the_same(lines, byte_fallback, share):
+def test_dropout_keeps_the_text(lines, byte_fallback, share):
     subwords = SUBWORDS[byte_fallback]
     ids = subwords.with_dropout(share)[0].encode(lines, "1", "2")
     assert subwords.decode_source(ids) == subwords.decode_source(subwords.encode_source(lines))
 
 
-def by_the_paper(word: str, merges: dict[str, float], share: float, chance) -> list[str]:
-    """Algorithm 1: at each step all possible merges, some dropped, then the best is applied."""
+def reference_merge(word: str, merges: dict[str, float], share: float, chance) -> list[str]:
+    """Algorithm 1: drop some of all possible merges, apply the best of the others, and repeat."""
     pieces = list(word)
     while True:
         possible = [
@@ -54,40 +54,42 @@ def by_the_paper(word: str, merges: dict[str, float], share: float, chance) -> l
             for i in range(len(pieces) - 1)
             if pieces[i] + pieces[i + 1] in merges
         ]
-        kept = [one for one in possible if chance() >= share]
+        kept = [merge for merge in possible if chance() >= share]
         if not kept:
             return pieces
-        _, place = min(kept)
-        pieces[place : place + 2] = [pieces[place] + pieces[place + 1]]
+        _, left = min(kept)
+        pieces[left : left + 2] = [pieces[left] + pieces[left + 1]]
 
 
 MERGES = {"ab": 1.0, "bc": 2.0, "abc": 3.0, "cab": 4.0, "aa": 5.0, "abab": 6.0, "caba": 7.0}
 
 
 @given(st.text("abc", max_size=12))
-def test_merges_come_in_order(word):
-    assert merged(word, MERGES, 0.0, lambda: 0.0) == by_the_paper(word, MERGES, 0.0, lambda: 1.0)
+def test_merge_pieces_applies_merges_in_order(word):
+    assert merge_pieces(word, MERGES, 0.0, lambda: 0.0) == reference_merge(
+        word, MERGES, 0.0, lambda: 1.0
+    )
 
 
 @pytest.mark.parametrize("share", [0.1, 0.6])
-def test_segmentations_come_as_often_as_by_the_paper(share):
-    """6,000 draws of each: frequencies differ by less than five standard deviations (0.032)."""
+def test_segmentations_are_as_frequent_as_in_the_paper(share):
+    """Frequencies in 6,000 draws differ by less than five standard deviations (0.032)."""
     draws = 6_000
     chance = random.Random(1).random
-    found, expected = (
+    ours, expected = (
         Counter(tuple(function("abcabab", MERGES, share, chance)) for _ in range(draws))
-        for function in (merged, by_the_paper)
+        for function in (merge_pieces, reference_merge)
     )
     assert len(expected) > 5
-    for pieces in found.keys() | expected.keys():
-        assert abs(found[pieces] - expected[pieces]) / draws < 0.032, pieces
+    for pieces in ours.keys() | expected.keys():
+        assert abs(ours[pieces] - expected[pieces]) / draws < 0.032, pieces
 
 
-def test_everything_left_out_gives_characters():
-    assert merged("abcabc", MERGES, 0.99, lambda: 0.0) == list("abcabc")
+def test_skipping_all_merges_gives_characters():
+    assert merge_pieces("abcabc", MERGES, 0.99, lambda: 0.0) == list("abcabc")
 
 
-def test_a_draw_is_the_same_in_every_process_and_order():
+def test_segmentation_is_the_same_in_every_process_and_order():
     lines = ["lowest newer widest"] * 3 + ["wide newest"]
     program = (
         "from test_bpe_dropout import SUBWORDS; "
@@ -95,7 +97,7 @@ def test_a_draw_is_the_same_in_every_process_and_order():
     )
     here = SUBWORDS[False].with_dropout(0.5)[0]
     here.encode(["newest lowest", *lines], "1/1", "src/0")
-    found = here.encode(lines, "1/0", "src/0")
+    ours = here.encode(lines, "1/0", "src/0")
     there = subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,
@@ -103,20 +105,20 @@ def test_a_draw_is_the_same_in_every_process_and_order():
         check=True,
         cwd=Path(__file__).parent,
     )
-    assert there.stdout.strip() == str(found)
-    assert here.encode(lines, "1/0", "src/1") != found
-    assert here.encode(lines, "1/1", "src/0") != found
+    assert there.stdout.strip() == str(ours)
+    assert here.encode(lines, "1/0", "src/1") != ours
+    assert here.encode(lines, "1/1", "src/0") != ours
 
 
-def test_a_full_memory_of_words_changes_nothing(monkeypatch):
+def test_full_cache_does_not_change_segmentations(monkeypatch):
     lines = ["lowest newer widest wide newest lower new low"] * 5
     reference = SUBWORDS[False].with_dropout(0.5)[0].encode(lines, "1", "2")
-    monkeypatch.setattr("nmt_cli.data.subwords.bpe_dropout.MOST_REMEMBERED", 3)
-    forgetful = SUBWORDS[False].with_dropout(0.5)[0]
-    assert forgetful.encode(lines, "1", "2") == reference
-    assert len(forgetful._remembered) <= 3 < MOST_REMEMBERED
+    monkeypatch.setattr("nmt_cli.data.subwords.bpe_dropout.MAX_CACHED", 3)
+    small_cache = SUBWORDS[False].with_dropout(0.5)[0]
+    assert small_cache.encode(lines, "1", "2") == reference
+    assert len(small_cache._cache) <= 3 < MAX_CACHED
 
 
-def test_other_kinds_are_refused():
+def test_segmenters_without_merges_are_refused():
     with pytest.raises(ValueError, match="of the kind bytes have no merges"):
         BpeDropout(Bytes(), {}, 1, 3, 0.1)

@@ -1,4 +1,4 @@
-"""What `prepare` repairs, drops and lists; the validation split; files in other languages."""
+"""What `prepare` repairs, drops and lists; the validation split; files in wrong languages."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from corpora import tiny_config, write_pairs
-from test_dirt import two_languages
+from synthetic_pairs import two_languages
 
 from nmt_cli.cli import main
 from nmt_cli.data.cleaning.matching import threshold
@@ -14,7 +14,7 @@ from nmt_cli.data.cleaning.misalignment import Profile, find_shifts
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.languages.words import other_language
 from nmt_cli.data.preparation.passes import Prepared
-from nmt_cli.data.preparation.prepare import OLDER, prepare
+from nmt_cli.data.preparation.prepare import OLDER_VERSION_NOTE, prepare
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import CannotCreateError, DataError, UsageError
 
@@ -50,17 +50,19 @@ def test_repairs_keep_the_words_and_are_counted_with_their_lines(folder: Path) -
         ("ya <b>ru</b>", "ow ath"), ("<b>ya</b> to", "<b>ow</b> ble"),
         ("fÃ¼r ka", "ow\u200bath ing"), ("ka@@ to mi mi", "tra tra"), ("ka\x07 lo", "spe spe"),
     ]  # fmt: skip
-    done = prepared(folder, [*CLEAN, *dirty])
+    result = prepared(folder, [*CLEAN, *dirty])
     assert texts(folder)[300:] == [
         ("kato mi", "tra ble"), ("Tom & sen", 'spe "ing"'), ("ya ru", "ow ath"),
         ("<b>ya</b> to", "<b>ow</b> ble"), ("für ka", "owath ing"), ("kato mi mi", "tra tra"),
         ("ka lo", "spe spe"),
     ]  # fmt: skip
-    found = {one.kind: (one.pairs, one.action, one.lines) for one in done.findings}
-    assert found["HTML entities"] == (1, "repaired", ("302",))
-    assert found["tags on one side only"] == (1, "repaired", ("303",))
-    assert found["marks of subwords (@@)"] == (1, "repaired", ("306",))
-    assert sum(one.action == "repaired" for one in done.findings) == 7
+    findings = {
+        finding.kind: (finding.pairs, finding.action, finding.lines) for finding in result.findings
+    }
+    assert findings["HTML entities"] == (1, "repaired", ("302",))
+    assert findings["tags on one side only"] == (1, "repaired", ("303",))
+    assert findings["marks of subwords (@@)"] == (1, "repaired", ("306",))
+    assert sum(finding.action == "repaired" for finding in result.findings) == 7
     prepared(folder, [*CLEAN, *dirty], clean="off")
     assert texts(folder)[301][0] == "Tom &amp;amp; sen"
 
@@ -69,7 +71,7 @@ def test_dropped_pairs_are_written_with_file_line_and_reason(folder: Path) -> No
     dirty: Pairs = [("", "x y"), CLEAN[3], ("https://a.org/b", "https://a.org/b"),
                     ("ka 1989", "tra 1998")]  # fmt: skip
     listed = folder / "dropped.tsv"
-    done = prepared(folder, [*CLEAN, *dirty], listed)
+    result = prepared(folder, [*CLEAN, *dirty], listed)
     src, rows = str(folder / "train.src"), listed.read_text().split("\n")
     assert rows == [
         "file\tline\treason\tsource\ttarget",
@@ -78,10 +80,10 @@ def test_dropped_pairs_are_written_with_file_line_and_reason(folder: Path) -> No
         f"{src}\t303\tnothing but a web address\thttps://a.org/b\thttps://a.org/b",
         "",
     ]
-    assert sum(done.dropped.values()) == 3
+    assert sum(result.dropped.values()) == 3
     prepared(folder, [*CLEAN, *dirty], listed, clean="strict")
     assert f"{src}\t304\tnumbers that differ\tka 1989\ttra 1998" in listed.read_text().split("\n")
-    with pytest.raises(CannotCreateError, match="is a file that is read"):
+    with pytest.raises(CannotCreateError, match="is an input file"):
         prepared(folder, CLEAN, folder / "train.src")
 
 
@@ -90,22 +92,22 @@ def test_bad_rows_of_a_table_are_dropped_unless_they_are_most(folder: Path) -> N
     rows[7:7] = ["no tab here", "one\ttwo\tthree"]
     (folder / "train.tsv").write_text("\n".join(rows) + "\n")
     config = tiny_config(data_train=[("train.tsv",)], data_vocab_size=200)
-    done = prepare(config, folder / "corpus", workers=1)
-    assert done.dropped == {"wrong number of columns": 2}
-    assert (done.kept, done.findings[0].lines) == (300, ("8", "9"))
+    result = prepare(config, folder / "corpus", workers=1)
+    assert result.dropped == {"wrong number of columns": 2}
+    assert (result.kept, result.findings[0].lines) == (300, ("8", "9"))
     (folder / "train.tsv").write_text("a\tb\tc\n" * 3 + "a\tb\n")
-    with pytest.raises(DataError, match="line 1: 3 columns, 2 are needed; so it is in 3 of 4"):
+    with pytest.raises(DataError, match="line 1: 3 columns, 2 are needed; 3 of 4 lines"):
         prepare(config, folder / "corpus", force=True, workers=1)
 
 
-def test_a_validation_split_shares_no_side_with_the_training_text(folder: Path) -> None:
+def test_validation_split_shares_no_side_with_the_training_text(folder: Path) -> None:
     same_source = [(src, f"{tgt} bei") for src, tgt in CLEAN[:60]]
     same_target = [(f"{src} kau", tgt) for src, tgt in CLEAN[60:120]]
     pairs = [*CLEAN, *same_source, *same_target, *CLEAN[120:140]]
-    done = prepared(folder, pairs, valid_split=40)
+    result = prepared(folder, pairs, valid_split=40)
     train, valid = texts(folder), texts(folder, "valid")
-    assert (len(valid), done.valid, done.split) == (40, 40, 40)
-    assert done.read == done.kept + done.split + sum(done.dropped.values())
+    assert (len(valid), result.valid, result.split) == (40, 40, 40)
+    assert result.read == result.kept + result.split + sum(result.dropped.values())
     for side in (0, 1):
         assert not {pair[side] for pair in train} & {pair[side] for pair in valid}
     assert set(valid) <= set(CLEAN[140:])
@@ -123,11 +125,11 @@ def test_a_validation_split_shares_no_side_with_the_training_text(folder: Path) 
         prepared(folder, pairs, valid_split=10, valid=write_pairs(folder, "v", CLEAN[:3]))
 
 
-def test_a_corpus_of_an_older_version_is_used_and_says_so(folder: Path) -> None:
+def test_corpus_of_an_older_version_is_reused_with_a_note(folder: Path) -> None:
     prepared(folder, CLEAN)
     saved = folder / "corpus" / "config.toml"
     lines = [
-        one for one in saved.read_text().split("\n") if not one.startswith(("clean", "valid_"))
+        line for line in saved.read_text().split("\n") if not line.startswith(("clean", "valid_"))
     ]
     description = folder / "corpus" / "corpus.json"
     document = json.loads(description.read_text())
@@ -141,13 +143,13 @@ def test_a_corpus_of_an_older_version_is_used_and_says_so(folder: Path) -> None:
     config = tiny_config(data_train=[train], data_vocab_size=200)
     again = prepare(config, folder / "corpus", workers=1)
     assert again.reused
-    assert again.notes[-1] == OLDER
+    assert again.notes[-1] == OLDER_VERSION_NOTE
     strict = tiny_config(data_train=[train], data_vocab_size=200, data_clean="strict")
     with pytest.raises(CannotCreateError, match=r"data\.clean"):
         prepare(strict, folder / "corpus", workers=1)
 
 
-def test_the_lines_of_a_shift_have_a_beginning_and_an_end() -> None:
+def test_find_shifts_returns_first_and_last_line() -> None:
     chance = np.random.default_rng(1)
     lengths = chance.lognormal(4.0, 0.5, 3_000).astype(int)
     src = ["x" * n + chance.choice(list("..?!")) for n in lengths]
@@ -158,7 +160,7 @@ def test_the_lines_of_a_shift_have_a_beginning_and_an_end() -> None:
     assert abs(shift.last - 2_000) <= 3
 
 
-def test_the_share_of_random_pairs_is_estimated() -> None:
+def test_threshold_estimates_the_share_of_random_pairs() -> None:
     chance = np.random.default_rng(1)
     random = chance.normal(-3, 2, 5_000)
     values = np.concatenate([chance.normal(5, 2, 9_500), chance.normal(-3, 2, 500)])
@@ -177,7 +179,7 @@ def test_the_share_of_random_pairs_is_estimated() -> None:
         (ENGLISH, "ru", "en"), ("zz qq yy xx", "en", None),
     ],
 )  # fmt: skip
-def test_the_language_of_a_text(line: str, stated: str, other: str | None) -> None:
+def test_other_language(line: str, stated: str, other: str | None) -> None:
     assert other_language([line] * 60, stated) == other
 
 
@@ -187,7 +189,7 @@ def write_sides(folder: Path, name: str, en: str = ENGLISH, de: str = GERMAN) ->
 
 
 class TestFilesInOtherLanguages:
-    def test_files_swapped_by_name_are_refused_with_the_right_command(
+    def test_files_swapped_by_name_are_refused_with_the_correct_option(
         self, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         write_sides(folder, "train")
@@ -204,7 +206,7 @@ class TestFilesInOtherLanguages:
             assert not (folder / "nmt.toml").exists()
             assert not (folder / "corpus").exists()
 
-    def test_files_swapped_by_text_are_refused_but_for_no_clean(
+    def test_files_swapped_by_text_are_refused_except_with_no_clean(
         self, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         write_sides(folder, "train")
@@ -218,7 +220,7 @@ class TestFilesInOtherLanguages:
                      "--tgt-lang", "de"])  # fmt: skip
         assert code == 0
 
-    def test_of_languages_without_words_the_sides_are_compared(
+    def test_sides_of_unknown_languages_are_compared(
         self, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         write_pairs(folder, "train", CLEAN)
@@ -261,7 +263,7 @@ class TestTables:
         assert Corpus.open(folder / "corpus").valid is not None
         assert main([*init, "--valid-tsv", "other.tsv", "--valid-split", "20"]) == 2
 
-    def test_a_table_alone_needs_its_languages_named(
+    def test_table_without_languages_in_its_name_is_refused(
         self, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         (folder / "pairs.tsv").write_text("a\tb\n")
@@ -271,6 +273,6 @@ class TestTables:
         assert "--src-lang en --tgt-lang de" in err
 
 
-def test_an_option_taken_for_a_file_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+def test_option_in_place_of_a_file_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prepare", "--train", "train.en", "--out", "c2"]) == 2
     assert "--train takes two files, the source and its translation" in capsys.readouterr().err

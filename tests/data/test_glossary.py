@@ -1,4 +1,4 @@
-"""The glossary: what a file may hold, which line is wrong, and what a text triggers."""
+"""The glossary: reading its file, errors with line numbers, and finding terms in text."""
 
 from pathlib import Path
 
@@ -12,11 +12,11 @@ def entries(*sources: str) -> list[Entry]:
     return [Entry(source, (source.upper(),), line) for line, source in enumerate(sources, 1)]
 
 
-def found(text: str, *sources: str, spaced: bool = True) -> list[str]:
-    return [one.source for one in Glossary(entries(*sources), spaced=spaced).triggered(text)]
+def find_terms(text: str, *sources: str, spaced: bool = True) -> list[str]:
+    return [entry.source for entry in Glossary(entries(*sources), spaced=spaced).find(text)]
 
 
-def test_a_file(tmp_path: Path) -> None:
+def test_read_glossary(tmp_path: Path) -> None:
     path = tmp_path / "terms.tsv"
     path.write_text(
         "dog\tHund|Hündin | Hund\n\nhot dog\tHotdog\r\n  New  York \t New York\n", "utf-8"
@@ -52,7 +52,7 @@ def test_wrong_lines_are_named(tmp_path: Path, text: str, words: str) -> None:
     assert "tab" in caught.value.hint
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+def test_missing_file_and_invalid_utf8_are_refused(tmp_path: Path) -> None:
     with pytest.raises(NoInputError):
         read_glossary(tmp_path / "nothing")
     (tmp_path / "latin").write_bytes(b"a\tb\nc\t\xfc\n")
@@ -60,43 +60,43 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         read_glossary(tmp_path / "latin")
 
 
-def test_whole_words_only() -> None:
-    assert found("A dog, a (dog) and dogs.", "dog") == ["dog"]
-    assert found("dogs hotdog dog's-body", "dog") == ["dog"]
-    assert found("dogs hotdog", "dog") == []
-    assert found("größer", "gr", "öß") == []
+def test_find_matches_whole_words_only() -> None:
+    assert find_terms("A dog, a (dog) and dogs.", "dog") == ["dog"]
+    assert find_terms("dogs hotdog dog's-body", "dog") == ["dog"]
+    assert find_terms("dogs hotdog", "dog") == []
+    assert find_terms("größer", "gr", "öß") == []
 
 
-def test_case() -> None:
-    assert found("The DOG and the Straße", "dog", "strasse") == ["dog", "strasse"]
-    assert found("The cpu", "CPU", "The") == ["The"]
-    assert found("us and US and Us", "US") == ["US"]
-    assert found("us and them", "US") == []
-    # One capital of a term is enough.
-    assert found("a new york minute, the cpu", "New York", "the CPU") == []
-    assert found("The CPU, THE CPU, the CPU", "the CPU") == ["the CPU"]
-    assert found("The CPU", "the CPU") == []
+def test_find_and_capital_letters() -> None:
+    assert find_terms("The DOG and the Straße", "dog", "strasse") == ["dog", "strasse"]
+    assert find_terms("The cpu", "CPU", "The") == ["The"]
+    assert find_terms("us and US and Us", "US") == ["US"]
+    assert find_terms("us and them", "US") == []
+    # One capital letter in a term is enough.
+    assert find_terms("a new york minute, the cpu", "New York", "the CPU") == []
+    assert find_terms("The CPU, THE CPU, the CPU", "the CPU") == ["the CPU"]
+    assert find_terms("The CPU", "the CPU") == []
 
 
-def test_the_longest_term_first_and_each_once() -> None:
-    assert found("a hot dog, a dog, a hot dog", "dog", "hot dog", "hot") == ["hot dog", "dog"]
-    assert found("New York City is not New York", "New York", "New York City") == [
+def test_find_prefers_the_longest_term_and_returns_each_once() -> None:
+    assert find_terms("a hot dog, a dog, a hot dog", "dog", "hot dog", "hot") == ["hot dog", "dog"]
+    assert find_terms("New York City is not New York", "New York", "New York City") == [
         "New York City", "New York",
     ]  # fmt: skip
-    assert found("state of the art", "state of the union", "state") == ["state"]
-    assert found("e-mail me", "e-mail", "mail") == ["e-mail"]
+    assert find_terms("state of the art", "state of the union", "state") == ["state"]
+    assert find_terms("e-mail me", "e-mail", "mail") == ["e-mail"]
 
 
-def test_languages_without_spaces() -> None:
-    assert found("我喜欢北京大学", "北京", "北京大学", "大学", spaced=False) == ["北京大学"]
-    assert found("我喜欢北京", "北京") == []
+def test_find_in_languages_without_spaces() -> None:
+    assert find_terms("我喜欢北京大学", "北京", "北京大学", "大学", spaced=False) == ["北京大学"]
+    assert find_terms("我喜欢北京", "北京") == []
 
 
-def test_nothing_triggers_nothing() -> None:
-    assert found("", "dog") == []
-    assert found("dog") == []
+def test_find_without_text_or_terms() -> None:
+    assert find_terms("", "dog") == []
+    assert find_terms("dog") == []
 
 
-def test_terms_that_begin_alike() -> None:
+def test_find_among_terms_with_the_same_first_word() -> None:
     many = Glossary([Entry(f"word {n}", ("x",), n) for n in range(200)])
-    assert [one.line for one in many.triggered("Word 17, word 180, word 17, word 200")] == [17, 180]
+    assert [entry.line for entry in many.find("Word 17, word 180, word 17, word 200")] == [17, 180]

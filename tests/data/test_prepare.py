@@ -1,4 +1,4 @@
-"""`prepare`: what is kept, what is dropped and why; the same bytes for any number of workers."""
+"""`prepare`: which pairs are kept or dropped and why; the same files for any workers."""
 
 import gzip
 import hashlib
@@ -28,7 +28,7 @@ DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
 def made_up_pairs(count: int, seed: int) -> list[tuple[str, str]]:
-    """Pairs of sentences of made-up words; the target says the same in capitals."""
+    """Return pairs of sentences of made-up words; the target is the source in title case."""
     chooser = random.Random(seed)
     syllables = ["ba", "du", "gel", "mor", "nis", "tra", "vo", "kü", "ße"]
     pairs = []
@@ -54,7 +54,11 @@ class Project:
     def config(self, *train: tuple[str, ...], **data: object) -> Config:
         values = {"data.train": list(train), "data.vocab_size": 80}
         return resolve(
-            [SettingsLayer("test", {**values, **{f"data.{key}": one for key, one in data.items()}})]
+            [
+                SettingsLayer(
+                    "test", {**values, **{f"data.{key}": value for key, value in data.items()}}
+                )
+            ]
         ).config
 
     def prepare(self, *train: tuple[str, ...], **data: object) -> Prepared:
@@ -67,7 +71,7 @@ def project(tmp_path: Path) -> Project:
 
 
 def tree(folder: Path) -> dict[str, str]:
-    """The hash of each file, by name."""
+    """Return the hash of each file by name."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))
@@ -78,7 +82,7 @@ def tree(folder: Path) -> dict[str, str]:
 @pytest.mark.parametrize(
     "data", [{}, {"subwords": "wordpiece", "normalize": True, "joint": False, "sample_lines": 200}]
 )
-def test_the_files_are_the_same_for_any_number_of_workers(project, monkeypatch, data):
+def test_files_are_the_same_for_any_number_of_workers(project, monkeypatch, data):
     monkeypatch.setattr(clean, "CHUNK_PAIRS", 37)
     monkeypatch.setattr(process_pool, "ALONE_SECONDS", 0.0)
     pairs = made_up_pairs(600, 1)
@@ -97,7 +101,7 @@ def test_the_files_are_the_same_for_any_number_of_workers(project, monkeypatch, 
     assert trees[0] == trees[1]
 
 
-def test_each_pair_dropped_has_its_reason(project):
+def test_dropped_pairs_are_counted_by_reason(project):
     good = made_up_pairs(50, 1)
     odd = [
         ("", "empty source"),
@@ -134,12 +138,12 @@ def test_each_pair_dropped_has_its_reason(project):
         (7, 2, "lengths too different"),
     ],
 )
-def test_the_filters_at_their_limits(project, src, tgt, reason):
+def test_drop_reason_at_the_limits(project, src, tgt, reason):
     data = project.config(min_length=2, max_length=10, max_ratio=3.0).data
     assert KINDS[drop_reason(data, src, tgt)].name == reason
 
 
-def test_the_table_counts_what_is_in_the_corpus(project):
+def test_table_matches_the_corpus(project):
     prepared = project.prepare(
         project.write("train", made_up_pairs(200, 1)), valid=project.write("v", [("a ☃", "b")])
     )
@@ -155,45 +159,45 @@ def test_the_table_counts_what_is_in_the_corpus(project):
     assert (corpus.valid[0][0] == corpus.subwords.unk_id).sum() == 1
 
 
-def test_the_tally_of_unknowns_and_fertility():
+def test_tally_counts_unknowns_and_fertility():
     tally = Tally()
     tally.add(["a b", "c"], [[5, 1, 6, 3], [1, 3]], unk_id=1)
     assert (tally.sentences, tally.words, tally.tokens, tally.unknowns) == (2, 3, 6, 2)
     assert tally.fertility == 4 / 3
 
 
-def test_the_origin_of_each_pair_is_kept_and_the_first_of_equal_ones(project):
-    one, two = made_up_pairs(30, 1), made_up_pairs(40, 2)
-    prepared = project.prepare(project.write("a", one), project.write("b", two + one))
+def test_origin_and_the_first_of_duplicates_are_kept(project):
+    first, second = made_up_pairs(30, 1), made_up_pairs(40, 2)
+    prepared = project.prepare(project.write("a", first), project.write("b", second + first))
     assert prepared.dropped == {"same pair before": 30}
     assert Corpus.open(project.out).train.origin.tolist() == [0] * 30 + [1] * 40
 
 
-def test_duplicates_stay_when_asked(project):
+def test_duplicates_are_kept_without_drop_duplicates(project):
     pairs = made_up_pairs(30, 1)
     prepared = project.prepare(project.write("a", pairs * 2), drop_duplicates=False)
     assert (prepared.kept, prepared.dropped) == (60, {})
 
 
 @given(st.lists(st.integers(0, 5)))
-def test_duplicates_are_those_that_came_before(numbers):
+def test_find_duplicates_marks_repetitions(numbers):
     digests = b"".join(bytes([number]) * 16 for number in numbers)
-    expected = [number in numbers[:place] for place, number in enumerate(numbers)]
+    expected = [number in numbers[:index] for index, number in enumerate(numbers)]
     assert find_duplicates(digests).tolist() == expected
 
 
-def test_the_kept_text_is_that_of_the_ids(project):
+def test_stored_text_matches_the_ids(project):
     pairs = [*made_up_pairs(99, 1), ("", "x"), ("tab\there\u2028and\x1b[1m", "da\x85dort ▁")]
     project.prepare(project.write("train", pairs), vocab_size=90)
     corpus = Corpus.open(project.out)
     src = list(read_lines(project.out / "train.src.txt"))
     tgt = list(read_lines(project.out / "train.tgt.txt"))
     assert (src[-1], tgt[-1]) == ("tab here and", "da dort _")
-    assert corpus.subwords.encode_source(src) == [one.tolist() for one, _ in corpus.train]
-    assert corpus.subwords.encode_target(tgt) == [one.tolist() for _, one in corpus.train]
+    assert corpus.subwords.encode_source(src) == [ids.tolist() for ids, _ in corpus.train]
+    assert corpus.subwords.encode_target(tgt) == [ids.tolist() for _, ids in corpus.train]
 
 
-def test_validation_pairs_are_all_kept_as_they_are(project):
+def test_validation_pairs_are_kept_unchanged(project):
     valid = [("  two  spaces\u2028", "a\x0bb"), ("", ""), ("ba " * 400, "x"), ("", "")]
     prepared = project.prepare(
         project.write("train", made_up_pairs(50, 1)), valid=project.write("valid", valid)
@@ -206,7 +210,7 @@ def test_validation_pairs_are_all_kept_as_they_are(project):
     assert any("2 of 4 validation pairs have an empty side" in note for note in prepared.notes)
 
 
-def test_a_test_set_is_checked_as_validation_text_is(project):
+def test_test_set_is_checked_like_validation_text(project):
     train = project.write("train", made_up_pairs(50, 1))
     test = project.write("test", [("a b", "x"), ("", "y"), ("c", " "), ("d", "z")])
     more = project.write("more", [("", "x"), ("", ""), ("", "y"), ("", "z")])[1]
@@ -228,11 +232,11 @@ def test_one_file_for_both_sides_is_refused(project):
         assert error.message == f"data.train: `{src}` is given for both sides"
         error = refused(project, UsageError, project.config((src, tgt), valid=files))
         assert error.message == f"data.valid: `{src}` is given for both sides"
-    # The same text under another name is somebody's decision.
+    # The same text under another name is accepted.
     assert project.prepare((src, str(other))).kept == 50
 
 
-def test_look_alikes_of_special_symbols_stay_text(project):
+def test_text_that_looks_like_special_symbols_stays_text(project):
     pairs = [("</s> <pad> ba <unk>", "<s> <2de> <0x0A> Du")] * 9 + made_up_pairs(50, 1)
     project.prepare(project.write("train", pairs), drop_duplicates=False, vocab_size=120)
     corpus = Corpus.open(project.out)
@@ -242,7 +246,7 @@ def test_look_alikes_of_special_symbols_stay_text(project):
         assert (np.delete(side.ids, ends) > corpus.subwords.eos_id).all()
 
 
-def test_normalisation_is_moses_line_by_line(project):
+def test_normalize_applies_moses_to_each_line(project):
     cleaning = Cleaning(normalize=True, src="en", tgt="fr")
     assert cleaning.clean("src", ["“Yes” – ‘no’…", ""]) == ["\"Yes\" - 'no'...", ""]
     assert cleaning.clean("tgt", ["« Oui » ?\u2028\r"]) == ['" Oui " ?']
@@ -262,7 +266,7 @@ def test_tsv_and_stdin(project, monkeypatch):
     assert len(Corpus.open(project.out).train) == 60
 
 
-def test_suspicious_text_is_noted_and_used(project):
+def test_suspicious_text_is_used_with_notes(project):
     pairs = made_up_pairs(2_000, 1)
     src, tgt = project.write("train", pairs)
     Path(src).write_bytes(Path(src).read_bytes().replace(b"ba", b"b\xe4", 1))
@@ -274,7 +278,7 @@ def test_suspicious_text_is_noted_and_used(project):
     assert "shifted against each other near line 90" in prepared.notes[1]
 
 
-def test_a_sample_of_lines_is_by_chance_but_always_the_same():
+def test_choose_sample_is_random_but_repeatable():
     keep = np.arange(10_000) % 5 > 0
     assert (choose_sample(keep, 8_000, seed=1) == keep).all()
     sample = choose_sample(keep, 2_000, seed=1)
@@ -293,23 +297,23 @@ def test_subwords_are_learnt_from_the_sample_only(project):
     assert Corpus.open(project.out).subwords.src_size < whole
 
 
-def test_progress_is_told_to_the_end(project, monkeypatch):
+def test_progress_is_reported_to_the_end(project, monkeypatch):
     monkeypatch.setattr(clean, "CHUNK_PAIRS", 50)
-    told: dict[str, list[tuple[int, int | None]]] = {}
+    reported: dict[str, list[tuple[int, int | None]]] = {}
     config = project.config(project.write("train", made_up_pairs(400, 1)))
     prepare(
         config, project.out, workers=1,
-        progress=lambda stage, done, total: told.setdefault(stage, []).append((done, total)),
+        progress=lambda stage, done, total: reported.setdefault(stage, []).append((done, total)),
     )  # fmt: skip
-    assert list(told) == [
+    assert list(reported) == [
         "read", "compare languages", "count words", "learn subwords", "encode",
     ]  # fmt: skip
-    assert [done for done, _ in told["read"]] == list(range(50, 401, 50))
-    assert told["read"][-1] == told["encode"][-1] == (400, 400)
+    assert [done for done, _ in reported["read"]] == list(range(50, 401, 50))
+    assert reported["read"][-1] == reported["encode"][-1] == (400, 400)
 
 
 def refused(project: Project, error: type[NmtError], config: Config) -> NmtError:
-    """The error; checks that nothing is left of the attempt."""
+    """Return the error of `prepare`, and check that no files are left."""
     before = sorted(project.folder.iterdir())
     with pytest.raises(error) as caught:
         prepare(config, project.out, workers=1)
@@ -318,13 +322,13 @@ def refused(project: Project, error: type[NmtError], config: Config) -> NmtError
     return caught.value
 
 
-def test_no_training_files(project):
+def test_missing_training_files_setting_is_refused(project):
     error = refused(project, UsageError, project.config())
     assert "--train SRC TGT" in error.hint
     assert "nmt init" in error.hint
 
 
-def test_all_missing_files_are_named_at_once(project):
+def test_all_missing_files_are_named_in_one_error(project):
     config = project.config(
         ("none.src", str(project.folder)), valid=["nothing", "-"], test=["absent.src", "absent.tgt"]
     )
@@ -333,7 +337,7 @@ def test_all_missing_files_are_named_at_once(project):
         assert name in message
 
 
-def test_too_many_or_too_few_files(project):
+def test_wrong_number_of_files_is_refused(project):
     src, tgt = project.write("train", made_up_pairs(9, 1))
     assert "3 files" in refused(project, UsageError, project.config((src, tgt, tgt))).message
     assert "0 files" in refused(project, UsageError, project.config(())).message
@@ -342,19 +346,19 @@ def test_too_many_or_too_few_files(project):
 
 
 @pytest.mark.parametrize("text", [[], [("", "")], [("\x00", "a"), ("a", " ")]])
-def test_nothing_to_learn_from(project, text):
+def test_text_without_pairs_is_refused(project, text):
     (empty := project.folder / "empty").touch()
     paths = project.write("train", text) if text else (str(empty), "/dev/null")
     assert "no pair" in refused(project, DataError, project.config(paths)).message
 
 
-def test_nothing_left_after_the_filters(project):
+def test_error_if_the_filters_drop_all_pairs(project):
     train = project.write("train", made_up_pairs(30, 1))
     config = project.config(train, min_length=200, max_length=300)
     assert "30 too short" in refused(project, DataError, config).message
 
 
-def test_misaligned_and_broken_files(project):
+def test_misaligned_and_damaged_files_are_refused(project):
     src, tgt = project.write("train", made_up_pairs(900, 1))
     other, _ = project.write("other", made_up_pairs(899, 2))
     assert "has 900" in refused(project, DataError, project.config((other, tgt))).message
@@ -364,12 +368,12 @@ def test_misaligned_and_broken_files(project):
 
 
 def written(folder: Path) -> dict[Path, tuple[int, int]]:
-    """Which file each name stands for, and when it was last written (reading changes neither)."""
+    """Return the inode and modification time of each file, which reading does not change."""
     stats = {path: path.stat() for path in folder.rglob("*")}
     return {path: (stat.st_ino, stat.st_mtime_ns) for path, stat in stats.items()}
 
 
-def test_run_again_with_the_same_text_and_settings_does_nothing(project):
+def test_same_text_and_settings_reuse_the_corpus(project):
     train = project.write("train", made_up_pairs(60, 1))
     first = project.prepare(train)
     before = written(project.out)
@@ -380,8 +384,8 @@ def test_run_again_with_the_same_text_and_settings_does_nothing(project):
     assert written(project.out) == before
 
 
-def test_what_a_killed_run_left_is_removed_by_the_next(project):
-    """Also by one that finds its work done already."""
+def test_files_of_a_killed_run_are_removed_by_the_next(project):
+    """This also holds for a run that reuses the corpus."""
     left = project.out.with_name(f".tmp-corpus.{2**31 - 1}@{socket.gethostname()}")
     train = project.write("train", made_up_pairs(60, 1))
     for reused in (False, True):
@@ -390,7 +394,7 @@ def test_what_a_killed_run_left_is_removed_by_the_next(project):
         assert not left.exists()
 
 
-def test_run_again_otherwise_is_refused_with_the_difference(project):
+def test_changed_settings_are_refused_with_the_difference(project):
     train = project.write("train", made_up_pairs(60, 1))
     project.prepare(train)
     before = tree(project.out)
@@ -398,14 +402,14 @@ def test_run_again_otherwise_is_refused_with_the_difference(project):
     assert "data.vocab_size was 80, is 70" in message
     project.write("train", made_up_pairs(60, 2))
     error = refused(project, CannotCreateError, project.config(train))
-    assert "another content" in error.message
+    assert "have changed" in error.message
     assert "--force" in error.hint
     assert tree(project.out) == before
     prepare(project.config(train), project.out, force=True, workers=1)
     assert tree(project.out) != before
 
 
-def test_settings_of_training_do_not_matter_when_run_again(project):
+def test_changed_training_settings_reuse_the_corpus(project):
     train = project.write("train", made_up_pairs(60, 1))
     project.prepare(train)
     config = resolve([SettingsLayer("test", {"data.train": [train], "data.vocab_size": 80,
@@ -413,7 +417,7 @@ def test_settings_of_training_do_not_matter_when_run_again(project):
     assert prepare(config, project.out).reused
 
 
-def test_what_is_no_corpus_is_not_replaced(project):
+def test_directory_that_is_not_a_corpus_is_not_replaced(project):
     project.out.mkdir()
     (project.out / "precious").write_text("mine")
     train = project.write("train", made_up_pairs(60, 1))
@@ -423,7 +427,7 @@ def test_what_is_no_corpus_is_not_replaced(project):
 
 
 @pytest.mark.skipif(not (DATA / "multi30k").is_dir(), reason="the shared data is not here")
-def test_real_captions(project):
+def test_prepare_of_real_captions(project):
     names = (str(DATA / "multi30k/train.en.xz"), str(DATA / "multi30k/train.de.xz"))
     valid = [str(DATA / "multi30k/val.en"), str(DATA / "multi30k/val.de")]
     prepared = project.prepare(names, valid=valid, vocab_size=8_000)

@@ -1,4 +1,4 @@
-"""Work spread over processes: same results, same order, clear errors."""
+"""Tasks in several processes: the same results in the same order, and clear errors."""
 
 import multiprocessing
 import os
@@ -14,7 +14,7 @@ from nmt_cli.errors import DataError
 
 @pytest.fixture
 def spread_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One task is done here, all others by other processes."""
+    """Run one task in this process and all others in workers."""
     monkeypatch.setattr(process_pool, "ALONE_SECONDS", 0.0)
 
 
@@ -34,23 +34,23 @@ def die(number: int) -> int:
     return number
 
 
-def test_results_come_in_the_order_of_the_tasks_from_several_processes(spread_at_once):
+def test_map_returns_results_of_several_processes_in_order(spread_at_once):
     with ProcessPool(2) as workers:
         results = list(workers.map(square, range(40)))
-        # The processes are kept for the next work.
+        # The processes are kept for the next call.
         later = list(workers.map(square, range(10)))
     assert [value for value, _ in results] == [number * number for number in range(40)]
     assert len({process for _, process in results} - {os.getpid()}) in (1, 2)
     assert {process for _, process in later} <= {process for _, process in results}
 
 
-def test_one_worker_and_little_work_need_no_other_process():
+def test_one_worker_or_little_work_starts_no_process():
     for workers in (1, 4):
         with ProcessPool(workers) as few:
             assert {process for _, process in few.map(square, range(9))} == {os.getpid()}
 
 
-def test_tasks_are_taken_as_they_are_needed(spread_at_once):
+def test_map_takes_tasks_as_needed(spread_at_once):
     taken = 0
 
     def tasks() -> Iterator[int]:
@@ -67,7 +67,7 @@ def test_tasks_are_taken_as_they_are_needed(spread_at_once):
         results.close()  # type: ignore[attr-defined]
 
 
-def test_an_error_in_a_process_arrives_with_its_hint(spread_at_once):
+def test_error_in_a_worker_keeps_its_hint(spread_at_once):
     with ProcessPool(2) as workers, pytest.raises(DataError, match="three is not wanted") as caught:
         list(workers.map(refuse, range(9)))
     assert caught.value.hint == "use four"

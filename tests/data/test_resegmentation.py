@@ -1,4 +1,4 @@
-"""Text segmented anew for each epoch: the same for the same seed, and a plan that fits it."""
+"""Text is segmented anew for each epoch, reproducibly, and the batch plan fits it."""
 
 import itertools
 from pathlib import Path
@@ -23,11 +23,11 @@ SYLLABLES = ["ba", "no", "ki", "lu", "re", "mo", "sta", "ve"]
 
 
 def word_corpus(folder: Path, **settings: object) -> tuple[Config, Corpus]:
-    """A few hundred lines of long words that BPE finds subwords in."""
+    """Prepare a few hundred lines of long words that BPE splits into subwords."""
     random = np.random.default_rng(4)
     words = ["".join(random.choice(SYLLABLES, size=random.integers(2, 5))) for _ in range(40)]
     lines = [" ".join(random.choice(words, size=random.integers(1, 6))) for _ in range(330)]
-    # The two sides' longest lines are of different lengths.
+    # The longest lines of the two sides have different lengths.
     pairs = [(line, f"{line[::-1]} ba") for line in lines]
     names = {
         "data_train": [write_pairs(folder, "train", pairs[:300])],
@@ -50,8 +50,8 @@ def ids_of(pairs: SampledPairs) -> list[list[list[int]]]:
     return [[side[i].tolist() for i in range(len(pairs))] for side in (pairs.src, pairs.tgt)]
 
 
-def test_another_segmentation_of_the_same_text(corpus):
-    """Each side of each pair still reads the same, and ends with EOS; many are cut otherwise."""
+def test_segment_changes_segmentation_but_not_text(corpus):
+    """Each sentence decodes to the same text and ends with EOS; many have another segmentation."""
     pairs = SampledPairs(corpus, 0.3, seed=1, workers=1)
     plain = ids_of(pairs)
     pairs.segment(0)
@@ -60,13 +60,13 @@ def test_another_segmentation_of_the_same_text(corpus):
     for before, after, decode in zip(plain, drawn, decoders, strict=True):
         assert decode(after) == decode(before)
         assert all(ids[-1] == corpus.subwords.eos_id for ids in after)
-        changed = sum(one != other for one, other in zip(before, after, strict=True))
+        changed = sum(old != new for old, new in zip(before, after, strict=True))
         assert changed > 0.3 * len(before)
     assert [len(ids) for ids in drawn[0]] == pairs.src_lengths.tolist()
     assert [len(ids) for ids in drawn[1]] == pairs.tgt_lengths.tolist()
 
 
-def test_it_is_a_function_of_seed_and_epoch(corpus, monkeypatch):
+def test_segmentation_is_a_function_of_seed_and_epoch(corpus, monkeypatch):
     def drawn(seed: int, *epochs: int) -> list[list[list[int]]]:
         pairs = SampledPairs(corpus, 0.3, seed, workers=1)
         for epoch in epochs:
@@ -77,7 +77,7 @@ def test_it_is_a_function_of_seed_and_epoch(corpus, monkeypatch):
     assert drawn(1, 2, 5) == reference
     assert drawn(1, 6) != reference
     assert drawn(2, 5) != reference
-    # Each chunk of lines draws for itself.
+    # Each chunk of lines has its own random numbers.
     monkeypatch.setattr(resegmentation, "CHUNK_LINES", 100)
     pieces = drawn(1, 5)
     assert pieces != reference
@@ -85,9 +85,9 @@ def test_it_is_a_function_of_seed_and_epoch(corpus, monkeypatch):
 
 
 def test_equal_lines_differ_within_an_epoch(tmp_path, monkeypatch):
-    """Of one pair many times over, the sides and each chunk too are drawn for themselves."""
+    """Each occurrence of a pair, each side and each chunk is segmented independently."""
     monkeypatch.setattr(resegmentation, "CHUNK_LINES", 25)
-    # A longer one leaves the others room to grow.
+    # A longer line allows the others to become longer.
     lines = ["bano kilu remo"] * 50 + ["bano kilu remo " * 4]
     files = write_pairs(tmp_path, "train", list(zip(lines, lines, strict=True)))
     config = tiny_config(
@@ -102,28 +102,28 @@ def test_equal_lines_differ_within_an_epoch(tmp_path, monkeypatch):
     assert src[:25] != src[25:50]
 
 
-def test_a_side_that_would_be_too_long_stays_as_it_was(corpus):
+def test_sentence_that_would_be_too_long_keeps_its_segmentation(corpus):
     pairs = SampledPairs(corpus, 0.9, 1, workers=1)
     plain = ids_of(pairs)
     pairs.segment(0)
     for before, after in zip(plain, ids_of(pairs), strict=True):
         longest = max(map(len, before))
         assert max(map(len, after)) <= longest
-        stayed = [one for one, other in zip(before, after, strict=True) if one == other]
-        assert max(map(len, stayed)) == longest
-        # As long as the longest is not too long.
-        changed = [one for other, one in zip(before, after, strict=True) if one != other]
+        unchanged = [old for old, new in zip(before, after, strict=True) if old == new]
+        assert max(map(len, unchanged)) == longest
+        # A new segmentation may be as long as the longest one.
+        changed = [new for old, new in zip(before, after, strict=True) if old != new]
         assert max(map(len, changed)) == longest
 
 
-def test_the_plan_uses_every_pair_once_with_the_lengths_of_its_epoch(corpus):
+def test_plan_uses_every_pair_once_with_the_lengths_of_its_epoch(corpus):
     pairs = SampledPairs(corpus, 0.3, 1, workers=1)
     plan = BatchPlan(pairs.src_lengths, pairs.tgt_lengths, 400, 2, 7)
     plan.lengths_of = pairs.segment
     sizes = []
-    for number in (0, 1, 0):
-        first = plan.tokens(number, 0)
-        epoch = plan.epoch(number)
+    for index in (0, 1, 0):
+        first = plan.tokens(index, 0)
+        epoch = plan.epoch(index)
         assert first == pairs.tgt_lengths[epoch.pairs(0)].sum()
         used = np.concatenate([epoch.pairs(batch) for batch in range(epoch.batches)])
         assert sorted(used) == list(range(len(pairs)))
@@ -131,7 +131,7 @@ def test_the_plan_uses_every_pair_once_with_the_lengths_of_its_epoch(corpus):
             ids = epoch.shard(batch, shard)
             lengths = [pairs.tgt.gather(ids)[1].sum(), pairs.src.gather(ids)[1].sum()]
             assert max(lengths) <= 200 or len(ids) == 1
-        sizes.append([plan.tokens(number, batch) for batch in range(epoch.batches)])
+        sizes.append([plan.tokens(index, batch) for batch in range(epoch.batches)])
         assert sum(sizes[-1]) == pairs.tgt_lengths.sum()
     assert sizes[0] == sizes[2] != sizes[1]
 
@@ -144,13 +144,13 @@ def test_damaged_text_is_refused(tmp_path):
         SampledPairs(corpus, 0.1, 1, workers=1)
 
 
-def test_text_of_other_lines_than_the_corpus_s_is_refused(tmp_path):
+def test_text_with_another_number_of_lines_is_refused(tmp_path):
     _, corpus = word_corpus(tmp_path)
     lines = (corpus.path / "train.src.txt").read_bytes().splitlines(keepends=True)
     add_to_manifest(corpus.path, "train.src.txt", b"".join(lines[:-1]))
     pairs = SampledPairs(corpus, 0.1, 1, workers=1)
-    told = rf"train\.src\.txt` has {len(lines) - 1} lines, not {len(lines)}"
-    with pytest.raises(DataError, match=told):
+    message = rf"train\.src\.txt` has {len(lines) - 1} lines, not {len(lines)}"
+    with pytest.raises(DataError, match=message):
         pairs.segment(0)
 
 
@@ -160,8 +160,8 @@ def test_subwords_without_merges_are_refused(tmp_path):
         next(train(with_values(config, {"train.subword_dropout": 0.1}), corpus, tmp_path / "m"))
 
 
-def test_training_goes_on_exactly_with_the_segmentation_of_its_epoch(tmp_path, monkeypatch):
-    """Stopped in the second epoch: weights are bit-equal, and each epoch is drawn once."""
+def test_resumed_training_uses_the_segmentation_of_its_epoch(tmp_path, monkeypatch):
+    """After a stop in the second epoch weights are bit-equal; each epoch is segmented once."""
     config, corpus = word_corpus(
         tmp_path, train_subword_dropout=0.2, train_batch_tokens=2_000, train_max_steps=10,
         train_checkpoint_every=100, model_dropout=0.1, train_log_every=1,
@@ -178,9 +178,9 @@ def test_training_goes_on_exactly_with_the_segmentation_of_its_epoch(tmp_path, m
         if (report.epoch, report.step) >= (1, 3):
             break
     list(train(config, corpus, tmp_path / "resumed"))
-    found, expected = (
+    resumed, expected = (
         Checkpoints(tmp_path / name / "checkpoints", 5, 1).all()[-1].weights()
         for name in ("resumed", "straight")
     )
-    for name, weight in found.items():
+    for name, weight in resumed.items():
         assert torch.equal(weight, expected[name]), name

@@ -1,4 +1,4 @@
-"""Long lines are cut where a reader would cut them, and nothing is lost."""
+"""Long lines are split at natural boundaries, and no text is lost."""
 
 import time
 import unicodedata
@@ -11,7 +11,7 @@ from nmt_cli.data.text.splitting import Piece, split_line
 
 
 def words(texts) -> list[int]:
-    """Counts as a model of words would, a character of a long word as one."""
+    """Count words; each ten characters of a long word count as another piece."""
     return [sum(1 + len(word) // 10 for word in text.split()) for text in texts]
 
 
@@ -19,51 +19,53 @@ def characters(texts) -> list[int]:
     return [len(text) for text in texts]
 
 
-def test_a_short_line_is_one_piece() -> None:
+def test_short_line_is_one_piece() -> None:
     assert split_line("One. Two.", words, 5) == [Piece("One. Two.", " ")]
 
 
-def test_sentences_come_apart_and_short_ones_stay_together() -> None:
+def test_sentences_are_split_and_short_ones_stay_together() -> None:
     text = "One. Two two? Three three three three three! Four. Five five five five. (Six.) Seven"
-    found = [one.text for one in split_line(text, words, 8)]
-    assert found == [
+    pieces = [piece.text for piece in split_line(text, words, 8)]
+    assert pieces == [
         "One.", "Two two?", "Three three three three three!", "Four.",
         "Five five five five.", "(Six.) Seven",
     ]  # fmt: skip
 
 
-def test_a_long_sentence_is_cut_at_clauses_then_at_spaces() -> None:
+def test_long_sentence_is_split_at_clauses_then_at_spaces() -> None:
     text = "a b c, d e f; g h i j k l m n, o"
-    assert [one.text for one in split_line(text, words, 7)] == [
+    assert [piece.text for piece in split_line(text, words, 7)] == [
         "a b c, d e f;", "g h i j k l m", "n,", "o",
     ]  # fmt: skip
 
 
-def test_without_spaces_it_is_cut_at_their_own_marks() -> None:
+def test_text_without_spaces_is_split_at_its_own_punctuation() -> None:
     text = "今天天气很好。我们去公园吧！你喜欢什么，猫还是狗？"
-    assert [one.text for one in split_line(text, characters, 12)] == [
+    assert [piece.text for piece in split_line(text, characters, 12)] == [
         "今天天气很好。", "我们去公园吧！", "你喜欢什么，猫还是狗？",
     ]  # fmt: skip
-    assert [one.text for one in split_line(text, characters, 9)][-2:] == [
+    assert [piece.text for piece in split_line(text, characters, 9)][-2:] == [
         "你喜欢什么，",
         "猫还是狗？",
     ]
 
 
-def test_an_endless_word_is_cut_anywhere_and_put_together_without_a_space() -> None:
-    found = split_line("abcdefghij", characters, 4)
-    assert [one.text for one in found] == ["abcd", "efgh", "ij"]
-    assert {one.glue for one in found} == {""}
+def test_long_word_is_split_anywhere_and_joined_without_a_space() -> None:
+    pieces = split_line("abcdefghij", characters, 4)
+    assert [piece.text for piece in pieces] == ["abcd", "efgh", "ij"]
+    assert {piece.glue for piece in pieces} == {""}
 
 
 def test_accents_and_emoji_stay_whole() -> None:
     text = "e\u0301" * 10
-    assert all(not unicodedata.combining(one.text[0]) for one in split_line(text, characters, 3))
+    assert all(
+        not unicodedata.combining(piece.text[0]) for piece in split_line(text, characters, 3)
+    )
     family = "👩\u200d👧"
-    assert all(one.text[0] != "\u200d" for one in split_line(family * 9, characters, 4))
+    assert all(piece.text[0] != "\u200d" for piece in split_line(family * 9, characters, 4))
 
 
-def test_a_decimal_point_is_no_end() -> None:
+def test_decimal_point_does_not_end_a_sentence() -> None:
     text = "It costs 3.50 today and v1.2.3 is out at example.com now"
     assert split_line(text, words, 6)[0].text == "It costs 3.50 today and v1.2.3"
 
@@ -73,14 +75,14 @@ def test_a_decimal_point_is_no_end() -> None:
     st.integers(2, 20),
 )
 def test_no_character_is_lost_and_every_piece_fits(text: str, longest: int) -> None:
-    found = split_line(text, characters, longest)
-    assert "".join("".join(one.text.split()) for one in found) == "".join(text.split())
-    joiners = sum(one in "\u0301\u200d" for one in text)
-    assert all(len(one.text) <= longest + 2 * longest * bool(joiners) for one in found)
+    pieces = split_line(text, characters, longest)
+    assert "".join("".join(piece.text.split()) for piece in pieces) == "".join(text.split())
+    joiners = sum(character in "\u0301\u200d" for character in text)
+    assert all(len(piece.text) <= longest + 2 * longest * bool(joiners) for piece in pieces)
 
 
-@pytest.mark.parametrize("unit", ["word ", "Short one. ", "x", "字", "a, b "])
-def test_the_time_grows_with_the_length(unit: str) -> None:
+@pytest.mark.parametrize("unit", ["word ", "Short piece. ", "x", "字", "a, b "])
+def test_time_is_linear_in_the_length(unit: str) -> None:
     def seconds(length: int) -> float:
         text = (unit * length)[:length]
         start = time.process_time()

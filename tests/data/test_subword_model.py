@@ -1,4 +1,4 @@
-"""Subwords: every kind gives text back, and no text becomes a special id."""
+"""Subwords: every kind restores text, and no text becomes a special id."""
 
 import io
 import json
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from nmt_cli.config.schema import DataConfig
 from nmt_cli.data.subwords import segmenters
 from nmt_cli.data.subwords.model import SpecialIds, Subwords, learn_subwords
-from nmt_cli.data.subwords.segmenters import EOS, UNK, SentencePieces, thinned
+from nmt_cli.data.subwords.segmenters import EOS, UNK, SentencePieces, sample_words
 from nmt_cli.errors import DataError, NoInputError
 
 KINDS = ("bpe", "unigram", "wordpiece", "bytes", "chars")
@@ -26,7 +26,7 @@ LOOK_ALIKES = [
 
 
 def made_up_text() -> list[str]:
-    """Sentences of made-up words, with each thing that text may hold."""
+    """Return sentences of made-up words, and texts that look like special symbols."""
     chooser = random.Random(3)
     syllables = ["".join(chooser.choices("abdeginorstuäßé", k=3)) for _ in range(150)]
     words = ["".join(chooser.choices(syllables, k=chooser.randint(1, 3))) for _ in range(900)]
@@ -48,7 +48,7 @@ def learn(kind: str, **settings: object) -> Subwords:
 
 def learn_all() -> Subwords:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(segmenters, "MOST_UNIGRAM_CHARACTERS", 10**9)
+        patch.setattr(segmenters, "MAX_UNIGRAM_CHARACTERS", 10**9)
         return learn("unigram", vocab_size=150)
 
 
@@ -56,12 +56,12 @@ LEARNT = {kind: learn(kind) for kind in KINDS}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_text_comes_back(kind):
+def test_decoding_restores_text(kind):
     subwords = LEARNT[kind]
     ids = subwords.encode_source(TEXT)
     plain = [line.replace("▁", "_") for line in TEXT]
     if kind != "bytes":
-        # U+2581 becomes an underscore, which this text has not.
+        # U+2581 becomes an underscore, which this text does not contain.
         plain = [line.replace("_", "⁇") for line in plain]
     assert subwords.decode_source(ids) == plain
     assert subwords.decode_target(ids) == plain
@@ -69,12 +69,12 @@ def test_text_comes_back(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(line=st.lists(st.text("abdeginorstuäßé.?!<>/", min_size=1)).map(" ".join))
-def test_any_text_of_known_characters_comes_back(kind, line):
+def test_decoding_restores_any_text_of_known_characters(kind, line):
     subwords = LEARNT[kind]
     assert subwords.decode_target(subwords.encode_target([line])) == [line]
 
 
-def test_byte_fallback_spells_the_unknown_and_never_breaks_the_line():
+def test_byte_fallback_encodes_unknown_characters_and_gives_one_line():
     subwords = learn("bpe", byte_fallback=True, vocab_size=500)
     (ids,) = subwords.encode_source(["abd 中文 😀"])
     assert UNK not in ids
@@ -88,24 +88,24 @@ def test_byte_fallback_spells_the_unknown_and_never_breaks_the_line():
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece"])
-def test_the_vocabulary_has_exactly_the_size_asked_for(kind):
+def test_vocabulary_has_exactly_the_requested_size(kind):
     for size in (120, 233):
         subwords = learn(kind, vocab_size=size)
         assert subwords.src_size == subwords.tgt_size == size
         assert len(set(subwords.source_pieces(range(size)))) == size
 
 
-def test_bytes_and_characters_are_as_many_as_there_are():
+def test_sizes_of_byte_and_character_vocabularies():
     assert LEARNT["bytes"].src_size == 260
     characters = set("".join(TEXT)) - {" ", "▁"} | {"▁", "z", "l"}
     assert LEARNT["chars"].src_size == len(characters) + 4
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece"])
-def test_a_vocabulary_too_large_names_one_that_works(kind):
+def test_vocabulary_too_large_is_refused_with_a_possible_size(kind):
     with pytest.raises(DataError, match="larger than this text supports") as caught:
         learn(kind, vocab_size=20_000)
-    # The largest possible one, whose entries occur once, is named but not advised.
+    # The largest possible size, whose entries may occur once, is named but not recommended.
     largest = int(caught.value.message.split()[-1].replace(",", ""))
     assert str(largest) not in caught.value.hint
     chosen = learn(kind, vocab_size="auto").src_size
@@ -116,20 +116,20 @@ def test_a_vocabulary_too_large_names_one_that_works(kind):
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece"])
-def test_a_vocabulary_too_small_names_one_that_works(kind):
+def test_vocabulary_too_small_is_refused_with_a_possible_size(kind):
     with pytest.raises(DataError, match="does not hold the characters") as caught:
         learn(kind, vocab_size=10)
     smallest = int(caught.value.hint.split()[2])
     assert learn(kind, vocab_size=smallest + 1).src_size == smallest + 1
 
 
-def test_no_words_no_subwords():
+def test_learning_without_words_is_refused():
     for kind in ("bpe", "unigram", "wordpiece", "chars"):
         with pytest.raises(DataError, match="no text"):
             learn_subwords(DataConfig(subwords=kind), {}, {})
 
 
-def test_the_target_has_a_vocabulary_of_its_own_size():
+def test_target_vocabulary_has_its_own_size():
     data = DataConfig(subwords="wordpiece", vocab_size=60, joint=False, tgt_vocab_size=14)
     both = learn_subwords(data, WORDS, Counter({"ziel": 20, "zielt": 10}))
     assert (both.src_size, both.tgt_size) == (60, 14)
@@ -138,7 +138,7 @@ def test_the_target_has_a_vocabulary_of_its_own_size():
     assert caught.value.hint.startswith("use --set data.tgt_vocab_size=")
 
 
-def test_bpe_from_words_is_what_sentencepiece_learns_from_sentences():
+def test_bpe_from_word_counts_equals_bpe_from_sentences():
     text = [line for line in TEXT if line not in LOOK_ALIKES]
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
@@ -152,12 +152,12 @@ def test_bpe_from_words_is_what_sentencepiece_learns_from_sentences():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_same_words_give_the_same_files(kind, tmp_path):
+def test_same_words_give_the_same_files(kind, tmp_path):
     shuffled = list(WORDS.items())
     random.Random(5).shuffle(shuffled)
     data = DataConfig(subwords=kind, vocab_size=300)  # type: ignore[arg-type]
     contents = []
-    for name, words in (("one", WORDS), ("other", dict(shuffled))):
+    for name, words in (("sorted", WORDS), ("shuffled", dict(shuffled))):
         (tmp_path / name).mkdir()
         learn_subwords(data, words, {}).save(tmp_path / name)
         contents.append([path.read_bytes() for path in sorted((tmp_path / name).iterdir())])
@@ -166,7 +166,7 @@ def test_the_same_words_give_the_same_files(kind, tmp_path):
 
 @pytest.mark.parametrize("joint", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
-def test_they_come_back_from_their_directory(kind, joint, tmp_path):
+def test_save_and_load(kind, joint, tmp_path):
     data = DataConfig(subwords=kind, vocab_size=200, joint=joint)  # type: ignore[arg-type]
     other = Counter(word[::-1] for word in WORDS.elements())
     subwords = learn_subwords(data, WORDS, other)
@@ -182,7 +182,7 @@ def test_they_come_back_from_their_directory(kind, joint, tmp_path):
     assert vocabulary["source"]["</s>"] == EOS
 
 
-def test_separate_vocabularies_know_their_own_side_only():
+def test_separate_vocabularies_contain_only_their_side():
     subwords = learn("chars", joint=False)
     assert subwords.tgt_size == 4 + len(set("▁zielt"))
     assert UNK in subwords.encode_source(["z"])[0]
@@ -208,15 +208,15 @@ def test_an_imported_vocabulary_may_have_other_ids(tmp_path):
     assert (imported.pad_id, imported.eos_id) == (len(ids) - 1, 0)
     lines = [line for line in TEXT[:50] if missing.replace("▁", " ") not in f" {line}"]
     encoded = imported.encode_source(lines)
-    assert all(one[-1] == 0 and max(one) < len(ids) - 1 for one in encoded)
-    names = [imported.source_pieces(one) for one in encoded]
-    assert names == [learnt.source_pieces(one) for one in learnt.encode_source(lines)]
+    assert all(tokens[-1] == 0 and max(tokens) < len(ids) - 1 for tokens in encoded)
+    names = [imported.source_pieces(tokens) for tokens in encoded]
+    assert names == [learnt.source_pieces(tokens) for tokens in learnt.encode_source(lines)]
     assert imported.decode_target(encoded) == lines
     assert imported.decode_target([[imported.pad_id, *encoded[0], imported.pad_id]]) == lines[:1]
     assert imported.decode_target([[1, 0]]) == ["⁇"]
 
 
-def test_a_missing_or_damaged_directory_is_refused(tmp_path):
+def test_missing_or_damaged_directory_is_refused(tmp_path):
     with pytest.raises(NoInputError):
         Subwords.load(tmp_path)
     LEARNT["bpe"].save(tmp_path)
@@ -237,7 +237,7 @@ def test_a_missing_or_damaged_directory_is_refused(tmp_path):
         Subwords.load(tmp_path)
 
 
-def test_text_without_spaces_is_learnt_from_whatever_its_length():
+def test_learning_from_long_text_without_spaces():
     text = "中文字符" * 20_000
     subwords = learn_subwords(DataConfig(vocab_size=12), Counter({text: 1}), {})
     (ids,) = subwords.encode_source([text])
@@ -245,34 +245,36 @@ def test_text_without_spaces_is_learnt_from_whatever_its_length():
     assert subwords.decode_source([ids]) == [text]
 
 
-def test_a_rare_character_of_a_long_text_is_known():
+def test_rare_character_of_a_long_text_is_known():
     words = {"abcd" * 50: 10_000_000, "ı": 1}
     subwords = learn_subwords(DataConfig(vocab_size=14), words, {})
     assert UNK not in subwords.encode_source(["ı"])[0]
 
 
-def test_different_ways_to_write_a_character_are_one():
+def test_unicode_variants_of_a_character_are_normalised():
     for kind in KINDS:
-        one, other, wide = LEARNT[kind].encode_source(["né ab", "ne\u0301 ab", "ｎé　ａｂ"])
-        assert one == other == wide
+        composed, combining, wide = LEARNT[kind].encode_source(
+            ["né ab", "ne\u0301 ab", "ｎé　ａｂ"]
+        )
+        assert composed == combining == wide
 
 
 def test_unigram_learns_from_an_even_sample_of_a_long_text(monkeypatch):
     words = sorted(WORDS.items())
     size = sum(len(word) * count for word, count in words)
     for most in (size, size // 3, 50):
-        sample = dict(thinned(words, most))
+        sample = dict(sample_words(words, most))
         assert sum(len(word) * count for word, count in sample.items()) <= most * 1.2
         assert all(abs(sample.get(word, 0) - count * most / size) < 1 for word, count in words)
-    monkeypatch.setattr(segmenters, "MOST_UNIGRAM_CHARACTERS", size // 3)
+    monkeypatch.setattr(segmenters, "MAX_UNIGRAM_CHARACTERS", size // 3)
     subwords = learn("unigram", vocab_size=150)
     assert subwords.source_pieces(range(150)) != learn_all().source_pieces(range(150))
-    # Rare characters are known all the same.
+    # Rare characters are known nevertheless.
     plain = [line for line in TEXT if "▁" not in line]
     assert not any(UNK in ids for ids in subwords.encode_source(plain))
 
 
-def test_saving_names_no_place_on_this_machine(tmp_path):
+def test_saved_files_contain_no_path_of_this_machine(tmp_path):
     LEARNT["bpe"].save(tmp_path)
     for path in tmp_path.iterdir():
         assert str(Path.home()).encode() not in path.read_bytes()

@@ -1,4 +1,4 @@
-"""Word-pieces: deterministic learning, greedy longest match, spaces come back."""
+"""Word-pieces: deterministic learning, greedy longest match, and restored spaces."""
 
 import itertools
 import random
@@ -17,65 +17,65 @@ WORDS = [("low", 5), ("lower", 2), ("newest", 6), ("widest", 3)]
 
 def spellings(pieces: WordPieces, line: str) -> list[str]:
     names = pieces.pieces()
-    return [names[one] for one in pieces.encode([line])[0]]
+    return [names[piece] for piece in pieces.encode([line])[0]]
 
 
-def joined_slowly(words: list[tuple[str, int]], size: int) -> list[str]:
-    """The rule without a queue: count all pairs anew each time; ties go to the older symbols."""
+def merge_by_recounting(words: list[tuple[str, int]], size: int) -> list[str]:
+    """Merge without a queue: recount all pairs each time; the older symbols win ties."""
     known = sorted(set("".join(word for word, _ in words)) | {"▁"})
     split = [(["▁", *word], count) for word, count in sorted(words, key=lambda w: (-w[1], w[0]))]
     while len(known) < size - len(SPECIAL):
         pairs: Counter[tuple[int, int]] = Counter()
         for symbols, count in split:
-            ids = [known.index(one) for one in symbols]
+            ids = [known.index(symbol) for symbol in symbols]
             for pair in itertools.pairwise(ids):
                 pairs[pair] += count
         first, second = min(pairs, key=lambda pair: (-pairs[pair], pair))
-        joined = known[first] + known[second]
-        if joined not in known:
-            known.append(joined)
+        merged = known[first] + known[second]
+        if merged not in known:
+            known.append(merged)
         for symbols, _ in split:
-            place = 0
-            while place < len(symbols) - 1:
-                if symbols[place] == known[first] and symbols[place + 1] == known[second]:
-                    symbols[place : place + 2] = [joined]
-                place += 1
+            index = 0
+            while index < len(symbols) - 1:
+                if symbols[index] == known[first] and symbols[index + 1] == known[second]:
+                    symbols[index : index + 2] = [merged]
+                index += 1
     return [*SPECIAL, *known]
 
 
-def test_the_vocabulary_grows_by_the_most_frequent_pair():
+def test_most_frequent_pair_is_merged_first():
     pieces = learn_word_pieces(WORDS, 21).pieces()
     # 4 special entries, 11 characters; then e-s and s-t occur 9 times, e being the older.
     assert pieces[15:17] == ["es", "est"]
-    assert pieces == joined_slowly(WORDS, 21)
+    assert pieces == merge_by_recounting(WORDS, 21)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_queue_gives_what_counting_anew_gives(seed):
+def test_queue_gives_the_result_of_recounting(seed):
     chooser = random.Random(seed)
     words = {
         "".join(chooser.choices("abcd", k=chooser.randint(1, 8))): chooser.randint(1, 9)
         for _ in range(60)
     }
-    expected = joined_slowly(list(words.items()), 60)
+    expected = merge_by_recounting(list(words.items()), 60)
     assert learn_word_pieces(words.items(), 60).pieces() == expected
 
 
-def test_the_order_of_the_words_does_not_matter():
+def test_order_of_the_words_does_not_matter():
     words = [(f"w{n * n}x{n % 7}", n % 5 + 1) for n in range(300)]
-    one = learn_word_pieces(words, 150).to_bytes()
-    assert learn_word_pieces(reversed(words), 150).to_bytes() == one
+    expected = learn_word_pieces(words, 150).to_bytes()
+    assert learn_word_pieces(reversed(words), 150).to_bytes() == expected
     random.Random(1).shuffle(words)
-    assert learn_word_pieces(words, 150).to_bytes() == one
+    assert learn_word_pieces(words, 150).to_bytes() == expected
 
 
-def test_encoding_takes_the_longest_piece_from_the_left():
+def test_encode_takes_the_longest_piece_from_the_left():
     pieces = WordPieces([*SPECIAL, "▁", "a", "b", "c", "▁a", "ab", "abc", "▁ab", "bc"])
     assert spellings(pieces, "abc") == ["▁ab", "c"]
     assert spellings(pieces, "babc abcabc") == ["▁", "b", "abc", "▁ab", "c", "abc"]
 
 
-def test_a_run_of_unknown_characters_is_one_unknown():
+def test_run_of_unknown_characters_is_one_unk():
     pieces = learn_word_pieces(WORDS, 21)
     ids = pieces.encode(["low 中文 lo中w"])[0]
     assert ids.count(UNK) == 2
@@ -83,18 +83,18 @@ def test_a_run_of_unknown_characters_is_one_unknown():
 
 
 @given(st.lists(st.text("lowernstid", min_size=1), min_size=1).map(" ".join))
-def test_decoding_gives_the_text_back(line):
+def test_decode_restores_text(line):
     pieces = learn_word_pieces(WORDS, 21)
     assert pieces.decode(pieces.encode([line])[0]) == line
 
 
-def test_special_names_are_never_learnt_as_pieces():
+def test_special_symbols_are_never_learnt_as_pieces():
     pieces = learn_word_pieces([("x<pad>", 50), ("x</s>", 50), ("y<s>", 50)], 24)
     assert len(set(pieces.pieces())) == 24
     assert not set(pieces.encode(["<pad> x<pad> </s>"])[0]) & {0, 1, 2, 3}
 
 
-def test_a_size_that_does_not_fit_names_the_one_that_does():
+def test_impossible_size_is_refused_with_the_possible_one():
     with pytest.raises(DataError, match="larger than this text supports: the largest is 30"):
         learn_word_pieces(WORDS, 1_000)
     assert len(learn_word_pieces(WORDS, 30).pieces()) == 30
@@ -103,7 +103,7 @@ def test_a_size_that_does_not_fit_names_the_one_that_does():
     assert len(learn_word_pieces(WORDS, 15).pieces()) == 15
 
 
-def test_it_comes_back_from_its_file():
+def test_to_bytes_and_from_bytes():
     pieces = learn_word_pieces([("naïve", 3), ("中文", 2)], 12)
     again = WordPieces.from_bytes(pieces.to_bytes())
     assert again.pieces() == pieces.pieces()

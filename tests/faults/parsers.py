@@ -19,7 +19,8 @@ from nmt_cli.config.schema import SETTINGS, dump, parse_layer, resolve
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.lexical.glossary import Glossary, read_glossary
 from nmt_cli.data.subwords.model import Subwords
-from nmt_cli.data.text.lines import clean_line, read_lines, read_pairs
+from nmt_cli.data.text.lines import read_lines, read_pairs
+from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.extras.parsing.linearize import from_line, to_line
 from nmt_cli.extras.parsing.parameters import read_parameters
 from nmt_cli.extras.parsing.trees import cleaned, read_trees, sentence, tree_text, tree_words
@@ -99,8 +100,8 @@ def _read_lines(path: Path) -> None:
 
 def _read_glossary(path: Path) -> None:
     glossary = Glossary(read_glossary(path))
-    glossary.triggered("the dog and a hot dog of the US")
-    Glossary(glossary.entries, spaced=False).triggered("the dog and a hot dog")
+    glossary.find("the dog and a hot dog of the US")
+    Glossary(glossary.entries, spaced=False).find("the dog and a hot dog")
 
 
 def _read_trees(path: Path) -> None:

@@ -13,7 +13,8 @@ from backports import zstd
 from faults import nasty_lines
 from faults.tally import fault
 
-from nmt_cli.data.text.lines import clean_line, read_lines, read_pairs
+from nmt_cli.data.text.lines import read_lines, read_pairs
+from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.errors import DataError, NoInputError
 from nmt_cli.translation.inputs import windows
 

@@ -150,7 +150,7 @@ def test_a_dictionary_is_learnt(corpus: Corpus, trained: Path) -> None:
 
 def test_only_the_best_candidates_are_kept(corpus: Corpus, monkeypatch) -> None:
     whole = lexicon_of(corpus, iterations=1)
-    monkeypatch.setattr(lexicons, "KEPT", 3)
+    monkeypatch.setattr(lexicons, "KEPT_CANDIDATES", 3)
     found = lexicon_of(corpus, iterations=1)
     for one in range(corpus.subwords.src_size):
         ranked = sorted(row_of(whole, one).items(), key=lambda pair: (-pair[1], pair[0]))
@@ -161,8 +161,8 @@ def test_only_the_best_candidates_are_kept(corpus: Corpus, monkeypatch) -> None:
 def test_a_large_corpus_is_thinned_out_evenly(corpus: Corpus) -> None:
     pairs = corpus.train
     links = int(pairs.src_lengths.astype(int) @ pairs.tgt_lengths.astype(int))
-    assert lexicon_of(corpus, iterations=1, most_links=links).pairs == len(pairs)
-    found = lexicon_of(corpus, iterations=1, most_links=links // 2)
+    assert lexicon_of(corpus, iterations=1, max_links=links).pairs == len(pairs)
+    found = lexicon_of(corpus, iterations=1, max_links=links // 2)
     assert found.pairs == pytest.approx(len(pairs) / 2, abs=1)
     seen = lexicons._choose(pairs, links // 2)
     assert np.diff(seen).min() >= 2

@@ -131,7 +131,8 @@ def _pair_as_json(number: int, pair: "ScoredPair") -> str:
 
 def rescore(files: tuple[str, str], resolved: "ResolvedConfig", console: "Console") -> None:
     """Write an n-best list again, each line with its score by the model, the best of each first."""
-    from nmt_cli.data.text.lines import clean_line, read_lines
+    from nmt_cli.data.text.lines import read_lines
+    from nmt_cli.data.text.sanitize import clean_line
 
     translator = _load(resolved, console)
     strict = resolved.config.data.strict

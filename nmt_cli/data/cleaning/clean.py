@@ -1,7 +1,7 @@
-"""The first pass of `nmt prepare`: text is read, cleaned, and written down for the later passes.
+"""The first pass of `nmt prepare`: reads and cleans the text and stores it for the later passes.
 
-Pairs with an empty side are left out here; equal pairs are found when the digests of all are
-known. On the way it is noted where files seem misaligned, and which held-out sentences occur.
+Pairs with an empty side are dropped here; duplicates are found later, when the digests of all pairs
+are known. This pass also notes where files seem misaligned and which held-out sentences occur.
 """
 
 import functools
@@ -20,15 +20,17 @@ from nmt_cli.data.cleaning.held_out import PAIR_DIGEST, HeldOut, digest
 from nmt_cli.data.cleaning.held_out import find_duplicates as find_duplicates
 from nmt_cli.data.cleaning.misalignment import Profile, find_shifts
 from nmt_cli.data.cleaning.repairs import Repaired, repair_sides
+from nmt_cli.data.cleaning.signs import joined_lines
 from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.data.text.encoding import conversion, refuse_other_encoding
-from nmt_cli.data.text.lines import LinePairs, clean_line, read_pairs
+from nmt_cli.data.text.lines import LinePairs, read_pairs
+from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.data.text.tables import is_header
 from nmt_cli.plurals import agreeing, counted
 from nmt_cli.storage.files import writing
 
 CHUNK_PAIRS = 8_192
-# Of each kind of dirt so many places are named.
+# The number of lines that are reported for each kind of dirt.
 FIRST_LINES = 5
 EARLY_TEXT = "early.tsv"
 
@@ -36,9 +38,10 @@ Progress = Callable[[str, int, int | None], None]
 
 
 class Cleaning(NamedTuple):
-    """How lines are cleaned: with Moses-style normalisation of punctuation or not, by language.
+    """How lines are cleaned.
 
-    level: how much is repaired and looked for; keep_dropped: dropped text is wanted.
+    normalize: whether punctuation is normalised as Moses does; src, tgt: languages; level: how much
+    is checked and repaired; keep_dropped: whether the text of dropped pairs is needed.
     """
 
     normalize: bool
@@ -49,16 +52,16 @@ class Cleaning(NamedTuple):
 
     @classmethod
     def of(cls, config: Config, *, keep_dropped: bool = False) -> "Cleaning":
-        """As `config` asks."""
+        """Return the cleaning that `config` asks for."""
         data, languages = config.data, config.languages
         return cls(data.normalize, languages.src, languages.tgt, data.clean, keep_dropped)
 
     def clean(self, side: str, lines: Sequence[str]) -> list[str]:
-        """`lines` of `side` as subwords are made of them, without spaces at their ends."""
+        """Return the cleaned lines of one side, without spaces at their ends, for subwords."""
         return self.finish(side, [clean_line(line) for line in lines])
 
     def finish(self, side: str, lines: Sequence[str]) -> list[str]:
-        """The same for lines that `clean_line` has seen."""
+        """Do the same for lines that were already cleaned by `clean_line`."""
         if not self.normalize:
             return [line.strip() for line in lines]
         normalize = _normalizer(self.src if side == "src" else self.tgt)
@@ -74,10 +77,10 @@ def _normalizer(language: str) -> Callable[[str], str]:
 
 
 class RawChunk(NamedTuple):
-    """Some pairs as they were read, all of one corpus.
+    """Some pairs of one corpus as they were read.
 
-    first_line: the number of the first; bad_rows: places in the chunk of lines of a TSV file that
-    have not two columns, which stand whole in `src`; has_header: the first pair names the columns.
+    first_line: the line of the first pair; bad_rows: indices of lines of a TSV file that do not
+    have two columns, whose whole text is in `src`; has_header: the first pair names the columns.
     """
 
     cleaning: Cleaning
@@ -90,10 +93,11 @@ class RawChunk(NamedTuple):
 
 
 class CleanChunk(NamedTuple):
-    """Some pairs cleaned: each side's lines with newlines, and digests of both sentences.
+    """Some cleaned pairs: the lines of each side with newlines, and digests of both sentences.
 
-    doubts: a kind of dirt for each pair; early: places in the chunk and kinds of pairs that are
-    left out already, early_text: their text, if wanted; repaired: places in the chunk by kind.
+    doubts: a kind of dirt for each pair; early: indices and kinds of the pairs that are dropped in
+    this pass, early_text: their text, if needed; repaired: the number of repaired pairs and the
+    first indices, by kind.
     """
 
     corpus: int
@@ -109,57 +113,57 @@ class CleanChunk(NamedTuple):
 
 
 def clean_chunk(chunk: RawChunk) -> CleanChunk:
-    """The cleaned pairs of a chunk of which neither side is empty."""
+    """Clean a chunk and drop bad rows, a header and pairs with an empty side."""
     cleaning, src, tgt, repaired = chunk.cleaning, chunk.src, chunk.tgt, Repaired()
     if cleaning.level != "off":
         src, tgt = repair_sides(src, tgt, repaired)
-    src = cleaning.finish("src", _without_controls(src, repaired))
-    tgt = cleaning.finish("tgt", _without_controls(tgt, repaired))
+    src = cleaning.finish("src", _remove_controls(src, repaired))
+    tgt = cleaning.finish("tgt", _remove_controls(tgt, repaired))
     early = dict.fromkeys(chunk.bad_rows, kinds.COLUMNS)
     if chunk.has_header and cleaning.level != "off":
         early[0] = kinds.HEADER
     if "" in src or "" in tgt:
-        for number, pair in enumerate(zip(src, tgt, strict=True)):
+        for index, pair in enumerate(zip(src, tgt, strict=True)):
             if not all(pair):
-                early.setdefault(number, kinds.EMPTY)
-    kept = [number for number in range(len(src)) if number not in early] if early else None
+                early.setdefault(index, kinds.EMPTY)
+    dropped = sorted(early)
     early_text = ""
-    if kept is not None:
+    if dropped:
         if cleaning.keep_dropped:
-            early_text = "".join(f"{src[one]}\t{tgt[one]}\n" for one in sorted(early))
-        src, tgt = [src[one] for one in kept], [tgt[one] for one in kept]
-    looked = cleaning.level != "off" and src
+            early_text = "".join(f"{src[index]}\t{tgt[index]}\n" for index in dropped)
+        kept = [index for index in range(len(src)) if index not in early]
+        src, tgt = [src[index] for index in kept], [tgt[index] for index in kept]
+    is_checked = cleaning.level != "off" and src
     return CleanChunk(
         chunk.corpus,
         chunk.first_line,
         len(chunk.src),
-        "".join(f"{one}\n" for one in src).encode(),
-        "".join(f"{other}\n" for other in tgt).encode(),
-        b"".join(digest(one) + digest(other) for one, other in zip(src, tgt, strict=True)),
-        find_doubts(src, tgt).tobytes() if looked else bytes(len(src)),
-        (
-            np.array(sorted(early), np.uint32),
-            np.array([early[one] for one in sorted(early)], np.uint8),
+        joined_lines(src).encode(),
+        joined_lines(tgt).encode(),
+        b"".join(
+            digest(src_line) + digest(tgt_line) for src_line, tgt_line in zip(src, tgt, strict=True)
         ),
+        find_doubts(src, tgt).tobytes() if is_checked else bytes(len(src)),
+        (np.array(dropped, np.uint32), np.array([early[index] for index in dropped], np.uint8)),
         early_text.encode(),
         {kind: (len(lines), sorted(lines)[:FIRST_LINES]) for kind, lines in repaired.lines.items()},
     )
 
 
-def _without_controls(lines: Sequence[str], repaired: Repaired) -> list[str]:
+def _remove_controls(lines: Sequence[str], repaired: Repaired) -> list[str]:
     cleaned = [clean_line(line) for line in lines]
     if cleaned != lines:
-        for number, (line, before) in enumerate(zip(cleaned, lines, strict=True)):
-            if line != before:
-                repaired.add(kinds.CONTROL, number)
+        for index, (line, original) in enumerate(zip(cleaned, lines, strict=True)):
+            if line != original:
+                repaired.add(kinds.CONTROL, index)
     return cleaned
 
 
-class Stretch(NamedTuple):
-    """Where some pairs lie in the cleaned text: bytes of each side, first pair and number.
+class Span(NamedTuple):
+    """A span of the cleaned text: the bytes of each side, the first pair and the number of pairs.
 
-    first_line, read: the lines of the files that they come from; early: (left out,) places among
-    these lines, and kinds of dirt.
+    first_line, read: the lines of the files that the pairs come from; early: two arrays (dropped,),
+    the indices of pairs dropped in the first pass among these lines, and their kinds of dirt.
     """
 
     corpus: int
@@ -174,14 +178,14 @@ class Stretch(NamedTuple):
     early: tuple[np.ndarray, np.ndarray]
 
     def lines(self) -> np.ndarray:
-        """(pairs,) the line of each pair, from 1."""
+        """Return the line of each pair, (pairs,), counted from 1."""
         kept = np.ones(self.read, bool)
         kept[self.early[0]] = False
         return self.first_line + np.flatnonzero(kept)
 
 
 class LineRange(NamedTuple):
-    """A line of a corpus, or with `last` the first of several lines."""
+    """A line of a corpus, or the lines from `line` to `last`."""
 
     corpus: int
     line: int
@@ -192,13 +196,13 @@ class LineRange(NamedTuple):
 class CleanText:
     """The cleaned text of all training pairs: `clean.src` and `clean.tgt` in `directory`.
 
-    digests: (pairs,) of both sentences; kinds: (pairs,) uint8, what dirt each pair is, 0 for none;
-    repaired: how many pairs were repaired, and the first of them; shifts: lines that seem shifted;
-    notes: what was suspicious.
+    digests: (pairs,) of both sentences; kinds: (pairs,) uint8, the kind of dirt of each pair;
+    repaired: by kind, the number of repaired pairs and the first of them; shifts: lines that seem
+    shifted; notes: warnings for the user.
     """
 
     directory: Path
-    stretches: list[Stretch] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
     read: int = 0
     pairs: int = 0
     digests: np.ndarray = field(default_factory=lambda: np.zeros(0, PAIR_DIGEST))
@@ -208,22 +212,22 @@ class CleanText:
     notes: list[str] = field(default_factory=list)
 
     def add(self, chunk: CleanChunk) -> None:
-        """Take down where a chunk lies that was written."""
+        """Record the span of a chunk after it was written."""
         pairs = len(chunk.doubts)
         src_start, tgt_start = (
-            (self.stretches[-1].src_end, self.stretches[-1].tgt_end) if self.stretches else (0, 0)
+            (self.spans[-1].src_end, self.spans[-1].tgt_end) if self.spans else (0, 0)
         )
         src_end, tgt_end = src_start + len(chunk.src), tgt_start + len(chunk.tgt)
-        self.stretches.append(
-            Stretch(chunk.corpus, src_start, src_end, tgt_start, tgt_end, self.pairs, pairs,
+        self.spans.append(
+            Span(chunk.corpus, src_start, src_end, tgt_start, tgt_end, self.pairs, pairs,
                     chunk.first_line, chunk.read, chunk.early)
         )  # fmt: skip
         self.read += chunk.read
         self.pairs += pairs
         for kind, (count, lines) in chunk.repaired.items():
-            before, places = self.repaired.get(kind, (0, []))
-            more = [LineRange(chunk.corpus, chunk.first_line + one) for one in lines]
-            self.repaired[kind] = before + count, (places + more)[:FIRST_LINES]
+            earlier, ranges = self.repaired.get(kind, (0, []))
+            more = [LineRange(chunk.corpus, chunk.first_line + line) for line in lines]
+            self.repaired[kind] = earlier + count, (ranges + more)[:FIRST_LINES]
 
 
 def clean_training_text(
@@ -250,8 +254,8 @@ def clean_training_text(
             text.add(chunk)
             digests += chunk.digests
             doubts += chunk.doubts
-            for one in held_out:
-                one.look(np.frombuffer(chunk.digests, PAIR_DIGEST)["src"])
+            for sentences in held_out:
+                sentences.mark_found(np.frombuffer(chunk.digests, PAIR_DIGEST)["src"])
             progress("read", text.read, reader.estimate(text.read))
     text.digests = np.frombuffer(digests, PAIR_DIGEST)
     text.kinds = np.frombuffer(doubts, np.uint8)
@@ -260,7 +264,7 @@ def clean_training_text(
 
 
 class _Reader:
-    """Reads the training files one after the other, and looks at how they fit."""
+    """Reads the training files one after the other, and checks their encoding and alignment."""
 
     def __init__(self, config: Config, *, keep_dropped: bool) -> None:
         self._cleaning = Cleaning.of(config, keep_dropped=keep_dropped)
@@ -275,13 +279,14 @@ class _Reader:
         self.shifts: list[LineRange] = []
 
     def estimate(self, done: int) -> int | None:
-        """About how many pairs there are in all, when `done` are read."""
+        """Estimate the number of all pairs after `done` pairs were read."""
         if not self._size or self._pairs is None:
             return None
         read = self._finished + self._pairs.src.bytes_read
         return max(done, round(done * self._size / read)) if read else None
 
     def chunks(self) -> Iterator[RawChunk]:
+        """Yield the pairs of all training files in chunks."""
         for corpus, paths in enumerate(self._train):
             self._pairs = pairs = read_pairs(paths, strict=self._strict, keep_bad_rows=True)
             profiles = (Profile(), Profile())
@@ -315,7 +320,7 @@ class _Reader:
                     f"if the whole file is in Latin-1: {conversion(lines.name)}"
                 )
         shifts = find_shifts(*profiles)
-        self.shifts += [LineRange(corpus, one.first, one.last) for one in shifts]
+        self.shifts += [LineRange(corpus, shift.first, shift.last) for shift in shifts]
         if shifts:
             self.notes.append(
                 f"`{pairs.src.name}` and `{pairs.tgt.name}` seem shifted against each other near"
@@ -323,19 +328,19 @@ class _Reader:
             )
 
 
-def read_stretch(directory: Path, side: str, start: int, end: int) -> list[str]:
-    """The cleaned lines between two bytes of one side."""
-    return _read_part(directory, side, start, end).decode("utf-8").split("\n")[:-1]
+def read_span(directory: Path, side: str, start: int, end: int) -> list[str]:
+    """Return the cleaned lines between two byte offsets of one side."""
+    return _read_bytes(directory, side, start, end).decode("utf-8").split("\n")[:-1]
 
 
-def read_side(directory: Path, side: str, stretch: Stretch) -> bytes:
-    """The cleaned text of one side of a stretch."""
+def read_side(directory: Path, side: str, span: Span) -> bytes:
+    """Return the cleaned text of one side of a span."""
     if side == "src":
-        return _read_part(directory, side, stretch.src_start, stretch.src_end)
-    return _read_part(directory, side, stretch.tgt_start, stretch.tgt_end)
+        return _read_bytes(directory, side, span.src_start, span.src_end)
+    return _read_bytes(directory, side, span.tgt_start, span.tgt_end)
 
 
-def _read_part(directory: Path, side: str, start: int, end: int) -> bytes:
+def _read_bytes(directory: Path, side: str, start: int, end: int) -> bytes:
     with (directory / f"clean.{side}").open("rb") as file:
         file.seek(start)
         return file.read(end - start)

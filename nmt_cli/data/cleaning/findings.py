@@ -1,4 +1,4 @@
-"""What was found wrong with the training pairs: counts with line numbers, and the dropped pairs."""
+"""Records the dirt of the training pairs, reports it with line numbers, lists dropped pairs."""
 
 import os
 import shlex
@@ -16,24 +16,24 @@ from nmt_cli.data.cleaning.clean import (
     FIRST_LINES,
     CleanText,
     LineRange,
-    Stretch,
-    read_stretch,
+    Span,
+    read_span,
 )
 from nmt_cli.data.cleaning.kinds import KINDS
 from nmt_cli.errors import CannotCreateError
 from nmt_cli.storage.files import writing
 
-# Fewer kept ones of a kind that is only likely may all be right: nobody is told.
-LEAST_SHARE = 2e-4
-_UNSURE = (*kinds.WRONG_SIDES, kinds.NOT_TRANSLATION)
+# A smaller share of kept pairs of an uncertain kind may all be right and is not reported.
+MIN_SHARE = 2e-4
+_UNCERTAIN = (*kinds.WRONG_SIDES, kinds.NOT_TRANSLATION)
 HEADER = "file\tline\treason\tsource\ttarget\n"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One kind of dirt: how many pairs, what was done with them, and where the first ones are.
+    """One kind of dirt: how many pairs, what was done with them, and the lines of the first ones.
 
-    lines: `line` or `first-last`; `file:line` where there is more than one training corpus.
+    lines: `line` or `first-last`; `file:line` if there is more than one training corpus.
     """
 
     kind: str
@@ -43,18 +43,18 @@ class Finding:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Finding":
-        """From plain values, as `dataclasses.asdict` gives them."""
+        """Build a finding from plain values, as `dataclasses.asdict` returns them."""
         return cls(**{**values, "lines": tuple(values["lines"])})
 
 
 class Ledger:
-    """Which kind of dirt each pair of the cleaned text is, and so whether it is kept.
+    """The kind of dirt of each pair of the cleaned text, which decides whether it is kept.
 
-    kinds: (pairs,) uint8, 0 for none; set_apart: (pairs,) bool, what became validation text.
+    kinds: (pairs,) uint8, 0 for none; set_apart: (pairs,) bool, True for validation pairs.
     """
 
     def __init__(self, text: CleanText, data: DataConfig) -> None:
-        """What the first pass found."""
+        """Start from the findings of the first pass."""
         self._text = text
         self._data = data
         self._drops = kinds.dropped_kinds(data.clean, drop_wrong_language=data.drop_wrong_language)
@@ -66,46 +66,45 @@ class Ledger:
         """(pairs,) bool, True for training pairs."""
         return self._kept(slice(None))
 
-    def _kept(self, part: slice) -> np.ndarray:
-        kept: np.ndarray = ~(self._drops[self.kinds[part]] | self.set_apart[part])
+    def _kept(self, pairs: slice) -> np.ndarray:
+        kept: np.ndarray = ~(self._drops[self.kinds[pairs]] | self.set_apart[pairs])
         return kept
 
     def mark(self, kind: int, pairs: np.ndarray) -> None:
-        """Take down that `pairs`, (pairs,) bool, are of a kind.
+        """Mark `pairs`, (pairs,) bool, with a kind.
 
-        What is known of a pair stays, unless it is to be dropped now and was not before.
+        A pair keeps an earlier kind unless the new kind drops it and the earlier one does not.
         """
         self.mark_each(pairs.astype(np.uint8) * np.uint8(kind))
 
-    def mark_each(self, found: np.ndarray) -> None:
-        """The same for (pairs,) uint8 kinds; 0: nothing new is known."""
-        self._mark_part(slice(None), found)
+    def mark_each(self, new: np.ndarray) -> None:
+        """Mark each pair with its kind in `new`, (pairs,) uint8; 0 changes nothing."""
+        self._mark_slice(slice(None), new)
 
-    def _mark_part(self, part: slice, found: np.ndarray) -> None:
-        before = self.kinds[part]
-        # Of a copy it is worth more to know which side is wrong.
-        unknown = (before == kinds.CLEAN) | (before == kinds.COPIED)
-        news = (found > 0) & self._kept(part) & (unknown | self._drops[found])
-        self.kinds[part] = np.where(news, found, before)
+    def _mark_slice(self, pairs: slice, new: np.ndarray) -> None:
+        old = self.kinds[pairs]
+        # For a copy it is more useful to know which side is wrong.
+        replaceable = (old == kinds.CLEAN) | (old == kinds.COPIED)
+        changed = (new > 0) & self._kept(pairs) & (replaceable | self._drops[new])
+        self.kinds[pairs] = np.where(changed, new, old)
 
-    def mark_lines(self, kind: int, place: LineRange) -> None:
-        """Take down that the pairs of some lines are of a kind."""
-        for stretch in self._text.stretches:
-            after = stretch.first_line + stretch.read
-            same = stretch.corpus == place.corpus
-            if same and stretch.first_line <= place.last and place.line < after:
-                lines = stretch.lines()
-                found = (lines >= place.line) & (lines <= place.last)
-                self._mark_part(_part(stretch), found.astype(np.uint8) * np.uint8(kind))
+    def mark_lines(self, kind: int, marked: LineRange) -> None:
+        """Mark the pairs of some lines with a kind."""
+        for span in self._text.spans:
+            after = span.first_line + span.read
+            same = span.corpus == marked.corpus
+            if same and span.first_line <= marked.last and marked.line < after:
+                lines = span.lines()
+                inside = (lines >= marked.line) & (lines <= marked.last)
+                self._mark_slice(_pairs_of(span), inside.astype(np.uint8) * np.uint8(kind))
 
-    def mark_encoded(self, stretch: Stretch, reasons: np.ndarray) -> None:
-        """Take down why the kept pairs of a stretch are dropped after all; 0: they are not."""
-        part = _part(stretch)
-        places = stretch.first + np.flatnonzero(self._kept(part))
-        self.kinds[places[reasons > 0]] = reasons[reasons > 0]
+    def mark_encoded(self, span: Span, reasons: np.ndarray) -> None:
+        """Mark the kept pairs of a span with the reasons to drop them after encoding; 0: none."""
+        indices = span.first + np.flatnonzero(self._kept(_pairs_of(span)))
+        self.kinds[indices[reasons > 0]] = reasons[reasons > 0]
 
     def dropped(self) -> dict[str, int]:
-        """How many pairs are dropped, by the name of the kind."""
+        """Count the dropped pairs by the name of the kind."""
         counts = np.bincount(self.kinds, minlength=len(KINDS)) + self._early_counts()
         return {
             kind.name: int(count)
@@ -115,51 +114,51 @@ class Ledger:
 
     def _early_counts(self) -> np.ndarray:
         counts = np.zeros(len(KINDS), np.int64)
-        for stretch in self._text.stretches:
-            counts += np.bincount(stretch.early[1], minlength=len(KINDS))
+        for span in self._text.spans:
+            counts += np.bincount(span.early[1], minlength=len(KINDS))
         return counts
 
     def findings(self) -> list[Finding]:
-        """All kinds of dirt that were found, in the order of KINDS."""
+        """Return all kinds of dirt that were found, in the order of KINDS."""
         counts = np.bincount(self.kinds, minlength=len(KINDS)) + self._early_counts()
-        found = []
+        findings = []
         for kind in range(1, len(KINDS)):
             if kind in self._text.repaired:
-                count, places = self._text.repaired[kind]
-                found.append(self._finding(kind, count, places))
+                count, ranges = self._text.repaired[kind]
+                findings.append(self._finding(kind, count, ranges))
             elif counts[kind] and (
                 self._drops[kind]
-                or kind not in _UNSURE
-                or counts[kind] >= LEAST_SHARE * len(self.kinds)
+                or kind not in _UNCERTAIN
+                or counts[kind] >= MIN_SHARE * len(self.kinds)
             ):
-                shown = self._text.shifts if kind == kinds.SHIFTED else self._first_places(kind)
-                found.append(self._finding(kind, int(counts[kind]), shown))
-        return found
+                ranges = self._text.shifts if kind == kinds.SHIFTED else self._first_lines(kind)
+                findings.append(self._finding(kind, int(counts[kind]), ranges))
+        return findings
 
-    def _finding(self, kind: int, count: int, places: Sequence[LineRange]) -> Finding:
-        done = kinds.action(
+    def _finding(self, kind: int, count: int, ranges: Sequence[LineRange]) -> Finding:
+        action = kinds.action(
             kind, self._data.clean, drop_wrong_language=self._data.drop_wrong_language
         )
-        lines = tuple(self._shown(one) for one in places[:FIRST_LINES])
-        return Finding(KINDS[kind].name, count, done, lines)
+        lines = tuple(self._format_lines(lines) for lines in ranges[:FIRST_LINES])
+        return Finding(KINDS[kind].name, count, action, lines)
 
-    def _shown(self, place: LineRange) -> str:
-        lines = f"{place.line}-{place.last}" if place.last > place.line else str(place.line)
+    def _format_lines(self, lines: LineRange) -> str:
+        shown = f"{lines.line}-{lines.last}" if lines.last > lines.line else str(lines.line)
         if len(self._data.train) == 1:
-            return lines
-        return f"{Path(self._data.train[place.corpus][0]).name}:{lines}"
+            return shown
+        return f"{Path(self._data.train[lines.corpus][0]).name}:{shown}"
 
-    def _first_places(self, kind: int) -> list[LineRange]:
-        places: list[LineRange] = []
-        for stretch in self._text.stretches:
-            part = self.kinds[_part(stretch)]
-            lines = list(stretch.early[0][stretch.early[1] == kind] + stretch.first_line)
-            if (part == kind).any():
-                lines += list(stretch.lines()[part == kind])
-            places += [LineRange(stretch.corpus, int(line)) for line in sorted(lines)]
-            if len(places) >= FIRST_LINES:
+    def _first_lines(self, kind: int) -> list[LineRange]:
+        ranges: list[LineRange] = []
+        for span in self._text.spans:
+            pair_kinds = self.kinds[_pairs_of(span)]
+            lines = list(span.early[0][span.early[1] == kind] + span.first_line)
+            if (pair_kinds == kind).any():
+                lines += list(span.lines()[pair_kinds == kind])
+            ranges += [LineRange(span.corpus, int(line)) for line in sorted(lines)]
+            if len(ranges) >= FIRST_LINES:
                 break
-        return places[:FIRST_LINES]
+        return ranges[:FIRST_LINES]
 
     def write_dropped(self, path: Path) -> None:
         """Write all dropped pairs as TSV: file, line, reason, source, target."""
@@ -168,32 +167,32 @@ class Ledger:
             (self._text.directory / EARLY_TEXT).open(encoding="utf-8", newline="\n") as early,
         ):
             file.write(HEADER.encode())
-            for stretch in self._text.stretches:
-                name = self._data.train[stretch.corpus][0]
-                rows = sorted([*self._early_rows(stretch, early), *self._late_rows(stretch)])
+            for span in self._text.spans:
+                name = self._data.train[span.corpus][0]
+                rows = sorted([*self._early_rows(span, early), *self._late_rows(span)])
                 for line, kind, text in rows:
                     row = f"{_cell(name)}\t{line}\t{KINDS[kind].name}\t{text}\n"
                     file.write(row.encode("utf-8", errors="replace"))
 
-    def _early_rows(self, stretch: Stretch, early: Iterator[str]) -> Iterator[tuple[int, int, str]]:
-        for place, kind in zip(*stretch.early, strict=True):
-            yield stretch.first_line + int(place), int(kind), next(early).removesuffix("\n")
+    def _early_rows(self, span: Span, early: Iterator[str]) -> Iterator[tuple[int, int, str]]:
+        for index, kind in zip(*span.early, strict=True):
+            yield span.first_line + int(index), int(kind), next(early).removesuffix("\n")
 
-    def _late_rows(self, stretch: Stretch) -> Iterator[tuple[int, int, str]]:
-        part = self.kinds[_part(stretch)]
-        places = np.flatnonzero(self._drops[part])
-        if not len(places):
+    def _late_rows(self, span: Span) -> Iterator[tuple[int, int, str]]:
+        pair_kinds = self.kinds[_pairs_of(span)]
+        indices = np.flatnonzero(self._drops[pair_kinds])
+        if not len(indices):
             return
         directory = self._text.directory
-        src = read_stretch(directory, "src", stretch.src_start, stretch.src_end)
-        tgt = read_stretch(directory, "tgt", stretch.tgt_start, stretch.tgt_end)
-        lines = stretch.lines()
-        for place in places.tolist():
-            yield int(lines[place]), int(part[place]), f"{src[place]}\t{tgt[place]}"
+        src = read_span(directory, "src", span.src_start, span.src_end)
+        tgt = read_span(directory, "tgt", span.tgt_start, span.tgt_end)
+        lines = span.lines()
+        for index in indices.tolist():
+            yield int(lines[index]), int(pair_kinds[index]), f"{src[index]}\t{tgt[index]}"
 
 
-def _part(stretch: Stretch) -> slice:
-    return slice(stretch.first, stretch.first + stretch.pairs)
+def _pairs_of(span: Span) -> slice:
+    return slice(span.first, span.first + span.pairs)
 
 
 def _cell(text: str) -> str:
@@ -201,15 +200,15 @@ def _cell(text: str) -> str:
 
 
 def check_dropped_path(path: Path, inputs: Sequence[str], *, force: bool = False) -> None:
-    """Refuse to write the dropped pairs over another file; raises CannotCreateError.
+    """Raise CannotCreateError if the list of dropped pairs would overwrite another file.
 
-    force: a file that is not read may be replaced.
+    force: a file that is not an input may be replaced.
     """
     for name in inputs:
         if path.is_file() and Path(name).is_file() and path.samefile(name):
             raise CannotCreateError(
-                f"`{path}` is a file that is read",
-                f"such as: --dropped {shlex.quote('dropped.tsv')}",
+                f"`{path}` is an input file",
+                f"name another file, such as: --dropped {shlex.quote('dropped.tsv')}",
             )
     if os.path.lexists(path) and not path.is_dir() and not force:
         raise CannotCreateError(

@@ -1,4 +1,4 @@
-"""Sentences that must not be in the training text: of validation and test sets, found or made."""
+"""Finds held-out sentences in the training text, and chooses pairs for a validation set."""
 
 import hashlib
 from collections.abc import Sequence
@@ -10,42 +10,42 @@ from nmt_cli.plurals import counted
 
 SENTENCE_DIGEST = np.dtype("<u8")
 PAIR_DIGEST = np.dtype([("src", SENTENCE_DIGEST), ("tgt", SENTENCE_DIGEST)])
-# More would be missed in training.
+# A larger share would be missed in training.
 LARGEST_SPLIT = 0.2
 
 
 def digest(sentence: str) -> bytes:
-    """Eight bytes that stand for a cleaned sentence."""
+    """Return an eight-byte hash of a cleaned sentence."""
     return hashlib.blake2b(sentence.encode(), digest_size=SENTENCE_DIGEST.itemsize).digest()
 
 
 class HeldOut:
-    """The source sentences of a validation or test set, looked for in the training text."""
+    """The source sentences of a validation or test set, to be found in the training text."""
 
     def __init__(self, name: str, sentences: Sequence[str]) -> None:
-        """`sentences` are cleaned; empty ones are not looked for."""
+        """Take the cleaned `sentences`; empty ones are ignored."""
         self.name = name
-        digests = [digest(one) for one in sentences if one]
+        digests = [digest(sentence) for sentence in sentences if sentence]
         self.digests = np.frombuffer(b"".join(digests), SENTENCE_DIGEST)
         self._found = np.zeros(len(digests), bool)
 
-    def look(self, sources: np.ndarray) -> None:
-        """Look among the digests of some training sentences."""
+    def mark_found(self, sources: np.ndarray) -> None:
+        """Mark the sentences that are among the digests of some training sentences."""
         self._found |= np.isin(self.digests, sources)
 
     @property
-    def sentences(self) -> int:
-        """How many sentences are looked for."""
+    def count(self) -> int:
+        """The number of sentences that are not empty."""
         return len(self._found)
 
     @property
     def found(self) -> int:
-        """How many of the sentences occur in what was looked at."""
+        """The number of sentences found so far."""
         return int(self._found.sum())
 
 
 def find_duplicates(digests: bytes | np.ndarray) -> np.ndarray:
-    """(pairs,) bool, True where the same 16-byte digest stands further in front.
+    """Return for each pair whether the same 16-byte digest occurs before it: (pairs,) bool.
 
     >>> find_duplicates(b"a" * 16 + b"b" * 16 + b"a" * 16).tolist()
     [False, False, True]
@@ -59,19 +59,19 @@ def find_duplicates(digests: bytes | np.ndarray) -> np.ndarray:
 
 
 def occurrences(digests: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(sentences,) how often each one occurs, and how many equal ones stand in front of it."""
+    """Return how often each sentence occurs, and how often before it; both (sentences,)."""
     order = np.argsort(digests, kind="stable")
     ordered = digests[order]
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
     lengths = np.diff(np.append(starts, len(ordered)))
-    counts, places = np.empty_like(order), np.empty_like(order)
+    counts, earlier = np.empty_like(order), np.empty_like(order)
     counts[order] = lengths.repeat(lengths)
-    places[order] = np.arange(len(order)) - starts.repeat(lengths)
-    return counts, places
+    earlier[order] = np.arange(len(order)) - starts.repeat(lengths)
+    return counts, earlier
 
 
 def suitable_split(pairs: int) -> int:
-    """How many of so many pairs suit as a validation set; 0: there are too few.
+    """Return a suitable size of a validation set for a number of pairs; 0: there are too few.
 
     >>> suitable_split(6_122), suitable_split(1_000_000), suitable_split(500), suitable_split(40)
     (300, 1000, 100, 0)
@@ -81,7 +81,7 @@ def suitable_split(pairs: int) -> int:
 
 
 def require_small_split(wanted: int, pairs: int) -> None:
-    """Raise DataError where a validation set of `wanted` pairs would take too many of `pairs`."""
+    """Raise DataError if a validation set of `wanted` pairs takes too many of `pairs`."""
     if wanted > LARGEST_SPLIT * pairs:
         raise DataError(
             f"a validation set of {counted(wanted, 'pair')} is too large for "
@@ -91,22 +91,23 @@ def require_small_split(wanted: int, pairs: int) -> None:
 
 
 def choose_candidates(digests: np.ndarray, keep: np.ndarray, wanted: int, seed: int) -> np.ndarray:
-    """Numbers of pairs that may become the validation set, in an order by chance from `seed`.
+    """Return the indices of pairs that may become validation pairs, in random order from `seed`.
 
-    Neither side of them occurs anywhere else. wanted: how many pairs it shall be; digests: (pairs,)
-    PAIR_DIGEST; keep: (pairs,) bool, those to choose from. Raises DataError: there are too few.
+    Neither of their sides occurs in another pair. digests: (pairs,) PAIR_DIGEST; keep: (pairs,)
+    bool, the pairs to choose from; wanted: the size of the validation set. Raises DataError if
+    there are too few.
     """
     require_small_split(wanted, int(keep.sum()))
-    alone = np.flatnonzero(keep & _is_unique(digests["src"]) & _is_unique(digests["tgt"]))
-    if len(alone) < wanted:
+    unique = np.flatnonzero(keep & _is_unique(digests["src"]) & _is_unique(digests["tgt"]))
+    if len(unique) < wanted:
         raise DataError(
-            f"only {counted(len(alone), 'training pair')} can become validation pairs, "
-            f"{wanted:,} are asked for: the other pairs share a side with another pair",
-            f"use --valid-split {len(alone)} or less",
+            f"only {counted(len(unique), 'training pair')} can become validation pairs, "
+            f"{wanted:,} were requested: the other pairs share a side with another pair",
+            f"use --valid-split {len(unique)} or less",
         )
-    chance = np.random.Generator(np.random.PCG64(seed)).permutation(len(alone))
-    chosen: np.ndarray = alone[chance]
-    return chosen
+    order = np.random.Generator(np.random.PCG64(seed)).permutation(len(unique))
+    candidates: np.ndarray = unique[order]
+    return candidates
 
 
 def _is_unique(digests: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
-"""The kinds of dirt that `nmt prepare` knows, and what it does with each (see docs/data.md).
+"""The kinds of dirt that `nmt prepare` detects, and what it does with each (see docs/data.md).
 
-A kind is a number, its place in KINDS; 0 means that nothing was found.
+A kind is represented by its index in KINDS; 0 means that nothing was found.
 """
 
 from typing import Literal, NamedTuple
@@ -12,9 +12,9 @@ Action = Literal["repaired", "dropped", "kept"]
 
 
 class DirtKind(NamedTuple):
-    """One kind of dirt: how it is called, and what is done with it at the level `safe`.
+    """One kind of dirt: its name, and the action at the level `safe`.
 
-    At the level `strict` everything that `safe` keeps is dropped.
+    The level `strict` drops everything that `safe` keeps.
     """
 
     name: str
@@ -23,7 +23,7 @@ class DirtKind(NamedTuple):
 
 KINDS: tuple[DirtKind, ...] = (
     DirtKind("clean", "kept"),
-    # Repairs: the words stay as they are.
+    # Repairs, which do not change the words.
     DirtKind("byte order marks in the text", "repaired"),
     DirtKind("HTML entities", "repaired"),
     DirtKind("invisible characters", "repaired"),
@@ -31,7 +31,7 @@ KINDS: tuple[DirtKind, ...] = (
     DirtKind("UTF-8 read as Latin-1 (Ã¼)", "repaired"),
     DirtKind("tags on one side only", "repaired"),
     DirtKind("marks of subwords (@@)", "repaired"),
-    # Pairs that nothing can be learnt from.
+    # Pairs from which nothing can be learnt.
     DirtKind("wrong number of columns", "dropped"),
     DirtKind("header of a table", "dropped"),
     DirtKind("empty side", "dropped"),
@@ -65,7 +65,7 @@ WRONG_SIDES = (SWAPPED, SOURCE_WRONG, TARGET_WRONG)
 
 
 def action(kind: int, level: Level, *, drop_wrong_language: bool = False) -> Action:
-    """What is done with a pair of this kind.
+    """Return what is done with a pair of this kind.
 
     >>> action(NUMBERS, "safe"), action(NUMBERS, "strict"), action(TAG, "strict")
     ('kept', 'dropped', 'repaired')
@@ -78,8 +78,10 @@ def action(kind: int, level: Level, *, drop_wrong_language: bool = False) -> Act
 
 
 def dropped_kinds(level: Level, *, drop_wrong_language: bool) -> np.ndarray:
-    """(kinds,) bool: whether a pair of the kind is dropped."""
-    actions = [
-        action(kind, level, drop_wrong_language=drop_wrong_language) for kind in range(len(KINDS))
-    ]
-    return np.array([one == "dropped" for one in actions])
+    """Return for each kind whether such pairs are dropped: (kinds,) bool."""
+    return np.array(
+        [
+            action(kind, level, drop_wrong_language=drop_wrong_language) == "dropped"
+            for kind in range(len(KINDS))
+        ]
+    )

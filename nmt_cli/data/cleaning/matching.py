@@ -1,8 +1,8 @@
-"""Finds pairs whose sides are no translations of each other, such as shuffled ones.
+"""Finds pairs whose sides are not translations of each other, such as shuffled pairs.
 
-Each half of the pairs is judged by words that the other half teaches, so that no pair speaks for
-itself. Sides put together at random show how pairs look that are none: among the pairs that match
-as badly as those, their number is known, and with it from where on most pairs are right.
+Each half of the pairs is scored with the word table learnt from the other half, so that no pair
+supports itself. Sides combined at random show the scores of wrong pairs. Comparing both
+distributions gives the number of wrong pairs and the score from which on most pairs are right.
 """
 
 import functools
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import safetensors.numpy
 
-from nmt_cli.data.cleaning.clean import CleanText, Progress, Stretch, read_side
+from nmt_cli.data.cleaning.clean import CleanText, Progress, Span, read_side
 from nmt_cli.data.cleaning.cooccurrence import (
     WORDS,
     Table,
@@ -26,29 +26,29 @@ from nmt_cli.data.cleaning.cooccurrence import (
 from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.storage.files import write_bytes
 
-LEAST_PAIRS = 2_000
-# So many are learnt from, in whole stretches at even distances; more where all are judged.
+MIN_PAIRS = 2_000
+# Pairs to learn from, in whole spans at even distances; more if all pairs are judged.
 LEARNT_FROM = 32_768
 LEARNT_FROM_FOR_ALL = 65_536
-# Pairs put together at random are divided into so many equal parts by their scores.
-PARTS = 50
-# The lowest of them, in which right pairs are rare.
-LOW_PARTS = 30
-# From the part on that holds so many times more pairs than random ones, they are believed.
-BELIEVED_RATIO = 3.0
-# Where more pairs than that seem wrong, the words were not understood.
-MOST_WRONG = 0.5
+# The scores of random pairs are divided into this many bins of equal size.
+BINS = 50
+# The lowest bins, in which right pairs are rare.
+LOW_BINS = 30
+# Pairs are accepted from the first bin on that holds this many times more pairs than wrong ones.
+ACCEPTED_RATIO = 3.0
+# If a larger share of the pairs seems wrong, the word table is not reliable.
+MAX_WRONG_SHARE = 0.5
 NAME = "matching.safetensors"
 _Words = tuple[np.ndarray, np.ndarray]
 
 
-class _Work(NamedTuple):
+class _SpanJob(NamedTuple):
     directory: Path
-    stretch: Stretch
+    span: Span
 
 
 class _Learnt(NamedTuple):
-    """Words from the rarest on, by side, and the tables of both halves."""
+    """The words of each side from the rarest on, and the word tables of both halves."""
 
     orders: tuple[np.ndarray, np.ndarray]
     tables: tuple[Table, Table]
@@ -56,85 +56,90 @@ class _Learnt(NamedTuple):
 
 @dataclass(frozen=True)
 class Unmatched:
-    """What was found: (pairs,) bool, and how many pairs were looked at.
+    """The pairs that do not match, (pairs,) bool, and how many pairs were scored.
 
-    share: about how many of the pairs are no translations, found ones and others; None: unknown.
+    share: the estimated share of pairs that are not translations; None: unknown.
     """
 
     pairs: np.ndarray
-    looked_at: int
+    scored: int
     share: float | None
 
 
 def find_unmatched(
     text: CleanText, pool: ProcessPool, progress: Progress, *, every: bool
 ) -> Unmatched:
-    """Judge all pairs of the cleaned text, or, without `every`, as many as are learnt from."""
-    found = np.zeros(text.pairs, bool)
-    if text.pairs < LEAST_PAIRS:
-        return Unmatched(found, 0, None)
+    """Score all pairs of the cleaned text, or without `every` only those learnt from."""
+    unmatched = np.zeros(text.pairs, bool)
+    if text.pairs < MIN_PAIRS:
+        return Unmatched(unmatched, 0, None)
     sample = _sample(text, LEARNT_FROM_FOR_ALL if every else LEARNT_FROM)
     progress("match words", 0, text.pairs)
     learnt, words = _learn(text.directory, sample)
     random = np.concatenate([_scores(learnt, *sides, at_random=True) for sides in words])
-    known = {one.first: _scores(learnt, *sides) for one, sides in zip(sample, words, strict=True)}
+    known = {span.first: _scores(learnt, *sides) for span, sides in zip(sample, words, strict=True)}
     del words
     if every:
         known |= _other_scores(text, learnt, known, pool, progress)
-    value = np.concatenate(list(known.values()))
-    limit, share = threshold(value, random)
-    if share <= MOST_WRONG:
-        places = [first + np.flatnonzero(score < limit) for first, score in known.items()]
-        found[np.concatenate(places)] = True
-    return Unmatched(found, len(value), share)
+    values = np.concatenate(list(known.values()))
+    limit, share = threshold(values, random)
+    if share <= MAX_WRONG_SHARE:
+        indices = [first + np.flatnonzero(score < limit) for first, score in known.items()]
+        unmatched[np.concatenate(indices)] = True
+    return Unmatched(unmatched, len(values), share)
 
 
 def threshold(values: np.ndarray, random: np.ndarray) -> tuple[float, float]:
-    """The score below which a pair is no translation, and about what share of all pairs is none.
+    """Return the score below which a pair is wrong, and the estimated share of wrong pairs.
 
-    values: (pairs,) scores; random: (others,) scores of sides put together at random.
+    values: (pairs,) scores; random: (others,) scores of sides combined at random.
     """
-    limits = np.quantile(random, np.linspace(0, 1, PARTS + 1)[1:-1])
-    counts = np.bincount(np.searchsorted(limits, values, side="right"), minlength=PARTS)
-    # Pairs that are none are equally many in each part.
-    wrong = float(counts[:LOW_PARTS].mean())
-    believed = np.flatnonzero(counts > BELIEVED_RATIO * wrong)
-    first = int(believed[0]) if len(believed) else PARTS - 1
+    limits = np.quantile(random, np.linspace(0, 1, BINS + 1)[1:-1])
+    counts = np.bincount(np.searchsorted(limits, values, side="right"), minlength=BINS)
+    # Wrong pairs are spread evenly over the bins.
+    wrong = float(counts[:LOW_BINS].mean())
+    accepted = np.flatnonzero(counts > ACCEPTED_RATIO * wrong)
+    first = int(accepted[0]) if len(accepted) else BINS - 1
     limit = float(limits[first - 1]) if first else -np.inf
-    return limit, wrong * PARTS / len(values)
+    return limit, wrong * BINS / len(values)
 
 
-def _sample(text: CleanText, pairs: int) -> list[Stretch]:
-    whole = [one for one in text.stretches if one.pairs]
-    largest = max(one.pairs for one in whole)
+def _sample(text: CleanText, pairs: int) -> list[Span]:
+    """Return whole spans at even distances with about so many pairs."""
+    spans = [span for span in text.spans if span.pairs]
+    largest = max(span.pairs for span in spans)
     count = max(1, pairs // largest)
-    if len(whole) <= count:
-        return whole
-    return [whole[number * len(whole) // count] for number in range(count)]
+    if len(spans) <= count:
+        return spans
+    return [spans[index * len(spans) // count] for index in range(count)]
 
 
-def _words(work: _Work) -> list[tuple[np.ndarray, np.ndarray]]:
-    sides = (read_side(work.directory, side, work.stretch) for side in ("src", "tgt"))
+def _words(job: _SpanJob) -> list[tuple[np.ndarray, np.ndarray]]:
+    sides = (read_side(job.directory, side, job.span) for side in ("src", "tgt"))
     return [split_words(np.frombuffer(side, np.uint8)) for side in sides]
 
 
 def _select(
     sides: list[tuple[np.ndarray, np.ndarray]], pairs: int, orders: tuple[np.ndarray, np.ndarray]
 ) -> _Words:
-    src, tgt = (select_words(*side, pairs, one) for side, one in zip(sides, orders, strict=True))
+    src, tgt = (
+        select_words(*side, pairs, order) for side, order in zip(sides, orders, strict=True)
+    )
     return src, tgt
 
 
-def _learn(directory: Path, sample: list[Stretch]) -> tuple[_Learnt, list[_Words]]:
-    """What some stretches teach, and their words."""
-    seen = np.zeros((2, WORDS), np.int64)
+def _learn(directory: Path, sample: list[Span]) -> tuple[_Learnt, list[_Words]]:
+    """Learn word tables from some spans; also return the words of the spans."""
+    counts = np.zeros((2, WORDS), np.int64)
     read = []
-    for stretch in sample:
-        read.append(_words(_Work(directory, stretch)))
-        for number, (words, _) in enumerate(read[-1]):
-            seen[number] += np.bincount(words, minlength=WORDS)
-    orders = rarest_first(seen[0]), rarest_first(seen[1])
-    selected = [_select(sides, one.pairs, orders) for one, sides in zip(sample, read, strict=True)]
+    for span in sample:
+        read.append(_words(_SpanJob(directory, span)))
+        for side, (words, _) in enumerate(read[-1]):
+            counts[side] += np.bincount(words, minlength=WORDS)
+    orders = rarest_first(counts[0]), rarest_first(counts[1])
+    selected = [
+        _select(sides, span.pairs, orders) for span, sides in zip(sample, read, strict=True)
+    ]
     first, second = (
         learn(*(np.concatenate([sides[side][half::2] for sides in selected]) for side in (0, 1)))
         for half in (0, 1)
@@ -145,14 +150,17 @@ def _learn(directory: Path, sample: list[Stretch]) -> tuple[_Learnt, list[_Words
 def _scores(
     learnt: _Learnt, src: np.ndarray, tgt: np.ndarray, *, at_random: bool = False
 ) -> np.ndarray:
-    """(pairs,) float32 the scores of a stretch; with `at_random` each source has another target."""
-    found = np.zeros(len(src), np.float32)
+    """Return the scores of the pairs of a span, (pairs,) float32.
+
+    With `at_random` each source is scored with the target of another pair.
+    """
+    values = np.zeros(len(src), np.float32)
     for half in (0, 1):
         other = tgt[half::2]
         if at_random:
             other = np.roll(other, len(other) // 2, axis=0)
-        found[half::2] = scores(learnt.tables[1 - half], src[half::2], other)
-    return found
+        values[half::2] = scores(learnt.tables[1 - half], src[half::2], other)
+    return values
 
 
 def _other_scores(
@@ -162,31 +170,33 @@ def _other_scores(
     pool: ProcessPool,
     progress: Progress,
 ) -> dict[int, np.ndarray]:
-    """The scores of all stretches that are not `known`, by their first pairs."""
-    others = [one for one in text.stretches if one.pairs and one.first not in known]
+    """Return the scores of all spans that are not `known`, by their first pair."""
+    others = [span for span in text.spans if span.pairs and span.first not in known]
     path = text.directory / NAME
     if others:
-        arrays = (*learnt.orders, *(part for table in learnt.tables for part in table))
+        arrays = (*learnt.orders, *(array for table in learnt.tables for array in table))
         named = {str(index): np.atleast_1d(array) for index, array in enumerate(arrays)}
         write_bytes(path, safetensors.numpy.save(named))
     _load.cache_clear()
-    works = (_Work(text.directory, one) for one in others)
-    found = {}
-    for one, score in zip(others, pool.map(functools.partial(_judge, path), works), strict=True):
-        found[one.first] = score
-        progress("match words", one.first + one.pairs, text.pairs)
+    jobs = (_SpanJob(text.directory, span) for span in others)
+    scored = {}
+    for span, score in zip(
+        others, pool.map(functools.partial(_score_span, path), jobs), strict=True
+    ):
+        scored[span.first] = score
+        progress("match words", span.first + span.pairs, text.pairs)
     _load.cache_clear()
-    return found
+    return scored
 
 
-def _judge(path: Path, work: _Work) -> np.ndarray:
+def _score_span(path: Path, job: _SpanJob) -> np.ndarray:
     learnt = _load(path)
-    return _scores(learnt, *_select(_words(work), work.stretch.pairs, learnt.orders))
+    return _scores(learnt, *_select(_words(job), job.span.pairs, learnt.orders))
 
 
 @functools.lru_cache(maxsize=1)
 def _load(path: Path) -> _Learnt:
-    """What was learnt, once in each process: it is too large to be sent with each stretch."""
+    """Load what was learnt, once per process: it is too large to be sent with each span."""
     named = safetensors.numpy.load(path.read_bytes())
     arrays = [named[str(index)] for index in range(len(named))]
     tables = [Table(int(pairs[0]), *rest) for pairs, *rest in (arrays[2:6], arrays[6:])]

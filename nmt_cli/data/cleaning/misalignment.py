@@ -1,7 +1,7 @@
-"""Finds where two files stop being line by line translations.
+"""Finds where two files are no longer translations of each other line by line.
 
-A translation is about as long as its source, and a question stays a question. Where the files are
-shifted against each other, length and last character fit with an offset and not without.
+A translation is about as long as its source, and a question remains a question. Where the files are
+shifted against each other, lengths and last characters match with an offset and not without one.
 """
 
 from array import array
@@ -12,12 +12,12 @@ import numpy as np
 
 WINDOW = 64
 LARGEST_OFFSET = 8
-# An offset must fit so much better than none, in two windows running, to be believed.
+# An offset is accepted if its cost is below this share of that of none in two windows in a row.
 SUSPICIOUS_RATIO = 0.7
-# Beyond it a difference of logarithms says only "not a translation".
+# A larger difference of logarithms gives no more information than "not a translation".
 LARGEST_COST = 1.0
 OTHER_END_COST = 0.5
-OFFSETS = (0, *(sign * one for one in range(1, LARGEST_OFFSET + 1) for sign in (1, -1)))
+OFFSETS = (0, *(sign * size for size in range(1, LARGEST_OFFSET + 1) for sign in (1, -1)))
 LONGEST_RECORDED = (1 << 16) - 1
 ALIKE_ENDS = ("?？؟", "!！", ":：", ".。।")
 ENDS: Mapping[str, int] = {
@@ -26,21 +26,21 @@ ENDS: Mapping[str, int] = {
 
 
 class Profile:
-    """What is kept of each line of a file: 3 bytes."""
+    """The lengths and last characters of the lines of a file, 3 bytes per line."""
 
     def __init__(self) -> None:
-        """No lines yet."""
+        """Create a profile without lines."""
         self.lengths = array("H")
         self.ends = array("B")
 
     def add(self, line: str) -> None:
-        """Take down one more line."""
+        """Add a line."""
         self.lengths.append(min(len(line), LONGEST_RECORDED))
         self.ends.append(ENDS.get(line[-1:], 0))
 
     @classmethod
     def of(cls, lines: Iterable[str]) -> "Profile":
-        """The profile of all `lines`."""
+        """Return the profile of all `lines`."""
         profile = cls()
         for line in lines:
             profile.add(line)
@@ -51,14 +51,14 @@ class Profile:
 
 
 class Shift(NamedTuple):
-    """Lines, from 1, from `first` to `last`, that are shifted against each other."""
+    """The lines from `first` to `last`, counted from 1, that are shifted against each other."""
 
     first: int
     last: int
 
 
 def find_shifts(src: Profile, tgt: Profile) -> list[Shift]:
-    """All stretches of lines of two files of equal length that are shifted."""
+    """Return all ranges of shifted lines of two files of equal length."""
     src_file, tgt_file = _Features(src), _Features(tgt)
     windows = _compare_windows(src_file, tgt_file)
     shifts: list[Shift] = []
@@ -75,7 +75,7 @@ def find_shifts(src: Profile, tgt: Profile) -> list[Shift]:
 
 
 def find_misalignment(src: Profile, tgt: Profile) -> int | None:
-    """The first line, from 1, from which on the files are shifted; None where all seems well."""
+    """Return the line, from 1, from which on the files are shifted; None if they seem aligned."""
     src_file, tgt_file = _Features(src), _Features(tgt)
     windows = _compare_windows(src_file, tgt_file)
     window = windows.first_shifted(0)
@@ -88,12 +88,12 @@ def find_misalignment(src: Profile, tgt: Profile) -> int | None:
 
 
 class _Features:
-    """A file's lines as numbers: (lines,) logarithms of lengths, and kinds of last characters."""
+    """The lines of a file as numbers: log lengths and kinds of last characters, both (lines,)."""
 
     def __init__(self, profile: Profile) -> None:
         self.lengths = np.log1p(np.frombuffer(profile.lengths, np.uint16), dtype=np.float32)
         if len(profile):
-            # One language is longer than the other by a factor.
+            # Text in one language is longer than in the other by a constant factor.
             self.lengths -= np.median(self.lengths)
         self.ends = np.frombuffer(profile.ends, np.uint8)
 
@@ -102,37 +102,37 @@ class _Features:
 
 
 def _cost(src: _Features, tgt: _Features, offset: int, start: int, end: int) -> np.ndarray:
-    """(end - start,) how badly line i of src fits line i + offset of tgt."""
+    """Return how badly line i of src fits line i + offset of tgt: (end - start,)."""
     cost = np.full(end - start, LARGEST_COST, np.float32)
     low = max(start, 0, -offset)
     high = min(end, len(src), len(tgt) - offset)
     if low < high:
-        there = slice(low + offset, high + offset)
-        difference = src.lengths[low:high] - tgt.lengths[there]
+        shifted = slice(low + offset, high + offset)
+        difference = src.lengths[low:high] - tgt.lengths[shifted]
         fit = np.minimum(np.square(difference), LARGEST_COST)
-        fit += OTHER_END_COST * (src.ends[low:high] != tgt.ends[there])
+        fit += OTHER_END_COST * (src.ends[low:high] != tgt.ends[shifted])
         cost[low - start : high - start] = fit
     return cost
 
 
 class _Windows(NamedTuple):
-    """Which of OFFSETS fits best in each window of lines, and whether it is believed."""
+    """The index in OFFSETS of the best offset of each window, and whether it is accepted."""
 
     best: np.ndarray
     shifted: np.ndarray
 
     def first_shifted(self, start: int) -> int | None:
-        """The first window from `start` on that is shifted as the next one is."""
+        """Return the first window from `start` on that is shifted as the next one is."""
         best, shifted = self.best[start:], self.shifted[start:]
         twice = np.flatnonzero(shifted[:-1] & shifted[1:] & (best[:-1] == best[1:]))
         return start + int(twice[0]) if len(twice) else None
 
     def offset(self, window: int) -> int:
-        """By how many lines a window is shifted."""
+        """Return by how many lines a window is shifted."""
         return OFFSETS[int(self.best[window])]
 
     def end(self, window: int) -> int:
-        """The first window behind `window` that, as the next one, is shifted otherwise, or not."""
+        """Return the first window after `window` that, like the next one, has another offset."""
         other = np.append(self.best[window:] != self.best[window], True)
         twice = np.flatnonzero(other[:-1] & other[1:])
         return window + int(twice[0]) if len(twice) else len(self.best)
@@ -153,20 +153,20 @@ def _compare_windows(src: _Features, tgt: _Features) -> _Windows:
 
 
 def _around(window: int) -> tuple[int, int]:
-    """The lines of a window and of those beside it."""
+    """Return the range of lines of a window and its neighbours."""
     return max(0, (window - 1) * WINDOW), (window + 2) * WINDOW
 
 
 def _find_change(
     src: _Features, tgt: _Features, offset: int, start: int, end: int, *, back: bool = False
 ) -> int:
-    """The line between `start` and `end` from which on `offset` fits better than none.
+    """Return the line from `start` to `end` from which on `offset` fits better than none.
 
-    `back`: from which on none fits better again.
+    back: the line from which on no offset fits better again.
     """
     offsets = (offset, 0) if back else (0, offset)
     before, after = (
-        np.cumsum(_cost(src, tgt, one, start, end), dtype=np.float64) for one in offsets
+        np.cumsum(_cost(src, tgt, shift, start, end), dtype=np.float64) for shift in offsets
     )
     totals = np.concatenate([[0.0], before]) + (after[-1] - np.concatenate([[0.0], after]))
     return start + int(totals.argmin())

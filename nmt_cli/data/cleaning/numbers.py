@@ -1,22 +1,22 @@
-"""Numbers that a translation changes: written as digits on both sides, and not the same ones.
+"""Finds pairs whose sides contain different numbers, written as digits.
 
-Rather too few pairs are found than too many: `1,000` is `1.000` and `1 000`, `3 pm` may be 15 Uhr,
-and a small or round number may be written out on one side.
+In doubt a pair is not reported: `1,000` equals `1.000` and `1 000`, `3 pm` may be 15 Uhr, and a
+small or round number may be written out on one side.
 """
 
 import re
 
 _DIGITS = re.compile(r"\d+")
 _NUMBER = re.compile(r"\d+(?:[.,'’٫٬ \u00a0\u202f\u2009]\d+)*")
-# Shorter ones are often written out, or are a part of a time or a date.
-LEAST_DIGITS = 2
-# On one side only a number may be written out on the other: but hardly a year.
-LEAST_DIGITS_ALONE = 4
+# Shorter numbers are often written out, or are part of a time or a date.
+MIN_DIGITS = 2
+# A number that is on one side only may be written out on the other, but rarely a year.
+MIN_DIGITS_ALONE = 4
 HOURS = 12
 
 
 def numbers_differ(src: str, tgt: str) -> bool:
-    """Whether the digits of two sides contradict each other.
+    """Return whether the digits of two sides contradict each other.
 
     >>> numbers_differ("It costs 1,000 dollars.", "Es kostet 1.000 Dollar.")
     False
@@ -25,20 +25,20 @@ def numbers_differ(src: str, tgt: str) -> bool:
     >>> numbers_differ("At 3:30 pm, on 5/12", "Um 15.30 Uhr, am 12. 5.")
     False
     """
-    parts = set(_DIGITS.findall(src)), set(_DIGITS.findall(tgt))
-    if parts[0] == parts[1]:
+    src_groups, tgt_groups = set(_DIGITS.findall(src)), set(_DIGITS.findall(tgt))
+    if src_groups == tgt_groups:
         return False
-    only_src = _missing(src, parts[0] - parts[1], tgt)
-    only_tgt = _missing(tgt, parts[1] - parts[0], src)
+    only_src = _missing(src, src_groups - tgt_groups, tgt)
+    only_tgt = _missing(tgt, tgt_groups - src_groups, src)
     if only_src and only_tgt:
-        sides = [set().union(*only.values()) for only in (only_src, only_tgt)]
-        return _some_long(*sides) and not _may_be_times(*sides)
+        sides = [set().union(*missing.values()) for missing in (only_src, only_tgt)]
+        return _have_long_numbers(*sides) and not _may_be_times(*sides)
     return any(_is_never_written_out(number) for number in only_src or only_tgt)
 
 
-def _missing(text: str, parts: set[str], other: str) -> dict[str, set[str]]:
-    """The numbers of `text` that `other` does not hold in any form, with the digits it lacks."""
-    if not parts:
+def _missing(text: str, candidates: set[str], other: str) -> dict[str, set[str]]:
+    """Return the numbers of `text` that `other` lacks, with the missing groups of digits."""
+    if not candidates:
         return {}
     others = _DIGITS.findall(other)
     held = "".join(others)
@@ -47,11 +47,11 @@ def _missing(text: str, parts: set[str], other: str) -> dict[str, set[str]]:
         groups = _DIGITS.findall(number)
         if "".join(groups).strip("0") in held:
             continue
-        # 1990-91, the 60s: of a year the end may be enough.
+        # Of a year the last two digits may be enough: 1990-91, the 60s.
         lacking = {
-            one
-            for one in parts.intersection(groups)
-            if one.strip("0") not in held and not (len(one) == 4 and one[2:] in others)
+            group
+            for group in candidates.intersection(groups)
+            if group.strip("0") not in held and not (len(group) == 4 and group[2:] in others)
         }
         if lacking:
             missing[number] = lacking
@@ -61,17 +61,17 @@ def _missing(text: str, parts: set[str], other: str) -> dict[str, set[str]]:
 def _is_never_written_out(number: str) -> bool:
     first, *others = _DIGITS.findall(number)
     digits = "".join([first, *others])
-    grouped = all(len(one) == 3 for one in others)
-    return grouped and len(digits) >= LEAST_DIGITS_ALONE and not digits.endswith("00")
+    grouped = all(len(group) == 3 for group in others)
+    return grouped and len(digits) >= MIN_DIGITS_ALONE and not digits.endswith("00")
 
 
-def _some_long(*sides: set[str]) -> bool:
-    return all(any(len(one) >= LEAST_DIGITS for one in side) for side in sides)
+def _have_long_numbers(*sides: set[str]) -> bool:
+    return all(any(len(group) >= MIN_DIGITS for group in side) for side in sides)
 
 
 def _may_be_times(src: set[str], tgt: set[str]) -> bool:
-    """Whether the numbers of one side are those of the other with twelve hours more."""
+    """Return whether a number of one side is one of the other plus or minus twelve hours."""
     longest = max(map(len, src | tgt))
-    if longest > LEAST_DIGITS:
+    if longest > MIN_DIGITS:
         return False
-    return any(abs(int(one) - int(other)) == HOURS for one in src for other in tgt)
+    return any(abs(int(hour) - int(other)) == HOURS for hour in src for other in tgt)

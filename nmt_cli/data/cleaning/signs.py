@@ -1,4 +1,4 @@
-"""Where in many lines at once something may be wrong: few lines are then looked at one by one."""
+"""Searches many lines at once for a pattern, so that only few lines are checked one by one."""
 
 import re
 from bisect import bisect_right
@@ -7,7 +7,7 @@ from itertools import accumulate
 
 
 def lines_with(sign: re.Pattern[str], text: str, lines: Sequence[str]) -> list[int]:
-    r"""The numbers of the lines that hold `sign`, ascending; `text` is the lines with newlines.
+    r"""Return the indices of the lines that contain `sign`; `text` is the joined lines.
 
     >>> lines_with(re.compile("b"), "ab\nc\nbb\n", ["ab", "c", "bb"])
     [0, 2]
@@ -15,9 +15,9 @@ def lines_with(sign: re.Pattern[str], text: str, lines: Sequence[str]) -> list[i
     if sign.search(text) is None:
         return []
     ends = list(accumulate(len(line) + 1 for line in lines))
-    return sorted({bisect_right(ends, one.start()) for one in sign.finditer(text)})
+    return sorted({bisect_right(ends, match.start()) for match in sign.finditer(text)})
 
 
 def joined_lines(lines: Sequence[str]) -> str:
-    """All lines with newlines."""
+    """Join lines, each with a newline."""
     return "".join([f"{line}\n" for line in lines])

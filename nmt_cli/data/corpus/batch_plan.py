@@ -1,9 +1,9 @@
 """The batch plan (section 5.1): which pairs make up each step, a pure function of (seed, epoch).
 
-A step's global batch is V shards; V is fixed when a run starts, whatever the number of ranks. A
-shard holds pairs of about one length, up to batch_tokens / V tokens on each side, so that little
-padding is needed inside attention; shards of different lengths are mixed into a batch at random.
-Any (epoch, batch) can be computed without the ones before: that is what makes a resume exact.
+The global batch of a step consists of V shards; V is fixed when a run starts and does not depend on
+the number of ranks. A shard holds pairs of similar lengths, up to batch_tokens / V tokens on each
+side, so that attention needs little padding. Shards of different lengths are mixed into a batch at
+random. Any (epoch, batch) can be computed without those before it, which makes a resume exact.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,13 +14,13 @@ import numpy as np
 
 from nmt_cli.batch import Shape
 
-# Streams come in these sizes, in sixteenths of the capacity. Kernels are made, and kept, for each
-# size, so rare ones are far apart.
+# The sizes of token streams, in sixteenths of the capacity. Kernels are compiled and kept for each
+# size, so rare sizes are far apart.
 SIZES = (4, 8, 11, 13, 14, 15, 16)
 
 
 class Position(NamedTuple):
-    """Where training stands: the next batch to be used."""
+    """The position of training: the next batch to be used."""
 
     epoch: int
     batch: int
@@ -30,8 +30,8 @@ class Position(NamedTuple):
 class Epoch:
     """One pass over the corpus.
 
-    order: (pairs,) pair ids; bounds: (all shards + 1,) where each shard begins in it;
-    shuffled: (all shards,) the shards in the order of their use, V to a batch.
+    order: (pairs,) pair ids; bounds: (all shards + 1,) index in `order` where each shard begins;
+    shuffled: (all shards,) the shards in the order of their use; shards: V, shards per batch.
     """
 
     order: np.ndarray
@@ -41,24 +41,24 @@ class Epoch:
 
     @property
     def batches(self) -> int:
-        """How many steps this pass takes."""
+        """The number of steps of this pass."""
         return -(-len(self.shuffled) // self.shards)
 
     def shard(self, batch: int, shard: int) -> np.ndarray:
-        """(n,) pair ids of one shard; empty where the last batch is not full."""
-        place = batch * self.shards + shard
-        if shard >= self.shards or place >= len(self.shuffled):
+        """Return the pair ids of one shard, (pairs,); empty if the last batch has no such shard."""
+        slot = batch * self.shards + shard
+        if shard >= self.shards or slot >= len(self.shuffled):
             return self.order[:0]
-        number = self.shuffled[place]
-        return self.order[self.bounds[number] : self.bounds[number + 1]]
+        index = self.shuffled[slot]
+        return self.order[self.bounds[index] : self.bounds[index + 1]]
 
     def pairs(self, batch: int) -> np.ndarray:
-        """(n,) pair ids of a whole global batch."""
+        """Return the pair ids of a global batch, (pairs,)."""
         return np.concatenate([self.shard(batch, shard) for shard in range(self.shards)])
 
 
 class BatchPlan:
-    """Steps for pairs of the given lengths; the same arguments give the same plan for ever."""
+    """The steps for pairs of the given lengths; the same arguments always give the same plan."""
 
     def __init__(
         self,
@@ -74,68 +74,72 @@ class BatchPlan:
         self.capacity = max(1, batch_tokens // shards)
         self.shards = shards
         self.seed = seed
-        # Where lengths differ between epochs: those (src, tgt) of the epoch that is asked for.
+        # Returns the lengths (src, tgt) of an epoch, if they differ between epochs.
         self.lengths_of: Callable[[int], tuple[np.ndarray, np.ndarray]] | None = None
         self._latest: tuple[int, Epoch] | None = None
-        # What a shard may hold.
+        # The most tokens and pairs that a shard may hold.
         self.shape = self._make_shape()
 
     def _make_shape(self) -> Shape:
         return Shape(self.capacity, self.capacity, len(self.src_lengths))
 
-    def epoch(self, number: int) -> Epoch:
-        """The plan of one pass; the latest one is kept."""
-        if self._latest is None or self._latest[0] != number:
+    def epoch(self, index: int) -> Epoch:
+        """Return the plan of one pass; the latest one is cached."""
+        if self._latest is None or self._latest[0] != index:
             if self.lengths_of is not None:
-                self.src_lengths, self.tgt_lengths = self.lengths_of(number)
-            self._latest = (number, self._make_epoch(number))
+                self.src_lengths, self.tgt_lengths = self.lengths_of(index)
+            self._latest = (index, self._make_epoch(index))
         return self._latest[1]
 
-    def _make_epoch(self, number: int) -> Epoch:
-        random = np.random.Generator(np.random.PCG64([self.seed, number]))
+    def _make_epoch(self, index: int) -> Epoch:
+        random = np.random.Generator(np.random.PCG64([self.seed, index]))
         order = random.permutation(len(self.src_lengths))
-        # Equal lengths side by side, pairs of one length in random order.
-        sides = (_narrow(side)[order] for side in (self.src_lengths, self.tgt_lengths))
+        # Pairs of equal lengths become neighbours, in random order.
+        sides = (
+            _to_smallest_type(lengths)[order] for lengths in (self.src_lengths, self.tgt_lengths)
+        )
         order = order[np.lexsort(tuple(sides))]
         bounds = cut(self.src_lengths[order], self.tgt_lengths[order], self.shape)
         return Epoch(order, bounds, random.permutation(len(bounds) - 1), self.shards)
 
     def tokens(self, epoch: int, batch: int) -> int:
-        """Target tokens of a global batch: what its summed loss is divided by."""
+        """Return the target tokens of a global batch, by which its summed loss is divided."""
         pairs = self.epoch(epoch).pairs(batch)
         return int(self.tgt_lengths[pairs].sum())
 
     def shape_of(self, pairs: np.ndarray) -> Shape:
-        """What the shard of these pairs is filled up to.
+        """Return the shape that the shard of these pairs is padded to.
 
-        Its fuller side nearly reaches the capacity, so filler is a few per cent.
+        Its fuller side nearly reaches the capacity, so padding is a few per cent.
         """
         src, tgt = int(self.src_lengths[pairs].sum()), int(self.tgt_lengths[pairs].sum())
-        return Shape(self._filled(src), self._filled(tgt), len(pairs))
+        return Shape(self._padded(src), self._padded(tgt), len(pairs))
 
-    def _filled(self, tokens: int) -> int:
-        """The size of a stream with so many tokens; a single long pair may exceed the capacity."""
+    def _padded(self, tokens: int) -> int:
+        """Return the padded size of a stream of `tokens`; one long pair may exceed the capacity."""
         sizes = (-(-self.capacity * size // SIZES[-1]) for size in SIZES)
         step = -(-self.capacity // SIZES[-1])
         return next((size for size in sizes if size >= tokens), tokens + -tokens % step)
 
     def positions(self, start: Position) -> Iterator[Position]:
-        """All batches from `start` on, without end."""
+        """Yield the positions of all batches from `start` on, without end."""
         epoch, batch = start
         while True:
-            for number in range(batch, self.epoch(epoch).batches):
-                yield Position(epoch, number)
+            for index in range(batch, self.epoch(epoch).batches):
+                yield Position(epoch, index)
             epoch, batch = epoch + 1, 0
 
 
-def _narrow(lengths: np.ndarray) -> np.ndarray:
-    """The same lengths in as few bytes as they need: those are sorted by their bytes, in a sixth
-    of the time."""
+def _to_smallest_type(lengths: np.ndarray) -> np.ndarray:
+    """Return the lengths in the smallest integer type that holds them.
+
+    NumPy sorts small integers by their bytes, in a sixth of the time.
+    """
     return lengths.astype(np.min_scalar_type(lengths.max(initial=0)))
 
 
 def cut(src_lengths: np.ndarray, tgt_lengths: np.ndarray, room: Shape) -> np.ndarray:
-    """Where shards begin, so that each fits into `room` (or is one pair)."""
+    """Return the bounds of shards, each of which fits into `room` or is a single pair."""
     src_ends, tgt_ends = np.cumsum(src_lengths), np.cumsum(tgt_lengths)
     bounds = [0]
     while bounds[-1] < len(src_ends):
@@ -152,7 +156,7 @@ def cut(src_lengths: np.ndarray, tgt_lengths: np.ndarray, room: Shape) -> np.nda
 
 
 def count_shards(batch_tokens: int, micro_batch_tokens: int, world_size: int) -> int:
-    """V: as many shards as keep each within micro_batch_tokens, a multiple of the ranks.
+    """Return V, the fewest shards within micro_batch_tokens, as a multiple of the ranks.
 
     >>> [count_shards(25_000, 4_096, ranks) for ranks in (1, 8)]
     [7, 8]

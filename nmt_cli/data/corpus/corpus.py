@@ -1,6 +1,6 @@
-"""The prepared corpus, memory-mapped: ids of each side, and batches of them.
+"""A prepared corpus, memory-mapped: the token ids of both sides, and batches of them.
 
-What its files are is told in layout.py.
+Its files are described in layout.py.
 """
 
 from dataclasses import dataclass
@@ -29,36 +29,36 @@ from nmt_cli.plurals import counted
 
 @dataclass(frozen=True)
 class CorpusSide:
-    """One side of some pairs: ids (tokens,), offsets (pairs + 1,) int64."""
+    """One side of some pairs: ids (tokens,) and offsets (pairs + 1,) int64."""
 
     ids: np.ndarray
     offsets: np.ndarray
 
     def __getitem__(self, pair: int) -> np.ndarray:
-        """(length,) the ids of one pair, EOS last."""
+        """Return the ids of one pair, (length,), with EOS last."""
         return self.ids[self.offsets[pair] : self.offsets[pair + 1]]
 
     @property
     def lengths(self) -> np.ndarray:
-        """(pairs,) int32, EOS counted."""
+        """(pairs,) int32, with EOS."""
         return np.diff(self.offsets).astype(np.int32)
 
     def gather(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The ids of some pairs one after the other, (tokens,), and their lengths (pairs,)."""
-        # Of a memory map each slice is one too, which takes longer to make than to read.
+        """Return the concatenated ids of some pairs, (tokens,), and their lengths, (pairs,)."""
+        # A slice of a memory map is a memory map too, which takes longer to create than to read.
         ids, offsets = np.asarray(self.ids), np.asarray(self.offsets)
         starts = offsets.take(pairs)
         lengths = offsets.take(pairs + 1) - starts
-        places = (starts - lengths.cumsum() + lengths).repeat(lengths)
-        places += np.arange(len(places))
-        return ids.take(places), lengths
+        indices = (starts - lengths.cumsum() + lengths).repeat(lengths)  # (tokens,)
+        indices += np.arange(len(indices))
+        return ids.take(indices), lengths
 
 
 class Pairs:
     """The pairs of one split; `pairs[i]` gives (src ids, tgt ids), each ending with EOS.
 
-    src_lengths, tgt_lengths: (pairs,) int32, EOS counted; origin: (pairs,) uint16, the corpus that
-    a pair came from, by its place in `data.train`.
+    src_lengths, tgt_lengths: (pairs,) int32, with EOS; origin: (pairs,) uint16, the index in
+    `data.train` of the corpus that a pair came from.
     """
 
     def __init__(self, src: CorpusSide, tgt: CorpusSide, origin: np.ndarray) -> None:
@@ -78,9 +78,9 @@ class Pairs:
         return self.src[pair], self.tgt[pair]
 
     def batch(self, pairs: np.ndarray, start_id: int, shape: Shape | None = None) -> Batch:
-        """The given pairs as a batch; the decoder's input begins with `start_id`.
+        """Return the given pairs as a batch; the decoder input begins with `start_id`.
 
-        With a `shape`, filler brings the streams up to it, and empty sentences their number.
+        With a `shape`, the streams are padded to it, also with empty sentences.
         """
         return batch_streams(self.src.gather(pairs), self.tgt.gather(pairs), pairs, start_id, shape)
 
@@ -89,7 +89,7 @@ class Pairs:
 class Corpus:
     """A prepared corpus, read-only.
 
-    valid_text: the raw lines of both sides, for BLEU; digest: changes when ids or subwords do.
+    valid_text: the raw lines of both sides, for BLEU; digest: a hash of the ids and subwords.
     """
 
     path: Path
@@ -104,7 +104,7 @@ class Corpus:
     def open(cls, path: Path, *, verify: bool = True) -> "Corpus":
         """Open and check a corpus; without `verify` only sizes are checked, not SHA-256.
 
-        Raises NoInputError where there is none, DataError where it is damaged.
+        Raises NoInputError if there is none, DataError if it is damaged.
         """
         description = read_description(path)
         digest = check_corpus_files(path, verify=verify)
@@ -150,10 +150,10 @@ def _open_side(path: Path, name: str, count: int, vocab_size: int) -> CorpusSide
     return CorpusSide(ids, offsets)
 
 
-def _map(path: Path, kind: np.dtype[Any]) -> np.ndarray:
+def _map(path: Path, dtype: np.dtype[Any]) -> np.ndarray:
     size = path.stat().st_size if path.is_file() else -1
-    if size < 0 or size % kind.itemsize:
+    if size < 0 or size % dtype.itemsize:
         raise DataError(f"`{path}` is missing or damaged", "copy the corpus again")
     if size == 0:
-        return np.zeros(0, kind)  # An empty file cannot be mapped.
-    return np.memmap(path, dtype=kind, mode="r")
+        return np.zeros(0, dtype)  # An empty file cannot be mapped.
+    return np.memmap(path, dtype=dtype, mode="r")

@@ -1,16 +1,16 @@
-"""Where the files of a prepared corpus lie, and what they hold; needs no torch.
+"""The files of a prepared corpus and their contents; needs no torch.
 
 ::
 
     corpus/
       config.toml          the settings it was prepared with
-      corpus.json          format, pairs, the inputs' SHA-256, the table of `nmt prepare`
+      corpus.json          format, pairs, SHA-256 of the inputs, the table of `nmt prepare`
       manifest.json        size and SHA-256 of each file
-      subwords/            see subwords.py
+      subwords/            see data/subwords/model.py
       {split}.{side}.ids       (tokens,) little-endian uint16; uint32 from 65,537 entries on
       {split}.{side}.offsets   (pairs + 1,) int64; pair i is ids[offsets[i]:offsets[i + 1]]
-      {split}.{side}.txt       the text: cleaned for train, as it was for valid
-      {split}.origin           (pairs,) uint16; which of data.train a pair came from
+      {split}.{side}.txt       the text: cleaned for train, unchanged for valid
+      {split}.origin           (pairs,) uint16; index in data.train of the corpus of a pair
 """
 
 import hashlib
@@ -34,7 +34,7 @@ ORIGIN_TYPE = np.dtype("<u2")
 
 
 def id_type(vocab_size: int) -> np.dtype[Any]:
-    """The narrowest type that holds all ids.
+    """Return the smallest integer type that holds all ids.
 
     >>> id_type(65_536).str, id_type(65_537).str
     ('<u2', '<u4')
@@ -43,7 +43,7 @@ def id_type(vocab_size: int) -> np.dtype[Any]:
 
 
 def read_description(path: Path) -> dict[str, Any]:
-    """`corpus.json`; raises NoInputError or DataError where `path` is not a corpus."""
+    """Read `corpus.json`; raises NoInputError or DataError if `path` is not a corpus."""
     read_manifest(path)
     try:
         description = json.loads(read_bytes(path / DESCRIPTION, "corpus", max_bytes=1 << 24))
@@ -59,25 +59,27 @@ def read_description(path: Path) -> dict[str, Any]:
 
 
 def expected_files(description: dict[str, Any]) -> list[str]:
-    """The files that a corpus needs, but for those of its subwords."""
+    """Return the names of the files of a corpus, except those of its subwords."""
     splits = [split for split in ("train", "valid") if description[split]]
-    whats = ("ids", "offsets", "txt")
-    sides = [f"{split}.{side}.{what}" for split in splits for side in SIDES for what in whats]
+    suffixes = ("ids", "offsets", "txt")
+    sides = [
+        f"{split}.{side}.{suffix}" for split in splits for side in SIDES for suffix in suffixes
+    ]
     return [CONFIG, DESCRIPTION, *sides, *(f"{split}.origin" for split in splits)]
 
 
 def check_corpus_files(path: Path, *, verify: bool = True) -> str:
-    """Check the files of a corpus, and give the digest of its ids and subwords.
+    """Check the files of a corpus and return the digest of its ids and subwords.
 
     Without `verify` only names and sizes are checked, not SHA-256. Raises NoInputError or
-    DataError, naming the file.
+    DataError, which names the file.
     """
     entries = read_manifest(path)
     for name in expected_files(read_description(path)):
         if name not in entries:
             raise DataError(f"`{path}`: {name} is not listed in its manifest", "copy it again")
     for name, entry in entries.items():
-        # The kept text is only needed for encoding anew.
+        # The training text is needed only for subword dropout, which checks it itself.
         if verify and not (name.startswith("train.") and name.endswith(".txt")):
             check_entry(path, name, entry)
         elif not (path / name).is_file() or (path / name).stat().st_size != entry.get("bytes"):

@@ -1,8 +1,8 @@
-"""Batches of one fixed shape, for a GPU: random pairs packed until a buffer is full.
+"""Batches of one fixed shape, for a GPU: random pairs are packed until a buffer is full.
 
-Every shard is filled up to the same number of tokens and sentences, so that kernels are compiled
-once and a graph can be replayed. Attention needs no equal lengths there. Buffers are as unequal as
-the corpus's two sides, so that both become full.
+Every shard is padded to the same number of tokens and sentences, so that kernels are compiled once
+and a CUDA graph can be replayed. Attention on a GPU does not need equal lengths. The sizes of the
+source and target buffers have the same ratio as the two sides of the corpus, so that both are full.
 """
 
 import numpy as np
@@ -10,14 +10,14 @@ import numpy as np
 from nmt_cli.batch import Shape
 from nmt_cli.data.corpus.batch_plan import BatchPlan, Epoch, cut
 
-# Whole tiles for the matrix units, once a buffer is so large that the loss does not matter.
+# Large buffers are cut to whole tiles of the matrix units, in tokens; the loss is small.
 ALIGNMENT = 64
-# Room for shards that hold many short pairs: so many standard deviations of a count.
+# Spare room for shards of many short pairs, in standard deviations of the number of pairs.
 SPARE = 5.0
 
 
 class PackedPlan(BatchPlan):
-    """A `BatchPlan` whose shards all have one shape; pairs too long for it have their own."""
+    """A `BatchPlan` whose shards have one shape; pairs too long for it have their own shape."""
 
     def _make_shape(self) -> Shape:
         totals = np.maximum(1, [self.src_lengths.sum(), self.tgt_lengths.sum()])
@@ -26,14 +26,14 @@ class PackedPlan(BatchPlan):
         width = int(max(self.src_lengths.max(initial=1), self.tgt_lengths.max(initial=1)))
         return Shape(src, tgt, int(np.ceil(pairs + SPARE * pairs**0.5)), width)
 
-    def _make_epoch(self, number: int) -> Epoch:
-        random = np.random.Generator(np.random.PCG64([self.seed, number]))
+    def _make_epoch(self, index: int) -> Epoch:
+        random = np.random.Generator(np.random.PCG64([self.seed, index]))
         order = random.permutation(len(self.src_lengths))
         bounds = cut(self.src_lengths[order], self.tgt_lengths[order], self.shape)
         return Epoch(order, bounds, np.arange(len(bounds) - 1), self.shards)
 
     def shape_of(self, pairs: np.ndarray) -> Shape:
-        """The one shape, or that of a pair which is too long for it."""
+        """Return the common shape, or the shape of a pair that is too long for it."""
         src, tgt = int(self.src_lengths[pairs].sum()), int(self.tgt_lengths[pairs].sum())
         fits = src <= self.shape.src and tgt <= self.shape.tgt and len(pairs) <= self.shape.pairs
         return self.shape if fits else Shape(src, tgt, len(pairs))

@@ -1,7 +1,7 @@
-"""The training text is segmented anew, by chance, for each epoch.
+"""Segments the training text at random, anew for each epoch (subword dropout).
 
-An epoch is segmented as a whole, before its first batch, because its plan needs the lengths. It
-depends on (seed, epoch) only: that keeps a resume exact.
+An epoch is segmented as a whole before its first batch, because the batch plan needs the lengths.
+The segmentation depends on (seed, epoch) only, which makes a resume exact.
 """
 
 import functools
@@ -25,12 +25,12 @@ CHUNK_LINES = 4_096
 
 
 class SampledPairs(Pairs):
-    """The training pairs of `corpus`, with the subwords of the epoch that was asked for last."""
+    """The training pairs of `corpus` in the segmentation of the epoch segmented last."""
 
     def __init__(self, corpus: Corpus, share: float, seed: int, workers: int) -> None:
-        """`share` of the merges is left out. Before the first epoch the pairs are as prepared.
+        """Skip a `share` of the merges. Before the first epoch the pairs are as prepared.
 
-        Raises DataError where the corpus's text is damaged.
+        Raises DataError if the text of the corpus is damaged.
         """
         super().__init__(corpus.train.src, corpus.train.tgt, corpus.train.origin)
         self.corpus = corpus
@@ -43,9 +43,10 @@ class SampledPairs(Pairs):
             check_entry(corpus.path, name, entries[name])
 
     def segment(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
-        """Draw the subwords of `epoch`; (pairs,) int64 lengths of source and target, EOS counted.
+        """Draw the segmentation of `epoch`; return the lengths of source and target with EOS.
 
-        What would become longer than the longest of its side in the corpus stays as it was.
+        The lengths are (pairs,) int64. A sentence that would become longer than the longest one of
+        its side in the corpus keeps its prepared segmentation.
         """
         with ProcessPool(self.workers) as pool:
             self.src, self.tgt = (self._side(side, epoch, pool) for side in SIDES)
@@ -57,9 +58,9 @@ class SampledPairs(Pairs):
         saved = SavedSubwords(corpus.path / SUBWORDS, corpus.digest)
         plain = corpus.train.src if side == "src" else corpus.train.tgt
         longest = int(plain.lengths.max(initial=0))
-        draw = functools.partial(_draw, saved, self.share, longest)
+        segment_chunk = functools.partial(_segment_chunk, saved, self.share, longest)
         ids, lengths = [], [np.zeros(1, OFFSET_TYPE)]
-        for chunk in pool.map(draw, self._jobs(side, f"{self.seed}/{epoch}")):
+        for chunk in pool.map(segment_chunk, self._jobs(side, f"{self.seed}/{epoch}")):
             ids.append(chunk[0])
             lengths.append(chunk[1])
         offsets = np.concatenate(lengths).cumsum()
@@ -68,19 +69,19 @@ class SampledPairs(Pairs):
             raise DataError(f"`{name}` has {counted(len(offsets) - 1, 'line')}, not {len(self):,}")
         return CorpusSide(np.concatenate(ids), offsets)
 
-    def _jobs(self, side: str, seed: str) -> "Iterator[_Job]":
+    def _jobs(self, side: str, seed: str) -> Iterator["_SegmentationJob"]:
         with read_lines(self.corpus.path / f"train.{side}.txt") as lines:
-            number = 0
+            index = 0
             while chunk := list(islice(lines, CHUNK_LINES)):
-                yield _Job(side, chunk, seed, number)
-                number += 1
+                yield _SegmentationJob(side, chunk, seed, index)
+                index += 1
 
 
-class _Job(NamedTuple):
+class _SegmentationJob(NamedTuple):
     side: str
     lines: list[str]
     seed: str
-    number: int
+    chunk_index: int
 
 
 @functools.lru_cache(maxsize=1)
@@ -88,18 +89,18 @@ def _encoders(saved: SavedSubwords, share: float) -> dict[str, BpeDropout]:
     return dict(zip(SIDES, load_saved_subwords(saved).with_dropout(share), strict=True))
 
 
-def _draw(
-    saved: SavedSubwords, share: float, longest: int, job: _Job
+def _segment_chunk(
+    saved: SavedSubwords, share: float, longest: int, job: _SegmentationJob
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The ids of a chunk of lines one after the other, and the length of each, EOS counted."""
+    """Return the concatenated ids of a chunk of lines, and the length of each line with EOS."""
     subwords = load_saved_subwords(saved)
     encoder = _encoders(saved, share)[job.side]
-    drawn = encoder.encode(job.lines, job.seed, f"{job.side}/{job.number}")
+    drawn = encoder.encode(job.lines, job.seed, f"{job.side}/{job.chunk_index}")
     is_source = job.side == "src"
     plain = subwords.encode_source if is_source else subwords.encode_target
-    for number, ids in enumerate(drawn):
+    for index, ids in enumerate(drawn):
         if len(ids) > longest:
-            drawn[number] = plain([job.lines[number]])[0]
+            drawn[index] = plain([job.lines[index]])[0]
     lengths = np.fromiter(map(len, drawn), OFFSET_TYPE, len(drawn))
-    kind = id_type(subwords.src_size if is_source else subwords.tgt_size)
-    return np.fromiter(chain.from_iterable(drawn), kind, int(lengths.sum())), lengths
+    dtype = id_type(subwords.src_size if is_source else subwords.tgt_size)
+    return np.fromiter(chain.from_iterable(drawn), dtype, int(lengths.sum())), lengths

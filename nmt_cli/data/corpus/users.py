@@ -1,4 +1,4 @@
-"""Which model was trained on a corpus that is about to be replaced, as far as can be known."""
+"""Finds out whether a corpus that is about to be replaced is used by the model of the project."""
 
 import contextlib
 from pathlib import Path
@@ -11,7 +11,7 @@ from nmt_cli.storage.model_check import CONFIG, is_model_directory
 
 
 def refuse_in_use(corpus: Path, model: Path) -> None:
-    """Raise TryAgainError where a run is going on in the model directory that uses the corpus."""
+    """Raise TryAgainError if a training in the model directory is using the corpus."""
     holder = lock_holder(model) if _names(model, corpus) else ""
     if holder:
         raise TryAgainError(
@@ -21,7 +21,7 @@ def refuse_in_use(corpus: Path, model: Path) -> None:
 
 
 def replacement_warning(corpus: Path, model: Path) -> str:
-    """What to say before the corpus is replaced that the model was trained on; "": nothing."""
+    """Return the warning before replacing the corpus that the model was trained on, or ""."""
     if not _names(model, corpus) or not _have_same_subwords(model, corpus):
         return ""
     return (
@@ -31,7 +31,7 @@ def replacement_warning(corpus: Path, model: Path) -> str:
 
 
 def _names(model: Path, corpus: Path) -> bool:
-    """Whether `model` is a model directory whose settings name this corpus."""
+    """Return whether `model` is a model directory whose settings name this corpus."""
     if not is_model_directory(model):
         return False
     with contextlib.suppress(NmtError):

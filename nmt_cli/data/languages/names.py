@@ -1,4 +1,4 @@
-"""The languages that the names of files tell."""
+"""Derives languages from file names."""
 
 import re
 from collections.abc import Iterable
@@ -8,14 +8,14 @@ Pair = tuple[str, str]
 
 _COMPRESSED = (".gz", ".xz", ".zst", ".bz2")
 _CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,4})?")
-# With a script, a region or a variant of one's own: sr_Latn_RS, en_plain.
+# A code may have a script, a region or a custom variant: sr_Latn_RS, en_plain.
 _ANY_CODE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]+)*")
 _TWO_CODES = re.compile(r"(?:^|[._])([a-z]{2,3})[-_]([a-z]{2,3})(?=[._])")
-# What looks like a language code at the end of a file's name and is none.
+# Suffixes of file names that look like language codes and are not.
 _NOT_LANGUAGES = {"txt", "tsv", "csv", "tok", "bpe", "src", "tgt", "ref", "hyp", "raw", "tc", "lc"}
 
 
-# Languages by their names in English, and their codes.
+# Language codes by the English name of the language.
 ENGLISH_NAMES = {
     "arabic": "ar", "bulgarian": "bg", "catalan": "ca", "chinese": "zh", "croatian": "hr",
     "czech": "cs", "danish": "da", "dutch": "nl", "english": "en", "estonian": "et",
@@ -30,7 +30,7 @@ ENGLISH_NAMES = {
 
 
 def code_warnings(*codes: str) -> list[str]:
-    """A warning for each language code that has not the form of one; unknown ones are not told.
+    """Return a warning for each malformed language code; unknown codes are accepted.
 
     >>> code_warnings("english", "pt_BR", "xx")
     ['`english` is not a language code; use en']
@@ -44,7 +44,7 @@ def code_warnings(*codes: str) -> list[str]:
 
 
 def language_of(name: str) -> str | None:
-    """The language code at the end of a file's name, compression aside; None: there is none.
+    """Return the language code at the end of a file name, before a compression suffix, or None.
 
     >>> language_of("train.de.gz"), language_of("train.txt")
     ('de', None)
@@ -57,10 +57,10 @@ def language_of(name: str) -> str | None:
 
 
 def guess_languages(pairs: Iterable[Pair]) -> Pair | None:
-    """The languages that the names of parallel files tell; None: they tell none.
+    """Return the languages in the names of parallel files, or None if there are none.
 
-    The endings decide (`train.en`, `train.de.gz`), then the one part of the names that differs
-    (`train_en.txt`, `train_de.txt`).
+    The suffixes are used first (`train.en`, `train.de.gz`), then the only part in which the names
+    differ (`train_en.txt`, `train_de.txt`).
     """
     for src, tgt in pairs:
         by_ending = language_of(src), language_of(tgt)
@@ -76,7 +76,7 @@ def guess_languages(pairs: Iterable[Pair]) -> Pair | None:
 
 
 def is_tsv(name: str) -> bool:
-    """Whether a file is a table by its name, compression aside.
+    """Return whether a file is TSV by its name, before a compression suffix.
 
     >>> is_tsv("train.en-de.tsv.gz"), is_tsv("train.en")
     (True, False)
@@ -86,7 +86,7 @@ def is_tsv(name: str) -> bool:
 
 
 def guess_tsv_languages(names: Iterable[str]) -> Pair | None:
-    """The two languages in the name of a TSV file, source first; None: no name tells them.
+    """Return the two languages in the name of a TSV file, source first, or None.
 
     >>> guess_tsv_languages(["train.tsv", "data/news.en-de.tsv.gz"])
     ('en', 'de')
@@ -99,7 +99,7 @@ def guess_tsv_languages(names: Iterable[str]) -> Pair | None:
 
 
 def are_swapped(paths: Iterable[str], src: str, tgt: str) -> bool:
-    """Whether two files carry each other's language in their names.
+    """Return whether the names of two files carry each other's language.
 
     >>> are_swapped(["a.de", "a.en"], "en", "de"), are_swapped(["a.de", "b.txt"], "en", "de")
     (True, False)

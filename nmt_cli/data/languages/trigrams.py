@@ -1,16 +1,16 @@
-"""Three bytes running, as numbers: how often each occurs in a text, and what they add up to."""
+"""Byte trigrams of a text, hashed: their counts, and sums of weights by line."""
 
 import numpy as np
 
 BUCKETS = 1 << 16
-# Knuth's multiplicative hashing, by 2^32 over the golden ratio.
+# The factor of Knuth's multiplicative hashing: 2^32 divided by the golden ratio.
 _FACTOR = np.uint32(2_654_435_769)
 _NEWLINE = ord("\n")
-_LOWER = np.array([one + 32 if 65 <= one <= 90 else one for one in range(256)], np.uint32)
+_LOWER = np.array([byte + 32 if 65 <= byte <= 90 else byte for byte in range(256)], np.uint32)
 
 
 def _hashes(text: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(bytes - 2,) the bucket of each trigram, and whether it lies within one line."""
+    """Return the bucket of each trigram and whether it lies within a line, both (bytes - 2,)."""
     lower = _LOWER[text]
     whole = lower[:-2] << np.uint32(16) | lower[1:-1] << np.uint32(8) | lower[2:]
     ends = text == _NEWLINE
@@ -18,13 +18,13 @@ def _hashes(text: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def trigram_counts(text: np.ndarray) -> np.ndarray:
-    """(BUCKETS,) how often the trigrams of `text` occur: (bytes,) uint8, lines with newlines."""
+    """Count the trigrams of `text`, (bytes,) uint8 lines with newlines; returns (BUCKETS,)."""
     hashes, within = _hashes(text)
     return np.bincount(hashes[within], minlength=BUCKETS)
 
 
 def line_sums(text: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(lines,) the sum of the weights of each line's trigrams, and how many these are.
+    """Return the sum of the trigram weights of each line and their number, both (lines,).
 
     text: (bytes,) uint8, lines with newlines; weights: (BUCKETS,).
     """
@@ -32,7 +32,6 @@ def line_sums(text: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.nda
     hashes, within = _hashes(text)
     sums = np.concatenate([[0.0], np.cumsum(np.where(within, weights[hashes], 0), dtype=float)])
     counts = np.concatenate([[0], np.cumsum(within)])
-    # A line's last trigram begins two bytes before its end at the latest: those that end beyond
-    # it weigh nothing.
-    places = np.minimum(np.concatenate([[0], ends + 1]), len(hashes))
-    return np.diff(sums[places]), np.diff(counts[places])
+    # Trigrams that begin in the last two bytes of a line extend beyond its end and weigh nothing.
+    bounds = np.minimum(np.concatenate([[0], ends + 1]), len(hashes))
+    return np.diff(sums[bounds]), np.diff(counts[bounds])

@@ -1,10 +1,10 @@
-"""Which language a text is in: by its script and by the commonest words of some languages."""
+"""Identifies the language of a text by its script and by the commonest words of 25 languages."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable
 
-# The commonest words that say little: they make up a fifth to a half of any text.
+# The commonest function words of each language; they are a fifth to a half of any text.
 FUNCTION_WORDS = {
     "ca": "de la que i el a en un per les amb els no una és del se al va com més però seva "
           "aquest",
@@ -69,7 +69,7 @@ _SCRIPTS_OF = {
     "ko": ("Hangul",), "ja": ("Kana", "Han"), "zh": ("Han",), "sr": ("Cyrillic", "Latin"),
     **dict.fromkeys(_WORDS, ("Latin",)),
 }  # fmt: skip
-_SAME = {
+_TWO_LETTER_CODES = {
     "eng": "en", "deu": "de", "ger": "de", "fra": "fr", "fre": "fr", "spa": "es", "ita": "it",
     "por": "pt", "nld": "nl", "dut": "nl", "swe": "sv", "dan": "da", "nor": "no", "nob": "no",
     "nb": "no", "fin": "fi", "pol": "pl", "ces": "cs", "cze": "cs", "slk": "sk", "hun": "hu",
@@ -79,27 +79,28 @@ _SAME = {
     "jpn": "ja", "zho": "zh", "chi": "zh",
 }  # fmt: skip
 _TOKEN = re.compile(r"[^\W\d_]+")
-LEAST_TOKENS = 200
-LEAST_SHARE = 0.12
-# The stated language must fit so many times worse than another one to be doubted.
-CLEARER = 3.0
-LEAST_SHARE_OF_SCRIPT = 0.9
+MIN_TOKENS = 200
+MIN_SHARE = 0.12
+# Another language must fit this many times better than the stated one to be reported.
+MIN_SHARE_RATIO = 3.0
+MIN_SHARE_OF_SCRIPT = 0.9
 
 
 def base_code(code: str) -> str:
-    """The language of a code, without country and script, in two letters where there are some.
+    """Return the language of a code without country and script, in two letters if they exist.
 
     >>> base_code("pt_BR"), base_code("deu_Latn"), base_code("gsw")
     ('pt', 'de', 'gsw')
     """
     language = code.replace("_", "-").split("-")[0].lower()
-    return _SAME.get(language, language)
+    return _TWO_LETTER_CODES.get(language, language)
 
 
 def other_language(lines: Iterable[str], stated: str) -> str | None:
-    """The language or script that `lines` are clearly in, where it is not the `stated` one.
+    """Return the language or script of `lines` if it is clearly not the `stated` language.
 
-    None: they may be in that language, there are too few words, or it is not known here.
+    Returns None if they may be in that language, if there are too few words, or if the language is
+    not known to this module.
     """
     stated = base_code(stated)
     if stated not in _SCRIPTS_OF:
@@ -107,38 +108,43 @@ def other_language(lines: Iterable[str], stated: str) -> str | None:
     text = " ".join(lines).lower()
     script = _script(text)
     if script is not None and script not in _SCRIPTS_OF[stated]:
-        by_words = _best(text, "")[0] if script == "Latin" else None
+        by_words = _best_language(text, "")[0] if script == "Latin" else None
         return by_words or f"{script} script"
     if stated not in _WORDS:
         return None
-    best, share, own = _best(text, stated)
-    return best if best and best != stated and share > CLEARER * own else None
+    best, share, own = _best_language(text, stated)
+    return best if best and best != stated and share > MIN_SHARE_RATIO * own else None
 
 
-def differing_languages(text: Iterable[str], other: Iterable[str]) -> tuple[str, str] | None:
-    """The languages or scripts of two texts where they clearly differ.
+def differing_languages(
+    first_text: Iterable[str], second_text: Iterable[str]
+) -> tuple[str, str] | None:
+    """Return the languages or scripts of two texts if they clearly differ.
 
-    None: they may be in the same language, or there are too few words to say so.
+    Returns None if they may be in the same language or if there are too few words.
     """
-    texts = [" ".join(lines).lower() for lines in (text, other)]
-    scripts = [_script(one) for one in texts]
+    texts = [" ".join(lines).lower() for lines in (first_text, second_text)]
+    scripts = [_script(text) for text in texts]
     if None in scripts:
         return None
     languages = [
-        _best(one, "")[0] if script == "Latin" else None
-        for one, script in zip(texts, scripts, strict=True)
+        _best_language(text, "")[0] if script == "Latin" else None
+        for text, script in zip(texts, scripts, strict=True)
     ]
     first, second = (
         language or f"{script} script" for language, script in zip(languages, scripts, strict=True)
     )
     if scripts[0] != scripts[1]:
-        # Japanese is written in both of them.
+        # Japanese is written in both of these scripts.
         return None if {"Kana", "Han"}.issuperset(scripts) else (first, second)
     if None in languages or first == second:
         return None
     likely = [
-        share > CLEARER * of_other
-        for _, share, of_other in (_best(texts[0], second), _best(texts[1], first))
+        share > MIN_SHARE_RATIO * of_other
+        for _, share, of_other in (
+            _best_language(texts[0], second),
+            _best_language(texts[1], first),
+        )
     ]
     return (first, second) if all(likely) else None
 
@@ -146,20 +152,20 @@ def differing_languages(text: Iterable[str], other: Iterable[str]) -> tuple[str,
 def _script(text: str) -> str | None:
     counts = {name: len(pattern.findall(text)) for name, pattern in _SCRIPT_PATTERNS.items()}
     letters = sum(counts.values())
-    name = max(counts, key=lambda one: counts[one])
-    if letters < LEAST_TOKENS or counts[name] < LEAST_SHARE_OF_SCRIPT * letters:
+    name = max(counts, key=lambda script: counts[script])
+    if letters < MIN_TOKENS or counts[name] < MIN_SHARE_OF_SCRIPT * letters:
         return None
     return name
 
 
-def _best(text: str, stated: str) -> tuple[str | None, float, float]:
-    """The language whose words are the most frequent, their share, and that of `stated`."""
+def _best_language(text: str, stated: str) -> tuple[str | None, float, float]:
+    """Return the language with the most frequent words, their share, and that of `stated`."""
     tokens = Counter(_TOKEN.findall(text))
     total = sum(tokens.values())
-    if total < LEAST_TOKENS:
+    if total < MIN_TOKENS:
         return None, 0.0, 0.0
     shares = {code: sum(tokens[word] for word in words) / total for code, words in _WORDS.items()}
-    best = max(shares, key=lambda one: shares[one])
-    if shares[best] < LEAST_SHARE:
+    best = max(shares, key=lambda code: shares[code])
+    if shares[best] < MIN_SHARE:
         return None, 0.0, 0.0
     return best, shares[best], shares.get(stated, 0.0)

@@ -1,6 +1,6 @@
-"""The target subwords that may translate a line, by the source subwords it holds; as a file.
+"""The lexical shortlist: the target subwords that may translate a line, by its source subwords.
 
-It lies in the model directory as `shortlist.safetensors`, listed in the manifest.
+It is stored in the model directory as `shortlist.safetensors` and listed in the manifest.
 """
 
 import hashlib
@@ -21,18 +21,18 @@ from nmt_cli.storage import files, manifest
 
 SHORTLIST = "shortlist.safetensors"
 FORMAT = "1"
-# Target subwords that every line may have: the most frequent ones.
+# The number of most frequent target subwords, which are allowed for every line.
 FREQUENT = 100
 HINT = "`nmt shortlist` learns one from the training corpus, without training again"
 
 
 @dataclass(frozen=True)
 class Shortlist:
-    """What each source subword lets into a translation.
+    """The target subwords that each source subword allows.
 
-    candidates: (source vocabulary, LONGEST_SHORTLIST) int32, the likeliest first, then -1;
-    same: (source vocabulary,) int32, the target subword that is spelt the same, or -1;
-    frequent: int32, what is always let in.
+    candidates: (source vocabulary, LONGEST_SHORTLIST) int32, the likeliest first, padded with -1;
+    same: (source vocabulary,) int32, the target subword with the same spelling, or -1;
+    frequent: (FREQUENT,) int32 or fewer, the target subwords that are always allowed.
     """
 
     candidates: np.ndarray
@@ -40,28 +40,28 @@ class Shortlist:
     frequent: np.ndarray
 
     def allowed(self, ids: Sequence[int], count: int, more: Iterable[int] = ()) -> np.ndarray:
-        """(words,) int64, ascending: what may translate a source, `count` for each of its ids.
+        """Return the ids allowed for a source, (words,) int64, ascending.
 
-        more: ids that are let in too.
+        count: candidates for each source id; more: other ids to allow.
         """
         chosen = np.unique(ids)
-        parts = (self.candidates[chosen, :count].ravel(), self.same[chosen], self.frequent)
-        found = np.unique(np.concatenate([*parts, np.fromiter(more, np.int32)]))
-        return found[np.searchsorted(found, 0) :].astype(np.int64)
+        groups = (self.candidates[chosen, :count].ravel(), self.same[chosen], self.frequent)
+        allowed = np.unique(np.concatenate([*groups, np.fromiter(more, np.int32)]))
+        return allowed[np.searchsorted(allowed, 0) :].astype(np.int64)
 
     def save(self, directory: Path, subwords: Subwords) -> None:
-        """Write it into a model directory."""
+        """Write the shortlist into a model directory."""
         arrays = {"candidates": self.candidates, "same": self.same, "frequent": self.frequent}
-        facts = {"format": FORMAT, "vocabulary": vocabulary_digest(subwords)}
-        data: bytes = safetensors.numpy.save(arrays, facts)
-        manifest.add_to_manifest(directory, SHORTLIST, _in_order(data))
+        metadata = {"format": FORMAT, "vocabulary": vocabulary_digest(subwords)}
+        data: bytes = safetensors.numpy.save(arrays, metadata)
+        manifest.add_to_manifest(directory, SHORTLIST, _with_sorted_header(data))
 
     @classmethod
     def load(cls, directory: Path, subwords: Subwords) -> "Shortlist":
-        """That of a model directory, whose subwords are given.
+        """Load the shortlist of a model directory with the given subwords.
 
-        Raises NoInputError where there is none, DataError where it is damaged, ConfigError where it
-        belongs to other subwords.
+        Raises NoInputError if there is none, DataError if it is damaged, ConfigError if it belongs
+        to other subwords.
         """
         if SHORTLIST not in manifest.read_manifest(directory):
             raise NoInputError(f"`{directory}` holds no shortlist", HINT)
@@ -70,16 +70,16 @@ class Shortlist:
         try:
             arrays = safetensors.numpy.load(files.read_bytes(path, "shortlist"))
             with safetensors.safe_open(path, framework="np") as file:
-                facts = dict(file.metadata() or {})
-            found = cls(**{name: arrays[name] for name in ("candidates", "same", "frequent")})
+                metadata = dict(file.metadata() or {})
+            shortlist = cls(**{name: arrays[name] for name in ("candidates", "same", "frequent")})
         except (safetensors.SafetensorError, ValueError, KeyError) as error:
             raise DataError(f"`{path}` is damaged: {error}", HINT) from error
-        if facts.get("format") != FORMAT:
+        if metadata.get("format") != FORMAT:
             raise DataError(f"`{path}` is not a shortlist of format {FORMAT}", HINT)
-        if facts.get("vocabulary") != vocabulary_digest(subwords):
+        if metadata.get("vocabulary") != vocabulary_digest(subwords):
             raise ConfigError(f"`{path}` belongs to a model with other subwords", HINT)
-        found._check(path, subwords)
-        return found
+        shortlist._check(path, subwords)
+        return shortlist
 
     def _check(self, path: Path, subwords: Subwords) -> None:
         src = subwords.src_size
@@ -92,15 +92,15 @@ class Shortlist:
                 raise DataError(f"`{path}` is damaged: `{name}` does not fit the subwords", HINT)
 
 
-def _in_order(data: bytes) -> bytes:
-    """The same file with a sorted header: safetensors writes its facts in any order."""
+def _with_sorted_header(data: bytes) -> bytes:
+    """Return the same file with a sorted header, because safetensors writes metadata unordered."""
     end = 8 + int.from_bytes(data[:8], "little")
     header = json.dumps(json.loads(data[8:end]), sort_keys=True, separators=(",", ":"))
     return data[:8] + header.encode("utf-8").ljust(end - 8) + data[end:]
 
 
 def vocabulary_digest(subwords: Subwords) -> str:
-    """Changes with the subwords of either side, or their order."""
+    """Return a hash of the subwords of both sides in their order."""
     pieces = (
         subwords.source_pieces(range(subwords.src_size)),
         subwords.target_pieces(range(subwords.tgt_size)),
@@ -109,27 +109,28 @@ def vocabulary_digest(subwords: Subwords) -> str:
 
 
 def make_shortlist(
-    lexicon: Lexicon, frequencies: np.ndarray, subwords: Subwords, left_out: Sequence[int]
+    lexicon: Lexicon, frequencies: np.ndarray, subwords: Subwords, excluded: Sequence[int]
 ) -> Shortlist:
-    """The best of a lexicon; frequencies: (target vocabulary,) in the training corpus.
+    """Build the shortlist from a lexicon.
 
-    left_out: target ids that are let in elsewhere or never. Candidates are ranked by their expected
-    counts; of equals the lowest id comes first.
+    frequencies: (target vocabulary,) counts in the training corpus; excluded: target ids that are
+    allowed elsewhere or never. Candidates are ranked by their expected counts; of ties the lowest
+    id comes first.
     """
     lengths = np.diff(lexicon.offsets)
     sources = np.arange(len(lengths)).repeat(lengths)
     order = np.lexsort((lexicon.ids, -lexicon.counts, sources))
-    order = order[~np.isin(lexicon.ids[order], left_out)]
+    order = order[~np.isin(lexicon.ids[order], excluded)]
     rows = sources[order]
-    places = np.arange(len(rows)) - np.searchsorted(rows, rows)
-    kept = places < LONGEST_SHORTLIST
+    ranks = np.arange(len(rows)) - np.searchsorted(rows, rows)
+    kept = ranks < LONGEST_SHORTLIST
     candidates = np.full((len(lengths), LONGEST_SHORTLIST), -1, np.int32)
-    candidates[rows[kept], places[kept]] = lexicon.ids[order][kept]
-    number_of = {piece: one for one, piece in _target_pieces(subwords) if one not in left_out}
+    candidates[rows[kept], ranks[kept]] = lexicon.ids[order][kept]
+    target_ids = {piece: i for i, piece in _target_pieces(subwords) if i not in excluded}
     pieces = subwords.source_pieces(range(subwords.src_size))
-    same = np.array([number_of.get(piece, -1) for piece in pieces], np.int32)
+    same = np.array([target_ids.get(piece, -1) for piece in pieces], np.int32)
     ranked = np.argsort(-frequencies, kind="stable")
-    ranked = ranked[(frequencies[ranked] > 0) & ~np.isin(ranked, left_out)]
+    ranked = ranked[(frequencies[ranked] > 0) & ~np.isin(ranked, excluded)]
     return Shortlist(candidates, same, np.sort(ranked[:FREQUENT]).astype(np.int32))
 
 

@@ -1,4 +1,4 @@
-"""The later passes of `nmt prepare`: words are counted, pairs are encoded, filtered and written."""
+"""The later passes of `nmt prepare`: count words; encode, filter and write pairs."""
 
 import functools
 from collections import Counter
@@ -13,7 +13,7 @@ import numpy as np
 
 from nmt_cli.config.schema import DataConfig
 from nmt_cli.data.cleaning import kinds
-from nmt_cli.data.cleaning.clean import CleanText, Progress, Stretch, read_stretch
+from nmt_cli.data.cleaning.clean import CleanText, Progress, Span, read_span
 from nmt_cli.data.corpus.layout import OFFSET_TYPE, ORIGIN_TYPE, SIDES, id_type
 from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.data.subwords.model import Subwords
@@ -23,30 +23,30 @@ Counts = dict[str, int]
 
 
 class EncodeJob(NamedTuple):
-    """One stretch of the cleaned text; keep: (pairs,) bool, which pairs to look at."""
+    """One span of the cleaned text; keep: (pairs,) bool, the pairs to use."""
 
     directory: Path
-    stretch: Stretch
+    span: Span
     keep: np.ndarray
     data: DataConfig
 
     def lines(self) -> tuple[list[str], list[str]]:
-        """The wanted lines of both sides."""
-        one = self.stretch
-        src = read_stretch(self.directory, "src", one.src_start, one.src_end)
-        tgt = read_stretch(self.directory, "tgt", one.tgt_start, one.tgt_end)
+        """Return the lines of both sides to use."""
+        span = self.span
+        src = read_span(self.directory, "src", span.src_start, span.src_end)
+        tgt = read_span(self.directory, "tgt", span.tgt_start, span.tgt_end)
         wanted = self.keep.tolist()
         return list(compress(src, wanted)), list(compress(tgt, wanted))
 
 
 def encode_jobs(text: CleanText, keep: np.ndarray, data: DataConfig) -> Iterator[EncodeJob]:
-    """A job for each stretch of the text."""
-    for one in text.stretches:
-        yield EncodeJob(text.directory, one, keep[one.first : one.first + one.pairs], data)
+    """Yield a job for each span of the text."""
+    for span in text.spans:
+        yield EncodeJob(text.directory, span, keep[span.first : span.first + span.pairs], data)
 
 
 def count_words(job: EncodeJob) -> tuple[Counts, Counts]:
-    """How often each word, between spaces, occurs on each side."""
+    """Count the words between spaces of each side."""
     src, tgt = (Counter(" ".join(lines).split()) for lines in job.lines())
     return dict(src), dict(tgt)
 
@@ -54,21 +54,21 @@ def count_words(job: EncodeJob) -> tuple[Counts, Counts]:
 def count_all_words(
     text: CleanText, keep: np.ndarray, data: DataConfig, pool: ProcessPool, progress: Progress
 ) -> tuple[Counter[str], Counter[str]]:
-    """The word counts of all pairs where `keep` is True."""
+    """Count the words of all pairs where `keep` is True."""
     src: Counter[str] = Counter()
     tgt: Counter[str] = Counter()
     done = 0
-    work = zip(text.stretches, pool.map(count_words, encode_jobs(text, keep, data)), strict=True)
-    for stretch, (src_counts, tgt_counts) in work:
+    work = zip(text.spans, pool.map(count_words, encode_jobs(text, keep, data)), strict=True)
+    for span, (src_counts, tgt_counts) in work:
         src.update(src_counts)
         tgt.update(tgt_counts)
-        done += stretch.pairs
+        done += span.pairs
         progress("count words", done, text.pairs)
     return src, tgt
 
 
 def choose_sample(keep: np.ndarray, lines: int, seed: int) -> np.ndarray:
-    """(pairs,) bool: `lines` of the pairs where `keep` is True, by chance from `seed`."""
+    """Choose `lines` of the pairs where `keep` is True at random; returns (pairs,) bool."""
     if keep.sum() <= lines:
         return keep
     chances = np.random.Generator(np.random.PCG64(seed)).random(len(keep))
@@ -78,7 +78,7 @@ def choose_sample(keep: np.ndarray, lines: int, seed: int) -> np.ndarray:
 
 @dataclass
 class Tally:
-    """What became of one side's sentences; tokens count EOS."""
+    """Counts of the sentences of one side; tokens include EOS."""
 
     sentences: int = 0
     words: int = 0
@@ -86,11 +86,11 @@ class Tally:
     unknowns: int = 0
 
     def add(self, lines: Sequence[str], ids: Sequence[Sequence[int]], unk_id: int) -> None:
-        """Count some more sentences."""
+        """Count more sentences."""
         self.sentences += len(lines)
         self.words += sum(len(line.split()) for line in lines)
         self.tokens += sum(map(len, ids))
-        self.unknowns += sum(one.count(unk_id) for one in ids)
+        self.unknowns += sum(sentence.count(unk_id) for sentence in ids)
 
     def merge(self, other: "Tally") -> None:
         """Add another tally to this one."""
@@ -101,13 +101,13 @@ class Tally:
 
     @property
     def fertility(self) -> float:
-        """Subwords (EOS not counted) for each word."""
+        """Subwords per word, without EOS."""
         return (self.tokens - self.sentences) / max(1, self.words)
 
 
 @dataclass
 class EncodedSide:
-    """Some sentences of one side: text, ids and lengths as bytes of the corpus's files."""
+    """Some sentences of one side: text and ids as bytes of the files of the corpus, and lengths."""
 
     text: bytes
     ids: bytes
@@ -117,7 +117,7 @@ class EncodedSide:
 
 @dataclass
 class Encoded:
-    """Some encoded pairs; reasons: (pairs looked at,) uint8, why each is left out, or 0."""
+    """Some encoded pairs; reasons: (pairs of the job,) uint8, why each is dropped, or 0."""
 
     src: EncodedSide
     tgt: EncodedSide
@@ -126,7 +126,7 @@ class Encoded:
 
 
 def drop_reason(data: DataConfig, src_length: int, tgt_length: int) -> int:
-    """Why a pair of so many subwords (EOS not counted) is left out; 0 where it is kept."""
+    """Return why a pair of these lengths in subwords without EOS is dropped; 0: it is kept."""
     short, long = sorted((src_length, tgt_length))
     if short < data.min_length:
         return kinds.TOO_SHORT
@@ -138,7 +138,7 @@ def drop_reason(data: DataConfig, src_length: int, tgt_length: int) -> int:
 
 
 class SavedSubwords(NamedTuple):
-    """Where subwords lie, and their hash: another run may use the same place for others."""
+    """The directory of subwords and their hash, because another run may replace them."""
 
     directory: Path
     digest: str
@@ -146,23 +146,26 @@ class SavedSubwords(NamedTuple):
 
 @functools.lru_cache(maxsize=1)
 def load_saved_subwords(saved: SavedSubwords) -> Subwords:
-    """What `saved` names; the latest is kept, in each process."""
+    """Load subwords; each process caches the latest ones."""
     return Subwords.load(saved.directory)
 
 
 def encode_job(saved: SavedSubwords, job: EncodeJob) -> Encoded:
-    """Encode the pairs of a job and drop those that the settings do not want."""
+    """Encode the pairs of a job and drop those that the settings exclude."""
     subwords = load_saved_subwords(saved)
     src_lines, tgt_lines = job.lines()
     src_ids, tgt_ids = subwords.encode_source(src_lines), subwords.encode_target(tgt_lines)
     reasons = [
-        drop_reason(job.data, len(one) - 1, len(other) - 1)
-        for one, other in zip(src_ids, tgt_ids, strict=True)
+        drop_reason(job.data, len(src) - 1, len(tgt) - 1)
+        for src, tgt in zip(src_ids, tgt_ids, strict=True)
     ]
     keep = [not reason for reason in reasons]
-    src = encoded_side(src_lines, src_ids, keep, subwords.src_size, subwords.unk_id)
-    tgt = encoded_side(tgt_lines, tgt_ids, keep, subwords.tgt_size, subwords.unk_id)
-    return Encoded(src, tgt, job.stretch.corpus, np.array(reasons, np.uint8))
+    return Encoded(
+        encoded_side(src_lines, src_ids, keep, subwords.src_size, subwords.unk_id),
+        encoded_side(tgt_lines, tgt_ids, keep, subwords.tgt_size, subwords.unk_id),
+        job.span.corpus,
+        np.array(reasons, np.uint8),
+    )
 
 
 def encoded_side(
@@ -172,7 +175,7 @@ def encoded_side(
     vocab_size: int,
     unk_id: int,
 ) -> EncodedSide:
-    """The kept sentences of one side as they are written down."""
+    """Return the kept sentences of one side as they are written to files."""
     kept_lines, kept_ids = list(compress(lines, keep)), list(compress(ids, keep))
     tally = Tally()
     tally.add(kept_lines, kept_ids, unk_id)
@@ -187,7 +190,7 @@ def encoded_side(
 
 @dataclass
 class SplitWriter:
-    """Writes the files of one split, `{split}.{side}.{ids,offsets,txt}`, piece by piece."""
+    """Writes the files of one split, `{split}.{side}.{ids,offsets,txt}`, chunk by chunk."""
 
     directory: Path
     split: str
@@ -195,36 +198,36 @@ class SplitWriter:
     tgt: Tally = field(default_factory=Tally)
     pairs: int = 0
 
-    def write(self, pieces: Iterable[Encoded]) -> Iterator[Encoded]:
-        """Write all pieces; gives each back when it is written."""
+    def write(self, chunks: Iterable[Encoded]) -> Iterator[Encoded]:
+        """Write all chunks; yields each one after it was written."""
         with ExitStack() as stack:
             files = {
-                (side, what): stack.enter_context(
-                    writing(self.directory / f"{self.split}.{side}.{what}")
+                (side, suffix): stack.enter_context(
+                    writing(self.directory / f"{self.split}.{side}.{suffix}")
                 )
                 for side in SIDES
-                for what in ("ids", "offsets", "txt")
+                for suffix in ("ids", "offsets", "txt")
             }
             origin = stack.enter_context(writing(self.directory / f"{self.split}.origin"))
             for side in SIDES:
                 files[side, "offsets"].write(np.zeros(1, OFFSET_TYPE).tobytes())
-            for piece in pieces:
-                self._write_side(files, "src", piece.src, self.src)
-                self._write_side(files, "tgt", piece.tgt, self.tgt)
-                count = len(piece.src.lengths)
-                origin.write(np.full(count, piece.corpus, ORIGIN_TYPE).tobytes())
+            for chunk in chunks:
+                self._write_side(files, "src", chunk.src, self.src)
+                self._write_side(files, "tgt", chunk.tgt, self.tgt)
+                count = len(chunk.src.lengths)
+                origin.write(np.full(count, chunk.corpus, ORIGIN_TYPE).tobytes())
                 self.pairs += count
-                yield piece
+                yield chunk
 
     def _write_side(
         self,
         files: dict[tuple[str, str], BinaryIO],
         side: str,
-        piece: EncodedSide,
+        chunk: EncodedSide,
         tally: Tally,
     ) -> None:
-        offsets: np.ndarray[Any, Any] = tally.tokens + np.cumsum(piece.lengths)
-        files[side, "ids"].write(piece.ids)
-        files[side, "txt"].write(piece.text)
+        offsets: np.ndarray[Any, Any] = tally.tokens + np.cumsum(chunk.lengths)
+        files[side, "ids"].write(chunk.ids)
+        files[side, "txt"].write(chunk.text)
         files[side, "offsets"].write(offsets.astype(OFFSET_TYPE).tobytes())
-        tally.merge(piece.tally)
+        tally.merge(chunk.tally)

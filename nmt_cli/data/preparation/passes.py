@@ -1,8 +1,8 @@
-"""The passes of `nmt prepare`: what is left out is counted, with the reason.
+"""Runs the passes of `nmt prepare` and counts the dropped pairs by reason.
 
-Clean (and find equal pairs), look at all pairs together, count words and learn subwords, encode
-and filter. Each is spread over processes by stretches of text and put together in order: the files
-do not depend on the number of processes.
+The passes are: clean the text and find duplicates, check all pairs together, count words and learn
+subwords, encode and filter. Each pass distributes spans of text over processes and combines the
+results in order, so the files do not depend on the number of processes.
 """
 
 import dataclasses
@@ -22,11 +22,11 @@ from nmt_cli.data.cleaning.clean import (
     CleanText,
     Progress,
     clean_training_text,
-    read_stretch,
+    read_span,
 )
 from nmt_cli.data.cleaning.findings import Finding, Ledger
 from nmt_cli.data.cleaning.held_out import HeldOut, choose_candidates, find_duplicates, occurrences
-from nmt_cli.data.cleaning.matching import MOST_WRONG, find_unmatched
+from nmt_cli.data.cleaning.matching import MAX_WRONG_SHARE, find_unmatched
 from nmt_cli.data.corpus.layout import SUBWORDS
 from nmt_cli.data.languages.wrong_sides import find_wrong_sides
 from nmt_cli.data.preparation.encode import (
@@ -47,20 +47,20 @@ from nmt_cli.errors import DataError
 from nmt_cli.plurals import counted
 from nmt_cli.storage.files import make_directory, remove, sha256_of
 
-# A source with more targets is a heading or a filler that stands for anything.
-MOST_TARGETS = 50
-# Of fewer pairs too few words may be known to say that all of them are wrong.
-LEAST_PAIRS_DOUBTED = 5_000
+# A source with more targets than this is a heading or a placeholder without one translation.
+MAX_TARGETS = 50
+# With fewer pairs too few words may be known to conclude that all pairs are wrong.
+MIN_PAIRS_DOUBTED = 5_000
 Pairs = list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """What `prepare` did: the numbers of its table.
+    """The result of `prepare`: the numbers of its table.
 
-    read, kept, valid: pairs; split: validation pairs that were set apart from those read; dropped:
-    pairs by reason; src_size, tgt_size: vocabulary entries; findings: what was wrong with the
-    text; notes: what the user should look at; reused: nothing was done, the corpus was there.
+    read, kept, valid: pairs; split: validation pairs that were taken from the pairs read; dropped:
+    pairs by reason; src_size, tgt_size: vocabulary entries; findings: problems of the text; notes:
+    warnings for the user; reused: whether an existing corpus was kept and nothing was done.
     """
 
     path: Path
@@ -78,7 +78,7 @@ class Prepared:
     reused: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values, without `path` and `reused`."""
+        """Return plain values, without `path` and `reused`."""
         values = dataclasses.asdict(self)
         for side in ("src", "tgt"):
             values[side]["fertility"] = round(getattr(self, side).fertility, 4)
@@ -87,21 +87,21 @@ class Prepared:
 
     @classmethod
     def from_json(cls, path: Path, values: dict[str, Any]) -> "Prepared":
-        """What `to_json` gave, as the result of a run that found it there."""
-        findings = tuple(Finding.from_json(one) for one in values.get("findings", ()))
+        """Build the result from `to_json`, as that of a run that reused the corpus in `path`."""
+        findings = tuple(Finding.from_json(finding) for finding in values.get("findings", ()))
         values = dict(values, notes=tuple(values["notes"]), findings=findings)
         for side in ("src", "tgt"):
             values[side] = Tally(
-                **{key: one for key, one in values[side].items() if key != "fertility"}
+                **{key: count for key, count in values[side].items() if key != "fertility"}
             )
         return cls(path=path, reused=True, **values)
 
 
 @dataclass
 class PreparationRun:
-    """One run of `prepare`, into a directory that gets its name `out` at the end.
+    """One run of `prepare`, into a directory that is renamed to `out` at the end.
 
-    dropped: where the pairs that are left out are written, or None.
+    dropped: the file for the dropped pairs, or None.
     """
 
     config: Config
@@ -112,7 +112,7 @@ class PreparationRun:
     dropped: Path | None = None
 
     def run(self) -> Prepared:
-        """Do all of it; raises DataError where nothing is left to train on."""
+        """Run all passes; raises DataError if no pair is left to train on."""
         data = self.config.data
         work = make_directory(self.directory / "work")
         valid = list(read_pairs(data.valid, strict=data.strict)) if data.valid else []
@@ -128,7 +128,7 @@ class PreparationRun:
                 "check that they are the right files",
             )
         ledger = Ledger(text, data)
-        self._look(text, ledger, held_out)
+        self._check_together(text, ledger, held_out)
         if data.valid_split:
             valid = self._set_apart(text, ledger)
         subwords = self._learn(text, ledger.keep)
@@ -136,7 +136,7 @@ class PreparationRun:
         dropped = ledger.dropped()
         if not train.pairs:
             raise DataError(
-                f"no training pair is left: {_reasons(dropped)}",
+                f"no training pair is left: {_format_reasons(dropped)}",
                 "see data.min_length, data.max_length and data.max_ratio (nmt config show)",
             )
         if self.dropped is not None:
@@ -150,7 +150,7 @@ class PreparationRun:
             valid=len(valid),
             notes=(
                 *text.notes,
-                *_notes(held_out, dropped=data.clean == "strict"),
+                *_overlap_notes(held_out, dropped=data.clean == "strict"),
                 *_empty_sides({"validation": valid, "test": test}),
                 *_rare_entries(data, train, subwords),
             ),
@@ -158,7 +158,7 @@ class PreparationRun:
         )  # fmt: skip
 
     def _test_pairs(self) -> Pairs:
-        """Source and first reference of the test set; raises DataError where lines are missing."""
+        """Return source and first reference of the test set; raises DataError if lengths differ."""
         data = self.config.data
         if not data.test:
             return []
@@ -174,8 +174,8 @@ class PreparationRun:
             for name, pairs in (("validation", valid), ("test", test))
         ]
 
-    def _look(self, text: CleanText, ledger: Ledger, held_out: list[HeldOut]) -> None:
-        """Look at all pairs together, and take down what is wrong with them."""
+    def _check_together(self, text: CleanText, ledger: Ledger, held_out: list[HeldOut]) -> None:
+        """Mark the pairs whose problems show only when all pairs are compared."""
         data = self.config.data
         if data.drop_duplicates:
             ledger.mark(kinds.DUPLICATE, find_duplicates(text.digests))
@@ -183,40 +183,42 @@ class PreparationRun:
             ledger.mark_each(find_wrong_sides(text, self.pool, self.progress))
         if data.clean == "off":
             return
-        for place in text.shifts:
-            ledger.mark_lines(kinds.SHIFTED, place)
+        for shifted_lines in text.shifts:
+            ledger.mark_lines(kinds.SHIFTED, shifted_lines)
         strict = data.clean == "strict"
         unmatched = find_unmatched(text, self.pool, self.progress, every=strict)
         ledger.mark(kinds.NOT_TRANSLATION, unmatched.pairs)
-        unlike = unmatched.share is not None and unmatched.share > MOST_WRONG
-        if unlike and not text.shifts and text.pairs >= LEAST_PAIRS_DOUBTED:
+        unlike = unmatched.share is not None and unmatched.share > MAX_WRONG_SHARE
+        if unlike and not text.shifts and text.pairs >= MIN_PAIRS_DOUBTED:
             text.notes.append(
-                "the words of the two sides seem to have nothing to do with each other: is line n "
+                "the words of the two sides do not seem to be related: is line n "
                 "of one file the translation of line n of the other?"
             )
-        places = np.flatnonzero(ledger.keep)
+        kept = np.flatnonzero(ledger.keep)
         for side in ("src", "tgt"):
-            _, before = occurrences(text.digests[side][places])
-            ledger.mark(kinds.MANY_TARGETS, _at(places[before >= MOST_TARGETS], text.pairs))
+            _, earlier = occurrences(text.digests[side][kept])
+            too_many = np.zeros(text.pairs, bool)
+            too_many[kept[earlier >= MAX_TARGETS]] = True
+            ledger.mark(kinds.MANY_TARGETS, too_many)
         if strict:
-            known = np.concatenate([one.digests for one in held_out])
+            known = np.concatenate([sentences.digests for sentences in held_out])
             ledger.mark(kinds.HELD_OUT, np.isin(text.digests["src"], known))
 
     def _set_apart(self, text: CleanText, ledger: Ledger) -> Pairs:
-        """Choose the validation pairs; they are no training pairs from then on."""
+        """Choose the validation pairs and remove them from the training pairs."""
         data = self.config.data
         candidates = choose_candidates(text.digests, ledger.keep, data.valid_split, data.seed)
         chosen: dict[int, tuple[str, str]] = {}
         for begin in range(0, len(candidates), data.valid_split):
-            numbers = candidates[begin : begin + data.valid_split]
-            read = _read_numbered(text, np.sort(numbers))
-            for number in numbers.tolist():
-                if len(chosen) < data.valid_split and self._has_usual_length(*read[number]):
-                    chosen[number] = read[number]
+            indices = candidates[begin : begin + data.valid_split]
+            pairs = _read_pairs_at(text, np.sort(indices))
+            for index in indices.tolist():
+                if len(chosen) < data.valid_split and self._has_usual_length(*pairs[index]):
+                    chosen[index] = pairs[index]
         if len(chosen) < data.valid_split:
             raise DataError(
                 f"only {counted(len(chosen), 'training pair')} can become validation pairs, "
-                f"{data.valid_split:,} are asked for: the others are too long",
+                f"{data.valid_split:,} were requested: the others are too long",
                 f"use --valid-split {len(chosen)} or less",
             )
         ledger.set_apart[list(chosen)] = True
@@ -243,14 +245,14 @@ class PreparationRun:
         work = encode_jobs(text, ledger.keep, self.config.data)
         encoded = self.pool.map(functools.partial(encode_job, saved), work)
         done = 0
-        for stretch, piece in zip(text.stretches, train.write(encoded), strict=True):
-            ledger.mark_encoded(stretch, piece.reasons)
-            done += stretch.pairs
+        for span, chunk in zip(text.spans, train.write(encoded), strict=True):
+            ledger.mark_encoded(span, chunk.reasons)
+            done += span.pairs
             self.progress("encode", done, text.pairs)
         return train
 
     def _encode_valid(self, pairs: Pairs, subwords: Subwords) -> None:
-        """Encode the validation pairs, all of them, and keep their text as it is."""
+        """Encode all validation pairs and keep their text unchanged."""
         if not pairs:
             return
         cleaning = Cleaning.of(self.config)
@@ -265,27 +267,21 @@ class PreparationRun:
             pass
 
 
-def _at(places: np.ndarray, count: int) -> np.ndarray:
-    found = np.zeros(count, bool)
-    found[places] = True
-    return found
-
-
-def _read_numbered(text: CleanText, numbers: np.ndarray) -> dict[int, tuple[str, str]]:
-    """The text of some pairs, whose numbers ascend."""
-    read: dict[int, tuple[str, str]] = {}
-    for one in text.stretches:
-        wanted = numbers[(numbers >= one.first) & (numbers < one.first + one.pairs)].tolist()
+def _read_pairs_at(text: CleanText, indices: np.ndarray) -> dict[int, tuple[str, str]]:
+    """Return the text of some pairs by their index; `indices` are ascending."""
+    pairs: dict[int, tuple[str, str]] = {}
+    for span in text.spans:
+        first, after = span.first, span.first + span.pairs
+        wanted = indices[(indices >= first) & (indices < after)].tolist()
         if wanted:
-            src = read_stretch(text.directory, "src", one.src_start, one.src_end)
-            tgt = read_stretch(text.directory, "tgt", one.tgt_start, one.tgt_end)
-            read |= {number: (src[number - one.first], tgt[number - one.first])
-                     for number in wanted}  # fmt: skip
-    return read
+            src = read_span(text.directory, "src", span.src_start, span.src_end)
+            tgt = read_span(text.directory, "tgt", span.tgt_start, span.tgt_end)
+            pairs |= {index: (src[index - first], tgt[index - first]) for index in wanted}
+    return pairs
 
 
 def _rare_entries(data: DataConfig, train: SplitWriter, subwords: Subwords) -> list[str]:
-    """A warning for each vocabulary whose entries occur too seldom on average to be learnt."""
+    """Return a warning for each vocabulary whose average entry is too rare to be learnt."""
     if data.vocab_size == "auto" or data.subwords in ("bytes", "chars"):
         return []
     vocabularies = [("", train.src.tokens + train.tgt.tokens, subwords.src_size)]
@@ -302,22 +298,25 @@ def _rare_entries(data: DataConfig, train: SplitWriter, subwords: Subwords) -> l
     ]
 
 
-def _reasons(dropped: dict[str, int]) -> str:
+def _format_reasons(dropped: dict[str, int]) -> str:
     return ", ".join(f"{count:,} {reason}" for reason, count in dropped.items())
 
 
-def _notes(held_out: list[HeldOut], *, dropped: bool) -> list[str]:
-    """dropped: whether training pairs that are held out, too, were left out."""
+def _overlap_notes(held_out: list[HeldOut], *, dropped: bool) -> list[str]:
+    """Return a note for each held-out set whose sentences also occur in the training text.
+
+    dropped: whether these training pairs were dropped.
+    """
     return [
-        f"{one.found:,} of {counted(one.sentences, f'{one.name} sentence')} also occur "
-        f"in the training text{'; these training pairs were dropped' if dropped else ''}"
-        for one in held_out
-        if one.found
+        f"{sentences.found:,} of {counted(sentences.count, f'{sentences.name} sentence')} also "
+        f"occur in the training text{'; these training pairs were dropped' if dropped else ''}"
+        for sentences in held_out
+        if sentences.found
     ]
 
 
 def _empty_sides(held_out: Mapping[str, Pairs]) -> list[str]:
-    """A warning for each of the texts that are never cleaned, by name, which has empty sides."""
+    """Return a warning for each held-out text, by name, that has empty sides."""
     notes = []
     for name, pairs in held_out.items():
         empty = sum(not src.strip() or not tgt.strip() for src, tgt in pairs)

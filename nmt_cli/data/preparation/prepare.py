@@ -1,4 +1,4 @@
-"""`nmt prepare`: from text files to a corpus of ids; what is wrong is refused before any work."""
+"""`nmt prepare`: turns text files into a corpus of ids, after checking all inputs."""
 
 import json
 import os
@@ -30,9 +30,9 @@ from nmt_cli.storage import files
 from nmt_cli.storage.files import require_file, sha256_of, write_text
 from nmt_cli.storage.manifest import new_directory
 
-OLDER = (
+OLDER_VERSION_NOTE = (
     "this corpus was prepared by an older version, which cleaned less: `nmt prepare --force` "
-    "prepares it anew"
+    "prepares it again"
 )
 
 
@@ -47,11 +47,11 @@ def prepare(
 ) -> Prepared:
     """Prepare `config.data` into the new directory `out`.
 
-    workers: processes, 0 for one a usable core; the files are the same for any number of them.
-    dropped: where the pairs that are left out are written, as TSV.
-    progress: called with the name of a stage, pairs done, and about how many there are in all.
-    An `out` that was prepared from the same files and settings is left as it is, unless `force`.
-    Raises UsageError, NoInputError, DataError, CannotCreateError, or TryAgainError where a run in
+    workers: processes, 0 for one per usable core; the files are the same for any number of them.
+    dropped: the file for the dropped pairs, as TSV.
+    progress: called with the name of a stage, the pairs done, and an estimate of all pairs.
+    An `out` that was prepared from the same files and settings is kept as it is, unless `force`.
+    Raises UsageError, NoInputError, DataError, CannotCreateError, or TryAgainError if a training in
     the project's model directory uses the corpus that would be replaced.
     """
     check_inputs(config)
@@ -64,12 +64,12 @@ def prepare(
     inputs = fingerprint(config)
     files.remove_abandoned(out)
     if out.exists() and not force:
-        return _existing(config, inputs, out)
+        return _existing_corpus(config, inputs, out)
     if not config.data.strict:
         require_utf8(_input_files(config))
     notes = check_languages(config)
     with new_directory(out, force=force) as directory, ProcessPool(workers) as pool:
-        run = PreparationRun(config, out, directory, pool, progress or _silent, dropped)
+        run = PreparationRun(config, out, directory, pool, progress or _no_progress, dropped)
         prepared = run.run()
         prepared = replace(prepared, notes=(*notes, *prepared.notes))
         write_text(directory / CONFIG, settings.dump(config))
@@ -81,12 +81,12 @@ def prepare(
     return prepared
 
 
-def _silent(stage: str, done: int, total: int | None) -> None:
+def _no_progress(stage: str, done: int, total: int | None) -> None:
     pass
 
 
 def check_inputs(config: Config) -> None:
-    """Refuse what is wrong with the settings and files, all of it, before any work starts."""
+    """Raise an error that lists everything wrong with the settings and the files."""
     data = config.data
     if not data.train:
         raise UsageError(
@@ -94,7 +94,7 @@ def check_inputs(config: Config) -> None:
             "use --train SRC TGT, or write them into nmt.toml: nmt init --train SRC TGT",
         )
     named = [("data.train", paths) for paths in data.train]
-    named += [(name, one) for name, one in (("data.valid", data.valid), ("data.test", data.test))]
+    named += [("data.valid", data.valid), ("data.test", data.test)]
     problems: list[NmtError] = []
     for name, paths in named:
         if (len(paths) > 2 and name != "data.test") or (not paths and name == "data.train"):
@@ -105,7 +105,7 @@ def check_inputs(config: Config) -> None:
     if data.valid and data.valid_split:
         problems.append(
             UsageError(
-                "data.valid names validation files, and data.valid_split sets pairs apart for it",
+                "data.valid names validation files, and data.valid_split chooses validation pairs",
                 "remove one of the two",
             )
         )
@@ -118,7 +118,7 @@ def check_inputs(config: Config) -> None:
 
 
 def _check_sides(name: str, paths: Sequence[str]) -> list[NmtError]:
-    """A problem where the source file is given as the target, or as a reference, too."""
+    """Return a problem if the source file is also given as the target or as a reference."""
     sources = [Path(path).resolve() for path in paths[:1] if path != STDIN]
     if not any(Path(path).resolve() in sources for path in paths[1:] if path != STDIN):
         return []
@@ -141,30 +141,30 @@ def _input_files(config: Config) -> list[str]:
 
 
 def fingerprint(config: Config) -> dict[str, str] | None:
-    """SHA-256 of each file that training data is made of; None where one is a pipe."""
+    """Return the SHA-256 of each input file; None if one of them is a pipe."""
     paths = _input_files(config)
     if not all(Path(path).is_file() for path in paths):
         return None
     return {path: sha256_of(Path(path)) for path in paths}
 
 
-def _existing(config: Config, inputs: dict[str, str] | None, out: Path) -> Prepared:
-    """What was prepared before, if it is whole and the same; raises CannotCreateError."""
+def _existing_corpus(config: Config, inputs: dict[str, str] | None, out: Path) -> Prepared:
+    """Return the existing corpus if it is complete and the same; raises CannotCreateError."""
     try:
         description = read_description(out)
         check_corpus_files(out)
-        said = settings.read_layer(out / CONFIG)
-        before = settings.resolve([said]).config
+        stored = settings.read_layer(out / CONFIG)
+        before = settings.resolve([stored]).config
         prepared = Prepared.from_json(out, description["prepared"])
     except (NmtError, KeyError, TypeError) as error:
         raise CannotCreateError(
             f"`{out}` exists already, and is not a whole corpus of this version",
             "use --force to replace it, or another --out",
         ) from error
-    # An older version could not say how much it cleaned: it cleaned little.
-    unknown = {"data.clean"} - set(said.values) if config.data.clean != "strict" else set()
+    # Older versions did not record the cleaning level; they cleaned little.
+    unknown = {"data.clean"} - set(stored.values) if config.data.clean != "strict" else set()
     changed = [
-        f"{key} was {_shown(old)}, is {_shown(new)}"
+        f"{key} was {_as_json(old)}, is {_as_json(new)}"
         for (key, old), new in zip(
             settings.flatten(before).items(), settings.flatten(config).values(), strict=True
         )
@@ -173,16 +173,16 @@ def _existing(config: Config, inputs: dict[str, str] | None, out: Path) -> Prepa
     if inputs is None:
         changed.append("the text comes from a pipe")
     elif description.get("inputs") != inputs:
-        changed.append("the text files have another content")
+        changed.append("the text files have changed")
     if changed:
         raise CannotCreateError(
-            f"`{out}` exists already and was prepared otherwise: {'; '.join(changed)}",
+            f"`{out}` exists already and was prepared differently: {'; '.join(changed)}",
             "use --force to replace it, or another --out",
         )
     if unknown and config.data.clean == "safe":
-        return replace(prepared, notes=(*prepared.notes, OLDER))
+        return replace(prepared, notes=(*prepared.notes, OLDER_VERSION_NOTE))
     return prepared
 
 
-def _shown(value: object) -> str:
+def _as_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)

@@ -1,7 +1,8 @@
-"""BPE-dropout (Provilkov and others 2020): merges are left out by chance, so that words vary.
+"""BPE-dropout (Provilkov et al. 2020): merges are skipped at random, so that segmentations vary.
 
-Our own, because sentencepiece draws other numbers in each process, whatever its seed. A draw is a
-function of the seed, the word and a small number: frequent words share a few segmentations.
+sentencepiece is not used for it because it draws other numbers in each process, whatever its seed.
+Here a draw depends only on the seed, the word and a small number, so the occurrences of a frequent
+word share a few segmentations.
 """
 
 import hashlib
@@ -11,23 +12,26 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from nmt_cli.data.subwords.segmenters import SPACE, Segmenter, SentencePieces
-from nmt_cli.data.text.lines import clean_line
+from nmt_cli.data.text.sanitize import clean_line
 
-# Segmentations of a word among which its occurrences draw.
+# The number of segmentations of a word from which each occurrence draws one.
 VARIANTS = 16
-# Words whose segmentations are remembered.
-MOST_REMEMBERED = 1 << 20
+# The number of segmentations that are cached.
+MAX_CACHED = 1 << 20
 WORD = re.compile(f"{SPACE}?[^{SPACE}]+|{SPACE}")
 
 
 class BpeDropout:
-    """Encodes lines of one side by merges of which each step leaves out a share."""
+    """Encodes lines of one side by merges of which each step skips a share."""
 
     def __init__(
         self, segmenter: Segmenter, vocabulary: Mapping[str, int], unk_id: int, eos_id: int,
         share: float,
     ) -> None:  # fmt: skip
-        """`vocabulary`: id of each piece; `share`: 0 gives what the segmenter gives."""
+        """Use the merges of `segmenter`; vocabulary: id of each piece; share: skipped merges.
+
+        A share of 0 gives the segmentation of the segmenter.
+        """
         if not isinstance(segmenter, SentencePieces) or segmenter.kind != "bpe":
             raise ValueError(f"subwords of the kind {segmenter.kind} have no merges")
         self._segmenter = segmenter
@@ -36,17 +40,17 @@ class BpeDropout:
         self._unk_id = unk_id
         self._eos_id = eos_id
         self._share = share
-        self._remembered: dict[tuple[str, int], list[int]] = {}
+        self._cache: dict[tuple[str, int], list[int]] = {}
         self._seed = ""
 
     def encode(self, lines: Sequence[str], seed: str, chunk: str) -> list[list[int]]:
-        """Ids of each line, no BOS, each ends with EOS.
+        """Return the ids of each line, without BOS, with EOS.
 
-        `seed` decides how words are cut, `chunk` which of these ways each occurrence takes.
+        `seed` determines the segmentations of a word, `chunk` which of them each occurrence gets.
         """
         if seed != self._seed:
             self._seed = seed
-            self._remembered.clear()
+            self._cache.clear()
         choose = random.Random(f"{seed}/{chunk}").random
         encoded = []
         for line in lines:
@@ -58,18 +62,18 @@ class BpeDropout:
 
     def _ids(self, word: str, variant: int) -> list[int]:
         key = word, variant
-        found = self._remembered.get(key)
-        if found is None:
-            if len(self._remembered) >= MOST_REMEMBERED:
-                self._remembered.clear()
+        ids = self._cache.get(key)
+        if ids is None:
+            if len(self._cache) >= MAX_CACHED:
+                self._cache.clear()
             name = f"{self._seed}/{variant}/{word}".encode()
-            number = int.from_bytes(hashlib.blake2b(name, digest_size=8).digest(), "little")
-            pieces = merged(word, self._merges, self._share, random.Random(number).random)
-            found = self._remembered[key] = self._ids_of(pieces)
-        return found
+            word_seed = int.from_bytes(hashlib.blake2b(name, digest_size=8).digest(), "little")
+            pieces = merge_pieces(word, self._merges, self._share, random.Random(word_seed).random)
+            ids = self._cache[key] = self._ids_of(pieces)
+        return ids
 
     def _ids_of(self, pieces: list[str]) -> list[int]:
-        """Ids of pieces; of unknown characters their bytes, or one UNK for a run of them."""
+        """Return the ids of pieces; unknown characters become bytes, or one UNK per run."""
         ids: list[int] = []
         for piece in pieces:
             known = piece in self._merges
@@ -81,32 +85,34 @@ class BpeDropout:
         return ids
 
 
-def merged(
-    word: str, merges: Mapping[str, float], share: float, chance: Callable[[], float]
+def merge_pieces(
+    word: str, merges: Mapping[str, float], share: float, draw: Callable[[], float]
 ) -> list[str]:
-    """The pieces of `word`: of all neighbours that merge, those of the lowest number, again and
-    again, until none merge; at each merge every other one is left out with probability `share`.
+    """Split `word` into pieces: merge the neighbours with the lowest rank in `merges`, repeatedly.
 
-    >>> merged("abab", {"ab": 1, "abab": 2}, 0.0, lambda: 1.0)
+    At each step every possible merge is skipped with probability `share`; `draw` returns random
+    numbers from 0 to 1.
+
+    >>> merge_pieces("abab", {"ab": 1, "abab": 2}, 0.0, lambda: 1.0)
     ['abab']
-    >>> chances = iter([0.0, 1.0, 0.0])
-    >>> merged("abab", {"ab": 1, "abab": 2}, 0.1, lambda: next(chances, 0.0))
+    >>> numbers = iter([0.0, 1.0, 0.0])
+    >>> merge_pieces("abab", {"ab": 1, "abab": 2}, 0.1, lambda: next(numbers, 0.0))
     ['a', 'b', 'ab']
     """
     pieces = list(word)
-    # A piece that was merged into the one before it is empty.
+    # A piece that was merged into the one before it becomes empty.
     after = list(range(1, len(pieces) + 1))
     before = list(range(-1, len(pieces) - 1))
-    waiting: list[tuple[float, int, str]] = []
+    queue: list[tuple[float, int, str]] = []
 
     def propose(left: int) -> None:
         right = after[left] if left >= 0 else len(pieces)
         if right < len(pieces) and (text := pieces[left] + pieces[right]) in merges:
-            heapq.heappush(waiting, (merges[text], left, text))
+            heapq.heappush(queue, (merges[text], left, text))
 
-    for place in range(len(pieces) - 1):
-        propose(place)
-    while (left := _next_merge(waiting, pieces, after, share, chance)) is not None:
+    for index in range(len(pieces) - 1):
+        propose(index)
+    while (left := _next_merge(queue, pieces, after, share, draw)) is not None:
         right = after[left]
         pieces[left] += pieces[right]
         pieces[right] = ""
@@ -119,25 +125,25 @@ def merged(
 
 
 def _next_merge(
-    waiting: list[tuple[float, int, str]],
+    queue: list[tuple[float, int, str]],
     pieces: list[str],
     after: list[int],
     share: float,
-    chance: Callable[[], float],
+    draw: Callable[[], float],
 ) -> int | None:
-    """The place of the next merge; those left out wait for the one after it."""
-    left_out = []
-    found = None
-    while waiting and found is None:
-        one = heapq.heappop(waiting)
-        _, left, text = one
+    """Return the index of the left piece of the next merge; skipped merges stay in the queue."""
+    skipped = []
+    chosen = None
+    while queue and chosen is None:
+        candidate = heapq.heappop(queue)
+        _, left, text = candidate
         right = after[left]
         if not pieces[left] or right >= len(pieces) or pieces[left] + pieces[right] != text:
-            continue  # One of the two has become part of something else.
-        if share and chance() < share:
-            left_out.append(one)
+            continue  # One of the two pieces was already merged with another one.
+        if share and draw() < share:
+            skipped.append(candidate)
         else:
-            found = left
-    for one in left_out:
-        heapq.heappush(waiting, one)
-    return found
+            chosen = left
+    for candidate in skipped:
+        heapq.heappush(queue, candidate)
+    return chosen

@@ -1,11 +1,11 @@
 """The subwords of both languages (section 5.1): learn, encode, decode, save, load.
 
-They are learnt from word counts: memory depends on the number of different words, not on the
-length of the text. On disk they need nothing else::
+They are learnt from word counts, so memory depends on the number of distinct words, not on the
+length of the text. They are stored in these files::
 
     subwords/
       source.spm, .txt or .bytes     the segmenter's own file
-      target.*                       where the sides have different ones
+      target.*                       if the sides have different segmenters
       vocabulary.json                kind, special ids, and piece -> id of each side
 """
 
@@ -32,26 +32,26 @@ from nmt_cli.data.subwords.segmenters import (
     learn_sentence_pieces,
 )
 from nmt_cli.data.subwords.wordpiece import WordPieces, learn_word_pieces
-from nmt_cli.data.text.lines import clean_line
+from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.errors import DataError
 from nmt_cli.storage.files import read_bytes, write_bytes
 
 FORMAT = 1
 VOCABULARY = "vocabulary.json"
 MAX_BYTES = 1 << 28
-# Text without spaces is learnt from in parts of so many characters.
+# Words longer than this, as in text without spaces, are split into parts to learn from.
 LONGEST_WORD = 1_000
 ENDINGS: Mapping[Kind, str] = {
     "bpe": "spm", "unigram": "spm", "chars": "spm", "wordpiece": "txt", "bytes": "bytes",
 }  # fmt: skip
 
 
-# Gives the bytes of a file by its name and what it is, if there are no more than so many.
+# Returns the bytes of a file; called with its path, what it is, and the most bytes allowed.
 Read = Callable[[Path, str, int], bytes]
 
 
 class SpecialIds(NamedTuple):
-    """Ids of the entries that no text has."""
+    """The ids of the special entries, which do not occur in text."""
 
     pad: int = PAD
     unk: int = UNK
@@ -60,9 +60,10 @@ class SpecialIds(NamedTuple):
 
 
 class Subwords:
-    """The subwords of both sides; an imported model may have other ids than the segmenter's.
+    """The subwords of both sides.
 
-    src_size, tgt_size: entries, special ones included; pad_id, unk_id, bos_id, eos_id.
+    src_size, tgt_size: vocabulary entries with the special ones; pad_id, unk_id, bos_id, eos_id:
+    ids of the special entries. The ids of an imported model may differ from those of its segmenter.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class Subwords:
         target_ids: Mapping[str, int] | None = None,
         special: SpecialIds | None = None,
     ) -> None:
-        """`target` None: both sides share `source`. Ids None: the segmenter's own."""
+        """Without `target` both sides share `source`; without ids the segmenter's ids are used."""
         self.joint = target is None
         self.kind = source.kind
         self.special = special or SpecialIds()
@@ -85,15 +86,15 @@ class Subwords:
         self.tgt_size = self._target.size
 
     def encode_source(self, lines: Sequence[str]) -> list[list[int]]:
-        """Ids of each line, no BOS, each ends with EOS."""
+        """Return the ids of each source line, without BOS, with EOS."""
         return self._source.encode(lines)
 
     def encode_target(self, lines: Sequence[str]) -> list[list[int]]:
-        """Ids of each line, no BOS, each ends with EOS."""
+        """Return the ids of each target line, without BOS, with EOS."""
         return self._target.encode(lines)
 
     def with_dropout(self, share: float) -> tuple[BpeDropout, BpeDropout]:
-        """Encoders of source and target that leave out merges by chance; `kind` must be bpe."""
+        """Return encoders of both sides that skip merges at random; `kind` must be bpe."""
         source, target = (
             BpeDropout(side.segmenter, side.vocabulary, self.unk_id, self.eos_id, share)
             for side in (self._source, self._target)
@@ -101,28 +102,28 @@ class Subwords:
         return source, target
 
     def decode_source(self, ids: Iterable[Sequence[int]]) -> list[str]:
-        """The text of each list of source ids, like `decode_target`."""
-        return [self._source.decode(one) for one in ids]
+        """Return the text of each list of source ids, like `decode_target`."""
+        return [self._source.decode(sentence) for sentence in ids]
 
     def decode_target(self, ids: Iterable[Sequence[int]]) -> list[str]:
-        """The text of each list of ids, always one line; PAD, BOS and EOS leave no trace."""
-        return [self._target.decode(one) for one in ids]
+        """Return the text of each list of ids, always one line, without PAD, BOS and EOS."""
+        return [self._target.decode(sentence) for sentence in ids]
 
     def source_pieces(self, ids: Iterable[int]) -> list[str]:
-        """The spelling of each source id."""
-        return [self._source.names.get(int(one), "") for one in ids]
+        """Return the spelling of each source id."""
+        return [self._source.names.get(int(token), "") for token in ids]
 
     def target_pieces(self, ids: Iterable[int]) -> list[str]:
-        """The spelling of each target id."""
-        return [self._target.names.get(int(one), "") for one in ids]
+        """Return the spelling of each target id."""
+        return [self._target.names.get(int(token), "") for token in ids]
 
     def save(self, directory: Path) -> None:
-        """Write the files into `directory`, which exists."""
+        """Write the files into an existing directory."""
         for name, data in self.contents():
             write_bytes(directory / name, data)
 
     def contents(self) -> Iterator[tuple[str, bytes]]:
-        """The name and the bytes of each file; vocabulary.json comes last."""
+        """Yield the name and the bytes of each file, with vocabulary.json last."""
         document: dict[str, object] = {
             "format": FORMAT,
             "kind": self.kind,
@@ -139,7 +140,7 @@ class Subwords:
 
     @classmethod
     def load(cls, directory: Path, read: Read = read_bytes) -> "Subwords":
-        """What `save` wrote, its files by `read`; raises NoInputError or DataError."""
+        """Load what `save` wrote, reading files with `read`; raises NoInputError or DataError."""
         path = directory / VOCABULARY
         try:
             document = json.loads(read(path, "vocabulary", MAX_BYTES))
@@ -164,7 +165,9 @@ class Subwords:
 
 
 def _checked_ids(ids: dict[str, int]) -> dict[str, int]:
-    if not ids or not all(isinstance(one, int) and 0 <= one < MAX_BYTES for one in ids.values()):
+    if not ids or not all(
+        isinstance(token, int) and 0 <= token < MAX_BYTES for token in ids.values()
+    ):
         raise ValueError
     return ids
 
@@ -177,46 +180,50 @@ def _load_segmenter(kind: Kind, path: Path, read: Read) -> Segmenter:
 
 
 class _Side:
-    """One side: a segmenter, and the ids of its pieces where they are others."""
+    """One side: a segmenter, and the ids of its pieces if they differ from the segmenter's."""
 
     def __init__(
         self, segmenter: Segmenter, ids: Mapping[str, int] | None, special: SpecialIds
     ) -> None:
         self.segmenter = segmenter
         pieces = segmenter.pieces()
-        self.vocabulary = dict(ids) if ids else {piece: one for one, piece in enumerate(pieces)}
-        self.names = {one: piece for piece, one in self.vocabulary.items()}
+        self.vocabulary = dict(ids) if ids else {piece: i for i, piece in enumerate(pieces)}
+        self.names = {token: piece for piece, token in self.vocabulary.items()}
         self.size = max(self.vocabulary.values()) + 1
-        forward = [self.vocabulary.get(piece, special.unk) for piece in pieces]
-        same = forward == list(range(len(pieces)))
-        self._forward = None if same else forward
-        # Pieces that the vocabulary lacks share UNK's id: UNK's own comes first.
-        self._backward = {one: piece for piece, one in reversed(list(enumerate(forward)))}
-        self._backward[special.unk] = UNK
+        id_of_piece = [self.vocabulary.get(piece, special.unk) for piece in pieces]
+        same = id_of_piece == list(range(len(pieces)))
+        self._id_of_piece = None if same else id_of_piece
+        # Pieces that are not in the vocabulary share the id of UNK, which must decode as UNK.
+        self._piece_of_id = {
+            token: piece for piece, token in reversed(list(enumerate(id_of_piece)))
+        }
+        self._piece_of_id[special.unk] = UNK
         self._eos = special.eos
-        self._silent = {special.pad, special.bos, special.eos}
+        self._invisible = {special.pad, special.bos, special.eos}
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         encoded = self.segmenter.encode([clean_line(line) for line in lines])
-        if self._forward is not None:
-            forward = self._forward
-            encoded = [[forward[one] for one in ids] for ids in encoded]
+        if self._id_of_piece is not None:
+            id_of_piece = self._id_of_piece
+            encoded = [[id_of_piece[piece] for piece in ids] for ids in encoded]
         for ids in encoded:
             ids.append(self._eos)
         return encoded
 
     def decode(self, ids: Sequence[int]) -> str:
-        pieces = (self._backward.get(int(one)) for one in ids if int(one) not in self._silent)
-        return clean_line(self.segmenter.decode([one for one in pieces if one is not None]))
+        pieces = (
+            self._piece_of_id.get(int(token)) for token in ids if int(token) not in self._invisible
+        )
+        return clean_line(self.segmenter.decode([piece for piece in pieces if piece is not None]))
 
 
 def learn_subwords(
     data: DataConfig, source_words: Mapping[str, int], target_words: Mapping[str, int]
 ) -> Subwords:
-    """Subwords as `data` asks, learnt from how often each word occurs on each side.
+    """Learn the subwords that `data` asks for from the word counts of each side.
 
-    The same counts give the same subwords on every machine. Raises DataError where the text does
-    not support the vocabulary, naming the size that it does support.
+    The same counts give the same subwords on every machine. Raises DataError if the text does not
+    support the vocabulary; the error names the size that it supports.
     """
     if data.joint or data.subwords == "bytes":
         both = Counter(source_words)
@@ -234,7 +241,7 @@ def learn_subwords(
 
 
 def learn_segmenter(data: DataConfig, words: Mapping[str, int]) -> Segmenter:
-    """One segmenter of the kind `data.subwords`; the order of `words` does not matter."""
+    """Learn a segmenter of the kind `data.subwords`; the order of `words` does not matter."""
     if data.subwords == "bytes":
         return Bytes()
     parts = sorted(
@@ -247,7 +254,7 @@ def learn_segmenter(data: DataConfig, words: Mapping[str, int]) -> Segmenter:
     if data.vocab_size == "auto":
         return _learn_automatic_size(data, parts)
     try:
-        return _learn_of_size(data, parts, data.vocab_size)
+        return _learn_with_size(data, parts, data.vocab_size)
     except VocabularySizeError as error:
         if error.limit < data.vocab_size:
             size = len(_learn_automatic_size(data, parts).pieces())
@@ -261,13 +268,13 @@ def learn_segmenter(data: DataConfig, words: Mapping[str, int]) -> Segmenter:
 def _learn_automatic_size(data: DataConfig, parts: Sequence[tuple[str, int]]) -> Segmenter:
     size = vocabulary_size(sum(count for _, count in parts))
     try:
-        return _learn_of_size(data, parts, size)
+        return _learn_with_size(data, parts, size)
     except VocabularySizeError as error:
-        # Little text, or many characters: the nearest size that is possible.
-        return _learn_of_size(data, parts, error.limit)
+        # With little text or many characters, use the nearest possible size.
+        return _learn_with_size(data, parts, error.limit)
 
 
-def _learn_of_size(data: DataConfig, parts: Sequence[tuple[str, int]], size: int) -> Segmenter:
+def _learn_with_size(data: DataConfig, parts: Sequence[tuple[str, int]], size: int) -> Segmenter:
     if data.subwords == "wordpiece":
         return learn_word_pieces(parts, size)
     return learn_sentence_pieces(data.subwords, parts, size, byte_fallback=data.byte_fallback)

@@ -1,6 +1,6 @@
-"""Segmenters: text of one language to piece ids and back; sentencepiece's kinds, and bytes.
+"""Segmenters convert text of one language to piece ids and back: those of sentencepiece, and bytes.
 
-Special symbols have ids but no spelling: no text, whatever it holds, becomes one of them.
+Special symbols have ids but no spelling, so no text is ever encoded as one of them.
 """
 
 import io
@@ -20,42 +20,42 @@ UNKNOWN_SHOWN = "⁇"
 NORMALIZER = "nmt_nfkc"
 SPACE = "\u2581"
 RESERVED = f"{SPACE}\u2585 \t"
-# sentencepiece would skip longer ones without a word.
+# sentencepiece would silently skip longer sentences.
 MAX_SENTENCE_BYTES = 8_192
-# Unigram takes 13 bytes of memory for each character of text; more text hardly changes it.
-MOST_UNIGRAM_CHARACTERS = 32_000_000
+# Unigram needs 13 bytes of memory per character of text; more text hardly changes the vocabulary.
+MAX_UNIGRAM_CHARACTERS = 32_000_000
 
 
 class Segmenter(Protocol):
-    """One language's subwords. Piece ids are PAD 0, UNK 1, BOS 2, EOS 3, then the pieces."""
+    """The subwords of one language. Piece ids are PAD 0, UNK 1, BOS 2, EOS 3, then the pieces."""
 
     @property
     def kind(self) -> Kind:
-        """How it was learnt."""
+        """The method by which it was learnt."""
         ...
 
     def pieces(self) -> list[str]:
-        """All pieces in the order of their ids, the special ones among them."""
+        """Return all pieces in the order of their ids, with the special ones."""
         ...
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
-        """Piece ids of each line, without special ids but UNK."""
+        """Return the piece ids of each line, without special ids except UNK."""
         ...
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of piece ids without special ids but UNK."""
+        """Return the text of piece ids without special ids except UNK."""
         ...
 
     def to_bytes(self) -> bytes:
-        """The content of its file."""
+        """Return the content of its file."""
         ...
 
 
 class SentencePieces:
-    """BPE, unigram or characters through sentencepiece."""
+    """BPE, unigram or characters with sentencepiece."""
 
     def __init__(self, kind: Kind, model: bytes) -> None:
-        """`model` is sentencepiece's file; raises DataError where it is not one."""
+        """Load the content of a sentencepiece file; raises DataError if it is damaged."""
         self.kind = kind
         self._model = model
         try:
@@ -64,35 +64,35 @@ class SentencePieces:
             raise DataError("the sentencepiece model is damaged", "copy it again") from error
 
     def pieces(self) -> list[str]:
-        """All pieces in the order of their ids."""
+        """Return all pieces in the order of their ids."""
         pieces: list[str] = self._processor.id_to_piece(list(range(len(self._processor))))
         return pieces
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
-        """Piece ids of each line."""
+        """Return the piece ids of each line."""
         ids: list[list[int]] = self._processor.encode(list(lines), num_threads=1)
         return ids
 
     def normalize(self, line: str) -> str:
-        """What `encode` cuts into pieces: normalised text with SPACE before each word."""
+        """Return the text that `encode` splits: normalised, with SPACE before each word."""
         return str(self._processor.normalize(line))
 
     def merges(self) -> dict[str, float]:
-        """The pieces that BPE may merge two others into; those of a lower number come first."""
-        one = self._processor
-        special = (one.is_control, one.is_unknown, one.is_byte)
+        """Return the results of BPE merges with their rank; merges of a lower rank come first."""
+        processor = self._processor
+        special = (processor.is_control, processor.is_unknown, processor.is_byte)
         return {
-            piece: -one.get_score(number)
-            for number, piece in enumerate(self.pieces())
-            if not any(is_special(number) for is_special in special)
+            piece: -processor.get_score(index)
+            for index, piece in enumerate(self.pieces())
+            if not any(is_special(index) for is_special in special)
         }
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of piece ids."""
+        """Return the text of piece ids."""
         return str(self._processor.decode(list(ids)))
 
     def to_bytes(self) -> bytes:
-        """sentencepiece's file."""
+        """Return the content of the sentencepiece file."""
         return self._model
 
 
@@ -102,47 +102,47 @@ class Bytes:
     kind: Kind = "bytes"
 
     def __init__(self) -> None:
-        """There is nothing to learn."""
+        """Create the segmenter, which needs no learning."""
         self._normalizer = sentencepiece.SentencePieceNormalizer(
             rule_name=NORMALIZER, add_dummy_prefix=False, escape_whitespaces=False
         )
 
     def pieces(self) -> list[str]:
-        """The special pieces and `<0x00>` to `<0xFF>`."""
+        """Return the special pieces and `<0x00>` to `<0xFF>`."""
         return [*SPECIAL, *(f"<0x{byte:02X}>" for byte in range(256))]
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
-        """Ids of the bytes of each line's normalised text."""
+        """Return the ids of the bytes of the normalised text of each line."""
         return [
             [byte + len(SPECIAL) for byte in self._normalizer.normalize(line).encode("utf-8")]
             for line in lines
         ]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of the bytes, U+FFFD where they are not UTF-8."""
-        values = bytes(one - len(SPECIAL) for one in ids if one >= len(SPECIAL))
+        """Return the text of the bytes, with U+FFFD for bytes that are not UTF-8."""
+        values = bytes(piece - len(SPECIAL) for piece in ids if piece >= len(SPECIAL))
         return values.decode("utf-8", errors="replace")
 
     def to_bytes(self) -> bytes:
-        """Empty: all is known."""
+        """Return an empty content, because nothing was learnt."""
         return b""
 
 
 def learn_sentence_pieces(
     kind: Kind, words: Sequence[tuple[str, int]], size: int, *, byte_fallback: bool
 ) -> SentencePieces:
-    """Learn from (word, count); the same words in the same order give the same bytes.
+    """Learn from (word, count) pairs; the same words in the same order give the same bytes.
 
-    BPE gives what it would give from the whole sentences. Raises DataError where `size` does not
-    fit the text; characters are as many as there are, `size` at most.
+    BPE gives the same result as from whole sentences. A vocabulary of characters may be smaller
+    than `size`. Raises DataError if `size` does not fit the text.
     """
     names: dict[Kind, str] = {"bpe": "bpe", "unigram": "unigram", "chars": "char"}
     chars = kind == "chars"
     model = io.BytesIO()
-    used = thinned(words, MOST_UNIGRAM_CHARACTERS) if kind == "unigram" else words
+    sample = sample_words(words, MAX_UNIGRAM_CHARACTERS) if kind == "unigram" else words
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=(f"{word}\t{count}" for word, count in used),
+            sentence_iterator=(f"{word}\t{count}" for word, count in sample),
             input_format="tsv",
             model_writer=model,
             model_type=names[kind],
@@ -150,7 +150,8 @@ def learn_sentence_pieces(
             hard_vocab_limit=not chars,
             byte_fallback=byte_fallback and not chars,
             character_coverage=1.0,
-            # Full coverage is compared in single precision: of a long text the rarest would go.
+            # Coverage is compared in single precision, which would drop rare characters of long
+            # texts.
             required_chars=_characters(words),
             normalization_rule_name=NORMALIZER,
             max_sentence_length=MAX_SENTENCE_BYTES,
@@ -159,7 +160,7 @@ def learn_sentence_pieces(
             bos_id=BOS,
             eos_id=EOS,
             unk_surface=UNKNOWN_SHOWN,
-            # Another number of threads gives another unigram vocabulary.
+            # The unigram vocabulary depends on the number of threads.
             num_threads=1,
             minloglevel=4,
         )
@@ -168,10 +169,10 @@ def learn_sentence_pieces(
     return SentencePieces(kind, model.getvalue())
 
 
-def thinned(words: Sequence[tuple[str, int]], characters: int) -> list[tuple[str, int]]:
-    """An even sample of a text of so many characters at most, given and returned as word counts.
+def sample_words(words: Sequence[tuple[str, int]], characters: int) -> list[tuple[str, int]]:
+    """Return an even sample of a text, as word counts, with at most so many characters.
 
-    >>> thinned([("ab", 10), ("cd", 1), ("ef", 1)], 12)
+    >>> sample_words([("ab", 10), ("cd", 1), ("ef", 1)], 12)
     [('ab', 5), ('ef', 1)]
     """
     total = sum(len(word) * count for word, count in words)
@@ -188,14 +189,14 @@ def thinned(words: Sequence[tuple[str, int]], characters: int) -> list[tuple[str
 
 
 def _characters(words: Sequence[tuple[str, int]]) -> str:
-    """All characters of the normalised words, but those that sentencepiece keeps for itself."""
+    """Return all characters of the normalised words except those sentencepiece reserves."""
     normalizer = sentencepiece.SentencePieceNormalizer(rule_name=NORMALIZER)
     characters = set().union(*(normalizer.normalize(word) for word, _ in words))
     return "".join(sorted(characters - set(RESERVED)))
 
 
 def _learning_error(size: int, reason: str) -> DataError:
-    """sentencepiece's reason in the user's words."""
+    """Return the error for a message of sentencepiece."""
     too_large = re.search(r"value <= (\d+)", reason)
     if too_large:
         return vocabulary_too_large(size, int(too_large.group(1)))
@@ -206,7 +207,7 @@ def _learning_error(size: int, reason: str) -> DataError:
 
 
 class VocabularySizeError(DataError):
-    """The text does not support a vocabulary of this size; `limit` is the nearest that it does."""
+    """The text does not support a vocabulary of this size; `limit` is the nearest possible one."""
 
     def __init__(self, message: str, hint: str, limit: int) -> None:
         super().__init__(message, hint)
@@ -214,9 +215,9 @@ class VocabularySizeError(DataError):
 
 
 def vocabulary_too_large(size: int, largest: int) -> VocabularySizeError:
-    """The error for a vocabulary that the text cannot fill.
+    """Return the error for a vocabulary that is too large for the text.
 
-    The largest that it can fill would have entries that occur once: the hint does not name it.
+    The hint does not recommend the largest possible size, whose entries may occur only once.
     """
     return VocabularySizeError(
         f"a vocabulary of {size:,} is larger than this text supports: the largest is {largest:,}",
@@ -226,7 +227,7 @@ def vocabulary_too_large(size: int, largest: int) -> VocabularySizeError:
 
 
 def vocabulary_too_small(size: int, smallest: int) -> VocabularySizeError:
-    """The error for a vocabulary that does not even hold the characters."""
+    """Return the error for a vocabulary that cannot contain all characters."""
     return VocabularySizeError(
         f"a vocabulary of {size:,} does not hold the characters of this text: the smallest that "
         f"does has {counted(smallest, 'entry')}",

@@ -1,4 +1,4 @@
-"""How subwords are spelt, byte by byte, and where words begin and end in them."""
+"""The spellings of subwords as bytes, and where words begin and end in them."""
 
 import re
 from collections.abc import Sequence
@@ -12,17 +12,18 @@ _BYTE = re.compile("<0x([0-9A-F]{2})>")
 
 
 def target_spellings(subwords: Subwords) -> list[bytes]:
-    """UTF-8 of each target id, a space where a word begins; b"" of the special ones."""
-    pieces = subwords.target_pieces(range(subwords.tgt_size))
-    special = set(subwords.special)
-    return [b"" if one in special else _spelling(piece) for one, piece in enumerate(pieces)]
+    """Return UTF-8 of each target id, with a space where a word begins; b"" for special ids."""
+    return _spellings(subwords.target_pieces(range(subwords.tgt_size)), subwords)
 
 
 def source_spellings(subwords: Subwords) -> list[bytes]:
-    """The same of each source id."""
-    pieces = subwords.source_pieces(range(subwords.src_size))
+    """Return the same as `target_spellings` for the source ids."""
+    return _spellings(subwords.source_pieces(range(subwords.src_size)), subwords)
+
+
+def _spellings(pieces: Sequence[str], subwords: Subwords) -> list[bytes]:
     special = set(subwords.special)
-    return [b"" if one in special else _spelling(piece) for one, piece in enumerate(pieces)]
+    return [b"" if i in special else _spelling(piece) for i, piece in enumerate(pieces)]
 
 
 def _spelling(piece: str) -> bytes:
@@ -33,9 +34,9 @@ def _spelling(piece: str) -> bytes:
 
 
 def begins_inside(spelling: bytes) -> bool:
-    """Whether it goes on with the word before it, if there is one.
+    """Return whether a spelling continues the word before it, if there is one.
 
-    >>> [begins_inside(one) for one in (b"ing", b" the", b",", "ß".encode()[1:])]
+    >>> [begins_inside(spelling) for spelling in (b"ing", b" the", b",", "ß".encode()[1:])]
     [True, False, False, True]
     """
     try:
@@ -45,7 +46,7 @@ def begins_inside(spelling: bytes) -> bool:
 
 
 def ends_inside(spelling: bytes) -> bool:
-    """Whether a word may go on after it."""
+    """Return whether a word may continue after a spelling."""
     try:
         return spelling.decode("utf-8")[-1:].isalnum()
     except UnicodeDecodeError:
@@ -53,17 +54,17 @@ def ends_inside(spelling: bytes) -> bool:
 
 
 def word_numbers(ids: Sequence[int], spellings: Sequence[bytes], unk_id: int) -> list[int]:
-    """The number, from 0, of the word that each id belongs to; -1 of those without a letter.
+    """Return the index of the word to which each id belongs; -1 for ids without a character.
 
     >>> word_numbers([0, 1, 2, 3], [b" a", b"b", b" ", b" c"], 9)
     [0, 0, -1, 1]
     """
-    numbers, count, inside = [], -1, False
-    for one in ids:
-        number = -1
-        for byte in b"?" if one == unk_id else spellings[one]:
-            count += byte != ord(" ") and not inside
+    indices, latest, inside = [], -1, False
+    for token in ids:
+        index = -1
+        for byte in b"?" if token == unk_id else spellings[token]:
+            latest += byte != ord(" ") and not inside
             inside = byte != ord(" ")
-            number = count if inside and number < 0 else number
-        numbers.append(number)
-    return numbers
+            index = latest if inside and index < 0 else index
+        indices.append(index)
+    return indices

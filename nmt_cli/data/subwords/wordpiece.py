@@ -1,8 +1,8 @@
-"""Word-pieces as in GNMT (section 5.1): a learnt vocabulary, and greedy longest match.
+"""Word-pieces as in GNMT (section 5.1): a learnt vocabulary and greedy longest match.
 
-The vocabulary grows from the characters: the most frequent pair of neighbours is joined, again
-and again. Only integers are compared, and ties are broken by age, so that the same words give the
-same vocabulary everywhere. A word begins with U+2581, so that spaces come back when decoding.
+The vocabulary starts with the characters, and the most frequent pair of neighbours is merged
+repeatedly. Only integers are compared, and the older pair wins ties, so the same words give the
+same vocabulary on every machine. A word begins with U+2581, which is decoded as a space.
 """
 
 import heapq
@@ -24,10 +24,10 @@ from nmt_cli.data.subwords.segmenters import (
 )
 from nmt_cli.errors import DataError
 
-# Longer words hardly come again, and would be dear to keep.
-CACHED_WORDS, LONGEST_CACHED = 200_000, 100
-# Rarer words than the first so many hardly change the vocabulary, but cost memory.
-MOST_WORDS = 1_000_000
+# Longer words rarely occur again and would take much memory.
+MAX_CACHED, LONGEST_CACHED = 200_000, 100
+# Only this many of the most frequent words are used; rarer ones hardly change the vocabulary.
+MAX_WORDS = 1_000_000
 
 Pair = tuple[int, int]
 
@@ -38,21 +38,25 @@ class WordPieces:
     kind: Kind = "wordpiece"
 
     def __init__(self, pieces: Sequence[str]) -> None:
-        """`pieces` in the order of their ids, the special ones first."""
+        """Take the pieces in the order of their ids, with the special ones first."""
         self._pieces = list(pieces)
-        self._ids = {piece: one for one, piece in enumerate(pieces) if one >= len(SPECIAL)}
+        self._ids = {piece: i for i, piece in enumerate(pieces) if i >= len(SPECIAL)}
         self._longest = max(map(len, self._ids), default=1)
         self._cache: dict[str, list[int]] = {}
         self._normalizer = _make_normalizer()
 
     def pieces(self) -> list[str]:
-        """All pieces in the order of their ids."""
+        """Return all pieces in the order of their ids."""
         return list(self._pieces)
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
-        """Piece ids of each line; a run of characters that no piece has is one UNK."""
+        """Return the piece ids of each line; a run of unknown characters is one UNK."""
         return [
-            [one for word in _words(self._normalizer.normalize(line)) for one in self._word(word)]
+            [
+                piece
+                for word in _words(self._normalizer.normalize(line))
+                for piece in self._word(word)
+            ]
             for line in lines
         ]
 
@@ -61,7 +65,7 @@ class WordPieces:
         if ids is None:
             if len(word) > LONGEST_CACHED:
                 return self._match(word)
-            if len(self._cache) >= CACHED_WORDS:
+            if len(self._cache) >= MAX_CACHED:
                 self._cache.clear()
             ids = self._cache[word] = self._match(word)
         return ids
@@ -83,17 +87,17 @@ class WordPieces:
         return ids
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of piece ids."""
-        text = "".join(UNKNOWN_SHOWN if one == UNK else self._pieces[one] for one in ids)
+        """Return the text of piece ids."""
+        text = "".join(UNKNOWN_SHOWN if piece == UNK else self._pieces[piece] for piece in ids)
         return text.replace(SPACE, " ").removeprefix(" ")
 
     def to_bytes(self) -> bytes:
-        """One piece a line."""
+        """Return the pieces, one per line."""
         return "".join(f"{piece}\n" for piece in self._pieces).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "WordPieces":
-        """What `to_bytes` gave; raises DataError where it is something else."""
+        """Load the result of `to_bytes`; raises DataError if it is damaged."""
         try:
             pieces = data.decode("utf-8").split("\n")[:-1]
         except UnicodeDecodeError as error:
@@ -110,87 +114,88 @@ def _make_normalizer() -> sentencepiece.SentencePieceNormalizer:
 
 
 def _words(normalized: str) -> Iterator[str]:
-    """The words of a normalised line, each beginning with U+2581."""
+    """Yield the words of a normalised line, each beginning with U+2581."""
     return (SPACE + word for word in normalized.split(SPACE) if word)
 
 
 def learn_word_pieces(words: Iterable[tuple[str, int]], size: int) -> WordPieces:
-    """Learn `size` entries, special ones included, from (word, count) in any order.
+    """Learn `size` entries, with the special ones, from (word, count) pairs in any order.
 
-    Raises DataError where the text has more characters or fewer pieces than that.
+    Raises DataError if the text has more characters or fewer pieces than `size`.
     """
     counts: Counter[str] = Counter()
     normalizer = _make_normalizer()
     for text, count in words:
         for word in _words(normalizer.normalize(text)):
             counts[word] += count
-    frequent = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_WORDS]
+    frequent = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MAX_WORDS]
     characters = sorted(set().union(*(word for word, _ in frequent)))
     if len(characters) + len(SPECIAL) > size:
         raise vocabulary_too_small(size, len(characters) + len(SPECIAL))
-    joiner = _Joiner(characters, frequent)
-    while len(joiner.pieces) + len(SPECIAL) < size:
-        if not joiner.join_next():
-            raise vocabulary_too_large(size, len(joiner.pieces) + len(SPECIAL))
-    return WordPieces([*SPECIAL, *joiner.pieces])
+    merger = _PairMerger(characters, frequent)
+    while len(merger.pieces) + len(SPECIAL) < size:
+        if not merger.merge_next():
+            raise vocabulary_too_large(size, len(merger.pieces) + len(SPECIAL))
+    return WordPieces([*SPECIAL, *merger.pieces])
 
 
-class _Joiner:
-    """All words as lists of symbols (places in `pieces`), and the pairs of neighbours in them."""
+class _PairMerger:
+    """All words as lists of symbols (indices in `pieces`), and their pairs of neighbours."""
 
     def __init__(self, characters: list[str], words: Sequence[tuple[str, int]]) -> None:
         self.pieces = characters
-        self._symbols = {piece: one for one, piece in enumerate(characters)}
-        self._words = [[self._symbols[one] for one in word] for word, _ in words]
+        self._symbols = {piece: i for i, piece in enumerate(characters)}
+        self._words = [[self._symbols[character] for character in word] for word, _ in words]
         self._word_counts = [count for _, count in words]
         self._counts: dict[Pair, int] = defaultdict(int)
-        # A place may be listed twice, or when the pair is gone from there: it is looked at again.
-        self._places: dict[Pair, list[int]] = defaultdict(list)
-        for place, word in enumerate(self._words):
+        # Indices of words that contain a pair. An index may be listed twice, or still be listed
+        # after the pair is gone from the word, which is checked.
+        self._words_with: dict[Pair, list[int]] = defaultdict(list)
+        for index, word in enumerate(self._words):
             for pair in itertools.pairwise(word):
-                self._counts[pair] += self._word_counts[place]
-                self._places[pair].append(place)
+                self._counts[pair] += self._word_counts[index]
+                self._words_with[pair].append(index)
         self._queue = [(-count, pair) for pair, count in self._counts.items()]
         heapq.heapify(self._queue)
 
-    def join_next(self) -> bool:
-        """Join the most frequent pair everywhere; False when there is none left."""
+    def merge_next(self) -> bool:
+        """Merge the most frequent pair everywhere; return False if no pair is left."""
         while self._queue:
             count, pair = heapq.heappop(self._queue)
-            known = self._counts.get(pair, 0)
+            current = self._counts.get(pair, 0)
             if self.pieces[pair[0]] + self.pieces[pair[1]] in SPECIAL:
                 continue
-            if known == -count:
-                self._join(pair)
+            if current == -count:
+                self._merge(pair)
                 return True
-            if known > 0:
-                # It became rarer since it was queued.
-                heapq.heappush(self._queue, (-known, pair))
+            if current > 0:
+                # The pair has become rarer since it was queued.
+                heapq.heappush(self._queue, (-current, pair))
         return False
 
-    def _join(self, pair: Pair) -> None:
+    def _merge(self, pair: Pair) -> None:
         piece = self.pieces[pair[0]] + self.pieces[pair[1]]
-        joined = self._symbols.setdefault(piece, len(self.pieces))
-        if joined == len(self.pieces):
+        merged = self._symbols.setdefault(piece, len(self.pieces))
+        if merged == len(self.pieces):
             self.pieces.append(piece)
         changes: dict[Pair, int] = defaultdict(int)
-        for place in self._places.pop(pair):
-            old = self._words[place]
-            new = _replaced(old, pair, joined)
+        for index in self._words_with.pop(pair):
+            old = self._words[index]
+            new = _replace_pair(old, pair, merged)
             if len(new) == len(old):
                 continue
-            self._words[place] = new
-            count = self._word_counts[place]
-            for one in itertools.pairwise(old):
-                changes[one] -= count
-            for one in itertools.pairwise(new):
-                changes[one] += count
-                if joined in one:
-                    self._places[one].append(place)
-        for one, change in changes.items():
-            self._change(one, change)
+            self._words[index] = new
+            count = self._word_counts[index]
+            for neighbours in itertools.pairwise(old):
+                changes[neighbours] -= count
+            for neighbours in itertools.pairwise(new):
+                changes[neighbours] += count
+                if merged in neighbours:
+                    self._words_with[neighbours].append(index)
+        for neighbours, change in changes.items():
+            self._change_count(neighbours, change)
 
-    def _change(self, pair: Pair, change: int) -> None:
+    def _change_count(self, pair: Pair, change: int) -> None:
         count = self._counts[pair] + change
         if count:
             self._counts[pair] = count
@@ -200,8 +205,8 @@ class _Joiner:
             heapq.heappush(self._queue, (-count, pair))
 
 
-def _replaced(word: list[int], pair: Pair, joined: int) -> list[int]:
-    """`word` with each occurrence of `pair`, from the left, as one symbol."""
+def _replace_pair(word: list[int], pair: Pair, merged: int) -> list[int]:
+    """Replace each occurrence of `pair` in `word`, from the left, with the symbol `merged`."""
     first, second = pair
     if first not in word:
         return word
@@ -209,7 +214,7 @@ def _replaced(word: list[int], pair: Pair, joined: int) -> list[int]:
     index, last = 0, len(word) - 1
     while index <= last:
         if index < last and word[index] == first and word[index + 1] == second:
-            new.append(joined)
+            new.append(merged)
             index += 2
         else:
             new.append(word[index])

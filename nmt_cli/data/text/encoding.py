@@ -1,4 +1,4 @@
-"""Text in another encoding than UTF-8: when it is refused, and how it is converted."""
+"""Detects text that is not in UTF-8, refuses it, and names the command that converts it."""
 
 import shlex
 from collections.abc import Iterable
@@ -11,13 +11,13 @@ from nmt_cli.errors import DataError
 if TYPE_CHECKING:
     from nmt_cli.data.text.lines import Lines
 
-# With more lines than both of these a file is not damaged, it is in another encoding.
-MOST_INVALID, ENOUGH_INVALID = 0.05, 20
-LINES_LOOKED_AT = 2_000
+# A file with more invalid lines than both of these limits is in another encoding, not damaged.
+MAX_INVALID_SHARE, MIN_INVALID_LINES = 0.05, 20
+LINES_CHECKED = 2_000
 
 
 def conversion(name: str) -> str:
-    """The command that converts a file, or stdin, from the most frequent other encoding.
+    """Return the command that converts a file or stdin from Latin-1, the likeliest encoding.
 
     >>> conversion("a.fr"), conversion("stdin")
     ('iconv -f LATIN1 -t UTF-8 a.fr', 'iconv -f LATIN1 -t UTF-8')
@@ -27,11 +27,14 @@ def conversion(name: str) -> str:
 
 
 def refuse_other_encoding(lines: "Lines") -> None:
-    """Raise DataError where too many of the lines read so far, and of all lines, are not UTF-8."""
-    if _is_other(lines):
+    """Raise DataError if too many lines are not UTF-8.
+
+    The rest of the file is read only if too many of the lines read so far are not UTF-8.
+    """
+    if _is_other_encoding(lines):
         for _ in lines:
             pass
-        if _is_other(lines):
+        if _is_other_encoding(lines):
             raise DataError(
                 f"`{lines.name}`: {lines.invalid:,} of {lines.count:,} lines are not UTF-8, "
                 f"the first at line:byte {lines.first_invalid}; the file is in another encoding",
@@ -39,14 +42,14 @@ def refuse_other_encoding(lines: "Lines") -> None:
             )
 
 
-def _is_other(lines: "Lines") -> bool:
-    return lines.invalid >= ENOUGH_INVALID and lines.invalid > MOST_INVALID * lines.count
+def _is_other_encoding(lines: "Lines") -> bool:
+    return lines.invalid >= MIN_INVALID_LINES and lines.invalid > MAX_INVALID_SHARE * lines.count
 
 
 def require_utf8(paths: Iterable[str]) -> None:
-    """Raise DataError where the first lines of a file show that it is in another encoding.
+    """Raise DataError if the first lines of a file show that it is in another encoding.
 
-    What cannot be read twice, such as a pipe, is not looked at.
+    Pipes and other inputs that can be read only once are not checked.
     """
     from nmt_cli.data.text.lines import read_lines
 
@@ -56,7 +59,7 @@ def require_utf8(paths: Iterable[str]) -> None:
             continue
         try:
             with read_lines(path) as lines:
-                for _ in islice(lines, LINES_LOOKED_AT):
+                for _ in islice(lines, LINES_CHECKED):
                     pass
                 refuse_other_encoding(lines)
         except DataError as problem:

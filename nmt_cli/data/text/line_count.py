@@ -1,4 +1,4 @@
-"""How many lines a file has, for a bar that knows how far it is."""
+"""Counts the lines of a file, so that a progress bar can show the total."""
 
 import zlib
 from pathlib import Path
@@ -8,10 +8,11 @@ from nmt_cli.errors import NmtError
 
 
 def count_lines(name: str) -> int | None:
-    """The lines of a file, compressed or not; None for stdin and pipes, which come only once.
+    """Return the number of lines of a file, compressed or not.
 
-    Reading is thousands of times as fast as translating. None also where reading fails: whoever
-    reads the lines themselves says why.
+    Returns None for stdin and pipes, which can be read only once, and if reading fails: the code
+    that reads the lines themselves reports the error. Counting is thousands of times as fast as
+    translating.
     """
     if not Path(name).is_file():
         return None
@@ -27,5 +28,5 @@ def count_lines(name: str) -> int | None:
             raw.close()
     except (OSError, EOFError, ValueError, zlib.error, DamagedError, NmtError):
         return None
-    # A last line without a newline is one.
+    # A last line without a newline counts as a line.
     return count + (last != b"\n")

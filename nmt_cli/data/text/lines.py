@@ -1,10 +1,10 @@
-"""One definition of a line, for every command: bytes in, cut at the byte 0x0A and nowhere else.
+"""Reads lines and pairs of lines. Every command uses this definition of a line.
 
-Files are plain, gzip, xz, zstd or bzip2, told by their first bytes, not their names; `-` is stdin.
-A whole file is never in memory. What is not UTF-8 becomes U+FFFD and is counted.
+Lines end at the byte 0x0A and nowhere else. Files are plain text or compressed with gzip, xz, zstd
+or bzip2, which is detected from their first bytes and not from their names; `-` is stdin. A file is
+never held in memory as a whole. Bytes that are not UTF-8 become U+FFFD, and such lines are counted.
 """
 
-import re
 import select
 import shlex
 from collections.abc import Generator, Iterator
@@ -25,13 +25,14 @@ from nmt_cli.data.text.tables import SEPARATORS, conversion_to_tsv, separator_of
 from nmt_cli.errors import DataError, NmtError
 from nmt_cli.plurals import counted
 
-# Memory holds one line: a file of one endless line, or what is compressed to one, is no text.
+# A line is held in memory, so a longer one, for example of a compressed file of zeros, is refused.
 LONGEST_LINE = 1 << 24
-# After so many lines of a TSV file it is known whether it is one.
-ROWS_LOOKED_AT = 1_000
-ROWS_SHOWING_SEPARATOR = 100
+# After this many lines it is decided whether a file is TSV.
+ROWS_CHECKED = 1_000
+# The separator of a file without tabs is guessed from this many lines.
+ROWS_FOR_SEPARATOR = 100
 UTF8_BOM = b"\xef\xbb\xbf"
-# The longer ones first: one begins like another.
+# Longer marks come first, because the mark of UTF-32 begins with that of UTF-16.
 OTHER_BOMS = {
     b"\xff\xfe\x00\x00": "UTF-32",
     b"\x00\x00\xfe\xff": "UTF-32",
@@ -39,73 +40,29 @@ OTHER_BOMS = {
     b"\xfe\xff": "UTF-16",
 }
 
-# Whole terminal sequences go (a lone `[31m` would be noise); the rest of the controls one by one.
-_TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
-_UNWANTED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u2581\ud800-\udfff]")
-_SPACES = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f\x85\u2028\u2029"
-_REPLACEMENTS = {**dict.fromkeys(_SPACES, " "), "\u2581": "_"}
-_DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")
-_CLOSED_BY = {**dict.fromkeys("\u202a\u202b\u202d\u202e", "\u202c"),
-              **dict.fromkeys("\u2066\u2067\u2068", "\u2069")}  # fmt: skip
-
-
-def clean_line(text: str) -> str:
-    """`text` as the model may see it, always one line.
-
-    Characters that some program takes for a line's end, and tabs, become spaces; other control
-    characters and terminal sequences go; a lone surrogate becomes U+FFFD; U+2581, which subwords
-    use to mark a space, becomes the underscore that it looks like. Characters that set the
-    direction of writing stay where each is closed within the line, else they would turn others.
-
-    >>> clean_line("one\\x85two\\x1b[31m\\x00 three")
-    'one two three'
-    """
-    if text.isprintable() and "\u2581" not in text:
-        return text
-    if "\x1b" in text:
-        text = _TERMINAL.sub("", text)
-    if not _has_closed_directions(text):
-        text = _DIRECTIONS.sub("", text)
-    return _UNWANTED.sub(_replacement, text)
-
-
-def _has_closed_directions(text: str) -> bool:
-    waiting: list[str] = []
-    for one in _DIRECTIONS.findall(text):
-        if one in _CLOSED_BY:
-            waiting.append(_CLOSED_BY[one])
-        elif not waiting or waiting.pop() != one:
-            return False
-    return not waiting
-
-
-def _replacement(match: re.Match[str]) -> str:
-    character = match.group()
-    if "\ud800" <= character <= "\udfff":
-        return "\ufffd"
-    return _REPLACEMENTS.get(character, "")
-
 
 class Lines(Iterator[str]):
-    """The lines of one file, as they come; counts what was not UTF-8.
+    """An iterator over the lines of one file, which counts the lines that are not UTF-8.
 
-    count: lines given so far; invalid: those with U+FFFD put in; first_invalid: `line:byte` of the
-    first of them, both from 1, or ""; size: bytes of the file, 0 where that is not known.
+    count: lines returned so far; invalid: how many of them contain U+FFFD in place of invalid
+    bytes; first_invalid: `line:byte` of the first invalid byte, both counted from 1, or "" if there
+    is none; size: bytes of the file, 0 if it is not known.
     """
 
     def __init__(self, path: Path | str, *, strict: bool = False) -> None:
-        """Open `path`; raises NoInputError where it cannot be read."""
+        """Open `path`; raises NoInputError if it cannot be read."""
         self.name = "stdin" if str(path) == STDIN else str(path)
         self.count = 0
         self.invalid = 0
         self.first_invalid = ""
         self._strict = strict
-        self._at_hand = 0
+        self._buffered_lines = 0
         self._raw = open_raw(path, self.name)
-        # 0: not known, a pipe.
+        # The size of a pipe is not known: 0.
         known = str(path) != STDIN and Path(path).is_file()
         self.size = Path(path).stat().st_size if known else 0
-        # Looked at when the first line is asked for: a person at a terminal may be slow.
+        # The input is opened for decompression when the first line is requested, because that
+        # waits for its first bytes, which may be typed at a terminal.
         self._file: Readable | None = None
         self._lines = self._decoded()
 
@@ -119,29 +76,29 @@ class Lines(Iterator[str]):
         self.close()
 
     def close(self) -> None:
-        """Stop reading; only needed before the end of the file. stdin stays open."""
+        """Stop reading; needed only before the end of the file. stdin stays open."""
         self._lines.close()
         self._close_files()
 
     @property
     def bytes_read(self) -> int:
-        """How far the file, compressed or not, was read: all of it once it is closed."""
+        """Bytes of the file read so far, before decompression; its whole size once it is closed."""
         if self._raw.closed or not self.size:
             return self.size
         return self._raw.tell()
 
     def fileno(self) -> int:
-        """The system's number of the open file; raises OSError or ValueError where it has none."""
+        """Return the file descriptor; raises OSError or ValueError if there is none."""
         return self._raw.fileno()
 
     def must_wait(self, seconds: float) -> bool:
-        """Whether nothing more comes for so long: a pipe or terminal whose writer is not ready."""
-        if self._at_hand or self.size:
+        """Return whether a pipe or terminal has no more input within the given seconds."""
+        if self._buffered_lines or self.size:
             return False
         try:
             return not select.select([self._raw], [], [], seconds)[0]
         except (OSError, ValueError, TypeError):
-            # Not something the system can watch: it does not keep anybody waiting.
+            # The system cannot poll this kind of file, and reading it does not block.
             return False
 
     def _close_files(self) -> None:
@@ -158,57 +115,56 @@ class Lines(Iterator[str]):
                 try:
                     text = line.decode("utf-8")
                 except UnicodeDecodeError as error:
-                    text = self._repaired(line, error)
+                    text = self._with_replacements(line, error)
                 yield text
         finally:
             self._close_files()
 
-    def _repaired(self, line: bytes, error: UnicodeDecodeError) -> str:
-        place = f"{self.count}:{error.start + 1}"
+    def _with_replacements(self, line: bytes, error: UnicodeDecodeError) -> str:
         if self._strict:
             raise DataError(
                 f"`{self.name}`, line {self.count}, byte {error.start + 1}: not UTF-8",
                 f"convert it, for example: {conversion(self.name)}",
             ) from error
         self.invalid += 1
-        self.first_invalid = self.first_invalid or place
+        self.first_invalid = self.first_invalid or f"{self.count}:{error.start + 1}"
         return line.decode("utf-8", errors="replace")
 
     def _split(self) -> Iterator[bytes]:
-        """The raw lines; a last one without a newline counts, an empty end does not."""
-        begun: list[bytes] = []
+        """Yield the raw lines; text after the last newline is a line unless it is empty."""
+        partial: list[bytes] = []
         length = 0
         for chunk in self._chunks():
-            *whole, rest = chunk.split(b"\n")
-            if whole:
-                whole[0] = b"".join([*begun, whole[0]])
-                begun = []
+            *lines, rest = chunk.split(b"\n")
+            if lines:
+                lines[0] = b"".join([*partial, lines[0]])
+                partial = []
                 length = 0
-                self._at_hand = len(whole)
-                for line in whole:
-                    self._at_hand -= 1
+                self._buffered_lines = len(lines)
+                for line in lines:
+                    self._buffered_lines -= 1
                     yield line
             if rest:
-                begun.append(rest)
+                partial.append(rest)
                 length += len(rest)
                 if length > LONGEST_LINE:
-                    raise self._endless()
-        if begun:
-            yield b"".join(begun)
+                    raise self._line_too_long()
+        if partial:
+            yield b"".join(partial)
 
     def _chunks(self) -> Iterator[bytes]:
-        """Bytes as they come, without a UTF-8 byte order mark at the start."""
+        """Yield the bytes of the file without a UTF-8 byte order mark at the start."""
         head = b""
         while _may_become_bom(head):
             chunk = self._read()
             head += chunk
             if not chunk:
                 break
-        other = next((OTHER_BOMS[mark] for mark in OTHER_BOMS if head.startswith(mark)), "")
-        if other:
+        encoding = next((OTHER_BOMS[mark] for mark in OTHER_BOMS if head.startswith(mark)), "")
+        if encoding:
             raise DataError(
-                f"`{self.name}` looks like {other}, UTF-8 is needed",
-                f"convert it: iconv -f {other} -t UTF-8 {shlex.quote(self.name)}",
+                f"`{self.name}` looks like {encoding}, UTF-8 is needed",
+                f"convert it: iconv -f {encoding} -t UTF-8 {shlex.quote(self.name)}",
             )
         problem = why_no_text(head, self.name)
         if problem:
@@ -224,10 +180,10 @@ class Lines(Iterator[str]):
             if not head:
                 return
 
-    def _endless(self) -> NmtError:
+    def _line_too_long(self) -> NmtError:
         return DataError(
             f"`{self.name}`, line {self.count + 1}: longer than {LONGEST_LINE >> 20} MiB",
-            "is this text, one sentence a line?",
+            "is this text with one sentence per line?",
         )
 
     def _read(self) -> bytes:
@@ -237,12 +193,12 @@ class Lines(Iterator[str]):
             return self._file.read1(CHUNK_BYTES)
         except Exception as error:
             if is_broken(error):
-                raise self._broken(error) from error
+                raise self._damaged_stream(error) from error
             if isinstance(error, OSError):
                 raise reading_error(self.name, error) from error
             raise
 
-    def _broken(self, error: Exception) -> NmtError:
+    def _damaged_stream(self, error: Exception) -> NmtError:
         how = "is damaged" + (f" ({error})" if str(error) else "")
         if isinstance(error, EOFError):
             how = "ends in the middle"
@@ -257,26 +213,27 @@ def _may_become_bom(head: bytes) -> bool:
 
 
 def read_lines(path: Path | str, *, strict: bool = False) -> Lines:
-    """The lines of `path`, without their newlines; `-` is stdin.
+    """Iterate over the lines of `path` without their newlines; `-` is stdin.
 
-    What is not UTF-8 becomes U+FFFD and is counted; with `strict` it raises DataError with line
-    and byte. Of a broken compressed stream the lines before the break are given, then DataError.
-    Raises NoInputError where the file cannot be read.
+    Invalid UTF-8 becomes U+FFFD and is counted; with `strict` it raises DataError, which names the
+    line and the byte. If a compressed stream is damaged, the lines before the damage are returned
+    before DataError is raised. Raises NoInputError if the file cannot be read.
     """
     return Lines(path, strict=strict)
 
 
 class LinePairs(Iterator[tuple[str, str]]):
-    """The pairs of two files, or of one TSV file with two columns, as they come.
+    """An iterator over the pairs of two files or of one TSV file with two columns.
 
-    src, tgt: the files being read (the same object for TSV); count: pairs given so far;
-    bad_rows: TSV lines so far that have not two columns; is_bad_row: the last pair is one.
+    src, tgt: the files being read (the same object for TSV); count: pairs returned so far;
+    bad_rows: TSV lines so far that do not have two columns; is_bad_row: whether the last pair is
+    such a line.
     """
 
     def __init__(
         self, paths: tuple[str, ...], *, strict: bool = False, keep_bad_rows: bool = False
     ) -> None:
-        """Open one or two files; raises NoInputError where one cannot be read."""
+        """Open one or two files; raises NoInputError if one cannot be read."""
         self.paths = paths
         self.count = 0
         self.bad_rows = 0
@@ -297,7 +254,7 @@ class LinePairs(Iterator[tuple[str, str]]):
         return pair
 
     def close(self) -> None:
-        """Stop reading; only needed before the end of the files."""
+        """Stop reading; needed only before the end of the files."""
         self.src.close()
         self.tgt.close()
 
@@ -311,7 +268,7 @@ class LinePairs(Iterator[tuple[str, str]]):
 
     def _next_row(self) -> tuple[str, str]:
         line = next(self.src, None)
-        if line is None or self.count == ROWS_LOOKED_AT:
+        if line is None or self.count == ROWS_CHECKED:
             self._check_rows()
         if line is None:
             raise StopIteration
@@ -320,7 +277,7 @@ class LinePairs(Iterator[tuple[str, str]]):
         if len(columns) != 2:
             self.bad_rows += 1
             if len(columns) == 1:
-                self._rows_without_tab = [*self._rows_without_tab, line][-ROWS_SHOWING_SEPARATOR:]
+                self._rows_without_tab = [*self._rows_without_tab, line][-ROWS_FOR_SEPARATOR:]
             if self.bad_rows == 1:
                 self._first_bad = self.src.count, len(columns)
             if not self._keep_bad_rows:
@@ -329,9 +286,9 @@ class LinePairs(Iterator[tuple[str, str]]):
         return columns[0], columns[1]
 
     def _check_rows(self) -> None:
-        """Raise DataError where most lines have not two columns: this is no TSV file."""
+        """Raise DataError if most lines do not have two columns: this is not a TSV file."""
         if 2 * self.bad_rows > self.count:
-            raise self._bad_row(f"; so it is in {self.bad_rows:,} of {self.count:,} lines")
+            raise self._bad_row(f"; {self.bad_rows:,} of {self.count:,} lines do not have 2")
 
     def _bad_row(self, more: str = "") -> DataError:
         line, columns = self._first_bad
@@ -339,10 +296,10 @@ class LinePairs(Iterator[tuple[str, str]]):
         if columns == 1 and separator:
             return DataError(
                 f"`{self.src.name}` looks like values separated by {SEPARATORS[separator]}; "
-                "nmt reads tabs: one line a pair, each with source, a tab, target",
+                "nmt reads tab-separated values: one pair per line, as source, tab, target",
                 f"convert it: {conversion_to_tsv(self.src.name, separator)}",
             )
-        hint = "each line is: source, a tab, target"
+        hint = "each line must be: source, tab, target"
         if columns > 2:
             hint += f"; to take the first two columns: cut -f1,2 {shlex.quote(self.src.name)}"
         return DataError(
@@ -351,7 +308,7 @@ class LinePairs(Iterator[tuple[str, str]]):
         )
 
     def _misaligned(self) -> DataError:
-        """The error for files of different length; reads on to their ends to name both counts."""
+        """Return the error for files of different lengths; reads them to the end to count lines."""
         for lines in (self.src, self.tgt):
             for _ in lines:
                 pass
@@ -364,19 +321,19 @@ class LinePairs(Iterator[tuple[str, str]]):
             from nmt_cli.data.cleaning.misalignment import Profile, find_misalignment
 
             profiles = [Profile.of(read_lines(path)) for path in self.paths]
-            place = find_misalignment(profiles[0], profiles[1])
-            hint += f"; the first suspicious place is near line {place:,}" if place else ""
+            line = find_misalignment(profiles[0], profiles[1])
+            hint += f"; they seem to diverge near line {line:,}" if line else ""
         return DataError(message, hint)
 
 
 def read_pairs(
     paths: tuple[str, ...], *, strict: bool = False, keep_bad_rows: bool = False
 ) -> LinePairs:
-    """Pairs of lines of two files, or of one TSV file with two columns.
+    """Iterate over the pairs of lines of two files, or of one TSV file with two columns.
 
-    Raises DataError, while reading: with the line's number where a TSV line has not two columns
-    (with `keep_bad_rows` only where most lines have not; others are given as source, and
-    `is_bad_row` is set); with both counts and the first suspicious place where one file is longer;
-    with `strict`, for what is not UTF-8, as `read_lines` does.
+    Raises DataError while reading: if a TSV line does not have two columns (with `keep_bad_rows`
+    only if most lines do not; other such lines are returned as source, with `is_bad_row` set); if
+    one file is longer, with both counts and the line near which the files seem to diverge; and with
+    `strict` for invalid UTF-8, as `read_lines` does.
     """
     return LinePairs(paths, strict=strict, keep_bad_rows=keep_bad_rows)

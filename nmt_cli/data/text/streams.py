@@ -1,4 +1,7 @@
-"""Opens text streams: a file or stdin, plain or gzip, xz, zstd, bzip2, told by the first bytes."""
+"""Opens files and stdin, plain or compressed with gzip, xz, zstd or bzip2.
+
+The format is detected from the first bytes.
+"""
 
 import bz2
 import errno
@@ -15,42 +18,45 @@ from nmt_cli.errors import NmtError, NoInputError, UnavailableError, WriteError
 from nmt_cli.storage.files import require_file
 
 CHUNK_BYTES = 1 << 18
-# What `xz -9` needs is a quarter of it; a stream may ask for 4 GiB.
-MOST_XZ_MEMORY = 1 << 28
+# `xz -9` needs a quarter of this limit; a damaged or hostile stream may request 4 GiB.
+MAX_XZ_MEMORY = 1 << 28
 STDIN = "-"
 
 
 class Readable(Protocol):
-    """What is needed of an open file."""
+    """The methods of an open file that reading needs."""
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed."""
+        """Whether the file is closed."""
         ...
 
     def read1(self, size: int = -1, /) -> bytes:
-        """Up to `size` bytes, as soon as there are some; b"" at the end."""
+        """Return up to `size` bytes as soon as some are available; b"" at the end."""
         ...
 
     def fileno(self) -> int:
-        """The system's number of the open file."""
+        """Return the file descriptor."""
         ...
 
     def tell(self) -> int:
-        """Bytes read so far."""
+        """Return the number of bytes read so far."""
         ...
 
     def close(self) -> None:
-        """Read no more."""
+        """Close the file."""
         ...
 
 
 class DamagedError(Exception):
-    """Compressed bytes that make no sense."""
+    """Raised for compressed bytes that cannot be decompressed."""
 
 
 class Decompressor(Protocol):
-    """What the standard library has for xz, zstd and bzip2: one stream from its first byte on."""
+    """The interface of the decompressors of the standard library for xz, zstd and bzip2.
+
+    A decompressor reads one stream from its first byte.
+    """
 
     @property
     def eof(self) -> bool:
@@ -59,40 +65,40 @@ class Decompressor(Protocol):
 
     @property
     def needs_input(self) -> bool:
-        """Whether nothing more comes without more bytes."""
+        """Whether more input is needed before more content can be returned."""
         ...
 
     @property
     def unused_data(self) -> bytes:
-        """What was given beyond the stream's end."""
+        """The input bytes after the end of the stream."""
         ...
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
-        """Up to so many bytes of content."""
+        """Return up to `max_length` bytes of content."""
         ...
 
 
 def is_broken(error: Exception) -> bool:
-    """Whether `error`, from reading, means that a compressed stream is cut off or damaged."""
+    """Return whether a reading error means that a compressed stream is cut off or damaged."""
     return isinstance(error, EOFError | DamagedError | zlib.error | gzip.BadGzipFile)
 
 
 def reading_error(name: str, error: OSError) -> NmtError:
-    """What the user is told when the bytes of a file cannot be read."""
+    """Return the error for a file whose bytes cannot be read."""
     if error.errno == errno.EBADF:
         return NoInputError(f"`{name}` is closed", "give a file, or pipe text in")
     return WriteError(f"reading `{name}` failed: {error.strerror}")
 
 
 def open_stream(raw: Readable) -> Readable:
-    """The decompressed content of a file, by its first bytes; raises OSError."""
+    """Return the decompressed content of a file, by its first bytes; raises OSError."""
     head = b""
     while len(head) < max(map(len, _OPENERS)) and any(m.startswith(head) for m in _OPENERS):
         chunk = raw.read1(CHUNK_BYTES)
         head += chunk
         if not chunk:
             break
-    whole = _Rejoined(head, raw)
+    whole = _PrefixedFile(head, raw)
     for magic, opener in _OPENERS.items():
         if head.startswith(magic):
             return opener(whole)
@@ -100,7 +106,7 @@ def open_stream(raw: Readable) -> Readable:
 
 
 def open_raw(path: Path | str, name: str) -> Readable:
-    """The bytes of a file as they are; `-` is stdin. Raises NoInputError."""
+    """Open a file without decompression; `-` is stdin. Raises NoInputError."""
     if str(path) == STDIN:
         if sys.stdin is None or sys.stdin.closed:
             raise NoInputError("stdin is closed", "give a file, or pipe text in")
@@ -112,8 +118,8 @@ def open_raw(path: Path | str, name: str) -> Readable:
         raise NoInputError(f"`{name}` cannot be read: {error.strerror}") from error
 
 
-class _Rejoined(io.RawIOBase):
-    """A file of which the first bytes were read already: they come again, then the rest."""
+class _PrefixedFile(io.RawIOBase):
+    """A file whose first bytes were already read: it returns them again, then the rest."""
 
     def __init__(self, head: bytes, rest: Readable) -> None:
         self._head = head
@@ -123,7 +129,7 @@ class _Rejoined(io.RawIOBase):
         return True
 
     def read1(self, size: int = -1) -> bytes:
-        """Up to `size` bytes, as soon as there are some; b"" at the end."""
+        """Return up to `size` bytes as soon as some are available; b"" at the end."""
         if self._head:
             given, self._head = self._head[:size], self._head[size:]
             return given
@@ -140,10 +146,10 @@ class _Rejoined(io.RawIOBase):
         super().close()
 
 
-class _Streams(io.RawIOBase):
-    """The content of compressed streams one after the other; zero bytes may fill up between them.
+class _DecompressedFile(io.RawIOBase):
+    """The content of one or more compressed streams in a row, with zero bytes between them or not.
 
-    Anything else behind a stream is damage: it is told when all before it was given.
+    Any other bytes after a stream are damage, which is reported after the content before them.
     """
 
     def __init__(self, make: Callable[[], Decompressor], file: Readable) -> None:
@@ -152,23 +158,23 @@ class _Streams(io.RawIOBase):
         self._stream = make()
 
     def read1(self, size: int = -1) -> bytes:
-        """Up to `size` bytes of content; b"" at the end of the file."""
+        """Return up to `size` bytes of content; b"" at the end of the file."""
         while True:
-            one, given = self._stream, b""
-            if one.eof:
-                given = one.unused_data.lstrip(b"\0")
-                while not given:
+            data = b""
+            if self._stream.eof:
+                data = self._stream.unused_data.lstrip(b"\0")
+                while not data:
                     chunk = self._file.read1(CHUNK_BYTES)
                     if not chunk:
                         return b""
-                    given = chunk.lstrip(b"\0")
-                self._stream = one = self._make()
-            elif one.needs_input:
-                given = self._file.read1(CHUNK_BYTES)
-                if not given:
+                    data = chunk.lstrip(b"\0")
+                self._stream = self._make()
+            elif self._stream.needs_input:
+                data = self._file.read1(CHUNK_BYTES)
+                if not data:
                     raise EOFError
             try:
-                content = one.decompress(given, size)
+                content = self._stream.decompress(data, size)
             except MemoryError:
                 raise
             except Exception as error:
@@ -187,11 +193,11 @@ def _open_gzip(file: Readable) -> Readable:
 
 
 def _open_xz(file: Readable) -> Readable:
-    return _Streams(lambda: lzma.LZMADecompressor(memlimit=MOST_XZ_MEMORY), file)
+    return _DecompressedFile(lambda: lzma.LZMADecompressor(memlimit=MAX_XZ_MEMORY), file)
 
 
 def _open_bzip2(file: Readable) -> Readable:
-    return _Streams(bz2.BZ2Decompressor, file)
+    return _DecompressedFile(bz2.BZ2Decompressor, file)
 
 
 def _open_zstd(file: Readable) -> Readable:
@@ -205,16 +211,17 @@ def _open_zstd(file: Readable) -> Readable:
             "this text is compressed with zstd, whose reader is not installed",
             "pip install 'nmt-cli[zstd]', or decompress it first",
         ) from error
-    return _Streams(zstd.ZstdDecompressor, file)
+    return _DecompressedFile(zstd.ZstdDecompressor, file)
 
 
 _OPENERS: dict[bytes, Callable[[Readable], Readable]] = {
     b"\x1f\x8b": _open_gzip,
     b"\xfd7zXZ\x00": _open_xz,
     b"\x28\xb5\x2f\xfd": _open_zstd,
-    # What pzstd puts in front.
+    # The skippable frames that pzstd writes first.
     **{bytes([first]) + b"\x2a\x4d\x18": _open_zstd for first in range(0x50, 0x60)},
-    # `BZh` alone might be text: the first block's mark, or that of an empty stream's end, follows.
+    # `BZh` alone could be text, so the mark of the first block, or of the end of an empty stream,
+    # must follow.
     **{
         b"BZh%d%b" % (level, mark): _open_bzip2
         for level in range(1, 10)

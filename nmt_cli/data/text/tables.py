@@ -1,6 +1,6 @@
-"""Tables that are no TSV file: values separated by commas or semicolons, and how to convert them.
+"""Recognises tables that are not TSV, and header rows.
 
-And the first row of a table, where it names the columns.
+Names the command that converts values separated by commas or semicolons to TSV.
 """
 
 import shlex
@@ -9,29 +9,29 @@ from collections.abc import Sequence
 from nmt_cli.data.languages.names import ENGLISH_NAMES
 
 SEPARATORS = {";": "semicolons", ",": "commas"}
-# So many of the rows have to hold the separator.
+# At least this share of the rows must contain the separator.
 LEAST_SHARE = 0.9
-# Of a file that is not called .csv a single line is no proof: a sentence may have a comma.
-ENOUGH_ROWS = 3
+# A single line of a file that is not called .csv proves nothing: a sentence may have a comma.
+MIN_ROWS = 3
 _CSV = (".csv", ".csv.gz", ".csv.xz", ".csv.zst", ".csv.bz2")
 _HEADINGS = {"source", "target", "src", "tgt", "original", "translation", *ENGLISH_NAMES}
 
 
 def separator_of(rows: Sequence[str], name: str) -> str:
-    """What separates the values of `rows`, which have no tab; "": nothing that is known."""
-    if len(rows) < ENOUGH_ROWS and not name.lower().endswith(_CSV):
+    """Return the separator of `rows`, which contain no tab, or "" if it is not known."""
+    if len(rows) < MIN_ROWS and not name.lower().endswith(_CSV):
         return ""
-    # Either may stand inside the values too, but hardly behind a quotation mark.
+    # The values may contain either character, but rarely right after a quotation mark.
     likeliest = max(
         SEPARATORS,
-        key=lambda one: (sum(f'"{one}' in row for row in rows), sum(one in row for row in rows)),
+        key=lambda mark: (sum(f'"{mark}' in row for row in rows), sum(mark in row for row in rows)),
     )
     share = sum(likeliest in row for row in rows) / max(1, len(rows))
     return likeliest if share >= LEAST_SHARE else ""
 
 
 def conversion_to_tsv(name: str, separator: str) -> str:
-    """The command that writes the first two columns of a file with another separator as TSV."""
+    """Return the command that converts the first two columns of a file to TSV."""
     program = (
         'import csv, sys; [print(*(" ".join(cell.split()) for cell in row[:2]), sep="\\t") '
         f'for row in csv.reader(sys.stdin, delimiter="{separator}")]'
@@ -41,7 +41,7 @@ def conversion_to_tsv(name: str, separator: str) -> str:
 
 
 def is_header(src: str, tgt: str, codes: Sequence[str]) -> bool:
-    """Whether the first row of a table names its columns; codes: of the two languages.
+    """Return whether the first row of a table names its columns; codes: the language codes.
 
     >>> is_header("English", "French", ("en", "fr")), is_header("Yes", "Oui", ("en", "fr"))
     (True, False)

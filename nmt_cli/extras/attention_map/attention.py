@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.segmenters import SPACE
-from nmt_cli.data.text.lines import clean_line
+from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.errors import DataError, UsageError, did_you_mean
 from nmt_cli.inference.attention_maps import AttentionMaps, attention_maps
 from nmt_cli.plurals import counted

@@ -1,0 +1,51 @@
+"""Removes characters from a line that must not reach a model or a terminal."""
+
+import re
+
+# Terminal sequences are removed as a whole, since `[31m` alone would be noise. The other control
+# characters are removed one by one.
+_TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
+_UNWANTED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u2581\ud800-\udfff]")
+_SPACES = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f\x85\u2028\u2029"
+_REPLACEMENTS = {**dict.fromkeys(_SPACES, " "), "\u2581": "_"}
+_DIRECTION_MARKS = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_CLOSED_BY = {**dict.fromkeys("\u202a\u202b\u202d\u202e", "\u202c"),
+              **dict.fromkeys("\u2066\u2067\u2068", "\u2069")}  # fmt: skip
+
+
+def clean_line(text: str) -> str:
+    """Return `text` as one line without control characters, for models and terminals.
+
+    Tabs and characters that some programs treat as the end of a line become spaces. Other control
+    characters and terminal escape sequences are removed. A lone surrogate becomes U+FFFD. U+2581,
+    which marks a space in subwords, becomes the underscore that it looks like. Characters that set
+    the direction of writing are kept if each of them is closed within the line; otherwise all of
+    them are removed, because they would change the direction of the text that follows.
+
+    >>> clean_line("one\\x85two\\x1b[31m\\x00 three")
+    'one two three'
+    """
+    if text.isprintable() and "\u2581" not in text:
+        return text
+    if "\x1b" in text:
+        text = _TERMINAL.sub("", text)
+    if not _are_directions_closed(text):
+        text = _DIRECTION_MARKS.sub("", text)
+    return _UNWANTED.sub(_replace_character, text)
+
+
+def _are_directions_closed(text: str) -> bool:
+    expected: list[str] = []
+    for character in _DIRECTION_MARKS.findall(text):
+        if character in _CLOSED_BY:
+            expected.append(_CLOSED_BY[character])
+        elif not expected or expected.pop() != character:
+            return False
+    return not expected
+
+
+def _replace_character(match: re.Match[str]) -> str:
+    character = match.group()
+    if "\ud800" <= character <= "\udfff":
+        return "\ufffd"
+    return _REPLACEMENTS.get(character, "")
