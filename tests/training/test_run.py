@@ -1,30 +1,19 @@
 """What a run keeps beside its weights: every optimiser and average goes on exactly; candidates."""
 
-import json
-from pathlib import Path
-
 import pytest
 import torch
 from corpora import reversal_corpus
+from runs import VARIANTS, assert_same, go, last, make_run, settings_of, take_steps
 
 from nmt_cli.config.schema import Config, with_values
 from nmt_cli.data.corpus.batch_plan import Position
 from nmt_cli.data.corpus.corpus import Pairs
 from nmt_cli.data.corpus.resegmentation import SampledPairs
 from nmt_cli.model_dir import load_model
-from nmt_cli.training.loop import train
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.run import Run
-from nmt_cli.training.saving.checkpoints import Checkpoint, Checkpoints
 from nmt_cli.training.saving.tensor_files import OPTIMIZER, read_tensors
 from nmt_cli.training.setup import complete, prepare_directory
-
-VARIANTS: dict[str, dict[str, object]] = {
-    "schedule_free": {"train.optimizer": "schedule_free", "train.schedule": "constant"},
-    "muon": {"train.optimizer": "muon", "train.schedule": "wsd"},
-    "ema": {"train.ema": 0.9, "train.schedule": "wsd"},
-    "r_drop": {"train.r_drop": 5.0},
-}
 
 
 @pytest.fixture(scope="module")
@@ -34,48 +23,6 @@ def setting(tmp_path_factory: pytest.TempPathFactory):
     return with_values(config, values), corpus
 
 
-def settings_of(config: Config, name: str, **values: object) -> Config:
-    return with_values(config, {**VARIANTS[name], **values})
-
-
-def go(config: Config, corpus, out: Path, stop_after: int = 0) -> list:
-    steps = iter(range(1, 1_000))
-    return list(train(config, corpus, out, stop=lambda: next(steps) > stop_after > 0))
-
-
-def logged(out: Path) -> list[dict]:
-    records = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
-    clocked = ("seconds", "elapsed_seconds", "eta_seconds", "tokens_per_second")
-    return [{k: v for k, v in record.items() if k not in clocked} for record in records]
-
-
-def last(out: Path) -> Checkpoint:
-    return Checkpoints(out / "checkpoints", 5, 1).all()[-1]
-
-
-def assert_same(found: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> None:
-    assert found.keys() == expected.keys()
-    for name, tensor in found.items():
-        assert torch.equal(tensor, expected[name]), name
-
-
-def assert_same_run(out: Path, other: Path) -> None:
-    """Weights, optimiser, moving average and log, to the last bit."""
-    assert_same_state(out, other)
-    assert logged(out) == logged(other)
-
-
-def assert_same_state(out: Path, other: Path) -> None:
-    """Weights, optimiser and moving average of the last checkpoints, to the last bit."""
-    assert_same(last(out).weights(), last(other).weights())
-    places = [last(one).optimizer_directory for one in (out, other)]
-    assert sorted(p.name for p in places[0].iterdir()) == sorted(
-        p.name for p in places[1].iterdir()
-    )
-    for file in places[0].glob("*.safetensors"):
-        assert_same(read_tensors(file), read_tensors(places[1] / file.name))
-
-
 @pytest.mark.parametrize("name", ["schedule_free", "ema"])
 def test_validation_does_not_touch_what_is_trained(setting, tmp_path, name):
     """Other weights than those in training are tried out in the same model object."""
@@ -83,17 +30,6 @@ def test_validation_does_not_touch_what_is_trained(setting, tmp_path, name):
     go(settings_of(config, name), corpus, tmp_path / "often")
     go(settings_of(config, name, **{"train.validate_every": 1_000}), corpus, tmp_path / "never")
     assert_same(last(tmp_path / "often").weights(), last(tmp_path / "never").weights())
-
-
-def make_run(config: Config, corpus, out: Path) -> Run:
-    config = complete(config, corpus)
-    prepare_directory(config, corpus, out)
-    return Run(config, corpus, out, Ranks())
-
-
-def take_steps(run: Run, steps: int) -> None:
-    for _, position in zip(range(steps), run.plan.positions(Position(0, 0)), strict=False):
-        run.step(position)
 
 
 def test_schedule_free_saves_and_judges_the_mean(setting, tmp_path):
