@@ -23,8 +23,9 @@ from nmt_cli.training.optimizers.factory import learning_rate
 from nmt_cli.training.reporting.report import Validation
 from nmt_cli.training.run import Run
 from nmt_cli.training.saving.average import average, average_weights
-from nmt_cli.training.saving.checkpoints import Checkpoints, TrainState
+from nmt_cli.training.saving.checkpoints import Checkpoints
 from nmt_cli.training.saving.tensor_files import copy_weights
+from nmt_cli.training.state import TrainState
 from nmt_cli.training.validation import validate
 
 

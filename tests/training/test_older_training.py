@@ -118,7 +118,7 @@ def test_threads_and_packing_add_up_to_the_same_step(corpus, tmp_path, monkeypat
         one_step(with_values(config, values), corpus, tmp_path / str(number))
         for number, values in enumerate(ways)
     )
-    assert [len(run.crew.models) for run in (one, two)] == [1, 2]
+    assert [len(run.replicas.models) for run in (one, two)] == [1, 2]
     assert [run.plan.shards for run in (one, two)] == [4, 4]
     assert [run.state.packed for run in (one, two, packed)] == [False, False, True]
     assert threads[:2] == pytest.approx(alone[:2], rel=1e-6)

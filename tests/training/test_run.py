@@ -38,10 +38,10 @@ def test_schedule_free_saves_and_judges_the_mean(setting, tmp_path):
     run = make_run(settings_of(config, "schedule_free"), corpus, tmp_path / "m")
     take_steps(run, 3)
     run.save()
-    run.checkpoints.settle()
+    run.checkpoints.flush()
     x = {name: run.optimizer.state[one]["x"] for name, one in run.model.named_parameters()}
     assert_same(last(tmp_path / "m").weights(), x)
-    assert_same(next(run.judge.candidates(run.optimizer, run.ema)).weights, x)
+    assert_same(next(run.selector.candidates(run.optimizer, run.ema)).weights, x)
     assert not torch.equal(x["embedding.shared"], run.model.embedding.shared)
 
 
@@ -51,8 +51,8 @@ def test_a_moving_average_is_a_candidate_of_its_own(setting, tmp_path):
     run = make_run(settings_of(config, "ema"), corpus, tmp_path / "m")
     take_steps(run, 3)
     run.save()
-    run.checkpoints.settle()
-    current, moving = run.judge.candidates(run.optimizer, run.ema)
+    run.checkpoints.flush()
+    current, moving = run.selector.candidates(run.optimizer, run.ema)
     assert (current.kind, moving.kind) == ("current", "ema")
     assert_same(moving.weights, run.ema.weights())
     assert_same(moving.weights, last(tmp_path / "m").moving_average())
@@ -101,7 +101,7 @@ def test_the_optimiser_s_file_names_what_each_keeps(setting, tmp_path):
         run = make_run(settings_of(config, name), corpus, tmp_path / name)
         take_steps(run, 1)
         run.save()
-        run.checkpoints.settle()
+        run.checkpoints.flush()
         tensors = read_tensors(last(tmp_path / name).optimizer_directory / OPTIMIZER)
         kinds[name] = {key.rpartition("/")[2] for key in tensors}
     adam = {"step", "exp_avg", "exp_avg_sq"}

@@ -11,7 +11,7 @@ from nmt_cli.training.loss.cross_entropy import (
     CHUNK_ELEMENTS,
     CHUNK_ROWS,
     Loss,
-    _parts,
+    _chunks,
     label_smoothed_cross_entropy,
     linear_cross_entropy,
 )
@@ -75,10 +75,10 @@ def test_filler_counts_for_nothing(inputs, rows, biased, monkeypatch) -> None:
     torch.testing.assert_close(found.total, expected.total, rtol=0, atol=1e-12)
     torch.testing.assert_close(found.nll.detach(), expected.nll, rtol=0, atol=1e-12)
     assert found.tokens == 5
-    slopes = gradients(found.total, [longer, weight, bias], biased=biased)
+    gradient = gradients(found.total, [longer, weight, bias], biased=biased)
     wanted = gradients(expected.total, inputs, biased=biased)
-    assert not slopes[0][5:].any()
-    for one, other in zip((slopes[0][:5], *slopes[1:]), wanted, strict=True):
+    assert not gradient[0][5:].any()
+    for one, other in zip((gradient[0][:5], *gradient[1:]), wanted, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
 
 
@@ -105,8 +105,8 @@ def test_autocast_makes_the_products_narrow_and_keeps_the_sums_wide(inputs) -> N
     torch.testing.assert_close(found.total, expected, rtol=0, atol=1e-5)
     wide = reference(inputs, biased=True, epsilon=0.1)
     found.total.backward()
-    slopes = torch.autograd.grad(wide.total, inputs)
-    for one, other in zip(single, slopes, strict=True):
+    gradient = torch.autograd.grad(wide.total, inputs)
+    for one, other in zip(single, gradient, strict=True):
         assert one.grad is not None
         assert one.grad.dtype == torch.float32
         torch.testing.assert_close(one.grad.double(), other, rtol=0.05, atol=0.05)
@@ -124,7 +124,7 @@ def test_a_share_of_the_target_is_uniform_over_all_words() -> None:
 def test_chunks_are_few_and_of_equal_size(tokens, vocabulary) -> None:
     for kind in ("cpu", "cuda"):
         limit = max(CHUNK_ELEMENTS[kind] // vocabulary, CHUNK_ROWS)
-        parts = _parts(tokens, vocabulary, kind)
+        parts = _chunks(tokens, vocabulary, kind)
         sizes = [part.stop - part.start for part in parts]
         assert [0, *(part.stop for part in parts)] == [*(part.start for part in parts), tokens]
         assert max(sizes, default=0) <= limit

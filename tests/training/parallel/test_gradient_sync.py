@@ -47,7 +47,7 @@ class Catcher(torch.optim.SGD):
 
 
 def some_steps(
-    setting, ranks: Ranks, shards: int, steps: int = 2, crew: int = 1, **settings: object
+    setting, ranks: Ranks, shards: int, steps: int = 2, replicas: int = 1, **settings: object
 ) -> tuple[list[StepResult], list[Gradients]]:
     """Results of the first steps, and the gradients of each, with small buckets."""
     config, corpus = setting
@@ -56,11 +56,11 @@ def some_steps(
     optimizer = Catcher(model.parameters(), lr=0.0)
     optimizer.model, optimizer.seen = model, []
     plan = BatchPlan(corpus.train.src_lengths, corpus.train.tgt_lengths, 150, shards, 1)
-    reducer, threads = BucketedGradientSync(ranks, model, SMALL), ThreadReplicas(model, crew)
+    gradient_sync = BucketedGradientSync(ranks, model, ThreadReplicas(model, replicas), SMALL)
     results = [
         take_step(
             model, optimizer, config, ranks, corpus.train, plan, Position(0, step), step + 1,
-            crew=threads, reducer=reducer,
+            gradient_sync=gradient_sync,
         )
         for step in range(steps)
     ]  # fmt: skip
@@ -114,7 +114,7 @@ def test_ranks_have_the_gradients_of_one_process(setting, count, shards, setting
 
 def test_threads_of_a_rank_are_added_up_before_anything_is_sent(setting):
     _, expected = some_steps(setting, Ranks(), 6)
-    for _, found in across(lambda ranks: some_steps(setting, ranks, 6, crew=2), 2):
+    for _, found in across(lambda ranks: some_steps(setting, ranks, 6, replicas=2), 2):
         assert_same(found, expected)
 
 
@@ -258,7 +258,7 @@ def test_every_sum_is_waited_for(monkeypatch):
 
         monkeypatch.setattr(dist, "all_reduce", all_reduce)
         model = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False))
-        BucketedGradientSync(ranks, model, 16).finish(torch.zeros(2))
+        BucketedGradientSync(ranks, model, bucket_bytes=16).finish(torch.zeros(2))
         return len(waited)
 
     assert [one.result for one in in_ranks(work)] == [2, 2]
@@ -267,11 +267,11 @@ def test_every_sum_is_waited_for(monkeypatch):
 def test_a_weight_without_a_gradient_holds_nothing_up():
     def work(ranks: Ranks):
         model = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False))
-        reducer = BucketedGradientSync(ranks, model, 16)
-        with reducer.last_shard():
+        gradient_sync = BucketedGradientSync(ranks, model, bucket_bytes=16)
+        with gradient_sync.last_shard():
             # The first bucket is of the second layer, which is not used.
             (model[0](torch.full((1, 2), 1.0 + ranks.rank)).sum()).backward()
-        sums = reducer.finish(torch.tensor([1.0, float(ranks.rank)]))
+        sums = gradient_sync.finish(torch.tensor([1.0, float(ranks.rank)]))
         return sums, [weight.grad.tolist() for weight in model.parameters()]
 
     for outcome in in_ranks(work):
@@ -280,11 +280,11 @@ def test_a_weight_without_a_gradient_holds_nothing_up():
 
 def test_a_rank_alone_keeps_its_gradients_where_they_are():
     model = nn.Linear(2, 1)
-    reducer = BucketedGradientSync(Ranks(), model)
-    with reducer.last_shard():
+    gradient_sync = BucketedGradientSync(Ranks(), model)
+    with gradient_sync.last_shard():
         model(torch.ones(1, 2)).sum().backward()
     before = [weight.grad for weight in model.parameters()]
-    assert reducer.finish(torch.tensor([1.0, 2.0])) == [1.0, 2.0]
+    assert gradient_sync.finish(torch.tensor([1.0, 2.0])) == [1.0, 2.0]
     assert all(weight.grad is one for weight, one in zip(model.parameters(), before, strict=True))
 
 

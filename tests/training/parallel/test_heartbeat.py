@@ -21,7 +21,7 @@ def test_work_of_the_first_rank_ends_when_any_rank_wants_to_stop(monkeypatch, as
                 assert time.monotonic() - begun < 20
                 time.sleep(0.05)
 
-        stop = ranks.first_works(
+        stop = ranks.run_on_first(
             long, lambda: ranks.rank == asked and time.monotonic() - begun > 0.3
         )
         ranks.wait()

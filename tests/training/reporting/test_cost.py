@@ -19,7 +19,7 @@ from nmt_cli.training.reporting.cost import (
     peak_share,
     step_flops,
 )
-from nmt_cli.training.saving.checkpoints import TrainState
+from nmt_cli.training.state import TrainState
 
 SIZES = {"model_src_vocab_size": 14, "model_tgt_vocab_size": 14}
 GPU = torch.device("cuda", 0)

@@ -53,7 +53,7 @@ def run(setting, out: Path, tell=lambda _: None, stop_after: int | None = None, 
     config = with_values(config, {key.replace("_", ".", 1): v for key, v in settings.items()})
     steps = iter(range(1, 1_000_000))
     stop = lambda: stop_after is not None and next(steps) > stop_after  # noqa: E731
-    return list(train(config, corpus, out, stop=stop, tell=tell))
+    return list(train(config, corpus, out, stop=stop, listener=tell))
 
 
 def logged(out: Path) -> list[dict]:
@@ -181,10 +181,10 @@ def test_a_checkpoint_is_saved_after_two_minutes_and_then_at_intervals():
     for minute in range(40):
         clock.now = 60.0 * minute
         if minute == 25:
-            timer.saved()
+            timer.restart()
         if timer.is_due:
             due.append(minute)
-            timer.saved()
+            timer.restart()
     assert due == [2, 12, 22, 35]
     clock.now = 1e9
     assert not SaveTimer(0.0, Clock()).is_due
@@ -227,7 +227,8 @@ def test_divergence_leads_back_to_a_checkpoint_of_the_interval(setting, tmp_path
         raise DivergedError("seen")
 
     monkeypatch.setattr(
-        "nmt_cli.training.loop.divergence", lambda run, _: "bad" if run.state.step == 8 else None
+        "nmt_cli.training.loop.detect_divergence",
+        lambda run, _: "bad" if run.state.step == 8 else None,
     )
     monkeypatch.setattr("nmt_cli.training.loop.recover", told)
     with pytest.raises(DivergedError):
@@ -312,22 +313,24 @@ def test_the_pace_knows_steps_and_validations_apart():
     assert pace.seconds_left(25, 25, 25) == 0.0
 
 
-@pytest.mark.parametrize("crew", [1, 2])
-def test_the_first_step_is_estimated_from_its_first_passes(setting, tmp_path, monkeypatch, crew):
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_the_first_step_is_estimated_from_its_first_passes(
+    setting, tmp_path, monkeypatch, replicas
+):
     """When each thread has done one of them; the result is that of a run that nobody watches."""
-    monkeypatch.setattr("torch.get_num_threads", lambda: crew)
+    monkeypatch.setattr("torch.get_num_threads", lambda: replicas)
     monkeypatch.setattr("torch.set_num_threads", lambda count: None)
     told: list[object] = []
     options = {"train_max_steps": 2, "train_batch_tokens": 600, "train_micro_batch_tokens": 100}
     begun = time.monotonic()
-    run(setting, tmp_path / "watched", told.append, train_parallel_shards=crew, **options)
+    run(setting, tmp_path / "watched", told.append, train_parallel_shards=replicas, **options)
     kinds = [type(one) for one in told if not isinstance(one, Sample | Validating)]
     assert kinds == [Outline, FirstStep, StepDone, StepDone]
     (estimate,) = (one for one in told if isinstance(one, FirstStep))
     assert 0 < estimate.seconds_per_step < 10 * (time.monotonic() - begun)
     assert estimate.seconds_left == pytest.approx(2 * estimate.seconds_per_step)
     monkeypatch.setattr("nmt_cli.training.reporting.first_step.MOST_DONE", 0.0)
-    run(setting, tmp_path / "alone", train_parallel_shards=crew, **options)
+    run(setting, tmp_path / "alone", train_parallel_shards=replicas, **options)
     assert_same_run(tmp_path / "watched", tmp_path / "alone")
 
 
@@ -335,7 +338,7 @@ def test_the_estimate_is_the_counted_work_at_the_measured_speed(setting, tmp_pat
     """Two of eight parts of equal work in 10 seconds: 40 for all of them."""
     config, corpus = setting
     run = Run(complete(config, corpus), corpus, tmp_path, Ranks())
-    run.crew.models *= 2
+    run.replicas.models *= 2
     clock = iter([100.0, 110.0])
     monkeypatch.setattr(first_step, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     monkeypatch.setattr("nmt_cli.training.reporting.first_step.step_flops", lambda *_: 8.0)
@@ -344,10 +347,10 @@ def test_the_estimate_is_the_counted_work_at_the_measured_speed(setting, tmp_pat
     estimate = FirstStepEstimate(run, told.append)
     estimate.begin(run.position)
     for _ in range(8):
-        run.crew.part_done(MicroBatch(np.arange(1), 1))
+        run.replicas.on_item_done(MicroBatch(np.arange(1), 1))
     assert told == [40.0]
     estimate.end()
-    assert run.crew.part_done is None
+    assert run.replicas.on_item_done is None
 
 
 def test_a_validation_tells_how_far_it_is(setting, tmp_path: Path, monkeypatch) -> None:
