@@ -134,6 +134,10 @@ class TrainState:
         """A report contains the last validation."""
         self.validation = {}
 
+    def mark_saved(self, *, member: bool) -> None:
+        """A checkpoint of this step is saved; member: whether averaging may use it."""
+        self.member = member
+
     def mark_rolled_back(self, abandoned: "TrainState") -> None:
         """This is the state of an earlier checkpoint that the run returned to.
 

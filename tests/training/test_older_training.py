@@ -225,7 +225,7 @@ def test_alignment_is_told_and_heads_are_not(inside, capsys, kind, tmp_path):
 
 
 @both
-def test_narrow_weights_are_not_pretended(inside, capsys, kind):
+def test_low_precision_is_refused_for_baselines(inside, capsys, kind):
     Path("one.src").write_text("a b c\n")
     assert main(["translate", "--model", kind, "one.src", "--precision", "int8"]) == 0
     said = capsys.readouterr()
@@ -252,7 +252,7 @@ def test_weights_of_another_kind_are_refused(inside, tmp_path):
         load_model(tmp_path / "m")
 
 
-def test_kinds_vote_together(inside):
+def test_different_architectures_form_an_ensemble(inside):
     """An ensemble of both: its probabilities are the mean."""
     lines = ["a b c", "d e f g"]
     joint = Translator.load("rnn", others=["conv"])

@@ -32,7 +32,7 @@ def test_validation_does_not_touch_what_is_trained(setting, tmp_path, name):
     assert_same(last(tmp_path / "often").weights(), last(tmp_path / "never").weights())
 
 
-def test_schedule_free_saves_and_judges_the_mean(setting, tmp_path):
+def test_schedule_free_saves_and_validates_the_mean(setting, tmp_path):
     """The checkpoint's weights are x, which is not where the gradients were taken."""
     config, corpus = setting
     run = make_run(settings_of(config, "schedule_free"), corpus, tmp_path / "m")
@@ -113,7 +113,7 @@ def test_the_optimiser_s_file_names_what_each_keeps(setting, tmp_path):
     }
 
 
-def test_several_ranks_compile_encoder_and_decoder_apart(setting, tmp_path, monkeypatch):
+def test_several_ranks_compile_encoder_and_decoder_separately(setting, tmp_path, monkeypatch):
     """One graph of both would give all gradients at its end: too late to be sent on the way."""
     config, corpus = setting
     config = with_values(config, {"train.compile": "on", "train.packing": "packed"})
@@ -133,7 +133,7 @@ def test_several_ranks_compile_encoder_and_decoder_apart(setting, tmp_path, monk
     [("plain", False, False), ("fused", False, False), ("varlen", True, False),
      ("tiles", True, True)],
 )  # fmt: skip
-def test_attention_decides_of_packing_and_compiling(backend, packs, compiles):
+def test_the_attention_backend_decides_packing_and_compiling(backend, packs, compiles):
     """Unless they are set."""
     run = Run.__new__(Run)
     run._backend = lambda: backend
@@ -166,7 +166,7 @@ def test_ranks_share_the_cores_that_draw_subwords(setting, tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize(("deterministic", "shards"), [(False, 3), (True, 4)])
-def test_a_tree_of_sums_needs_a_power_of_two(setting, tmp_path, deterministic, shards):
+def test_deterministic_runs_have_a_power_of_two_of_shards(setting, tmp_path, deterministic, shards):
     """Three passes of 100 tokens make a step of 300."""
     values = {"train.deterministic": deterministic, "train.micro_batch_tokens": 100}
     run = make_run(with_values(setting[0], values), setting[1], tmp_path / "m")

@@ -179,7 +179,7 @@ class Checkpoints:
         member: whether averaging may use it.
         """
         self.flush()
-        state.member = member
+        state.mark_saved(member=member)
         snapshot = Snapshot(
             deepcopy(state),
             model_weights(model, optimizer),

@@ -64,7 +64,7 @@ def test_chunks_make_no_difference(inputs, rows, biased, epsilon, monkeypatch) -
 
 @pytest.mark.parametrize("rows", [2, 256])
 @pytest.mark.parametrize("biased", [True, False])
-def test_filler_counts_for_nothing(inputs, rows, biased, monkeypatch) -> None:
+def test_padding_is_not_counted(inputs, rows, biased, monkeypatch) -> None:
     monkeypatch.setattr("nmt_cli.training.loss.cross_entropy.CHUNK_ELEMENTS", {"cpu": 0, "cuda": 0})
     monkeypatch.setattr("nmt_cli.training.loss.cross_entropy.CHUNK_ROWS", rows)
     hidden, weight, bias = inputs
@@ -90,7 +90,7 @@ def test_without_gradients_the_sums_are_the_same(inputs) -> None:
     assert not found.total.requires_grad
 
 
-def test_autocast_makes_the_products_narrow_and_keeps_the_sums_wide(inputs) -> None:
+def test_autocast_applies_to_products_and_not_to_sums(inputs) -> None:
     single = [one.detach().float().requires_grad_() for one in inputs]
     with torch.autocast("cpu", torch.bfloat16):
         found = linear_cross_entropy(*single, TARGETS, 0.1)

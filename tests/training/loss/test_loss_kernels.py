@@ -93,7 +93,7 @@ class Rows:
 @pytest.mark.parametrize("dtype", ROUNDING, ids=str)
 @pytest.mark.parametrize("biased", [True, False])
 @pytest.mark.parametrize("epsilon", [0.0, 0.1])
-def test_sums_and_slopes_are_the_formula_s(dtype, biased, epsilon) -> None:
+def test_the_kernel_gives_the_sums_and_gradients_of_the_formula(dtype, biased, epsilon) -> None:
     Rows(200, dtype=dtype, biased=biased, epsilon=epsilon).check()
 
 
@@ -103,7 +103,7 @@ def test_any_vocabulary_and_any_padding(size, padding) -> None:
     Rows(size, padding, biased=True).check()
 
 
-def test_padding_is_no_word_whatever_it_holds() -> None:
+def test_padding_columns_are_ignored_whatever_they_hold() -> None:
     rows = Rows(100, 28)
     rows.logits[:, 100:] = torch.tensor([torch.nan, 50.0]).repeat(14)
     rows.check()
@@ -111,7 +111,7 @@ def test_padding_is_no_word_whatever_it_holds() -> None:
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:All-NaN slice encountered:RuntimeWarning")
-def test_poison_in_filler_reaches_nothing() -> None:
+def test_nan_in_padding_rows_does_not_spread() -> None:
     rows = Rows(100)
     rows.logits[3, ::2] = torch.nan
     rows.check()
@@ -136,7 +136,7 @@ def test_a_common_offset_costs_no_digits() -> None:
     rows.check()
 
 
-def test_words_without_a_chance_have_no_slope() -> None:
+def test_impossible_words_have_no_gradient() -> None:
     """-inf through the first block and at places in the others."""
     rows = Rows(200, epsilon=0.0)
     rows.logits[:, :70] = rows.logits[:, 80:150:7] = -torch.inf
@@ -152,7 +152,7 @@ def test_words_without_a_chance_have_no_slope() -> None:
     torch.testing.assert_close(gradient[rows.kept()].double(), expected, rtol=0, atol=FLOAT32)
 
 
-def test_where_no_slopes_are_wanted_the_logits_stay() -> None:
+def test_without_gradient_the_logits_do_not_change() -> None:
     rows, others = Rows(100, 28), Rows(100, 28)
     sums, gradient = rows.run(needs_gradient=False)
     assert gradient is None

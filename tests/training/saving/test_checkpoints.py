@@ -44,7 +44,7 @@ def steps_of(found: list[Checkpoint]) -> list[int]:
     return [one.step for one in found]
 
 
-def test_what_is_saved_is_found_again(tmp_path):
+def test_a_saved_checkpoint_can_be_loaded(tmp_path):
     model, optimizer = make_trained()
     checkpoints = Checkpoints(tmp_path, keep_last=3, keep_best=1)
     state = TrainState(
@@ -59,7 +59,7 @@ def test_what_is_saved_is_found_again(tmp_path):
         assert torch.equal(weight, model.state_dict()[name])
 
 
-def test_optimiser_state_goes_on_exactly(tmp_path):
+def test_optimiser_state_is_restored_exactly(tmp_path):
     model, optimizer = make_trained()
     checkpoints = Checkpoints(tmp_path, keep_last=3, keep_best=1)
     saved = checkpoints.save(model, optimizer, TrainState(step=3), member=True)
@@ -93,7 +93,7 @@ def test_last_best_and_newest_are_kept(tmp_path):
     assert with_optimizer == [40, 50, 55]
 
 
-def test_a_new_best_lets_the_old_one_go_at_once(tmp_path):
+def test_a_new_best_checkpoint_replaces_the_old_one_at_once(tmp_path):
     model, optimizer = make_trained()
     checkpoints = Checkpoints(tmp_path, keep_last=1, keep_best=1)
     state = TrainState()
@@ -144,7 +144,7 @@ def test_average_is_the_mean_of_each_weight(tmp_path):
     assert mean["w"].dtype == torch.float32
 
 
-def test_average_refuses_strangers_and_numbers_that_are_none(tmp_path):
+def test_average_refuses_other_models_and_nan_weights(tmp_path):
     members = {
         tmp_path / "a": {"w": torch.zeros(2)},
         tmp_path / "b": {"w": torch.zeros(3)},
@@ -156,7 +156,7 @@ def test_average_refuses_strangers_and_numbers_that_are_none(tmp_path):
         average_weights([tmp_path / "a", tmp_path / "c"], members.__getitem__)
 
 
-def test_what_is_saved_is_as_it_was_when_it_was_saved(tmp_path, monkeypatch):
+def test_a_checkpoint_is_a_copy_of_the_moment_it_was_saved(tmp_path, monkeypatch):
     """The writing thread is held up while the run goes on."""
     model, optimizer = make_trained()
     checkpoints = Checkpoints(tmp_path, keep_last=3, keep_best=1)
@@ -185,7 +185,7 @@ def test_what_is_saved_is_as_it_was_when_it_was_saved(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("when", ["poll", "flush", "save"])
-def test_what_goes_wrong_with_writing_is_noted_once(tmp_path, monkeypatch, when):
+def test_a_write_failure_is_noted_once(tmp_path, monkeypatch, when):
     model, optimizer = make_trained()
     checkpoints = Checkpoints(tmp_path, keep_last=3, keep_best=1)
 
