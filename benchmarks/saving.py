@@ -21,7 +21,8 @@ from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.training.optimizers.adam import Optimizer
 from nmt_cli.training.optimizers.factory import make_optimizer, set_learning_rate
-from nmt_cli.training.saving.checkpoints import Checkpoints, TrainState
+from nmt_cli.training.saving.checkpoints import Checkpoints
+from nmt_cli.training.state import TrainState
 
 
 def make_run(options: argparse.Namespace) -> tuple[nn.Module, Optimizer, Config]:
@@ -53,7 +54,7 @@ def measure(options: argparse.Namespace, folder: Path) -> tuple[Json, Json]:
         clock = Clock.now()
         checkpoints.save(model, optimizer, TrainState(step=number + 1), member=True)
         stalls.append(clock.since().wall)
-        checkpoints.settle()
+        checkpoints.flush()
         writes.append(clock.since().wall)
         clock = Clock.now()
         state = {

@@ -160,7 +160,7 @@ def _let_go_nowhere(descriptor: int) -> None:
 
 def _computes_still() -> bool:
     """Whether threads work on a step that was given up: the interpreter would wait for them."""
-    return any(thread.name.startswith("crew") for thread in threading.enumerate())
+    return any(thread.name.startswith("replica") for thread in threading.enumerate())
 
 
 def leave(code: int) -> NoReturn:

@@ -1,1 +1,1 @@
-"""Section 5: training, from batches to a model directory."""
+"""Training (section 5 of the paper): from batches to a model directory."""

@@ -1,4 +1,4 @@
-"""torch.compile for training: graphs for batches of one shape, no other ones by accident."""
+"""torch.compile for training: graphs for batches of one shape only, never recompiled."""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,10 +11,10 @@ from nmt_cli.model.encoder_decoder import EncoderDecoder
 
 
 class CompiledHidden:
-    """`model.hidden`, compiled for training on batches of `shape`; others go as they are.
+    """`model.hidden`, compiled for training on batches of `shape`; others are not compiled.
 
-    Raises what torch raises where the graph breaks or would have to be compiled again: going on
-    slowly without a word would be worse.
+    Raises torch's error where the graph breaks or would have to be compiled again, rather than
+    continue slowly without notice.
     """
 
     def __init__(
@@ -25,10 +25,10 @@ class CompiledHidden:
         *,
         apart: bool = False,
     ) -> None:
-        """apart: encoder and decoder in a graph each.
+        """apart: encoder and decoder are compiled as separate graphs.
 
-        A graph gives all its gradients at its end; apart, the decoder's are ready to be sent while
-        the encoder is still at work.
+        All gradients of a graph become ready at its end. With separate graphs, those of the decoder
+        are sent during the backward pass of the encoder.
         """
         self.model = model
         self.shape = shape
@@ -49,7 +49,7 @@ class CompiledHidden:
 
 
 def has_shape(batch: Batch, shape: Shape) -> bool:
-    """Whether the tensors of `batch` are of the sizes that a graph is compiled for."""
+    """Whether the tensors of `batch` have the sizes that a graph is compiled for."""
     sizes = len(batch.src), len(batch.tgt_in), batch.tgt_segments.sentences
     return sizes == (shape.src, shape.tgt, shape.pairs)
 

@@ -1,4 +1,4 @@
-"""Steps that go wrong: what is told of them, and the way back from training that diverges."""
+"""Steps that go wrong: messages about them, detection of divergence, and rollback."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -18,118 +18,120 @@ REMEDIES = "lower train.learning_rate, lengthen train.warmup_steps, or train in 
 
 
 class Divergence(NamedTuple):
-    """What has happened, and the first step that is not to be gone on from."""
+    """message: what happened; since: the first bad step, from before which training continues."""
 
-    told: str
+    message: str
     since: int
 
 
-def news(run: Run, result: StepResult, position: Position) -> list[str]:
-    """What the user should know of the step just taken on `position`; splits are counted."""
-    found = []
+def messages_for(run: Run, result: StepResult, position: Position) -> list[str]:
+    """Messages for the user about the step just taken on `position`; its splits are counted."""
+    messages = []
     if result.skipped:
-        found.append(
+        messages.append(
             f"step {run.state.step:,} was skipped: its numbers were not finite; "
             f"it began with pairs {_pairs_at(run, position)}"
         )
     if result.splits and not run.state.splits:
-        found.append(
+        messages.append(
             f"step {run.state.step:,} did not fit into memory and was done in smaller parts; "
             "a smaller train.micro_batch_tokens avoids doing such steps twice"
         )
-    run.state.splits += result.splits
-    return found
+    run.state.count_splits(result.splits)
+    return messages
 
 
 def _pairs_at(run: Run, position: Position) -> str:
     return named_pairs(run.plan.epoch(position.epoch).pairs(position.batch).tolist(), PAIRS_NAMED)
 
 
-def divergence(run: Run, result: StepResult) -> Divergence | None:
-    """Whether the step just taken shows that training diverges; its loss is remembered.
+def detect_divergence(run: Run, result: StepResult) -> Divergence | None:
+    """Whether the step just taken shows that training diverges; its loss enters the trend.
 
-    By too many steps in a row without finite numbers, or by a loss far above its course.
+    Signs are too many skipped steps in a row, and a loss far above its trend.
     """
     step = run.state.step
     if run.state.skipped >= SKIPS_ALLOWED:
-        told = f"{SKIPS_ALLOWED} steps in a row gave no finite numbers, up to {step:,}"
-        return Divergence(told, step - run.state.skipped + 1)
+        message = f"{SKIPS_ALLOWED} steps in a row gave no finite numbers, up to {step:,}"
+        return Divergence(message, step - run.state.skipped + 1)
     if result.skipped:
         return None
     trend = LossTrend(**run.state.trend)  # type: ignore[arg-type]
     has_risen = trend.add(result.loss / result.tokens)
-    run.state.trend = asdict(trend)
+    run.state.set_trend(asdict(trend))
     if not has_risen:
         return None
-    told = f"step {step:,}: the loss is {trend.fast:.3f}, far above its course of {trend.slow:.3f}"
-    return Divergence(told, step - 2 * FAST_STEPS)
+    message = (
+        f"step {step:,}: the loss is {trend.fast:.3f}, far above its course of {trend.slow:.3f}"
+    )
+    return Divergence(message, step - 2 * FAST_STEPS)
 
 
-def recover(run: Run, found: Divergence, position: Position) -> str:
-    """A warning, a return to an earlier checkpoint, or DivergedError, as the settings say; a note.
+def recover(run: Run, problem: Divergence, position: Position) -> str:
+    """Warn, roll back or raise DivergedError, as train.on_divergence says; returns a message.
 
-    What gave no finite numbers is never gone on with.
+    After skipped steps training always rolls back: weights that give NaN or infinite values cannot
+    be trained further.
     """
-    wanted = "roll_back" if run.state.skipped else run.config.train.on_divergence
-    if wanted == "roll_back":
-        return roll_back(run, position, found)
-    if wanted == "stop":
+    action = "roll_back" if run.state.skipped else run.config.train.on_divergence
+    if action == "roll_back":
+        return roll_back(run, position, problem)
+    if action == "stop":
         raise DivergedError(
-            f"{found.told}; train.on_divergence=stop",
+            f"{problem.message}; train.on_divergence=stop",
             f"{REMEDIES}; run again with train.on_divergence=warn to go on all the same",
         )
-    return found.told
+    return problem.message
 
 
-def roll_back(run: Run, position: Position, found: Divergence) -> str:
-    """Return to the last checkpoint before the bad steps, with half the learning rate; a note.
+def roll_back(run: Run, position: Position, problem: Divergence) -> str:
+    """Return to the last checkpoint before the bad steps, with half the learning rate; a message.
 
-    Where there is none, to the beginning. Raises DivergedError, which names the pairs at
-    `position`, after the third time.
+    Without such a checkpoint, return to the beginning. Raises DivergedError, which names the pairs
+    at `position`, after the third rollback.
     """
-    gone = run.state
-    if gone.rollbacks >= ROLLBACKS_ALLOWED:
+    abandoned = run.state
+    if abandoned.rollbacks >= ROLLBACKS_ALLOWED:
         raise DivergedError(
-            f"{found.told}, for the {ROLLBACKS_ALLOWED + 1}th time although the learning rate "
+            f"{problem.message}, for the {ROLLBACKS_ALLOWED + 1}th time although the learning rate "
             f"was halved each time; the last one began with pairs {_pairs_at(run, position)}",
             REMEDIES,
         )
-    run.begin(_agreed_checkpoint(run, found.since))
+    run.load_or_initialise(_agreed_checkpoint(run, problem.since))
     state = run.state
-    state.rollbacks = gone.rollbacks + 1
-    state.skipped = 0
-    state.seconds, state.elapsed, state.splits = gone.seconds, gone.elapsed, gone.splits
-    state.flops, state.peak_flops = gone.flops, gone.peak_flops
-    # What is published stays where it is.
-    state.published_score, state.published = gone.published_score, gone.published
-    run.saved = state.step
+    state.mark_rolled_back(abandoned)
+    run.saved_step = state.step
     run.ranks.wait()
     if run.ranks.is_first:
         run.checkpoints.update(state)
         run.checkpoints.remove_after(state.step)
     return (
-        f"{found.told}: back to step {state.step:,}, "
-        f"with {0.5**state.rollbacks:g} of the learning rate from now on"
+        f"{problem.message}: back to step {state.step:,}, "
+        f"with {state.rate_scale:g} of the learning rate from now on"
     )
 
 
 def _agreed_checkpoint(run: Run, since: int) -> Checkpoint | None:
-    """The first rank's choice: the newest from before step `since`; None: there is none.
+    """The newest checkpoint from before step `since`, chosen by the first rank; None: none at all.
 
-    Where only the bad ones are left, the oldest of them. Those of the interval alone count: when
-    others were saved is a matter of the clock, which may not decide what the weights become.
+    If only later ones are left, the oldest of them. Only checkpoints of the interval count: when
+    others were saved depends on the clock, which must not influence the weights.
     """
     step = 0
     if run.ranks.is_first:
-        usable = [one.step for one in run.checkpoints.usable() if one.state().member]
-        step = next((one for one in usable if one < since), usable[-1] if usable else 0)
-    step = run.ranks.agree(step)
+        steps = [
+            checkpoint.step for checkpoint in run.checkpoints.usable() if checkpoint.state().member
+        ]
+        step = next((step for step in steps if step < since), steps[-1] if steps else 0)
+    step = run.ranks.all_reduce_max(step)
     return run.checkpoints.at(step) if step else None
 
 
 FAST_STEPS, SLOW_STEPS = 10, 1_000
-DEVIATIONS, MOST_DEVIATIONS = 5.0, 3.0
-# Before so many steps there is no course to leave.
+# In standard deviations: how far above the slow mean the fast one counts as risen, and how far a
+# single loss moves the slow mean at most.
+RISE_DEVIATIONS, MAX_DEVIATIONS = 5.0, 3.0
+# With fewer steps there is no trend yet.
 FIRST_STEPS = 100
 
 
@@ -148,7 +150,7 @@ class LossTrend:
     high: bool = False
 
     def add(self, loss: float) -> bool:
-        """Count a step; whether the loss has left its course in it, once until it is back.
+        """Count a step; whether the loss has risen far above its trend, once until it is back.
 
         >>> trend = LossTrend()
         >>> [step for step in range(200) if trend.add(9.0 if step >= 150 else 3.0 + step % 2)]
@@ -159,12 +161,12 @@ class LossTrend:
         share = 1 / min(self.steps, SLOW_STEPS)
         distance = loss - self.slow
         if self.steps > FIRST_STEPS:
-            # A jump is not to become the course that it is measured by.
-            most = MOST_DEVIATIONS * math.sqrt(self.variance)
-            distance = min(max(distance, -most), most)
+            # Limited, so that a jump does not soon become the trend it is compared with.
+            limit = MAX_DEVIATIONS * math.sqrt(self.variance)
+            distance = min(max(distance, -limit), limit)
         self.slow += share * distance
         self.variance = (1 - share) * (self.variance + share * distance**2)
         was_high = self.high
-        limit = self.slow + DEVIATIONS * math.sqrt(self.variance)
-        self.high = self.steps >= FIRST_STEPS and self.fast > limit
+        risen = self.slow + RISE_DEVIATIONS * math.sqrt(self.variance)
+        self.high = self.steps >= FIRST_STEPS and self.fast > risen
         return self.high and not was_high

@@ -1,4 +1,4 @@
-"""Gradients of one rank's shards, added up; a shard that memory has no room for is split in two."""
+"""Gradient accumulation over one rank's shards; a shard that runs out of memory is split in two."""
 
 import gc
 from collections.abc import Callable, Iterable
@@ -19,7 +19,8 @@ from nmt_cli.training.parallel.threads import ThreadReplicas
 class MicroBatch:
     """Pairs of one shard, by id.
 
-    seed: of dropout, None: it goes on from the part before; depth: how often it was halved.
+    seed: of dropout; None: the generator goes on from the micro-batch before; depth: how often it
+    was halved.
     """
 
     ids: np.ndarray
@@ -27,7 +28,7 @@ class MicroBatch:
     depth: int = 0
 
     def halves(self) -> tuple["MicroBatch", "MicroBatch"]:
-        """The same pairs in two parts."""
+        """The same pairs in two micro-batches."""
         middle = (len(self.ids) + 1) // 2
         first, second = self.ids[:middle], self.ids[middle:]
         return MicroBatch(first, self.seed, self.depth + 1), MicroBatch(
@@ -35,9 +36,13 @@ class MicroBatch:
         )
 
 
+# Adds the gradients of a micro-batch to those of a model; returns (2,): loss and nll.
+Backward = Callable[[nn.Module, MicroBatch], Tensor]
+
+
 class AccumulatedGradients(NamedTuple):
-    """sums: (2,) of what the parts gave; splits: how often a part was split; too_large: the pair
-    that does not fit even by itself (nothing is added up then), or None."""
+    """sums: (2,) over the results of the micro-batches; splits: how often one was split;
+    too_large: the pair that does not fit even by itself (no gradients are kept then), or None."""
 
     sums: Tensor
     splits: int
@@ -45,58 +50,66 @@ class AccumulatedGradients(NamedTuple):
 
 
 def accumulate_gradients(
-    crew: ThreadReplicas,
-    parts: Iterable[MicroBatch],
-    backward: Callable[[nn.Module, MicroBatch], Tensor],
+    replicas: ThreadReplicas,
+    micro_batches: Iterable[MicroBatch],
+    backward: Backward,
     device: torch.device,
     last: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> AccumulatedGradients:
-    """Call `backward` for each part; it adds to the gradients of a model and returns (2,) sums.
+    """Call `backward` for each micro-batch; the gradients add up in the model.
 
-    Where memory ends, all gradients are dropped and the parts are done again, one at a time, with
-    the one that failed in two halves, and those behind it, which are as large: losses are sums, so
-    the gradient is the same but for other dropout masks. A crew of one does its last part within
-    `last()`, in every attempt.
+    When memory runs out, all gradients are dropped and the micro-batches are done again, one at a
+    time. The one that failed and those after it, which are as large, are halved. Losses are sums,
+    so the gradient is the same except for other dropout masks. A single replica does its last
+    micro-batch within `last()`, in every attempt.
     """
-    todo = list(parts)
+    pending = list(micro_batches)
     splits = 0
 
-    def work(model: nn.Module, part: MicroBatch) -> Tensor:
-        with last() if part is todo[-1] and len(crew.models) == 1 else nullcontext():
-            return backward(model, part)
+    def work(model: nn.Module, micro_batch: MicroBatch) -> Tensor:
+        is_last = micro_batch is pending[-1] and len(replicas.models) == 1
+        with last() if is_last else nullcontext():
+            return backward(model, micro_batch)
 
     while True:
-        found = crew.do(todo, partial(_attempt, work), together=not splits)
-        sums = sum((one for one in found if one is not None), start=torch.zeros(2, device=device))
-        if None not in found:
-            crew.gather()
+        results = replicas.map(partial(_attempt, work), pending, parallel=not splits)
+        sums = sum(
+            (result for result in results if result is not None),
+            start=torch.zeros(2, device=device),
+        )
+        if None not in results:
+            replicas.reduce_gradients()
             return AccumulatedGradients(sums, splits, None)
-        done = found.index(None)
+        failed = results.index(None)
         # The failed attempt may have added to some gradients and not to others.
-        crew.drop()
+        replicas.zero_gradients()
         _free_memory(device)
-        if len(todo[done].ids) == 1:
-            return AccumulatedGradients(torch.zeros_like(sums), splits, int(todo[done].ids[0]))
-        rest = _halved(todo[done:])
-        splits += len(rest) - len(todo[done:])
-        todo[done:] = rest
+        if len(pending[failed].ids) == 1:
+            return AccumulatedGradients(torch.zeros_like(sums), splits, int(pending[failed].ids[0]))
+        rest = _halved(pending[failed:])
+        splits += len(rest) - len(pending[failed:])
+        pending[failed:] = rest
 
 
-def _halved(parts: list[MicroBatch]) -> list[MicroBatch]:
-    """Each part that was not halved more often than the first one in two halves, if it can be."""
-    depth = parts[0].depth
-    found: list[MicroBatch] = []
-    for part in parts:
-        found += part.halves() if part.depth <= depth and len(part.ids) > 1 else (part,)
-    return found
+def _halved(micro_batches: list[MicroBatch]) -> list[MicroBatch]:
+    """Halves of those that were not halved more often than the first one and have several pairs.
+
+    The others stay as they are.
+    """
+    depth = micro_batches[0].depth
+    halved: list[MicroBatch] = []
+    for micro_batch in micro_batches:
+        if micro_batch.depth <= depth and len(micro_batch.ids) > 1:
+            halved += micro_batch.halves()
+        else:
+            halved.append(micro_batch)
+    return halved
 
 
-def _attempt(
-    backward: Callable[[nn.Module, MicroBatch], Tensor], model: nn.Module, part: MicroBatch
-) -> Tensor | None:
-    """What `backward` gives; None where memory has no room."""
+def _attempt(backward: Backward, model: nn.Module, micro_batch: MicroBatch) -> Tensor | None:
+    """The result of `backward`, or None when memory runs out."""
     try:
-        return backward(model, part)
+        return backward(model, micro_batch)
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise

@@ -14,7 +14,7 @@ from nmt_cli.storage import files
 
 
 class Learnt(NamedTuple):
-    """shortlist: what was written; pairs: how many of the corpus's were looked at, of how many."""
+    """shortlist: as written; pairs: how many of the `of_pairs` pairs of the corpus were used."""
 
     shortlist: Shortlist
     pairs: int
@@ -24,8 +24,8 @@ class Learnt(NamedTuple):
 def learn_shortlist(corpus: Path, model: Path, *, progress: Progress | None = None) -> Learnt:
     """Learn a shortlist from a prepared corpus and put it into a model directory.
 
-    progress: called with a stage, how much of it is done, and how much there is. The same corpus
-    gives the same file. Raises ConfigError where the subwords of both differ, and as `Corpus.open`
+    progress: called with a stage, how much of it is done, and its total. The same corpus gives the
+    same file. Raises ConfigError where the subwords of both differ, and as `Corpus.open`
     and `model_dir.load_model` do.
     """
     config = load_config(model).model

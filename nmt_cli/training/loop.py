@@ -13,7 +13,7 @@ from nmt_cli.errors import TryAgainError, UnavailableError
 from nmt_cli.model.precision import check_precision, use_fast_float32
 from nmt_cli.plurals import agreeing, counted
 from nmt_cli.storage import files
-from nmt_cli.training.divergence import divergence, news, recover
+from nmt_cli.training.divergence import detect_divergence, messages_for, recover
 from nmt_cli.training.parallel.deterministic import compute_deterministically
 from nmt_cli.training.parallel.heartbeat import LostRankError
 from nmt_cli.training.parallel.ranks import Ranks
@@ -39,18 +39,18 @@ def train(
     out: Path,
     ranks: Ranks | None = None,
     stop: Callable[[], bool] = lambda: False,
-    tell: Listener = ignore,
+    listener: Listener = ignore,
 ) -> Iterator[Report]:
-    """Train a model of `config` on `corpus` into the model directory `out`, or go on with it.
+    """Train a model of `config` on `corpus` into the model directory `out`, or resume its training.
 
-    Yields Reports on the first rank only. Ends when the configured steps, epochs, hours or patience
-    are reached, or after the step in which `stop()` says so on any rank (the state is saved then);
-    it is asked from the end of the first step on, when there is something to save. Closing the
-    generator also saves, and so does a rank that loses another one (LostRankError). Raises
-    ConfigError where `out` holds another run, DivergedError when returning to a checkpoint with a
-    lower learning rate does not help against numbers that are not finite.
+    Yields Reports, on the first rank only. Ends when the configured steps, epochs, hours or
+    patience are reached, or after the step in which `stop()` returns True on any rank; the state is
+    saved then. `stop` is called from the end of the first step on, when there is something to save.
+    Closing the generator also saves, and so does a rank that loses another one (LostRankError).
+    Raises ConfigError where `out` holds another run, DivergedError when rolling back with a lower
+    learning rate does not help against divergence.
 
-    tell: is given what happens between two reports, on the first rank: what is about to be done,
+    listener: called on the first rank with the events between two reports: the outline of the run,
     each step, samples. It must be quick.
     """
     ranks = ranks or Ranks()
@@ -71,31 +71,31 @@ def train(
             prepare_directory(config, corpus, out)
             files.remove_leftovers(out)
 
-        ranks.first_alone(claim)
+        ranks.run_on_first_or_fail(claim)
         run = Run(config, corpus, out, ranks)
         stack.callback(run.close)
         if run.state.step and not run.state.finished:
             run.notes += filter(None, notes)
         check_digest(run.state, corpus)
-        yield from _reports(run, stop, tell)
+        yield from _reports(run, stop, listener)
 
 
-def _reports(run: Run, stop: Callable[[], bool], tell: Listener) -> Iterator[Report]:
-    _cut_log(run)
+def _reports(run: Run, stop: Callable[[], bool], listener: Listener) -> Iterator[Report]:
+    _truncate_log(run)
     every = Intervals.of(run.config.train)
-    monitor = None if run.state.finished else Monitor(run, every.validate, tell)
+    monitor = None if run.state.finished else Monitor(run, every.validate, listener)
     if run.ranks.is_first:
         for note in run.notes:
-            yield _news(run, note)
+            yield _note(run, note)
     if monitor is None:
         if run.ranks.is_first:
             if run.state.validation:
-                yield _log(run, _news(run, validation=run.validated(stop)))
+                yield _log(run, _note(run, validation=run.validated(stop)))
             yield _closing(run, f"already finished: {run.state.finished}")
         return
     run.ranks.wait()
     if run.ranks.is_first:
-        # Of a future that comes again.
+        # Later steps, which an interrupted or earlier process saved, are taken again.
         run.checkpoints.remove_after(run.state.step)
     try:
         for report in _steps(run, stop, every, monitor):
@@ -110,11 +110,11 @@ def _reports(run: Run, stop: Callable[[], bool], tell: Listener) -> Iterator[Rep
     if run.stopped:
         run.save()
         if run.ranks.is_first:
-            yield _news(run, _saved(run))
+            yield _note(run, _saved(run))
 
 
 def _saved(run: Run) -> str:
-    """What a run says that was asked to stop."""
+    """The note of a run that was asked to stop."""
     if not run.state.step:
         return "stopped before the first step"
     if run.checkpoints.has_failed:
@@ -127,46 +127,47 @@ def _steps(
 ) -> Iterator[Report | None]:
     """Step by step until the end or `stop`; yields after each, a Report where one is due."""
     meter = Meter(**run.state.unreported)  # type: ignore[arg-type]
-    found = None
+    validation = None
     if run.state.step and run.is_due(every.validate):
-        # The process may have ended between saving and validating, or between that and telling.
-        found = run.validated(stop)
-    if found or (meter.steps and run.is_due(every.log)):
-        yield _report(run, meter, found)
+        # The last process may have ended before it validated this step, or before it reported that.
+        validation = run.validated(stop)
+    if validation or (meter.steps and run.is_due(every.log)):
+        yield _report(run, meter, validation)
         meter = Meter()
-    # Not asked before there is something to save: until then a signal may end the process at once.
+    # Not called before there is something to save: until then a signal may end the process at once.
     ended = run.is_over(run.stopped or (run.state.step > 0 and stop()))
     while not ended:
         position, begun = run.position, time.monotonic()
-        monitor.begins(position)
+        monitor.begin_step(position)
         result = run.step(position)
         seconds = time.monotonic() - begun
         if run.state.step == 1:
             stop()
         meter.add(result, seconds)
-        monitor.stepped(result, position, seconds)
-        run.state.unreported = asdict(meter)
-        for note in (*news(run, result, position), *run.setbacks.take_notes()):
-            yield _news(run, note)
-        if problem := divergence(run, result):
+        monitor.end_step(result, position, seconds)
+        run.state.keep_unreported(asdict(meter))
+        for note in (*messages_for(run, result, position), *run.write_failures.take_notes()):
+            yield _note(run, note)
+        if problem := detect_divergence(run, result):
             taken = run.state.step
             note = recover(run, problem, position)
             if run.state.step < taken:
-                _cut_log(run)
-                run.state.unreported = {}
-                yield _news(run, note)
+                _truncate_log(run)
+                run.state.mark_steps_reported()
+                yield _note(run, note)
                 meter = Meter()
                 continue
-            yield _news(run, note)
-        # Skipped steps change no weights: the checkpoints before them are worth more.
+            yield _note(run, note)
+        # A skipped step changes no weights: earlier checkpoints are kept instead.
         if run.is_due(every.checkpoint) and run.state.skipped < 2:
             run.save()
-            monitor.saved()
-        monitor.save_in_time()
-        found = _timed(run.validate, stop, monitor) if run.is_due(every.validate) else None
+            monitor.checkpoint_saved()
+        monitor.save_if_due()
+        is_due = run.is_due(every.validate)
+        validation = _timed(run.validate, stop, monitor) if is_due else None
         ended = run.is_over(run.stopped or stop())
-        if run.is_due(every.log) or found or ended:
-            yield _report(run, meter, found, seconds_left=monitor.seconds_left)
+        if run.is_due(every.log) or validation or ended:
+            yield _report(run, meter, validation, seconds_left=monitor.seconds_left)
             meter = Meter()
         else:
             yield None
@@ -179,16 +180,16 @@ def _timed(
     stop: Callable[[], bool],
     monitor: Monitor,
 ) -> Validation | None:
-    """A validation, whose time `monitor` is told."""
+    """Validate, and pass the time it took to `monitor`."""
     begun = time.monotonic()
-    found = validate(stop)
-    monitor.validated(time.monotonic() - begun, found)
-    return found
+    validation = validate(stop)
+    monitor.end_validation(time.monotonic() - begun, validation)
+    return validation
 
 
 def _finish(run: Run, stop: Callable[[], bool], monitor: Monitor) -> Iterator[Report]:
-    """Validate the last weights if that is not done yet, and remember that the run has ended."""
-    found = _timed(run.validated, stop, monitor)
+    """Validate the last weights if that is not done yet, and mark the run as finished."""
+    validation = _timed(run.validated, stop, monitor)
     if run.stopped:
         return
     note = f"finished: {run.finish()}"
@@ -196,17 +197,17 @@ def _finish(run: Run, stop: Callable[[], bool], monitor: Monitor) -> Iterator[Re
         were = agreeing(run.state.splits, "was", "were")
         note += f"; {counted(run.state.splits, 'shard')} did not fit into memory and {were} split"
     if run.ranks.is_first:
-        yield _log(run, _closing(run, note, found))
+        yield _log(run, _closing(run, note, validation))
 
 
 def _closing(run: Run, note: str, validation: Validation | None = None) -> Report:
-    """The last report of a run, which says what its model is."""
+    """The last report of a run, which says what its model directory holds."""
     saved = run.state.published
     published = Published(**{**saved, "steps": tuple(saved["steps"])}) if saved else None
-    return replace(_news(run, note, validation), published=published)
+    return replace(_note(run, note, validation), published=published)
 
 
-def _news(run: Run, note: str = "", validation: Validation | None = None) -> Report:
+def _note(run: Run, note: str = "", validation: Validation | None = None) -> Report:
     """A report between two intervals."""
     return _report(run, Meter(), validation, note)
 
@@ -219,9 +220,9 @@ def _report(
     seconds_left: float | None = None,
 ) -> Report:
     if meter.steps:
-        run.state.unreported = {}
+        run.state.mark_steps_reported()
     if validation is not None:
-        run.state.validation = {}
+        run.state.mark_validation_reported()
     return Report(
         step=run.state.step,
         epoch=run.state.epoch,
@@ -248,6 +249,6 @@ def _log(run: Run, report: Report) -> Report:
     return report
 
 
-def _cut_log(run: Run) -> None:
+def _truncate_log(run: Run) -> None:
     if run.ranks.is_first:
-        run.log.cut(run.state)
+        run.log.truncate(run.state)

@@ -1,4 +1,4 @@
-"""Whether training fits into the memory of a machine without a GPU, told before it starts."""
+"""Whether training fits into the memory of a machine without a GPU, checked before it starts."""
 
 from nmt_cli.config.schema import Config
 from nmt_cli.errors import UnavailableError
@@ -9,38 +9,40 @@ GB = 1_000_000_000
 # Python and torch by themselves: 155 MB that no other process shares, measured after the imports,
 # and what a step needs whatever the model.
 BASE_BYTES = 250_000_000
-BYTES_OF_A_NUMBER = 4
+BYTES_PER_NUMBER = 4
 
 
 def memory_needed(config: Config, processes: int) -> int:
-    """Bytes that so many processes on a CPU need at least; `config` knows the vocabularies' sizes.
+    """Bytes that so many CPU processes need at least; `config` has the vocabulary sizes.
 
     Each process holds BASE_BYTES and, of each parameter, 4 bytes for the weight, 4 for the gradient
     and 8 for both moments of Adam (schedule_free keeps as many numbers; Muon one for a matrix, so
     it is counted with 4). The first process also holds the moving average, where there is one.
-    What is not counted: activations, the corpus, gradients of further threads, and copies that are
-    made for checkpoints. So a run that needs more than there is by this estimate surely cannot
-    fit; one that needs less may still not fit.
+    Not counted are activations, the corpus, gradients of further threads, and copies that are made
+    for checkpoints. So a run that by this estimate needs more than is available cannot fit; one
+    that needs less may still not fit.
     """
     parameters = count_parameters(config.model)
     copies = 3 if config.train.optimizer == "muon" else 4
-    each = BASE_BYTES + BYTES_OF_A_NUMBER * copies * parameters
-    return processes * each + (BYTES_OF_A_NUMBER * parameters if config.train.ema else 0)
+    each = BASE_BYTES + BYTES_PER_NUMBER * copies * parameters
+    return processes * each + (BYTES_PER_NUMBER * parameters if config.train.ema else 0)
 
 
 def require_memory(config: Config, processes: int, available: int | None) -> None:
-    """Raises UnavailableError where so many CPU processes surely need more than `available` bytes.
+    """Raises UnavailableError where so many CPU processes need more than `available` bytes.
 
-    available: None: not known, nothing is refused.
+    available: None if it is not known; then nothing is refused.
     """
     needed = memory_needed(config, processes)
     if available is None or needed <= available:
         return
-    one = memory_needed(config, 1)
-    each = f" ({one / GB:.1f} GB each)" if processes > 1 else ""
+    per_process = memory_needed(config, 1)
+    each = f" ({per_process / GB:.1f} GB each)" if processes > 1 else ""
     hints = ["a smaller preset (`nmt config presets` compares them), such as `--preset small`"]
-    if one <= available:
-        fitting = max(n for n in range(1, processes) if memory_needed(config, n) <= available)
+    if per_process <= available:
+        fitting = max(
+            count for count in range(1, processes) if memory_needed(config, count) <= available
+        )
         hints.insert(0, f"fewer processes: `--gpus {fitting}` at most")
     raise UnavailableError(
         f"training preset {config.train.preset} in {counted(processes, 'CPU process')} needs at "

@@ -1,6 +1,5 @@
-"""Which of a run's weights are the best: these are the model that its directory holds."""
+"""Model selection: the best of a run's weights in validation are written to its directory."""
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -18,9 +17,10 @@ from nmt_cli.training.optimizers.adam import Optimizer
 from nmt_cli.training.optimizers.schedule_free import place_training_weights
 from nmt_cli.training.reporting.report import Published, Validation
 from nmt_cli.training.saving.average import average_weights
-from nmt_cli.training.saving.checkpoints import Checkpoints, TrainState
+from nmt_cli.training.saving.checkpoints import Checkpoints
 from nmt_cli.training.saving.tensor_files import copy_weights, model_weights
-from nmt_cli.training.validation import Watcher, validate
+from nmt_cli.training.state import TrainState
+from nmt_cli.training.validation import OnProgress, validate
 
 MODEL = "the model"
 
@@ -54,27 +54,27 @@ class ModelSelector:
         self._model = model
         self._checkpoints = checkpoints
         self._device = device
-        # Told while a validation goes on, as `validate` tells it.
-        self.watch: Watcher = lambda _done, _total: None
+        # Called during each validation, as by `validate`.
+        self.on_progress: OnProgress = lambda _done, _total: None
 
     def candidates(
         self, optimizer: Optimizer, ema: MovingAverage | None
     ) -> Iterator[WeightsCandidate]:
-        """The current weights, the mean of the last checkpoints if several, a moving average.
+        """The current weights, the mean of the last checkpoints if several, the moving average.
 
-        The current ones come before the last checkpoint needs to be written.
+        The first one does not wait until the last checkpoint is written.
         """
         yield WeightsCandidate("current", (), model_weights(self._model, optimizer))
         last = self._checkpoints.members()[-self._config.train.keep_last :]
-        members = [one for one in last if not one.problem()]
-        if len(members) > 1:
-            weights = {one.directory: one.weights for one in members}
+        valid = [checkpoint for checkpoint in last if not checkpoint.problem()]
+        if len(valid) > 1:
+            weights = {checkpoint.directory: checkpoint.weights for checkpoint in valid}
             mean = average_weights(list(weights), lambda directory: weights[directory]())
-            yield WeightsCandidate("mean", tuple(one.step for one in members), mean)
+            yield WeightsCandidate("mean", tuple(checkpoint.step for checkpoint in valid), mean)
         if ema is not None:
             yield WeightsCandidate("ema", (), ema.weights())
 
-    def judge(
+    def select(
         self,
         state: TrainState,
         optimizer: Optimizer,
@@ -83,15 +83,16 @@ class ModelSelector:
     ) -> Validation:
         """The validation of the best candidate, which is published if it is the best so far.
 
-        The model has its own weights again afterwards. Raises AbandonedError when `poll()` says so.
+        Afterwards the model has its own weights again. Raises AbandonedError when `poll()` returns
+        True.
         """
         candidates, losses = [], []
         try:
-            for one in self.candidates(optimizer, ema):
-                candidates.append(one)
-                losses.append(self._validate(one, poll, bleu=False).nll)
+            for candidate in self.candidates(optimizer, ema):
+                candidates.append(candidate)
+                losses.append(self._validate(candidate, poll, bleu=False).nll)
             chosen = candidates[losses.index(min(losses))]
-            found = replace(
+            validation = replace(
                 self._validate(chosen, poll, bleu=True),
                 averaged=max(1, len(chosen.steps)),
                 weights=chosen.kind,
@@ -100,16 +101,12 @@ class ModelSelector:
             if candidates:
                 copy_weights(self._model, candidates[0].weights)
             place_training_weights(optimizer)
-        # BLEU says nothing for a while: early on, a lower loss is progress, too.
-        lower = -losses[0] > max(state.scores.values(), default=-math.inf)
-        state.scores[str(state.step)] = -losses[0]
-        better_than_published = _is_better(found, state)
-        state.stale = 0 if lower or better_than_published else state.stale + 1
+        better_than_published = _is_better(validation, state)
+        state.score(losses[0], better_than_published=better_than_published)
         if better_than_published:
-            found = replace(found, best=True)
-            if self.publish(state, chosen, found):
-                state.published_score = found.score
-        return found
+            validation = replace(validation, best=True)
+            self.publish(state, chosen, validation)
+        return validation
 
     def _validate(
         self, candidate: WeightsCandidate, poll: Callable[[], bool], *, bleu: bool
@@ -117,30 +114,31 @@ class ModelSelector:
         copy_weights(self._model, candidate.weights)
         return validate(
             self._model, self._config, self._corpus, self._device,
-            bleu=bleu, stop=poll, watch=self.watch,
+            bleu=bleu, stop=poll, on_progress=self.on_progress,
         )  # fmt: skip
 
     def publish(
-        self, state: TrainState, chosen: WeightsCandidate, found: Validation | None = None
-    ) -> bool:
-        """Whether these weights, which did so well in validation, are the model's now."""
-        score = f"{found.score:.4f} {found.signature}".strip() if found else ""
+        self, state: TrainState, chosen: WeightsCandidate, validation: Validation | None = None
+    ) -> None:
+        """Write these weights into the model directory; a failure is noted and tolerated.
+
+        validation: how good they are, None where nothing was measured.
+        """
+        score = f"{validation.score:.4f} {validation.signature}".strip() if validation else ""
         metadata = {"step": str(state.step), "validation": score}
-        size = sum(one.nbytes for one in chosen.weights.values())
+        size = sum(tensor.nbytes for tensor in chosen.weights.values())
         published = Published(state.step, chosen.kind, chosen.steps or (state.step,))
-        if found is not None:
-            published = replace(published, bleu=found.bleu, perplexity=found.perplexity)
-        with self._checkpoints.setbacks.forgiving(MODEL, size):
+        if validation is not None:
+            published = replace(published, bleu=validation.bleu, perplexity=validation.perplexity)
+        with self._checkpoints.write_failures.tolerate(MODEL, size):
             refresh_weights(self._out, chosen.weights, metadata)
-            state.published = asdict(published)
-            return True
-        return False
+            state.set_published(asdict(published), validation.score if validation else None)
 
 
-def _is_better(found: Validation, state: TrainState) -> bool:
-    """Whether `found` beats what is published: by its score, and by perplexity where they tie."""
-    if state.published_score is None or found.score > state.published_score:
+def _is_better(validation: Validation, state: TrainState) -> bool:
+    """Whether it beats what is published: by its score, or by perplexity if scores are equal."""
+    if state.published_score is None or validation.score > state.published_score:
         return True
     perplexity = state.published.get("perplexity")
-    tied = found.score == state.published_score
-    return tied and perplexity is not None and found.perplexity < perplexity
+    tied = validation.score == state.published_score
+    return tied and perplexity is not None and validation.perplexity < perplexity

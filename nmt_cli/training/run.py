@@ -1,4 +1,4 @@
-"""One training run on one rank: model, optimiser, plan, state, and what is done to them."""
+"""One training run on one rank: its model, optimiser, plan and state."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -25,19 +25,19 @@ from nmt_cli.training.ema import MovingAverage
 from nmt_cli.training.model_selection import MODEL, ModelSelector
 from nmt_cli.training.optimizers.factory import make_optimizer
 from nmt_cli.training.parallel.deterministic import check_ranks, next_power_of_two
-from nmt_cli.training.parallel.gradient_sync import BucketedGradientSync
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.parallel.threads import ThreadReplicas, thread_count
 from nmt_cli.training.prefetch import Prefetcher
 from nmt_cli.training.reporting.report import Validation
 from nmt_cli.training.reporting.train_log import TrainLog
-from nmt_cli.training.saving.checkpoints import Checkpoint, Checkpoints, TrainState
+from nmt_cli.training.saving.checkpoints import Checkpoint, Checkpoints
 from nmt_cli.training.saving.tensor_files import copy_weights, load_optimizer
-from nmt_cli.training.step import StepResult, start_id, take_step
+from nmt_cli.training.state import TrainState
+from nmt_cli.training.step import StepResult, make_gradient_sync, start_id, take_step
 from nmt_cli.training.validation import AbandonedError
 
-# Attention that works as well on sentences of mixed lengths.
-FREE_OF_LENGTHS = ("tiles", "varlen")
+# Attention backends that are as fast on sentences of mixed lengths.
+MIXED_LENGTH_BACKENDS = ("tiles", "varlen")
 CHECKPOINTS = "checkpoints"
 STATE = "the state of the run"
 MICRO_BATCH_TOKENS = {"cpu": 4_096, "cuda": 8_192}
@@ -53,18 +53,20 @@ class Run:
         self.ranks = ranks
         train = config.train
         self.checkpoints = Checkpoints(out / CHECKPOINTS, train.keep_last, train.keep_best)
-        self.setbacks = self.checkpoints.setbacks
-        self.log = TrainLog(out, self.setbacks)
+        self.write_failures = self.checkpoints.write_failures
+        self.log = TrainLog(out, self.write_failures)
         self.model = make_model(config.model)
-        self.judge = ModelSelector(config, corpus, out, self.model, self.checkpoints, ranks.device)
+        self.selector = ModelSelector(
+            config, corpus, out, self.model, self.checkpoints, ranks.device
+        )
         self.state = TrainState(digest=corpus.digest)
         self.notes: list[str] = []
         self._resume_or_start()
-        self.saved = self.state.step
+        self.saved_step = self.state.step
         self.stopped = False
         self.pairs = corpus.train
-        kind = PackedPlan if self.state.packed else BatchPlan
-        self.plan = kind(
+        plan_class = PackedPlan if self.state.packed else BatchPlan
+        self.plan = plan_class(
             self.pairs.src_lengths, self.pairs.tgt_lengths, train.batch_tokens, self.state.shards,
             train.seed,
         )  # fmt: skip
@@ -72,15 +74,14 @@ class Run:
             workers = max(1, usable_cores() // ranks.world_size)
             sampled = SampledPairs(corpus, train.subword_dropout, train.seed, workers)
             self.pairs, self.plan.lengths_of = sampled, sampled.segment
-        self.ahead: Prefetcher | None = None
+        self.prefetcher: Prefetcher | None = None
         if self._prefetches():
-            self.ahead = Prefetcher(self.pairs, self.plan, ranks, start_id(config.model))
+            self.prefetcher = Prefetcher(self.pairs, self.plan, ranks, start_id(config.model))
         self.compiles = isinstance(self.plan, PackedPlan) and self._compiles()
         if self.compiles:
             compile_hidden(self.model, self.plan.shape, apart=ranks.world_size > 1)
-        self.crew = ThreadReplicas(self.model, self._crew_size())
-        # The tree of --deterministic has no use for it.
-        self.reducer = None if train.deterministic else BucketedGradientSync(ranks, self.model)
+        self.replicas = ThreadReplicas(self.model, self._replica_count())
+        self.gradient_sync = make_gradient_sync(config, ranks, self.model, self.replicas)
         self._count_long_pairs()
 
     def _resume_or_start(self) -> None:
@@ -93,22 +94,22 @@ class Run:
                 "copy it again, or begin anew with another --out",
             )
         if latest is None:
-            self.state.shards = self._count_shards()
-            self.state.packed = self._packs()
-        self.begin(latest)
+            self.state = TrainState(
+                digest=self.corpus.digest, shards=self._count_shards(), packed=self._packs()
+            )
+        self.load_or_initialise(latest)
         if self.config.train.deterministic:
             check_ranks(self.ranks.world_size, self.state.shards)
         if latest is not None:
-            # A finished run goes on when its limits were raised.
-            self.state.finished = self.end_reason() and self.state.finished
+            # A finished run continues when its limits were raised.
+            self.state.mark_finished(self.end_reason() and self.state.finished)
             if not self.state.finished:
                 self.notes.append(f"continues after step {self.state.step:,}")
 
-    def begin(self, checkpoint: Checkpoint | None) -> None:
-        """State, weights, optimiser and average of `checkpoint`, or of a run's beginning."""
+    def load_or_initialise(self, checkpoint: Checkpoint | None) -> None:
+        """Take state, weights, optimiser and average from `checkpoint`, or initialise them."""
         if checkpoint is None:
-            fixed = self.state
-            self.state = TrainState(digest=fixed.digest, shards=fixed.shards, packed=fixed.packed)
+            self.state = self.state.as_new()
             # On the CPU, where the same seed always gives the same numbers.
             initialise(self.model.to("cpu"), self.config.train.seed)
         else:
@@ -118,13 +119,13 @@ class Run:
         self.optimizer = make_optimizer(self.model, self.config)
         decay = self.config.train.ema
         # Only the first rank validates and saves.
-        kept = decay and self.ranks.is_first
-        self.ema = MovingAverage(self.model, decay) if kept else None
+        has_average = decay and self.ranks.is_first
+        self.ema = MovingAverage(self.model, decay) if has_average else None
         if checkpoint is not None:
             self._load(checkpoint)
 
     def _load(self, checkpoint: Checkpoint) -> None:
-        """Weights, optimiser and moving average as they were saved."""
+        """Load weights, optimiser and moving average."""
         copy_weights(self.model, checkpoint.weights())
         load_optimizer(self.model, self.optimizer, checkpoint.optimizer_directory)
         if self.ema is not None:
@@ -132,15 +133,17 @@ class Run:
 
     def _count_shards(self) -> int:
         train = self.config.train
-        crew = self._crew_size()
-        micro = train.micro_batch_tokens
-        if micro == "auto":
-            # What a crew does at a time needs the memory of one pass.
-            micro = MICRO_BATCH_TOKENS.get(self.ranks.device.type, 4_096) // crew
-        shards = count_shards(train.batch_tokens, micro, self.ranks.world_size * crew)
+        replicas = self._replica_count()
+        micro_batch_tokens = train.micro_batch_tokens
+        if micro_batch_tokens == "auto":
+            # All replicas together need the memory of one pass.
+            micro_batch_tokens = MICRO_BATCH_TOKENS.get(self.ranks.device.type, 4_096) // replicas
+        shards = count_shards(
+            train.batch_tokens, micro_batch_tokens, self.ranks.world_size * replicas
+        )
         return next_power_of_two(shards) if train.deterministic else shards
 
-    def _crew_size(self) -> int:
+    def _replica_count(self) -> int:
         train = self.config.train
         # A compiled graph belongs to one model.
         if self.ranks.device.type != "cpu" or train.deterministic or train.compile == "on":
@@ -149,7 +152,7 @@ class Run:
 
     @property
     def threads(self) -> int:
-        """Threads that compute in this process, of a CPU."""
+        """Threads that compute in this process, on a CPU."""
         return torch.get_num_threads()
 
     def _backend(self) -> str:
@@ -160,26 +163,26 @@ class Run:
     def _packs(self) -> bool:
         """Whether batches are packed: where attention needs no sentences of one length."""
         wanted = self.config.train.packing
-        return wanted == "packed" or (wanted == "auto" and self._backend() in FREE_OF_LENGTHS)
+        return wanted == "packed" or (wanted == "auto" and self._backend() in MIXED_LENGTH_BACKENDS)
 
     def _compiles(self) -> bool:
         wanted = self.config.train.compile
         return wanted == "on" or (wanted == "auto" and self._backend() == "tiles")
 
     def _prefetches(self) -> bool:
-        """Whether a thread makes batches; a CPU has better things to do."""
+        """Whether a thread makes batches ahead of time; on a CPU, all cores compute."""
         return self.ranks.device.type == "cuda" and not self.config.train.deterministic
 
     def close(self) -> None:
-        """End the thread that makes batches, and see that all that was saved is written.
+        """End the thread that makes batches, and wait until all that was saved is written.
 
-        Raises WriteError where it is not.
+        Raises WriteError if that failed.
         """
-        if self.ahead is not None:
-            self.ahead.close()
-        self.checkpoints.settle()
+        if self.prefetcher is not None:
+            self.prefetcher.close()
+        self.checkpoints.flush()
         self.log.sync()
-        self.setbacks.require_none()
+        self.write_failures.require_none()
 
     def _count_long_pairs(self) -> None:
         longest = np.maximum(self.plan.src_lengths, self.plan.tgt_lengths)
@@ -193,19 +196,18 @@ class Run:
     @property
     def position(self) -> Position:
         """The batch of the next step."""
-        return Position(self.state.epoch, self.state.batch)
+        return self.state.position
 
     def step(self, position: Position) -> StepResult:
         """Take the next optimiser step; raises UnavailableError when memory is full."""
-        self.checkpoints.look()
-        if self.ahead is not None:
-            self.ahead.begin(position)
-        pairs = self.ahead or self.pairs
+        self.checkpoints.poll()
+        if self.prefetcher is not None:
+            self.prefetcher.begin(position)
+        pairs = self.prefetcher or self.pairs
         try:
             result = take_step(
                 self.model, self.optimizer, self.config, self.ranks, pairs, self.plan, position,
-                self.state.step + 1, 0.5**self.state.rollbacks, self.crew,
-                self.reducer,
+                self.state.step + 1, self.state.rate_scale, self.gradient_sync,
             )  # fmt: skip
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
@@ -214,24 +216,21 @@ class Run:
                 f"step {self.state.step + 1:,}: memory is full, whatever the batch: {error}",
                 "train a smaller model; is another process using this memory?",
             ) from error
-        self.state.step += 1
-        self.state.epoch, self.state.batch = position.epoch, position.batch + 1
-        if self.state.batch >= self.plan.epoch(position.epoch).batches:
-            self.state.epoch, self.state.batch = position.epoch + 1, 0
-        self.state.skipped = self.state.skipped + 1 if result.skipped else 0
+        batches = self.plan.epoch(position.epoch).batches
+        self.state.count_step(position, batches, skipped=result.skipped)
         if self.ema is not None and not result.skipped:
             self.ema.update(self.state.step)
         return result
 
     def save(self) -> None:
-        """Save a checkpoint (first rank) unless this step has one.
+        """Save a checkpoint, on the first rank, unless this step has one.
 
-        Those of the interval are averaged, whatever made this one necessary.
+        Checkpoints of the interval may be averaged, whatever the reason for this one.
         """
         if not self.ranks.is_first:
             return
-        if self.state.step != self.saved or self.checkpoints.has_failed:
-            self.saved = self.state.step
+        if self.state.step != self.saved_step or self.checkpoints.has_failed:
+            self.saved_step = self.state.step
             self.log.sync()
             interval = Intervals.of(self.config.train).checkpoint
             member = self.is_due(interval) and self.state.skipped < 2
@@ -240,41 +239,40 @@ class Run:
             )
 
     def validate(self, stop: Callable[[], bool] = lambda: False) -> Validation | None:
-        """Judge the current weights and their averages; publish the best.
+        """Validate the current weights and their averages; publish the best.
 
-        Only the first rank works here; the others wait. Given up, with `stopped` set, when `stop()`
-        says so on any rank; a later run of the command then validates.
+        Only the first rank works here; the others wait. When `stop()` returns True on any rank, the
+        validation is abandoned and `stopped` is set; a later run of the command then validates.
         """
-        found: list[Validation | None] = []
+        results: list[Validation | None] = []
 
         def work(poll: Callable[[], bool]) -> None:
             if self.corpus.valid is None:
-                *_, last = self.judge.candidates(self.optimizer, self.ema)
-                self.judge.publish(self.state, last)
-                found.append(None)
+                *_, last = self.selector.candidates(self.optimizer, self.ema)
+                self.selector.publish(self.state, last)
+                results.append(None)
             else:
                 with suppress(AbandonedError):
-                    found.append(self.judge.judge(self.state, self.optimizer, self.ema, poll))
+                    results.append(self.selector.select(self.state, self.optimizer, self.ema, poll))
 
-        self.stopped = self.ranks.first_works(work, stop)
-        # What could not be published is judged again.
-        if (found or not self.stopped) and not self.setbacks.count(MODEL):
-            self.state.validated = self.state.step
-        validation = found[0] if found else None
-        self.state.validation = asdict(validation) if validation else {}
+        self.stopped = self.ranks.run_on_first(work, stop)
+        # A step whose model could not be published is validated again.
+        complete = bool(results or not self.stopped) and not self.write_failures.count(MODEL)
+        validation = results[0] if results else None
+        self.state.mark_validated(asdict(validation) if validation else {}, complete=complete)
         if self.ranks.is_first:
             self._update_state()
         return validation
 
     def _update_state(self) -> None:
-        """Let the checkpoint of this step say what is known since."""
-        # It does not tell again what the log has.
+        """Update the state in the checkpoint of this step."""
+        # Before the state, which then counts the lines of the log as reported.
         self.log.sync()
-        with self.setbacks.forgiving(STATE):
+        with self.write_failures.tolerate(STATE):
             self.checkpoints.update(self.state)
 
     def validated(self, stop: Callable[[], bool]) -> Validation | None:
-        """The validation of this step, unless it is told already; done now if need be."""
+        """The validation of this step unless it is reported already; done now if necessary."""
         if self.state.validated != self.state.step:
             return self.validate(stop)
         return Validation(**self.state.validation) if self.state.validation else None
@@ -293,26 +291,29 @@ class Run:
         return ""
 
     def is_over(self, stop: bool) -> bool:
-        """Whether all ranks end after this step: asked to stop (any rank), or done (the first)."""
+        """Whether all ranks end after this step: any was asked to stop, or the first is done."""
         done = self.ranks.is_first and bool(self.end_reason())
-        signal = self.ranks.agree(2 if stop else int(done))
+        signal = self.ranks.all_reduce_max(2 if stop else int(done))
         self.stopped = signal == 2
         return signal > 0
 
     def finish(self) -> str:
-        """Mark the run as ended and save it; the reason. Raises WriteError where that fails."""
+        """Mark the run as finished, save it and return the reason.
+
+        Raises WriteError if that fails.
+        """
         self.save()
-        self.checkpoints.settle()
+        self.checkpoints.flush()
         self.log.sync()
-        self.setbacks.require_none(but=STATE)
-        self.state.finished = self.end_reason()
+        self.write_failures.require_none(but=STATE)
+        self.state.mark_finished(self.end_reason())
         if self.ranks.is_first:
             self._update_state()
-        self.setbacks.require_none()
+        self.write_failures.require_none()
         return self.state.finished
 
     def is_due(self, every: int) -> bool:
-        """Whether something done every so many steps is due now."""
+        """Whether something that is done every `every` steps is due now."""
         return self.state.step % every == 0
 
 

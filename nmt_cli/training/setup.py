@@ -1,4 +1,4 @@
-"""Before the first step: complete the settings, and make or recognise the model directory."""
+"""Before the first step: complete the settings, and create or check the model directory."""
 
 import os
 import shlex
@@ -14,7 +14,7 @@ from nmt_cli.model.kinds import count_parameters
 from nmt_cli.model_dir import SUBWORDS, save_model
 from nmt_cli.storage import files, manifest
 from nmt_cli.storage.model_check import CONFIG, is_model_directory
-from nmt_cli.training.saving.checkpoints import TrainState
+from nmt_cli.training.state import TrainState
 
 # What may change when a run is continued; everything else makes it another run.
 MAY_CHANGE = frozenset(
@@ -42,19 +42,21 @@ MAY_CHANGE = frozenset(
 LOG_BYTES = 1_000_000
 # Schedules of the learning rate that depend on train.max_steps.
 ENDING_SCHEDULES = ("linear", "cosine", "wsd")
-# What the corpus decides, and the options of `nmt prepare` that are not spelt `--set KEY=VALUE`.
-OF_CORPUS = ("data.", "languages.", "model.src_vocab_size", "model.tgt_vocab_size")
+# Settings that the corpus determines, and the options of `nmt prepare` that are not spelt
+# `--set KEY=VALUE`.
+CORPUS_PREFIXES = ("data.", "languages.", "model.src_vocab_size", "model.tgt_vocab_size")
 PREPARE_OPTIONS = {
     "data.vocab_size": "--vocab-size ",
     "data.subwords": "--subwords ",
     "languages.src": "--src-lang ",
     "languages.tgt": "--tgt-lang ",
 }
-DECISIVE = ("model.", "data.", "languages.", "train.")
+# Settings that make another run if they change, apart from MAY_CHANGE.
+RUN_PREFIXES = ("model.", "data.", "languages.", "train.")
 
 
 def complete(config: Config, corpus: Corpus) -> Config:
-    """`config` with what the corpus decides: vocabulary sizes, and the number of steps if `auto`.
+    """`config` with what the corpus determines: vocabulary sizes, and the steps if `auto`.
 
     Raises ConfigError where vocabulary sizes or subwords do not fit the corpus.
     """
@@ -77,7 +79,7 @@ def complete(config: Config, corpus: Corpus) -> Config:
             f"kind {corpus.subwords.kind}",
             "leave it at 0, or prepare again with `nmt prepare --subwords bpe`",
         )
-    # How the text was made into subwords is the corpus's to say.
+    # The corpus determines how its text was prepared.
     data = {key: value for key, value in flatten(corpus.config).items() if key.startswith("data.")}
     languages = {
         key: value for key, value in flatten(corpus.config).items() if key.startswith("languages.")
@@ -89,7 +91,7 @@ def complete(config: Config, corpus: Corpus) -> Config:
 
 
 def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
-    """A model directory for a new run; for an old one, check that it is the same run.
+    """Create the model directory of a new run; for a resumed one, check that it is the same run.
 
     Raises CannotCreateError or ConfigError.
     """
@@ -102,7 +104,7 @@ def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
     differing = [
         key
         for key in now
-        if key.startswith(DECISIVE) and key not in MAY_CHANGE and earlier[key] != now[key]
+        if key.startswith(RUN_PREFIXES) and key not in MAY_CHANGE and earlier[key] != now[key]
     ]
     if differing:
         shown = [f"{key} was {earlier[key]!r}, now {now[key]!r}" for key in differing]
@@ -114,7 +116,7 @@ def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
 
 
 def changed_schedule(config: Config, out: Path) -> str:
-    """How another `train.max_steps` than before changes the learning rate of a run; or "".
+    """A message if a changed `train.max_steps` changes the learning rate of a run, else "".
 
     Call before `prepare_directory`, which writes the new settings.
     """
@@ -127,11 +129,11 @@ def changed_schedule(config: Config, out: Path) -> str:
 
 
 def _way_back(earlier: Mapping[str, object]) -> str:
-    """The hint for a run that began with other values of some settings: what they have to be.
+    """The hint for a run that began with other values of some settings: how to restore them.
 
-    What the corpus decides is a matter of `nmt prepare`, not of `nmt train`.
+    Settings of the corpus are restored with `nmt prepare`, not with `nmt train`.
     """
-    of_corpus = [key for key in earlier if key.startswith(OF_CORPUS)]
+    of_corpus = [key for key in earlier if key.startswith(CORPUS_PREFIXES)]
     values = [earlier[key] for key in of_corpus]
     if not of_corpus or any(isinstance(value, tuple) for value in values):
         return "use these settings to go on with it, or another --out for a new run"
@@ -165,16 +167,16 @@ def refuse_foreign(out: Path, corpus: Corpus) -> None:
 def require_space(config: Config, out: Path) -> None:
     """Raises CannotCreateError where the disk is too full for a run's first checkpoints.
 
-    These are four, beside the model and the one that replaces it: two of the interval, the newest,
-    and the next one. What is there already counts.
+    Needed are four checkpoints (two of the interval, the newest and the next one), the model and
+    the one that replaces it. Files that exist already are subtracted.
     """
     weights = 4 * count_parameters(config.model)
     # Both moments, the weights, their moving average.
     checkpoint = (4 if config.train.ema else 3) * weights
-    there = sum(one.stat().st_size for one in out.rglob("*") if one.is_file())
-    needed = max(checkpoint + weights, 4 * checkpoint + 2 * weights - there) + LOG_BYTES
-    place = next(one for one in (out, *out.absolute().parents) if one.is_dir())
-    free = shutil.disk_usage(place).free
+    present = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
+    needed = max(checkpoint + weights, 4 * checkpoint + 2 * weights - present) + LOG_BYTES
+    directory = next(path for path in (out, *out.absolute().parents) if path.is_dir())
+    free = shutil.disk_usage(directory).free
     if free < needed:
         raise CannotCreateError(
             f"`{out}`: {free / 1e6:,.1f} MB are free, but the model and four checkpoints of it "
@@ -184,33 +186,34 @@ def require_space(config: Config, out: Path) -> None:
 
 
 def _is_unused(out: Path) -> bool:
-    """Whether there is nothing in `out` but what an interrupted first save may have left."""
+    """Whether `out` is empty, except for what an interrupted first save may have left."""
     if (out / manifest.MANIFEST).exists() and not manifest.is_own(out):
         return False
-    left = {".lock", manifest.MANIFEST, SUBWORDS}
+    leftovers = {".lock", manifest.MANIFEST, SUBWORDS}
     return all(
-        one.name in left or one.name.startswith(files.TEMPORARY_PREFIX) for one in out.iterdir()
+        path.name in leftovers or path.name.startswith(files.TEMPORARY_PREFIX)
+        for path in out.iterdir()
     )
 
 
 def _refuse_other_subwords(out: Path, corpus: Corpus) -> None:
-    """Raises CannotCreateError where `out` has subwords that an interrupted save did not leave.
+    """Raises CannotCreateError where `out` has subwords that are not from an interrupted save.
 
-    That lists its files in the manifest, all but the last one written.
+    An interrupted save lists its files in the manifest, all but the last one written.
     """
     if (out / manifest.MANIFEST).exists():
         return
     own = dict(corpus.subwords.contents())
     for path in sorted((out / SUBWORDS).glob("*")):
-        left = path.name.startswith(files.TEMPORARY_PREFIX)
-        if not left and not (path.is_file() and path.read_bytes() == own.get(path.name)):
+        is_temporary = path.name.startswith(files.TEMPORARY_PREFIX)
+        if not is_temporary and not (path.is_file() and path.read_bytes() == own.get(path.name)):
             raise CannotCreateError(
                 f"`{path}` exists and is not of this model", "choose another --out"
             )
 
 
 def check_digest(state: TrainState, corpus: Corpus) -> None:
-    """Refuse to go on with another corpus than the run began with; raises ConfigError."""
+    """Raises ConfigError where the corpus is not the one that the run began with."""
     if state.digest != corpus.digest:
         raise ConfigError(
             "the corpus differs from the one this run began with",

@@ -1,7 +1,7 @@
-"""One optimiser step: this rank's shards forward and backward, sums over all ranks, Adam."""
+"""One optimiser step: forward and backward over this rank's shards, sums over all ranks, update."""
 
 import hashlib
-from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -16,13 +16,17 @@ from nmt_cli.errors import NmtError, UnavailableError
 from nmt_cli.model.dropout import seed_masks
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.model.precision import autocast
-from nmt_cli.training.gradient_accumulation import MicroBatch, accumulate_gradients
+from nmt_cli.training.gradient_accumulation import MicroBatch
 from nmt_cli.training.loss.cross_entropy import Loss, linear_cross_entropy
 from nmt_cli.training.loss.r_drop import linear_r_drop_loss
 from nmt_cli.training.optimizers.adam import Optimizer
 from nmt_cli.training.optimizers.factory import learning_rate, set_learning_rate
-from nmt_cli.training.parallel.deterministic import subtree_sum
-from nmt_cli.training.parallel.gradient_sync import BucketedGradientSync
+from nmt_cli.training.parallel.deterministic import TreeGradientSync
+from nmt_cli.training.parallel.gradient_sync import (
+    BucketedGradientSync,
+    GradientSync,
+    gradients_of,
+)
 from nmt_cli.training.parallel.heartbeat import LostRankError, named_pairs
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.parallel.threads import ThreadReplicas
@@ -30,7 +34,7 @@ from nmt_cli.training.prefetch import Prefetcher
 
 
 class StepResult(NamedTuple):
-    """loss, nll: sums over all target tokens of the step; skipped: numbers were not finite.
+    """loss, nll: sums over all target tokens of the step; skipped: loss or gradient not finite.
 
     splits: shards that did not fit into memory and were split in two, on all ranks.
     """
@@ -54,108 +58,79 @@ def take_step(
     position: Position,
     step: int,
     rate_scale: float = 1.0,
-    crew: ThreadReplicas | None = None,
-    reducer: BucketedGradientSync | None = None,
+    gradient_sync: GradientSync | None = None,
 ) -> StepResult:
-    """Optimiser step number `step` (from 1), on the global batch at `position`.
+    """Take the optimiser step `step` (from 1) on the global batch at `position`.
 
     The summed loss of every shard is divided by the token count of the whole step, which the plan
     knows beforehand: any number of ranks, and any split, is the same mathematics. The schedule's
-    learning rate is multiplied by `rate_scale`; `crew`: this rank's threads; `reducer` adds
-    gradients up. Raises UnavailableError on all ranks, and changes nothing, when one pair is too
-    large for memory.
+    learning rate is multiplied by `rate_scale`. Raises UnavailableError on all ranks, and changes
+    nothing, when one pair is too large for memory.
     """
     model.train()
     tokens = plan.tokens(*position)
-
-    def backward(here: nn.Module, part: MicroBatch) -> Tensor:
-        if part.seed is not None:
-            seed_masks(part.seed)
-        # Filler would bring a half back to the size that did not fit.
-        shape = None if part.depth else plan.shape_of(part.ids)
-        batch = pairs.batch(part.ids, start_id(config.model), shape)
-        loss = shard_loss(cast(EncoderDecoder, here), config, batch, ranks.device)
-        torch.autograd.backward(loss.total / tokens)
-        return torch.stack([loss.total.detach(), loss.nll])
-
-    seed = config.train.seed
-    if config.train.deterministic:
-        tree = add_up_along_tree(model, ranks, plan, position, (seed, step), backward)
-        sums, too_large = tree.tolist(), None
-    else:
-        parts = shares(plan, position, ranks, seed, step)
-        ranks.begins(step, parts[0].ids if parts else ())
-        reducer = reducer or BucketedGradientSync(ranks, model)
-        found = accumulate_gradients(
-            crew or ThreadReplicas(model), parts, backward, ranks.device, reducer.last_shard
-        )
-        too_large = found.too_large
-        flags = found.sums.new_tensor([found.splits, too_large is not None])
-        sums = reducer.finish(torch.cat([found.sums, flags]))
-    total, nll, splits, failures = sums
-    if failures:
+    shards = shards_of_rank(plan, position, ranks, config.train.seed, step)
+    ranks.begin_step(step, next((shard.ids for shard in shards if len(shard.ids)), ()))
+    sync = gradient_sync or make_gradient_sync(config, ranks, model)
+    sums = sync.sum_gradients(shards, partial(_backward, config, ranks.device, pairs, plan, tokens))
+    if sums.failures:
         optimizer.zero_grad()
-        raise out_of_memory(step, too_large)
+        raise out_of_memory(step, sums.too_large)
     norm = clip(gradients_of(model), config.train.max_gradient_norm)
     rate = learning_rate(step, config.train, config.model.d_model) * rate_scale
-    finite = bool(np.isfinite([norm, total]).all())
+    finite = bool(np.isfinite([norm, sums.loss]).all())
     if finite:
         set_learning_rate(optimizer, rate)
         optimizer.step()
     optimizer.zero_grad()
-    return StepResult(total, nll, tokens, rate, norm, not finite, int(splits))
+    return StepResult(sums.loss, sums.nll, tokens, rate, norm, not finite, int(sums.splits))
 
 
-def add_up_along_tree(
-    model: EncoderDecoder,
-    ranks: Ranks,
+def make_gradient_sync(
+    config: Config, ranks: Ranks, model: nn.Module, replicas: ThreadReplicas | None = None
+) -> GradientSync:
+    """The gradient synchroniser that the settings ask for; replicas: this rank's threads."""
+    if config.train.deterministic:
+        return TreeGradientSync(ranks, model)
+    return BucketedGradientSync(ranks, model, replicas)
+
+
+def _backward(
+    config: Config,
+    device: torch.device,
+    pairs: Pairs | Prefetcher,
     plan: BatchPlan,
-    position: Position,
-    seeds: tuple[int, int],
-    backward: Callable[[nn.Module, MicroBatch], Tensor],
+    tokens: int,
+    model: nn.Module,
+    micro_batch: MicroBatch,
 ) -> Tensor:
-    """Gradients of all shards of all ranks, in an order that no number of ranks changes.
+    """Add the gradients of a micro-batch to those of `model`; returns (2,): loss and nll.
 
-    seeds: of the run, and the step. Returns (4,): loss, nll, and zeros for what is not counted
-    here. A shard that memory has no room for is an error: halves would have other dropout masks.
+    tokens: of the whole step, by which the loss is divided.
     """
-    seed, step = seeds
-    epoch = plan.epoch(position.epoch)
-    ranks.begins(step, epoch.shard(position.batch, ranks.rank))
-
-    def leaf(number: int) -> Tensor:
-        ids = epoch.shard(position.batch, number)
-        sums = torch.zeros(2, device=ranks.device)
-        if len(ids):
-            sums = backward(model, MicroBatch(ids, dropout_seed(seed, step, number)))
-        flat = torch.cat([*(one.reshape(-1) for one in gradients_of(model)), sums])
-        model.zero_grad()
-        return flat
-
-    flat = subtree_sum(ranks.rank, ranks.world_size, plan.shards, leaf)
-    ranks.add_up_in_pairs(flat)
-    start = 0
-    for gradient in gradients_of(model):
-        gradient.copy_(flat[start : start + gradient.numel()].view_as(gradient))
-        start += gradient.numel()
-    return torch.cat([flat[start:], flat.new_zeros(2)])
+    if micro_batch.seed is not None:
+        seed_masks(micro_batch.seed)
+    # Padding to the shape of the plan would bring a half back to the size that did not fit.
+    shape = None if micro_batch.depth else plan.shape_of(micro_batch.ids)
+    batch = pairs.batch(micro_batch.ids, start_id(config.model), shape)
+    loss = shard_loss(cast(EncoderDecoder, model), config, batch, device)
+    torch.autograd.backward(loss.total / tokens)
+    return torch.stack([loss.total.detach(), loss.nll])
 
 
-def shares(
+def shards_of_rank(
     plan: BatchPlan, position: Position, ranks: Ranks, seed: int, step: int
 ) -> list[MicroBatch]:
-    """The shards of this rank, each with the seed of its dropout."""
+    """This rank's shards, some of which may be empty, each with its seed for dropout."""
     epoch = plan.epoch(position.epoch)
-    numbers = range(ranks.rank, plan.shards, ranks.world_size)
-    parts = [
-        MicroBatch(epoch.shard(position.batch, number), dropout_seed(seed, step, number))
-        for number in numbers
+    return [
+        MicroBatch(epoch.shard(position.batch, index), dropout_seed(seed, step, index))
+        for index in range(ranks.rank, plan.shards, ranks.world_size)
     ]
-    return [part for part in parts if len(part.ids)]
 
 
 def out_of_memory(step: int, pair: int | None) -> NmtError:
-    """What a rank raises whose memory has no room for `pair`; None: for another rank's pair."""
+    """The error of a rank on which `pair` does not fit into memory; None: it was another rank."""
     if pair is None:
         return LostRankError(f"another rank ran out of memory in step {step:,}")
     return UnavailableError(
@@ -165,20 +140,20 @@ def out_of_memory(step: int, pair: int | None) -> NmtError:
 
 
 def shard_loss(model: EncoderDecoder, config: Config, batch: Batch, device: torch.device) -> Loss:
-    """Forward over one shard, in the precision the configuration asks for.
+    """The loss of one shard, in the precision that the configuration asks for.
 
-    In training mode a second time where R-Drop is on, with other dropout masks.
+    With R-Drop, a model in training mode does a second pass with other dropout masks.
     """
-    here = batch.to(device)
+    batch = batch.to(device)
     with autocast(config.train.precision, device):
-        hidden = model.hidden(here)
+        hidden = model.hidden(batch)
         if config.train.r_drop and model.training:
             return linear_r_drop_loss(
                 hidden,
-                model.hidden(here),
+                model.hidden(batch),
                 model.output_weight,
                 model.output_bias,
-                here.tgt_out,
+                batch.tgt_out,
                 config.train.label_smoothing,
                 config.train.r_drop,
             )
@@ -186,23 +161,13 @@ def shard_loss(model: EncoderDecoder, config: Config, batch: Batch, device: torc
             hidden,
             model.output_weight,
             model.output_bias,
-            here.tgt_out,
+            batch.tgt_out,
             config.train.label_smoothing,
         )
 
 
-def gradients_of(model: nn.Module) -> list[Tensor]:
-    """Every gradient; zeros for a rank without a shard in this step."""
-    gradients = []
-    for weight in model.parameters():
-        if weight.grad is None:
-            weight.grad = torch.zeros_like(weight)
-        gradients.append(weight.grad)
-    return gradients
-
-
 def clip(gradients: list[Tensor], max_norm: float) -> float:
-    """The norm of all gradients together; they are scaled down to `max_norm` unless it is 0."""
+    """Scale gradients down to the joint norm `max_norm`, unless it is 0; the norm before that."""
     norm = float(torch.nn.utils.get_total_norm(gradients))
     if 0.0 < max_norm < norm:
         torch._foreach_mul_(gradients, max_norm / norm)
@@ -210,11 +175,11 @@ def clip(gradients: list[Tensor], max_norm: float) -> float:
 
 
 def start_id(model: ModelConfig) -> int:
-    """The decoder's first input."""
+    """The id that begins every decoder input."""
     return model.bos_id if model.start_id == "auto" else model.start_id
 
 
 def dropout_seed(seed: int, step: int, shard: int) -> int:
-    """A seed of its own for each shard of each step: a resumed run needs no generator's state."""
+    """The seed for one shard of one step: a resumed run needs no state of a random generator."""
     digest = hashlib.blake2b(f"{seed}/{step}/{shard}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1

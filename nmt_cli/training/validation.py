@@ -1,4 +1,4 @@
-"""How good a model is on the validation pairs: loss per token, and BLEU of what it translates."""
+"""Validation: the loss per token on the validation pairs, and BLEU of the translations."""
 
 import math
 from collections.abc import Callable
@@ -19,12 +19,12 @@ BATCH_TOKENS = 4_096
 # Lines decoded together: small enough that `stop` is asked often, large enough for the device.
 WINDOW = {"cpu": 32, "cuda": 128}
 SAMPLES = 3
-# Is told how many sentences are translated, of how many.
-Watcher = Callable[[int, int], None]
+# Called with the number of sentences translated so far, and of all.
+OnProgress = Callable[[int, int], None]
 
 
 class AbandonedError(Exception):
-    """The validation was given up because `stop()` said so."""
+    """The validation was abandoned because `stop()` returned True."""
 
 
 @torch.inference_mode()
@@ -36,13 +36,13 @@ def validate(
     *,
     bleu: bool,
     stop: Callable[[], bool] = lambda: False,
-    watch: Watcher = lambda _done, _total: None,
+    on_progress: OnProgress = lambda _done, _total: None,
 ) -> Validation:
     """Teacher-forced loss over all validation pairs; with `bleu`, the first ones are decoded too.
 
-    Beam search is the configured one. The model is left in evaluation mode. Raises AbandonedError
-    soon after `stop()` says so. watch: is told again and again how many sentences are decoded, and
-    of how many; (0, 0) before that.
+    Decoding uses the configured search. The model is left in evaluation mode. Raises AbandonedError
+    soon after `stop()` returns True. on_progress: called repeatedly with the number of sentences
+    decoded so far, and of all; with (0, 0) before decoding.
     """
     assert corpus.valid is not None
     model.eval()
@@ -50,29 +50,27 @@ def validate(
     plan = BatchPlan(pairs.src_lengths, pairs.tgt_lengths, BATCH_TOKENS, 1, seed=0)
     sums = torch.zeros(2, dtype=torch.float64)
     tokens = 0
-    for number in range(plan.epoch(0).batches):
+    for index in range(plan.epoch(0).batches):
         _check(stop)
-        watch(0, 0)
-        ids = plan.epoch(0).shard(number, 0)
+        on_progress(0, 0)
+        ids = plan.epoch(0).shard(index, 0)
         batch = pairs.batch(ids, start_id(config.model), plan.shape_of(ids))
         loss = shard_loss(model, config, batch, device)
         sums += torch.stack([loss.total, loss.nll]).double().cpu()
         tokens += batch.tokens
     total, nll = (sums / tokens).tolist()
-    found = Validation(total, nll, math.exp(min(nll, 700.0)))
+    validation = Validation(total, nll, math.exp(min(nll, 700.0)))
     count = config.train.validation_sentences
     if not bleu or not count or corpus.valid_text is None:
-        return found
+        return validation
     sources, references = (side[:count] for side in corpus.valid_text)
-    # A shortlist is made for a model directory that is there.
+    # A shortlist belongs to a finished model directory.
     config = replace(config, search=replace(config.search, shortlist=0))
     translator = Translator(model, config, corpus.subwords)
-    outputs = _translations(translator, sources, device, stop, watch)
+    outputs = _translations(translator, sources, device, stop, on_progress)
     measured = score(outputs, [references], ["bleu"])[0]
     samples = tuple(zip(sources, references, outputs, strict=True))[:SAMPLES]
-    return Validation(
-        found.loss, found.nll, found.perplexity, measured.value, measured.signature, samples=samples
-    )
+    return replace(validation, bleu=measured.value, signature=measured.signature, samples=samples)
 
 
 def _translations(
@@ -80,7 +78,7 @@ def _translations(
     sources: list[str],
     device: torch.device,
     stop: Callable[[], bool],
-    watch: Watcher,
+    on_progress: OnProgress,
 ) -> list[str]:
     outputs: list[str] = []
     size = WINDOW.get(device.type, WINDOW["cpu"])
@@ -88,11 +86,12 @@ def _translations(
         _check(stop)
         window = sources[start : start + size]
 
-        def found(share: float, start: int = start, lines: int = len(window)) -> None:
-            watch(start + int(share * lines), len(sources))
+        def advance(share: float, start: int = start, lines: int = len(window)) -> None:
+            on_progress(start + int(share * lines), len(sources))
 
-        found(0.0)
-        outputs += [one.text for one in translator.translate_window(window, watch=found)]
+        advance(0.0)
+        translations = translator.translate_window(window, watch=advance)
+        outputs += [translation.text for translation in translations]
     return outputs
 
 

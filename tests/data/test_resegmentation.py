@@ -1,14 +1,13 @@
 """Text is segmented anew for each epoch, reproducibly, and the batch plan fits it."""
 
 import itertools
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from corpora import reversal_corpus, tiny_config, write_pairs
+from corpora import reversal_corpus, tiny_config, word_corpus, write_pairs
 
-from nmt_cli.config.schema import Config, with_values
+from nmt_cli.config.schema import with_values
 from nmt_cli.data.corpus import resegmentation
 from nmt_cli.data.corpus.batch_plan import BatchPlan
 from nmt_cli.data.corpus.corpus import Corpus
@@ -18,27 +17,6 @@ from nmt_cli.errors import ConfigError, DataError
 from nmt_cli.storage.manifest import add_to_manifest
 from nmt_cli.training.loop import train
 from nmt_cli.training.saving.checkpoints import Checkpoints
-
-SYLLABLES = ["ba", "no", "ki", "lu", "re", "mo", "sta", "ve"]
-
-
-def word_corpus(folder: Path, **settings: object) -> tuple[Config, Corpus]:
-    """Prepare a few hundred lines of long words that BPE splits into subwords."""
-    random = np.random.default_rng(4)
-    words = ["".join(random.choice(SYLLABLES, size=random.integers(2, 5))) for _ in range(40)]
-    lines = [" ".join(random.choice(words, size=random.integers(1, 6))) for _ in range(330)]
-    # The longest lines of the two sides have different lengths.
-    pairs = [(line, f"{line[::-1]} ba") for line in lines]
-    names = {
-        "data_train": [write_pairs(folder, "train", pairs[:300])],
-        "data_valid": write_pairs(folder, "valid", pairs[300:]),
-    }
-    config = tiny_config(
-        **names, data_subwords="bpe", data_vocab_size=90, data_joint=False,
-        model_tie_embeddings="target", train_validation_sentences=0, **settings,
-    )  # fmt: skip
-    prepare(config, folder / "corpus", workers=1)
-    return config, Corpus.open(folder / "corpus")
 
 
 @pytest.fixture(scope="module")

@@ -22,9 +22,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
-from test_run import assert_same_state, logged
+from runs import assert_same_state, logged
 
 from nmt_cli.cli.signals import EXIT_CODES
 from nmt_cli.extras.demo.grammar.pairs import make_pairs

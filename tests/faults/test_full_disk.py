@@ -97,7 +97,7 @@ def test_a_disk_that_is_full_for_two_saves(number, setting, tmp_path) -> None:
     pattern = rf"step-000000006.*{os.strerror(number)} \(0.0 MB are needed, [\d,.]+ MB are free\)"
     assert re.search(pattern, told[0])
     assert len(told) == 2
-    assert "goes on and tries again" in told[1]
+    assert "training continues and the next save tries again" in told[1]
     assert sum("the log is not written" in note for note in notes) == 1
     assert weights(tmp_path / "full") == weights(tmp_path / "straight")
     assert losses(tmp_path / "full") == losses(tmp_path / "straight")

@@ -25,12 +25,13 @@ from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.training.loop import train
 from nmt_cli.training.optimizers.factory import make_optimizer
+from nmt_cli.training.parallel.gradient_sync import gradients_of
 from nmt_cli.training.parallel.heartbeat import LostRankError
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.saving.checkpoints import Checkpoints
 from nmt_cli.training.saving.tensor_files import model_weights
 from nmt_cli.training.setup import complete
-from nmt_cli.training.step import gradients_of, shard_loss, take_step
+from nmt_cli.training.step import shard_loss, take_step
 from nmt_cli.translation.translator import Translator
 
 

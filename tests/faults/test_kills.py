@@ -13,7 +13,7 @@ import pytest
 from corpora import reversal_corpus
 from faults.forked import start
 from faults.tally import fault
-from test_run import assert_same_run
+from runs import assert_same_run
 
 from nmt_cli.config.schema import with_values
 from nmt_cli.storage import files

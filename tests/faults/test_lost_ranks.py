@@ -20,11 +20,11 @@ from processes import is_alive, wait_until
 from ranks import Outcome, free_port, in_ranks
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
-import nmt_cli.training.parallel.heartbeat as watch
 from nmt_cli.cli.commands.train import newest_step
 from nmt_cli.config.schema import dump, with_values
 from nmt_cli.errors import UnavailableError
 from nmt_cli.training.loop import train
+from nmt_cli.training.parallel import heartbeat
 from nmt_cli.training.parallel.heartbeat import LostRankError
 from nmt_cli.training.parallel.ranks import Ranks, exit_code_of, joined_ranks, launch
 from nmt_cli.training.saving.checkpoints import Checkpoints
@@ -33,7 +33,7 @@ from nmt_cli.training.saving.checkpoints import Checkpoints
 def messages(ranks: Ranks, count: int) -> None:
     """What a step does, seen from outside."""
     for step in range(1, count + 1):
-        ranks.begins(step, [10 * step, 4])
+        ranks.begin_step(step, [10 * step, 4])
         ranks.wait()
 
 
@@ -62,18 +62,18 @@ def test_a_killed_rank_is_named_with_its_step_and_pairs(killed):
 @fault("S6")
 def test_a_slow_rank_still_learns_who_is_at_fault(monkeypatch):
     """Though the first rank, through which they all tell, knew it long before."""
-    look = watch.Heartbeat._lost
+    real = heartbeat.Heartbeat._lost_rank_error
 
-    def slow(self: watch.Heartbeat, reason: str) -> LostRankError:
+    def slow(self: heartbeat.Heartbeat, reason: str) -> LostRankError:
         time.sleep(1.5)
-        return look(self, reason)
+        return real(self, reason)
 
     def work(ranks: Ranks) -> None:
         messages(ranks, 4)
         if ranks.rank == 1:
             raise UnavailableError("out of order")
         if ranks.rank == 2:
-            monkeypatch.setattr(watch.Heartbeat, "_lost", slow)
+            monkeypatch.setattr(heartbeat.Heartbeat, "_lost_rank_error", slow)
         messages(ranks, 5)
 
     ends = in_ranks(work, count=3)
@@ -108,7 +108,7 @@ def test_a_rank_that_ends_is_named_with_its_reason(how, told):
             if how == "leaves with 0":
                 sys.exit(0)
             # As joined() does at its end; taking the group down would wait.
-            ranks.watch.ends()
+            ranks.heartbeat.announce_end()
             os._exit(0)
         messages(ranks, 3)
 
@@ -123,14 +123,14 @@ def test_the_steps_before_a_rank_was_lost_are_saved(tmp_path: Path, monkeypatch)
     config = with_values(
         config, {"train.checkpoint_every": 100, "train.log_every": 1, "train.batch_tokens": 100}
     )
-    real = Ranks.begins
+    real = Ranks.begin_step
 
-    def begins(ranks: Ranks, step: int, pairs) -> None:
+    def begin_step(ranks: Ranks, step: int, pairs) -> None:
         real(ranks, step, pairs)
         if step == 4 and ranks.rank == 1:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    monkeypatch.setattr(Ranks, "begins", begins)
+    monkeypatch.setattr(Ranks, "begin_step", begin_step)
 
     def work(ranks: Ranks) -> None:
         for _ in train(config, corpus, tmp_path / "model", ranks):
@@ -198,7 +198,7 @@ def test_the_rank_that_hangs_shows_where(capfd):
 
 @fault("S7")
 def test_a_rank_that_was_stopped_is_found_long_before_the_timeout(monkeypatch):
-    monkeypatch.setattr(watch, "SILENT_SECONDS", 3.0)
+    monkeypatch.setattr(heartbeat, "SILENT_SECONDS", 3.0)
 
     def work(ranks: Ranks) -> None:
         messages(ranks, 3)
@@ -216,8 +216,10 @@ def test_a_rank_that_was_stopped_is_found_long_before_the_timeout(monkeypatch):
 @fault("S7")
 def test_a_stopped_rank_is_found_within_half_a_minute():
     """What the silence, the looks at it, the second look and the farewell take."""
-    beats = watch.BEATS_TO_LOOK + watch.SILENT_BEATS + watch.BEATS_TO_LOOK + 1
-    assert watch.SILENT_SECONDS + beats * watch.BEAT_SECONDS <= 30
+    beats = (
+        heartbeat.BEATS_BETWEEN_READS + heartbeat.SILENT_BEATS + heartbeat.BEATS_BETWEEN_READS + 1
+    )
+    assert heartbeat.SILENT_SECONDS + beats * heartbeat.BEAT_SECONDS <= 30
 
 
 @fault("S7")
@@ -231,9 +233,9 @@ def test_long_work_of_the_first_rank_is_no_hang(monkeypatch):
                 time.sleep(0.1)
                 assert not poll()
 
-        assert not ranks.first_works(long, lambda: False)
+        assert not ranks.run_on_first(long, lambda: False)
         ranks.wait()
-        return ranks.watch.sign.waits
+        return ranks.heartbeat.status.collectives_started
 
     first, second = in_ranks(work, timeout=1.0)
     assert first.error is None

@@ -78,7 +78,7 @@ PHASES = {
     "saving": ("nmt_cli.training.saving.checkpoints.optimizer_tensors", 2),
     "validating": ("nmt_cli.training.validation.shard_loss", 2),
     "decoding": ("nmt_cli.translation.translator.Translator.translate_window", 2),
-    "last validation": ("nmt_cli.training.model_selection.ModelSelector.judge", 3),
+    "last validation": ("nmt_cli.training.model_selection.ModelSelector.select", 3),
 }
 CODES = {signal.SIGTERM: 143, signal.SIGINT: 130, signal.SIGUSR1: 75, signal.SIGHUP: 129}
 
@@ -366,7 +366,7 @@ def compute(*_: object) -> NoReturn:
 
 
 def compute_in_a_crew(*_: object) -> None:
-    ThreadPoolExecutor(1, "crew").submit(compute).result()
+    ThreadPoolExecutor(1, "replica").submit(compute).result()
 
 
 @fault("S1", "S3")
@@ -387,7 +387,7 @@ def test_threads_that_still_compute_are_not_waited_for(monkeypatch):
     codes: list[int] = []
     go_on = threading.Event()
     monkeypatch.setattr(os, "_exit", codes.append)
-    with ThreadPoolExecutor(1, "crew") as pool:
+    with ThreadPoolExecutor(1, "replica") as pool:
         pool.submit(go_on.wait, 30)
         with pytest.raises(SystemExit):
             leave(130)
@@ -467,7 +467,7 @@ def test_ranks_that_are_stopped_and_continued_go_on(checks):
 
     def work(ranks: Ranks) -> int:
         for step in range(1, 6):
-            ranks.begins(step, [step])
+            ranks.begin_step(step, [step])
             if step == 3:
                 if ranks.is_first:
                     time.sleep(1)

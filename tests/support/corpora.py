@@ -9,6 +9,7 @@ from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.preparation.prepare import prepare
 
 LETTERS = "abcdefgh"
+SYLLABLES = ["ba", "no", "ki", "lu", "re", "mo", "sta", "ve"]
 
 
 def reversal_pairs(
@@ -67,5 +68,24 @@ def reversal_corpus(
     train = write_pairs(folder, "train", reversal_pairs(pairs, 1, shortest, step=step))
     valid = write_pairs(folder, "valid", reversal_pairs(20, 2, shortest, step=step))
     config = tiny_config(**{"data_train": [train], "data_valid": valid, **settings})
+    prepare(config, folder / "corpus", workers=1)
+    return config, Corpus.open(folder / "corpus")
+
+
+def word_corpus(folder: Path, **settings: object) -> tuple[Config, Corpus]:
+    """A few hundred lines of long words that BPE finds subwords in."""
+    random = np.random.default_rng(4)
+    words = ["".join(random.choice(SYLLABLES, size=random.integers(2, 5))) for _ in range(40)]
+    lines = [" ".join(random.choice(words, size=random.integers(1, 6))) for _ in range(330)]
+    # The two sides' longest lines are of different lengths.
+    pairs = [(line, f"{line[::-1]} ba") for line in lines]
+    names = {
+        "data_train": [write_pairs(folder, "train", pairs[:300])],
+        "data_valid": write_pairs(folder, "valid", pairs[300:]),
+    }
+    config = tiny_config(
+        **names, data_subwords="bpe", data_vocab_size=90, data_joint=False,
+        model_tie_embeddings="target", train_validation_sentences=0, **settings,
+    )  # fmt: skip
     prepare(config, folder / "corpus", workers=1)
     return config, Corpus.open(folder / "corpus")

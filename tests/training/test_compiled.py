@@ -25,7 +25,7 @@ def test_compiled_cases() -> None:
     ("shape", "fits"),
     [((8, 9, 3), True), ((9, 9, 3), False), ((8, 10, 3), False), ((8, 9, 4), False)],
 )
-def test_a_graph_is_for_one_number_of_tokens_of_each_side_and_of_pairs(shape, fits) -> None:
+def test_has_shape_compares_tokens_of_both_sides_and_pairs(shape, fits) -> None:
     side = np.array([4, 5, 3, 6, 3]), np.array([3, 2])
     batch = batch_streams(side, side, np.arange(2), 2, Shape(8, 9, 3))
     assert has_shape(batch, Shape(*shape)) is fits

@@ -8,7 +8,7 @@ from nmt_cli.errors import DataError
 from nmt_cli.training.ema import MovingAverage
 
 
-def test_each_step_is_the_formula_and_the_first_ones_forget_the_start() -> None:
+def test_update_follows_the_formula_with_a_smaller_decay_at_first() -> None:
     model = nn.Linear(2, 1).double()
     average = MovingAverage(model, decay=0.7)
     expected = {name: weight.detach().clone() for name, weight in model.named_parameters()}
@@ -26,7 +26,7 @@ def test_each_step_is_the_formula_and_the_first_ones_forget_the_start() -> None:
         torch.testing.assert_close(mean, expected[name].float())
 
 
-def test_the_model_is_left_alone_and_what_is_given_is_a_copy() -> None:
+def test_weights_are_copies_and_the_model_does_not_change() -> None:
     model = nn.Linear(2, 1)
     before = model.weight.detach().clone()
     average = MovingAverage(model, decay=0.9)
@@ -36,7 +36,7 @@ def test_the_model_is_left_alone_and_what_is_given_is_a_copy() -> None:
     assert torch.equal(average.weights()["weight"], before)
 
 
-def test_what_was_saved_goes_on_exactly() -> None:
+def test_load_continues_exactly() -> None:
     first, second = nn.Linear(2, 1), nn.Linear(2, 1)
     averages = [MovingAverage(one, decay=0.9) for one in (first, second)]
     averages[0].update(1)

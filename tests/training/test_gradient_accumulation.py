@@ -9,7 +9,7 @@ from nmt_cli.training.gradient_accumulation import MicroBatch, accumulate_gradie
 from nmt_cli.training.parallel.threads import ThreadReplicas
 
 
-def test_parts_keep_their_order_and_the_seed_of_their_shard():
+def test_halves_keep_their_order_and_the_seed_of_their_shard():
     """Only the first part of a shard sets the seed: its halves go on with the same stream."""
     model = nn.Linear(1, 1)
     done: list[tuple[list[int], int | None]] = []
@@ -27,7 +27,7 @@ def test_parts_keep_their_order_and_the_seed_of_their_shard():
     assert found.splits == 3
 
 
-def test_other_errors_are_not_taken_for_a_lack_of_memory():
+def test_other_errors_do_not_count_as_running_out_of_memory():
     def backward(model: nn.Module, part: MicroBatch) -> torch.Tensor:
         raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
 

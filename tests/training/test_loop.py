@@ -23,8 +23,9 @@ from nmt_cli.training.optimizers.factory import learning_rate
 from nmt_cli.training.reporting.report import Validation
 from nmt_cli.training.run import Run
 from nmt_cli.training.saving.average import average, average_weights
-from nmt_cli.training.saving.checkpoints import Checkpoints, TrainState
+from nmt_cli.training.saving.checkpoints import Checkpoints
 from nmt_cli.training.saving.tensor_files import copy_weights
+from nmt_cli.training.state import TrainState
 from nmt_cli.training.validation import validate
 
 
@@ -103,7 +104,7 @@ def test_the_seed_decides_how_the_weights_begin(setting, tmp_path):
         assert torch.equal(dict(loaded.model.named_parameters())[name], weight), name
 
 
-def test_the_mean_and_the_newest_are_judged_and_the_better_is_told(setting, undisturbed):
+def test_the_mean_and_the_newest_weights_are_validated(setting, undisturbed):
     config, corpus = setting
     model = load_model(undisturbed).model
     members = Checkpoints(undisturbed / "checkpoints", 5, 1).members()
@@ -169,7 +170,7 @@ def test_the_best_is_published_and_kept_until_patience_ends(setting, tmp_path, m
         assert torch.equal(weight, best.weights()[name]), name
 
 
-def test_a_validation_that_was_cut_off_is_made_up_for(setting, undisturbed, tmp_path, monkeypatch):
+def test_an_interrupted_validation_is_done_on_resume(setting, undisturbed, tmp_path, monkeypatch):
     real = Run.validate
 
     def cut_off(self: Run, *arguments: object) -> Validation | None:
@@ -248,7 +249,7 @@ def test_a_finished_run_says_so_and_goes_on_when_its_limit_is_raised(setting, tm
 
 
 @pytest.mark.parametrize("deterministic", [False, True])
-def test_what_the_device_has_to_give_is_settled_before_the_first_step(
+def test_precision_and_determinism_are_checked_before_the_first_step(
     setting, tmp_path, monkeypatch, deterministic
 ):
     asked = []
@@ -335,7 +336,7 @@ def test_without_validation_pairs_the_mean_of_the_last_is_published(
         assert torch.allclose(published, mean, atol=1e-6), name
 
 
-def test_a_directory_of_something_else_is_left_alone(setting, tmp_path):
+def test_a_directory_of_something_else_is_refused(setting, tmp_path):
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(CannotCreateError, match="not a model directory"):
         next(train(*setting, tmp_path))
@@ -368,7 +369,7 @@ def test_a_checkpoint_saved_before_the_first_validation_can_be_averaged(setting,
     ("schedule", "steps", "told"),
     [("wsd", 8, True), ("wsd", 12, False), ("inverse_sqrt", 8, False)],
 )
-def test_a_resumed_run_says_that_its_learning_rate_ends_elsewhere(
+def test_a_resumed_run_reports_a_changed_end_of_the_schedule(
     setting, tmp_path, schedule: str, steps: int, told: bool
 ) -> None:
     """The schedule of a run that was planned for 12 steps would silently be a shorter one."""

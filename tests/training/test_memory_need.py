@@ -24,7 +24,7 @@ def big() -> Config:
     )  # fmt: skip
 
 
-def test_what_a_process_needs_follows_the_parameters_and_the_optimiser() -> None:
+def test_memory_needed_follows_from_parameters_and_optimiser() -> None:
     """The count of tests/paper/test_parameter_counts.py."""
     adam = 250_000_000 + 16 * 214_171_648
     assert memory_needed(big(), 1) == adam
@@ -36,7 +36,7 @@ def test_what_a_process_needs_follows_the_parameters_and_the_optimiser() -> None
     assert memory_needed(muon, 1) == BASE_BYTES + 12 * 214_171_648
 
 
-def test_what_is_needed_what_there_is_and_what_fits_is_told() -> None:
+def test_the_error_names_needed_and_available_memory_and_remedies() -> None:
     with pytest.raises(UnavailableError) as caught:
         require_memory(big(), 8, 20_000_000_000)
     assert caught.value.message == (
@@ -53,7 +53,7 @@ def test_what_is_needed_what_there_is_and_what_fits_is_told() -> None:
 
 
 @pytest.mark.parametrize("gpus", [[], ["--gpus", "8"]])
-def test_nothing_is_started_where_memory_is_too_small(
+def test_no_process_starts_when_memory_is_too_small(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
     gpus: list[str],
 ) -> None:  # fmt: skip
@@ -111,5 +111,5 @@ def test_the_memory_that_is_available(tmp_path: Path, files: dict[str, str], kib
     assert available_memory(tmp_path) == kib * KIB
 
 
-def test_a_system_that_does_not_tell_its_memory_refuses_nothing(tmp_path: Path) -> None:
+def test_unknown_memory_refuses_nothing(tmp_path: Path) -> None:
     assert available_memory(tmp_path) is None

@@ -9,7 +9,7 @@ from torch import nn
 from nmt_cli.config.schema import Config
 from nmt_cli.training.model_selection import ModelSelector, WeightsCandidate
 from nmt_cli.training.reporting.report import Validation
-from nmt_cli.training.saving.checkpoints import TrainState
+from nmt_cli.training.state import TrainState
 
 FOUND = Validation(loss=3.0, nll=3.0, perplexity=20.0, bleu=0.0, signature="s")
 
@@ -30,14 +30,13 @@ class Validations(ModelSelector):
 
     def publish(self, state, chosen, found=None):
         self.published.append(state.step)
-        state.published = {"perplexity": found.perplexity}
-        return True
+        state.set_published({"perplexity": found.perplexity}, found.score)
 
     def see(self, bleu: float | None, loss: float) -> int:
         """The validations without an improvement after one that gives this."""
         self.next = bleu, loss
         self.state.step += 1
-        self.judge(self.state, SimpleNamespace(), None, lambda: False)
+        self.select(self.state, SimpleNamespace(), None, lambda: False)
         return self.state.stale
 
 

@@ -118,7 +118,7 @@ def test_threads_and_packing_add_up_to_the_same_step(corpus, tmp_path, monkeypat
         one_step(with_values(config, values), corpus, tmp_path / str(number))
         for number, values in enumerate(ways)
     )
-    assert [len(run.crew.models) for run in (one, two)] == [1, 2]
+    assert [len(run.replicas.models) for run in (one, two)] == [1, 2]
     assert [run.plan.shards for run in (one, two)] == [4, 4]
     assert [run.state.packed for run in (one, two, packed)] == [False, False, True]
     assert threads[:2] == pytest.approx(alone[:2], rel=1e-6)
@@ -225,7 +225,7 @@ def test_alignment_is_told_and_heads_are_not(inside, capsys, kind, tmp_path):
 
 
 @both
-def test_narrow_weights_are_not_pretended(inside, capsys, kind):
+def test_low_precision_is_refused_for_baselines(inside, capsys, kind):
     Path("one.src").write_text("a b c\n")
     assert main(["translate", "--model", kind, "one.src", "--precision", "int8"]) == 0
     said = capsys.readouterr()
@@ -252,7 +252,7 @@ def test_weights_of_another_kind_are_refused(inside, tmp_path):
         load_model(tmp_path / "m")
 
 
-def test_kinds_vote_together(inside):
+def test_different_architectures_form_an_ensemble(inside):
     """An ensemble of both: its probabilities are the mean."""
     lines = ["a b c", "d e f g"]
     joint = Translator.load("rnn", others=["conv"])

@@ -15,7 +15,7 @@ from nmt_cli.data.corpus.batch_plan import BatchPlan, Position
 from nmt_cli.data.corpus.packed_plan import PackedPlan
 from nmt_cli.training.loop import train
 from nmt_cli.training.parallel.ranks import Ranks
-from nmt_cli.training.prefetch import AHEAD, Prefetcher
+from nmt_cli.training.prefetch import PREFETCHED, Prefetcher
 from nmt_cli.training.run import Run
 from nmt_cli.training.saving.checkpoints import Checkpoints
 
@@ -70,7 +70,7 @@ def tensors_of(batch: Batch) -> list[torch.Tensor]:
 
 @pytest.mark.parametrize("kind", [BatchPlan, PackedPlan])
 @pytest.mark.parametrize("rank", [0, 1])
-def test_the_same_batches_all_made_by_the_thread(corpus, asked, kind, rank) -> None:
+def test_prefetched_batches_are_those_of_the_pairs(corpus, asked, kind, rank) -> None:
     """A rank's shards over two epochs, from the midst of the first one."""
     plan = make_plan(corpus, kind)
     one = Prefetcher(corpus.train, plan, Ranks(rank, 2), START)
@@ -93,10 +93,10 @@ def test_the_same_batches_all_made_by_the_thread(corpus, asked, kind, rank) -> N
         assert all(map(torch.equal, tensors_of(batch), tensors_of(same)))
 
 
-def test_it_is_two_ahead_and_no_further(ahead, asked) -> None:
+def test_two_batches_are_prefetched(ahead, asked) -> None:
     ahead.begin(Position(0, 0))
     settle(ahead)
-    assert len(asked) == AHEAD == 2
+    assert len(asked) == PREFETCHED == 2
     for taken in range(1, 5):
         epoch = ahead.plan.epoch(0)
         shard = taken - 1
@@ -104,10 +104,10 @@ def test_it_is_two_ahead_and_no_further(ahead, asked) -> None:
             ahead.begin(Position(0, shard // 4))
         ahead.batch(epoch.shard(shard // 4, shard % 4), START)
         settle(ahead)
-        assert len(asked) == taken + AHEAD
+        assert len(asked) == taken + PREFETCHED
 
 
-def test_what_comes_unexpected_is_made_at_once(ahead, asked) -> None:
+def test_an_unexpected_batch_is_made_at_once(ahead, asked) -> None:
     """Halves of a shard that memory has no room for; then the next step finds its own."""
     epoch = ahead.plan.epoch(0)
     ahead.begin(Position(0, 0))
@@ -122,7 +122,7 @@ def test_what_comes_unexpected_is_made_at_once(ahead, asked) -> None:
     assert [name for name, _ in asked[3:]] == ["prefetch_0"] * 3
 
 
-def test_going_back_begins_anew(ahead) -> None:
+def test_an_earlier_position_restarts_prefetching(ahead) -> None:
     epoch = ahead.plan.epoch(0)
     for number in (2, 0):
         ahead.begin(Position(0, number))
@@ -131,7 +131,7 @@ def test_going_back_begins_anew(ahead) -> None:
         assert ahead._ready[0].position == Position(0, number)
 
 
-def test_it_does_not_work_beyond_the_end_of_an_epoch(ahead, asked, monkeypatch) -> None:
+def test_prefetching_stops_at_the_end_of_an_epoch(ahead, asked, monkeypatch) -> None:
     """The plan of another epoch may change lengths and pairs under a batch of this one."""
     planned = []
     real = ahead.plan.epoch
@@ -146,9 +146,7 @@ def test_it_does_not_work_beyond_the_end_of_an_epoch(ahead, asked, monkeypatch) 
     assert len(asked) == len(shards)
 
 
-def test_an_error_in_the_thread_is_raised_where_the_batch_is_asked_for(
-    ahead, corpus, monkeypatch
-) -> None:
+def test_an_error_of_the_thread_is_raised_by_batch(ahead, corpus, monkeypatch) -> None:
     def broken(*_: object) -> Batch:
         raise OSError("the disk is gone")
 
@@ -159,7 +157,7 @@ def test_an_error_in_the_thread_is_raised_where_the_batch_is_asked_for(
         ahead.batch(ahead.plan.epoch(0).shard(0, 0), START)
 
 
-def test_closing_ends_the_thread_and_drops_what_was_not_begun(corpus, monkeypatch) -> None:
+def test_close_ends_the_thread_and_cancels_batches(corpus, monkeypatch) -> None:
     made: list[int] = []
     real = type(corpus.train).batch
 
@@ -188,7 +186,7 @@ def weights_after(config, corpus, out: Path, stop_after: int = 0) -> dict[str, t
     return Checkpoints(out / "checkpoints", 5, 1).all()[-1].weights()
 
 
-def test_training_with_it_is_the_same_training(tmp_path, monkeypatch, asked) -> None:
+def test_training_with_prefetching_gives_the_same_weights(tmp_path, monkeypatch, asked) -> None:
     """As on a GPU, over two epochs and a stop in between; no thread outlives its run."""
     config, corpus = reversal_corpus(tmp_path, train_validation_sentences=0, train_max_steps=12)
     expected = weights_after(config, corpus, tmp_path / "plain")
@@ -225,7 +223,7 @@ def test_no_thread_outlives_a_run_that_ends_early(tmp_path, monkeypatch, how) ->
     ("device", "deterministic", "wanted"),
     [("cpu", False, False), ("cuda", False, True), ("cuda", True, False)],
 )
-def test_where_it_is_used(device: str, deterministic: bool, wanted: bool) -> None:
+def test_prefetching_is_used_on_gpus_only(device: str, deterministic: bool, wanted: bool) -> None:
     run = Run.__new__(Run)
     run.ranks = Ranks(device=torch.device(device))
     run.config = tiny_config(train_deterministic=deterministic)

@@ -1,30 +1,19 @@
 """What a run keeps beside its weights: every optimiser and average goes on exactly; candidates."""
 
-import json
-from pathlib import Path
-
 import pytest
 import torch
 from corpora import reversal_corpus
+from runs import VARIANTS, assert_same, go, last, make_run, settings_of, take_steps
 
 from nmt_cli.config.schema import Config, with_values
 from nmt_cli.data.corpus.batch_plan import Position
 from nmt_cli.data.corpus.corpus import Pairs
 from nmt_cli.data.corpus.resegmentation import SampledPairs
 from nmt_cli.model_dir import load_model
-from nmt_cli.training.loop import train
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.run import Run
-from nmt_cli.training.saving.checkpoints import Checkpoint, Checkpoints
 from nmt_cli.training.saving.tensor_files import OPTIMIZER, read_tensors
 from nmt_cli.training.setup import complete, prepare_directory
-
-VARIANTS: dict[str, dict[str, object]] = {
-    "schedule_free": {"train.optimizer": "schedule_free", "train.schedule": "constant"},
-    "muon": {"train.optimizer": "muon", "train.schedule": "wsd"},
-    "ema": {"train.ema": 0.9, "train.schedule": "wsd"},
-    "r_drop": {"train.r_drop": 5.0},
-}
 
 
 @pytest.fixture(scope="module")
@@ -32,48 +21,6 @@ def setting(tmp_path_factory: pytest.TempPathFactory):
     config, corpus = reversal_corpus(tmp_path_factory.mktemp("run"))
     values = {"train.max_steps": 8, "train.log_every": 1, "train.validation_sentences": 0}
     return with_values(config, values), corpus
-
-
-def settings_of(config: Config, name: str, **values: object) -> Config:
-    return with_values(config, {**VARIANTS[name], **values})
-
-
-def go(config: Config, corpus, out: Path, stop_after: int = 0) -> list:
-    steps = iter(range(1, 1_000))
-    return list(train(config, corpus, out, stop=lambda: next(steps) > stop_after > 0))
-
-
-def logged(out: Path) -> list[dict]:
-    records = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
-    clocked = ("seconds", "elapsed_seconds", "eta_seconds", "tokens_per_second")
-    return [{k: v for k, v in record.items() if k not in clocked} for record in records]
-
-
-def last(out: Path) -> Checkpoint:
-    return Checkpoints(out / "checkpoints", 5, 1).all()[-1]
-
-
-def assert_same(found: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> None:
-    assert found.keys() == expected.keys()
-    for name, tensor in found.items():
-        assert torch.equal(tensor, expected[name]), name
-
-
-def assert_same_run(out: Path, other: Path) -> None:
-    """Weights, optimiser, moving average and log, to the last bit."""
-    assert_same_state(out, other)
-    assert logged(out) == logged(other)
-
-
-def assert_same_state(out: Path, other: Path) -> None:
-    """Weights, optimiser and moving average of the last checkpoints, to the last bit."""
-    assert_same(last(out).weights(), last(other).weights())
-    places = [last(one).optimizer_directory for one in (out, other)]
-    assert sorted(p.name for p in places[0].iterdir()) == sorted(
-        p.name for p in places[1].iterdir()
-    )
-    for file in places[0].glob("*.safetensors"):
-        assert_same(read_tensors(file), read_tensors(places[1] / file.name))
 
 
 @pytest.mark.parametrize("name", ["schedule_free", "ema"])
@@ -85,27 +32,16 @@ def test_validation_does_not_touch_what_is_trained(setting, tmp_path, name):
     assert_same(last(tmp_path / "often").weights(), last(tmp_path / "never").weights())
 
 
-def make_run(config: Config, corpus, out: Path) -> Run:
-    config = complete(config, corpus)
-    prepare_directory(config, corpus, out)
-    return Run(config, corpus, out, Ranks())
-
-
-def take_steps(run: Run, steps: int) -> None:
-    for _, position in zip(range(steps), run.plan.positions(Position(0, 0)), strict=False):
-        run.step(position)
-
-
-def test_schedule_free_saves_and_judges_the_mean(setting, tmp_path):
+def test_schedule_free_saves_and_validates_the_mean(setting, tmp_path):
     """The checkpoint's weights are x, which is not where the gradients were taken."""
     config, corpus = setting
     run = make_run(settings_of(config, "schedule_free"), corpus, tmp_path / "m")
     take_steps(run, 3)
     run.save()
-    run.checkpoints.settle()
+    run.checkpoints.flush()
     x = {name: run.optimizer.state[one]["x"] for name, one in run.model.named_parameters()}
     assert_same(last(tmp_path / "m").weights(), x)
-    assert_same(next(run.judge.candidates(run.optimizer, run.ema)).weights, x)
+    assert_same(next(run.selector.candidates(run.optimizer, run.ema)).weights, x)
     assert not torch.equal(x["embedding.shared"], run.model.embedding.shared)
 
 
@@ -115,8 +51,8 @@ def test_a_moving_average_is_a_candidate_of_its_own(setting, tmp_path):
     run = make_run(settings_of(config, "ema"), corpus, tmp_path / "m")
     take_steps(run, 3)
     run.save()
-    run.checkpoints.settle()
-    current, moving = run.judge.candidates(run.optimizer, run.ema)
+    run.checkpoints.flush()
+    current, moving = run.selector.candidates(run.optimizer, run.ema)
     assert (current.kind, moving.kind) == ("current", "ema")
     assert_same(moving.weights, run.ema.weights())
     assert_same(moving.weights, last(tmp_path / "m").moving_average())
@@ -165,7 +101,7 @@ def test_the_optimiser_s_file_names_what_each_keeps(setting, tmp_path):
         run = make_run(settings_of(config, name), corpus, tmp_path / name)
         take_steps(run, 1)
         run.save()
-        run.checkpoints.settle()
+        run.checkpoints.flush()
         tensors = read_tensors(last(tmp_path / name).optimizer_directory / OPTIMIZER)
         kinds[name] = {key.rpartition("/")[2] for key in tensors}
     adam = {"step", "exp_avg", "exp_avg_sq"}
@@ -177,7 +113,7 @@ def test_the_optimiser_s_file_names_what_each_keeps(setting, tmp_path):
     }
 
 
-def test_several_ranks_compile_encoder_and_decoder_apart(setting, tmp_path, monkeypatch):
+def test_several_ranks_compile_encoder_and_decoder_separately(setting, tmp_path, monkeypatch):
     """One graph of both would give all gradients at its end: too late to be sent on the way."""
     config, corpus = setting
     config = with_values(config, {"train.compile": "on", "train.packing": "packed"})
@@ -197,7 +133,7 @@ def test_several_ranks_compile_encoder_and_decoder_apart(setting, tmp_path, monk
     [("plain", False, False), ("fused", False, False), ("varlen", True, False),
      ("tiles", True, True)],
 )  # fmt: skip
-def test_attention_decides_of_packing_and_compiling(backend, packs, compiles):
+def test_the_attention_backend_decides_packing_and_compiling(backend, packs, compiles):
     """Unless they are set."""
     run = Run.__new__(Run)
     run._backend = lambda: backend
@@ -230,7 +166,7 @@ def test_ranks_share_the_cores_that_draw_subwords(setting, tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize(("deterministic", "shards"), [(False, 3), (True, 4)])
-def test_a_tree_of_sums_needs_a_power_of_two(setting, tmp_path, deterministic, shards):
+def test_deterministic_runs_have_a_power_of_two_of_shards(setting, tmp_path, deterministic, shards):
     """Three passes of 100 tokens make a step of 300."""
     values = {"train.deterministic": deterministic, "train.micro_batch_tokens": 100}
     run = make_run(with_values(setting[0], values), setting[1], tmp_path / "m")

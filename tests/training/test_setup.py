@@ -32,7 +32,7 @@ def setting(tmp_path_factory: pytest.TempPathFactory) -> tuple[Config, Corpus]:
     return reversal_corpus(tmp_path_factory.mktemp("setup"), languages_src="xx")
 
 
-def test_vocabularies_and_languages_are_the_corpus_s(setting):
+def test_complete_takes_vocabularies_and_languages_from_the_corpus(setting):
     config, corpus = setting
     given = with_values(config, {"languages.src": "yy", "data.max_length": 3})
     found = complete(given, corpus)
@@ -44,7 +44,7 @@ def test_vocabularies_and_languages_are_the_corpus_s(setting):
     assert complete(found, corpus) == found
 
 
-def test_other_vocabularies_than_the_corpus_s_are_refused(setting):
+def test_complete_refuses_vocabularies_that_differ_from_the_corpus(setting):
     config, corpus = setting
     for side in ("src", "tgt"):
         wrong = with_values(config, {f"model.{side}_vocab_size": 999})
@@ -55,7 +55,7 @@ def test_other_vocabularies_than_the_corpus_s_are_refused(setting):
         complete(with_values(config, {"model.tie_embeddings": "all"}), two)
 
 
-def test_what_does_not_decide_the_weights_may_change_and_is_remembered(setting, tmp_path):
+def test_settings_that_do_not_affect_the_weights_may_change(setting, tmp_path):
     config, corpus = setting
     config = complete(config, corpus)
     prepare_directory(config, corpus, tmp_path / "model")
@@ -66,7 +66,7 @@ def test_what_does_not_decide_the_weights_may_change_and_is_remembered(setting, 
     assert load(tmp_path / "model" / "config.toml") == changed
 
 
-def test_all_differences_are_told_at_once(setting, tmp_path):
+def test_prepare_directory_lists_all_differing_settings(setting, tmp_path):
     config, corpus = setting
     config = complete(config, corpus)
     prepare_directory(config, corpus, tmp_path / "model")
@@ -84,7 +84,7 @@ def test_all_differences_are_told_at_once(setting, tmp_path):
         ({"data.joint": False, "train.seed": 5}, "nmt prepare --force --set data.joint=true", True),
     ],
 )
-def test_another_corpus_is_answered_with_the_command_that_prepares_it(
+def test_another_corpus_is_refused_with_the_command_to_prepare_it(
     setting, tmp_path, changes, command, others
 ):
     config, corpus = setting

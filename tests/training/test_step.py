@@ -106,7 +106,7 @@ def test_the_decoder_begins_with_bos_unless_another_start_is_set(setting):
 @pytest.mark.parametrize(
     "variant", [{}, {"model.positions": "rotary"}, {"model.norm_order": "pre"}], ids=str
 )
-def test_filler_changes_neither_loss_nor_gradient(setting, variant):
+def test_padding_changes_neither_loss_nor_gradient(setting, variant):
     config, corpus = setting
     config = with_values(config, {"model.dropout": 0.0, **variant})
     ids = np.arange(7)
@@ -156,7 +156,7 @@ def test_dropout_depends_on_the_step_and_not_on_what_ran_before(setting):
     assert len(seeds) == 400
 
 
-def test_a_step_without_finite_numbers_changes_nothing(setting, monkeypatch):
+def test_a_step_with_nan_gradients_changes_nothing(setting, monkeypatch):
     config, corpus = setting
     model = initialise(Transformer(config.model), 1)
     with torch.no_grad():
@@ -170,7 +170,7 @@ def test_a_step_without_finite_numbers_changes_nothing(setting, monkeypatch):
         assert torch.equal(weight.nan_to_num(7.0), before[name].nan_to_num(7.0))
 
 
-def test_a_loss_that_is_not_finite_skips_the_step_though_its_gradient_is(setting, monkeypatch):
+def test_a_step_with_an_infinite_loss_is_skipped(setting, monkeypatch):
     def infinite(model, config, batch, device):
         loss = shard_loss(model, config, batch, device)
         return loss._replace(total=loss.total + math.inf)

@@ -48,7 +48,7 @@ def test_the_loss_is_the_plain_formula_over_all_pairs(setting, monkeypatch):
     assert found.bleu is None
 
 
-def test_bleu_is_that_of_the_first_pairs_as_the_translator_has_them(setting, monkeypatch):
+def test_bleu_is_that_of_the_translator_on_the_first_pairs(setting, monkeypatch):
     config, corpus, model = setting
     monkeypatch.setitem(validation.WINDOW, "cpu", 3)
     config = with_values(config, {"train.validation_sentences": 7, "search.beam": 2})
@@ -60,7 +60,7 @@ def test_bleu_is_that_of_the_first_pairs_as_the_translator_has_them(setting, mon
     assert found.samples == tuple(zip(sources, references, outputs, strict=True))[:3]
 
 
-def test_bleu_is_measured_on_as_many_as_are_wanted(setting, monkeypatch):
+def test_bleu_is_measured_on_the_configured_number_of_pairs(setting, monkeypatch):
     """All of them translated well, but for the first."""
     config, corpus, model = setting
     sources, references = corpus.valid_text
@@ -79,7 +79,7 @@ def test_bleu_is_measured_on_as_many_as_are_wanted(setting, monkeypatch):
     assert 0.0 < found[5] < found[9] < 100.0
 
 
-def test_nothing_is_decoded_unless_it_is_wanted(setting, monkeypatch):
+def test_nothing_is_decoded_without_bleu(setting, monkeypatch):
     config, corpus, model = setting
     monkeypatch.setattr(validation, "Translator", None)
     none = with_values(config, {"train.validation_sentences": 0})
@@ -87,7 +87,7 @@ def test_nothing_is_decoded_unless_it_is_wanted(setting, monkeypatch):
     assert validate(model, config, corpus, CPU, bleu=False).bleu is None
 
 
-def test_a_hopeless_model_has_a_perplexity_too(setting, monkeypatch):
+def test_perplexity_of_a_very_bad_model_is_finite(setting, monkeypatch):
     """exp(nll) is more than a float holds."""
     config, corpus, model = setting
     real = validation.shard_loss

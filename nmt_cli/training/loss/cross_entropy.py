@@ -1,4 +1,4 @@
-"""Label-smoothed cross-entropy (section 5.4), as sums that any split of a batch adds up to."""
+"""Label-smoothed cross-entropy (section 5.4), as sums over tokens: any split of a batch adds up."""
 
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -9,17 +9,18 @@ from torch import Tensor
 
 from nmt_cli.training.loss.softmax_gradient import choose_softmax, softmax_gradient
 
-# Logits of one chunk in `linear_cross_entropy`: small enough for a CPU's caches, and for any GPU.
+# Logits of one chunk in `linear_cross_entropy`: small enough for the caches of a CPU and for any
+# GPU.
 CHUNK_ELEMENTS = {"cpu": 1 << 22, "cuda": 1 << 28}
 CHUNK_ROWS = 256
-# A GPU's products are fastest over whole tiles; the weights are padded as they are narrowed.
+# A GPU's products are fastest over whole tiles; weights are padded when they are cast.
 PADDING = 128
 
 
 class Loss(NamedTuple):
     """Sums over tokens: they are divided once, by the token count of the whole step.
 
-    total: (), what is minimised, with smoothing; nll: (), without; tokens: (), how many.
+    total: (), what is minimised, with label smoothing; nll: (), without it; tokens: (), the count.
     """
 
     total: Tensor
@@ -39,10 +40,10 @@ def label_smoothed_cross_entropy(
     The reference that `linear_cross_entropy` is tested against.
     """
     normaliser = logits.logsumexp(dim=-1)
-    hit = logits.gather(1, targets[:, None])[:, 0]
-    total = normaliser - (1.0 - epsilon) * hit - epsilon * logits.mean(dim=-1)
+    target_logit = logits.gather(1, targets[:, None])[:, 0]
+    total = normaliser - (1.0 - epsilon) * target_logit - epsilon * logits.mean(dim=-1)
     tokens = torch.tensor(len(targets), device=logits.device)
-    return Loss(total.sum(), (normaliser - hit).detach().sum(), tokens)
+    return Loss(total.sum(), (normaliser - target_logit).detach().sum(), tokens)
 
 
 def linear_cross_entropy(
@@ -54,11 +55,12 @@ def linear_cross_entropy(
 ) -> Loss:
     """The loss of the logits hidden @ weight^T + bias, without ever holding all of them.
 
-    A negative target (filler) counts for nothing. Products are in autocast's precision where it is
-    on; the softmax and the sums are float32 (or float64 for such inputs).
+    Tokens with a negative target are padding and are not counted. Products are in autocast's
+    precision where it is on; the softmax and the sums are float32 (or float64 for such inputs).
     """
-    kind = hidden.device.type
-    dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype
+    device_type = hidden.device.type
+    use_autocast = torch.is_autocast_enabled(device_type)
+    dtype = torch.get_autocast_dtype(device_type) if use_autocast else weight.dtype
     total, nll = _LinearCrossEntropy.apply(  # type: ignore[no-untyped-call]
         hidden, weight, bias, targets, epsilon, dtype
     )
@@ -66,11 +68,12 @@ def linear_cross_entropy(
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
-    """Chunk by chunk: logits, loss and gradient while the logits are still in the cache.
+    """Computes logits, loss and gradient chunk by chunk, while the logits are in the cache.
 
-    The uniform share of the smoothed target asks for mean(logits) and takes epsilon / V from every
-    slope. Both are linear in the logits, so they are worked out from sums over the vocabulary and
-    over the tokens: exact, where a narrow slope could not hold them, and without another pass.
+    The uniform share of the smoothed target needs mean(logits), and subtracts epsilon / V from the
+    gradient of every logit. Both are linear in the logits, so they are computed from sums over the
+    vocabulary and over the tokens: this is exact, where a bf16 gradient could not represent them,
+    and needs no further pass.
     """
 
     @staticmethod
@@ -83,25 +86,29 @@ class _LinearCrossEntropy(torch.autograd.Function):
         epsilon: float,
         dtype: torch.dtype,
     ) -> tuple[Tensor, Tensor]:
-        wanted = any(ctx.needs_input_grad)
+        needs_gradient = any(ctx.needs_input_grad)
         with torch.autocast(hidden.device.type, enabled=False):
-            found = _Sums(hidden if wanted else None, weight, bias, epsilon, dtype)
-            for part in _parts(len(hidden), len(weight), hidden.device.type):
-                found.add(part, hidden[part], targets[part])
-            found.finish()
-        ctx.save_for_backward(*found.gradients)
-        total, nll = found.sums.unbind()
+            chunked = _ChunkedLoss(hidden if needs_gradient else None, weight, bias, epsilon, dtype)
+            for chunk in _chunks(len(hidden), len(weight), hidden.device.type):
+                chunked.add(chunk, hidden[chunk], targets[chunk])
+            chunked.finish()
+        ctx.save_for_backward(*chunked.gradients)
+        total, nll = chunked.sums.unbind()
         ctx.mark_non_differentiable(nll)
         return total, nll
 
     @staticmethod
     def backward(ctx: Any, scale: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        hidden, weight, *bias = (one * scale for one in ctx.saved_tensors)
+        hidden, weight, *bias = (gradient * scale for gradient in ctx.saved_tensors)
         return hidden, weight, bias[0] if bias else None, None, None, None
 
 
-class _Sums:
-    """What the chunks of one `linear_cross_entropy` add up to."""
+class _ChunkedLoss:
+    """Loss and gradients of one `linear_cross_entropy`, added up chunk by chunk.
+
+    sums: (2,), total and nll; gradients: of hidden, weight and bias, if there is one; empty where
+    no gradient is needed.
+    """
 
     def __init__(
         self,
@@ -112,11 +119,13 @@ class _Sums:
         dtype: torch.dtype,
     ) -> None:
         self.softmax = choose_softmax(weight, dtype)
-        self.narrow = _narrowed(weight, dtype, 1 if self.softmax is softmax_gradient else PADDING)
+        multiple = 1 if self.softmax is softmax_gradient else PADDING
+        # (vocabulary, or a multiple above it, d_model), in the dtype of the products
+        self.cast_weight = _cast_and_pad(weight, dtype, multiple)
         self.bias = bias
         self.epsilon = epsilon
         self.size = len(weight)
-        self.mean_weight = self.narrow[: self.size].mean(dim=0, dtype=weight.dtype)
+        self.mean_weight = self.cast_weight[: self.size].mean(dim=0, dtype=weight.dtype)
         self.mean_bias = 0.0 if bias is None else bias.mean()
         self.sums = weight.new_zeros(2)
         self.count = weight.new_zeros(())
@@ -124,51 +133,57 @@ class _Sums:
         shared = [weight] if bias is None else [weight, bias]
         self.gradients = [] if hidden is None else [torch.empty_like(hidden)]
         if self.gradients:
-            self.gradients += [torch.zeros_like(one) for one in shared]
+            self.gradients += [torch.zeros_like(parameter) for parameter in shared]
 
-    def add(self, part: slice, hidden: Tensor, targets: Tensor) -> None:
-        """Count one chunk of tokens."""
-        inputs = hidden.to(self.narrow.dtype)
+    def add(self, chunk: slice, hidden: Tensor, targets: Tensor) -> None:
+        """Add one chunk of tokens: hidden (chunk, d_model), targets (chunk,)."""
+        inputs = hidden.to(self.cast_weight.dtype)
         exact = inputs.to(self.sums.dtype)
+        # (chunk,)
         means = exact @ self.mean_weight + self.mean_bias
-        logits = inputs @ self.narrow.T
-        wanted = bool(self.gradients)
-        sums, slopes = self.softmax(logits, self.bias, targets, means, self.epsilon, wanted=wanted)
+        # (chunk, vocabulary)
+        logits = inputs @ self.cast_weight.T
+        sums, gradient = self.softmax(
+            logits, self.bias, targets, means, self.epsilon, needs_gradient=bool(self.gradients)
+        )
         self.sums += sums
-        if slopes is None:
+        if gradient is None:
             return
-        kept = (targets >= 0).to(exact.dtype)
-        self.count += kept.sum()
-        self.hidden_sum += kept @ exact
-        place, weight, *bias = self.gradients
-        uniform = self.epsilon * kept[:, None] * self.mean_weight
-        place[part] = (slopes @ self.narrow).to(uniform.dtype) - uniform
-        weight += (slopes.T @ inputs)[: self.size]
-        for one in bias:
-            one += slopes.sum(dim=0, dtype=one.dtype)[: self.size]
+        mask = (targets >= 0).to(exact.dtype)
+        self.count += mask.sum()
+        self.hidden_sum += mask @ exact
+        hidden_gradient, weight_gradient, *bias_gradient = self.gradients
+        # (chunk, d_model)
+        uniform = self.epsilon * mask[:, None] * self.mean_weight
+        hidden_gradient[chunk] = (gradient @ self.cast_weight).to(uniform.dtype) - uniform
+        weight_gradient += (gradient.T @ inputs)[: self.size]
+        for total in bias_gradient:
+            total += gradient.sum(dim=0, dtype=total.dtype)[: self.size]
 
     def finish(self) -> None:
-        """The uniform share joins the gradients of weight and bias."""
-        for one, share in zip(self.gradients[1:], (self.hidden_sum, self.count), strict=False):
-            one -= share * (self.epsilon / self.size)
+        """Subtract the uniform share from the gradients of weight and bias."""
+        shares = (self.hidden_sum, self.count)
+        for gradient, share in zip(self.gradients[1:], shares, strict=False):
+            gradient -= share * (self.epsilon / self.size)
 
 
-def _narrowed(weight: Tensor, dtype: torch.dtype, multiple: int) -> Tensor:
-    """`weight` in `dtype`; where that is a copy, with rows of zeros up to a multiple."""
+def _cast_and_pad(weight: Tensor, dtype: torch.dtype, multiple: int) -> Tensor:
+    """`weight` in `dtype`; if that is a copy, padded with rows of zeros up to a multiple."""
     if dtype == weight.dtype or len(weight) % multiple == 0:
         return weight.to(dtype)
     padding = -len(weight) % multiple
-    narrow = weight.new_empty(len(weight) + padding, weight.shape[1], dtype=dtype)
-    narrow[: len(weight)] = weight
-    narrow[len(weight) :] = 0.0
-    return narrow
+    padded = weight.new_empty(len(weight) + padding, weight.shape[1], dtype=dtype)
+    padded[: len(weight)] = weight
+    padded[len(weight) :] = 0.0
+    return padded
 
 
-def _parts(tokens: int, vocabulary: int, device_type: str) -> list[slice]:
-    """Chunks of tokens.
+def _chunks(tokens: int, vocabulary: int, device_type: str) -> list[slice]:
+    """The chunks of tokens, as slices.
 
-    On a CPU all but the last have one size, a multiple of CHUNK_ROWS: a kernel is made, and kept,
-    for each size. Elsewhere they are equal to within a token: a small one would use a GPU badly.
+    On a CPU all but the last have the same size, a multiple of CHUNK_ROWS: a kernel is made and
+    cached for each size. Elsewhere their sizes differ by at most one token, since a small chunk
+    would use a GPU badly.
     """
     elements = CHUNK_ELEMENTS.get(device_type, CHUNK_ELEMENTS["cuda"])
     rows = max(elements // vocabulary, CHUNK_ROWS)
@@ -177,12 +192,12 @@ def _parts(tokens: int, vocabulary: int, device_type: str) -> list[slice]:
         bounds = [*range(0, tokens, rows), tokens]
     else:
         count = -(-tokens // rows)
-        bounds = [tokens * number // max(count, 1) for number in range(count + 1)]
+        bounds = [tokens * index // max(count, 1) for index in range(count + 1)]
     return [slice(*bound) for bound in pairwise(bounds)]
 
 
 def smoothed_target(vocabulary: int, target: int, epsilon: float) -> Float[Tensor, " vocabulary"]:
-    """The distribution that label smoothing compares with.
+    """The target distribution of label smoothing.
 
     >>> smoothed_target(5, 2, 0.1).tolist()
     [0.02, 0.02, 0.92, 0.02, 0.02]

@@ -1,4 +1,4 @@
-"""The softmax of one chunk of logits (section 5.4): its loss, and the slopes of the logits."""
+"""The softmax of one chunk of logits (section 5.4): its loss and the gradient of the logits."""
 
 from collections.abc import Callable
 from functools import partial
@@ -20,38 +20,44 @@ def softmax_gradient(
     means: Float[Tensor, " tokens"],
     epsilon: float,
     *,
-    wanted: bool,
+    needs_gradient: bool,
 ) -> tuple[Tensor, Tensor | None]:
-    """Sums of total and nll, (2,), and if wanted the slopes, in the dtype of `logits`.
+    """Sums of total and nll, (2,), and the gradient of the logits in their dtype, if it is needed.
 
-    logits: without the bias, may be overwritten; means: over the vocabulary, with the bias. Slopes
-    lack the uniform share of the target, -epsilon / V. Zeros for a negative target. The reference
-    of `loss_kernels.fused_softmax_slopes`.
+    logits: without the bias, may be overwritten; means: of the logits over the vocabulary, with the
+    bias. The gradient lacks the uniform share of the smoothed target, -epsilon / V. Loss and
+    gradient are zero for a negative target. The reference of `kernels.fused_softmax_gradient`.
     """
-    kept = (targets >= 0).to(means.dtype)
-    picked = targets.clamp(min=0)[:, None]
-    wide = logits.to(means.dtype)
+    mask = (targets >= 0).to(means.dtype)
+    # (tokens, 1)
+    target_ids = targets.clamp(min=0)[:, None]
+    scores = logits.to(means.dtype)
     if bias is not None:
-        wide += bias
-    hit = wide.gather(1, picked)[:, 0]
-    log_probs = wide.log_softmax(dim=-1)
-    log_hit = log_probs.gather(1, picked)[:, 0]
-    # mean(log_probs) = mean(logits) - logsumexp, and logsumexp = hit - log_hit.
-    total = -(1.0 - epsilon) * log_hit - epsilon * (means - (hit - log_hit))
-    sums = torch.stack([total @ kept, -(log_hit @ kept)])
-    if not wanted:
+        scores += bias
+    target_score = scores.gather(1, target_ids)[:, 0]
+    log_probs = scores.log_softmax(dim=-1)
+    target_log_prob = log_probs.gather(1, target_ids)[:, 0]
+    # mean(log_probs) = mean(scores) - logsumexp, and logsumexp = target_score - target_log_prob.
+    logsumexp = target_score - target_log_prob
+    total = -(1.0 - epsilon) * target_log_prob - epsilon * (means - logsumexp)
+    sums = torch.stack([total @ mask, -(target_log_prob @ mask)])
+    if not needs_gradient:
         return sums, None
-    slopes = log_probs.exp_()
-    slopes.scatter_add_(1, picked, torch.full_like(log_hit, epsilon - 1.0)[:, None])
-    if slopes.device.type != "cpu" or not bool(kept.all()):
-        slopes *= kept[:, None]
-    return sums, slopes.to(logits.dtype)
+    gradient = log_probs.exp_()
+    at_target = torch.full_like(target_log_prob, epsilon - 1.0)[:, None]
+    gradient.scatter_add_(1, target_ids, at_target)
+    if gradient.device.type != "cpu" or not bool(mask.all()):
+        gradient *= mask[:, None]
+    return sums, gradient.to(logits.dtype)
 
 
 def choose_softmax(
     weight: Tensor, dtype: torch.dtype
 ) -> Callable[..., tuple[Tensor, Tensor | None]]:
-    """`softmax_gradient`, or its kernel where that runs: logits of `dtype`, sums of weight's."""
+    """`softmax_gradient`, or its Triton kernel where that runs.
+
+    weight: its device and dtype, the dtype of the sums; dtype: of the logits.
+    """
     if (
         not weight.is_cuda
         or weight.dtype != torch.float32

@@ -1,7 +1,7 @@
-"""Adam (section 5.3), and what all optimisers here have in common.
+"""Adam (section 5.3), and the base class of all optimisers here.
 
-Not torch's classes: the first of those loads torch's compiler, which takes longer than the rest of
-a start on a CPU (1.6 s) and 140 MB.
+torch's classes are not used: creating the first one loads torch's compiler, which takes 140 MB and
+longer than the rest of a start on a CPU (1.6 s).
 """
 
 from abc import ABC, abstractmethod
@@ -18,8 +18,8 @@ STEP, MEAN, SQUARE = "step", "exp_avg", "exp_avg_sq"
 
 
 class Decays(NamedTuple):
-    """beta1: of the mean gradient, or what takes its place; beta2: of the mean squared gradient;
-    epsilon: added to the root of the latter."""
+    """beta1: decay of the mean gradient, or of what replaces it; beta2: decay of the mean squared
+    gradient; epsilon: added to the root of the latter."""
 
     beta1: float
     beta2: float
@@ -27,13 +27,13 @@ class Decays(NamedTuple):
 
 
 class Optimizer(ABC):
-    """Weights in groups, each with its settings, and what is remembered of every weight.
+    """Weights in groups, each with its settings, and a state for every weight.
 
     param_groups: dicts of `params`, `lr`, `weight_decay`; state: tensors by name for each weight.
     """
 
     def __init__(self, groups: Iterable[dict[str, Any]]) -> None:
-        """Each group has `params`; `lr` is 0 until a step's rate is set."""
+        """groups: dicts with `params`; `lr` is 0 until it is set."""
         self.param_groups = [
             {"lr": 0.0, "weight_decay": 0.0, **group, "params": list(group["params"])}
             for group in groups
@@ -42,17 +42,17 @@ class Optimizer(ABC):
 
     @abstractmethod
     def step(self) -> None:
-        """Take one step with the gradients; weights without one stay."""
+        """Take one step; weights without a gradient do not change."""
 
     def zero_grad(self) -> None:
-        """Forget all gradients."""
+        """Drop all gradients."""
         for group in self.param_groups:
             for weight in group["params"]:
                 weight.grad = None
 
 
 class Adam(Optimizer):
-    """Adam with decoupled weight decay (AdamW), in one kernel a step."""
+    """Adam with decoupled weight decay (AdamW), with one fused kernel per step."""
 
     def __init__(self, groups: Iterable[dict[str, Any]], decays: Decays) -> None:
         super().__init__(groups)
@@ -60,17 +60,17 @@ class Adam(Optimizer):
 
     @torch.no_grad()
     def step(self) -> None:
-        """One step; weights without a gradient stay."""
+        """Take one step; weights without a gradient do not change."""
         for group in self.param_groups:
-            weights = [one for one in group["params"] if one.grad is not None]
-            states = [self._state(one) for one in weights]
+            weights = [weight for weight in group["params"] if weight.grad is not None]
+            states = [self._state(weight) for weight in weights]
             adamw(
                 weights,
-                [one.grad for one in weights],
-                [one[MEAN] for one in states],
-                [one[SQUARE] for one in states],
+                [weight.grad for weight in weights],
+                [state[MEAN] for state in states],
+                [state[SQUARE] for state in states],
                 [],
-                [one[STEP] for one in states],
+                [state[STEP] for state in states],
                 fused=True,
                 amsgrad=False,
                 beta1=self.decays.beta1,

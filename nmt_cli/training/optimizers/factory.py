@@ -1,4 +1,4 @@
-"""Section 5.3: Adam, and the learning rate of equation 3; other optimisers and schedules too."""
+"""The configured optimiser and learning rate; by default Adam and equation 3 (section 5.3)."""
 
 import math
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def _cosine(step: int, train: TrainConfig) -> float:
 
 
 def _stable_then_decay(step: int, train: TrainConfig) -> float:
-    """1, then straight to 0 in the last steps; never from above 1 where warm-up is long."""
+    """1, then linearly down to 0 in the last steps; at most 1, also where warm-up is long."""
     last = max_steps(train)
     length = min(train.decay_fraction * last, last - train.warmup_steps)
     return min(1.0, max(0.0, (last - step) / max(1.0, length)))
@@ -60,16 +60,16 @@ DECAYS: dict[str, Callable[[int, TrainConfig], float]] = {
 
 
 def make_optimizer(model: nn.Module, config: Config) -> Optimizer:
-    """The configured optimiser, its learning rate still 0.
+    """The configured optimiser; its learning rate is 0 until it is set.
 
-    Weight decay is decoupled; vectors (norms, biases) are spared it.
+    Weight decay is decoupled, and not applied to vectors (norms, biases).
     """
     return OPTIMIZERS[config.train.optimizer](model, config.train)
 
 
 def _groups(weights: list[nn.Parameter], train: TrainConfig) -> list[dict[str, Any]]:
-    matrices: list[Tensor] = [one for one in weights if one.dim() >= 2]
-    vectors: list[Tensor] = [one for one in weights if one.dim() < 2]
+    matrices: list[Tensor] = [weight for weight in weights if weight.dim() >= 2]
+    vectors: list[Tensor] = [weight for weight in weights if weight.dim() < 2]
     groups = [
         {"params": matrices, "weight_decay": train.weight_decay},
         {"params": vectors, "weight_decay": 0.0},
@@ -82,7 +82,7 @@ def _decays(train: TrainConfig) -> Decays:
 
 
 def _adam_for(weights: list[nn.Parameter], train: TrainConfig) -> Adam:
-    """With the paper's betas and epsilon, unless others are set."""
+    """Adam with the configured betas and epsilon; the defaults are the paper's."""
     return Adam(_groups(weights, train), _decays(train))
 
 
@@ -96,10 +96,10 @@ def _schedule_free(model: nn.Module, train: TrainConfig) -> Optimizer:
 
 
 def _muon(model: nn.Module, train: TrainConfig) -> Optimizer:
-    """Muon where a matrix maps one layer's numbers to another's; embeddings are Adam's."""
-    matrices = [one.weight for one in model.modules() if isinstance(one, nn.Linear)]
-    mapped = {id(one) for one in matrices}
-    rest = [one for one in model.parameters() if id(one) not in mapped]
+    """Muon for the matrices of linear layers; Adam for all else, such as embeddings."""
+    matrices = [module.weight for module in model.modules() if isinstance(module, nn.Linear)]
+    mapped = {id(matrix) for matrix in matrices}
+    rest = [weight for weight in model.parameters() if id(weight) not in mapped]
     return Muon(matrices, _adam_for(rest, train), train.momentum, train.weight_decay)
 
 
@@ -109,6 +109,6 @@ OPTIMIZERS: dict[str, Callable[[nn.Module, TrainConfig], Optimizer]] = {
 
 
 def set_learning_rate(optimizer: Optimizer, rate: float) -> None:
-    """Use `rate` for the next step."""
+    """Set the learning rate of the next step."""
     for group in optimizer.param_groups:
         group["lr"] = rate

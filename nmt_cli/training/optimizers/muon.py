@@ -1,6 +1,6 @@
-"""Muon (Jordan and others 2024): the momentum of each matrix is made orthogonal before it is used.
+"""Muon (Jordan and others 2024): each matrix is updated with its orthogonalised momentum.
 
-Adam takes care of what is not a matrix between two layers: embeddings, norms, biases.
+Adam updates all weights that are not matrices of linear layers: embeddings, norms, biases.
 """
 
 import math
@@ -17,18 +17,18 @@ from nmt_cli.training.optimizers.adam import Optimizer
 COEFFICIENTS = 3.4445, -4.7750, 2.0315
 ITERATIONS = 5
 EPSILON = 1e-7
-# From this ratio of columns to rows on, iterating on the squares of rows by rows is less work.
-LONG = 2
+# From this ratio of columns to rows on, iterating on (rows, rows) products is less work.
+LONG_RATIO = 2
 MOMENTUM = "momentum"
-# An Adam step moves each weight by about this share of the rate (Liu and others 2025), so that one
-# learning rate serves both.
-ADAM_SHARE = 0.2
+# An Adam step moves each weight by about this share of the learning rate (Liu and others 2025);
+# with it, both can use the same rate.
+ADAM_UPDATE_SIZE = 0.2
 
 
 class Muon(Optimizer):
-    """Muon with Nesterov momentum for `matrices`, `adam` for the weights it was made with.
+    """Muon with Nesterov momentum for `matrices`; `adam` updates its own weights.
 
-    An update is scaled by 0.2 sqrt(max(rows, columns)), which gives its numbers the size of Adam's
+    Updates are scaled by 0.2 sqrt(max(rows, columns)), so that they are as large as Adam's
     (Liu and others 2025, "Muon is scalable for LLM training").
     """
 
@@ -39,18 +39,18 @@ class Muon(Optimizer):
         momentum: float,
         weight_decay: float,
     ) -> None:
-        """`matrices` are 2-D; `weight_decay` is decoupled, and theirs."""
+        """matrices: 2-D; weight_decay: of the matrices, decoupled."""
         group: dict[str, Any] = {"params": list(matrices), "weight_decay": weight_decay}
         super().__init__([group, *adam.param_groups])
         self.momentum = momentum
-        # Both see the same rates and keep their state in one place.
+        # Both have the same learning rates and share one state.
         self.adam = adam
         self.adam.param_groups = self.param_groups[1:]
         self.adam.state = self.state
 
     @torch.no_grad()
     def step(self) -> None:
-        """One step; weights without a gradient stay."""
+        """Take one step; weights without a gradient do not change."""
         group = self.param_groups[0]
         shapes: defaultdict[torch.Size, list[Tensor]] = defaultdict(list)
         for weight in group["params"]:
@@ -61,7 +61,7 @@ class Muon(Optimizer):
         self.adam.step()
 
     def _step_shape(self, weights: list[Tensor], rate: float, weight_decay: float) -> None:
-        """All matrices of one shape together: a few large products in place of many small ones."""
+        """Update all matrices of one shape together, in a few large products."""
         gradients = [weight.grad for weight in weights if weight.grad is not None]
         for weight in weights:
             if MOMENTUM not in self.state[weight]:
@@ -69,9 +69,10 @@ class Muon(Optimizer):
         momenta = [self.state[weight][MOMENTUM] for weight in weights]
         torch._foreach_lerp_(momenta, gradients, 1.0 - self.momentum)
         # Nesterov: the momentum as it will be if the next gradient is like this one.
-        ahead = torch.stack(torch._foreach_lerp(gradients, momenta, self.momentum))
-        updates = orthogonalise(ahead).to(weights[0].dtype)
-        scale = ADAM_SHARE * math.sqrt(max(weights[0].shape))
+        # (n, rows, columns)
+        lookahead = torch.stack(torch._foreach_lerp(gradients, momenta, self.momentum))
+        updates = orthogonalise(lookahead).to(weights[0].dtype)
+        scale = ADAM_UPDATE_SIZE * math.sqrt(max(weights[0].shape))
         if weight_decay:
             torch._foreach_mul_(weights, 1.0 - rate * weight_decay)
         torch._foreach_add_(weights, list(updates.unbind()), alpha=-rate * scale)
@@ -80,16 +81,17 @@ class Muon(Optimizer):
 def orthogonalise(matrices: Tensor) -> Tensor:
     """(n, rows, columns): each becomes about U V^T of its U S V^T, by Newton-Schulz iterations.
 
-    Singular values end between about 0.7 and 1.2. In bf16 on a GPU, which this bears well.
+    The singular values become about 0.7 to 1.2. On a GPU it is computed in bf16, which is accurate
+    enough.
     """
     x: Tensor = matrices.bfloat16() if matrices.is_cuda else matrices
     tall = x.shape[1] > x.shape[2]
     if tall:
         x = x.mT
     x = x / (x.norm(dim=(1, 2), keepdim=True) + EPSILON)
-    # bf16 is too coarse for the short way.
-    long = not x.is_cuda and x.shape[2] >= LONG * x.shape[1]
-    x = torch.bmm(_polynomials_of(x), x) if long else _iterate(x)
+    # bf16 is too coarse for the variant on (rows, rows) products.
+    is_long = not x.is_cuda and x.shape[2] >= LONG_RATIO * x.shape[1]
+    x = torch.bmm(_polynomials_of(x), x) if is_long else _iterate(x)
     return x.mT if tall else x
 
 
@@ -105,7 +107,8 @@ def _iterate(x: Tensor) -> Tensor:
 def _polynomials_of(x: Tensor) -> Tensor:
     """(n, rows, rows): the matrix by which all iterations together multiply x.
 
-    Each multiplies by a polynomial P of S = x x^T, and the next S is P S P: only small squares.
+    Each iteration multiplies by a polynomial P of S = x x^T, and the next S is P S P, so that only
+    (rows, rows) matrices are multiplied.
     """
     square = torch.bmm(x, x.mT)
     product = polynomial = _polynomial_of(square)

@@ -1,8 +1,8 @@
-"""Schedule-Free AdamW (Defazio and others 2024): a mean of the steps in place of a decaying rate.
+"""Schedule-Free AdamW (Defazio and others 2024): averaging instead of a decaying learning rate.
 
-Three points are kept for each weight: z takes Adam's steps without momentum; x is the mean of all z
-and is what is validated and saved; y, between them, is where gradients are taken. The model's own
-weights are y while it is trained.
+There are three values of each weight. z takes Adam's steps without momentum; x, the mean of all z,
+is validated and saved; y, between them, is where gradients are computed. During training the
+model's own weights are y.
 """
 
 import math
@@ -20,28 +20,25 @@ PROGRESS = "progress"
 
 
 class ScheduleFree(Optimizer):
-    """Algorithm 1 of the paper; each group's `lr` is the rate after warm-up's factor."""
+    """Algorithm 1 of the paper; each group's `lr` includes the factor of the warm-up."""
 
     def __init__(self, groups: Iterable[dict[str, Any]], decays: Decays) -> None:
-        """`groups` may set `weight_decay`, which pulls at y.
-
-        beta1: share of x in y, in place of momentum.
-        """
+        """groups: may set `weight_decay`, applied to y; decays: beta1 is the share of x in y."""
         super().__init__(groups)
         self.decays = decays
 
     @torch.no_grad()
     def step(self) -> None:
-        """One step from the gradients at y; weights without a gradient stay."""
+        """Take one step from the gradients at y; weights without a gradient do not change."""
         rate, newest = self._advance(self.param_groups[0]["lr"])
         for group in self.param_groups:
-            weights = [one for one in group["params"] if one.grad is not None]
+            weights = [weight for weight in group["params"] if weight.grad is not None]
             if weights:
                 self._step_group(weights, rate, newest, group["weight_decay"])
 
     def _advance(self, rate: float) -> tuple[float, float]:
-        """Count a step: its corrected rate, and the share c of its z in the mean x."""
-        # One pair of numbers for all weights, in the first one's state, so that it is saved.
+        """Count a step; its bias-corrected rate, and the share c of its z in the mean x."""
+        # The same for all weights; kept in the state of the first one, so that it is saved.
         state = self._state(self.param_groups[0]["params"][0])
         steps, squares = state[PROGRESS].tolist()
         rate *= math.sqrt(1.0 - self.decays.beta2 ** (steps + 1.0))
@@ -75,29 +72,29 @@ class ScheduleFree(Optimizer):
         self._place(weights, x, z)
 
     def _place(self, weights: list[Tensor], x: list[Tensor], z: list[Tensor]) -> None:
-        """Put y into the weights."""
+        """Set the weights to y."""
         torch._foreach_copy_(weights, z)
         torch._foreach_lerp_(weights, x, self.decays.beta1)
 
     @torch.no_grad()
     def place_weights(self) -> None:
-        """Put y into the weights, whatever they hold."""
+        """Set the weights to y, whatever they hold."""
         for group in self.param_groups:
-            weights = [one for one in group["params"] if self.state.get(one)]
-            states = [self.state[one] for one in weights]
+            weights = [weight for weight in group["params"] if self.state.get(weight)]
+            states = [self.state[weight] for weight in weights]
             if weights:
-                self._place(weights, [one[X] for one in states], [one[Z] for one in states])
+                self._place(weights, [state[X] for state in states], [state[Z] for state in states])
 
 
 def place_training_weights(optimizer: Optimizer) -> None:
-    """After saved weights were loaded: those that training goes on with, where they are others."""
+    """Set the weights that training continues with, after saved weights were loaded."""
     if isinstance(optimizer, ScheduleFree):
         optimizer.place_weights()
 
 
 def saved_weight(optimizer: Optimizer, weight: Tensor) -> Tensor:
-    """The value of a weight that is validated and saved: x where there is one, else itself."""
+    """The value of a weight that is validated and saved: with Schedule-Free x, else itself."""
     if not isinstance(optimizer, ScheduleFree):
         return weight
-    found: Tensor = optimizer.state.get(weight, {}).get(X, weight)
-    return found
+    saved: Tensor = optimizer.state.get(weight, {}).get(X, weight)
+    return saved

@@ -5,24 +5,60 @@ one fixed binary tree: shard i and shard i + V/2 first, then V/4 apart, and so o
 shards r, r + W, ..., which is a whole subtree; ranks then add up the rest of the tree between them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from nmt_cli.errors import ConfigError
+from nmt_cli.training.gradient_accumulation import Backward, MicroBatch
+from nmt_cli.training.parallel.gradient_sync import StepSums, gradients_of
+from nmt_cli.training.parallel.ranks import Ranks
 
 
-def subtree_sum(number: int, stride: int, shards: int, leaf: Callable[[int], Tensor]) -> Tensor:
-    """leaf(number) + leaf(number + stride) + ... below `shards`, added up along the tree.
+class TreeGradientSync:
+    """Adds up the gradients of all shards in an order that no number of ranks changes.
 
-    stride, shards: powers of two. `leaf` gives a tensor that may be changed; about log2(shards /
+    A shard that does not fit into memory is an error: halves would have other dropout masks.
+    """
+
+    def __init__(self, ranks: Ranks, model: nn.Module) -> None:
+        self._ranks = ranks
+        self._model = model
+
+    def sum_gradients(self, shards: Sequence[MicroBatch], backward: Backward) -> StepSums:
+        """As GradientSync; the shards of each rank are a power of two in number."""
+
+        def leaf(index: int) -> Tensor:
+            """Gradients, loss and nll of a shard, as one vector."""
+            sums = torch.zeros(2, device=self._ranks.device)
+            if len(shards[index].ids):
+                sums = backward(self._model, shards[index])
+            gradients = gradients_of(self._model)
+            flat = torch.cat([*(gradient.reshape(-1) for gradient in gradients), sums])
+            self._model.zero_grad()
+            return flat
+
+        flat = subtree_sum(0, 1, len(shards), leaf)
+        self._ranks.tree_all_reduce(flat)
+        start = 0
+        for gradient in gradients_of(self._model):
+            gradient.copy_(flat[start : start + gradient.numel()].view_as(gradient))
+            start += gradient.numel()
+        loss, nll = flat[start:].tolist()
+        return StepSums(loss, nll)
+
+
+def subtree_sum(index: int, stride: int, shards: int, leaf: Callable[[int], Tensor]) -> Tensor:
+    """leaf(index) + leaf(index + stride) + ... below `shards`, added up along the tree.
+
+    stride, shards: powers of two. `leaf` returns a tensor that may be changed; about log2(shards /
     stride) + 1 of them exist at a time.
     """
     if stride == shards:
-        return leaf(number)
-    total = subtree_sum(number, 2 * stride, shards, leaf)
-    total += subtree_sum(number + stride, 2 * stride, shards, leaf)
+        return leaf(index)
+    total = subtree_sum(index, 2 * stride, shards, leaf)
+    total += subtree_sum(index + stride, 2 * stride, shards, leaf)
     return total
 
 

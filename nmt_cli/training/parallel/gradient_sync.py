@@ -1,18 +1,21 @@
-"""Sums of gradients over all ranks, sent while the backward pass goes on.
+"""All-reduce of gradients over all ranks, in buckets that are sent during the backward pass.
 
-Gradients travel in buckets, each when its last one is ready. All ranks send the same buckets in the
-same order, whatever happens: one that has no shard in a step sends zeros, and one that runs out of
-memory with some of its buckets gone finishes the round, says so, and all send once more.
+A bucket is sent when its last gradient is ready. All ranks send the same buckets in the same order,
+whatever happens: a rank without a shard in a step sends zeros. A rank that runs out of memory after
+it has sent some buckets sends the others too and reports it; then all ranks send all of them again.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple, Protocol
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from nmt_cli.training.gradient_accumulation import Backward, MicroBatch, accumulate_gradients
 from nmt_cli.training.parallel.ranks import Ranks
+from nmt_cli.training.parallel.threads import ThreadReplicas
 
 # Large enough for the full speed of a network, small enough that the first one starts early.
 BUCKET_BYTES = 25 << 20
@@ -20,67 +23,117 @@ BUCKET_BYTES = 25 << 20
 STAGES = {"encoder": 1, "encoder_norm": 1, "embedding": 2, "positions": 2, "tgt_positions": 2}
 
 
+class StepSums(NamedTuple):
+    """Sums over all ranks in one step.
+
+    loss, nll: over target tokens; splits: shards that were split; failures: ranks on which a single
+    pair did not fit into memory; too_large: that pair, if this rank is one of them.
+    """
+
+    loss: float
+    nll: float
+    splits: float = 0.0
+    failures: float = 0.0
+    too_large: int | None = None
+
+
+class GradientSync(Protocol):
+    """Computes the gradients of a step and adds them up over all ranks."""
+
+    def sum_gradients(self, shards: Sequence[MicroBatch], backward: Backward) -> StepSums:
+        """Call `backward` on this rank's shards, and give the model the sums over all ranks.
+
+        shards: in order, and empty where the batch has fewer pairs than shards. Raises
+        LostRankError when another rank does not answer.
+        """
+
+
 class GradientBucket:
-    """Gradients that travel together; `flat` holds their sums when they have come back."""
+    """Gradients that are sent together; `flat` holds their sums after the all-reduce."""
 
     def __init__(self, weights: Sequence[nn.Parameter]) -> None:
         self.weights = weights
         sizes = [weight.numel() for weight in weights]
         self.flat = torch.zeros(sum(sizes), dtype=weights[0].dtype, device=weights[0].device)
         pieces = torch.split_with_sizes(self.flat, sizes)
-        self.views = [one.view_as(weight) for one, weight in zip(pieces, weights, strict=True)]
+        self.views = [piece.view_as(weight) for piece, weight in zip(pieces, weights, strict=True)]
 
     def pack(self) -> None:
         """Copy the gradients of this rank into `flat`; zeros where there are none."""
         pairs = list(zip(self.views, self.weights, strict=True))
-        own = [(view, weight.grad) for view, weight in pairs if weight.grad is not None]
-        none = [view for view, weight in pairs if weight.grad is None]
-        if own:
-            torch._foreach_copy_([view for view, _ in own], [grad for _, grad in own])
-        if none:
-            torch._foreach_zero_(none)
+        present = [(view, weight.grad) for view, weight in pairs if weight.grad is not None]
+        absent = [view for view, weight in pairs if weight.grad is None]
+        if present:
+            torch._foreach_copy_([view for view, _ in present], [grad for _, grad in present])
+        if absent:
+            torch._foreach_zero_(absent)
 
-    def hand_over(self) -> None:
+    def assign_gradients(self) -> None:
         """Make the sums the gradients of the weights, without a copy."""
         for weight, view in zip(self.weights, self.views, strict=True):
             weight.grad = view
 
 
 class BucketedGradientSync:
-    """Adds up the gradients of a model over all ranks, step after step."""
+    """Adds up the gradients of a model over all ranks, step after step.
 
-    def __init__(self, ranks: Ranks, model: nn.Module, bucket_bytes: int = BUCKET_BYTES) -> None:
-        """`model` is where it will be trained. Memory for one more set of gradients is kept."""
+    Within a rank, gradients are accumulated over its shards by its replicas.
+    """
+
+    def __init__(
+        self,
+        ranks: Ranks,
+        model: nn.Module,
+        replicas: ThreadReplicas | None = None,
+        bucket_bytes: int = BUCKET_BYTES,
+    ) -> None:
+        """model: on the device that it will be trained on; replicas: of this model.
+
+        With several ranks, memory for one more set of gradients is kept.
+        """
         self._ranks = ranks
+        self._replicas = replicas or ThreadReplicas(model)
         alone = ranks.world_size == 1
-        weights = [] if alone else make_buckets(ready_order(model), bucket_bytes)
-        self._buckets = [GradientBucket(one) for one in weights]
+        groups = [] if alone else make_buckets(ready_order(model), bucket_bytes)
+        self._buckets = [GradientBucket(weights) for weights in groups]
         self._works: list[dist.Work] = []
+        # By bucket: gradients that are not ready yet.
         self._missing: list[int] = []
-        self._listens = False
-        self._spoiled = False
-        for number, bucket in enumerate(self._buckets):
+        self._sends_when_ready = False
+        self._must_resend = False
+        for index, bucket in enumerate(self._buckets):
             for weight in bucket.weights:
                 weight.register_post_accumulate_grad_hook(  # type: ignore[no-untyped-call]
-                    self._hook(number)
+                    self._hook(index)
                 )
+
+    def sum_gradients(self, shards: Sequence[MicroBatch], backward: Backward) -> StepSums:
+        """As GradientSync; a shard that does not fit into memory is split in two."""
+        filled = [shard for shard in shards if len(shard.ids)]
+        accumulated = accumulate_gradients(
+            self._replicas, filled, backward, self._ranks.device, self.last_shard
+        )
+        too_large = accumulated.too_large
+        flags = accumulated.sums.new_tensor([accumulated.splits, too_large is not None])
+        loss, nll, splits, failures = self.finish(torch.cat([accumulated.sums, flags]))
+        return StepSums(loss, nll, splits, failures, too_large)
 
     @contextmanager
     def last_shard(self) -> Iterator[None]:
-        """The backward pass after which this rank's gradients are complete; buckets leave in it.
+        """The backward pass that completes this rank's gradients; buckets are sent during it.
 
-        An attempt that fails may be repeated, in parts too.
+        An attempt that fails may be repeated, also in several smaller passes.
         """
         self._missing = [len(bucket.weights) for bucket in self._buckets]
-        # What has been sent cannot be called back: the next attempt's gradients go out at the end.
-        self._listens = not self._spoiled
+        # Sent buckets cannot be called back: after a failure all gradients are sent at the end.
+        self._sends_when_ready = not self._must_resend
         try:
             yield
         except BaseException:
-            self._spoiled = bool(self._works)
+            self._must_resend = bool(self._works)
             raise
         finally:
-            self._listens = False
+            self._sends_when_ready = False
 
     def finish(self, sums: Tensor) -> list[float]:
         """Replace every gradient by its sum over all ranks; returns those of `sums`, a vector.
@@ -88,34 +141,34 @@ class BucketedGradientSync:
         Raises LostRankError when another rank does not answer.
         """
         if not self._buckets:
-            return [float(one) for one in sums.tolist()]
-        *found, spoiled = self._end_round(sums)
-        if spoiled:
+            return [float(value) for value in sums.tolist()]
+        *totals, resends = self._end_round(sums)
+        if resends:
             self._end_round(sums)
         for bucket in self._buckets:
-            bucket.hand_over()
-        return found
+            bucket.assign_gradients()
+        return totals
 
     def _end_round(self, sums: Tensor) -> list[float]:
-        """Send what is left and wait for all; the sums, and how many ranks spoiled the round."""
+        """Send the remaining buckets and wait for all; the sums, and how many ranks must resend."""
         while len(self._works) < len(self._buckets):
             self._send()
-        message = torch.cat([sums, sums.new_tensor([self._spoiled])])
+        message = torch.cat([sums, sums.new_tensor([self._must_resend])])
         with self._ranks.waiting():
             for work in self._works:
                 work.wait()
             dist.all_reduce(message)
             # On a GPU this is where the waiting is done.
-            found = [float(one) for one in message.tolist()]
+            totals = [float(value) for value in message.tolist()]
         self._works = []
-        self._spoiled = False
-        return found
+        self._must_resend = False
+        return totals
 
-    def _hook(self, number: int) -> Callable[[Tensor], None]:
+    def _hook(self, index: int) -> Callable[[Tensor], None]:
         def ready(_: Tensor) -> None:
-            if not self._listens:
+            if not self._sends_when_ready:
                 return
-            self._missing[number] -= 1
+            self._missing[index] -= 1
             # A bucket waits for those before it: the order is the same on all ranks.
             while (sent := len(self._works)) < len(self._buckets) and not self._missing[sent]:
                 self._send()
@@ -132,12 +185,13 @@ class BucketedGradientSync:
 
 
 def ready_order(model: nn.Module) -> list[nn.Parameter]:
-    """Weights about as a backward pass reaches them: the decoder's end first, embeddings last.
+    """Weights in about the order of a backward pass: the decoder's end first, embeddings last.
 
-    It depends on the names alone: a resumed run sends the same buckets, so sums have the same bits.
+    The order depends on the names alone: a resumed run sends the same buckets, so its sums have the
+    same bits.
     """
     named = list(model.named_parameters())[::-1]
-    named.sort(key=lambda one: STAGES.get(one[0].partition(".")[0], 0))
+    named.sort(key=lambda item: STAGES.get(item[0].partition(".")[0], 0))
     return [weight for _, weight in named]
 
 
@@ -153,3 +207,13 @@ def make_buckets(weights: Sequence[nn.Parameter], bucket_bytes: int) -> list[lis
         groups[-1].append(weight)
         room -= size
     return groups
+
+
+def gradients_of(model: nn.Module) -> list[Tensor]:
+    """Every gradient; zeros where a weight has none, as on a rank without a shard in this step."""
+    gradients = []
+    for weight in model.parameters():
+        if weight.grad is None:
+            weight.grad = torch.zeros_like(weight)
+        gradients.append(weight.grad)
+    return gradients

@@ -1,4 +1,4 @@
-"""Heartbeats: every rank tells where it is, so that a rank that dies or hangs can be named."""
+"""Heartbeats: every rank reports its status, so that a rank that dies or hangs can be named."""
 
 import faulthandler
 import json
@@ -16,9 +16,9 @@ from torch.distributed.distributed_c10d import Store
 from nmt_cli.errors import NmtError, UnavailableError
 
 BEAT_SECONDS = 0.5
-# A rank that missed so many beats gives no sign of life; the others are looked at less often.
+# A rank that missed so many beats counts as silent; the others are read less often than that.
 SILENT_BEATS = 6
-BEATS_TO_LOOK = 4
+BEATS_BETWEEN_READS = 4
 BEATS_WITHOUT_STORE = 20
 # A rank that does not even beat is not waited for any longer: it was stopped, or its machine died.
 SILENT_SECONDS = 22.0
@@ -32,27 +32,27 @@ class LostRankError(NmtError):
 
 @dataclass
 class RankStatus:
-    """What a rank last told.
+    """What a rank last published.
 
-    beat: how often it did; waits: how many messages it has begun; pairs: the first of its share of
-    the step; end: why it ended, because of another rank where it is a consequence; blames: ranks
-    it waited for.
+    beat: how often it did; collectives_started: how many collective operations it has begun;
+    pairs: the first of its share of the step; end: why it ended; consequence: whether that was
+    because of another rank; suspects: ranks that it waited for in vain.
     """
 
     rank: int
     beat: int = 0
-    waits: int = 0
+    collectives_started: int = 0
     step: int = 0
     pairs: list[int] = field(default_factory=list)
     end: str = ""
     consequence: bool = False
-    blames: list[int] = field(default_factory=list)
+    suspects: list[int] = field(default_factory=list)
 
     @property
-    def place(self) -> str:
-        """Where the rank was.
+    def location(self) -> str:
+        """The step and the pairs that the rank is at.
 
-        >>> RankStatus(1, step=7, pairs=[4, 8]).place
+        >>> RankStatus(1, step=7, pairs=[4, 8]).location
         'step 7, pairs 5, 9 of the corpus'
         """
         if not self.step:
@@ -61,14 +61,14 @@ class RankStatus:
         return f"step {self.step:,}{named}"
 
 
-def named_pairs(ids: Sequence[int], most: int = PAIRS_NAMED) -> str:
-    """Pair ids as line numbers of the prepared corpus.
+def named_pairs(ids: Sequence[int], limit: int = PAIRS_NAMED) -> str:
+    """The first pair ids, as line numbers of the prepared corpus.
 
     >>> named_pairs([4, 8, 1, 2])
     '5, 9, 2, ... of the corpus'
     """
-    more = ", ..." if len(ids) > most else ""
-    return ", ".join(str(one + 1) for one in ids[:most]) + f"{more} of the corpus"
+    more = ", ..." if len(ids) > limit else ""
+    return ", ".join(str(pair + 1) for pair in ids[:limit]) + f"{more} of the corpus"
 
 
 def _reason(error: BaseException | None) -> str:
@@ -80,11 +80,11 @@ def _reason(error: BaseException | None) -> str:
 
 
 class Heartbeat:
-    """One rank's heart, and its eye on the others."""
+    """Publishes the status of one rank, and monitors the statuses of the others."""
 
     def __init__(
         self,
-        sign: RankStatus,
+        status: RankStatus,
         world_size: int,
         store: Store,
         timeout: float,
@@ -95,140 +95,150 @@ class Heartbeat:
         give_up: ends this process with an error; called from another thread than the main one,
         which is stuck then.
         """
-        self.sign = sign
+        self.status = status
         self.timeout = timeout
-        self._others = [f"nmt/{rank}" for rank in range(world_size) if rank != sign.rank]
+        self._others = [f"nmt/{rank}" for rank in range(world_size) if rank != status.rank]
         self._store = store
         self._give_up = give_up
         self._waiting = False
-        self._waited = 0
-        self._untold = 0
-        # Of each other rank: its last beat, and the looks since it came.
-        self._heard: dict[int, tuple[int, int]] = {}
+        self._beats_waited = 0
+        self._failed_publishes = 0
+        # By rank: its last beat, and how often the statuses were read since it came.
+        self._last_beats: dict[int, tuple[int, int]] = {}
         self._over = threading.Event()
         store.set_timeout(STORE_TIMEOUT)
-        self._tell()
-        threading.Thread(target=self._watch, name="watch", daemon=True).start()
+        self._publish()
+        threading.Thread(target=self._monitor, name="heartbeat", daemon=True).start()
 
-    def begins(self, step: int, pairs: Iterable[int]) -> None:
-        """This rank begins `step` with these pairs."""
-        self.sign.step, self.sign.pairs = step, [int(one) for one in islice(pairs, PAIRS_NAMED)]
-        self._tell()
+    def begin_step(self, step: int, pairs: Iterable[int]) -> None:
+        """Publish that this rank begins `step` with these pairs."""
+        self.status.step = step
+        self.status.pairs = [int(pair) for pair in islice(pairs, PAIRS_NAMED)]
+        self._publish()
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
         """While the block runs this rank waits for all others; raises LostRankError."""
-        self.sign.waits += 1
-        self._waited, self._waiting = 0, True
+        self.status.collectives_started += 1
+        self._beats_waited, self._waiting = 0, True
         try:
             yield
         except RuntimeError as error:
             self._waiting = False
-            raise self._lost(str(error).partition(". ")[0]) from error
+            raise self._lost_rank_error(str(error).partition(". ")[0]) from error
         finally:
             self._waiting = False
 
-    def ends(self, error: BaseException | None = None) -> None:
-        """Tell the others that this rank leaves, and why."""
+    def announce_end(self, error: BaseException | None = None) -> None:
+        """Publish that this rank ends, and why."""
         self._over.set()
-        self.sign.consequence = isinstance(error, LostRankError)
-        self.sign.end = _reason(error)
-        self._tell()
+        self.status.consequence = isinstance(error, LostRankError)
+        self.status.end = _reason(error)
+        self._publish()
 
-    def let_others_look(self) -> None:
-        """The first rank takes the store with it, where the others look who is at fault."""
-        for _ in range(SILENT_BEATS if self.sign.rank == 0 else 0):
-            if all(one.end for one in self._look()):
+    def wait_for_others(self) -> None:
+        """Let the first rank, whose process holds the store, wait until the others have read it."""
+        for _ in range(SILENT_BEATS if self.status.rank == 0 else 0):
+            if all(status.end for status in self._read_others()):
                 break
             time.sleep(BEAT_SECONDS)
 
-    def _tell(self) -> None:
+    def _publish(self) -> None:
         try:
-            self._store.set(f"nmt/{self.sign.rank}", json.dumps(asdict(self.sign)))
-            self._untold = 0
+            self._store.set(f"nmt/{self.status.rank}", json.dumps(asdict(self.status)))
+            self._failed_publishes = 0
         except RuntimeError:
-            self._untold += 1
+            self._failed_publishes += 1
 
     def _beat(self) -> None:
-        self.sign.beat += 1
-        self._tell()
+        self.status.beat += 1
+        self._publish()
 
-    def _look(self) -> list[RankStatus]:
-        """What the others told last; nothing where the store is gone."""
+    def _read_others(self) -> list[RankStatus]:
+        """The last statuses of the other ranks; none where the store is gone."""
         try:
-            return [RankStatus(**json.loads(one)) for one in self._store.multi_get(self._others)]
+            records = self._store.multi_get(self._others)
         except RuntimeError:
             return []
+        return [RankStatus(**json.loads(record)) for record in records]
 
-    def _watch(self) -> None:
-        """The thread: beat, look at the others from time to time, give up where one is lost."""
+    def _monitor(self) -> None:
+        """The thread: beat, read the others from time to time, give up when one is lost."""
         while not self._over.wait(BEAT_SECONDS):
             self._beat()
-            self._waited += self._waiting
-            problem = self._problem() if self.sign.beat % BEATS_TO_LOOK == 0 else None
+            self._beats_waited += self._waiting
+            problem = self._problem() if self.status.beat % BEATS_BETWEEN_READS == 0 else None
             if problem is not None and not self._over.is_set():
-                self.ends(problem)
-                # So that the others see it, wherever the store is.
-                time.sleep((BEATS_TO_LOOK + 1) * BEAT_SECONDS)
+                self.announce_end(problem)
+                # Time for the others to read it, in whichever process the store is.
+                time.sleep((BEATS_BETWEEN_READS + 1) * BEAT_SECONDS)
                 self._give_up(problem)
 
     def _problem(self) -> NmtError | None:
-        """Why this rank cannot go on: it is waited for, or the others do not come any more.
+        """Why this rank cannot continue: the others wait for it, or they no longer answer.
 
-        Beats are counted and not seconds: that the machine slept is no reason.
+        Beats are counted and not seconds, so that a machine that slept is not a problem.
         """
-        if self._untold >= BEATS_WITHOUT_STORE:
-            return LostRankError(f"rank {self.sign.rank} ends: nothing is heard of the first rank")
-        others = self._look()
-        silence = self._silence(others)
+        if self._failed_publishes >= BEATS_WITHOUT_STORE:
+            return LostRankError(
+                f"rank {self.status.rank} ends: nothing is heard of the first rank"
+            )
+        others = self._read_others()
+        silence = self._longest_silence(others)
         if not self._waiting:
-            if not any(self.sign.rank in one.blames for one in others):
+            if not any(self.status.rank in other.suspects for other in others):
                 return None
             faulthandler.dump_traceback(sys.__stderr__ or 2)
             return UnavailableError(
-                f"rank {self.sign.rank} hangs in {self.sign.place}: the others waited for it",
+                f"rank {self.status.rank} hangs in {self.status.location}: "
+                "the others waited for it",
                 "train.rank_timeout says how long they wait",
             )
-        # As a rule the message itself fails before this is seen.
+        # As a rule the collective operation itself fails before this is seen.
         lost = None
-        if self._waited > BEATS_TO_LOOK and any(one.end for one in others):
-            lost = self._lost("a rank has ended")
-        elif self._waited * BEAT_SECONDS > self.timeout:
-            lost = self._lost(f"no answer for {self.timeout:g} seconds")
+        if self._beats_waited > BEATS_BETWEEN_READS and any(other.end for other in others):
+            lost = self._lost_rank_error("a rank has ended")
+        elif self._beats_waited * BEAT_SECONDS > self.timeout:
+            lost = self._lost_rank_error(f"no answer for {self.timeout:g} seconds")
         elif silence >= SILENT_SECONDS:
-            lost = self._lost(f"no sign of life for {silence:g} seconds")
+            lost = self._lost_rank_error(f"no sign of life for {silence:g} seconds")
         return lost if self._waiting else None
 
-    def _silence(self, others: Sequence[RankStatus]) -> float:
-        """For how many seconds, as this rank's beats count them, another one did not beat."""
-        for one in others:
-            beat, looks = self._heard.get(one.rank, (-1, 0))
-            self._heard[one.rank] = one.beat, looks + 1 if one.beat == beat else 0
-        looks = max((looks for _, looks in self._heard.values()), default=0)
-        return looks * BEATS_TO_LOOK * BEAT_SECONDS
+    def _longest_silence(self, others: Sequence[RankStatus]) -> float:
+        """The longest time without a beat of another rank, in seconds of this rank's own beats."""
+        for other in others:
+            beat, reads = self._last_beats.get(other.rank, (-1, 0))
+            self._last_beats[other.rank] = other.beat, reads + 1 if other.beat == beat else 0
+        reads = max((reads for _, reads in self._last_beats.values()), default=0)
+        return reads * BEATS_BETWEEN_READS * BEAT_SECONDS
 
-    def _lost(self, reason: str) -> LostRankError:
+    def _lost_rank_error(self, reason: str) -> LostRankError:
         """The error that names the ranks at fault, as far as they can be known."""
-        before = now = {one.rank: one for one in self._look()}
+        before = now = {status.rank: status for status in self._read_others()}
         for _ in range(SILENT_BEATS):
-            if any(one.end and not one.consequence for one in now.values()):
+            if any(status.end and not status.consequence for status in now.values()):
                 break
             time.sleep(BEAT_SECONDS)
             self._beat()
-            now = {one.rank: one for one in self._look()}
-        ended = [one for one in now.values() if one.end and not one.consequence]
-        alive = [one for one in now.values() if not one.end]
-        silent = [one for one in alive if one.rank in before and one.beat == before[one.rank].beat]
-        behind = [one for one in alive if one.waits < self.sign.waits]
-        found = [
-            (ended, "ended in {0.place}: {0.end}"),
-            (silent, "gives no sign of life since {0.place}"),
-            (behind, "hangs in {0.place}"),
+            now = {status.rank: status for status in self._read_others()}
+        ended = [status for status in now.values() if status.end and not status.consequence]
+        alive = [status for status in now.values() if not status.end]
+        silent = [
+            status
+            for status in alive
+            if status.rank in before and status.beat == before[status.rank].beat
         ]
-        guilty, told = next(((one, text) for one, text in found if one), ([], ""))
-        self.sign.blames = [one.rank for one in guilty]
-        who = "; ".join(f"rank {one.rank} {told.format(one)}" for one in guilty)
+        started = self.status.collectives_started
+        behind = [status for status in alive if status.collectives_started < started]
+        explanations = [
+            (ended, "ended in {0.location}: {0.end}"),
+            (silent, "gives no sign of life since {0.location}"),
+            (behind, "hangs in {0.location}"),
+        ]
+        suspects, text = next((pair for pair in explanations if pair[0]), ([], ""))
+        self.status.suspects = [status.rank for status in suspects]
+        who = "; ".join(f"rank {status.rank} {text.format(status)}" for status in suspects)
         return LostRankError(
-            f"rank {self.sign.rank} ends in {self.sign.place}: "
+            f"rank {self.status.rank} ends in {self.status.location}: "
             f"{who or 'the ranks have lost each other'} ({reason})"
         )

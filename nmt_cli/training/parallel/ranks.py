@@ -25,29 +25,33 @@ from nmt_cli.parent_watch import PARENT, ask_for_signal
 from nmt_cli.plurals import counted
 from nmt_cli.training.parallel.heartbeat import Heartbeat, LostRankError, RankStatus
 
-# How a rank ends that only lost its neighbour, or was ended because of it.
+# Exit codes of a rank that ended only because another one did.
 CONSEQUENCES = (1, -signal.SIGTERM, 128 + signal.SIGTERM)
 # The launcher ends what is left of a failed group by force after so many seconds.
 PATIENCE_SECONDS = 25
 SAVING_SECONDS = 300
-# torch's own limit comes after ours, which can name the rank that is missing.
+# torch's timeout comes after the heartbeat's, which can name the rank that is missing.
 GRACE_SECONDS = 60
 RANK_TIMEOUT = 1_800.0
-# What ranks tell each other while the first one works, the strongest last.
+# Messages between ranks while the first one works; the largest one counts.
 DONE, BUSY, STOP = 0, 1, 2
 POLL_SECONDS = 1.0
-# Ctrl-C is our own business: torch's handler would wait for all ranks again when it comes twice.
+# Not SIGINT: torch's handler would wait for all ranks again when Ctrl-C is pressed twice.
 SIGNALS = "SIGTERM,SIGHUP,SIGQUIT,SIGUSR1"
 
 
 @dataclass(frozen=True)
 class Ranks:
-    """This process among its equals."""
+    """This process as one of a group; each has a model and a share of every step's shards.
+
+    rank: from 0; world_size: processes in the group; device: of this one; heartbeat: None where the
+    group has a single process.
+    """
 
     rank: int = 0
     world_size: int = 1
     device: torch.device = torch.device("cpu")
-    watch: Heartbeat | None = None
+    heartbeat: Heartbeat | None = None
 
     @property
     def is_first(self) -> bool:
@@ -55,16 +59,16 @@ class Ranks:
         return self.rank == 0
 
     def waiting(self) -> contextlib.AbstractContextManager[None]:
-        """To be around every message: where one fails, LostRankError names the rank at fault.
+        """The context of every collective operation: if it fails, LostRankError names the rank.
 
         All ranks enter it equally often, and in the same order.
         """
-        return nullcontext() if self.watch is None else self.watch.waiting()
+        return nullcontext() if self.heartbeat is None else self.heartbeat.waiting()
 
-    def add_up_in_pairs(self, vector: Tensor) -> None:
+    def tree_all_reduce(self, vector: Tensor) -> None:
         """Replace `vector` by its sum over all ranks, a power of two, added up along a fixed tree.
 
-        Rank r and rank r + W/2 first, then W/4 apart, and so on: `training.determinism`. Raises
+        Rank r and rank r + W/2 first, then W/4 apart, and so on: `parallel.deterministic`. Raises
         LostRankError, here as everywhere, when another rank does not answer.
         """
         half = self.world_size // 2
@@ -80,46 +84,47 @@ class Ranks:
             if self.world_size > 1:
                 dist.broadcast(vector, 0)
 
-    def agree(self, number: int) -> int:
-        """The largest of all ranks' numbers."""
+    def all_reduce_max(self, value: int) -> int:
+        """The largest of all ranks' values."""
         if self.world_size == 1:
-            return number
-        shared = torch.tensor(number, dtype=torch.int64, device=self.device)
+            return value
+        shared = torch.tensor(value, dtype=torch.int64, device=self.device)
         with self.waiting():
             dist.all_reduce(shared, op=dist.ReduceOp.MAX)
             return int(shared)
 
-    def begins(self, step: int, pairs: Iterable[int]) -> None:
-        """Tell the others, should they miss this rank, where it was."""
-        if self.watch is not None:
-            self.watch.begins(step, pairs)
+    def begin_step(self, step: int, pairs: Iterable[int]) -> None:
+        """Publish that this rank begins `step` with these pairs, for errors that name the rank."""
+        if self.heartbeat is not None:
+            self.heartbeat.begin_step(step, pairs)
 
-    def first_alone(self, work: Callable[[], None]) -> None:
-        """Do `work` on the first rank; where it fails with an NmtError, every rank ends with it."""
-        problem = None
+    def run_on_first_or_fail(self, work: Callable[[], None]) -> None:
+        """Do `work` on the first rank; if it raises an NmtError, every rank ends with its code."""
+        failure = None
         if self.is_first:
             try:
                 work()
             except NmtError as error:
-                problem = error
-        code = self.agree(problem.exit_code if problem else 0)
-        if problem is not None:
-            raise problem
+                failure = error
+        code = self.all_reduce_max(failure.exit_code if failure else 0)
+        if failure is not None:
+            raise failure
         if code:
             stopped = NmtError(f"rank {self.rank} ends because the first rank could not begin")
             stopped.exit_code = code
             raise stopped
 
-    def first_works(
+    def run_on_first(
         self, work: Callable[[Callable[[], bool]], None], stop: Callable[[], bool]
     ) -> bool:
         """Do `work` on the first rank while the others wait; whether any rank wants to stop.
 
-        `work` gets a function to call now and then: True means that it should end at once. The
-        ranks speak to each other then, so that none waits in vain however long the work lasts.
+        `work` gets a function to call from time to time; if that returns True, it should end at
+        once. The ranks communicate in this function, so that no wait is longer than the timeout
+        however long the work takes.
         """
         if not self.is_first:
-            while (answer := self.agree(STOP if stop() else DONE)) == BUSY:
+            while (answer := self.all_reduce_max(STOP if stop() else DONE)) == BUSY:
                 pass
             return answer == STOP
         asked = False
@@ -128,28 +133,29 @@ class Ranks:
         def poll() -> bool:
             nonlocal asked, latest
             if not asked and time.monotonic() - latest >= POLL_SECONDS:
-                asked = self.agree(STOP if stop() else BUSY) == STOP
+                asked = self.all_reduce_max(STOP if stop() else BUSY) == STOP
                 latest = time.monotonic()
             return asked
 
         work(poll)
-        return asked or self.agree(DONE) == STOP
+        return asked or self.all_reduce_max(DONE) == STOP
 
     def wait(self) -> None:
-        """Until all ranks are here."""
+        """Wait until all ranks are here: a barrier."""
         if self.world_size > 1:
-            self.agree(0)
+            self.all_reduce_max(0)
 
 
 def is_launched() -> bool:
-    """Whether a launcher (ours, torchrun, SLURM's) has started this process as a rank."""
+    """Whether a launcher (of nmt, torchrun or SLURM) has started this process as a rank."""
     return "RANK" in os.environ and "WORLD_SIZE" in os.environ
 
 
 def count_devices(gpus: int | None) -> int:
-    """Processes for this machine: `gpus`, or every GPU there is; one where there is none.
+    """Processes for this machine: `gpus`, or one per GPU; without a GPU, one.
 
-    Asking for several without a GPU gives as many CPU processes.
+    Several without a GPU are as many CPU processes. Raises UnavailableError where there are fewer
+    GPUs than `gpus`, or where torch can use none of them.
     """
     available = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if not available:
@@ -164,7 +170,7 @@ def count_devices(gpus: int | None) -> int:
 
 
 def processes_for(gpus: int | None, warn: Callable[[str], None]) -> int:
-    """As `count_devices`; warns who asks for `gpus` where there is none."""
+    """As `count_devices`; warns where `gpus` was given but the machine has none."""
     processes = count_devices(gpus)
     if gpus is not None and not torch.cuda.is_available():
         how = "on the CPU" if gpus == 1 else f"in {gpus} CPU processes"
@@ -177,16 +183,16 @@ def processes_for(gpus: int | None, warn: Callable[[str], None]) -> int:
 
 def _check_hidden_gpus() -> None:
     """Raise UnavailableError where torch cannot use the GPUs that are there and not hidden."""
-    there = len(list(Path("/dev").glob("nvidia[0-9]*")))
-    if there and torch.version.cuda and "CUDA_VISIBLE_DEVICES" not in os.environ:
+    present = len(list(Path("/dev").glob("nvidia[0-9]*")))
+    if present and torch.version.cuda and "CUDA_VISIBLE_DEVICES" not in os.environ:
         raise UnavailableError(
-            f"torch {torch.__version__} can use none of the GPUs of this machine ({there})",
+            f"torch {torch.__version__} can use none of the GPUs of this machine ({present})",
             "`nmt doctor` tells more; CUDA_VISIBLE_DEVICES=-1 trains on the CPU all the same",
         )
 
 
 def end_process(error: NmtError) -> NoReturn:
-    """Write what happened and end at once: the main thread waits for ever."""
+    """Print the error and end at once, without the main thread, which waits for ever."""
     print(f"error: {error.message}", file=sys.stderr, flush=True)  # noqa: T201
     os._exit(error.exit_code)
 
@@ -208,24 +214,24 @@ def joined_ranks(
     if not is_launched() or os.environ["WORLD_SIZE"] == "1":
         yield Ranks(device=device)
         return
-    # Of whatever launcher; ours has its ranks do more, from their start on.
+    # If another launcher ends; ranks of nmt's own launcher do more than this from their start on.
     ask_for_signal(signal.SIGTERM)
     limit = timedelta(seconds=timeout + GRACE_SECONDS)
     store, rank, world_size = next(rendezvous("env://", timeout=limit))
-    watch = Heartbeat(RankStatus(rank), world_size, store.clone(), timeout, give_up)
+    heartbeat = Heartbeat(RankStatus(rank), world_size, store.clone(), timeout, give_up)
     try:
         dist.init_process_group(
             "nccl" if cuda else "gloo",
             store=store, rank=rank, world_size=world_size, timeout=limit,
         )  # fmt: skip
-        yield Ranks(rank, world_size, device, watch)
+        yield Ranks(rank, world_size, device, heartbeat)
     except BaseException as error:
         # The group is left as it is: taking it down may wait for a rank that is gone.
-        watch.ends(error)
+        heartbeat.announce_end(error)
         if isinstance(error, LostRankError):
-            watch.let_others_look()
+            heartbeat.wait_for_others()
         raise
-    watch.ends()
+    heartbeat.announce_end()
     dist.destroy_process_group()
 
 
@@ -236,11 +242,11 @@ def launch(
     newest: Callable[[], int] = lambda: 0,
     warn: Callable[[str], None] = lambda _: None,
 ) -> int:
-    """Run `nmt` with `arguments` in so many processes on this machine; the exit code of all.
+    """Run `nmt` with `arguments` in so many processes on this machine; their common exit code.
 
-    The exit code is that of the first process that failed for a reason of its own. Where a signal
-    killed one, all are started again, so many times until `newest()`, the step of the newest
-    checkpoint, has grown; then LostRankError names the one that was killed.
+    The exit code is that of the first process that failed for a reason of its own. When a signal
+    kills a process, all are started again. After more than `restarts` times in a row in which
+    `newest()`, the step of the newest checkpoint, did not grow, LostRankError names the process.
     """
     tried, reached = 0, newest()
     while True:
@@ -275,24 +281,25 @@ def _launch_once(processes: int, arguments: Sequence[str]) -> int:
         signals_to_handle=SIGNALS,
     )
 
-    def interrupt(number: int, _: object) -> NoReturn:
+    def interrupt(signum: int, _: object) -> NoReturn:
         signal.signal(signal.SIGINT, kill_all)
-        raise SignalException("interrupted", signal.Signals(number))
+        raise SignalException("interrupted", signal.Signals(signum))
 
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         signal.signal(signal.SIGINT, interrupt)
     quiet_launcher()
-    # Ranks that start when this process is gone already learn it from that.
+    # So that ranks which start when this process has already ended notice that.
     os.environ[PARENT] = str(os.getpid())
     try:
         elastic_launch(settings, sys.executable)("-m", "nmt_cli", *arguments)
     except ChildFailedError as error:
-        codes = {rank: one.exitcode for rank, one in error.failures.items()}
-        return exit_code_of(codes, {rank: one.timestamp for rank, one in error.failures.items()})
+        failures = error.failures.items()
+        codes = {rank: failure.exitcode for rank, failure in failures}
+        return exit_code_of(codes, {rank: failure.timestamp for rank, failure in failures})
     except SignalException as error:
-        # The ranks were told too, and have saved.
-        told = error.sigval
-        return TryAgainError.exit_code if told == signal.SIGUSR1 else 128 + told
+        # The ranks got the signal too, and have saved.
+        received = error.sigval
+        return TryAgainError.exit_code if received == signal.SIGUSR1 else 128 + received
     finally:
         os.environ.pop(PARENT, None)
     return 0
@@ -301,7 +308,7 @@ def _launch_once(processes: int, arguments: Sequence[str]) -> int:
 def quiet_launcher() -> None:
     """Let torch's launcher log errors only, unless the user has set LOGLEVEL.
 
-    Its warnings tell which signal goes to which process; the ranks say what they do about it.
+    Its warnings name the signal that each process gets; the ranks report what they do about it.
     """
     if "LOGLEVEL" not in os.environ:
         for name in [*logging.root.manager.loggerDict]:
@@ -314,9 +321,10 @@ def kill_all(*_: object) -> NoReturn:
     own = os.getpid()
     # Where the system does not list them, they notice the loss themselves.
     with contextlib.suppress(FileNotFoundError):
-        for one in Path(f"/proc/{own}/task/{own}/children").read_text(encoding="utf-8").split():
+        children = Path(f"/proc/{own}/task/{own}/children").read_text(encoding="utf-8")
+        for child in children.split():
             with contextlib.suppress(ProcessLookupError):
-                os.kill(int(one), signal.SIGKILL)
+                os.kill(int(child), signal.SIGKILL)
     os._exit(128 + signal.SIGINT)
 
 
@@ -327,11 +335,12 @@ def exit_code_of(codes: Mapping[int, int], times: Mapping[int, int]) -> int:
     """
     begun = min(times.values())
 
-    def blame(rank: int) -> tuple[bool, int]:
+    def order(rank: int) -> tuple[bool, int]:
+        """Ranks that failed for a reason of their own come first."""
         late = codes[rank] == -signal.SIGKILL and times[rank] - begun >= PATIENCE_SECONDS
         return late or codes[rank] in CONSEQUENCES, times[rank]
 
-    first = min(sorted(codes), key=blame)
+    first = min(sorted(codes), key=order)
     code = codes[first]
     if code >= 0:
         return code

@@ -1,6 +1,7 @@
-"""Several shards at a time on a CPU: threads, each with a twin of the model for its gradients.
+"""Several shards at a time on a CPU: threads, each with a replica of the model for its gradients.
 
-Threads inside one product meet after each of thousands of small operations; these meet once a step.
+Threads inside one product synchronise after each of thousands of small operations; these
+synchronise once a step.
 """
 
 import copy
@@ -14,68 +15,76 @@ from torch import nn
 
 from nmt_cli.model.dropout import own_generator
 
-Part = TypeVar("Part")
-Found = TypeVar("Found")
-# Twins cost memory; from so many threads on, each gets several of torch's.
-MOST = 8
-# Smaller shards would not repay what each operation costs by itself.
-FEWEST_TOKENS = 256
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+# Replicas cost memory; with more cores than this, each thread gets several of torch's threads.
+MAX_THREADS = 8
+# Smaller shards would not repay the fixed cost of each operation.
+MIN_TOKENS_PER_THREAD = 256
 
 
 class ThreadReplicas:
-    """`count` threads for one model; a crew of one works in the thread that calls it."""
+    """A pool of `count` threads, each with a replica of one model.
+
+    With a count of one, the work is done with the model itself in the thread that calls.
+    """
 
     def __init__(self, model: nn.Module, count: int = 1) -> None:
-        """Twins have the model's weights, wherever they are changed, and their own gradients."""
-        self.models = [model, *(_twin(model) for _ in range(count - 1))]
+        """Replicas share the model's weights, whoever changes them, and have own gradients."""
+        self.models = [model, *(_replica(model) for _ in range(count - 1))]
         threads = max(1, torch.get_num_threads() // count)
-        # Told of each part that is done, on the thread that did it.
-        self.part_done: Callable[[Any], None] | None = None
-        self._pool = ThreadPoolExecutor(count, "crew", _begin, (threads,)) if count > 1 else None
+        # Called with each item that is done, on the thread that did it.
+        self.on_item_done: Callable[[Any], None] | None = None
+        self._pool = (
+            ThreadPoolExecutor(count, "replica", _start_thread, (threads,)) if count > 1 else None
+        )
 
-    def do(
+    def map(
         self,
-        parts: Sequence[Part],
-        work: Callable[[nn.Module, Part], Found | None],
+        work: Callable[[nn.Module, Item], Result | None],
+        items: Sequence[Item],
         *,
-        together: bool = True,
-    ) -> list[Found | None]:
-        """What `work` makes of each part; thread i of n does parts i, i + n, ... until one is None.
+        parallel: bool = True,
+    ) -> list[Result | None]:
+        """The result of `work` for each item; thread i of n does the items i, i + n, ...
 
-        The rest are None then. together=False: one after the other, in this thread.
+        A thread stops at its first result that is None, and its remaining results are None, too.
+        parallel=False: one item after the other, in the thread that calls.
         """
-        if self._pool is None or not together:
-            return self._until_none(parts, partial(work, self.models[0]))
+        if self._pool is None or not parallel:
+            return self._map_until_none(partial(work, self.models[0]), items)
         count = len(self.models)
 
-        def share(number: int) -> list[Found | None]:
-            return self._until_none(parts[number::count], partial(work, self.models[number]))
+        def work_on_share(index: int) -> list[Result | None]:
+            return self._map_until_none(partial(work, self.models[index]), items[index::count])
 
-        futures = [self._pool.submit(share, number) for number in range(count)]
-        # All of them, before an error of one is raised: a thread left behind would go on working.
+        futures = [self._pool.submit(work_on_share, index) for index in range(count)]
+        # All threads end before the error of one is raised: the others would go on working.
         wait(futures)
-        found: list[Found | None] = [None] * len(parts)
-        for number, future in enumerate(futures):
-            found[number::count] = future.result()
-        return found
+        results: list[Result | None] = [None] * len(items)
+        for index, future in enumerate(futures):
+            results[index::count] = future.result()
+        return results
 
-    def _until_none(
-        self, parts: Sequence[Part], work: Callable[[Part], Found | None]
-    ) -> list[Found | None]:
-        found: list[Found | None] = [None] * len(parts)
-        for number, part in enumerate(parts):
-            found[number] = work(part)
-            if found[number] is None:
+    def _map_until_none(
+        self, work: Callable[[Item], Result | None], items: Sequence[Item]
+    ) -> list[Result | None]:
+        results: list[Result | None] = [None] * len(items)
+        for index, item in enumerate(items):
+            results[index] = work(item)
+            if results[index] is None:
                 break
-            if self.part_done is not None:
-                self.part_done(part)
-        return found
+            if self.on_item_done is not None:
+                self.on_item_done(item)
+        return results
 
-    def gather(self) -> None:
-        """Add the gradients of all twins to the model's, always in the same order."""
-        for twin in self.models[1:]:
+    def reduce_gradients(self) -> None:
+        """Add the gradients of all replicas to the model's, always in the same order."""
+        for replica in self.models[1:]:
             sums, shares = [], []
-            for weight, other in zip(self.models[0].parameters(), twin.parameters(), strict=True):
+            for weight, other in zip(
+                self.models[0].parameters(), replica.parameters(), strict=True
+            ):
                 if weight.grad is None:
                     weight.grad = other.grad
                 elif other.grad is not None:
@@ -83,10 +92,10 @@ class ThreadReplicas:
                     shares.append(other.grad)
             if sums:
                 torch._foreach_add_(sums, shares)
-            twin.zero_grad()
+            replica.zero_grad()
 
-    def drop(self) -> None:
-        """Forget all gradients."""
+    def zero_gradients(self) -> None:
+        """Drop the gradients of the model and of all replicas."""
         for model in self.models:
             model.zero_grad()
 
@@ -94,21 +103,23 @@ class ThreadReplicas:
 def thread_count(wanted: int | str, batch_tokens: int) -> int:
     """Threads of a rank whose share of a step is `batch_tokens`; at most torch's own.
 
+    wanted: a number, or "auto".
+
     >>> thread_count("auto", 100), thread_count(1, 25_000)
     (1, 1)
     """
     if isinstance(wanted, str):
-        wanted = min(MOST, max(1, batch_tokens // FEWEST_TOKENS))
+        wanted = min(MAX_THREADS, max(1, batch_tokens // MIN_TOKENS_PER_THREAD))
     return min(wanted, torch.get_num_threads())
 
 
-def _twin(model: nn.Module) -> nn.Module:
-    twin = copy.deepcopy(model)
-    for own, shared in zip(twin.parameters(), model.parameters(), strict=True):
+def _replica(model: nn.Module) -> nn.Module:
+    replica = copy.deepcopy(model)
+    for own, shared in zip(replica.parameters(), model.parameters(), strict=True):
         own.data = shared.data
-    return twin.train()
+    return replica.train()
 
 
-def _begin(threads: int) -> None:
+def _start_thread(threads: int) -> None:
     torch.set_num_threads(threads)
     own_generator()

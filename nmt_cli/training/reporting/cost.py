@@ -1,4 +1,4 @@
-"""What a run costs: counted work, and the share of the GPUs' stated peak that it reaches."""
+"""The cost of a run: counted work, and its share of the stated peak of the GPUs."""
 
 import numpy as np
 import torch
@@ -8,10 +8,10 @@ from nmt_cli.data.corpus.batch_plan import BatchPlan, Position
 from nmt_cli.model.flops import training_flops
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.run import Run
-from nmt_cli.training.saving.checkpoints import TrainState
+from nmt_cli.training.state import TrainState
 
-# Dense bf16 products with float32 sums, TFLOP/s as the maker states them, by torch's device name:
-# half of what data sheets give "with sparsity"; docs/training.md names the sources.
+# Dense bf16 products with float32 sums, in TFLOP/s as the vendor states them, by torch's device
+# name: half of what data sheets give "with sparsity"; docs/training.md names the sources.
 PEAK_TFLOPS = {
     "NVIDIA B200": 2_250.0,
     "NVIDIA GH200 480GB": 989.4,
@@ -33,7 +33,7 @@ PEAK_TFLOPS = {
 
 
 def peak_flops(device: torch.device) -> float | None:
-    """Operations a second that `device` could do at most; None: not known, as for every CPU."""
+    """The peak operations per second of `device`; None if it is not known, as for every CPU."""
     if device.type != "cuda":
         return None
     tera = PEAK_TFLOPS.get(torch.cuda.get_device_name(device))
@@ -41,7 +41,7 @@ def peak_flops(device: torch.device) -> float | None:
 
 
 def devices(ranks: Ranks) -> str:
-    """What a run is on, such as `8 x NVIDIA H200`; processes of a CPU are one."""
+    """The devices of a run, such as `8 x NVIDIA H200`; `CPU` for any number of CPU processes."""
     if ranks.device.type != "cuda":
         return ranks.device.type.upper()
     return f"{ranks.world_size} x {torch.cuda.get_device_name(ranks.device)}"
@@ -59,16 +59,13 @@ def pairs_flops(config: Config, plan: BatchPlan, pairs: np.ndarray) -> float:
 
 
 def add_cost(run: Run, position: Position, seconds: float) -> None:
-    """Add the step just taken on `position`, which lasted so long, to the state of `run`."""
-    state = run.state
-    state.seconds += seconds
-    state.flops += step_flops(run.config, run.plan, position)
+    """Add the cost of the step just taken on `position`, which took so long, to `run.state`."""
     peak = peak_flops(run.ranks.device)
-    if peak is None or state.peak_flops is None:
-        # One part of the run that is not known makes the whole unknown.
-        state.peak_flops = None
-    else:
-        state.peak_flops += seconds * run.ranks.world_size * peak
+    run.state.add_cost(
+        seconds,
+        step_flops(run.config, run.plan, position),
+        None if peak is None else seconds * run.ranks.world_size * peak,
+    )
 
 
 def peak_share(state: TrainState) -> float | None:

@@ -1,4 +1,4 @@
-"""What a run says beside its reports while it goes on: for the screen only, never for the log."""
+"""Events of a run between its reports: for the screen only, never for the log."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,15 +6,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Outline:
-    """What a run is about to do; said once, before the first step of this process.
+    """What a run is about to do; sent once, before the first step of this process.
 
-    preset: its name; vocabularies: entries of both sides' in the corpus; preset_vocabulary: entries
-    that the preset asks for, or auto; parameters: numbers that are learnt;
-    devices: such as `8 x NVIDIA H200`;
-    processes, threads: on a CPU, the threads of one process; precision: bf16 or float32; compiles:
-    whether the first step includes compiling; step: the last one done; steps: the last one planned;
-    epochs: passes over the corpus in all these steps; max_hours, patience: what else may end it;
-    seconds: elapsed in earlier processes.
+    preset: its name; vocabularies: sizes of the source and target vocabularies of the corpus;
+    preset_vocabulary: the size that the preset asks for, or auto; parameters: trainable numbers;
+    devices: such as `8 x NVIDIA H200`; processes; threads: of one process, on a CPU; precision:
+    bf16 or float32; compiles: whether the first step includes compiling; step: the last one done;
+    steps: the last one planned; epochs: passes over the corpus in all these steps; max_hours,
+    patience: other limits that may end the run; seconds: elapsed in earlier processes.
     """
 
     src: str
@@ -39,10 +38,10 @@ class Outline:
 
 @dataclass(frozen=True)
 class FirstStep:
-    """The first step of this process is under way, and its first passes tell how long it takes.
+    """The expected time of the first step of this process, sent during that step.
 
-    step: the last one done; seconds_per_step, seconds_left: expected, of the first step and to the
-    planned end.
+    step: the last one done; seconds_per_step: expected for the first step; seconds_left: expected
+    to the planned end.
     """
 
     step: int
@@ -71,7 +70,7 @@ class StepDone:
 
 @dataclass(frozen=True)
 class Validating:
-    """A validation goes on; told about once a second.
+    """A validation is in progress; sent about once a second.
 
     done, total: sentences translated, of those to be translated; 0 while the loss is measured.
     seconds: elapsed in all processes of the run; seconds_left: to the planned end, None as long as
@@ -87,7 +86,7 @@ class Validating:
 
 @dataclass(frozen=True)
 class Sample:
-    """A translation by weights that are not validated yet."""
+    """A translation by weights that are not yet validated."""
 
     step: int
     source: str
@@ -100,4 +99,4 @@ Listener = Callable[[Event], None]
 
 
 def ignore(_: Event) -> None:
-    """The listener of a run that nobody watches."""
+    """The listener that does nothing."""

@@ -1,7 +1,7 @@
-"""How long the first step takes, told after its first passes: `base` on a CPU needs minutes for it.
+"""An estimate of how long the first step takes, made during it: `base` on a CPU needs minutes.
 
-Counted work of the passes that are done, and the time they took, give the speed. Nothing that
-training computes depends on it.
+The speed is the counted work of the first passes divided by their time. Nothing that training
+computes depends on it.
 """
 
 import threading
@@ -13,43 +13,48 @@ from nmt_cli.training.gradient_accumulation import MicroBatch
 from nmt_cli.training.reporting.cost import pairs_flops, step_flops
 from nmt_cli.training.run import Run
 
-# With more of the step done than this there is little left to wait for.
-MOST_DONE = 0.75
+# With a larger share of the step done, an estimate is no longer useful.
+MAX_SHARE_DONE = 0.75
 
 
 class FirstStepEstimate:
-    """Listens to the crew of a CPU's first rank during one step.
+    """Listens to the replicas of a CPU's first rank during one step.
 
-    A step along the tree of `train.deterministic` has no crew, and a GPU's passes are only queued
-    when they return: nothing is told there.
+    There is no estimate with `train.deterministic`, which does not use the replicas, nor on a GPU,
+    where a pass is only queued when the call returns.
     """
 
-    def __init__(self, run: Run, tell: Callable[[float], None]) -> None:
-        """tell: is given the expected seconds of the whole step, once, on any thread."""
+    def __init__(self, run: Run, on_estimate: Callable[[float], None]) -> None:
+        """on_estimate: called once with the expected seconds of the step, on any thread."""
         self._run = run
-        self._tell = tell
+        self._on_estimate = on_estimate
         self._lock = threading.Lock()
-        self._begun = 0.0
-        self._all = self._done = 0.0
-        self._parts = 0
+        self._start_time = 0.0
+        self._total_flops = self._done_flops = 0.0
+        self._micro_batches = 0
 
     def begin(self, position: Position) -> None:
         """The step at `position` begins now."""
         run = self._run
         if run.ranks.device.type == "cpu" and run.ranks.is_first and not run.compiles:
-            self._begun = time.monotonic()
-            self._all = step_flops(run.config, run.plan, position) / run.ranks.world_size
-            run.crew.part_done = self._part_done
+            self._start_time = time.monotonic()
+            self._total_flops = step_flops(run.config, run.plan, position) / run.ranks.world_size
+            run.replicas.on_item_done = self._on_micro_batch
 
     def end(self) -> None:
         """The step is over."""
-        self._run.crew.part_done = None
+        self._run.replicas.on_item_done = None
 
-    def _part_done(self, part: MicroBatch) -> None:
-        """Called by the threads of the crew; when each has done one part, the speed is known."""
+    def _on_micro_batch(self, micro_batch: MicroBatch) -> None:
+        """Called by all threads; once there is a micro-batch per thread, the speed is known."""
         with self._lock:
             run = self._run
-            self._parts += 1
-            self._done += pairs_flops(run.config, run.plan, part.ids)
-            if self._parts == len(run.crew.models) and 0 < self._done < MOST_DONE * self._all:
-                self._tell((time.monotonic() - self._begun) * self._all / self._done)
+            self._micro_batches += 1
+            self._done_flops += pairs_flops(run.config, run.plan, micro_batch.ids)
+            if (
+                self._micro_batches == len(run.replicas.models)
+                and 0 < self._done_flops < MAX_SHARE_DONE * self._total_flops
+            ):
+                self._on_estimate(
+                    (time.monotonic() - self._start_time) * self._total_flops / self._done_flops
+                )

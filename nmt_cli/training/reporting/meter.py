@@ -17,12 +17,12 @@ class Meter:
     gradient_norm: float = 0.0
 
     def __post_init__(self) -> None:
-        # An earlier process took these: they say nothing about the speed of this one.
+        # Tokens of an earlier process, which do not count for the speed of this one.
         self.tokens_before = self.tokens
         self.seconds = 0.0
 
     def add(self, result: StepResult, seconds: float) -> None:
-        """Count one step; of a skipped one nothing but that it took its time."""
+        """Count one step; of a skipped one only the time."""
         self.steps += 1
         self.seconds += seconds
         self.learning_rate = result.learning_rate
@@ -34,5 +34,5 @@ class Meter:
 
     @property
     def tokens_per_second(self) -> float:
-        """Of the steps themselves: saving and validating are no part of them."""
+        """The speed of the steps themselves, without saving and validating."""
         return (self.tokens - self.tokens_before) / max(1e-9, self.seconds)

@@ -1,6 +1,6 @@
-"""What accompanies the steps of one process: its speed, what it says, samples, timed checkpoints.
+"""Monitors the steps of one process: speed, events, sample translations, checkpoints by the clock.
 
-None of it changes the state that training depends on.
+Nothing here changes the state that training depends on.
 """
 
 import math
@@ -24,7 +24,7 @@ SECONDS_BETWEEN_VALIDATION_EVENTS = 1.0
 
 
 def planned_steps(run: Run) -> int:
-    """The step at which `run` ends if neither time nor patience ends it before."""
+    """The step at which `run` ends unless time or patience ends it before."""
     train, state = run.config.train, run.state
     if not train.max_epochs:
         return max_steps(train)
@@ -61,49 +61,49 @@ def outline(run: Run) -> Outline:
 
 
 def preset_vocabulary(preset: str) -> int | str:
-    """Entries of the vocabulary that a preset asks for; a number, or auto."""
+    """The vocabulary size that a preset asks for: a number, or auto."""
     return resolve([SettingsLayer("preset", {"train.preset": preset})]).config.data.vocab_size
 
 
 class Monitor:
-    """Of one process; only the first rank says something, translates samples and saves."""
+    """Monitors one process; only the first rank sends events, translates samples and saves."""
 
-    def __init__(self, run: Run, validate_every: int, tell: Listener) -> None:
-        """validate_every: steps."""
+    def __init__(self, run: Run, validate_every: int, listener: Listener) -> None:
+        """validate_every: steps between validations; listener: called with each event."""
         self._run = run
         self._every = validate_every
-        self._tell = tell
+        self._listener = listener
         self._pace = Pace()
         self._began, self._before = time.monotonic(), run.state.elapsed
         self._last = planned_steps(run)
         self._timer = SaveTimer(run.config.train.save_minutes)
         self._samples = Samples(run.corpus)
-        self._first_step = FirstStepEstimate(run, self._tell_first_step)
+        self._first_step = FirstStepEstimate(run, self._send_first_step)
         self._validation_began: float | None = None
-        self._validation_told = -math.inf
+        self._validation_sent = -math.inf
         if run.ranks.is_first:
-            run.judge.watch = self._validating
-            tell(outline(run))
+            run.selector.on_progress = self._on_validation_progress
+            listener(outline(run))
 
-    def begins(self, position: Position) -> None:
+    def begin_step(self, position: Position) -> None:
         """The step at `position` begins."""
         if not self._pace.fresh:
             self._first_step.begin(position)
 
-    def _tell_first_step(self, seconds: float) -> None:
+    def _send_first_step(self, seconds: float) -> None:
         run = self._run
         left = self._within_hours((self._last - run.state.step) * seconds)
-        self._tell(FirstStep(run.state.step, seconds, left))
+        self._listener(FirstStep(run.state.step, seconds, left))
 
-    def stepped(self, result: StepResult, position: Position, seconds: float) -> None:
-        """The step at `position` was taken, in so many seconds."""
+    def end_step(self, result: StepResult, position: Position, seconds: float) -> None:
+        """The step at `position` was taken and took so many seconds."""
         run = self._run
         self._first_step.end()
         add_cost(run, position, seconds)
         self._pace.add_step(seconds, result.tokens)
-        self._look_at_the_clock()
+        self._update_elapsed()
         if run.ranks.is_first:
-            self._tell(
+            self._listener(
                 StepDone(
                     step=run.state.step,
                     fresh=self._pace.fresh,
@@ -116,57 +116,57 @@ class Monitor:
                 )
             )
 
-    def _look_at_the_clock(self) -> None:
-        self._run.state.elapsed = self._before + time.monotonic() - self._began
+    def _update_elapsed(self) -> None:
+        self._run.state.set_elapsed(self._before + time.monotonic() - self._began)
 
-    def _validating(self, done: int, total: int) -> None:
-        """A validation has translated so many sentences; told of from time to time."""
+    def _on_validation_progress(self, done: int, total: int) -> None:
+        """A validation has translated so many sentences; sends an event about once a second."""
         now = time.monotonic()
-        if now - self._validation_told < SECONDS_BETWEEN_VALIDATION_EVENTS:
+        if now - self._validation_sent < SECONDS_BETWEEN_VALIDATION_EVENTS:
             return
         if self._validation_began is None:
             self._validation_began = now
-        self._validation_told = now
+        self._validation_sent = now
         run = self._run
         spent = now - self._validation_began
         left = self._pace.seconds_left_validating(run.state.step, self._last, self._every, spent)
         left = None if left is None else self._within_hours(left)
         elapsed = self._before + now - self._began
-        self._tell(Validating(run.state.step, done, total, elapsed, left))
+        self._listener(Validating(run.state.step, done, total, elapsed, left))
 
-    def validated(self, seconds: float, found: Validation | None) -> None:
-        """A validation took so many seconds, unless it was given up."""
-        self._look_at_the_clock()
-        self._validation_began, self._validation_told = None, -math.inf
-        if found is not None:
+    def end_validation(self, seconds: float, validation: Validation | None) -> None:
+        """A validation took so many seconds; None: it was abandoned."""
+        self._update_elapsed()
+        self._validation_began, self._validation_sent = None, -math.inf
+        if validation is not None:
             self._pace.add_validation(seconds)
 
     @property
     def seconds_left(self) -> float:
-        """To the end of the run, as far as that is known."""
+        """The expected seconds to the end of the run."""
         run = self._run
         return self._within_hours(self._pace.seconds_left(run.state.step, self._last, self._every))
 
     def _within_hours(self, seconds: float) -> float:
-        """`seconds`, or what train.max_hours leaves of them."""
+        """`seconds`, limited to what is left of train.max_hours."""
         hours, elapsed = self._run.config.train.max_hours, self._run.state.elapsed
         return min(seconds, max(0.0, hours * 3_600 - elapsed)) if hours else seconds
 
-    def save_in_time(self) -> None:
-        """Save a checkpoint if the last one is too old; it serves resuming only."""
+    def save_if_due(self) -> None:
+        """Save a checkpoint if the last one is too old; it only serves to resume the run."""
         if self._run.ranks.is_first and self._timer.is_due and not self._run.state.skipped:
             self._run.save()
-            self._timer.saved()
+            self._timer.restart()
 
-    def saved(self) -> None:
+    def checkpoint_saved(self) -> None:
         """A checkpoint of the interval was saved."""
-        self._timer.saved()
+        self._timer.restart()
 
     def show_sample(self) -> None:
-        """Translate a sentence if it is time for that; validations have samples of their own."""
+        """Translate a sentence if one is due; validations have samples of their own."""
         run = self._run
         if run.state.validated or not (run.ranks.is_first and self._samples.is_due):
             return
         sample = self._samples.take(run.model, run.config, run.state.step)
         if sample is not None:
-            self._tell(sample)
+            self._listener(sample)

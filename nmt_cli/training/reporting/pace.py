@@ -1,13 +1,13 @@
-"""How fast a run goes and how long it still takes, told from the steps of this process alone."""
+"""The speed of a run and the time it still takes, from the steps of this process alone."""
 
-# Of the steps' times a running mean is kept: the speed of the last so many steps.
+# The speed is a running mean over about so many steps.
 MEMORY = 200
 # The first step also loads, allocates and compiles.
 WARM_UP = 1
 
 
 class RunningMean:
-    """The mean of the last values, older ones fading out.
+    """An exponentially weighted mean, in which older values fade out.
 
     >>> mean = RunningMean(2)
     >>> for value in (1.0, 1.0, 4.0):
@@ -17,12 +17,12 @@ class RunningMean:
     """
 
     def __init__(self, memory: int) -> None:
-        """memory: about so many values count."""
+        """memory: the mean is over about so many values."""
         self._keep = 1 - 1 / memory
         self._sum = self._weight = 0.0
 
     def add(self, value: float) -> None:
-        """Take in one more value."""
+        """Add a value."""
         self._sum = self._sum * self._keep + value
         self._weight = self._weight * self._keep + 1
 
@@ -33,7 +33,7 @@ class RunningMean:
 
 
 class Pace:
-    """The speed of this process: steps apart from validations, so that neither distorts the other.
+    """The speed of this process; steps and validations are measured separately.
 
     fresh: steps taken.
     """
@@ -61,9 +61,9 @@ class Pace:
     def seconds_left_validating(
         self, step: int, last: int, validate_every: int, spent: float
     ) -> float | None:
-        """From within the validation at `step`, on which so many seconds were spent.
+        """Seconds to the end, during the validation at `step`, after `spent` seconds of it.
 
-        None where nothing tells: no step was measured, or all that is left is a first validation.
+        None if it is not known: no step was measured, or only a first validation is left.
         """
         if self.fresh <= WARM_UP or (step >= last and not self._validation.value):
             return None
@@ -72,19 +72,19 @@ class Pace:
 
     @property
     def seconds_per_step(self) -> float:
-        """Of a step; that of the first one as long as there is no other."""
+        """Mean seconds of a step; of the first one as long as there is no other."""
         return self._step.value if self.fresh > WARM_UP else self._first[0]
 
     @property
     def tokens_per_second(self) -> float:
-        """Target tokens, all ranks together."""
+        """Target tokens per second, on all ranks together."""
         tokens = self._tokens.value if self.fresh > WARM_UP else self._first[1]
         return tokens / max(1e-9, self.seconds_per_step)
 
     def seconds_left(self, step: int, last: int, validate_every: int) -> float:
-        """From `step` to the step `last`, with the validations on the way and at its end.
+        """Seconds from `step` to the step `last`, including the validations on the way.
 
-        What a validation takes is not known before the first one.
+        Before the first validation, their time is not known and counts as zero.
         """
         validations = -(-last // validate_every) - step // validate_every
         return (

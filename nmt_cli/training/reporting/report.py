@@ -1,4 +1,4 @@
-"""What training tells: one Report at each interval, the same on the screen and in log.jsonl."""
+"""Reports of training: one at each interval, the same on the screen and in log.jsonl."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Validation:
-    """How good the model is on the validation pairs.
+    """The quality of the model on the validation pairs.
 
     loss, nll: per token, with and without label smoothing; perplexity: exp(nll), per subword;
     bleu: of beam-search output on the first pairs, with its signature, or None where not decoded;
-    weights: which were decoded: current, mean (of checkpoints) or ema (moving average);
+    weights: those that were decoded: current, mean (of checkpoints) or ema (moving average);
     averaged: checkpoints in that mean, else 1;
     samples: (source, reference, translation) of a few pairs; best: whether no validation of this
     run was better so far.
@@ -34,9 +34,9 @@ class Validation:
 
 @dataclass(frozen=True)
 class Published:
-    """Which weights a model directory holds, and how they did in validation.
+    """The weights that a model directory holds, and their quality in validation.
 
-    step: that of the validation which chose them; weights: current, mean or ema, as in Validation;
+    step: of the validation that selected them; weights: current, mean or ema, as in Validation;
     steps: the checkpoints they come from; bleu, perplexity: None where nothing was measured.
     """
 
@@ -49,12 +49,12 @@ class Published:
 
 @dataclass(frozen=True)
 class Report:
-    """State of a run after `step`.
+    """The state of a run after `step`.
 
     tokens: target tokens since the last report, all ranks; loss, nll: per such token;
     learning_rate, gradient_norm: of this step; tokens_per_second: target tokens, all ranks;
     seconds: of all steps so far, all runs; elapsed_seconds: with validations and all else;
-    eta_seconds: to the end, None where no step was taken since the last report;
+    eta_seconds: to the end, None if no step was taken since the last report;
     flops: counted work so far, forward and backward; gpu_time_flops: GPU-time x peak so far, as
     the paper's Table 2 counts; peak_share: flops divided by it; None where no peak is known;
     devices: what this step ran on; note: something that happened; published: in the last report,
@@ -81,9 +81,9 @@ class Report:
     published: Published | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """A flat record for log.jsonl; absent parts are left out.
+        """A flat record for log.jsonl; absent fields are left out.
 
-        Where no step was taken since the last report (or each was skipped), there is no loss.
+        If no step was taken since the last report, or all were skipped, there is no loss.
         """
         absent = set() if self.tokens else {"loss", "nll", "gradient_norm", "tokens_per_second"}
         if not (self.tokens or self.learning_rate):

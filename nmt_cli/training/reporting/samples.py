@@ -1,4 +1,4 @@
-"""Translations shown before the first validation: they change nothing of the run."""
+"""Sample translations before the first validation; they do not change the run."""
 
 import time
 from collections.abc import Callable
@@ -15,31 +15,31 @@ from nmt_cli.training.reporting.events import Sample
 from nmt_cli.translation.translator import Translator
 
 FIRST_SECONDS = 60.0
-# Each waits so many times as long as the one before.
+# Each interval is this many times as long as the one before.
 GROWTH = 2.0
-# Lengths, in words, that tell something and are translated quickly.
-SHORTEST, LONGEST = 4, 20
+# Lengths, in words: long enough to be informative, short enough to be translated quickly.
+MIN_WORDS, MAX_WORDS = 4, 20
 CANDIDATES = 100
-MOST_EXTRA = 10
+MAX_EXTRA_LENGTH = 10
 
 
 class Samples:
-    """One sentence, translated now and then by the weights of the moment, greedily."""
+    """Translates one sentence greedily with the current weights, at growing intervals."""
 
     def __init__(self, corpus: Corpus, clock: Callable[[], float] = time.monotonic) -> None:
         """The clock starts now."""
         self._corpus = corpus
         self._clock = clock
-        self._wait = FIRST_SECONDS
+        self._interval = FIRST_SECONDS
         self._due = clock() + FIRST_SECONDS
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time for the next one."""
+        """Whether the next sample should be translated now."""
         return self._clock() >= self._due
 
     def take(self, model: EncoderDecoder, config: Config, step: int) -> Sample | None:
-        """A translation after `step`; None where memory has no room for it, and from then on."""
+        """Translate after `step`; None when memory runs out, and no further sample is due then."""
         source, reference = example(self._corpus)
         try:
             output = translated(model, config, self._corpus, source)
@@ -48,14 +48,14 @@ class Samples:
                 raise
             self._due = float("inf")
             return None
-        self._wait *= GROWTH
-        self._due = self._clock() + self._wait
+        self._interval *= GROWTH
+        self._due = self._clock() + self._interval
         return Sample(step, source, reference, output)
 
 
 def translated(model: EncoderDecoder, config: Config, corpus: Corpus, source: str) -> str:
-    """A greedy translation; the model's mode and the random numbers to come stay as they are."""
-    search = SearchConfig(beam=1, max_extra_length=MOST_EXTRA)
+    """A greedy translation that changes neither the model's mode nor the random generators."""
+    search = SearchConfig(beam=1, max_extra_length=MAX_EXTRA_LENGTH)
     config = replace(config, search=search)
     was_training = model.training
     device = next(model.parameters()).device
@@ -68,14 +68,14 @@ def translated(model: EncoderDecoder, config: Config, corpus: Corpus, source: st
 
 
 def example(corpus: Corpus) -> tuple[str, str]:
-    """A pair of medium length: of the validation text, else of the training text."""
+    """A pair of medium length from the validation text, or from the training text without one."""
     pairs: list[tuple[str, str]]
     if corpus.valid_text is not None:
         pairs = list(zip(*(side[:CANDIDATES] for side in corpus.valid_text), strict=True))
     else:
-        chosen = [corpus.train[number] for number in range(min(CANDIDATES, len(corpus.train)))]
+        chosen = [corpus.train[index] for index in range(min(CANDIDATES, len(corpus.train)))]
         sources = corpus.subwords.decode_source([src.tolist() for src, _ in chosen])
         targets = corpus.subwords.decode_target([tgt.tolist() for _, tgt in chosen])
         pairs = list(zip(sources, targets, strict=True))
-    fitting = (pair for pair in pairs if SHORTEST <= len(pair[0].split()) <= LONGEST)
+    fitting = (pair for pair in pairs if MIN_WORDS <= len(pair[0].split()) <= MAX_WORDS)
     return next(fitting, pairs[0])

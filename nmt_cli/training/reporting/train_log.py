@@ -1,54 +1,54 @@
-"""log.jsonl: one Report a line, for as far as the run is saved."""
+"""The log of a run, log.jsonl: one Report a line."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 from nmt_cli.storage import files
-from nmt_cli.training.saving.checkpoints import TrainState
 from nmt_cli.training.saving.write_failures import FAILED, WriteFailures
+from nmt_cli.training.state import TrainState
 
 NAME = "log.jsonl"
 WHAT = "the log"
 
 
 class TrainLog:
-    """The log of one run; what a full disk does not take is kept until it does."""
+    """The log of one run; lines that cannot be written, as on a full disk, are kept and retried."""
 
-    def __init__(self, out: Path, setbacks: WriteFailures) -> None:
+    def __init__(self, out: Path, write_failures: WriteFailures) -> None:
         """out: the model directory."""
         self._path = out / NAME
-        self._setbacks = setbacks
-        self._waiting: list[str] = []
+        self._write_failures = write_failures
+        self._pending: list[str] = []
 
     def add(self, record: dict[str, Any]) -> None:
-        """Write a line, after those that wait."""
-        self._waiting.append(json.dumps(record))
-        with self._setbacks.forgiving(WHAT, always=True):
+        """Write a line, after those that could not be written before."""
+        self._pending.append(json.dumps(record))
+        with self._write_failures.tolerate(WHAT, always=True):
             self._write()
 
     def sync(self) -> None:
-        """See that a power cut leaves all lines: a checkpoint is saved that follows them."""
-        with self._setbacks.forgiving(WHAT, always=True):
+        """Write all lines to the disk, so that a checkpoint saved next never precedes them."""
+        with self._write_failures.tolerate(WHAT, always=True):
             self._write()
             files.sync_log(self._path)
 
     def _write(self) -> None:
-        lines, self._waiting = self._waiting, []
+        lines, self._pending = self._pending, []
         if not lines:
             return
         try:
             files.append_line(self._path, "\n".join(lines))
         except FAILED:
-            self._waiting = lines
+            self._pending = lines
             raise
 
-    def cut(self, state: TrainState) -> None:
-        """Drop what an interrupted process wrote after the checkpoint that is resumed from.
+    def truncate(self, state: TrainState) -> None:
+        """Remove the lines after the step of `state`, the checkpoint that is resumed from.
 
-        What it had told of the steps before, `state` forgets.
+        What the remaining lines contain of that step is marked as reported in `state`.
         """
-        self._waiting.clear()
+        self._pending.clear()
         if not self._path.exists():
             return
         kept = []
@@ -61,9 +61,9 @@ class TrainLog:
                 if record["step"] == state.step and (
                     record.get("learning_rate") or record["tokens"]
                 ):
-                    state.unreported = {}
+                    state.mark_steps_reported()
                 if record["step"] == state.step and "validation" in record:
-                    state.validation = {}
+                    state.mark_validation_reported()
             except (ValueError, KeyError, TypeError):
                 continue
         files.write_text(self._path, "".join(line + "\n" for line in kept))

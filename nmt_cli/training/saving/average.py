@@ -26,11 +26,12 @@ def average(
     best: int | None = None,
     force: bool = False,
 ) -> list[Path]:
-    """Write the mean of models or checkpoints as the model directory `out`; which were used.
+    """Write the mean of models or checkpoints as the model directory `out`; returns their paths.
 
-    One model directory stands for its checkpoints: the `last` ones, the `best` ones, or as many as
-    its settings say. Raises NoInputError where there are none, ConfigError where they do not fit,
-    CannotCreateError where `out` exists, unless `force`, which replaces what nmt has written.
+    A single model directory stands for its checkpoints: the `last` ones, the `best` ones, or as
+    many as its settings say. Raises NoInputError where there are none, ConfigError where they do
+    not fit each other, and CannotCreateError where `out` exists, unless `force`, which replaces
+    what nmt has written.
     """
     files.require_creatable(out)
     manifest.require_free(out, force=force)
@@ -40,26 +41,26 @@ def average(
             f"`{out}` holds what is to be averaged, `{inside[0]}`, and is not replaced",
             "choose another --out",
         )
-    frame = _frame_of(_model_of(paths[0]))
+    first = _read_description(_model_of(paths[0]))
     if len(paths) == 1 and not _is_checkpoint(paths[0]):
-        paths = _choose(paths[0], frame, last, best)
+        paths = _choose(paths[0], first, last, best)
     for path in paths[1:]:
-        _check_same(paths[0], frame, path, _frame_of(_model_of(path)))
+        _check_same(paths[0], first, path, _read_description(_model_of(path)))
     weights = average_weights(paths, _read)
     metadata = {"averaged": ", ".join(path.name for path in paths)}
-    save_model(out, weights, frame.config, frame.subwords, metadata, replace=force)
+    save_model(out, weights, first.config, first.subwords, metadata, replace=force)
     return list(paths)
 
 
-class _Frame(NamedTuple):
-    """What a model has besides its weights, which a run may not have published yet."""
+class _ModelDescription(NamedTuple):
+    """The settings and subwords of a model, whose weights may not be published yet."""
 
     config: Config
     subwords: Subwords
 
 
-def _frame_of(directory: Path) -> _Frame:
-    return _Frame(load_config(directory), load_subwords(directory))
+def _read_description(directory: Path) -> _ModelDescription:
+    return _ModelDescription(load_config(directory), load_subwords(directory))
 
 
 def _is_checkpoint(path: Path) -> bool:
@@ -78,16 +79,16 @@ def _read(path: Path) -> dict[str, Tensor]:
     return read_tensors(path / WEIGHTS)
 
 
-def _choose(path: Path, model: _Frame, last: int | None, best: int | None) -> list[Path]:
+def _choose(path: Path, model: _ModelDescription, last: int | None, best: int | None) -> list[Path]:
     train = model.config.train
     checkpoints = Checkpoints(path / "checkpoints", train.keep_last, train.keep_best)
     members = checkpoints.members()
     if not members:
         raise _nothing_to_average(path, checkpoints)
     if best is None:
-        return [one.directory for one in members[-(last or train.keep_last) :]]
+        return [checkpoint.directory for checkpoint in members[-(last or train.keep_last) :]]
     ranked = members[-1].state().best_steps(best)
-    chosen = [one.directory for one in members if one.step in ranked]
+    chosen = [checkpoint.directory for checkpoint in members if checkpoint.step in ranked]
     if len(chosen) < len(ranked) or not chosen:
         raise NoInputError(
             f"only {len(chosen)} of the {best} best checkpoints of `{path}` are still there",
@@ -97,13 +98,13 @@ def _choose(path: Path, model: _Frame, last: int | None, best: int | None) -> li
 
 
 def _nothing_to_average(path: Path, checkpoints: Checkpoints) -> NoInputError:
-    """Why there is nothing to average, and what would work."""
+    """The error that says why there is nothing to average, and what would work."""
     others = checkpoints.all()
     if not others:
         return NoInputError(
             f"`{path}` has no checkpoints", "`nmt train` writes them every train.checkpoint_every"
         )
-    names = ", ".join(f"`{one.directory.name}`" for one in others)
+    names = ", ".join(f"`{checkpoint.directory.name}`" for checkpoint in others)
     return NoInputError(
         f"`{path}` has no checkpoint of an interval (train.checkpoint_every), "
         f"only what was saved to resume from: {names}",
@@ -112,9 +113,13 @@ def _nothing_to_average(path: Path, checkpoints: Checkpoints) -> NoInputError:
     )
 
 
-def _check_same(path: Path, model: _Frame, other_path: Path, other: _Frame) -> None:
-    mine, theirs = flatten(model.config), flatten(other.config)
-    differing = [key for key in mine if key.startswith("model.") and mine[key] != theirs[key]]
+def _check_same(
+    path: Path, model: _ModelDescription, other_path: Path, other: _ModelDescription
+) -> None:
+    settings, others = flatten(model.config), flatten(other.config)
+    differing = [
+        key for key in settings if key.startswith("model.") and settings[key] != others[key]
+    ]
     if vocabulary_digest(model.subwords) != vocabulary_digest(other.subwords):
         differing.append("the subwords")
     if differing:
@@ -146,7 +151,9 @@ def average_weights(
         else:
             for name, weight in weights.items():
                 total[name] += weight
-        wrong = next((n for n, w in weights.items() if not torch.isfinite(w).all()), None)
+        wrong = next(
+            (name for name, weight in weights.items() if not torch.isfinite(weight).all()), None
+        )
         if wrong:
-            raise DataError(f"`{path}`: `{wrong}` holds numbers that are not finite")
+            raise DataError(f"`{path}`: `{wrong}` holds NaN or infinite values")
     return {name: (weight / len(paths)).float() for name, weight in total.items()}

@@ -1,4 +1,4 @@
-"""Checkpoints: what is kept of a run, how the old ones go, how the newest good one is found.
+"""Checkpoints: how they are written and rotated, and how the newest valid one is found.
 
 ::
 
@@ -7,8 +7,9 @@
       step-000001500.optimizer/  optimizer.safetensors, ema.safetensors where there is a moving
                                  average, manifest.json; beside the newest only
 
-Members are the checkpoints of the interval: averages, ranks and ways back from divergence know no
-others. Those of an interruption, and of the clock (train.save_minutes), serve resuming.
+Members are the checkpoints of the interval (train.checkpoint_every): only these are averaged,
+ranked and returned to after divergence. Checkpoints of an interruption and of the clock
+(train.save_minutes) only serve to resume the run.
 """
 
 import contextlib
@@ -17,9 +18,8 @@ import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from copy import deepcopy
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
 
 import safetensors.torch
 from torch import Tensor, nn
@@ -35,6 +35,7 @@ from nmt_cli.training.saving.tensor_files import (
     read_tensors,
 )
 from nmt_cli.training.saving.write_failures import WriteFailures
+from nmt_cli.training.state import TrainState
 
 STEP = re.compile(r"step-(\d{9,})")
 WEIGHTS = "weights.safetensors"
@@ -45,65 +46,20 @@ OPTIMIZERS_KEPT = 2
 WHAT = "a checkpoint"
 
 
-@dataclass
-class TrainState:
-    """Where a run stands, beside weights and optimiser.
-
-    epoch, batch: the next batch; shards: V of the plan; packed: its kind; digest: of the corpus;
-    scores: negative validation loss of each validated step's own weights; validated: the last
-    validated step; published_score: of the best candidate so far; stale: validations since then;
-    seconds: time of all steps; elapsed: with validations and all else; skipped: steps in a row
-    without finite numbers; rollbacks: how often the learning rate was halved because of that;
-    trend: the course of the loss; splits: shards that did not fit into memory; finished: why the
-    run ended, or empty; unreported: sums of the steps that no report has told yet; validation: the
-    last one, until a report has told it; published: what the model directory holds; member:
-    whether averaging may use this checkpoint.
-    """
-
-    step: int = 0
-    epoch: int = 0
-    batch: int = 0
-    shards: int = 1
-    packed: bool = False
-    digest: str = ""
-    scores: dict[str, float] = field(default_factory=dict)
-    validated: int = 0
-    stale: int = 0
-    published_score: float | None = None
-    seconds: float = 0.0
-    elapsed: float = 0.0
-    flops: float = 0.0
-    peak_flops: float | None = 0.0
-    skipped: int = 0
-    rollbacks: int = 0
-    trend: dict[str, float] = field(default_factory=dict)
-    splits: int = 0
-    finished: str = ""
-    unreported: dict[str, float] = field(default_factory=dict)
-    validation: dict[str, Any] = field(default_factory=dict)
-    published: dict[str, Any] = field(default_factory=dict)
-    member: bool = True
-
-    def best_steps(self, count: int) -> list[int]:
-        """The best-scored steps, best first."""
-        ranked = sorted(self.scores, key=lambda step: (-self.scores[step], int(step)))
-        return [int(step) for step in ranked[:count]]
-
-
 @dataclass(frozen=True)
 class Checkpoint:
-    """One checkpoint on disk, checked."""
+    """One checkpoint on disk."""
 
     directory: Path
     step: int
 
     @property
     def optimizer_directory(self) -> Path:
-        """Where the optimiser's state lies, if it is still there."""
+        """Where the optimiser's state is, if it is still kept."""
         return self.directory.with_name(self.directory.name + OPTIMIZER_ENDING)
 
     def problem(self) -> str:
-        """What is wrong with its files; ConfigError: they are of a newer version of nmt."""
+        """What is wrong with its files, or ""; raises ConfigError for a newer version of nmt."""
         try:
             manifest.check_manifest(self.directory)
             if self.optimizer_directory.is_dir():
@@ -124,13 +80,13 @@ class Checkpoint:
         return read_tensors(self.optimizer_directory / EMA)
 
     def state(self) -> TrainState:
-        """Where the run stood; DataError: a damaged file, ConfigError: of another version."""
+        """The saved state; DataError for a damaged file, ConfigError for one of a newer nmt."""
         path = self.directory / STATE
         try:
             values = dict(json.loads(files.read_bytes(path)))
         except (ValueError, TypeError) as error:
             raise DataError(f"`{path}` is damaged") from error
-        unknown = sorted(values.keys() - {one.name for one in fields(TrainState)})
+        unknown = sorted(values.keys() - {known.name for known in fields(TrainState)})
         if unknown:
             raise ConfigError(
                 f"`{path}` holds what this version of nmt does not know: {', '.join(unknown)}",
@@ -141,7 +97,7 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Copies of all that a checkpoint holds, apart from the run that goes on."""
+    """Copies of all that a checkpoint holds, which the continuing run does not change."""
 
     state: TrainState
     weights: dict[str, Tensor]
@@ -151,63 +107,63 @@ class Snapshot:
     @property
     def size(self) -> int:
         """Bytes that its tensors take on disk."""
-        parts = (self.weights, self.optimizer, self.moving_average or {})
-        return sum(one.nbytes for part in parts for one in part.values())
+        groups = (self.weights, self.optimizer, self.moving_average or {})
+        return sum(tensor.nbytes for tensors in groups for tensor in tensors.values())
 
 
 class Checkpoints:
-    """The checkpoints of one run; everything but `save` waits until all are written.
+    """The checkpoints of one run, written by a thread; all methods but `save` wait for it.
 
-    setbacks: saves that failed; the third in a row raises WriteError.
+    write_failures: saves that failed; the third in a row raises WriteError.
     """
 
     def __init__(self, directory: Path, keep_last: int, keep_best: int) -> None:
         self.directory = directory
         self.keep_last = keep_last
         self.keep_best = keep_best
-        self.setbacks = WriteFailures(directory)
+        self.write_failures = WriteFailures(directory)
         self._writer = ThreadPoolExecutor(1, "checkpoints")
-        self._written: Future[None] | None = None
+        self._pending_write: Future[None] | None = None
         self._size = 0
 
-    def settle(self) -> None:
-        """Wait until what was saved is written; count what went wrong with that."""
-        written, self._written = self._written, None
-        if written is not None:
-            with self.setbacks.forgiving(WHAT, self._size):
-                written.result()
+    def flush(self) -> None:
+        """Wait until the last checkpoint is written; count it if that failed."""
+        pending, self._pending_write = self._pending_write, None
+        if pending is not None:
+            with self.write_failures.tolerate(WHAT, self._size):
+                pending.result()
 
-    def look(self) -> None:
-        """Count what went wrong with writing, if that has come to an end."""
-        if self._written is not None and self._written.done():
-            self.settle()
+    def poll(self) -> None:
+        """As `flush` if the last checkpoint is written already; else do not wait."""
+        if self._pending_write is not None and self._pending_write.done():
+            self.flush()
 
     @property
     def has_failed(self) -> bool:
-        """Whether what was saved last is not written."""
-        self.settle()
-        return self.setbacks.count(WHAT) > 0
+        """Whether writing the last checkpoint failed."""
+        self.flush()
+        return self.write_failures.count(WHAT) > 0
 
     def all(self) -> list[Checkpoint]:
-        """Every complete checkpoint, oldest first; ones without a manifest do not count."""
-        self.settle()
+        """Every complete checkpoint, oldest first; those without a manifest are incomplete."""
+        self.flush()
         return self._complete()
 
     def exist(self) -> bool:
-        """Whether there is any, be it incomplete."""
+        """Whether there is a checkpoint, even an incomplete one."""
         return any(STEP.fullmatch(path.name) for path in self.directory.glob("step-*"))
 
     def _complete(self) -> list[Checkpoint]:
-        found = []
+        complete = []
         for path in self.directory.glob("step-*"):
             match = STEP.fullmatch(path.name)
             if match and (path / manifest.MANIFEST).is_file():
-                found.append(Checkpoint(path, int(match[1])))
-        return sorted(found, key=lambda one: one.step)
+                complete.append(Checkpoint(path, int(match[1])))
+        return sorted(complete, key=lambda checkpoint: checkpoint.step)
 
     def members(self) -> list[Checkpoint]:
         """The checkpoints that averaging may use, oldest first: not those of an interruption."""
-        return [one for one in self.all() if one.state().member]
+        return [checkpoint for checkpoint in self.all() if checkpoint.state().member]
 
     def save(
         self,
@@ -218,9 +174,12 @@ class Checkpoints:
         member: bool,
         ema: MovingAverage | None = None,
     ) -> Checkpoint:
-        """Copy a checkpoint, which a thread then writes before it lets the old ones go."""
-        self.settle()
-        state.member = member
+        """Copy all that a checkpoint holds; a thread writes it and then removes old checkpoints.
+
+        member: whether averaging may use it.
+        """
+        self.flush()
+        state.mark_saved(member=member)
         snapshot = Snapshot(
             deepcopy(state),
             model_weights(model, optimizer),
@@ -228,53 +187,57 @@ class Checkpoints:
             ema.weights() if ema is not None else None,
         )
         self._size = snapshot.size
-        self._written = self._writer.submit(self._write, snapshot)
+        self._pending_write = self._writer.submit(self._write, snapshot)
         return self.at(state.step)
 
     def _write(self, snapshot: Snapshot) -> None:
-        """Weights come last: they make it count."""
+        """Write a checkpoint; the weights come last, as they make it a complete one."""
         target = self.at(snapshot.state.step)
         files.make_directory(self.directory)
-        if self.setbacks.count(WHAT):
-            self._rotate(snapshot.state, fewer=self.setbacks.count(WHAT))
-        # One of an earlier run of this step is damaged, or was never whole.
+        if self.write_failures.count(WHAT):
+            self._rotate(snapshot.state, fewer=self.write_failures.count(WHAT))
+        # A checkpoint of this step that an earlier process left is damaged or incomplete.
         files.remove(target.directory)
         try:
-            with manifest.replacing(target.optimizer_directory) as place:
-                _write_tensors(place / OPTIMIZER, snapshot.optimizer)
+            with manifest.replacing(target.optimizer_directory) as directory:
+                _write_tensors(directory / OPTIMIZER, snapshot.optimizer)
                 if snapshot.moving_average is not None:
-                    _write_tensors(place / EMA, snapshot.moving_average)
-            with manifest.replacing(target.directory) as place:
-                _write_tensors(place / WEIGHTS, snapshot.weights)
-                files.write_text(place / STATE, json.dumps(asdict(snapshot.state), indent=1))
+                    _write_tensors(directory / EMA, snapshot.moving_average)
+            with manifest.replacing(target.directory) as directory:
+                _write_tensors(directory / WEIGHTS, snapshot.weights)
+                files.write_text(directory / STATE, json.dumps(asdict(snapshot.state), indent=1))
         except BaseException:
             _remove(target.optimizer_directory)
             raise
         self._rotate(snapshot.state)
 
     def update(self, state: TrainState) -> None:
-        """Write `state` into the checkpoint of its step, if there is one."""
-        self.settle()
+        """Replace the state in the checkpoint of its step, if there is one."""
+        self.flush()
         directory = self.at(state.step).directory
         if directory.is_dir():
             manifest.add_to_manifest(directory, STATE, json.dumps(asdict(state), indent=1).encode())
         self._rotate(state)
 
     def _rotate(self, state: TrainState, fewer: int = 0) -> None:
-        """Remove what need not be kept; `fewer`: so many of the last are given up for room."""
-        everything = self._complete()
-        members = [one.step for one in everything if _is_member(one)]
+        """Remove checkpoints that need not be kept.
+
+        fewer: this many of the oldest members are not counted as members, to make room.
+        """
+        checkpoints = self._complete()
+        steps = [checkpoint.step for checkpoint in checkpoints]
+        members = [checkpoint.step for checkpoint in checkpoints if _is_member(checkpoint)]
         keep, newest = kept_steps(
-            [one.step for one in everything], members[min(fewer, len(members) - 1) :],
+            steps, members[min(fewer, len(members) - 1) :],
             state.best_steps(len(state.scores)), self.keep_last, self.keep_best,
         )  # fmt: skip
         for path in self.directory.glob(f"step-*{OPTIMIZER_ENDING}"):
             match = STEP.fullmatch(path.name.removesuffix(OPTIMIZER_ENDING))
             if match and int(match[1]) not in newest:
                 _remove(path)
-        for one in everything:
-            if one.step not in keep:
-                _remove(one.directory)
+        for checkpoint in checkpoints:
+            if checkpoint.step not in keep:
+                _remove(checkpoint.directory)
 
     def latest(self) -> tuple[Checkpoint | None, list[str]]:
         """The newest checkpoint that can be resumed from, and what is wrong with newer ones."""
@@ -282,16 +245,17 @@ class Checkpoints:
         return next(self.usable(problems), None), problems
 
     def usable(self, problems: list[str] | None = None) -> Iterator[Checkpoint]:
-        """Those that can be resumed from, newest first; `problems` gets what others lack.
+        """The checkpoints that can be resumed from, newest first.
 
-        Raises ConfigError for one of a newer version of nmt.
+        problems: a list to which the problems of the other ones are added. Raises ConfigError for
+        a checkpoint of a newer version of nmt.
         """
-        for one in reversed(self.all()):
-            if not one.optimizer_directory.is_dir():
+        for checkpoint in reversed(self.all()):
+            if not checkpoint.optimizer_directory.is_dir():
                 continue
-            problem = one.problem()
+            problem = checkpoint.problem()
             if not problem:
-                yield one
+                yield checkpoint
             elif problems is not None:
                 problems.append(problem)
 
@@ -301,10 +265,10 @@ class Checkpoints:
 
     def remove_after(self, step: int) -> None:
         """Remove the checkpoints of later steps."""
-        for one in self.all():
-            if one.step > step:
-                files.remove(one.directory)
-                files.remove(one.optimizer_directory)
+        for checkpoint in self.all():
+            if checkpoint.step > step:
+                files.remove(checkpoint.directory)
+                files.remove(checkpoint.optimizer_directory)
 
 
 def _is_member(checkpoint: Checkpoint) -> bool:
@@ -317,11 +281,12 @@ def _is_member(checkpoint: Checkpoint) -> bool:
 def kept_steps(
     saved: Sequence[int], members: Sequence[int], ranked: Sequence[int], last: int, best: int
 ) -> tuple[set[int], set[int]]:
-    """Which checkpoints stay, and beside which of them the optimiser's state does.
+    """The steps whose checkpoints are kept, and those whose optimiser's state is kept too.
 
-    saved: steps, oldest first; members: those of averaging; ranked: validated steps, best first.
-    The `last` and the `best` members stay. The optimiser's state stays beside the newest two
-    members, which do not depend on what else was saved, and beside the newest of all, two at least.
+    saved: steps, oldest first; members: those that averaging may use; ranked: validated steps, best
+    first. The `last` and the `best` members are kept. The optimiser's state is kept beside the
+    newest two members, which do not depend on what else was saved, and beside the newest checkpoint
+    of all; at least beside two.
 
     >>> kept_steps([2, 4, 6, 8], [2, 4, 6, 8], [9, 2, 4], last=1, best=1)
     ({8, 2, 6}, {8, 6})
@@ -336,7 +301,7 @@ def kept_steps(
 
 
 def _remove(path: Path) -> None:
-    """What cannot be removed now will be by the next rotation."""
+    """Remove a directory; if that fails, the next rotation tries again."""
     with contextlib.suppress(NmtError):
         files.remove(path)
 

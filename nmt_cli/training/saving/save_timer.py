@@ -1,4 +1,4 @@
-"""When to save between the checkpoints of the interval, so that little work can be lost."""
+"""When to save between the checkpoints of the interval, to limit the work that can be lost."""
 
 import time
 from collections.abc import Callable
@@ -7,7 +7,7 @@ FIRST_MINUTES = 2.0
 
 
 class SaveTimer:
-    """Says when the last checkpoint is `minutes` old; the first one is due a little earlier."""
+    """Due when the last checkpoint is `minutes` old; the first time after two minutes at most."""
 
     def __init__(self, minutes: float, clock: Callable[[], float] = time.monotonic) -> None:
         """minutes: 0 for never. The clock starts now."""
@@ -17,9 +17,9 @@ class SaveTimer:
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time to save."""
+        """Whether a checkpoint should be saved now."""
         return self._minutes > 0 and self._clock() >= self._due
 
-    def saved(self) -> None:
-        """A checkpoint was saved now, for whatever reason."""
+    def restart(self) -> None:
+        """A checkpoint was saved now."""
         self._due = self._clock() + 60 * self._minutes

@@ -1,4 +1,4 @@
-"""Weights and the optimiser's state as tensors by name: out of a run, from files, and into it."""
+"""Weights and the optimiser's state as tensors by name: copied, read from files, and loaded."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +19,8 @@ OPTIMIZER = "optimizer.safetensors"
 def model_weights(model: nn.Module, optimizer: Optimizer | None = None) -> dict[str, Tensor]:
     """A copy of the weights by name, float32, each once, on the CPU.
 
-    With the `optimizer` that trains them: those to validate and to save, where they are others.
+    optimizer: the one that trains them; with Schedule-Free, the weights to validate and save are
+    kept in its state, and differ from those of the model.
     """
     return {
         name: (saved_weight(optimizer, weight) if optimizer else weight)
@@ -55,18 +56,20 @@ def load_optimizer(model: nn.Module, optimizer: Optimizer, directory: Path) -> N
     """Restore what `optimizer_tensors` saved; `model` holds the weights saved with it."""
     saved: dict[str, dict[str, Tensor]] = {}
     for key, value in read_tensors(directory / OPTIMIZER).items():
-        name, _, kind = key.rpartition("/")
-        saved.setdefault(name, {})[kind] = value
+        name, _, field = key.rpartition("/")
+        saved.setdefault(name, {})[field] = value
     weights = dict(model.named_parameters())
     if saved.keys() != weights.keys():
         raise DataError(f"`{directory}` belongs to another model")
     for name, weight in weights.items():
-        optimizer.state[weight] = {k: v.to(weight.device) for k, v in saved[name].items()}
+        optimizer.state[weight] = {
+            field: tensor.to(weight.device) for field, tensor in saved[name].items()
+        }
     place_training_weights(optimizer)
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
-    """The tensors of a safetensors file (no code is run); raises DataError when it is not one."""
+    """The tensors of a safetensors file, read without running code; DataError if it is damaged."""
     try:
         return safetensors.torch.load(files.read_bytes(path, "weights"))
     except (safetensors.SafetensorError, ValueError, KeyError) as error:

@@ -1,4 +1,4 @@
-"""Writes that failed and do not end a run: a full disk may have room again by the next one."""
+"""Write failures that a run tolerates: a full disk may have room again at the next attempt."""
 
 import contextlib
 import shutil
@@ -12,67 +12,71 @@ FAILED = (WriteError, CannotCreateError, OSError)
 
 
 class WriteFailures:
-    """What could not be written of one run.
+    """Counts the failed writes of one run.
 
-    notes: what the user should know of it and was not told yet.
+    notes: messages for the user that were not shown yet.
     """
 
     def __init__(self, directory: Path) -> None:
-        """directory: on the disk in question; need not exist."""
+        """directory: on the disk that is written to; need not exist."""
         self.notes: list[str] = []
         self._directory = directory
         self._in_a_row: dict[str, int] = {}
-        self._last: dict[str, str] = {}
-        self._has_ended = False
+        self._messages: dict[str, str] = {}
+        self._has_raised = False
 
     def take_notes(self) -> list[str]:
-        """The notes; from now on they count as told."""
-        taken, self.notes = self.notes, []
-        return taken
+        """Return the notes and forget them."""
+        notes, self.notes = self.notes, []
+        return notes
 
     def count(self, what: str) -> int:
-        """How often in a row writing `what` has failed."""
+        """How often in a row writing `what` failed."""
         return self._in_a_row.get(what, 0)
 
     @contextlib.contextmanager
-    def forgiving(self, what: str, size: int = 0, *, always: bool = False) -> Iterator[None]:
-        """Writes `what` (`size` bytes); failing is a note, for the third time in a row WriteError.
+    def tolerate(self, what: str, size: int = 0, *, always: bool = False) -> Iterator[None]:
+        """The context of writing `what`, of `size` bytes; a failure becomes a note.
 
-        always: no number of times is an error before `require_none`.
+        The third failure in a row raises WriteError; with `always`, only `require_none` does.
         """
         try:
             yield
         except FAILED as error:
             self._in_a_row[what] = self.count(what) + 1
-            told = self._last[what] = self._told(what, error, size)
+            message = self._messages[what] = self._message(what, error, size)
             if self.count(what) > FAILURES_ALLOWED and not always:
-                self._has_ended = True
+                self._has_raised = True
                 raise WriteError(
-                    f"{told}; this was the {FAILURES_ALLOWED + 1}rd time in a row",
+                    f"{message}; this was the {FAILURES_ALLOWED + 1}rd time in a row",
                     "free some space and run the same command again",
                 ) from error
             if self.count(what) == 1 or not always:
-                self.notes.append(f"{told}; the run goes on and tries again")
+                self.notes.append(f"{message}; training continues and the next save tries again")
         else:
             self._in_a_row.pop(what, None)
 
     def require_none(self, but: str = "") -> None:
-        """Raises WriteError where something is still not written, unless the run ends with that."""
-        left = [what for what in self._in_a_row if what != but]
-        if left and not self._has_ended:
+        """Raises WriteError if something is still not written, unless that error was raised before.
+
+        but: is not looked at.
+        """
+        failed = [what for what in self._in_a_row if what != but]
+        if failed and not self._has_raised:
             raise WriteError(
-                "; ".join(self._last[what] for what in left),
+                "; ".join(self._messages[what] for what in failed),
                 "free some space and run the same command again: it goes on from what is saved",
             )
 
-    def _told(self, what: str, error: Exception, size: int) -> str:
+    def _message(self, what: str, error: Exception, size: int) -> str:
         reason = error.message if isinstance(error, NmtError) else str(error)
         return f"{what} is not written: {reason}{self._space(size)}"
 
     def _space(self, size: int) -> str:
-        place = next(one for one in (self._directory, *self._directory.parents) if one.is_dir())
+        parents = (self._directory, *self._directory.parents)
+        directory = next(parent for parent in parents if parent.is_dir())
         try:
-            free = shutil.disk_usage(place).free
+            free = shutil.disk_usage(directory).free
         except OSError:
             return ""
         needed = f"{size / 1e6:,.1f} MB are needed, " if size else ""

@@ -11,7 +11,7 @@ from nmt_cli.training.loss.cross_entropy import (
     CHUNK_ELEMENTS,
     CHUNK_ROWS,
     Loss,
-    _parts,
+    _chunks,
     label_smoothed_cross_entropy,
     linear_cross_entropy,
 )
@@ -64,7 +64,7 @@ def test_chunks_make_no_difference(inputs, rows, biased, epsilon, monkeypatch) -
 
 @pytest.mark.parametrize("rows", [2, 256])
 @pytest.mark.parametrize("biased", [True, False])
-def test_filler_counts_for_nothing(inputs, rows, biased, monkeypatch) -> None:
+def test_padding_is_not_counted(inputs, rows, biased, monkeypatch) -> None:
     monkeypatch.setattr("nmt_cli.training.loss.cross_entropy.CHUNK_ELEMENTS", {"cpu": 0, "cuda": 0})
     monkeypatch.setattr("nmt_cli.training.loss.cross_entropy.CHUNK_ROWS", rows)
     hidden, weight, bias = inputs
@@ -75,10 +75,10 @@ def test_filler_counts_for_nothing(inputs, rows, biased, monkeypatch) -> None:
     torch.testing.assert_close(found.total, expected.total, rtol=0, atol=1e-12)
     torch.testing.assert_close(found.nll.detach(), expected.nll, rtol=0, atol=1e-12)
     assert found.tokens == 5
-    slopes = gradients(found.total, [longer, weight, bias], biased=biased)
+    gradient = gradients(found.total, [longer, weight, bias], biased=biased)
     wanted = gradients(expected.total, inputs, biased=biased)
-    assert not slopes[0][5:].any()
-    for one, other in zip((slopes[0][:5], *slopes[1:]), wanted, strict=True):
+    assert not gradient[0][5:].any()
+    for one, other in zip((gradient[0][:5], *gradient[1:]), wanted, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
 
 
@@ -90,7 +90,7 @@ def test_without_gradients_the_sums_are_the_same(inputs) -> None:
     assert not found.total.requires_grad
 
 
-def test_autocast_makes_the_products_narrow_and_keeps_the_sums_wide(inputs) -> None:
+def test_autocast_applies_to_products_and_not_to_sums(inputs) -> None:
     single = [one.detach().float().requires_grad_() for one in inputs]
     with torch.autocast("cpu", torch.bfloat16):
         found = linear_cross_entropy(*single, TARGETS, 0.1)
@@ -105,8 +105,8 @@ def test_autocast_makes_the_products_narrow_and_keeps_the_sums_wide(inputs) -> N
     torch.testing.assert_close(found.total, expected, rtol=0, atol=1e-5)
     wide = reference(inputs, biased=True, epsilon=0.1)
     found.total.backward()
-    slopes = torch.autograd.grad(wide.total, inputs)
-    for one, other in zip(single, slopes, strict=True):
+    gradient = torch.autograd.grad(wide.total, inputs)
+    for one, other in zip(single, gradient, strict=True):
         assert one.grad is not None
         assert one.grad.dtype == torch.float32
         torch.testing.assert_close(one.grad.double(), other, rtol=0.05, atol=0.05)
@@ -124,7 +124,7 @@ def test_a_share_of_the_target_is_uniform_over_all_words() -> None:
 def test_chunks_are_few_and_of_equal_size(tokens, vocabulary) -> None:
     for kind in ("cpu", "cuda"):
         limit = max(CHUNK_ELEMENTS[kind] // vocabulary, CHUNK_ROWS)
-        parts = _parts(tokens, vocabulary, kind)
+        parts = _chunks(tokens, vocabulary, kind)
         sizes = [part.stop - part.start for part in parts]
         assert [0, *(part.stop for part in parts)] == [*(part.start for part in parts), tokens]
         assert max(sizes, default=0) <= limit

@@ -19,7 +19,7 @@ pytest.importorskip("triton")
 
 from nmt_cli.training.loss.kernels import fused_softmax_gradient
 
-# Of a slope: float32 arithmetic, and its rounding (bfloat16's is a cut in Triton's interpreter).
+# Of a gradient: float32 arithmetic, and its rounding (bfloat16's is a cut in Triton's interpreter).
 ROUNDING = {torch.float32: 0.0, torch.float16: 2.0**-11, torch.bfloat16: 2.0**-7}
 SMALLEST = {torch.float32: 0.0, torch.float16: 2.0**-25, torch.bfloat16: 0.0}
 FLOAT32 = 3e-7
@@ -63,37 +63,37 @@ class Rows:
     def kept(self) -> Tensor:
         return self.targets >= 0
 
-    def run(self, *, wanted=True) -> tuple[Tensor, Tensor | None]:
+    def run(self, *, needs_gradient=True) -> tuple[Tensor, Tensor | None]:
         """What the kernel gives; the means are those of the formula."""
         means = torch.full((len(self.targets),), torch.nan)
         means[self.kept()] = self.wide().mean(dim=1).float()
         return fused_softmax_gradient(
             self.logits, self.bias, self.targets, means, self.epsilon,
-            wanted=wanted, size=self.size,
+            needs_gradient=needs_gradient, size=self.size,
         )  # fmt: skip
 
     def check(self) -> None:
-        """Sums and slopes are the formula's in float64, to rounding."""
+        """Sums and gradient are the formula's in float64, to rounding."""
         wide = self.wide().requires_grad_()
         loss = label_smoothed_cross_entropy(wide, self.targets[self.kept()], self.epsilon)
         expected = torch.autograd.grad(loss.total, wide)[0] + self.epsilon / self.size
-        sums, slopes = self.run()
+        sums, gradient = self.run()
         wanted = torch.stack([loss.total.detach(), loss.nll])
         # Of a single word the nll is 0.
         torch.testing.assert_close(sums.double(), wanted, rtol=1e-6, atol=1e-7)
-        assert slopes is self.logits
+        assert gradient is self.logits
         dtype = self.logits.dtype
-        error = (slopes[self.kept(), : self.size].double() - expected).abs()
+        error = (gradient[self.kept(), : self.size].double() - expected).abs()
         assert (error <= expected.abs() * ROUNDING[dtype] + SMALLEST[dtype] + FLOAT32).all()
-        assert not slopes[~self.kept()].any()
-        assert not slopes[:, self.size :].any()
+        assert not gradient[~self.kept()].any()
+        assert not gradient[:, self.size :].any()
         assert self.memory[[0, -1]].isnan().all()
 
 
 @pytest.mark.parametrize("dtype", ROUNDING, ids=str)
 @pytest.mark.parametrize("biased", [True, False])
 @pytest.mark.parametrize("epsilon", [0.0, 0.1])
-def test_sums_and_slopes_are_the_formula_s(dtype, biased, epsilon) -> None:
+def test_the_kernel_gives_the_sums_and_gradients_of_the_formula(dtype, biased, epsilon) -> None:
     Rows(200, dtype=dtype, biased=biased, epsilon=epsilon).check()
 
 
@@ -103,7 +103,7 @@ def test_any_vocabulary_and_any_padding(size, padding) -> None:
     Rows(size, padding, biased=True).check()
 
 
-def test_padding_is_no_word_whatever_it_holds() -> None:
+def test_padding_columns_are_ignored_whatever_they_hold() -> None:
     rows = Rows(100, 28)
     rows.logits[:, 100:] = torch.tensor([torch.nan, 50.0]).repeat(14)
     rows.check()
@@ -111,7 +111,7 @@ def test_padding_is_no_word_whatever_it_holds() -> None:
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:All-NaN slice encountered:RuntimeWarning")
-def test_poison_in_filler_reaches_nothing() -> None:
+def test_nan_in_padding_rows_does_not_spread() -> None:
     rows = Rows(100)
     rows.logits[3, ::2] = torch.nan
     rows.check()
@@ -128,7 +128,7 @@ def test_logits_too_large_for_exp_are_fine(dtype, factor) -> None:
 
 
 def test_a_common_offset_costs_no_digits() -> None:
-    """logsumexp, rounded to float32, would be off by 1e-3, and so the nll and every slope."""
+    """logsumexp, rounded to float32, would be off by 1e-3, and so the nll and every gradient."""
     rows = Rows(200)
     rows.logits.add_(2.0**14)
     # Means in float32 would not be exact enough either.
@@ -136,7 +136,7 @@ def test_a_common_offset_costs_no_digits() -> None:
     rows.check()
 
 
-def test_words_without_a_chance_have_no_slope() -> None:
+def test_impossible_words_have_no_gradient() -> None:
     """-inf through the first block and at places in the others."""
     rows = Rows(200, epsilon=0.0)
     rows.logits[:, :70] = rows.logits[:, 80:150:7] = -torch.inf
@@ -145,17 +145,17 @@ def test_words_without_a_chance_have_no_slope() -> None:
     wide = rows.wide().requires_grad_()
     normalised = -wide.log_softmax(dim=1).gather(1, rows.targets[rows.kept()][:, None])
     (expected,) = torch.autograd.grad(normalised.sum(), wide)
-    sums, slopes = fused_softmax_gradient(
-        rows.logits, None, rows.targets, means, 0.0, wanted=True, size=200
+    sums, gradient = fused_softmax_gradient(
+        rows.logits, None, rows.targets, means, 0.0, needs_gradient=True, size=200
     )
     assert float(sums[1]) == pytest.approx(float(normalised.detach().sum()), rel=1e-6)
-    torch.testing.assert_close(slopes[rows.kept()].double(), expected, rtol=0, atol=FLOAT32)
+    torch.testing.assert_close(gradient[rows.kept()].double(), expected, rtol=0, atol=FLOAT32)
 
 
-def test_where_no_slopes_are_wanted_the_logits_stay() -> None:
+def test_without_gradient_the_logits_do_not_change() -> None:
     rows, others = Rows(100, 28), Rows(100, 28)
-    sums, slopes = rows.run(wanted=False)
-    assert slopes is None
+    sums, gradient = rows.run(needs_gradient=False)
+    assert gradient is None
     assert torch.equal(rows.logits, others.logits)
     assert torch.equal(sums, others.run()[0])
 
@@ -197,7 +197,7 @@ def test_the_output_layer_s_loss_and_gradients_are_the_formula_s(biased) -> None
 @pytest.mark.usefixtures("_fused")
 @pytest.mark.parametrize("biased", [True, False])
 def test_narrow_products_are_padded_and_close(biased, monkeypatch) -> None:
-    """float16 has 11 bits: logits of 10 are off by 2**-8, and so are slopes, of their size."""
+    """float16 has 11 bits: logits of 10 are off by 2**-8, and so are gradient, of their size."""
     widths = []
 
     def watched(logits, *rest, **options):
@@ -259,7 +259,7 @@ _COMPILE = """
 import json, re, sys
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, compile
-from nmt_cli.training.loss.kernels import constants, loss_row
+from nmt_cli.training.loss.kernels import kernel_constants, loss_row
 
 KINDS = {"targets": "*i64", "means": "*fp32", "losses": "*fp32", "bias": "*fp32",
          "epsilon": "fp32", "tokens": "i32"}
@@ -267,7 +267,8 @@ names = loss_row.arg_names
 aligned = {(names.index("logits"),): [["tt.divisibility", 16]]}
 programs = []
 for biased in (False, True):
-    known = {**constants(37_120, 37_000), "wanted": True, **({} if biased else {"bias": None})}
+    known = {**kernel_constants(37_120, 37_000), "needs_gradient": True}
+    known |= {} if biased else {"bias": None}
     options = {"num_warps": known.pop("num_warps")}
     kinds = {one: "constexpr" if one in known else KINDS.get(one, "*bf16") for one in names}
     source = ASTSource(fn=loss_row, signature=kinds, constexprs=known, attrs=aligned)

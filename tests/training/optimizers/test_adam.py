@@ -49,7 +49,7 @@ def test_the_steps_are_those_of_torch_s_adam_w() -> None:
 
 
 @pytest.mark.parametrize("kind", ["adam", "muon", "schedule_free"])
-def test_gradients_are_forgotten_on_request(kind) -> None:
+def test_zero_grad_drops_all_gradients(kind) -> None:
     model = layers()
     optimizer = make_optimizer(model, Config(train=TrainConfig(optimizer=kind)))
     for weight in model.parameters():

@@ -75,7 +75,7 @@ def test_an_update_is_about_as_large_as_adam_s() -> None:
 
 
 @pytest.mark.parametrize("variant", [{}, {"model.positions": "learned"}])
-def test_the_layers_matrices_are_muon_s_and_all_else_is_adam_s(variant) -> None:
+def test_muon_updates_linear_layers_and_adam_all_else(variant) -> None:
     settings = {"model.attention_bias": True, "model.activation": "swiglu", **variant}
     config = model_config({**TINY, **settings, "model.output_bias": True})
     model = initialise(Transformer(config), 1)

@@ -51,7 +51,7 @@ def test_the_sum_over_any_number_of_ranks_has_the_same_bits(shards: int) -> None
         world_size *= 2
 
 
-def test_another_order_has_other_bits() -> None:
+def test_another_order_of_addition_gives_other_bits() -> None:
     """Or the test above would show nothing."""
     leaves = make_leaves(16)
     whole = subtree_sum(0, 1, 16, lambda number: leaves[number].clone())
@@ -64,14 +64,16 @@ def test_ranks_that_cannot_share_the_tree_are_refused(world_size: int, shards: i
         check_ranks(world_size, shards)
 
 
-def test_powers_of_two_can_share_it() -> None:
+def test_ranks_that_are_a_power_of_two_share_the_tree() -> None:
     for world_size in (1, 2, 4, 8):
         check_ranks(world_size, 8)
     assert [next_power_of_two(number) for number in (1, 3, 4, 5, 9)] == [1, 4, 4, 8, 16]
 
 
 @pytest.mark.parametrize(("device", "threads"), [("cpu", [1]), ("cuda", [])])
-def test_torch_adds_up_in_one_order(device: str, threads: list[int], monkeypatch) -> None:
+def test_compute_deterministically_uses_one_order_of_addition(
+    device: str, threads: list[int], monkeypatch
+) -> None:
     """Whatever the number of threads that it is given; kernels without an order are errors."""
     ordered: list[bool] = []
     given: list[int] = []

@@ -47,7 +47,7 @@ class Catcher(torch.optim.SGD):
 
 
 def some_steps(
-    setting, ranks: Ranks, shards: int, steps: int = 2, crew: int = 1, **settings: object
+    setting, ranks: Ranks, shards: int, steps: int = 2, replicas: int = 1, **settings: object
 ) -> tuple[list[StepResult], list[Gradients]]:
     """Results of the first steps, and the gradients of each, with small buckets."""
     config, corpus = setting
@@ -56,11 +56,11 @@ def some_steps(
     optimizer = Catcher(model.parameters(), lr=0.0)
     optimizer.model, optimizer.seen = model, []
     plan = BatchPlan(corpus.train.src_lengths, corpus.train.tgt_lengths, 150, shards, 1)
-    reducer, threads = BucketedGradientSync(ranks, model, SMALL), ThreadReplicas(model, crew)
+    gradient_sync = BucketedGradientSync(ranks, model, ThreadReplicas(model, replicas), SMALL)
     results = [
         take_step(
             model, optimizer, config, ranks, corpus.train, plan, Position(0, step), step + 1,
-            crew=threads, reducer=reducer,
+            gradient_sync=gradient_sync,
         )
         for step in range(steps)
     ]  # fmt: skip
@@ -112,9 +112,9 @@ def test_ranks_have_the_gradients_of_one_process(setting, count, shards, setting
             assert one.tokens == other.tokens
 
 
-def test_threads_of_a_rank_are_added_up_before_anything_is_sent(setting):
+def test_gradients_of_replicas_are_summed_before_buckets_are_sent(setting):
     _, expected = some_steps(setting, Ranks(), 6)
-    for _, found in across(lambda ranks: some_steps(setting, ranks, 6, crew=2), 2):
+    for _, found in across(lambda ranks: some_steps(setting, ranks, 6, replicas=2), 2):
         assert_same(found, expected)
 
 
@@ -138,7 +138,7 @@ def telling_loss(events: list[str]) -> Callable:
     return hooked_loss(lambda batch: told)
 
 
-def test_buckets_leave_while_the_last_shard_goes_backward(setting, monkeypatch):
+def test_buckets_are_sent_during_the_last_backward_pass(setting, monkeypatch):
     """Two shards on each rank: nothing during the first, some buckets before the encoder's turn."""
 
     def work(ranks: Ranks):
@@ -177,7 +177,7 @@ def second_part() -> Callable:
         (2, 4, 0, second_part, 3),
     ],
 )
-def test_memory_that_ends_with_buckets_gone_changes_no_sum(
+def test_running_out_of_memory_after_sending_buckets_changes_no_sum(
     setting, monkeypatch, count, shards, poor, fails, rounds
 ):
     """All send a second time, so that nobody waits in vain, and the next step is as ever."""
@@ -199,7 +199,7 @@ def test_memory_that_ends_with_buckets_gone_changes_no_sum(
         assert sent == rounds * buckets
 
 
-def test_all_ranks_end_when_a_pair_does_not_fit_though_buckets_are_gone(setting, monkeypatch):
+def test_all_ranks_end_when_a_pair_does_not_fit_after_sending_buckets(setting, monkeypatch):
     def work(ranks: Ranks):
         if ranks.rank == 1:
             monkeypatch.setattr(
@@ -213,7 +213,7 @@ def test_all_ranks_end_when_a_pair_does_not_fit_though_buckets_are_gone(setting,
     assert "another rank ran out of memory in step 1" in str(other.error)
 
 
-def test_a_rank_that_dies_with_buckets_gone_is_named(setting, monkeypatch):
+def test_a_rank_that_dies_after_sending_buckets_is_named(setting, monkeypatch):
     def work(ranks: Ranks):
         if ranks.rank == 1:
             monkeypatch.setattr(
@@ -227,7 +227,7 @@ def test_a_rank_that_dies_with_buckets_gone_is_named(setting, monkeypatch):
     assert "rank 1 gives no sign of life since step 1" in str(other.error)
 
 
-def test_numbers_that_are_not_finite_on_one_rank_skip_the_step_on_all(setting, monkeypatch):
+def test_nan_on_one_rank_skips_the_step_on_all(setting, monkeypatch):
     def infinite(model, config, batch, device):
         loss = real_loss(model, config, batch, device)
         return loss._replace(total=loss.total * torch.inf)
@@ -242,7 +242,7 @@ def test_numbers_that_are_not_finite_on_one_rank_skip_the_step_on_all(setting, m
         assert not gradients
 
 
-def test_every_sum_is_waited_for(monkeypatch):
+def test_finish_waits_for_every_bucket(monkeypatch):
     """Where it is not, a GPU would go on with what has come until then."""
 
     def work(ranks: Ranks):
@@ -258,33 +258,33 @@ def test_every_sum_is_waited_for(monkeypatch):
 
         monkeypatch.setattr(dist, "all_reduce", all_reduce)
         model = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False))
-        BucketedGradientSync(ranks, model, 16).finish(torch.zeros(2))
+        BucketedGradientSync(ranks, model, bucket_bytes=16).finish(torch.zeros(2))
         return len(waited)
 
     assert [one.result for one in in_ranks(work)] == [2, 2]
 
 
-def test_a_weight_without_a_gradient_holds_nothing_up():
+def test_a_weight_without_a_gradient_delays_no_bucket():
     def work(ranks: Ranks):
         model = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False))
-        reducer = BucketedGradientSync(ranks, model, 16)
-        with reducer.last_shard():
+        gradient_sync = BucketedGradientSync(ranks, model, bucket_bytes=16)
+        with gradient_sync.last_shard():
             # The first bucket is of the second layer, which is not used.
             (model[0](torch.full((1, 2), 1.0 + ranks.rank)).sum()).backward()
-        sums = reducer.finish(torch.tensor([1.0, float(ranks.rank)]))
+        sums = gradient_sync.finish(torch.tensor([1.0, float(ranks.rank)]))
         return sums, [weight.grad.tolist() for weight in model.parameters()]
 
     for outcome in in_ranks(work):
         assert outcome.result == ([2.0, 1.0], [[[3.0] * 2] * 2, [[0.0] * 2] * 2])
 
 
-def test_a_rank_alone_keeps_its_gradients_where_they_are():
+def test_a_single_rank_keeps_its_gradient_tensors():
     model = nn.Linear(2, 1)
-    reducer = BucketedGradientSync(Ranks(), model)
-    with reducer.last_shard():
+    gradient_sync = BucketedGradientSync(Ranks(), model)
+    with gradient_sync.last_shard():
         model(torch.ones(1, 2)).sum().backward()
     before = [weight.grad for weight in model.parameters()]
-    assert reducer.finish(torch.tensor([1.0, 2.0])) == [1.0, 2.0]
+    assert gradient_sync.finish(torch.tensor([1.0, 2.0])) == [1.0, 2.0]
     assert all(weight.grad is one for weight, one in zip(model.parameters(), before, strict=True))
 
 

@@ -10,7 +10,7 @@ from nmt_cli.training.parallel.ranks import Ranks
 
 
 @pytest.mark.parametrize("asked", [0, 1])
-def test_work_of_the_first_rank_ends_when_any_rank_wants_to_stop(monkeypatch, asked):
+def test_run_on_first_ends_when_any_rank_wants_to_stop(monkeypatch, asked):
     monkeypatch.setattr("nmt_cli.training.parallel.ranks.POLL_SECONDS", 0.0)
 
     def work(ranks: Ranks) -> bool:
@@ -21,7 +21,7 @@ def test_work_of_the_first_rank_ends_when_any_rank_wants_to_stop(monkeypatch, as
                 assert time.monotonic() - begun < 20
                 time.sleep(0.05)
 
-        stop = ranks.first_works(
+        stop = ranks.run_on_first(
             long, lambda: ranks.rank == asked and time.monotonic() - begun > 0.3
         )
         ranks.wait()
@@ -30,6 +30,6 @@ def test_work_of_the_first_rank_ends_when_any_rank_wants_to_stop(monkeypatch, as
     assert [one.result for one in in_ranks(work)] == [True, True]
 
 
-def test_pairs_are_named_from_one_and_not_all_of_them():
+def test_named_pairs_counts_from_one_and_is_limited():
     assert named_pairs([0]) == "1 of the corpus"
     assert named_pairs(range(4)) == "1, 2, 3, ... of the corpus"

@@ -119,10 +119,10 @@ def test_the_launcher_hands_a_signal_on_and_waits_for_the_save(project, tmp_path
     assert saved == last > 0
 
 
-def test_a_rank_alone_needs_no_messages():
+def test_a_single_rank_sends_no_messages():
     ranks = Ranks()
     assert ranks.is_first
-    assert ranks.agree(7) == 7
+    assert ranks.all_reduce_max(7) == 7
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,9 @@ from nmt_cli.model.transformer import Transformer
 from nmt_cli.training.gradient_accumulation import MicroBatch, accumulate_gradients
 from nmt_cli.training.loop import train
 from nmt_cli.training.optimizers.factory import make_optimizer
+from nmt_cli.training.parallel.gradient_sync import BucketedGradientSync
 from nmt_cli.training.parallel.ranks import Ranks
-from nmt_cli.training.parallel.threads import MOST, ThreadReplicas, thread_count
+from nmt_cli.training.parallel.threads import MAX_THREADS, ThreadReplicas, thread_count
 from nmt_cli.training.run import Run
 from nmt_cli.training.saving.tensor_files import model_weights
 from nmt_cli.training.setup import complete
@@ -30,23 +31,23 @@ real_loss = nmt_cli.training.step.shard_loss
 
 @pytest.fixture(scope="module")
 def setting(tmp_path_factory: pytest.TempPathFactory):
-    config, corpus = reversal_corpus(tmp_path_factory.mktemp("crew"), pairs=90)
+    config, corpus = reversal_corpus(tmp_path_factory.mktemp("replicas"), pairs=90)
     return complete(config, corpus), corpus
 
 
 def steps(setting, count: int, number: int = 3, dropout: float = 0.3):
-    """Results of a few steps of a crew of `count`, and the weights after them."""
+    """Results of a few steps of a replicas of `count`, and the weights after them."""
     config, corpus = setting
     config = with_values(config, {"model.dropout": dropout})
     model = initialise(Transformer(config.model), 1)
     optimizer = make_optimizer(model, config)
     lengths = corpus.train.src_lengths, corpus.train.tgt_lengths
     plan = BatchPlan(*lengths, config.train.batch_tokens, 5, 1)
-    crew = ThreadReplicas(model, count)
+    replicas = ThreadReplicas(model, count)
     results = [
         take_step(
             model, optimizer, config, Ranks(), corpus.train, plan, Position(0, step), step + 1,
-            1.0, crew,
+            1.0, BucketedGradientSync(Ranks(), model, replicas),
         )
         for step in range(number)
     ]  # fmt: skip
@@ -54,7 +55,7 @@ def steps(setting, count: int, number: int = 3, dropout: float = 0.3):
 
 
 @pytest.mark.parametrize("count", [2, 3, 7])
-def test_a_crew_gives_the_losses_and_weights_of_one(setting, count):
+def test_replicas_give_the_losses_and_weights_of_one_model(setting, count):
     """With more threads than shards too; dropout's masks are those of each shard's seed."""
     alone, weights = steps(setting, 1)
     found, found_weights = steps(setting, count)
@@ -65,80 +66,84 @@ def test_a_crew_gives_the_losses_and_weights_of_one(setting, count):
         assert torch.allclose(weight, weights[name], atol=1e-5), name
 
 
-def test_a_crew_repeats_itself_to_the_bit(setting):
+def test_replicas_give_the_same_bits_each_time(setting):
     first, weights = steps(setting, 3)
     second, same = steps(setting, 3)
     assert first == second
     assert all(torch.equal(weight, same[name]) for name, weight in weights.items())
 
 
-def test_the_parts_are_done_side_by_side():
+def test_map_runs_items_in_parallel():
     """Each waits for the other: one after the other they would wait for ever."""
     meeting = threading.Barrier(2, timeout=20)
-    found = ThreadReplicas(nn.Linear(1, 1), 2).do(
-        [10, 20], lambda model, part: meeting.wait() + part
+    results = ThreadReplicas(nn.Linear(1, 1), 2).map(
+        lambda model, item: meeting.wait() + item, [10, 20]
     )
-    assert sorted(found) in ([10, 21], [11, 20])
+    assert sorted(results) in ([10, 21], [11, 20])
 
 
-def test_each_thread_has_a_model_and_takes_every_nth_part():
+def test_map_gives_each_thread_a_model_and_every_nth_item():
     model = nn.Linear(1, 1)
-    crew = ThreadReplicas(model, 2)
-    found = crew.do([0, 1, 2, 3, 4], lambda model, part: (id(model), part))
-    own, twin = (id(one) for one in crew.models)
-    assert found == [(own, 0), (twin, 1), (own, 2), (twin, 3), (own, 4)]
-    assert own == id(model) != twin
+    replicas = ThreadReplicas(model, 2)
+    results = replicas.map(lambda model, item: (id(model), item), [0, 1, 2, 3, 4])
+    own, other = map(id, replicas.models)
+    assert results == [(own, 0), (other, 1), (own, 2), (other, 3), (own, 4)]
+    assert own == id(model) != other
 
 
-def test_no_more_parts_are_done_by_a_thread_after_the_one_that_gave_nothing():
-    crew = ThreadReplicas(nn.Linear(1, 1), 2)
-    found = crew.do(list(range(6)), lambda model, part: None if part == 2 else part)
-    assert found == [0, 1, None, 3, None, 5]
-    alone = crew.do(list(range(3)), lambda model, part: None if part == 1 else part, together=False)
-    assert alone == [0, None, None]
+def test_a_thread_stops_at_its_first_result_that_is_none():
+    replicas = ThreadReplicas(nn.Linear(1, 1), 2)
+    results = replicas.map(lambda model, item: None if item == 2 else item, range(6))
+    assert results == [0, 1, None, 3, None, 5]
+    one_by_one = replicas.map(
+        lambda model, item: None if item == 1 else item, range(3), parallel=False
+    )
+    assert one_by_one == [0, None, None]
 
 
-def test_an_error_is_raised_when_all_threads_have_ended():
+def test_map_raises_an_error_after_all_threads_have_ended():
     begun, go_on, ended = threading.Event(), threading.Event(), []
 
-    def work(model: nn.Module, part: int) -> int:
-        if part == 0:
+    def work(model: nn.Module, item: int) -> int:
+        if item == 0:
             begun.wait(20)
-            raise ValueError("of the first part")
+            raise ValueError("of the first item")
         begun.set()
         go_on.wait(0.3)
-        ended.append(part)
-        return part
+        ended.append(item)
+        return item
 
-    with pytest.raises(ValueError, match="of the first part"):
-        ThreadReplicas(nn.Linear(1, 1), 2).do([0, 1], work)
+    with pytest.raises(ValueError, match="of the first item"):
+        ThreadReplicas(nn.Linear(1, 1), 2).map(work, [0, 1])
     assert ended == [1]
 
 
-def test_twins_have_the_weights_of_the_model_whoever_changes_them():
+def test_replicas_share_the_weights_of_the_model():
     model = nn.Linear(2, 2)
-    crew = ThreadReplicas(model, 2)
+    replicas = ThreadReplicas(model, 2)
     with torch.no_grad():
         model.weight.copy_(torch.eye(2))
-    assert torch.equal(crew.models[1].weight, torch.eye(2))
+    assert torch.equal(replicas.models[1].weight, torch.eye(2))
 
 
-def test_gradients_are_gathered_where_only_a_twin_has_them_and_dropped():
+def test_reduce_gradients_adds_those_that_only_a_replica_has():
     model = nn.Linear(2, 1)
-    crew = ThreadReplicas(model, 3)
-    for number, one in enumerate(crew.models):
-        one.weight.grad = torch.full((1, 2), float(number + 1))
-    crew.models[2].bias.grad = torch.ones(1)
-    crew.gather()
+    replicas = ThreadReplicas(model, 3)
+    for index, each in enumerate(replicas.models):
+        each.weight.grad = torch.full((1, 2), float(index + 1))
+    replicas.models[2].bias.grad = torch.ones(1)
+    replicas.reduce_gradients()
     assert model.weight.grad.tolist() == [[6.0, 6.0]]
     assert model.bias.grad.tolist() == [1.0]
-    assert all(weight.grad is None for twin in crew.models[1:] for weight in twin.parameters())
-    crew.models[1].bias.grad = torch.ones(1)
-    crew.drop()
-    assert all(weight.grad is None for one in crew.models for weight in one.parameters())
+    assert all(
+        weight.grad is None for replica in replicas.models[1:] for weight in replica.parameters()
+    )
+    replicas.models[1].bias.grad = torch.ones(1)
+    replicas.zero_gradients()
+    assert all(weight.grad is None for each in replicas.models for weight in each.parameters())
 
 
-def test_memory_that_ends_in_one_thread_gives_the_step_of_one_with_room(setting, monkeypatch):
+def test_a_step_is_the_same_when_one_thread_runs_out_of_memory(setting, monkeypatch):
     def shard_loss(model, config, batch, device):
         if len(batch.pair_ids) > 7:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
@@ -154,7 +159,7 @@ def test_memory_that_ends_in_one_thread_gives_the_step_of_one_with_room(setting,
         assert torch.allclose(weight, weights[name], atol=1e-6), name
 
 
-def test_where_memory_ended_the_parts_are_done_one_at_a_time():
+def test_micro_batches_are_retried_one_at_a_time_when_memory_runs_out():
     """Side by side they would want the same memory again."""
     threads: list[str] = []
 
@@ -172,7 +177,7 @@ def test_where_memory_ended_the_parts_are_done_one_at_a_time():
     assert threads == ["MainThread"] * 4
 
 
-def test_masks_of_a_thread_with_a_generator_of_its_own_are_those_of_torch_s():
+def test_dropout_masks_of_a_thread_are_those_of_the_main_thread():
     dropout = Dropout(0.5).train()
     x = torch.ones(64)
     seed_masks(7)
@@ -193,7 +198,7 @@ def test_masks_of_a_thread_with_a_generator_of_its_own_are_those_of_torch_s():
     assert not torch.equal(found[0], dropout(x))
 
 
-def test_the_size_of_a_crew(monkeypatch):
+def test_thread_count_follows_from_cores_and_tokens(monkeypatch):
     monkeypatch.setattr("torch.get_num_threads", lambda: 6)
     assert thread_count("auto", 25_000) == 6
     assert thread_count("auto", 1_000) == 3
@@ -201,7 +206,7 @@ def test_the_size_of_a_crew(monkeypatch):
     assert thread_count(2, 10) == 2
     assert thread_count(9, 25_000) == 6
     monkeypatch.setattr("torch.get_num_threads", lambda: 64)
-    assert thread_count("auto", 25_000) == MOST
+    assert thread_count("auto", 25_000) == MAX_THREADS
 
 
 @pytest.mark.parametrize(
@@ -214,27 +219,27 @@ def test_the_size_of_a_crew(monkeypatch):
         ({"train.batch_tokens": 300}, 1),
     ],
 )
-def test_a_run_has_as_many_shards_as_its_crew(
+def test_a_run_has_as_many_shards_as_replicas(
     setting, tmp_path: Path, monkeypatch, values, expected
 ):
     monkeypatch.setattr("torch.get_num_threads", lambda: 2)
     monkeypatch.setattr("torch.set_num_threads", lambda count: None)
     config, corpus = setting
     run = Run(with_values(config, {"train.batch_tokens": 600, **values}), corpus, tmp_path, Ranks())
-    assert len(run.crew.models) == expected
+    assert len(run.replicas.models) == expected
     assert run.plan.shards == expected
 
 
-def test_the_steps_of_a_run_are_taken_by_its_crew(setting, tmp_path: Path):
+def test_steps_of_a_run_use_its_replicas(setting, tmp_path: Path):
     config, corpus = setting
     run = Run(config, corpus, tmp_path, Ranks())
     taken = []
-    run.crew.do = lambda parts, work, together: taken.append(parts) or []  # type: ignore[method-assign]
+    run.replicas.map = lambda work, items, parallel: taken.append(items) or []  # type: ignore[method-assign]
     run.step(run.position)
     assert len(taken) == 1
 
 
-def test_passes_of_a_crew_share_the_memory_of_one(setting, tmp_path: Path, monkeypatch):
+def test_replicas_share_the_memory_of_one_pass(setting, tmp_path: Path, monkeypatch):
     monkeypatch.setattr("torch.get_num_threads", lambda: 2)
     monkeypatch.setattr("torch.set_num_threads", lambda count: None)
     config, corpus = setting
@@ -243,9 +248,7 @@ def test_passes_of_a_crew_share_the_memory_of_one(setting, tmp_path: Path, monke
     assert run.plan.shards == 6
 
 
-def test_a_run_with_a_crew_that_is_continued_ends_with_the_same_bits(
-    setting, tmp_path: Path, monkeypatch
-):
+def test_a_resumed_run_with_replicas_gives_the_same_bits(setting, tmp_path: Path, monkeypatch):
     monkeypatch.setattr("torch.get_num_threads", lambda: 2)
     monkeypatch.setattr("torch.set_num_threads", lambda count: None)
     config, corpus = setting

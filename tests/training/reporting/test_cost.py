@@ -19,7 +19,7 @@ from nmt_cli.training.reporting.cost import (
     peak_share,
     step_flops,
 )
-from nmt_cli.training.saving.checkpoints import TrainState
+from nmt_cli.training.state import TrainState
 
 SIZES = {"model_src_vocab_size": 14, "model_tgt_vocab_size": 14}
 GPU = torch.device("cuda", 0)
@@ -56,7 +56,7 @@ def test_the_steps_of_an_epoch_are_the_work_of_the_corpus():
     assert sum(steps) == training_flops(config.model, plan.src_lengths, plan.tgt_lengths)
 
 
-def test_r_drop_takes_every_pass_twice():
+def test_r_drop_doubles_the_counted_work():
     once, twice = tiny_config(**SIZES), tiny_config(**SIZES, train_r_drop=5.0)
     place = Position(0, 0)
     assert step_flops(twice, make_plan(), place) == 2 * step_flops(once, make_plan(), place)
@@ -92,7 +92,7 @@ def test_gpu_time_is_that_of_all_gpus(card):
     assert peak_share(run.state) == work / (4 * 989.4e12)
 
 
-def test_a_part_of_unknown_peak_leaves_no_share(card):
+def test_an_unknown_peak_makes_the_share_unknown(card):
     """A run that went on for a while on another machine."""
     run = make_run(GPU)
     add_cost(run, Position(0, 0), 1.0)
@@ -105,7 +105,7 @@ def test_a_part_of_unknown_peak_leaves_no_share(card):
     assert peak_share(run.state) is None
 
 
-def test_reports_count_on_across_a_resumed_run(tmp_path):
+def test_cost_continues_in_a_resumed_run(tmp_path):
     """Counted once: the log ends with the work of all steps, in one run or two."""
     config, corpus = reversal_corpus(tmp_path, train_max_steps=8)
     whole = [report.flops for report in train(config, corpus, tmp_path / "whole")]

@@ -53,7 +53,7 @@ def run(setting, out: Path, tell=lambda _: None, stop_after: int | None = None, 
     config = with_values(config, {key.replace("_", ".", 1): v for key, v in settings.items()})
     steps = iter(range(1, 1_000_000))
     stop = lambda: stop_after is not None and next(steps) > stop_after  # noqa: E731
-    return list(train(config, corpus, out, stop=stop, tell=tell))
+    return list(train(config, corpus, out, stop=stop, listener=tell))
 
 
 def logged(out: Path) -> list[dict]:
@@ -87,7 +87,9 @@ def assert_same_run(out: Path, other: Path) -> None:
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "schedule_free"])
-def test_samples_and_timed_checkpoints_change_nothing(setting, tmp_path, monkeypatch, optimizer):
+def test_samples_and_timed_checkpoints_do_not_change_the_run(
+    setting, tmp_path, monkeypatch, optimizer
+):
     settings = {"train_ema": 0.9}
     if optimizer == "schedule_free":
         settings = {"train_optimizer": optimizer, "train_schedule": "constant"}
@@ -105,7 +107,7 @@ def test_samples_and_timed_checkpoints_change_nothing(setting, tmp_path, monkeyp
     assert steps_of(kept.all()) == [4, 8, 12]
 
 
-def test_a_sample_leaves_random_numbers_and_mode_alone(setting, tmp_path):
+def test_a_sample_changes_neither_random_generators_nor_mode(setting, tmp_path):
     config, corpus = setting
     here = Run(*prepared(config, corpus, tmp_path / "m"))
     for training in (True, False):
@@ -135,7 +137,7 @@ def prepared(config, corpus, out: Path):
     return config, corpus, out, Ranks()
 
 
-def test_without_memory_for_a_sample_there_are_none(setting, tmp_path, monkeypatch):
+def test_samples_end_when_memory_runs_out(setting, tmp_path, monkeypatch):
     config, corpus = setting
     here = Run(*prepared(config, corpus, tmp_path / "m"))
 
@@ -181,10 +183,10 @@ def test_a_checkpoint_is_saved_after_two_minutes_and_then_at_intervals():
     for minute in range(40):
         clock.now = 60.0 * minute
         if minute == 25:
-            timer.saved()
+            timer.restart()
         if timer.is_due:
             due.append(minute)
-            timer.saved()
+            timer.restart()
     assert due == [2, 12, 22, 35]
     clock.now = 1e9
     assert not SaveTimer(0.0, Clock()).is_due
@@ -193,7 +195,7 @@ def test_a_checkpoint_is_saved_after_two_minutes_and_then_at_intervals():
     assert soon.is_due
 
 
-def test_a_killed_run_goes_on_exactly_from_a_timed_checkpoint(setting, tmp_path, monkeypatch):
+def test_a_killed_run_resumes_exactly_from_a_timed_checkpoint(setting, tmp_path, monkeypatch):
     """Nothing is saved at the kill itself."""
     out, straight = tmp_path / "killed", tmp_path / "straight"
     run(setting, straight)
@@ -215,7 +217,7 @@ def test_a_killed_run_goes_on_exactly_from_a_timed_checkpoint(setting, tmp_path,
     assert_same_run(out, straight)
 
 
-def test_divergence_leads_back_to_a_checkpoint_of_the_interval(setting, tmp_path, monkeypatch):
+def test_divergence_rolls_back_to_a_checkpoint_of_the_interval(setting, tmp_path, monkeypatch):
     """When others were saved is a matter of the clock."""
     from nmt_cli.training import divergence
 
@@ -227,7 +229,8 @@ def test_divergence_leads_back_to_a_checkpoint_of_the_interval(setting, tmp_path
         raise DivergedError("seen")
 
     monkeypatch.setattr(
-        "nmt_cli.training.loop.divergence", lambda run, _: "bad" if run.state.step == 8 else None
+        "nmt_cli.training.loop.detect_divergence",
+        lambda run, _: "bad" if run.state.step == 8 else None,
     )
     monkeypatch.setattr("nmt_cli.training.loop.recover", told)
     with pytest.raises(DivergedError):
@@ -235,7 +238,7 @@ def test_divergence_leads_back_to_a_checkpoint_of_the_interval(setting, tmp_path
     assert seen == [4]
 
 
-def test_each_step_is_told_and_the_log_keeps_its_interval(setting, tmp_path):
+def test_each_step_is_an_event_and_the_log_keeps_its_interval(setting, tmp_path):
     told: list = []
     run(setting, tmp_path / "m", told.append, train_log_every=6)
     assert isinstance(told[0], Outline)
@@ -257,7 +260,7 @@ def batches(setting) -> int:
     return BatchPlan(*lengths, config.train.batch_tokens, 1, config.train.seed).epoch(0).batches
 
 
-def test_the_outline_of_a_run_that_goes_on_counts_all_epochs(setting, tmp_path):
+def test_the_outline_of_a_resumed_run_counts_all_epochs(setting, tmp_path):
     told: list = []
     limit = {"train_max_epochs": 2, "train_max_steps": 10_000}
     run(setting, tmp_path / "m", stop_after=3, **limit)
@@ -268,7 +271,7 @@ def test_the_outline_of_a_run_that_goes_on_counts_all_epochs(setting, tmp_path):
     assert told[0].seconds > 0
 
 
-def test_who_is_asked_to_stop_says_where_the_run_is_saved(setting, tmp_path):
+def test_a_stopped_run_reports_where_it_is_saved(setting, tmp_path):
     reports = run(setting, tmp_path / "m", stop_after=6)
     step = reports[-1].step
     assert reports[-1].note == f"saved at step {step}; run the same command to go on"
@@ -276,7 +279,7 @@ def test_who_is_asked_to_stop_says_where_the_run_is_saved(setting, tmp_path):
     assert "saved at" not in (tmp_path / "m" / "log.jsonl").read_text()
 
 
-def test_what_is_published_is_told_at_the_end_and_again(setting, tmp_path):
+def test_the_published_model_is_reported_at_the_end_and_again(setting, tmp_path):
     reports = run(setting, tmp_path / "m")
     published = reports[-1].published
     validated = [one for one in reports if one.validation]
@@ -296,7 +299,7 @@ def test_what_is_published_is_told_at_the_end_and_again(setting, tmp_path):
     assert marks[1:] == [rank > max(ranks[:n]) for n, rank in enumerate(ranks) if n]
 
 
-def test_the_pace_knows_steps_and_validations_apart():
+def test_pace_measures_steps_and_validations_separately():
     pace = Pace()
     pace.add_step(100.0, 1_000)
     # Better than nothing.
@@ -312,22 +315,24 @@ def test_the_pace_knows_steps_and_validations_apart():
     assert pace.seconds_left(25, 25, 25) == 0.0
 
 
-@pytest.mark.parametrize("crew", [1, 2])
-def test_the_first_step_is_estimated_from_its_first_passes(setting, tmp_path, monkeypatch, crew):
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_the_first_step_is_estimated_from_its_first_passes(
+    setting, tmp_path, monkeypatch, replicas
+):
     """When each thread has done one of them; the result is that of a run that nobody watches."""
-    monkeypatch.setattr("torch.get_num_threads", lambda: crew)
+    monkeypatch.setattr("torch.get_num_threads", lambda: replicas)
     monkeypatch.setattr("torch.set_num_threads", lambda count: None)
     told: list[object] = []
     options = {"train_max_steps": 2, "train_batch_tokens": 600, "train_micro_batch_tokens": 100}
     begun = time.monotonic()
-    run(setting, tmp_path / "watched", told.append, train_parallel_shards=crew, **options)
+    run(setting, tmp_path / "watched", told.append, train_parallel_shards=replicas, **options)
     kinds = [type(one) for one in told if not isinstance(one, Sample | Validating)]
     assert kinds == [Outline, FirstStep, StepDone, StepDone]
     (estimate,) = (one for one in told if isinstance(one, FirstStep))
     assert 0 < estimate.seconds_per_step < 10 * (time.monotonic() - begun)
     assert estimate.seconds_left == pytest.approx(2 * estimate.seconds_per_step)
-    monkeypatch.setattr("nmt_cli.training.reporting.first_step.MOST_DONE", 0.0)
-    run(setting, tmp_path / "alone", train_parallel_shards=crew, **options)
+    monkeypatch.setattr("nmt_cli.training.reporting.first_step.MAX_SHARE_DONE", 0.0)
+    run(setting, tmp_path / "alone", train_parallel_shards=replicas, **options)
     assert_same_run(tmp_path / "watched", tmp_path / "alone")
 
 
@@ -335,7 +340,7 @@ def test_the_estimate_is_the_counted_work_at_the_measured_speed(setting, tmp_pat
     """Two of eight parts of equal work in 10 seconds: 40 for all of them."""
     config, corpus = setting
     run = Run(complete(config, corpus), corpus, tmp_path, Ranks())
-    run.crew.models *= 2
+    run.replicas.models *= 2
     clock = iter([100.0, 110.0])
     monkeypatch.setattr(first_step, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     monkeypatch.setattr("nmt_cli.training.reporting.first_step.step_flops", lambda *_: 8.0)
@@ -344,13 +349,13 @@ def test_the_estimate_is_the_counted_work_at_the_measured_speed(setting, tmp_pat
     estimate = FirstStepEstimate(run, told.append)
     estimate.begin(run.position)
     for _ in range(8):
-        run.crew.part_done(MicroBatch(np.arange(1), 1))
+        run.replicas.on_item_done(MicroBatch(np.arange(1), 1))
     assert told == [40.0]
     estimate.end()
-    assert run.crew.part_done is None
+    assert run.replicas.on_item_done is None
 
 
-def test_a_validation_tells_how_far_it_is(setting, tmp_path: Path, monkeypatch) -> None:
+def test_a_validation_reports_its_progress(setting, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(monitor, "SECONDS_BETWEEN_VALIDATION_EVENTS", 0.0)
     told: list[object] = []
     run(setting, tmp_path / "run", told.append, train_validation_sentences=5)
@@ -367,7 +372,7 @@ def test_a_validation_tells_how_far_it_is(setting, tmp_path: Path, monkeypatch) 
     assert seconds == sorted(seconds)
 
 
-def test_few_events_tell_of_a_validation(setting, tmp_path: Path) -> None:
+def test_a_validation_sends_few_events(setting, tmp_path: Path) -> None:
     told: list[object] = []
     begun = time.monotonic()
     run(setting, tmp_path / "run", told.append)
@@ -375,7 +380,7 @@ def test_few_events_tell_of_a_validation(setting, tmp_path: Path) -> None:
     assert 0 < len(found) <= 12 + time.monotonic() - begun
 
 
-def test_what_is_left_while_a_validation_goes_on() -> None:
+def test_seconds_left_during_a_validation() -> None:
     pace = Pace()
     for _ in range(3):
         pace.add_step(2.0, 100)

@@ -13,7 +13,7 @@ from torch import nn
 from nmt_cli.errors import CannotCreateError, ConfigError, DataError
 from nmt_cli.storage import files
 from nmt_cli.training.saving.average import average_weights
-from nmt_cli.training.saving.checkpoints import Checkpoint, Checkpoints, TrainState
+from nmt_cli.training.saving.checkpoints import Checkpoint, Checkpoints
 from nmt_cli.training.saving.tensor_files import (
     OPTIMIZER,
     copy_weights,
@@ -22,6 +22,7 @@ from nmt_cli.training.saving.tensor_files import (
     optimizer_tensors,
     read_tensors,
 )
+from nmt_cli.training.state import TrainState
 
 
 def make_trained(seed: int = 0) -> tuple[nn.Module, torch.optim.Optimizer]:
@@ -43,7 +44,7 @@ def steps_of(found: list[Checkpoint]) -> list[int]:
     return [one.step for one in found]
 
 
-def test_what_is_saved_is_found_again(tmp_path):
+def test_a_saved_checkpoint_can_be_loaded(tmp_path):
     model, optimizer = make_trained()
     checkpoints = Checkpoints(tmp_path, keep_last=3, keep_best=1)
     state = TrainState(
@@ -58,11 +59,11 @@ def test_what_is_saved_is_found_again(tmp_path):
         assert torch.equal(weight, model.state_dict()[name])
 
 
-def test_optimiser_state_goes_on_exactly(tmp_path):
+def test_optimiser_state_is_restored_exactly(tmp_path):
     model, optimizer = make_trained()
     checkpoints = Checkpoints(tmp_path, keep_last=3, keep_best=1)
     saved = checkpoints.save(model, optimizer, TrainState(step=3), member=True)
-    checkpoints.settle()
+    checkpoints.flush()
     other = nn.Linear(3, 2)
     other_optimizer = torch.optim.AdamW(other.parameters(), lr=0.1, fused=True)
     copy_weights(other, saved.weights())
@@ -92,7 +93,7 @@ def test_last_best_and_newest_are_kept(tmp_path):
     assert with_optimizer == [40, 50, 55]
 
 
-def test_a_new_best_lets_the_old_one_go_at_once(tmp_path):
+def test_a_new_best_checkpoint_replaces_the_old_one_at_once(tmp_path):
     model, optimizer = make_trained()
     checkpoints = Checkpoints(tmp_path, keep_last=1, keep_best=1)
     state = TrainState()
@@ -108,7 +109,7 @@ def test_a_checkpoint_without_manifest_does_not_count(tmp_path):
     model, optimizer = make_trained()
     checkpoints = Checkpoints(tmp_path, keep_last=3, keep_best=1)
     saved = checkpoints.save(model, optimizer, TrainState(step=1), member=True)
-    checkpoints.settle()
+    checkpoints.flush()
     (saved.directory / "manifest.json").unlink()
     assert checkpoints.latest() == (None, [])
 
@@ -122,7 +123,7 @@ def test_weights_of_another_model_are_refused(tmp_path):
     model, optimizer = make_trained()
     checkpoints = Checkpoints(tmp_path, 1, 1)
     saved = checkpoints.save(model, optimizer, TrainState(step=3), member=True)
-    checkpoints.settle()
+    checkpoints.flush()
     with pytest.raises(DataError, match="belongs to another model"):
         load_optimizer(nn.Linear(3, 2, bias=False), optimizer, saved.optimizer_directory)
     with pytest.raises(DataError, match="bias"):
@@ -143,7 +144,7 @@ def test_average_is_the_mean_of_each_weight(tmp_path):
     assert mean["w"].dtype == torch.float32
 
 
-def test_average_refuses_strangers_and_numbers_that_are_none(tmp_path):
+def test_average_refuses_other_models_and_nan_weights(tmp_path):
     members = {
         tmp_path / "a": {"w": torch.zeros(2)},
         tmp_path / "b": {"w": torch.zeros(3)},
@@ -155,7 +156,7 @@ def test_average_refuses_strangers_and_numbers_that_are_none(tmp_path):
         average_weights([tmp_path / "a", tmp_path / "c"], members.__getitem__)
 
 
-def test_what_is_saved_is_as_it_was_when_it_was_saved(tmp_path, monkeypatch):
+def test_a_checkpoint_is_a_copy_of_the_moment_it_was_saved(tmp_path, monkeypatch):
     """The writing thread is held up while the run goes on."""
     model, optimizer = make_trained()
     checkpoints = Checkpoints(tmp_path, keep_last=3, keep_best=1)
@@ -183,8 +184,8 @@ def test_what_is_saved_is_as_it_was_when_it_was_saved(tmp_path, monkeypatch):
         assert all(torch.equal(found[name], one) for name, one in expected.items())
 
 
-@pytest.mark.parametrize("when", ["look", "settle", "save"])
-def test_what_goes_wrong_with_writing_is_noted_once(tmp_path, monkeypatch, when):
+@pytest.mark.parametrize("when", ["poll", "flush", "save"])
+def test_a_write_failure_is_noted_once(tmp_path, monkeypatch, when):
     model, optimizer = make_trained()
     checkpoints = Checkpoints(tmp_path, keep_last=3, keep_best=1)
 
@@ -194,15 +195,15 @@ def test_what_goes_wrong_with_writing_is_noted_once(tmp_path, monkeypatch, when)
     with monkeypatch.context() as patch:
         patch.setattr(files, "make_directory", refuse)
         checkpoints.save(model, optimizer, TrainState(step=1), member=True)
-        wait([checkpoints._written])
+        wait([checkpoints._pending_write])
     ask = getattr(checkpoints, when)
     if when == "save":
         ask = partial(ask, model, optimizer, TrainState(step=2), member=True)
     ask()
-    (note,) = checkpoints.setbacks.take_notes()
+    (note,) = checkpoints.write_failures.take_notes()
     assert "the disk is full" in note
     assert checkpoints.has_failed == (when != "save")
-    assert checkpoints.setbacks.take_notes() == []
+    assert checkpoints.write_failures.take_notes() == []
     checkpoints.save(model, optimizer, TrainState(step=3), member=True)
     assert steps_of(checkpoints.all())[-1] == 3
     assert not checkpoints.has_failed
