@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from measure import Json, Results, environment, make_case, measured_with, say, spread
+from lib.measure import Json, Results, environment, make_case, measured_with, say, spread
 
 IMPORT_TORCH = "import torch"
 # `nmt translate` that tells on stderr how many seconds after its start each part ended.
@@ -125,8 +125,8 @@ def cases_of(name: str, rounds: Json, settings: Json) -> list[Json]:
 
 def make_model(folder: Path, *, tiny: bool) -> Path:
     """A model directory of `base` with weights that were never trained, 32,000 subwords."""
-    from planted import planted_model, planted_settings
-    from sentences import make_config
+    from lib.planted import planted_model, planted_settings
+    from lib.sentences import make_config
 
     from nmt_cli.data.subwords.model import learn_subwords
     from nmt_cli.model_dir import save_model

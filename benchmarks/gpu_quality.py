@@ -15,9 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from gpu_setup import stand_in_for_tomli_w
-from measure import Json, Results, environment, make_case, measured_with, say, spread
-from sentences import find_text, make_config, prepare_folder, write_random_text
+from lib.gpu_setup import stand_in_for_tomli_w
+from lib.measure import Json, Results, environment, make_case, measured_with, say, spread
+from lib.sentences import find_text, make_config, prepare_folder, write_random_text
 
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.text.lines import read_lines

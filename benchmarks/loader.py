@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from measure import Clock, Json, Results, environment, make_case, measured_with, say, spread
-from peers import IGNORED, Buckets
-from sentences import random_corpus
+from lib.measure import Clock, Json, Results, environment, make_case, measured_with, say, spread
+from lib.peers import IGNORED, Buckets
+from lib.sentences import random_corpus
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader, Dataset

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from measure import Clock, Json, Results, environment, make_case, measured_with, say
+from lib.measure import Clock, Json, Results, environment, make_case, measured_with, say
 
 from nmt_cli.config.schema import Config
 from nmt_cli.config.search import SearchConfig
@@ -203,7 +203,7 @@ def load(options: argparse.Namespace) -> tuple[Lab, list[str]]:
     """The model and the text, and the references."""
     if options.tiny:
         return tiny_lab(), list(tiny_lines())
-    from sentences import find_text
+    from lib.sentences import find_text
 
     loaded = load_model(options.model)
     src, tgt = (
@@ -221,8 +221,8 @@ def tiny_lines() -> list[str]:
 
 def tiny_lab() -> Lab:
     """A model over bytes that copies them."""
-    from planted import planted_model, planted_settings
-    from sentences import make_config
+    from lib.planted import planted_model, planted_settings
+    from lib.sentences import make_config
 
     subwords = Subwords(Bytes())
     sizes = dict.fromkeys(("model.src_vocab_size", "model.tgt_vocab_size"), subwords.src_size)

@@ -20,11 +20,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from decode_cpu import LONGEST, TINY, make_sources
-from decode_worker import ALPHA, MOST_STEPS
-from measure import Clock, Json, Results, environment, make_case, measured_with, say, spread
-from planted import planted_model, planted_settings
-from sentences import make_config, prepare_folder, write_random_text
+from lib.decode_worker import ALPHA, MOST_STEPS
+from lib.measure import Clock, Json, Results, environment, make_case, measured_with, say, spread
+from lib.planted import TINY, planted_model, planted_settings
+from lib.sentences import (
+    LONGEST_SOURCE,
+    make_config,
+    make_sources,
+    prepare_folder,
+    write_random_text,
+)
 
 from nmt_cli.config.schema import Config
 from nmt_cli.config.search import SearchConfig
@@ -79,7 +84,7 @@ def quality(folder: Path, options: argparse.Namespace) -> Iterator[Json]:
 def make_inputs(options: argparse.Namespace) -> tuple[Config, Transformer, list[Source]]:
     """The planted model, and sources with what they allow."""
     words = 300 if options.tiny else 32_000
-    longest = 12 if options.tiny else LONGEST
+    longest = 12 if options.tiny else LONGEST_SOURCE
     sizes = {"model.src_vocab_size": words, "model.tgt_vocab_size": words}
     config = make_config(planted_settings({**(TINY if options.tiny else {}), **sizes}))
     chooser = random.Random(2)

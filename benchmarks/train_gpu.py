@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from gpu_gates import gates
-from gpu_parts import attention, loss_head, machine
-from gpu_runs import decode, ours, peer
-from gpu_setup import Setup, stand_in_for_tomli_w
-from measure import Json, Results, environment, make_case, measured_with, say, table
-from phases import Phase, run_phases
+from lib.gpu_gates import gates
+from lib.gpu_parts import attention, loss_head, machine
+from lib.gpu_runs import decode, ours, peer
+from lib.gpu_setup import Setup, stand_in_for_tomli_w
+from lib.measure import Json, Results, environment, make_case, measured_with, say, table
+from lib.phases import Phase, run_phases
 
 PRESETS = ("base", "big")
 PEERS = {"eager": False, "compiled": True}

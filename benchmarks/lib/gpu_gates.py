@@ -6,12 +6,12 @@ from functools import partial
 
 import numpy as np
 import torch
-from gpu_parts import KINDS_OF_ATTENTION, Streams, make_streams
-from gpu_setup import NEVER, Setup, attempt, relative_error, training
-from measure import Json
-from sentences import make_config, random_corpus
 from torch import Tensor
 
+from lib.gpu_parts import KINDS_OF_ATTENTION, Streams, make_streams
+from lib.gpu_setup import NEVER, Setup, attempt, relative_error, training
+from lib.measure import Json
+from lib.sentences import make_config, random_corpus
 from nmt_cli.batch import Segments
 from nmt_cli.config.schema import Config
 from nmt_cli.data.corpus.corpus import Corpus

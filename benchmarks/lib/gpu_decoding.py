@@ -8,15 +8,14 @@ from functools import cached_property, partial
 from typing import Any
 
 import torch
-from decode_cpu import LONGEST, make_sources
-from decode_cpu import TINY as TINY_MODEL
-from decode_peers import marian_weights
-from gpu_setup import attempt
-from measure import Json, spread
-from peers import make_marian
-from planted import planted_model, planted_settings
-from sentences import make_config
 
+from lib.decode_peers import marian_weights
+from lib.gpu_setup import attempt
+from lib.measure import Json, spread
+from lib.peers import make_marian
+from lib.planted import TINY as TINY_MODEL
+from lib.planted import planted_model, planted_settings
+from lib.sentences import LONGEST_SOURCE, make_config, make_sources
 from nmt_cli.config.schema import Config
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.inference.cuda.decoder import CudaDecoder
@@ -48,7 +47,7 @@ class Sizes:
     peer_batches: Sequence[int]
 
 
-FULL = Sizes(32_000, LONGEST, 64, 2_048, (128, 256, 512), 50, 3, 512, (64, 128, 256))
+FULL = Sizes(32_000, LONGEST_SOURCE, 64, 2_048, (128, 256, 512), 50, 3, 512, (64, 128, 256))
 TINY = Sizes(100, 12, 4, 6, (2, 4), 2, 1, 4, (2, 4))
 
 

@@ -1,5 +1,6 @@
 """The sentences of the benchmarks: prepared from a folder of text, or drawn at random as ids."""
 
+import random
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,6 +20,8 @@ ENDINGS = ("", ".xz", ".gz", ".zst")
 # Subwords of newstest2014: log-normal lengths whose logarithms go together this closely.
 LOG_MEAN, LOG_DEVIATION, CORRELATION = 3.2, 0.6, 0.93
 SHORTEST, LONGEST = 2, 128
+# Lengths of the sources that are decoded, in subwords, EOS counted.
+SHORTEST_SOURCE, LONGEST_SOURCE = 9, 61
 # Zipf-Mandelbrot: how often the word of each rank occurs.
 ZIPF_EXPONENT, ZIPF_SHIFT = 1.0, 2.7
 
@@ -50,6 +53,17 @@ def prepare_folder(folder: Path, languages: tuple[str, str], out: Path, **data: 
             break
     prepare(make_config(values), out)
     return Corpus.open(out)
+
+
+def make_sources(count: int, longest: int, words: int) -> list[list[int]]:
+    """Ids of `count` sources of random words; the last id is EOS."""
+    chooser = random.Random(1)
+    sources = []
+    for _ in range(count):
+        length = round(chooser.lognormvariate(3.13, 0.45))
+        length = max(min(SHORTEST_SOURCE, longest), min(longest, length))
+        sources.append([*(chooser.randrange(4, words) for _ in range(length - 1)), 3])
+    return sources
 
 
 def random_lengths(pairs: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

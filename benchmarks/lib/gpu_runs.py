@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from gpu_setup import DATASHEET_PEAK, NEVER, Setup, Training, training
-from measure import Json, spread
-from peers import MarianLoop, make_marian
 from torch._dynamo.utils import counters
 
+from lib.gpu_setup import DATASHEET_PEAK, NEVER, Setup, Training, training
+from lib.measure import Json, spread
+from lib.peers import MarianLoop, make_marian
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.inference.reference import ReferenceDecoder
 from nmt_cli.model.encoder_decoder import initialise

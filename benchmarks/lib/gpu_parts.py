@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 import torch.nn.functional as F
-from gpu_setup import Setup, attempt
-from measure import Json
-from sentences import random_lengths
 from torch import Tensor
 
+from lib.gpu_setup import Setup, attempt
+from lib.measure import Json
+from lib.sentences import random_lengths
 from nmt_cli.batch import Segments
 from nmt_cli.model.attention import BACKENDS
 from nmt_cli.training.loss.cross_entropy import linear_cross_entropy
