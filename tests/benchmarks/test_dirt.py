@@ -1,14 +1,13 @@
 """Planted dirt is found: 22 kinds, 200 pairs of each, and hardly anything else."""
 
 import importlib
-import random
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from made_up_text import two_languages
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-Pairs = list[tuple[str, str]]
 # What nobody can tell of a single pair for sure.
 LEAST_FOUND = {"pairs shuffled": 0.8}
 
@@ -18,22 +17,6 @@ def dirt(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The benchmark that plants it."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     return importlib.import_module("dirt")
-
-
-def two_languages(count: int, seed: int) -> Pairs:
-    """Sentences of made-up words, and their translation word by word."""
-    chance = random.Random(seed)
-    letters = (("kmnrty", "aou"), ("bdfgls", "eiü"))
-    sounds = [[a + b for a in first for b in second] for first, second in letters]
-    words = [["".join(chance.choices(one, k=3)) for _ in range(900)] for one in sounds]
-    pairs = []
-    for _ in range(count):
-        chosen = [int(900 * chance.random() ** 2) for _ in range(chance.randint(5, 12))]
-        turned = [chosen[1], chosen[0], *chosen[2:]]
-        sides = [" ".join(words[side][one] for one in order) + "."
-                 for side, order in enumerate((chosen, turned))]  # fmt: skip
-        pairs.append((sides[0], sides[1]))
-    return pairs
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from corpora import tiny_config, write_pairs
-from test_dirt import two_languages
+from made_up_text import two_languages
 
 from nmt_cli.cli import main
 from nmt_cli.data.cleaning.matching import threshold

@@ -18,10 +18,10 @@ import pytest
 import torch
 from byte_models import byte_config, byte_model, byte_subwords
 from corpora import reversal_corpus, reversal_pairs, write_pairs
+from data.test_resegmentation import word_corpus
 from faults.tally import ROOT, fault
 from ranks import in_ranks
 from test_run import VARIANTS, assert_same, assert_same_run, last, settings_of
-from test_sampling import word_corpus
 
 from nmt_cli.config.schema import Config, with_values
 from nmt_cli.data import process_pool
