@@ -103,7 +103,7 @@ def cases_of(name: str, rounds: Json, settings: Json) -> list[Json]:
     """Wall and CPU time beside those of `import torch`."""
     cases = []
     for key, title in (("wall", "on the wall"), ("cpu", "of the processor")):
-        ours, peer = (spread([one[key] for one in rounds[kind]]) for kind in ("ours", "peer"))
+        ours, peer = (spread([answer[key] for answer in rounds[kind]]) for kind in ("ours", "peer"))
         cases.append(
             make_case(
                 f"{name}: a line translated, {title}", "s", ours["median"], peer["median"],
@@ -112,14 +112,15 @@ def cases_of(name: str, rounds: Json, settings: Json) -> list[Json]:
                 ours_spread=ours, peer_spread=peer,
             )
         )  # fmt: skip
-    parts = [parts_of(one) for one in rounds["parts"]]
-    cases += [
-        make_case(
-            f"{name}: {part}", "s", spread([one[part] for one in parts])["median"], None,
-            better="lower", settings=settings, ours_spread=spread([one[part] for one in parts]),
-        )
-        for part in PART_NAMES
-    ]  # fmt: skip
+    parts = [parts_of(answer) for answer in rounds["parts"]]
+    for part in PART_NAMES:
+        times = spread([answer[part] for answer in parts])
+        cases.append(
+            make_case(
+                f"{name}: {part}", "s", times["median"], None,
+                better="lower", settings=settings, ours_spread=times,
+            )
+        )  # fmt: skip
     return cases
 
 

@@ -89,7 +89,7 @@ def cases_of(name: str, rounds: Json, settings: Json) -> list[Json]:
     ours = rounds["ours"]
     clock, unit = ("cpu", "tokens / CPU s") if settings["threads"] == 1 else ("wall", "tokens / s")
     rates = {
-        kind: spread([one["tokens"] / one[clock] for one in answers])
+        kind: spread([answer["tokens"] / answer[clock] for answer in answers])
         for kind, answers in rounds.items()
     }
     memory = {kind: answers[-1]["megabytes"] for kind, answers in rounds.items()}
@@ -143,7 +143,7 @@ def default_peers() -> list[str]:
     """All that this processor can run."""
     facts = Path("/proc/cpuinfo")
     wide = facts.is_file() and "avx512f" in facts.read_text()
-    return [one for one in PEERS if wide or one != "ctranslate2-avx512"]
+    return [peer for peer in PEERS if wide or peer != "ctranslate2-avx512"]
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -165,7 +165,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.tiny:
         options.rounds, options.singles, options.beams = 1, 2, [2]
-        options.peers = [one for one in options.peers if find_spec(PEERS[one])]
+        options.peers = [peer for peer in options.peers if find_spec(PEERS[peer])]
     return options
 
 

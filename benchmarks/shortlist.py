@@ -65,7 +65,9 @@ def quality(folder: Path, options: argparse.Namespace) -> Iterator[Json]:
     for count in (0, *options.lengths):
         say(f"translating with {count or 'all'} words")
         settings = replace(translator.config.search, beam=BEAM, shortlist=count)
-        outputs[count] = [one.text for one in translator.translate(src, search=settings)]
+        outputs[count] = [
+            translation.text for translation in translator.translate(src, search=settings)
+        ]
         measured = score(outputs[count], [tgt], ["bleu"])[0]
         bleu[count] = measured.value
         if not count:
@@ -99,7 +101,7 @@ def translate(engine: Engine, sources: Sequence[Source], batch: int) -> tuple[li
     """The best ids of each source, and tokens a CPU second."""
     config = SearchConfig(
         beam=BEAM, alpha=ALPHA, length_penalty="power", max_extra_length=MOST_STEPS,
-        batch_tokens=BEAM * batch * max(len(one.ids) for one in sources),
+        batch_tokens=BEAM * batch * max(len(source.ids) for source in sources),
     )  # fmt: skip
     clock, outputs = Clock.now(), {}
     for first in range(0, len(sources), batch):
@@ -108,7 +110,7 @@ def translate(engine: Engine, sources: Sequence[Source], batch: int) -> tuple[li
         found = dict(search(decoder, iter(given), config))
         outputs |= {given[number].ids: some[0].ids for number, some in found.items()}
     gone = clock.since().cpu
-    return [outputs[one.ids] for one in sources], sum(map(len, outputs.values())) / gone
+    return [outputs[source.ids] for source in sources], sum(map(len, outputs.values())) / gone
 
 
 def speed(options: argparse.Namespace) -> Iterator[Json]:

@@ -99,7 +99,9 @@ class Comparison:
         work = self._flops_per_token() / peak["flops_per_second"]
         by_cpu, by_wall = ([worker.rates(clock) for worker in pair] for clock in ("cpu", "wall"))
         shares = [[rate * work for rate in rates] for rates in by_wall]
-        wall, cpu = ([[one[place] for one in starts[kind]] for kind in kinds] for place in (0, 1))
+        wall, cpu = (
+            [[start[place] for start in starts[kind]] for kind in kinds] for place in (0, 1)
+        )
         megabytes = [[memory[kind]] for kind in kinds]
         make = partial(self._case, peer)
         return [
@@ -121,7 +123,7 @@ class Comparison:
         **facts: object,
     ) -> Json:
         """Medians of what was measured of both."""
-        own, other = (spread(one) for one in values)
+        own, other = (spread(value) for value in values)
         options = self.options
         precision = self.settings["config"]["train.precision"]
         settings = {
@@ -169,7 +171,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             say(f"precision {precision}")
             config = {**MODEL, **(TINY if options.tiny else {}), "train.precision": precision}
             settings = {
-                "config": {**config, **dict(one.split("=", 1) for one in options.set)},
+                "config": {**config, **dict(setting.split("=", 1) for setting in options.set)},
                 "folder": str(folder),
                 "peer_attention": options.peer_attention,
                 "eole": str(options.eole or ""),

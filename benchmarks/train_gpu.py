@@ -87,7 +87,7 @@ def _part_cases(phases: dict[str, Json]) -> list[Json]:
     }
     cases = []
     for name, (own, theirs, facts) in times.items():
-        found = [facts.get(one, {}).get("forward_backward_ms") for one in (own, theirs)]
+        found = [facts.get(name, {}).get("forward_backward_ms") for name in (own, theirs)]
         if found[0] is not None:
             cases.append(make_case(
                 name, "ms", found[0], found[1], better="lower",
@@ -105,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="train-gpu-") as folder:
         setup = Setup(
             torch.device(options.device), options.tiny, Path(folder),
-            dict(one.split("=", 1) for one in options.set),
+            dict(setting.split("=", 1) for setting in options.set),
         )  # fmt: skip
         run_phases(setup, results, chosen, options.budget, make_cases)
     if options.json:

@@ -87,7 +87,7 @@ def ours(folder: Path, settings: Json) -> Translate:
             decoder = engine.decoder(len(given), beam)
             found = dict(search(decoder, iter([Source(one) for one in given]), config))
             best = {tuple(one): found[number][0] for number, one in enumerate(given)}
-            outputs += [list(best[tuple(one)].ids) for one in sources[first : first + batch]]
+            outputs += [list(best[tuple(source)].ids) for source in sources[first : first + batch]]
         return outputs
 
     return translate
@@ -109,10 +109,10 @@ def ctranslate2(folder: Path, settings: Json) -> Translate:
 
     def translate(sources: Ids, beam: int, batch: int) -> Ids:
         found = translator.translate_batch(
-            [[names[number] for number in one] for one in sources], beam_size=beam,
+            [[names[number] for number in source] for source in sources], beam_size=beam,
             max_batch_size=batch, length_penalty=ALPHA, max_decoding_length=MOST_STEPS,
         )  # fmt: skip
-        return [[numbers[one] for one in each.hypotheses[0]] + [EOS] for each in found]
+        return [[numbers[name] for name in result.hypotheses[0]] + [EOS] for result in found]
 
     return translate
 

@@ -23,7 +23,7 @@ def write_project(config: Config, pairs: Pairs, vocab_size: int, folder: Path) -
             for file, ids in zip((src, tgt), pairs[number], strict=True):
                 # Its own end of a sentence is put behind each.
                 file.write(" ".join(map(str, ids[:-1])) + "\n")
-    (folder / "vocab.txt").write_text("".join(f"{one}\t1\n" for one in range(vocab_size)))
+    (folder / "vocab.txt").write_text("".join(f"{index}\t1\n" for index in range(vocab_size)))
     place = folder / "eole.yaml"
     place.write_text(json.dumps(settings(config, vocab_size, folder)))
     return place

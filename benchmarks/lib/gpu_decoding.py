@@ -220,7 +220,7 @@ def single(run: Decoding, facts: Json) -> None:
 
 def _tell_singles(facts: Json, beam: int, timed: Sequence[tuple[float, Ids]]) -> None:
     times = [1e3 * seconds for seconds, _ in timed]
-    tokens = statistics.mean(len(one) for _, outputs in timed for one in outputs)
+    tokens = statistics.mean(len(output) for _, outputs in timed for output in outputs)
     facts[f"beam {beam}"] = {
         "milliseconds": statistics.median(times), "spread": spread(times), "tokens": tokens,
     }  # fmt: skip
@@ -242,7 +242,10 @@ def peer(run: Decoding, facts: Json) -> None:
             expected = expected or outputs
         singles = run.some(max(2, run.sizes.singles // 5))
         generate(singles[:1], beam, 1)
-        timed = [run.seconds(lambda one=one, b=beam: generate([one], b, 1)) for one in singles]
+        timed = [
+            run.seconds(lambda source=source, b=beam: generate([source], b, 1))
+            for source in singles
+        ]
         _tell_singles(facts, beam, timed)
     fast = CudaModel(run.model(run.dtype))
     searcher = Searcher(CudaDecoder(fast, run.sizes.slots[0], 4), search_settings(4))
@@ -263,7 +266,7 @@ def make_generate(run: Decoding) -> Callable[[Ids, int, int], Ids]:
         for first in range(0, len(sources), batch):
             given = sources[first : first + batch]
             longest = max(map(len, given))
-            ids = torch.tensor([one + [pad] * (longest - len(one)) for one in given])
+            ids = torch.tensor([source + [pad] * (longest - len(source)) for source in given])
             ids = ids.to(run.device)
             found = model.generate(
                 input_ids=ids, attention_mask=(ids != pad).long(), num_beams=beam, do_sample=False,

@@ -44,12 +44,14 @@ def prepare_folder(folder: Path, languages: tuple[str, str], out: Path, **data: 
     values: dict[str, object] = {
         "languages.src": languages[0],
         "languages.tgt": languages[1],
-        "data.train": [[find_text(folder, f"train.{one}") for one in languages]],
+        "data.train": [[find_text(folder, f"train.{language}") for language in languages]],
         **{f"data.{name}": value for name, value in data.items()},
     }
     for name in ("val", "dev", "valid"):
         if any(folder.glob(f"{name}.{languages[0]}*")):
-            values["data.valid"] = [find_text(folder, f"{name}.{one}") for one in languages]
+            values["data.valid"] = [
+                find_text(folder, f"{name}.{language}") for language in languages
+            ]
             break
     prepare(make_config(values), out)
     return Corpus.open(out)
@@ -116,7 +118,11 @@ def write_random_text(folder: Path, pairs: int, seed: int) -> Path:
     stems = ["".join(random.choice(list("abdegiklmnoprstu"), 4)) for _ in range(200)]
     for name, count in (("train", pairs), ("val", 8), ("test", 8)):
         sentences = [random.choice(stems, random.integers(2, 12)) for _ in range(count)]
-        write_text(folder / f"{name}.xx", "".join(" ".join(one) + "\n" for one in sentences))
-        reverse = ("".join(f"{word}o " for word in one).strip() + "\n" for one in sentences)
+        write_text(
+            folder / f"{name}.xx", "".join(" ".join(sentence) + "\n" for sentence in sentences)
+        )
+        reverse = (
+            "".join(f"{word}o " for word in sentence).strip() + "\n" for sentence in sentences
+        )
         write_text(folder / f"{name}.yy", "".join(reverse))
     return folder

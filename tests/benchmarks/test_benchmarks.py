@@ -107,7 +107,7 @@ def test_gates_refuse_other_words_than_the_reference_s(monkeypatch: pytest.Monke
 
     def changed(searcher: object, sources: list) -> list:
         outputs = right(searcher, sources)
-        return [[4, *one] for one in outputs] if next(found) else outputs
+        return [[4, *output] for output in outputs] if next(found) else outputs
 
     monkeypatch.setattr(decoding, "translate", changed)
     facts: dict = {}
@@ -300,13 +300,13 @@ def test_a_start_is_put_beside_that_of_torch_alone() -> None:
         "parts": [{"err": told}],
     }
     cases = module("cold_start").cases_of("base", rounds, {})
-    assert [(one["name"], one["ours"], one["peer"]) for one in cases] == [
+    assert [(case["name"], case["ours"], case["peer"]) for case in cases] == [
         ("base: a line translated, on the wall", 3.0, 2.0),
         ("base: a line translated, of the processor", 6.0, 2.0),
         ("base: import", 0.5, None), ("base: load", 0.25, None), ("base: first output", 1.0, None),
     ]  # fmt: skip
-    assert [one.get("times_import_torch") for one in cases[:2]] == [1.5, 3.0]
-    assert all(one["better"] == "lower" for one in cases)
+    assert [case.get("times_import_torch") for case in cases[:2]] == [1.5, 3.0]
+    assert all(case["better"] == "lower" for case in cases)
 
 
 @pytest.mark.slow
@@ -383,6 +383,7 @@ def test_how_near_the_default_comes_to_the_best() -> None:
     assert lines[-1] == "default / best tuned: 0.950"
 
 
+@pytest.mark.slow
 @needs_transformers
 def test_train_memory(tmp_path: Path) -> None:
     document = run("train_memory.py", out=tmp_path / "out.json")
@@ -422,7 +423,7 @@ def test_both_loaders_deliver_every_target_token() -> None:
 def test_the_plain_loader_pads_and_shifts() -> None:
     loader = module("loader")
     sentences = loader.Sentences(pairs_of([3, 1], [2, 4]))
-    found = [one.tolist() for one in loader.padded([sentences[0], sentences[1]])]
+    found = [tensor.tolist() for tensor in loader.padded([sentences[0], sentences[1]])]
     assert found == [
         [[4, 5, 6], [7, 0, 0]],
         [[True, True, True], [True, False, False]],
@@ -602,9 +603,11 @@ def test_the_peers_batches() -> None:
         if seen == len(src):
             break
     assert sorted(np.concatenate(batches)) == list(range(2_000))
-    sizes = [(len(one) * max(src[one].max(), tgt[one].max()), len(one)) for one in batches]
+    sizes = [
+        (len(batch) * max(src[batch].max(), tgt[batch].max()), len(batch)) for batch in batches
+    ]
     assert all(size <= 300 or rows == 1 for size, rows in sizes)
-    places = sum(len(one) * int(tgt[one].max()) for one in batches)
+    places = sum(len(batch) * int(tgt[batch].max()) for batch in batches)
     assert buckets.padding == pytest.approx(1 - tgt.sum() / places)
     assert buckets.padding < 0.1
 
@@ -618,7 +621,7 @@ def test_the_peer_is_trained_on_whole_sentences() -> None:
     )
     pairs = pairs_of([3, 1], [2, 4])
     loop = peers.MarianLoop(config, pairs, torch.device("cpu"), precision="float32")
-    src, mask, shifted, labels = (one.tolist() for one in loop.padded(np.arange(2)))
+    src, mask, shifted, labels = (tensor.tolist() for tensor in loop.padded(np.arange(2)))
     assert src == [[4, 5, 6], [7, 0, 0]]
     assert mask == [[1, 1, 1], [1, 0, 0]]
     assert shifted == [[2, 4, 0, 0], [2, 6, 7, 8]]
