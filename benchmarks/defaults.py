@@ -1,7 +1,9 @@
 """Claim: `nmt init && nmt prepare && nmt train` comes near the best of many hand-tuned settings.
 
-Every setting trains for the same CPU time on one thread, and is scored on the validation text with
-beam search. Finished runs are kept in the JSON file, so the script can be interrupted and goes on.
+What a step of each setting costs is measured first, one setting at a time: do that on idle cores.
+Then every setting trains for as many steps as fit into the same CPU time on one thread, and is
+scored on the validation text with beam search; other work on the machine changes nothing then.
+Costs and finished runs are kept in the JSON file, so the script can be interrupted and goes on.
 """
 
 import argparse
@@ -22,6 +24,7 @@ from lib.measure import Json, environment, measured_with, say
 from lib.sentences import write_random_text
 from lib.training import Trainer
 
+from nmt_cli.config.presets import PRESETS
 from nmt_cli.storage.files import write_text
 
 # What a person who tunes by hand would try, each as a difference to `BASIS`.
@@ -49,6 +52,7 @@ SETTINGS: Mapping[str, Mapping[str, object]] = {
     "deep-encoder": {"model.encoder_layers": 5, "model.decoder_layers": 2},
     "adam-2.5e-3": {"train.optimizer": "adam", "train.learning_rate": 2.5e-3},
     "swiglu": {"model.norm": "rms_norm", "model.activation": "swiglu", "model.d_ff": 688},
+    "rotary": {"model.positions": "rotary"},
     "no-smoothing": {"train.label_smoothing": 0.0},
     "paper": {
         "model.norm_order": "post", "model.dropout": 0.1, "train.optimizer": "adam",
@@ -78,24 +82,35 @@ class Bench:
             "cases": [],
             "complete": True,
             "environment": environment(1),
+            "costs": {},
             "runs": {},
         }
         if options.out.exists():
-            self.document["runs"] = json.loads(options.out.read_text())["runs"]
+            earlier = json.loads(options.out.read_text())
+            self.document.update(costs=earlier["costs"], runs=earlier["runs"])
 
     def run(self, names: Sequence[str]) -> None:
-        """All of `names` that are not done, several at a time."""
+        """Measure the costs of `names`, then train those that are not done, several at a time."""
+        for name in names:
+            if name not in self.document["costs"]:
+                self.document["costs"][name] = self._cost(name)
+                self._save()
+                say(f"{name}: {json.dumps(self.document['costs'][name])}")
+        if self.options.costs_only:
+            return
         key = f"{self.options.seconds:g} s"
-        done = self.document["runs"].setdefault(key, {})
-        todo = [name for name in names if name not in done]
+        runs = self.document["runs"].setdefault(key, {})
+        todo = [name for name in names if name not in runs]
         with ThreadPoolExecutor(self.options.jobs) as pool:
-            for _ in pool.map(lambda name: self._one(key, name), todo):
+            for _ in pool.map(lambda name: self._train(key, name), todo):
                 pass
         self._save()
 
-    def _one(self, key: str, name: str) -> None:
+    def _train(self, key: str, name: str) -> None:
         begun = time.monotonic()
         facts = self.default() if name == DEFAULT else self.tuned(name)
+        cost = self.document["costs"][name]
+        facts["cost_seconds"] = round(cost["start"] + facts["steps"] * cost["step"], 1)
         facts["wall_seconds"] = round(time.monotonic() - begun, 1)
         with self.lock:
             self.document["runs"][key][name] = facts
@@ -107,29 +122,17 @@ class Bench:
 
     def default(self) -> Json:
         """The three commands with no option but the languages."""
-        folder = self._project(DEFAULT)
-        languages = ["--src-lang", self.options.src, "--tgt-lang", self.options.tgt]
-        if not (folder / "nmt.toml").exists():
-            self._nmt(folder, "init", *languages)
-            self._nmt(folder, "prepare")
+        folder = self._default_project()
         spent = self._nmt(folder, "train")
-        return {"cpu_seconds": spent, **self._score(folder, "model")}
+        log = (folder / "model" / "log.jsonl").read_text(encoding="utf-8").splitlines()
+        steps = max(json.loads(line).get("step", 0) for line in log)
+        return {"steps": steps, "cpu_seconds": spent, **self._score(folder, "model")}
 
     def tuned(self, name: str) -> Json:
         """One of SETTINGS, for as many steps as the CPU time allows."""
-        values = {**BASIS, **SETTINGS[name], **(TINY if self.options.tiny else {})}
-        folder = self._project(f"vocabulary-{values['data.vocab_size']}")
-        with self.lock:
-            if not (folder / "corpus").exists():
-                pair = [f"train.{self.options.src}", f"train.{self.options.tgt}"]
-                valid = [f"valid.{self.options.src}", f"valid.{self.options.tgt}"]
-                self._nmt(
-                    folder, "prepare", "--train", *pair, "--valid", *valid, "--quiet",
-                    "--src-lang", self.options.src, "--tgt-lang", self.options.tgt,
-                    "--vocab-size", str(values["data.vocab_size"]),
-                )  # fmt: skip
-        start, each = self._cost(folder, values)
-        steps = max(1, int((self.options.seconds - start) / each))
+        folder, values = self._tuned_project(name)
+        cost = self.document["costs"][name]
+        steps = max(1, int((self.options.seconds - cost["start"]) / cost["step"]))
         out = f"{name}-{self.options.seconds:g}"
         pace = {
             "train.checkpoint_every": max(1, steps // 30),
@@ -137,17 +140,52 @@ class Bench:
             "train.validation_sentences": 0,
         }
         values["train.warmup_steps"] = min(int(str(values["train.warmup_steps"])), steps // 5 + 1)
-        flags = [f"--set={key}={value}" for key, value in {**values, **pace}.items()
-                 if not key.startswith("data.")]  # fmt: skip
+        flags = [f"--set={key}={value}" for key, value in {**values, **pace}.items()]
         spent = self._nmt(
             folder, "train", "--preset", "base", "--max-steps", str(steps), "--out", out, "--quiet",
             *flags,
         )  # fmt: skip
         return {"steps": steps, "cpu_seconds": spent, **self._score(folder, out)}
 
-    def _cost(self, folder: Path, values: Mapping[str, object]) -> tuple[float, float]:
+    def _default_project(self) -> Path:
+        """The folder in which the three commands run, with its corpus."""
+        folder = self._project(DEFAULT)
+        if not (folder / "corpus").exists():
+            self._nmt(
+                folder, "init", "--force", "--src-lang", self.options.src,
+                "--tgt-lang", self.options.tgt,
+            )  # fmt: skip
+            self._nmt(folder, "prepare")
+        return folder
+
+    def _tuned_project(self, name: str) -> tuple[Path, dict[str, object]]:
+        """The folder with the corpus of one of SETTINGS, and the settings of its training."""
+        values = {**BASIS, **SETTINGS[name], **(TINY if self.options.tiny else {})}
+        size = str(values.pop("data.vocab_size"))
+        folder = self._project(f"vocabulary-{size}")
+        with self.lock:
+            if not (folder / "corpus").exists():
+                pair = [f"train.{self.options.src}", f"train.{self.options.tgt}"]
+                valid = [f"valid.{self.options.src}", f"valid.{self.options.tgt}"]
+                self._nmt(
+                    folder, "prepare", "--train", *pair, "--valid", *valid, "--quiet",
+                    "--src-lang", self.options.src, "--tgt-lang", self.options.tgt,
+                    "--vocab-size", size,
+                )  # fmt: skip
+        return folder, values
+
+    def _cost(self, name: str) -> Json:
         """CPU seconds of the start, and of each step after it."""
-        config = {key: value for key, value in values.items() if not key.startswith("data.")}
+        if name == DEFAULT:
+            folder = self._default_project()
+            config: dict[str, object] = {
+                key: value
+                for key, value in PRESETS["small"].items()
+                if key.startswith(("model.", "train."))
+            }
+            config.update({"train.max_steps": 1_000, "train.checkpoint_every": 1_000})
+        else:
+            folder, config = self._tuned_project(name)
         settings = {"config": {"train.preset": "base", **config}, "folder": str(folder)}
         worker = Trainer("ours", folder / "corpus", settings, 1)
         try:
@@ -155,7 +193,10 @@ class Bench:
             answer = worker.ask(f"steps {self.options.probe}")
         finally:
             worker.end()
-        return worker.start[1], answer["cpu"] / self.options.probe
+        return {
+            "start": round(worker.start[1], 2),
+            "step": round(answer["cpu"] / self.options.probe, 4),
+        }
 
     def _score(self, folder: Path, model: str) -> Json:
         """BLEU of the model's translation of the validation text."""
@@ -209,7 +250,7 @@ def table(runs: Mapping[str, Json]) -> str:
     rows = sorted(runs.items(), key=lambda row: -row[1]["bleu"])
     lines = [f"{'setting':<26}{'steps':>7}{'CPU s':>8}{'BLEU':>8}"]
     lines += [
-        f"{name:<26}{facts.get('steps', ''):>7}{facts['cpu_seconds']:>8.0f}{facts['bleu']:>8.2f}"
+        f"{name:<26}{facts['steps']:>7}{facts['cost_seconds']:>8.0f}{facts['bleu']:>8.2f}"
         for name, facts in rows
     ]
     tuned = [facts["bleu"] for name, facts in rows if name != DEFAULT]
@@ -245,6 +286,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--src", default="en")
     add("--tgt", default="fr")
     add("--seconds", type=float, help="CPU seconds of each tuned training")
+    add("--costs-only", action="store_true", help="measure the costs of a step, train nothing")
     add("--only", nargs="+", choices=(DEFAULT, *SETTINGS), help="these settings alone")
     add("--lines", type=int, default=1_000, help="of the validation text that are scored")
     add("--probe", type=int, default=8, help="steps that tell what a step costs")

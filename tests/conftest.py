@@ -10,6 +10,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Triton reads this once, when it is first imported, by torch too: no single test could set it in
 # time. Kernels then run on the CPU; nothing else uses Triton here. 0 tests them on a GPU.
 os.environ.setdefault("TRITON_INTERPRET", "1")
+# torch reads this once, too: tests that compare a run of this process with a command's, bit by bit,
+# need the value that training sets (model/precision.py), whichever test comes first.
+os.environ.setdefault("TORCH_MKLDNN_MATMUL_MIN_SIZE", "16000000")
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path

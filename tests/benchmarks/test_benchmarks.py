@@ -366,6 +366,10 @@ def test_defaults(tmp_path: Path) -> None:
     (facts,) = runs.values()
     assert facts["steps"] >= 1
     assert 1 < facts["cpu_seconds"] < 60
+    cost = document["costs"]["basis"]
+    assert facts["cost_seconds"] == pytest.approx(
+        cost["start"] + facts["steps"] * cost["step"], abs=0.1
+    )
     assert facts["signature"].startswith("nrefs:1|")
     # A finished run is not done again.
     assert run("defaults.py", out=tmp_path / "out.json")["runs"] == document["runs"]
@@ -374,9 +378,9 @@ def test_defaults(tmp_path: Path) -> None:
 def test_how_near_the_default_comes_to_the_best() -> None:
     table = module("defaults").table
     runs = {
-        "default": {"cpu_seconds": 10, "bleu": 19.0},
-        "a": {"steps": 5, "cpu_seconds": 10, "bleu": 20.0},
-        "b": {"steps": 6, "cpu_seconds": 10, "bleu": 18.0},
+        "default": {"steps": 7, "cost_seconds": 10, "bleu": 19.0},
+        "a": {"steps": 5, "cost_seconds": 10, "bleu": 20.0},
+        "b": {"steps": 6, "cost_seconds": 10, "bleu": 18.0},
     }
     lines = table(runs).splitlines()
     assert [line.split()[0] for line in lines[1:4]] == ["a", "default", "b"]

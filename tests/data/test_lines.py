@@ -92,6 +92,6 @@ def test_pairs_of_two_files_and_of_one(tmp_path):
 def test_files_of_different_length_name_both_counts(tmp_path):
     src = write(tmp_path / "src", b"a\nb\nc\n" * 1000)
     tgt = write(tmp_path / "tgt", b"a\nb\n")
-    with pytest.raises(DataError, match=r"src` has 3,000 lines, `.*tgt` has 2$") as caught:
+    with pytest.raises(DataError, match=r"(?m)src` has 3,000 lines, `.*tgt` has 2$") as caught:
         list(read_pairs((str(src), str(tgt))))
     assert "near line 3" in caught.value.hint

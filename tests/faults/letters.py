@@ -42,7 +42,7 @@ class Copying:
     def searcher(self, *_: object) -> "Copying":
         return self
 
-    def run(self, sources: Iterator[Source]) -> Iterator[tuple[int, list[Hypothesis]]]:
+    def run(self, sources: Iterator[Source], *_: object) -> Iterator[tuple[int, list[Hypothesis]]]:
         for number, source in enumerate(sources):
             self.sources.append(source)
             ids = tuple(source.ids)

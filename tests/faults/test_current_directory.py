@@ -20,12 +20,12 @@ PLANTED = (
 WORKERS = """\
 import multiprocessing
 from nmt_cli.cli import environment
-from nmt_cli.data import pool
+from nmt_cli.data import process_pool
 
 if __name__ == "__main__":
     environment.keep_out_current_directory()
-    pool.ALONE_SECONDS = -1.0
-    with pool.Pool(2) as workers:
+    process_pool.ALONE_SECONDS = -1.0
+    with process_pool.ProcessPool(2) as workers:
         print(list(workers.map(abs, [-1, -2, 3])))
 """
 

@@ -281,7 +281,7 @@ def test_a_place_that_may_not_be_written_to(mode, setting, shared, checks, monke
 
     for module in ("data.preparation.prepare.fingerprint", "training.saving.average.load_model"):
         monkeypatch.setattr(f"nmt_cli.{module}", unread)
-    local = with_values(config, {"data.train": [["/dev/null", "/dev/null"]], "data.valid": []})
+    local = with_values(config, {"data.train": [["/dev/null", "/dev/zero"]], "data.valid": []})
     works = {
         "prepare": lambda: prepare(local, out, workers=1),
         "average": lambda: average([shared], out),

@@ -238,10 +238,11 @@ def test_real_ranks_end_with_their_launcher(project, moment, tmp_path, checks):
 def test_real_workers_end_with_nmt_prepare(project, tmp_path):
     begin = "import nmt_cli.data.process_pool as p, nmt_cli.cli as c; p.ALONE_SECONDS = -1; c.run()"
     # Enough text for several stretches.
-    text = tmp_path / "text"
-    text.write_text("".join(f"a b c d {number}\n" for number in range(100_000)))
+    text, other = tmp_path / "text", tmp_path / "other"
+    for path in (text, other):
+        path.write_text("".join(f"a b c d {number}\n" for number in range(100_000)))
     command = [
-        "-c", begin, "prepare", "--train", str(text), str(text), "--workers", "2",
+        "-c", begin, "prepare", "--train", str(text), str(other), "--workers", "2",
         "--out", str(tmp_path / "corpus"),
     ]  # fmt: skip
     # The tracker of shared memory, and the workers.

@@ -62,9 +62,9 @@ def test_a_killed_rank_is_named_with_its_step_and_pairs(killed):
 @fault("S6")
 def test_a_slow_rank_still_learns_who_is_at_fault(monkeypatch):
     """Though the first rank, through which they all tell, knew it long before."""
-    look = watch.Watch._lost
+    look = watch.Heartbeat._lost
 
-    def slow(self: watch.Watch, reason: str) -> LostRankError:
+    def slow(self: watch.Heartbeat, reason: str) -> LostRankError:
         time.sleep(1.5)
         return look(self, reason)
 
@@ -73,7 +73,7 @@ def test_a_slow_rank_still_learns_who_is_at_fault(monkeypatch):
         if ranks.rank == 1:
             raise UnavailableError("out of order")
         if ranks.rank == 2:
-            monkeypatch.setattr(watch.Watch, "_lost", slow)
+            monkeypatch.setattr(watch.Heartbeat, "_lost", slow)
         messages(ranks, 5)
 
     ends = in_ranks(work, count=3)

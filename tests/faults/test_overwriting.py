@@ -169,6 +169,7 @@ TABLE: dict[str, list[Try]] = {
     ],
     "nmt bench table2": [Try("--model own", 78), Try("--test test.de test.de --model model", 78)],
     "nmt bench table3": [Try("corpus", 66)],
+    "nmt config presets": [Try("", 0)],
     "nmt config show": [Try("", 0)],
     "nmt doctor": [Try("", 0)],
 }

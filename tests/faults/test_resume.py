@@ -21,6 +21,7 @@ from corpora import reversal_corpus, reversal_pairs, write_pairs
 from data.test_resegmentation import word_corpus
 from faults.tally import ROOT, fault
 from ranks import in_ranks
+from test_resegmentation import word_corpus
 from test_run import VARIANTS, assert_same, assert_same_run, last, settings_of
 
 from nmt_cli.config.schema import Config, with_values
@@ -240,14 +241,14 @@ def test_a_changed_shard_is_refused(setting, tmp_path, checks) -> None:
 PREPARES = """
 import json, sys
 from pathlib import Path
-from nmt_cli.config.schema import Layer, resolve
+from nmt_cli.config.schema import SettingsLayer, resolve
 from nmt_cli.data import clean, pool, sampling
 from nmt_cli.data.preparation.prepare import prepare
 
 values, out, workers = json.loads(sys.argv[1])
 pool.ALONE_SECONDS, clean.CHUNK_PAIRS = 0.0, 37
 if __name__ == "__main__":
-    prepare(resolve([Layer("test", values)]).config, Path(out), workers=workers)
+    prepare(resolve([SettingsLayer("test", values)]).config, Path(out), workers=workers)
 """
 
 

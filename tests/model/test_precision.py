@@ -11,7 +11,13 @@ from variants import every_variant
 
 from nmt_cli.errors import ConfigError
 from nmt_cli.model import precision
-from nmt_cli.model.precision import ONEDNN_MIN_SIZE, autocast, check_precision, use_fast_float32
+from nmt_cli.model.precision import (
+    ONEDNN_MIN_SIZE,
+    SMALLEST_BATCHED_ONEDNN,
+    autocast,
+    check_precision,
+    use_fast_float32,
+)
 
 CPU = torch.device("cpu")
 
@@ -115,7 +121,7 @@ streams = torch.randn(3, 120, 4, 64, requires_grad=True)
 with autocast(PRECISION, torch.device("cpu")):
     attended = BACKENDS["plain"](*streams, segments, segments, causal=True)
 (attended ** 2).sum().backward()
-torch.bmm(*torch.randn(2, 3, 128, 128))
+torch.bmm(*torch.randn(2, 3, 256, 256))
 """
 
 
@@ -132,5 +138,10 @@ def test_attention_needs_no_onednn_kernel_for_each_shape(precision: str) -> None
     lines = [line for line in done.stdout.splitlines() if ",exec,cpu,matmul," in line]
     shapes = [line.split(",")[-2] for line in lines]
     # `use_fast_float32` tries oneDNN with one product; a larger batched one shows that it is used.
-    larger = ["3x128x128:3x128x128"] if use_fast_float32(CPU) else []
+    larger = ["3x256x256:3x256x256"] if use_fast_float32(CPU) else []
     assert shapes == ["256x256:256x256", *larger]
+
+
+def test_tests_send_small_batched_products_to_the_library_that_training_uses() -> None:
+    if torch.backends.mkl.is_available():
+        assert os.environ[ONEDNN_MIN_SIZE] == str(SMALLEST_BATCHED_ONEDNN)

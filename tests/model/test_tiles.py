@@ -248,7 +248,7 @@ import json, sys
 import torch
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, compile
-from nmt_cli.model import segment_kernels as kernels
+from nmt_cli.model.backends import tile_kernels as kernels
 from nmt_cli.model.backends.tiles import _constants
 
 KINDS = {"tiles": "*i32", "offsets": "*i64", "log_sums": "*fp32", "shares": "*fp32",

@@ -43,7 +43,7 @@ class Validations(ModelSelector):
 
 @pytest.fixture
 def judge(monkeypatch: pytest.MonkeyPatch) -> Validations:
-    monkeypatch.setattr("nmt_cli.training.model_selection.load_weights", lambda *_: None)
+    monkeypatch.setattr("nmt_cli.training.model_selection.copy_weights", lambda *_: None)
     monkeypatch.setattr("nmt_cli.training.model_selection.place_training_weights", lambda *_: None)
     return Validations()
 

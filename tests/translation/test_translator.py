@@ -142,7 +142,7 @@ class TestCalls:
             translator.translate(iter(["abc"]), bem=2)  # type: ignore[call-overload]
         with pytest.raises(TypeError, match=r"no option `colour`; known: alignment, alpha, "):
             translator.translate(iter(["abc"]), colour=2)  # type: ignore[call-overload]
-        with pytest.raises(ConfigError, match=r"search\.beam"):
+        with pytest.raises(ConfigError, match=r"`beam` = 0 is below its minimum 1"):
             translator.translate(iter(["abc"]), beam=0)
 
     @pytest.mark.parametrize(
