@@ -3,11 +3,13 @@ PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
 SOURCES = nmt_cli tests $(wildcard benchmarks)
 
 # What must work before torch is loaded, or without it; run on every Python we name.
-WITHOUT_TORCH = $(addprefix tests/test_, $(addsuffix .py, alignment cli_frame cli_init cli_score \
-  cli_settings config console cores demo_grammar errors files lines manifest pieces pool \
-  scoring subwords wordpiece))
+WITHOUT_TORCH = $(addprefix tests/, $(addsuffix .py, cli/test_app cli/test_init \
+  cli/test_score_command cli/test_settings config/test_schema data/test_lines \
+  data/test_process_pool data/test_splitting data/test_subword_model data/test_wordpiece \
+  extras/test_demo_grammar faults/test_misalignment scoring/test_scoring storage/test_files \
+  storage/test_manifest terminal/test_console test_errors test_machine))
 
-.PHONY: install demo test test-without-torch check fix docs
+.PHONY: install demo test test-all test-without-torch check fix docs
 
 install:  ## make .venv with everything that tests and checks need
 	python3 -m venv .venv
@@ -16,8 +18,11 @@ install:  ## make .venv with everything that tests and checks need
 demo:  ## see the whole road: prepare, train, average, translate, score
 	$(PYTHON) -m nmt_cli demo
 
-test:  ## all tests, the checks below among them
+test:  ## what a commit needs, the checks below among it; at most 8 minutes on two cores
 	$(PYTHON) -m pytest -n 2 --dist worksteal
+
+test-all:  ## the tests marked `slow` too: sweeps, fuzzers, learning, recipes
+	$(PYTHON) -m pytest -n 2 --dist worksteal -m ""
 
 test-without-torch:  ## the tests that need no torch: PYTHON=python3.13 make test-without-torch
 	$(PYTHON) -m pytest $(WITHOUT_TORCH)

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from measure import Json, Results, environment, make_case, measured_with, say, spread
+from lib.measure import Json, Results, environment, make_case, measured_with, say, spread
 
 IMPORT_TORCH = "import torch"
 # `nmt translate` that tells on stderr how many seconds after its start each part ended.
@@ -103,7 +103,7 @@ def cases_of(name: str, rounds: Json, settings: Json) -> list[Json]:
     """Wall and CPU time beside those of `import torch`."""
     cases = []
     for key, title in (("wall", "on the wall"), ("cpu", "of the processor")):
-        ours, peer = (spread([one[key] for one in rounds[kind]]) for kind in ("ours", "peer"))
+        ours, peer = (spread([answer[key] for answer in rounds[kind]]) for kind in ("ours", "peer"))
         cases.append(
             make_case(
                 f"{name}: a line translated, {title}", "s", ours["median"], peer["median"],
@@ -112,21 +112,22 @@ def cases_of(name: str, rounds: Json, settings: Json) -> list[Json]:
                 ours_spread=ours, peer_spread=peer,
             )
         )  # fmt: skip
-    parts = [parts_of(one) for one in rounds["parts"]]
-    cases += [
-        make_case(
-            f"{name}: {part}", "s", spread([one[part] for one in parts])["median"], None,
-            better="lower", settings=settings, ours_spread=spread([one[part] for one in parts]),
-        )
-        for part in PART_NAMES
-    ]  # fmt: skip
+    parts = [parts_of(answer) for answer in rounds["parts"]]
+    for part in PART_NAMES:
+        times = spread([answer[part] for answer in parts])
+        cases.append(
+            make_case(
+                f"{name}: {part}", "s", times["median"], None,
+                better="lower", settings=settings, ours_spread=times,
+            )
+        )  # fmt: skip
     return cases
 
 
 def make_model(folder: Path, *, tiny: bool) -> Path:
     """A model directory of `base` with weights that were never trained, 32,000 subwords."""
-    from planted import planted_model, planted_settings
-    from sentences import make_config
+    from lib.planted import planted_model, planted_settings
+    from lib.sentences import make_config
 
     from nmt_cli.data.subwords.model import learn_subwords
     from nmt_cli.model_dir import save_model

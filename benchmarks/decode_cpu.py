@@ -9,22 +9,16 @@ a process of its own, and they take turns.
 
 import argparse
 import json
-import os
-import random
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from measure import Json, Results, environment, make_case, measured_with, say, spread
+from lib.measure import Json, Results, environment, make_case, measured_with, say, spread
+from lib.workers import Worker
 
-WORKER = Path(__file__).with_name("decode_worker.py")
-TINY = {"model.layers": 2, "model.d_model": 64, "model.d_ff": 96, "model.heads": 2}
-# Lengths in subwords, EOS counted.
-SHORTEST, LONGEST, MEAN = 9, 61, 25.6
 # Of each peer its package; CTranslate2 with the instructions it chooses, and with AVX-512's.
 PEERS = {
     "ctranslate2": "ctranslate2", "ctranslate2-avx512": "ctranslate2",
@@ -33,59 +27,16 @@ PEERS = {
 ISA = {"ctranslate2-avx512": {"CT2_FORCE_CPU_ISA": "AVX512"}}
 
 
-class Worker:
-    """A running `decode_worker.py`."""
-
-    def __init__(self, kind: str, folder: Path, settings: Json) -> None:
-        self.kind = kind
-        self.process = subprocess.Popen(
-            [sys.executable, str(WORKER), kind, str(folder), json.dumps(settings)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env={**os.environ, "OMP_NUM_THREADS": str(settings["threads"]), **ISA.get(kind, {})},
-        )  # fmt: skip
-        self._answer()
-
-    def ask(self, order: Json) -> Json:
-        """One round."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(order) + "\n")
-        self.process.stdin.flush()
-        return self._answer()
-
-    def end(self) -> None:
-        """Stop it and wait until it is gone."""
-        self.process.communicate()
-
-    def _answer(self) -> Json:
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"the worker `{self.kind}` ended with {self.process.wait()}")
-        answer: Json = json.loads(line)
-        return answer
-
-
-def make_sources(count: int, longest: int, words: int) -> list[list[int]]:
-    """Ids of random words, of lengths as in the study; the last is EOS."""
-    chooser = random.Random(1)
-    sources = []
-    for _ in range(count):
-        length = round(chooser.lognormvariate(3.13, 0.45))
-        length = max(min(SHORTEST, longest), min(longest, length))
-        sources.append([*(chooser.randrange(4, words) for _ in range(length - 1)), 3])
-    return sources
-
-
 def prepare(folder: Path, options: argparse.Namespace) -> Json:
     """Write what the workers read; the model's settings."""
-    from decode_peers import save_ctranslate2
-    from planted import planted_model, planted_settings
+    from lib.decode_peers import save_ctranslate2
+    from lib.planted import TINY, planted_model, planted_settings
+    from lib.sentences import LONGEST_SOURCE, make_config, make_sources
     from safetensors.torch import save_file
-    from sentences import make_config
 
     say("making the model")
     words = 100 if options.tiny else 32_000
-    longest = 12 if options.tiny else LONGEST
+    longest = 12 if options.tiny else LONGEST_SOURCE
     sizes = {"model.src_vocab_size": words, "model.tgt_vocab_size": words}
     settings = planted_settings({**(TINY if options.tiny else {}), **sizes})
     model = planted_model(make_config(settings), longest)
@@ -97,6 +48,11 @@ def prepare(folder: Path, options: argparse.Namespace) -> Json:
     return settings
 
 
+def start_worker(kind: str, folder: Path, settings: Json) -> Worker:
+    """Start a translator and wait until it is ready."""
+    return Worker("decode_worker", kind, folder, settings, settings["threads"], ISA.get(kind))
+
+
 def compare(folder: Path, precision: str, order: Json, options: argparse.Namespace) -> Json:
     """Rounds of ours and of the peers in turns: of each kind the answers."""
     settings = {
@@ -106,10 +62,10 @@ def compare(folder: Path, precision: str, order: Json, options: argparse.Namespa
     kinds = ["ours", *options.peers]
     if precision != "float32" and "transformers" in kinds:
         kinds.remove("transformers")
-    workers = {"ours": Worker("ours", folder, settings)}
+    workers = {"ours": start_worker("ours", folder, settings)}
     for kind in kinds[1:]:
         try:
-            workers[kind] = Worker(kind, folder, settings)
+            workers[kind] = start_worker(kind, folder, settings)
         except RuntimeError as error:
             say(f"{kind} has no {precision} here: {error}")
     rounds: dict[str, list[Json]] = {kind: [] for kind in workers}
@@ -133,7 +89,7 @@ def cases_of(name: str, rounds: Json, settings: Json) -> list[Json]:
     ours = rounds["ours"]
     clock, unit = ("cpu", "tokens / CPU s") if settings["threads"] == 1 else ("wall", "tokens / s")
     rates = {
-        kind: spread([one["tokens"] / one[clock] for one in answers])
+        kind: spread([answer["tokens"] / answer[clock] for answer in answers])
         for kind, answers in rounds.items()
     }
     memory = {kind: answers[-1]["megabytes"] for kind, answers in rounds.items()}
@@ -187,7 +143,7 @@ def default_peers() -> list[str]:
     """All that this processor can run."""
     facts = Path("/proc/cpuinfo")
     wide = facts.is_file() and "avx512f" in facts.read_text()
-    return [one for one in PEERS if wide or one != "ctranslate2-avx512"]
+    return [peer for peer in PEERS if wide or peer != "ctranslate2-avx512"]
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -209,7 +165,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.tiny:
         options.rounds, options.singles, options.beams = 1, 2, [2]
-        options.peers = [one for one in options.peers if find_spec(PEERS[one])]
+        options.peers = [peer for peer in options.peers if find_spec(PEERS[peer])]
     return options
 
 

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
-from gpu_decoding import Decoding, bulk, gates, machine, peer, plain, single
-from gpu_setup import stand_in_for_tomli_w
-from measure import Json, Results, environment, make_case, measured_with, say, table
-from phases import Phase, run_phases
+from lib.gpu_decoding import Decoding, bulk, gates, machine, peer, plain, single
+from lib.gpu_setup import stand_in_for_tomli_w
+from lib.measure import Json, Results, environment, make_case, measured_with, say, table
+from lib.phases import Phase, run_phases
 
 # Of the base model in bf16 on one H200.
 TARGETS = {

@@ -20,9 +20,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
 
-from measure import Json, environment, measured_with, say
-from sentences import write_random_text
-from train_cpu import Worker
+from lib.measure import Json, environment, measured_with, say
+from lib.sentences import write_random_text
+from lib.training import Trainer
 
 from nmt_cli.config.presets import PRESETS
 from nmt_cli.storage.files import write_text
@@ -187,7 +187,7 @@ class Bench:
         else:
             folder, config = self._tuned_project(name)
         settings = {"config": {"train.preset": "base", **config}, "folder": str(folder)}
-        worker = Worker.begin("ours", folder / "corpus", settings, 1)
+        worker = Trainer("ours", folder / "corpus", settings, 1)
         try:
             worker.ask("steps 2")
             answer = worker.ask(f"steps {self.options.probe}")

@@ -185,7 +185,7 @@ def write(planted: Planted, folder: Path) -> tuple[str, str]:
     return str(paths[0]), str(paths[1])
 
 
-ACTIONS = {one.name: one.safe for one in KINDS}
+ACTIONS = {kind.name: kind.safe for kind in KINDS}
 
 
 @dataclass
@@ -223,7 +223,10 @@ def measure(
     listed = folder / f"dropped-{clean}.tsv"
     done = prepare(config, folder / f"corpus-{clean}", workers=1, dropped=listed)
     measured = Measured(
-        Counter(planted.kinds), Counter(), Counter(), {one.kind: one.pairs for one in done.findings}
+        Counter(planted.kinds),
+        Counter(),
+        Counter(),
+        {finding.kind: finding.pairs for finding in done.findings},
     )
     for row in listed.read_text("utf-8").split("\n")[1:-1]:
         _, line, reason, *_ = row.split("\t")

@@ -15,9 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from gpu_setup import stand_in_for_tomli_w
-from measure import Json, Results, environment, make_case, measured_with, say, spread
-from sentences import find_text, make_config, prepare_folder, write_random_text
+from lib.gpu_setup import stand_in_for_tomli_w
+from lib.measure import Json, Results, environment, make_case, measured_with, say, spread
+from lib.sentences import find_text, make_config, prepare_folder, write_random_text
 
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.text.lines import read_lines
@@ -57,7 +57,7 @@ def train_and_score(
     trained = time.monotonic() - begun
     translator = Translator.load(out, device)
     translator.config = replace(translator.config, search=make_config(values).search)
-    outputs = [one.text for one in translator.translate(test[0])]
+    outputs = [translation.text for translation in translator.translate(test[0])]
     bleu = score(outputs, [test[1]], ["bleu"])[0]
     return {
         "bleu": bleu.value,
@@ -117,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = {
         **RECIPE, "train.max_steps": options.steps,
         "train.checkpoint_every": max(1, options.steps // 20),
-        **(TINY if options.tiny else {}), **dict(one.split("=", 1) for one in options.set),
+        **(TINY if options.tiny else {}), **dict(setting.split("=", 1) for setting in options.set),
     }  # fmt: skip
     deadline = time.monotonic() + options.budget
     runs: dict[str, Json] = {}
@@ -157,7 +157,7 @@ def load(options: argparse.Namespace, folder: Path) -> tuple[Corpus, tuple[list[
         data, languages, name = write_random_text(folder / "text", 200, 1), ("xx", "yy"), "test"
         sizes = {"subwords": "bytes"}
     corpus = prepare_folder(data, languages, folder / "corpus", **sizes)
-    src, tgt = (list(read_lines(find_text(data, f"{name}.{one}"))) for one in languages)
+    src, tgt = (list(read_lines(find_text(data, f"{name}.{language}"))) for language in languages)
     return corpus, (src, tgt)
 
 

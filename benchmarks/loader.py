@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from measure import Clock, Json, Results, environment, make_case, measured_with, say, spread
-from peers import IGNORED, Buckets
-from sentences import random_corpus
+from lib.measure import Clock, Json, Results, environment, make_case, measured_with, say, spread
+from lib.peers import IGNORED, Buckets
+from lib.sentences import random_corpus
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader, Dataset
@@ -123,15 +123,15 @@ def compare(options: argparse.Namespace, pairs: Pairs, name: str) -> tuple[Json,
         say(f"{name}, {side}, turn {number}")
         wanted = options.steps * batch_tokens
         turns[side].append(take_turn(makers[side](number), min(wanted, epoch_tokens // 2)))
-    rates = {side: [one.rate(epoch_tokens) for one in found[1:]] for side, found in turns.items()}
+    rates = {side: [turn.rate(epoch_tokens) for turn in found[1:]] for side, found in turns.items()}
     facts: Json = {
         "status": "done",
         "milliseconds_per_step": 1e3 * batch_tokens / statistics.median(rates["ours"]),
     }
     for side, found in turns.items():
         facts[side] = {
-            "plan_seconds": statistics.median(one.plan_seconds for one in found[1:]),
-            "batches": spread([one.tokens / one.seconds for one in found[1:]]),
+            "plan_seconds": statistics.median(turn.plan_seconds for turn in found[1:]),
+            "batches": spread([turn.tokens / turn.seconds for turn in found[1:]]),
         }
     case = make_case(
         f"loading, {name}", "target tokens / CPU s",

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from measure import Clock, Json, Results, environment, make_case, measured_with, say
+from lib.measure import Clock, Json, Results, environment, make_case, measured_with, say
 
 from nmt_cli.config.schema import Config
 from nmt_cli.config.search import SearchConfig
@@ -82,13 +82,20 @@ class Lab:
         given = [self.lines[number] for number in order]
         size = batch or len(given)
         chunks = [given[first : first + size] for first in range(0, len(given), size)]
-        found = [one for chunk in chunks for one in translator.translate(chunk, search=search)]
-        lines = [Line(one.text, one.hypotheses[0].tokens, one.score) for one in found]
+        found = [
+            translation
+            for chunk in chunks
+            for translation in translator.translate(chunk, search=search)
+        ]
+        lines = [
+            Line(translation.text, translation.hypotheses[0].tokens, translation.score)
+            for translation in found
+        ]
         return [line for _, line in sorted(zip(order, lines, strict=True))]
 
     def exact_score(self, line: str, tokens: Sequence[str], search: SearchConfig) -> float:
         """What the reference model in float64 gives a translation."""
-        ids = [self._ids[one] for one in tokens]
+        ids = [self._ids[token] for token in tokens]
         [source] = self.subwords.encode_source([line])
         [forced] = force_pairs(self._exact, [(source, ids)])
         log_prob = torch.tensor(sum(forced.token_scores), dtype=torch.float64)
@@ -140,7 +147,7 @@ def words_case(
         name, "lines", equal(found, expected), len(expected), better="higher", settings=settings,
         share=equal(found, expected) / len(expected),
         largest_score_difference_of_equal_lines=max(same, default=0.0),
-        different=apart[:SHOWN], largest_gap=max((abs(one["gap"]) for one in apart), default=0.0),
+        different=apart[:SHOWN], largest_gap=max((abs(line["gap"]) for line in apart), default=0.0),
     )  # fmt: skip
 
 
@@ -203,7 +210,7 @@ def load(options: argparse.Namespace) -> tuple[Lab, list[str]]:
     """The model and the text, and the references."""
     if options.tiny:
         return tiny_lab(), list(tiny_lines())
-    from sentences import find_text
+    from lib.sentences import find_text
 
     loaded = load_model(options.model)
     src, tgt = (
@@ -221,8 +228,8 @@ def tiny_lines() -> list[str]:
 
 def tiny_lab() -> Lab:
     """A model over bytes that copies them."""
-    from planted import planted_model, planted_settings
-    from sentences import make_config
+    from lib.planted import planted_model, planted_settings
+    from lib.sentences import make_config
 
     subwords = Subwords(Bytes())
     sizes = dict.fromkeys(("model.src_vocab_size", "model.tgt_vocab_size"), subwords.src_size)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from measure import Clock, Json, Results, environment, make_case, measured_with, say, spread
+from lib.measure import Clock, Json, Results, environment, make_case, measured_with, say, spread
 from torch import nn
 
 from nmt_cli.config.presets import PRESETS

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from measure import Json, Results, environment, make_case, measured_with, say
+from lib.measure import Json, Results, environment, make_case, measured_with, say
 
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.storage.files import make_directory, writing
@@ -82,7 +82,7 @@ def write_text(options: argparse.Namespace, pairs: int, folder: Path) -> list[st
 def _endless(options: argparse.Namespace, side: str) -> Iterable[str]:
     if options.tiny:
         return itertools.cycle(f"{side} {number} {number * number}" for number in range(50))
-    from sentences import find_text
+    from lib.sentences import find_text
 
     path = find_text(options.data, f"train.{side}")
     return itertools.chain.from_iterable(read_lines(path) for _ in itertools.count())

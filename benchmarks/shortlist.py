@@ -20,11 +20,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from decode_cpu import LONGEST, TINY, make_sources
-from decode_worker import ALPHA, MOST_STEPS
-from measure import Clock, Json, Results, environment, make_case, measured_with, say, spread
-from planted import planted_model, planted_settings
-from sentences import make_config, prepare_folder, write_random_text
+from lib.decode_worker import ALPHA, MOST_STEPS
+from lib.measure import Clock, Json, Results, environment, make_case, measured_with, say, spread
+from lib.planted import TINY, planted_model, planted_settings
+from lib.sentences import (
+    LONGEST_SOURCE,
+    make_config,
+    make_sources,
+    prepare_folder,
+    write_random_text,
+)
 
 from nmt_cli.config.schema import Config
 from nmt_cli.config.search import SearchConfig
@@ -60,7 +65,9 @@ def quality(folder: Path, options: argparse.Namespace) -> Iterator[Json]:
     for count in (0, *options.lengths):
         say(f"translating with {count or 'all'} words")
         settings = replace(translator.config.search, beam=BEAM, shortlist=count)
-        outputs[count] = [one.text for one in translator.translate(src, search=settings)]
+        outputs[count] = [
+            translation.text for translation in translator.translate(src, search=settings)
+        ]
         measured = score(outputs[count], [tgt], ["bleu"])[0]
         bleu[count] = measured.value
         if not count:
@@ -79,7 +86,7 @@ def quality(folder: Path, options: argparse.Namespace) -> Iterator[Json]:
 def make_inputs(options: argparse.Namespace) -> tuple[Config, Transformer, list[Source]]:
     """The planted model, and sources with what they allow."""
     words = 300 if options.tiny else 32_000
-    longest = 12 if options.tiny else LONGEST
+    longest = 12 if options.tiny else LONGEST_SOURCE
     sizes = {"model.src_vocab_size": words, "model.tgt_vocab_size": words}
     config = make_config(planted_settings({**(TINY if options.tiny else {}), **sizes}))
     chooser = random.Random(2)
@@ -94,7 +101,7 @@ def translate(engine: Engine, sources: Sequence[Source], batch: int) -> tuple[li
     """The best ids of each source, and tokens a CPU second."""
     config = SearchConfig(
         beam=BEAM, alpha=ALPHA, length_penalty="power", max_extra_length=MOST_STEPS,
-        batch_tokens=BEAM * batch * max(len(one.ids) for one in sources),
+        batch_tokens=BEAM * batch * max(len(source.ids) for source in sources),
     )  # fmt: skip
     clock, outputs = Clock.now(), {}
     for first in range(0, len(sources), batch):
@@ -103,7 +110,7 @@ def translate(engine: Engine, sources: Sequence[Source], batch: int) -> tuple[li
         found = dict(search(decoder, iter(given), config))
         outputs |= {given[number].ids: some[0].ids for number, some in found.items()}
     gone = clock.since().cpu
-    return [outputs[one.ids] for one in sources], sum(map(len, outputs.values())) / gone
+    return [outputs[source.ids] for source in sources], sum(map(len, outputs.values())) / gone
 
 
 def speed(options: argparse.Namespace) -> Iterator[Json]:

@@ -5,20 +5,16 @@ processes of their own that take turns.
 """
 
 import argparse
-import json
-import os
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 import torch
-from measure import (
+from lib.measure import (
     Better,
     Json,
     Results,
@@ -29,79 +25,19 @@ from measure import (
     say,
     spread,
 )
-from sentences import make_config, prepare_folder, write_random_text
+from lib.sentences import make_config
+from lib.training import MODEL, TINY, Trainer, prepare_corpus
 
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.model.flops import training_flops
 from nmt_cli.training.setup import complete
 
-WORKER = Path(__file__).with_name("cpu_worker.py")
-MODEL = {"train.preset": "paper-small", "model.dropout": 0.1}
-TINY = {
-    "model.layers": 1, "model.d_model": 16, "model.d_ff": 32, "model.heads": 2,
-    "train.batch_tokens": 200,
-}  # fmt: skip
 WARMUP_STEPS = 3
 PEERS = {
     "marian": "transformers MarianMTModel, plain loop, fused Adam, eager",
     "eole": "eole train, AdamW",
 }
 DTYPES = {"float32": torch.float32, "bf16": torch.bfloat16}
-
-
-@dataclass
-class Worker:
-    """A trainer in a process of its own; start: seconds (wall, CPU) to the end of its first step.
-
-    rounds: what it answered to each `steps`.
-    """
-
-    kind: str
-    process: "subprocess.Popen[str]"
-    start: tuple[float, float] = (0.0, 0.0)
-    first: Json = field(default_factory=dict)
-    rounds: list[Json] = field(default_factory=list)
-
-    @classmethod
-    def begin(cls, kind: str, corpus: Path, settings: Json, threads: int) -> "Worker":
-        """Start it and wait for its first step."""
-        begun = time.monotonic()
-        process = subprocess.Popen(
-            [sys.executable, str(WORKER), kind, str(corpus), json.dumps(settings)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env={**os.environ, "OMP_NUM_THREADS": str(threads)},
-        )  # fmt: skip
-        worker = cls(kind, process)
-        worker.first = worker._answer()
-        worker.start = time.monotonic() - begun, worker.first["process_cpu"]
-        return worker
-
-    def ask(self, command: str) -> Json:
-        """Send one command and wait for its answer."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(command + "\n")
-        self.process.stdin.flush()
-        return self._answer()
-
-    def train(self, steps: int) -> None:
-        """One round."""
-        self.rounds.append(self.ask(f"steps {steps}"))
-
-    def end(self) -> None:
-        """Stop it and wait until it is gone."""
-        self.process.communicate()
-
-    def rates(self, clock: str) -> list[float]:
-        """Target tokens a second of each round, by `wall` or `cpu`."""
-        return [one["tokens"] / one[clock] for one in self.rounds]
-
-    def _answer(self) -> Json:
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"the worker `{self.kind}` ended with {self.process.wait()}")
-        answer: Json = json.loads(line)
-        return answer
 
 
 @dataclass(frozen=True)
@@ -133,8 +69,8 @@ class Comparison:
         peers = [kind for kind in workers if kind != "ours"]
         return [case for peer in peers for case in self._cases(peer, workers, peak, starts, memory)]
 
-    def _begin(self, kind: str) -> Worker:
-        return Worker.begin(kind, self.corpus.path, self.settings, self.options.threads)
+    def _begin(self, kind: str) -> Trainer:
+        return Trainer(kind, self.corpus.path, self.settings, self.options.threads)
 
     def _starts(self) -> dict[str, list[tuple[float, float]]]:
         """Fresh processes that end after their first step, in turns."""
@@ -151,7 +87,7 @@ class Comparison:
     def _cases(
         self,
         peer: str,
-        workers: Mapping[str, Worker],
+        workers: Mapping[str, Trainer],
         peak: Json,
         starts: Mapping[str, Sequence[tuple[float, float]]],
         memory: Mapping[str, float],
@@ -163,7 +99,9 @@ class Comparison:
         work = self._flops_per_token() / peak["flops_per_second"]
         by_cpu, by_wall = ([worker.rates(clock) for worker in pair] for clock in ("cpu", "wall"))
         shares = [[rate * work for rate in rates] for rates in by_wall]
-        wall, cpu = ([[one[place] for one in starts[kind]] for kind in kinds] for place in (0, 1))
+        wall, cpu = (
+            [[start[place] for start in starts[kind]] for kind in kinds] for place in (0, 1)
+        )
         megabytes = [[memory[kind]] for kind in kinds]
         make = partial(self._case, peer)
         return [
@@ -185,7 +123,7 @@ class Comparison:
         **facts: object,
     ) -> Json:
         """Medians of what was measured of both."""
-        own, other = (spread(one) for one in values)
+        own, other = (spread(value) for value in values)
         options = self.options
         precision = self.settings["config"]["train.precision"]
         settings = {
@@ -228,12 +166,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 69
     with tempfile.TemporaryDirectory(prefix="train-cpu-") as name:
         folder = Path(name)
-        corpus = prepare(options, folder)
+        corpus = prepare_corpus(options, folder)
         for precision in options.precision:
             say(f"precision {precision}")
             config = {**MODEL, **(TINY if options.tiny else {}), "train.precision": precision}
             settings = {
-                "config": {**config, **dict(one.split("=", 1) for one in options.set)},
+                "config": {**config, **dict(setting.split("=", 1) for setting in options.set)},
                 "folder": str(folder),
                 "peer_attention": options.peer_attention,
                 "eole": str(options.eole or ""),
@@ -241,16 +179,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             results.cases += Comparison(corpus, settings, options).run()
             results.save()
     return results.finish(as_json=options.json)
-
-
-def prepare(options: argparse.Namespace, folder: Path) -> Corpus:
-    """The corpus that both train on."""
-    say("preparing the corpus")
-    if options.tiny:
-        text = write_random_text(folder / "text", 300, seed=1)
-        return prepare_folder(text, ("xx", "yy"), folder / "corpus", subwords="bytes")
-    languages = (options.src, options.tgt)
-    return prepare_folder(options.data, languages, folder / "corpus", vocab_size=8_000)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:

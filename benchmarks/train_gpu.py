@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from gpu_gates import gates
-from gpu_parts import attention, loss_head, machine
-from gpu_runs import decode, ours, peer
-from gpu_setup import Setup, stand_in_for_tomli_w
-from measure import Json, Results, environment, make_case, measured_with, say, table
-from phases import Phase, run_phases
+from lib.gpu_gates import gates
+from lib.gpu_parts import attention, loss_head, machine
+from lib.gpu_runs import decode, ours, peer
+from lib.gpu_setup import Setup, stand_in_for_tomli_w
+from lib.measure import Json, Results, environment, make_case, measured_with, say, table
+from lib.phases import Phase, run_phases
 
 PRESETS = ("base", "big")
 PEERS = {"eager": False, "compiled": True}
@@ -87,7 +87,7 @@ def _part_cases(phases: dict[str, Json]) -> list[Json]:
     }
     cases = []
     for name, (own, theirs, facts) in times.items():
-        found = [facts.get(one, {}).get("forward_backward_ms") for one in (own, theirs)]
+        found = [facts.get(name, {}).get("forward_backward_ms") for name in (own, theirs)]
         if found[0] is not None:
             cases.append(make_case(
                 name, "ms", found[0], found[1], better="lower",
@@ -105,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="train-gpu-") as folder:
         setup = Setup(
             torch.device(options.device), options.tiny, Path(folder),
-            dict(one.split("=", 1) for one in options.set),
+            dict(setting.split("=", 1) for setting in options.set),
         )  # fmt: skip
         run_phases(setup, results, chosen, options.budget, make_cases)
     if options.json:

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from measure import Json, Results, environment, make_case, measured_with, say
-from train_cpu import MODEL, TINY, Worker, prepare
+from lib.measure import Json, Results, environment, make_case, measured_with, say
+from lib.training import MODEL, TINY, Trainer, prepare_corpus
 
 # Python, torch and the corpus; weights; the first batches of each size.
 SETTLING_SECONDS = 60.0
@@ -28,7 +28,7 @@ def resident_megabytes(process: int) -> float:
     return 0.0
 
 
-def sampled(worker: Worker, seconds: float, interval: float) -> list[Json]:
+def sampled(worker: Trainer, seconds: float, interval: float) -> list[Json]:
     """Train for `seconds`; the resident memory every `interval` seconds."""
     samples: list[Json] = []
     ended = threading.Event()
@@ -66,13 +66,13 @@ def growth(samples: Sequence[Json], settling: float) -> float:
 
 def measure(options: argparse.Namespace, folder: Path) -> tuple[list[Json], Json]:
     """The cases of one precision, and the curve of the memory."""
-    corpus = prepare(options, folder)
+    corpus = prepare_corpus(options, folder)
     config = {
         **MODEL, **(TINY if options.tiny else {}), "train.precision": options.precision,
         **dict(setting.split("=", 1) for setting in options.set),
     }  # fmt: skip
     settings: Json = {"config": config, "folder": str(folder), "peer_attention": "sdpa"}
-    ours = Worker.begin("ours", corpus.path, settings, options.threads)
+    ours = Trainer("ours", corpus.path, settings, options.threads)
     try:
         say(f"sampling for {options.minutes:g} minutes")
         seconds = 60.0 * options.minutes
@@ -81,7 +81,7 @@ def measure(options: argparse.Namespace, folder: Path) -> tuple[list[Json], Json
     finally:
         ours.end()
     say("the peer")
-    peer = Worker.begin("marian", corpus.path, settings, options.threads)
+    peer = Trainer("marian", corpus.path, settings, options.threads)
     try:
         peer.train(options.steps)
         peer_peak = peer.ask("memory")["megabytes"]

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from measure import Json, Results, environment, make_case, measured_with, say
+from lib.measure import Json, Results, environment, make_case, measured_with, say
 
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.storage.files import write_text

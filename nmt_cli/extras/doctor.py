@@ -21,7 +21,7 @@ from nmt_cli.storage.files import locked, writing
 Status = Literal["ok", "warn", "fail"]
 GIB = 1 << 30
 
-# What is built on, by its name on the package index and its name in Python.
+# The packages nmt depends on: the name on the package index, and the name of the module.
 PACKAGES = {
     "torch": "torch", "numpy": "numpy", "sentencepiece": "sentencepiece", "sacrebleu": "sacrebleu",
     "sacremoses": "sacremoses", "safetensors": "safetensors", "typer": "typer", "rich": "rich",
@@ -31,7 +31,7 @@ TORCH_VERSIONS = ((2, 11), (2, 14))
 
 
 class Check(NamedTuple):
-    """One thing that was looked at; `fix` says what to do unless it is ok."""
+    """The result of one check; `fix` says what to do unless it is ok."""
 
     name: str
     status: Status
@@ -41,15 +41,15 @@ class Check(NamedTuple):
 
 def versions() -> dict[str, str]:
     """The versions of nmt, of Python and of the packages it builds on; missing ones are absent."""
-    found = {"nmt": __version__, "python": platform.python_version()}
+    known = {"nmt": __version__, "python": platform.python_version()}
     for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
-    return found
+            known[name] = importlib.metadata.version(name)
+    return known
 
 
 def examine(environ: Mapping[str, str], folder: Path, cache: Path | None = None) -> list[Check]:
-    """Everything that is looked at; nothing is changed. `folder` is where work would be written.
+    """Run all checks, which change nothing; `folder` is where work would be written.
 
     `environ` holds the environment variables; cache: where compiled kernels are kept, if at all.
     """
@@ -63,7 +63,7 @@ def examine(environ: Mapping[str, str], folder: Path, cache: Path | None = None)
 
 
 def _guarded(check: Callable[[], Check]) -> Check:
-    """A machine that is odd enough to break a check is a finding, too."""
+    """Run one check; a check that raises an exception becomes a warning."""
     try:
         return check()
     except Exception as error:
@@ -72,8 +72,8 @@ def _guarded(check: Callable[[], Check]) -> Check:
 
 
 def _python() -> Check:
-    found = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
-    return Check("python", "ok", found)
+    summary = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    return Check("python", "ok", summary)
 
 
 def _packages() -> Check:
@@ -88,8 +88,8 @@ def _packages() -> Check:
             "packages", "fail", "cannot be imported: " + ", ".join(broken),
             "pip install --force-reinstall nmt-cli",
         )  # fmt: skip
-    found = versions()
-    return Check("packages", "ok", ", ".join(f"{one} {found.get(one, '?')}" for one in PACKAGES))
+    known = versions()
+    return Check("packages", "ok", ", ".join(f"{name} {known.get(name, '?')}" for name in PACKAGES))
 
 
 def _zstd() -> Check:
@@ -104,14 +104,14 @@ def _torch() -> Check:
     import torch
 
     version = str(torch.__version__)
-    numbers = tuple(int(part) for part in version.split("+")[0].split(".")[:2])
+    numbers = tuple(int(digits) for digits in version.split("+")[0].split(".")[:2])
     build = f"CUDA {torch.version.cuda}" if torch.version.cuda else "for the CPU"
-    found = f"{version}, built {build}"
+    summary = f"{version}, built {build}"
     low, high = TORCH_VERSIONS
     if not low <= numbers < high:
         wanted = f"torch>={low[0]}.{low[1]},<{high[0]}.{high[1]}"
-        return Check("torch", "warn", found, f"not tested with it: pip install '{wanted}'")
-    return Check("torch", "ok", found)
+        return Check("torch", "warn", summary, f"not tested with it: pip install '{wanted}'")
+    return Check("torch", "ok", summary)
 
 
 def _gpus() -> Check:
@@ -153,13 +153,13 @@ def _cores() -> Check:
     machine, affine = os.cpu_count() or 1, affine_cores()
     limit = "no limit" if quota is None else f"a limit of {quota:g}"
     load = os.getloadavg()[0]
-    found = f"{usable_cores()} usable (machine {machine}, affinity {affine}, {limit})"
+    summary = f"{usable_cores()} usable (machine {machine}, affinity {affine}, {limit})"
     if load > machine:
         return Check(
-            "cores", "warn", f"{found}; load {load:.1f}",
+            "cores", "warn", f"{summary}; load {load:.1f}",
             "other programs are busy here: expect slow runs",
         )  # fmt: skip
-    return Check("cores", "ok", found)
+    return Check("cores", "ok", summary)
 
 
 def _threads(environ: Mapping[str, str]) -> Check:
@@ -180,21 +180,21 @@ def _threads(environ: Mapping[str, str]) -> Check:
 
 
 def _kernels(cache: Path | None) -> Check:
-    """What translates on the CPU; the kernels are compiled where they are missing."""
+    """Check the engine that translates on the CPU; kernels are compiled where they are missing."""
     from nmt_cli.inference.engines import kernels_of
     from nmt_cli.inference.packed.linear import packing_works
 
     kernels, reason = kernels_of(cache)
     if kernels is not None:
-        found = f"kernels of our own, {kernels.lanes} numbers at a time; float32, bf16, int8"
-        return Check("translating on the CPU", "ok", found)
+        summary = f"kernels of our own, {kernels.lanes} numbers at a time; float32, bf16, int8"
+        return Check("translating on the CPU", "ok", summary)
     packed = "packed weights" if packing_works() else "plain products"
-    found = f"torch with {packed}, float32 only; no kernels of our own: {reason}"
-    return Check("translating on the CPU", "ok", found)
+    summary = f"torch with {packed}, float32 only; no kernels of our own: {reason}"
+    return Check("translating on the CPU", "ok", summary)
 
 
 def _graphs() -> Check:
-    """What translates on a GPU."""
+    """Check the CUDA graphs that translate on a GPU, in each precision."""
     import torch
 
     from nmt_cli.inference.cuda.self_test import find_fault
@@ -202,24 +202,24 @@ def _graphs() -> Check:
     name = "translating on a GPU"
     if not torch.cuda.is_available():
         return Check(name, "ok", "no GPU that torch can use")
-    kinds = {"float32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-    faults = {kind: find_fault(torch.device("cuda"), dtype) for kind, dtype in kinds.items()}
-    wrong = "; ".join(f"{kind}: {fault}" for kind, fault in faults.items() if fault)
+    dtypes = {"float32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+    faults = {key: find_fault(torch.device("cuda"), dtype) for key, dtype in dtypes.items()}
+    wrong = "; ".join(f"{key}: {fault}" for key, fault in faults.items() if fault)
     if wrong:
         return Check(name, "warn", f"CUDA graphs fail ({wrong})", "the plain model takes over")
-    return Check(name, "ok", f"CUDA graphs; {', '.join(kinds)}")
+    return Check(name, "ok", f"CUDA graphs; {', '.join(dtypes)}")
 
 
 def _memory() -> Check:
     free = available_memory()
     if free is None:
         return Check("memory", "ok", "this system does not say how much is free")
-    found = f"{free / GIB:.1f} GiB free, swap included"
+    summary = f"{free / GIB:.1f} GiB free, swap included"
     if free < 2 * GIB:
         return Check(
-            "memory", "warn", found, "small models fit; lower train.micro_batch_tokens for others"
+            "memory", "warn", summary, "small models fit; lower train.micro_batch_tokens for others"
         )
-    return Check("memory", "ok", found)
+    return Check("memory", "ok", summary)
 
 
 def _shared_memory() -> Check:
@@ -237,12 +237,12 @@ def _shared_memory() -> Check:
 
 def _disk(folder: Path) -> Check:
     free = shutil.disk_usage(folder).free
-    found = f"{free / GIB:.1f} GiB free here"
+    summary = f"{free / GIB:.1f} GiB free here"
     if free < GIB // 4:
-        return Check("disk", "fail", found, "free some space")
+        return Check("disk", "fail", summary, "free some space")
     if free < 5 * GIB:
-        return Check("disk", "warn", found, "a base model with its checkpoints takes about 4 GiB")
-    return Check("disk", "ok", found)
+        return Check("disk", "warn", summary, "a base model with its checkpoints takes about 4 GiB")
+    return Check("disk", "ok", summary)
 
 
 def _writing(folder: Path) -> Check:

@@ -39,14 +39,14 @@ def positions_table(config: ModelConfig, positions: "Positions") -> "Tensor":
     """
     import torch
 
-    places = torch.arange(ROWS)
+    indices = torch.arange(ROWS)
     with torch.no_grad():
-        added = positions.add(torch.zeros(ROWS, config.d_model), places, ROWS)
+        added = positions.add(torch.zeros(ROWS, config.d_model), indices, ROWS)
         if added.any():
             return added
         width = config.d_model // config.heads if config.d_k == "auto" else config.d_k
         query = torch.tensor([1.0, 0.0]).repeat(width // 2).expand(ROWS, 1, width)
-        return positions.rotate(query, places, ROWS)[:, 0]
+        return positions.rotate(query, indices, ROWS)[:, 0]
 
 
 def _positions(config: Config, model: Path | None) -> str:
@@ -71,7 +71,7 @@ def _positions(config: Config, model: Path | None) -> str:
     table = positions_table(shape, positions)
     # Sines and cosines are neighbours: dimensions are left out in pairs.
     step = math.ceil(table.shape[1] / COLUMNS)
-    kept = [one for one in range(table.shape[1]) if one // 2 % step == 0]
+    kept = [column for column in range(table.shape[1]) if column // 2 % step == 0]
     shown = table[:, kept] / max(1.0, float(table.abs().max()))
     every = f"; one pair of {step} is shown" if step > 1 else ""
     box = Box(64, 70, 600, 260)
@@ -88,14 +88,16 @@ def _positions(config: Config, model: Path | None) -> str:
 
 
 def _nearness(table: "Tensor", box: Box) -> list[str]:
-    """Cosines between the vectors of positions: nearness without any learning."""
+    """Draw the cosines between the vectors of positions."""
     unit = table / table.norm(dim=1, keepdim=True).clamp(min=1e-9)
     alike = (unit @ unit.T).tolist()
     shown = [
-        Curve(f"likeness to position {one}", list(enumerate(alike[one])), bold=not one)
-        for one in (0, ROWS // 4, ROWS // 2)
+        Curve(
+            f"likeness to position {position}", list(enumerate(alike[position])), bold=not position
+        )
+        for position in (0, ROWS // 4, ROWS // 2)
     ]
-    low = min(0.0, *(value for one in shown for _, value in one.points))
+    low = min(0.0, *(value for curve in shown for _, value in curve.points))
     return list(curves(box, Axis(0, ROWS - 1, "position"), Axis(low, 1, "cosine"), shown))
 
 
@@ -115,10 +117,10 @@ def _schedule(config: Config, _: Path | None) -> str:
     names = sorted(DECAYS, key=lambda name: name != train.schedule)
     shown = []
     for name in names:
-        one = with_values(config, {"train.schedule": name}).train
-        points = [(step, learning_rate(step, one, d_model)) for step in steps]
+        settings = with_values(config, {"train.schedule": name}).train
+        points = [(step, learning_rate(step, settings, d_model)) for step in steps]
         shown.append(Curve(name, points, bold=name == train.schedule))
-    peak = max(value for one in shown for _, value in one.points)
+    peak = max(value for curve in shown for _, value in curve.points)
     box = Box(84, 70, 640, 320)
     inside = [
         label(20, 28, "Learning rate (section 5.3, equation 3)", kind="title"),
@@ -137,8 +139,11 @@ def _smoothing(config: Config, _: Path | None) -> str:
 
     epsilon = config.train.label_smoothing
     target = smoothed_target(WORDS, WORDS // 3, epsilon).tolist()
-    amounts = sorted({epsilon, 0.0, 0.1, 0.3}, key=lambda one: one != epsilon)
-    shown = [Curve(f"label_smoothing {one:g}", losses(one), bold=one == epsilon) for one in amounts]
+    amounts = sorted({epsilon, 0.0, 0.1, 0.3}, key=lambda amount: amount != epsilon)
+    shown = [
+        Curve(f"label_smoothing {amount:g}", losses(amount), bold=amount == epsilon)
+        for amount in amounts
+    ]
     top = 4.0
     inside = [
         label(20, 28, "Label smoothing (section 5.4)", kind="title"),
@@ -150,8 +155,8 @@ def _smoothing(config: Config, _: Path | None) -> str:
         label(20, 330, f"Loss of one token, the other {WORDS - 1} words alike", kind="faint"),
         *curves(
             Box(84, 360, 640, 240), Axis(0, 1, "probability that the model gives the right word"),
-            Axis(0, top, ""), [one._replace(points=[p for p in one.points if p[1] <= top])
-                               for one in shown],
+            Axis(0, top, ""), [curve._replace(points=[p for p in curve.points if p[1] <= top])
+                               for curve in shown],
         ),
     ]  # fmt: skip
     about = "The smoothed target, and the loss by the probability of the right word."
@@ -166,8 +171,8 @@ def losses(epsilon: float) -> list[tuple[float, float]]:
 
     points = []
     target = torch.tensor([0])
-    for number in range(1, POINTS):
-        right = number / POINTS
+    for index in range(1, POINTS):
+        right = index / POINTS
         shares = torch.full((1, WORDS), (1 - right) / (WORDS - 1), dtype=torch.float64)
         shares[0, 0] = right
         loss = label_smoothed_cross_entropy(shares.log(), target, epsilon)

@@ -39,7 +39,7 @@ def toml_value(value: object) -> str:
     '[[1, "a"], true]'
     """
     if isinstance(value, tuple | list):
-        return "[" + ", ".join(toml_value(one) for one in value) + "]"
+        return "[" + ", ".join(toml_value(item) for item in value) + "]"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
@@ -72,11 +72,11 @@ def project_text(project: Project) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _optional(kind: str, pair: Paths | None, project: Project) -> str:
+def _optional(split: str, pair: Paths | None, project: Project) -> str:
     if pair is None:
-        example = f"{kind}.{project.src}", f"{kind}.{project.tgt}"
-        return f"# {kind} = {toml_value(example)}"
-    return f"{kind} = {toml_value(pair)}"
+        example = f"{split}.{project.src}", f"{split}.{project.tgt}"
+        return f"# {split} = {toml_value(example)}"
+    return f"{split} = {toml_value(pair)}"
 
 
 def write_project(folder: Path, project: Project, *, force: bool = False) -> Path:
@@ -107,8 +107,8 @@ def config_text(config: Mapping[str, object], comments: Mapping[str, Sequence[st
             section = here
             lines += ["", f"[{section}]"]
         line = f"{name} = {toml_value(value)}"
-        said = "; ".join(one for one in comments.get(key, ()) if one)
-        lines.append(f"{line:<36}  # {_one_line(said)}" if said else line)
+        comment_text = "; ".join(comment for comment in comments.get(key, ()) if comment)
+        lines.append(f"{line:<36}  # {_one_line(comment_text)}" if comment_text else line)
     return "\n".join(lines) + "\n"
 
 

@@ -31,7 +31,7 @@ class ProjectTexts(NamedTuple):
 
     def entries(self) -> list[Paths]:
         """All entries that there are."""
-        return [*self.train, *(one for one in (self.valid, self.test) if one)]
+        return [*self.train, *(entry for entry in (self.valid, self.test) if entry)]
 
     def require(self) -> None:
         """Raise NoInputError naming every file that cannot be read.
@@ -45,7 +45,7 @@ class ProjectTexts(NamedTuple):
             except NoInputError as error:
                 missing.append(error)
         if missing:
-            raise NoInputError("; ".join(one.message for one in missing), missing[0].hint)
+            raise NoInputError("; ".join(error.message for error in missing), missing[0].hint)
         for entry in self.entries():
             if len(entry) == 2 and Path(entry[0]).samefile(entry[1]):
                 raise UsageError(f"`{entry[0]}` is given for both sides", "name two files")
@@ -96,13 +96,13 @@ def check_text_files(texts: ProjectTexts, src: str, tgt: str) -> list[str]:
 
 def languages_in(folder: Path) -> list[str]:
     """The languages of the training files that lie in `folder`, sorted."""
-    found = {language_of(path.name) for path in _text_files(folder, "train")}
-    return sorted(code for code in found if code)
+    codes = {language_of(path.name) for path in _text_files(folder, "train")}
+    return sorted(code for code in codes if code)
 
 
-def find_texts(folder: Path, kind: str, src: str, tgt: str) -> Paths | None:
-    """The two files, or the TSV file, of `kind` (train, valid, test) in `folder`, if there are."""
-    files = [str(path) for path in _text_files(folder, kind)]
+def find_texts(folder: Path, split: str, src: str, tgt: str) -> Paths | None:
+    """The two files, or the TSV file, of `split` (train, valid, test) in `folder`, if there are."""
+    files = [str(path) for path in _text_files(folder, split)]
     sides = [[name for name in files if language_of(name) == code] for code in (src, tgt)]
     if len(sides[0]) == 1 and len(sides[1]) == 1:
         return sides[0][0], sides[1][0]
@@ -110,13 +110,13 @@ def find_texts(folder: Path, kind: str, src: str, tgt: str) -> Paths | None:
     return (tables[0],) if len(tables) == 1 else None
 
 
-def _text_files(folder: Path, kind: str) -> Sequence[Path]:
+def _text_files(folder: Path, split: str) -> Sequence[Path]:
     if not folder.is_dir():
         return []
     return [
         path
         for path in sorted(folder.iterdir())
-        if path.is_file() and re.split(r"[._-]", path.name)[0] in _STEMS[kind]
+        if path.is_file() and re.split(r"[._-]", path.name)[0] in _STEMS[split]
     ]
 
 
@@ -128,12 +128,12 @@ def given_texts(
     tables: Mapping[str, str | None],
     valid_split: int | None,
 ) -> ProjectTexts:
-    """The files of the command line; `tables`: TSV files, by kind. Raises UsageError."""
+    """The files of the command line; `tables`: TSV files, by split. Raises UsageError."""
     entries = {"valid": valid, "test": test}
-    for kind, table in tables.items():
-        if table and entries[kind]:
-            raise UsageError(f"--{kind} and --{kind}-tsv both name a text", "use one of them")
-        entries[kind] = (table,) if table else entries[kind]
+    for split, table in tables.items():
+        if table and entries[split]:
+            raise UsageError(f"--{split} and --{split}-tsv both name a text", "use one of them")
+        entries[split] = (table,) if table else entries[split]
     if entries["valid"] and valid_split:
         raise UsageError(
             "--valid names validation text, and --valid-split sets training pairs apart for it",
@@ -147,8 +147,8 @@ def options_of(texts: ProjectTexts, src: str, tgt: str, preset: str | None) -> l
     """The options of `nmt init` that name these files and languages."""
     words: list[str] = []
     named = [("--train", entry) for entry in texts.train]
-    named += [(f"--{kind}", one) for kind, one in (("valid", texts.valid), ("test", texts.test))
-              if one]  # fmt: skip
+    others = (("valid", texts.valid), ("test", texts.test))
+    named += [(f"--{split}", entry) for split, entry in others if entry]
     for option, entry in named:
         words += [option if len(entry) > 1 else f"{option}-tsv", *entry]
     words += ["--src-lang", src, "--tgt-lang", tgt]

@@ -101,13 +101,13 @@ def test_decode_gpu(tmp_path: Path) -> None:
 
 
 def test_gates_refuse_other_words_than_the_reference_s(monkeypatch: pytest.MonkeyPatch) -> None:
-    decoding = module("gpu_decoding")
+    decoding = module("lib.gpu_decoding")
     right = decoding.translate
     found = iter((False, True, False, False))
 
     def changed(searcher: object, sources: list) -> list:
         outputs = right(searcher, sources)
-        return [[4, *one] for one in outputs] if next(found) else outputs
+        return [[4, *output] for output in outputs] if next(found) else outputs
 
     monkeypatch.setattr(decoding, "translate", changed)
     facts: dict = {}
@@ -171,7 +171,7 @@ for step in range(1, 100_000):
 
 def test_eole_is_held_between_its_steps(tmp_path: Path) -> None:
     """In its place a program that reports each line of the target text as a step."""
-    eole, pairs = module("eole_peer"), pairs_of([3, 1, 4], [2, 5, 6])
+    eole, pairs = module("lib.eole_peer"), pairs_of([3, 1, 4], [2, 5, 6])
     interpreter = tmp_path / "python"
     config = dataclasses.replace(Config(), train=TrainConfig(precision="float32"))
     interpreter.write_text(EOLE.format(python=sys.executable))
@@ -193,7 +193,7 @@ def test_eole_is_held_between_its_steps(tmp_path: Path) -> None:
 
 
 def test_what_eole_says_when_it_ends_is_told(tmp_path: Path) -> None:
-    eole = module("eole_peer")
+    eole = module("lib.eole_peer")
     interpreter = tmp_path / "python"
     interpreter.write_text("#!/bin/sh\necho 'no such option' >&2\n")
     interpreter.chmod(0o755)
@@ -300,13 +300,13 @@ def test_a_start_is_put_beside_that_of_torch_alone() -> None:
         "parts": [{"err": told}],
     }
     cases = module("cold_start").cases_of("base", rounds, {})
-    assert [(one["name"], one["ours"], one["peer"]) for one in cases] == [
+    assert [(case["name"], case["ours"], case["peer"]) for case in cases] == [
         ("base: a line translated, on the wall", 3.0, 2.0),
         ("base: a line translated, of the processor", 6.0, 2.0),
         ("base: import", 0.5, None), ("base: load", 0.25, None), ("base: first output", 1.0, None),
     ]  # fmt: skip
-    assert [one.get("times_import_torch") for one in cases[:2]] == [1.5, 3.0]
-    assert all(one["better"] == "lower" for one in cases)
+    assert [case.get("times_import_torch") for case in cases[:2]] == [1.5, 3.0]
+    assert all(case["better"] == "lower" for case in cases)
 
 
 @pytest.mark.slow
@@ -387,6 +387,7 @@ def test_how_near_the_default_comes_to_the_best() -> None:
     assert lines[-1] == "default / best tuned: 0.950"
 
 
+@pytest.mark.slow
 @needs_transformers
 def test_train_memory(tmp_path: Path) -> None:
     document = run("train_memory.py", out=tmp_path / "out.json")
@@ -426,7 +427,7 @@ def test_both_loaders_deliver_every_target_token() -> None:
 def test_the_plain_loader_pads_and_shifts() -> None:
     loader = module("loader")
     sentences = loader.Sentences(pairs_of([3, 1], [2, 4]))
-    found = [one.tolist() for one in loader.padded([sentences[0], sentences[1]])]
+    found = [tensor.tolist() for tensor in loader.padded([sentences[0], sentences[1]])]
     assert found == [
         [[4, 5, 6], [7, 0, 0]],
         [[True, True, True], [True, False, False]],
@@ -446,18 +447,18 @@ def test_the_plan_is_part_of_a_loader_s_rate() -> None:
     [("higher", 300, 100, 3.0), ("higher", 100, 300, 0.3333), ("lower", 2, 8, 4.0)],
 )
 def test_a_ratio_above_one_is_ahead(better: str, ours: float, peer: float, ratio: float) -> None:
-    case = module("measure").make_case("x", "u", ours, peer, better=better, settings={"a": 1})
+    case = module("lib.measure").make_case("x", "u", ours, peer, better=better, settings={"a": 1})
     assert set(case) == KEYS
     assert (case["ours"], case["peer"], case["ratio"]) == (ours, peer, ratio)
 
 
 @pytest.mark.parametrize(("ours", "peer"), [(5, None), (5, 0)])
 def test_without_a_peer_there_is_no_ratio(ours: float, peer: float | None) -> None:
-    case = module("measure").make_case("x", "u", ours, peer, better="higher", settings={})
+    case = module("lib.measure").make_case("x", "u", ours, peer, better="higher", settings={})
     assert case["ratio"] is None
 
 
-@pytest.mark.parametrize("name", ["measure", "gpu_runs"])
+@pytest.mark.parametrize("name", ["lib.measure", "lib.vocabulary", "lib.gpu_runs"])
 def test_doctests(name: str) -> None:
     found = doctest.testmod(module(name))
     assert found.attempted > 0
@@ -469,7 +470,7 @@ def setup(tmp_path: Path) -> SimpleNamespace:
 
 
 def test_a_failing_phase_ends_no_other_and_loses_nothing(tmp_path: Path) -> None:
-    phases, measure = module("phases"), module("measure")
+    phases, measure = module("lib.phases"), module("lib.measure")
     out = tmp_path / "out.json"
     results = measure.Results("x", {}, out)
     seen = []
@@ -500,7 +501,7 @@ def test_a_failing_phase_ends_no_other_and_loses_nothing(tmp_path: Path) -> None
 
 
 def test_phases_beyond_the_budget_are_skipped(tmp_path: Path) -> None:
-    phases, measure = module("phases"), module("measure")
+    phases, measure = module("lib.phases"), module("lib.measure")
     results = measure.Results("x", {})
     phase = phases.Phase("a", 9, lambda setup, facts: pytest.fail("was run"))
     reserve = phases.RESERVE_SECONDS
@@ -539,11 +540,11 @@ def test_cases_of_the_gpu_name_ours_and_the_peer_the_right_way_round() -> None:
 
 
 def gate_setup(tmp_path: Path) -> object:
-    return module("gpu_setup").Setup(torch.device("cpu"), True, tmp_path, {})
+    return module("lib.gpu_setup").Setup(torch.device("cpu"), True, tmp_path, {})
 
 
 def test_gates_refuse_a_wrong_backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    gates = module("gpu_gates")
+    gates = module("lib.gpu_gates")
     right = attention.BACKENDS["fused"]
     monkeypatch.delitem(attention.BACKENDS, "tiles")
     monkeypatch.setitem(attention.BACKENDS, "fused", lambda *a, **k: right(*a, **k) * 1.001)
@@ -559,7 +560,7 @@ def test_gates_refuse_attention_to_other_sentences(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sentences in one stream that see each other: the packed loss is another one then."""
-    gates = module("gpu_gates")
+    gates = module("lib.gpu_gates")
     setup = gate_setup(tmp_path)
     assert gates.packing_gate(setup)["relative_error"] < 1e-6
     right = attention.BACKENDS["plain"]
@@ -573,7 +574,7 @@ def test_gates_refuse_attention_to_other_sentences(
 
 
 def test_gates_refuse_a_wrong_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    gates = module("gpu_gates")
+    gates = module("lib.gpu_gates")
     assert gates.loss_gate(gate_setup(tmp_path))["relative_error"] < 1e-5
     right = gates.linear_cross_entropy
     monkeypatch.setattr(gates, "linear_cross_entropy", lambda *a: right(*a[:-1], 0.11))
@@ -581,7 +582,7 @@ def test_gates_refuse_a_wrong_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_numbers_that_are_none_are_no_small_error() -> None:
-    error = module("gpu_setup").relative_error
+    error = module("lib.gpu_setup").relative_error
     assert error(torch.tensor([math.nan, 1.0]), torch.ones(2)) == math.inf
     assert error(torch.tensor([3.0, 4.5]), torch.tensor([3.0, 4.0])) == pytest.approx(0.1)
 
@@ -595,7 +596,7 @@ def pairs_of(src_lengths: list[int], tgt_lengths: list[int]) -> Pairs:
 
 
 def test_the_peers_batches() -> None:
-    peers = module("peers")
+    peers = module("lib.peers")
     random = np.random.default_rng(1)
     src, tgt = random.integers(1, 30, (2, 2_000))
     buckets = peers.Buckets(pairs_of(src.tolist(), tgt.tolist()), 300, seed=1)
@@ -606,23 +607,25 @@ def test_the_peers_batches() -> None:
         if seen == len(src):
             break
     assert sorted(np.concatenate(batches)) == list(range(2_000))
-    sizes = [(len(one) * max(src[one].max(), tgt[one].max()), len(one)) for one in batches]
+    sizes = [
+        (len(batch) * max(src[batch].max(), tgt[batch].max()), len(batch)) for batch in batches
+    ]
     assert all(size <= 300 or rows == 1 for size, rows in sizes)
-    places = sum(len(one) * int(tgt[one].max()) for one in batches)
+    places = sum(len(batch) * int(tgt[batch].max()) for batch in batches)
     assert buckets.padding == pytest.approx(1 - tgt.sum() / places)
     assert buckets.padding < 0.1
 
 
 @needs_transformers
 def test_the_peer_is_trained_on_whole_sentences() -> None:
-    peers, sentences = module("peers"), module("sentences")
+    peers, sentences = module("lib.peers"), module("lib.sentences")
     sizes = {"model.src_vocab_size": 40, "model.tgt_vocab_size": 40, "train.preset": "paper-small"}
     config = sentences.make_config(
         {**sizes, "model.d_model": 16, "model.d_ff": 16, "model.heads": 2, "model.layers": 1}
     )
     pairs = pairs_of([3, 1], [2, 4])
     loop = peers.MarianLoop(config, pairs, torch.device("cpu"), precision="float32")
-    src, mask, shifted, labels = (one.tolist() for one in loop.padded(np.arange(2)))
+    src, mask, shifted, labels = (tensor.tolist() for tensor in loop.padded(np.arange(2)))
     assert src == [[4, 5, 6], [7, 0, 0]]
     assert mask == [[1, 1, 1], [1, 0, 0]]
     assert shifted == [[2, 4, 0, 0], [2, 6, 7, 8]]
@@ -634,7 +637,7 @@ def test_the_peer_is_trained_on_whole_sentences() -> None:
 
 
 def test_random_sentences_are_like_news_text(tmp_path: Path) -> None:
-    sentences = module("sentences")
+    sentences = module("lib.sentences")
     corpus = sentences.random_corpus(20_000, 1_000, 3, tmp_path)
     src, tgt = corpus.train.src_lengths, corpus.train.tgt_lengths
     assert 28 < src.mean() < 30
@@ -653,7 +656,7 @@ def test_random_sentences_are_like_news_text(tmp_path: Path) -> None:
 
 
 def test_settings_are_written_without_tomli_w(monkeypatch: pytest.MonkeyPatch) -> None:
-    gpu_setup = module("gpu_setup")
+    gpu_setup = module("lib.gpu_setup")
     document = {"format": 1, **dataclasses.asdict(Config())}
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "tomli_w", None)

@@ -8,7 +8,6 @@ import pytest
 from synthetic_pairs import two_languages
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-Pairs = list[tuple[str, str]]
 # What nobody can tell of a single pair for sure.
 LEAST_FOUND = {"pairs shuffled": 0.8}
 

@@ -85,6 +85,7 @@ def test_a_machine_without_fonts_draws_no_png(monkeypatch: pytest.MonkeyPatch) -
     check_picture(Path("x.svg"))
 
 
+@pytest.mark.slow
 def test_the_commands_draw_png(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["plot", "smoothing", "--out", "x.png", "-q"]) == 0

@@ -55,7 +55,7 @@ def weights_of_model(model, source: Sequence[int], target: Sequence[int], monkey
         for head in range(query.shape[1]):
             for i in range(len(query)):
                 last = i + 1 if causal else len(key)
-                scores = [float(query[i, head] @ one[head]) for one in key[:last]]
+                scores = [float(query[i, head] @ vector[head]) for vector in key[:last]]
                 powers = np.exp(np.array(scores) / np.sqrt(query.shape[2]))
                 weights[head, i, :last] = torch.tensor(powers / powers.sum())
         seen.append(weights)
@@ -84,8 +84,8 @@ def test_weights_are_those_of_the_model(settings, make_model, monkeypatch) -> No
 
 
 def test_the_variants_hold_what_matters() -> None:
-    tried = [tuple(one.get(f"model.{key}") for key in ("positions", "norm_order"))
-             for one in VARIANTS[::5]]  # fmt: skip
+    tried = [tuple(variant.get(f"model.{key}") for key in ("positions", "norm_order"))
+             for variant in VARIANTS[::5]]  # fmt: skip
     assert {"rotary", "learned", "sinusoidal"} <= {positions for positions, _ in tried}
     assert {("rotary", "pre"), ("rotary", "post")} <= set(tried)
 
@@ -93,13 +93,13 @@ def test_the_variants_hold_what_matters() -> None:
 def test_rows_sum_to_one_and_the_future_is_hidden(make_model) -> None:
     model = make_model({})
     maps = attention_maps(model, [4, 5, EOS], [6, 7, 8, EOS])
-    assert [one.shape[2:] for one in maps] == [(3, 3), (4, 4), (4, 3)]
-    for one in maps:
-        torch.testing.assert_close(one.sum(-1), torch.ones(one.shape[:3]))
+    assert [attention.shape[2:] for attention in maps] == [(3, 3), (4, 4), (4, 3)]
+    for attention in maps:
+        torch.testing.assert_close(attention.sum(-1), torch.ones(attention.shape[:3]))
     assert not maps.decoder.triu(1).any()
     assert maps.encoder.triu(1).any()
     # The hooks do not stay.
-    assert not [one for one in model.modules() if one._forward_hooks]
+    assert not [module for module in model.modules() if module._forward_hooks]
 
 
 def test_only_a_model_on_the_cpu_is_watched(make_model) -> None:
@@ -220,19 +220,19 @@ def test_a_picture_draws_each_link_as_wide_as_its_weight() -> None:
     tree = ElementTree.fromstring(picture(attention, "cross", layer=2, head=3))
     weights = attention.maps.cross[1, 2]
     lines = tree.findall(f"{SVG}line")
-    expected = [float(one) for one in weights.flatten() if one >= LEAST]
-    assert [float(one.get("stroke-width")) for one in lines] == pytest.approx(
-        [one * LARGE.stroke for one in expected], abs=0.006
+    expected = [float(weight) for weight in weights.flatten() if weight >= LEAST]
+    assert [float(line.get("stroke-width")) for line in lines] == pytest.approx(
+        [weight * LARGE.stroke for weight in expected], abs=0.006
     )
-    heights = {(float(one.get("y1")), float(one.get("y2"))) for one in lines}
+    heights = {(float(line.get("y1")), float(line.get("y2"))) for line in lines}
     assert len(heights) == len(expected)
-    texts = [one.text for one in tree.findall(f"{SVG}text")]
+    texts = [text.text for text in tree.findall(f"{SVG}text")]
     assert [*attention.tgt, *attention.src] == [
-        one for one in texts if one in attention.src + attention.tgt
+        text for text in texts if text in attention.src + attention.tgt
     ]
-    assert [f"{float(row.max()):.0%}" for row in weights] == [one for one in texts if "%" in one][
-        -3:-1
-    ]
+    assert [f"{float(row.max()):.0%}" for row in weights] == [
+        text for text in texts if "%" in text
+    ][-3:-1]
 
 
 def test_a_sheet_holds_all_heads_that_are_not_chosen() -> None:
@@ -242,7 +242,7 @@ def test_a_sheet_holds_all_heads_that_are_not_chosen() -> None:
         titles = re.findall(r"layer (\d) · head (\d)", drawn)
         assert len(titles) == len(set(titles)) == panels
         for at, number in enumerate(chosen):
-            assert number is None or {one[at] for one in titles} == {str(number)}
+            assert number is None or {title[at] for title in titles} == {str(number)}
         weights = attention.maps.encoder
         for at, number in enumerate(chosen):
             weights = weights if number is None else weights.narrow(at, number - 1, 1)
@@ -273,7 +273,7 @@ def test_the_command(tmp_path: Path, monkeypatch, capsys) -> None:
     document = json.loads(capsys.readouterr().out)
     assert (document["source"], document["translation"]) == ("ab", "b")
     assert np.array(document["kinds"]["cross"]["weights"]).shape == (1, 2, 2 + 1, 3 + 1)
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["attention.html", "one.SVG"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["attention.html", "one.SVG"]
 
 
 @pytest.mark.parametrize(

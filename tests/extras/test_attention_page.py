@@ -21,7 +21,7 @@ TGT = ("Die", "·e", "[end]")
 def attention() -> Attention:
     generator = torch.Generator().manual_seed(1)
     shapes = [(5, 5), (3, 3), (3, 5)]
-    maps = [torch.rand(2, 3, *one, generator=generator).mul(5).softmax(-1) for one in shapes]
+    maps = [torch.rand(2, 3, *shape, generator=generator).mul(5).softmax(-1) for shape in shapes]
     return Attention("The " + HOSTILE, "Die \u202e", SRC, TGT, AttentionMaps(*maps))
 
 
@@ -56,7 +56,7 @@ def shares(tab: Browser) -> list[tuple[str, str]]:
     """What the reading beside the picture says."""
     rows = "[...document.querySelectorAll('#reading tr')]"
     cells = tab.evaluate(f"{rows}.map(r => [...r.cells].map(c => c.textContent))")
-    return [tuple(one) for one in cells]
+    return [tuple(cell) for cell in cells]
 
 
 def assert_shares(tab: Browser, weights: torch.Tensor, names: tuple[str, ...]) -> None:
@@ -160,8 +160,8 @@ def test_only_far_and_strong_links_are_drawn_where_asked(tab: Browser) -> None:
     widths = tab.evaluate(
         "[...document.querySelectorAll('.link')].map(l => +l.getAttribute('stroke-width'))"
     )
-    strong = [float(one) for one in weights.flatten() if one >= 0.3]
-    assert widths == pytest.approx([11 * one for one in strong], abs=0.01)
+    strong = [float(weight) for weight in weights.flatten() if weight >= 0.3]
+    assert widths == pytest.approx([11 * weight for weight in strong], abs=0.01)
 
 
 def test_alignment_frames_the_greatest_of_each_row(tab: Browser) -> None:
@@ -170,7 +170,7 @@ def test_alignment_frames_the_greatest_of_each_row(tab: Browser) -> None:
     best = tab.evaluate("[...document.querySelectorAll('td.best')].map(c => +c.dataset.column)")
     assert best == weights.argmax(1).tolist()
     shown = tab.evaluate("[...document.querySelectorAll('td b')].map(c => +c.textContent)")
-    assert shown == [round(100 * float(one)) for one in weights.flatten() if one >= 0.05]
+    assert shown == [round(100 * float(weight)) for weight in weights.flatten() if weight >= 0.05]
     tab.point_at(f"th{column(1)}")
     assert_shares(tab, weights[:, 1], TGT)
     lit = tab.evaluate("[...document.querySelectorAll('td.lit')].map(c => +c.dataset.column)")
@@ -225,7 +225,7 @@ def test_light_and_dark_can_be_read(tab: Browser) -> None:
         )
         paper = tab.evaluate("getComputedStyle(document.body).backgroundColor")
         texts = [shown[0][2], shown[1][2], shown[2][2], shown[3][0], shown[4][1]]
-        assert min(contrast(one, paper) for one in texts) >= 4.5
+        assert min(contrast(text, paper) for text in texts) >= 4.5
         colors[scheme] = paper
     assert colors["light"] != colors["dark"]
 
@@ -236,15 +236,17 @@ def contrast(one: str, other: str) -> float:
 
 
 def luminance(color: str) -> float:
-    parts = [float(one) / 255 for one in color.removeprefix("rgb(").rstrip(")").split(",")]
-    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
+    parts = [float(channel) / 255 for channel in color.removeprefix("rgb(").rstrip(")").split(",")]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
     return float(sum(a * b for a, b in zip((0.2126, 0.7152, 0.0722), linear, strict=True)))
 
 
 @pytest.mark.parametrize("src", [SRC, ("a", "[end]")], ids=["wide", "narrow"])
 def test_a_still_picture_is_drawn_as_it_is(src, started: Browser, tmp_path: Path) -> None:
     full = attention()
-    maps = AttentionMaps(*(one[..., : len(src)] for one in full.maps))
+    maps = AttentionMaps(*(weights[..., : len(src)] for weights in full.maps))
     file = tmp_path / "one.svg"
     one = Attention(full.source, full.translation, src, TGT, maps)
     file.write_text(picture(one, "cross", 1, 1), "utf-8")
@@ -252,7 +254,7 @@ def test_a_still_picture_is_drawn_as_it_is(src, started: Browser, tmp_path: Path
     assert started.problems == []
     assert started.requests == [file.as_uri()]
     texts = started.evaluate("[...document.querySelectorAll('text')].map(t => t.textContent)")
-    assert [one for one in texts if one in src] == ["[end]", *src]
+    assert [text for text in texts if text in src] == ["[end]", *src]
     boxes = "[...document.querySelectorAll('text')].map(t => t.getBBox())"
     width = "document.documentElement.viewBox.baseVal.width"
     assert started.evaluate(f"{boxes}.every(b => b.x >= 0 && b.x + b.width <= {width})")

@@ -67,7 +67,7 @@ def test_a_demo_that_is_stopped_goes_no_further(tmp_path):
 
 
 def test_a_demo_shorter_than_the_interval_averages_its_only_checkpoint(tmp_path, capsys):
-    options = [one.replace("checkpoint_every=2", "checkpoint_every=90") for one in QUICK]
+    options = [option.replace("checkpoint_every=2", "checkpoint_every=90") for option in QUICK]
     assert main(["demo", str(tmp_path / "demo"), *options]) == 0
     step = "model/checkpoints/step-000000004"
     assert f"$ nmt average {step} --out average" in capsys.readouterr().err
@@ -107,7 +107,9 @@ def test_accuracy_is_counted_for_each_phenomenon(tmp_path):
     found = assess(tmp_path, ["a", "wrong", "c", "d"], ["x", "z"], 1.0)
     assert (found.exact.right, found.exact.total) == (3, 4)
     assert (found.held_out.right, found.held_out.total) == (1, 2)
-    counted = {one.label: (one.right, one.total) for one in found.phenomena}
+    counted = {
+        phenomenon.label: (phenomenon.right, phenomenon.total) for phenomenon in found.phenomena
+    }
     assert counted == {"dative": (1, 2), "past": (2, 2)}
     assert Accuracy("", "", 1, 8).percent == 12.5
 

@@ -51,7 +51,7 @@ def test_threads(monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], statu
 def test_what_translates_on_the_cpu(kernel_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def line() -> str:
         checks = examine({}, Path(), kernel_cache)
-        return next(one.found for one in checks if one.name == "translating on the CPU")
+        return next(check.found for check in checks if check.name == "translating on the CPU")
 
     if shutil.which("cc"):
         assert "kernels of our own" in line()

@@ -98,7 +98,7 @@ def test_chains_are_those_of_the_paper() -> None:
         Chain("recurrent", 9, 9, 8),
         Chain("convolutional", 9, 1, 8),
     ]
-    wide = {one.kind: one for one in chains((9,), neighbours=5, kernel=5)}
+    wide = {chain.kind: chain for chain in chains((9,), neighbours=5, kernel=5)}
     assert wide["convolutional"].path_length == math.ceil(8 / 2)
 
 
@@ -132,9 +132,13 @@ def test_every_layer_is_timed_and_the_first_round_warms_up(monkeypatch) -> None:
 
     monkeypatch.setattr(measuring, "_seconds", seconds)
     found = list(measure((3, 6), (8,), 3, neighbours=5, kernel=3))
-    assert [(one.kind, one.n) for one in found] == [(name, n) for n in (3, 6) for name in LAYERS]
-    assert {one.milliseconds for one in found} == {2_000.0}
-    assert all(one.work == LAYERS[one.kind].work(one.n, Sizes(8, 1, 5, 3)) for one in found)
+    assert [(timing.kind, timing.n) for timing in found] == [
+        (name, n) for n in (3, 6) for name in LAYERS
+    ]
+    assert {timing.milliseconds for timing in found} == {2_000.0}
+    assert all(
+        timing.work == LAYERS[timing.kind].work(timing.n, Sizes(8, 1, 5, 3)) for timing in found
+    )
 
 
 def timings(d: int = 8) -> list[Timing]:
@@ -160,9 +164,9 @@ def test_the_picture_has_a_curve_of_each_layer_and_width() -> None:
     tree = ElementTree.fromstring(picture([*timings(8), *timings(16)]))
     lines = list(tree.iter("{http://www.w3.org/2000/svg}polyline"))
     assert len(lines) == 2 * len(LAYERS)
-    assert [one.get("stroke-width") for one in lines].count("2.5") == 2
+    assert [line.get("stroke-width") for line in lines].count("2.5") == 2
     # From 1 to 100 ms over 260 pixels: 16 ms is log10(16) / 2 of the way up; 20 is half of 10-40.
-    points = [tuple(map(float, one.split(","))) for one in lines[0].get("points").split()]
+    points = [tuple(map(float, point.split(","))) for point in lines[0].get("points").split()]
     assert points[0] == (84, 350)
     assert points[1][0] == 84 + 320
     assert points[2] == pytest.approx((724, 350 - 260 * math.log10(16) / 2), abs=0.06)
@@ -173,9 +177,12 @@ def test_the_command(tmp_path: Path, monkeypatch, capsys) -> None:
     small = ["bench", "layers", "--tiny", "--rounds", "1", "--n", "4,8", "-q"]
     assert main([*small, "--json", "--out", "x.svg"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert [one["n"] for one in document["timings"]] == [4] * 4 + [8] * 4
+    assert [timing["n"] for timing in document["timings"]] == [4] * 4 + [8] * 4
     assert len(document["chains"]) == 8
-    assert [one["than"] for one in document["crossings"]] == ["recurrent", "convolutional"]
+    assert [crossing["than"] for crossing in document["crossings"]] == [
+        "recurrent",
+        "convolutional",
+    ]
     assert ElementTree.parse("x.svg").getroot().tag.endswith("svg")
     assert main(small) == 0
     said = capsys.readouterr().out

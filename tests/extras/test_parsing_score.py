@@ -237,12 +237,12 @@ def parameters_of(folder: Path, text: str) -> Parameters:
 
 
 def scored(parameters: Parameters) -> list[SentenceScore]:
-    return score_lines([one[2] for one in CASES], [one[1] for one in CASES], parameters)
+    return score_lines([case[2] for case in CASES], [case[1] for case in CASES], parameters)
 
 
 def printed(scores: list[SentenceScore], cutoff: int) -> list[str]:
     """The two summaries as EVALB prints them."""
-    short = [one for one in scores if one.length <= cutoff]
+    short = [score for score in scores if score.length <= cutoff]
     return [
         "=== Summary ===",
         "",
@@ -252,7 +252,7 @@ def printed(scores: list[SentenceScore], cutoff: int) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("number", range(len(CASES)), ids=[one[0] for one in CASES])
+@pytest.mark.parametrize("number", range(len(CASES)), ids=[case[0] for case in CASES])
 def test_each_sentence_is_counted_as_evalb_counts_it(tmp_path: Path, number: int) -> None:
     scores = scored(parameters_of(tmp_path, PARAMETERS))
     assert list(sentence_table(scores))[3 + number] == ROWS.splitlines()[number]
@@ -285,9 +285,9 @@ def test_evalbs_own_sample_has_evalbs_own_result() -> None:
     shown = [line for line in printed(scores, 40) if line and "FMeasure" not in line]
     assert shown == [line.rstrip() for line in wanted[start:] if line]
     rows = list(sentence_table(scores))[3:-1]
-    for row, line, one in zip(rows, wanted[3 : 3 + len(rows)], scores, strict=True):
+    for row, line, score in zip(rows, wanted[3 : 3 + len(rows)], scores, strict=True):
         assert row.split()[:9] == line.split()[:9]
-        assert one.status != "valid" or row.split() == line.split()
+        assert score.status != "valid" or row.split() == line.split()
     collins = TREEBANK / "evalb" / "COLLINS.prm"
     assert read_parameters(collins) == replace(COLLINS, max_errors=10)
     assert read_parameters(collins.with_name("new.prm")).quotes >= {"``", "''", "POS"}
@@ -346,7 +346,7 @@ def test_as_many_errors_as_evalb_puts_up_with() -> None:
     parameters = Parameters(max_errors=2)
     gold, other = ["(S (NN a))"] * 20, "(S (NN b))"
     scores = score_lines([other] * 3 + gold[3:], gold, parameters)
-    assert [one.status for one in scores] == ["error"] * 3 + ["valid"] * 17
+    assert [score.status for score in scores] == ["error"] * 3 + ["valid"] * 17
     assert summarize(score_lines([other] * 20, gold, COLLINS)).errors == 20
     with pytest.raises(DataError) as caught:
         score_lines([gold[0], *[other] * 4, *gold[5:]], gold, parameters, ("x", "y"))

@@ -29,11 +29,11 @@ def drawn(what: str, settings: dict[str, object], model: Path | None = None) -> 
 
 
 def texts(tree: ElementTree.Element) -> list[str]:
-    return [one.text or "" for one in tree.iter(f"{SVG}text")]
+    return [text.text or "" for text in tree.iter(f"{SVG}text")]
 
 
 def points(line: ElementTree.Element) -> list[tuple[float, float]]:
-    return [tuple(map(float, one.split(","))) for one in line.get("points", "").split()]
+    return [tuple(map(float, point.split(","))) for point in line.get("points", "").split()]
 
 
 def test_positions_are_those_that_are_added() -> None:
@@ -71,9 +71,9 @@ def test_a_field_shades_each_cell_by_its_value() -> None:
     values = [[-1.0, -1.0, 1.0], [0.0, 0.5, 7.0]]
     marks = list(field(Box(0, 0, 30, 20), Axis(0, 3, "x"), Axis(0, 2, "y"), values))
     cells = {
-        round(float(one.get("fill-opacity")) * SHADES): one.get("d").rstrip("z").split("z")
-        for one in map(ElementTree.fromstring, marks)
-        if one.tag == "path"
+        round(float(mark.get("fill-opacity")) * SHADES): mark.get("d").rstrip("z").split("z")
+        for mark in map(ElementTree.fromstring, marks)
+        if mark.tag == "path"
     }
     assert cells == {
         0: ["M0.0 0.0h20.0v10.0h-20.0"],
@@ -105,16 +105,20 @@ def test_the_schedule_is_that_of_training(schedule: str) -> None:
     tree = ElementTree.fromstring(plot("schedule", given))
     lines = list(tree.iter(f"{SVG}polyline"))
     assert len(lines) == len(DECAYS)
-    assert [one.get("stroke-width") for one in lines].count("2.5") == 1
-    (chosen,) = [one for one in lines if one.get("stroke-width") == "2.5"]
+    assert [line.get("stroke-width") for line in lines].count("2.5") == 1
+    (chosen,) = [line for line in lines if line.get("stroke-width") == "2.5"]
     assert texts(tree).count(schedule) == 1
-    assert len({one.get("stroke-dasharray") for one in lines}) == len(DECAYS)
+    assert len({line.get("stroke-dasharray") for line in lines}) == len(DECAYS)
     # The box of the chart: 84 to 724 across, 390 up to 70.
     top = 1.05 * max(learning_rate(300, given.train, 256), 1e-12)
     for x, y in points(chosen):
         step = 1 + (x - 84) / 640 * 1_999
-        nearest = min(learning_rate(one, given.train, 256) for one in (int(step), int(step) + 1))
-        furthest = max(learning_rate(one, given.train, 256) for one in (int(step), int(step) + 1))
+        nearest = min(
+            learning_rate(moment, given.train, 256) for moment in (int(step), int(step) + 1)
+        )
+        furthest = max(
+            learning_rate(moment, given.train, 256) for moment in (int(step), int(step) + 1)
+        )
         shown = (390 - y) / 320 * top
         assert nearest - 0.006 * top <= shown <= furthest + 0.006 * top
     heights = [390 - y for _, y in points(chosen)]
@@ -124,13 +128,13 @@ def test_the_schedule_is_that_of_training(schedule: str) -> None:
 def test_smoothing_is_that_of_training() -> None:
     tree = drawn("smoothing", {"train.label_smoothing": 0.2})
     heights = [
-        float(one.get("height")) for one in tree.iter(f"{SVG}rect") if one.get("class") == "mark"
+        float(bar.get("height")) for bar in tree.iter(f"{SVG}rect") if bar.get("class") == "mark"
     ]
     expected = [0.2 / 8 + (0.8 if word == 8 // 3 else 0.0) for word in range(8)]
-    assert heights == pytest.approx([180 / 1.1 * one for one in expected], abs=0.01)
-    assert [one for one in texts(tree) if one == "0.825"] == ["0.825"]
-    names = [one for one in texts(tree) if one.startswith("label_smoothing")]
-    assert names == [f"label_smoothing {one}" for one in ("0.2", "0", "0.1", "0.3")]
+    assert heights == pytest.approx([180 / 1.1 * share for share in expected], abs=0.01)
+    assert [text for text in texts(tree) if text == "0.825"] == ["0.825"]
+    names = [text for text in texts(tree) if text.startswith("label_smoothing")]
+    assert names == [f"label_smoothing {amount}" for amount in ("0.2", "0", "0.1", "0.3")]
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.4])
@@ -165,11 +169,11 @@ def test_bars_and_curves_lie_in_their_box() -> None:
         *bars(box, Axis(0, 2, "x"), Axis(0, 1, "y"), [0.0, 1.0]),
         *curves(box, Axis(0, 1, "x"), Axis(0, 1, "y"), [Curve("c", [(0, 0), (1, 1)])]),
     ]
-    shapes = [ElementTree.fromstring(one) for one in marks]
-    (line,) = [one for one in shapes if one.tag == "polyline"]
+    shapes = [ElementTree.fromstring(mark) for mark in marks]
+    (line,) = [shape for shape in shapes if shape.tag == "polyline"]
     assert points(line) == [(10, 70), (110, 20)]
-    rects = [one for one in shapes if one.get("class") == "mark"]
-    assert [(one.get("y"), one.get("height")) for one in rects] == [("70", "0"), ("20", "50")]
+    rects = [shape for shape in shapes if shape.get("class") == "mark"]
+    assert [(rect.get("y"), rect.get("height")) for rect in rects] == [("70", "0"), ("20", "50")]
 
 
 @pytest.mark.parametrize("what", PLOTS)
@@ -182,7 +186,7 @@ def test_the_command(what: str, tmp_path: Path, monkeypatch, capsys) -> None:
     assert main(["plot", what, "--out", "x.jpg"]) == 2
     assert main(["plot", what, "--out", "x.svg", "-q"]) == 0
     assert capsys.readouterr().err.startswith("error: `x.jpg` is no picture")
-    assert sorted(one.name for one in tmp_path.iterdir()) == [f"{what}.svg", "x.svg"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"{what}.svg", "x.svg"]
 
 
 def test_the_schedule_of_a_model_is_that_of_its_training(tmp_path: Path, monkeypatch) -> None:

@@ -35,7 +35,7 @@ def configure(model: Path, **values: str) -> None:
 
 
 def log(model: Path, *records: dict[str, object]) -> None:
-    (model / LOG).write_text("".join(json.dumps(one) + "\n" for one in records))
+    (model / LOG).write_text("".join(json.dumps(record) + "\n" for record in records))
 
 
 def text(folder: Path, name: str, line: str, count: int) -> str:
@@ -68,6 +68,7 @@ def test_the_rows_are_the_papers() -> None:
     assert LOG == training_log.NAME
 
 
+@pytest.mark.slow
 def test_each_bleu_is_the_one_of_nmt_score(model: Path, tests) -> None:
     found = compare(model, tests).figures
     metrics = ["bleu-paper", "bleu-tokenized", "bleu"]
@@ -77,28 +78,28 @@ def test_each_bleu_is_the_one_of_nmt_score(model: Path, tests) -> None:
     )
     for figures, count in ((found[:3], 3_003), (found[3:6], 2_737)):
         expected = score(lines[0] * count, [lines[1] * count], metrics, tgt_lang="de")
-        got = [(one.name, one.value, one.signature) for one in figures]
-        assert got == [(one.name, one.value, one.signature) for one in expected]
-        assert {one.lines for one in figures} == {count}
-    assert len({one.value for one in found[:3]}) == 3
+        got = [(figure.name, figure.value, figure.signature) for figure in figures]
+        assert got == [(figure.name, figure.value, figure.signature) for figure in expected]
+        assert {figure.lines for figure in figures} == {count}
+    assert len({figure.value for figure in found[:3]}) == 3
     # Nothing but the paper's own metric on its own test set is compared.
-    assert [one.paper for one in found[:6]] == [27.3, *[None] * 5]
-    assert [one.paper for one in compare(model, tests[::-1]).figures[:6]] == [None] * 6
+    assert [figure.paper for figure in found[:6]] == [27.3, *[None] * 5]
+    assert [figure.paper for figure in compare(model, tests[::-1]).figures[:6]] == [None] * 6
 
 
 def test_the_last_line_of_the_log_is_what_it_cost(model: Path) -> None:
-    found = {one.name: one for one in compare(model, []).figures}
+    found = {figure.name: figure for figure in compare(model, []).figures}
     assert {name: (one.value, one.paper, one.verdict) for name, one in found.items()} == {
         "flops": (9.5e17, 3.3e18, "pass"),
         "gpu_time_flops": (3.31e18, 3.3e18, "fail"),
         "hours": (12.0, 12.0, "pass"),
         "steps": (100_000, 100_000, ""),
     }
-    big = {one.name: one for one in compare(model, [], "big").figures}
+    big = {figure.name: figure for figure in compare(model, [], "big").figures}
     assert big["gpu_time_flops"].verdict == "pass"
     assert big["hours"].paper == 84
     log(model, FINISHED, {"step": 100_001, "seconds": 43_201.0})
-    found = {one.name: one for one in compare(model, []).figures}
+    found = {figure.name: figure for figure in compare(model, []).figures}
     assert found["hours"].verdict == "fail"
     assert (found["flops"].value, found["flops"].verdict) == (None, "")
 
@@ -133,14 +134,14 @@ def test_french_has_no_compounds(model: Path, tests) -> None:
     configure(model, **{"languages.tgt": "fr", "train.preset": "big"})
     found = compare(model, tests[:1])
     assert (found.pair, found.row) == ("en-fr", "big")
-    assert [one.name for one in found.figures[:2]] == ["BLEU-paper", "BLEU"]
+    assert [figure.name for figure in found.figures[:2]] == ["BLEU-paper", "BLEU"]
     assert "compounds:whole" in found.figures[0].signature
     assert found.figures[0].paper == 41.8
 
 
 def test_what_is_said_below_the_table(model: Path, tests) -> None:
     said = list(notes(compare(model, tests)))
-    assert [one.split(":")[0] for one in said[:3]] == [
+    assert [note.split(":")[0] for note in said[:3]] == [
         "BLEU as the paper", "BLEU, tokenised", "BLEU, sacreBLEU",
     ]  # fmt: skip
     assert "compounds:split" in said[0]
@@ -174,6 +175,7 @@ def test_the_table_shows_what_is_not_known(model: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_the_command(model: Path, tests, monkeypatch, capsys) -> None:
     monkeypatch.chdir(model.parent)
     command = ["bench", "table2"]

@@ -57,7 +57,7 @@ def test_parameters_are_as_many_as_the_paper_says(name: str) -> None:
     }  # fmt: skip
     with torch.device("meta"):
         model = Transformer(resolve([SettingsLayer("test", settings)]).config.model)
-    millions = sum(one.numel() for one in model.parameters()) / 1e6
+    millions = sum(parameter.numel() for parameter in model.parameters()) / 1e6
     assert millions == pytest.approx(PAPER[name].parameters, rel=0.05, abs=2.5)
 
 
@@ -97,7 +97,7 @@ def test_the_table_has_the_papers_order_and_only_what_changes(rows: Path) -> Non
     assert cells[3][1:11] == ["", "1024", "4096", "16", "", "", "0.3", "", "", "300,000"]
     assert cells[0][11:] == ["4.90", "25.5", "1.5", "4.92", "25.8", "65"]
     assert cells[2][11:] == ["5.00", "25.0", "1.5", "4.92", "25.7", ""]
-    assert [one.perplexity for one in again] == [4.7]
+    assert [run.perplexity for run in again] == [4.7]
     assert list(notes(found)) == [
         "not finished yet: table3-layers-8, base-seed-3",
         "noise: 2 seeds of the base model, PPL 4.70 to 4.90, BLEU 25.5 to 25.9",
@@ -131,7 +131,7 @@ def test_the_command_prints_it(rows: Path, capsys: pytest.CaptureFixture[str]) -
     assert "rank correlation" not in capsys.readouterr().out
     assert main(["bench", "table3", str(rows), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert [one["preset"] for one in document["rows"]] == [
+    assert [row["preset"] for row in document["rows"]] == [
         "base", "table3-d_k-16", "table3-learned", "big",
     ]  # fmt: skip
     assert document["rows"][0]["paper"] == {

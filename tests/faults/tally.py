@@ -11,7 +11,7 @@ test fails then, as `python tests/faults/undefended.py` shows for all of them.
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,7 @@ def checks(request: pytest.FixtureRequest) -> Callable[..., None]:
 
 
 _CHECKS = pytest.StashKey[list[int]]()
+_DESELECTED = pytest.StashKey[int]()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -76,6 +77,29 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Any:
     return report
 
 
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    """Count the tests of faults that are not run because they are not selected, as slow ones."""
+    for item in items:
+        if item.get_closest_marker("fault"):
+            stash = item.config.stash
+            stash[_DESELECTED] = stash.get(_DESELECTED, 0) + 1
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand the count of deselected tests from a worker of xdist to the process that reports."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["faults_deselected"] = session.config.stash.get(_DESELECTED, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take the count of a worker of xdist: each worker collects, and deselects, all the tests."""
+    count = getattr(node, "workeroutput", {}).get("faults_deselected", 0)
+    stash = node.config.stash
+    stash[_DESELECTED] = max(count, stash.get(_DESELECTED, 0))
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Print how many tests passed of those that ran, in each group and in all."""
     passed: dict[tuple[str, str], bool] = {}
@@ -94,17 +118,20 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     terminalreporter.section("faults")
     for group, number in tried.items():
         terminalreporter.line(f"{titles[group]}: {survived[group]} of {number}")
-    terminalreporter.line(summary(survived.total(), tried.total()))
+    deselected = terminalreporter.config.stash.get(_DESELECTED, 0)
+    terminalreporter.line(summary(survived.total(), tried.total(), deselected))
 
 
-def summary(survived: int, tried: int) -> str:
-    """The figure, and by what is waited for the rows that are not built yet."""
+def summary(survived: int, tried: int, deselected: int = 0) -> str:
+    """The figure, how many tests were not selected, and what the rows not built yet wait for."""
     left: dict[str, list[str]] = {}
     for row, reason in waiting().items():
         left.setdefault(reason, []).append(row)
     rest = "; ".join(f"{' '.join(rows)}: {reason}" for reason, rows in left.items())
     line = f"faults survived: {survived} of {tried}; not yet: {len(waiting())}"
-    return f"{line} ({rest})" if rest else line
+    if rest:
+        line += f" ({rest})"
+    return f"{line}; not selected: {deselected}" if deselected else line
 
 
 def groups() -> dict[str, str]:

@@ -165,6 +165,7 @@ def test_a_corpus_of_other_texts_is_not_trained_on(demo: Path, tmp_path: Path) -
     assert contents(demo) == before
 
 
+@pytest.mark.slow
 @fault("I14")
 def test_a_demo_killed_while_it_writes_a_result_may_replace_it(demo: Path) -> None:
     def interrupted(name: str, text: str) -> None:

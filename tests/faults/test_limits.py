@@ -41,6 +41,7 @@ def under(limit: Callable[[], None], arguments: list[str], folder: Path) -> tupl
     return ended(start(work)), (folder / "said").read_text()
 
 
+@pytest.mark.slow
 @fault("E6")
 def test_few_open_files_are_enough(project, tmp_path, checks):
     """ulimit -n 64"""

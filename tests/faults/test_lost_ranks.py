@@ -165,6 +165,7 @@ def test_a_rank_that_a_signal_killed_is_named_with_the_shells_exit_code():
     assert raised.value.exit_code == 137
 
 
+@pytest.mark.slow
 @fault("S7")
 def test_a_rank_that_hangs_is_named_and_all_end():
     """Rank 1 lives, but never comes to the message that rank 0 waits for."""
@@ -183,6 +184,7 @@ def test_a_rank_that_hangs_is_named_and_all_end():
     assert "rank 1 hangs in step 3" in str(second.error)
 
 
+@pytest.mark.slow
 @fault("S7")
 def test_the_rank_that_hangs_shows_where(capfd):
     def work(ranks: Ranks) -> None:
@@ -196,6 +198,7 @@ def test_the_rank_that_hangs_shows_where(capfd):
     assert "in_a_call_that_never_ends" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 @fault("S7")
 def test_a_rank_that_was_stopped_is_found_long_before_the_timeout(monkeypatch):
     monkeypatch.setattr(heartbeat, "SILENT_SECONDS", 3.0)

@@ -103,6 +103,22 @@ def test_tests_are_counted(pytester: pytest.Pytester) -> None:
     assert summary(3, 6) in lines
 
 
+@pytest.mark.parametrize("processes", [[], ["-n", "2"]], ids=["one process", "two processes"])
+def test_deselected_tests_are_counted_apart(
+    pytester: pytest.Pytester, processes: list[str]
+) -> None:
+    """A row whose tests are all deselected is not lost: the last line says how many tests were."""
+    pytester.makepyfile(INNER)
+    pytester.makeini("[pytest]\nmarkers = fault: a row of docs/faults.md")
+    result = pytester.runpytest("-p", "faults.tally", *processes, "-k", "not cases and not fixture")
+    lines = result.outlines
+    titles = groups()
+    assert f"{titles['T']}: 1 of 2" in lines
+    assert f"{titles['C']}: 0 of 1" in lines
+    assert summary(1, 3, deselected=3) in lines
+    assert summary(1, 3, deselected=3) == f"{summary(1, 3)}; not selected: 3"
+
+
 def test_the_figure_has_no_separators() -> None:
     start = f"faults survived: 12345 of 67890; not yet: {len(waiting())}"
     assert summary(12345, 67890).startswith(start)

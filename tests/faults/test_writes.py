@@ -266,6 +266,7 @@ def averaging(trained: Path, tmp_path: Path) -> Scene:
     return Scene(tmp_path, before, work, outcome, lambda place: weights(place) == new)
 
 
+@pytest.mark.slow
 @fault("C1", "C14")
 def test_average_killed_in_any_operation(trained, tmp_path, checks) -> None:
     averaging(trained, tmp_path).killed_anywhere(checks)

@@ -138,7 +138,9 @@ def outcome(root: Path, test: Path, name: str) -> tuple[int, str]:
         # What is loaded already cannot have its assertions rewritten.
         quiet = "ignore::pytest.PytestAssertRewriteWarning"
         code = int(
-            pytest.main(["-x", "-W", quiet, "-p", "no:cacheprovider", str(test), "-k", name])
+            pytest.main(
+                ["-x", "-W", quiet, "-p", "no:cacheprovider", str(test), "-k", name, "-m", ""]
+            )
         )
     finally:
         sys.stdout.flush()

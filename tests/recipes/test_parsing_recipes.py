@@ -124,7 +124,7 @@ def known_options() -> set[str]:
     group = make_command()
     commands = [group.get_command(None, name) for name in ("init", "prepare", "train", "parse")]
     commands += list(commands.pop().commands.values())
-    return {name for command in commands for one in command.params for name in one.opts}
+    return {name for command in commands for param in command.params for name in param.opts}
 
 
 OPTIONS = known_options()

@@ -415,7 +415,7 @@ def known_options() -> set[str]:
         for name in ("init", "prepare", "train", "average", "translate", "bench")
     ]
     commands += list(commands[-1].commands.values())
-    return {name for command in commands for one in command.params for name in one.opts}
+    return {name for command in commands for param in command.params for name in param.opts}
 
 
 OPTIONS = known_options()
@@ -456,8 +456,13 @@ def test_the_miniature_runs_to_its_end(folder: Folder, tgt: str) -> None:
     metrics = ["BLEU-paper", "BLEU-tokenized", "BLEU"] if tgt == "de" else ["BLEU-paper", "BLEU"]
     figures = document["figures"]
     tests = 2 if tgt == "de" else 1
-    assert [one["name"] for one in figures[:-4]] == metrics * tests
-    assert [one["name"] for one in figures[-4:]] == ["flops", "gpu_time_flops", "hours", "steps"]
+    assert [figure["name"] for figure in figures[:-4]] == metrics * tests
+    assert [figure["name"] for figure in figures[-4:]] == [
+        "flops",
+        "gpu_time_flops",
+        "hours",
+        "steps",
+    ]
     assert figures[-1]["value"] == 6
     assert figures[-4]["value"] > 0
     assert f"Table 2, en-{tgt}, base" in done.stdout

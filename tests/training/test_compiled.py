@@ -13,6 +13,7 @@ from nmt_cli.batch import Shape, batch_streams
 from nmt_cli.training.compiled import CompiledHidden, has_shape
 
 
+@pytest.mark.slow
 def test_compiled_cases() -> None:
     cases = Path(__file__).with_name("compiled_cases.py")
     command = [sys.executable, "-m", "pytest", "-q", "-o", "addopts=", str(cases)]

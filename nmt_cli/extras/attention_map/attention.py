@@ -1,4 +1,4 @@
-"""A sentence, its translation, and where every head looks (the paper's Figures 3 to 5)."""
+"""The attention weights of every head for one sentence (the paper's Figures 3 to 5)."""
 
 import re
 from collections.abc import Sequence
@@ -27,9 +27,10 @@ _BYTE = re.compile("<0x([0-9A-F]{2})>")
 
 @dataclass(frozen=True)
 class Attention:
-    """Where a model looks while it translates one sentence.
+    """The attention weights of a model for one sentence and its translation.
 
-    src, tgt: the subwords as they are shown, an end mark last; maps: the weights.
+    src, tgt: the subwords as they are shown, an end mark last; maps: the weights of each
+    kind in KINDS.
     """
 
     source: str
@@ -39,15 +40,15 @@ class Attention:
     maps: AttentionMaps
 
     def rows(self, kind: str) -> tuple[str, ...]:
-        """What looks: source subwords, or the target subwords that are being predicted."""
+        """The queries: source subwords, or the target subwords that are being predicted."""
         return self.src if kind == "encoder" else self.tgt
 
     def columns(self, kind: str) -> tuple[str, ...]:
-        """What is looked at: source subwords, or what the decoder has read so far."""
+        """The keys: source subwords, or what the decoder has read so far."""
         return (START, *self.tgt[:-1]) if kind == "decoder" else self.src
 
     def weights(self, kind: str) -> "Tensor":
-        """(layers, heads, rows, columns)."""
+        """The weights of one kind, (layers, heads, rows, columns)."""
         return self.maps[KINDS.index(kind)]
 
 
@@ -58,10 +59,10 @@ def sentence_attention(
     target: str | None = None,
     search: SearchConfig | None = None,
 ) -> Attention:
-    """Where the first model of `translator` looks while it writes its best translation of `line`.
+    """The attention of the first model of `translator` while it writes its best translation.
 
-    target: another translation to look at. Raises DataError where there is none, or where the line
-    is translated in pieces.
+    target: another translation to use instead. Raises DataError where there is none, or where the
+    line is translated in pieces.
     """
     subwords = translator.subwords
     source = clean_line(line).strip()
@@ -70,15 +71,15 @@ def sentence_attention(
         raise DataError("there are no words to translate", "give a sentence")
     longest = translator.config.data.max_length
     if target is None:
-        found = translator.translate(source, search=search)
-        if "split" in found.flags:
+        translation = translator.translate(source, search=search)
+        if "split" in translation.flags:
             raise DataError(
                 f"the line has {counted(len(src) - 1, 'subword')} and is translated in pieces",
                 "give one sentence of it",
             )
-        if not found.hypotheses[0].ids:
+        if not translation.hypotheses[0].ids:
             raise DataError("the model gives no translation of this line")
-        text, tgt = found.text, list(found.hypotheses[0].ids)
+        text, tgt = translation.text, list(translation.hypotheses[0].ids)
     else:
         text = clean_line(target).strip()
         tgt = subwords.encode_target([text])[0]
@@ -101,44 +102,45 @@ def labels(pieces: Sequence[str], ids: Sequence[int], subwords: Subwords) -> tup
     special = {subwords.eos_id: END, subwords.unk_id: UNKNOWN, subwords.bos_id: START}
     single = subwords.kind in SINGLE
     return tuple(
-        special.get(one) or _label(piece, one, single=single)
-        for piece, one in zip(pieces, ids, strict=True)
+        special.get(token) or _label(piece, token, single=single)
+        for piece, token in zip(pieces, ids, strict=True)
     )
 
 
-def _label(piece: str, one: int, *, single: bool) -> str:
+def _label(piece: str, token: int, *, single: bool) -> str:
     byte = _BYTE.fullmatch(piece)
     if byte:
         letter = chr(int(byte[1], 16))
         return (letter.strip() or "␣") if letter.isascii() and letter.isprintable() else byte[0]
     plain = piece.removeprefix(SPACE).replace(SPACE, " ")
     if not plain.strip():
-        return "␣" if piece else f"#{one}"
+        return "␣" if piece else f"#{token}"
     return plain if single or piece.startswith(SPACE) else f"·{plain}"
 
 
 def chosen(attention: Attention, kind: str, layer: int | None, head: int | None) -> "Tensor":
-    """Weights of one kind, of one layer or head where they are given, from 1.
+    """The weights of one kind; `layer` and `head`, counted from 1, select one of each.
 
-    (layers, heads, rows, columns), with one layer or head where that was chosen; raises UsageError.
+    The shape is (layers, heads, rows, columns), with 1 where a layer or head was selected. Raises
+    UsageError for what the model does not have.
     """
     if kind not in KINDS:
         raise UsageError(f"there is no attention `{kind}`", did_you_mean(kind, KINDS))
     weights = attention.weights(kind)
-    for dimension, (name, number) in enumerate((("layer", layer), ("head", head))):
+    for dimension, (name, index) in enumerate((("layer", layer), ("head", head))):
         count = weights.shape[dimension]
         if not count:
             raise UsageError(f"the model has no {name} of the kind `{kind}`")
-        if number is None:
+        if index is None:
             continue
-        if not 1 <= number <= count:
-            raise UsageError(f"there is no {name} {number}, only 1 to {count}")
-        weights = weights.narrow(dimension, number - 1, 1)
+        if not 1 <= index <= count:
+            raise UsageError(f"there is no {name} {index}, only 1 to {count}")
+        weights = weights.narrow(dimension, index - 1, 1)
     return weights
 
 
 def as_document(attention: Attention) -> dict[str, object]:
-    """For JSON: the weights to four decimal places."""
+    """The document for JSON, with the weights rounded to four decimal places."""
     return {
         "schema": SCHEMA,
         "source": attention.source,
@@ -148,7 +150,7 @@ def as_document(attention: Attention) -> dict[str, object]:
                 "rows": attention.rows(kind),
                 "columns": attention.columns(kind),
                 "weights": [
-                    [[[round(one, 4) for one in row] for row in head] for head in layer]
+                    [[[round(weight, 4) for weight in row] for row in head] for head in layer]
                     for layer in attention.weights(kind).tolist()
                 ],
             }

@@ -1,4 +1,4 @@
-"""Attention as one HTML file to explore: no network, no script but its own."""
+"""Attention as one interactive HTML file: it needs no network and no script but its own."""
 
 import base64
 import hashlib
@@ -13,9 +13,9 @@ from nmt_cli.extras.attention_map.attention import Attention, as_document, chose
 def page(
     attention: Attention, kind: str = "cross", layer: int | None = None, head: int | None = None
 ) -> str:
-    """The whole file; kind, layer and head (from 1) are what it shows first.
+    """The text of the HTML file; kind, layer and head (from 1) are what it shows first.
 
-    Layer None: the last but one, the best for alignment (see `looked_at`); head None: the mean.
+    Layer None: the last but one, which aligns words best; head None: the mean of all heads.
     Raises UsageError for what the model does not have.
     """
     chosen(attention, kind, layer, head)
@@ -38,8 +38,8 @@ def page(
         "DATA": _as_data({**as_document(attention), "start": start}),
         "SCRIPT": script,
     }
-    # In one pass, so that nothing in a part is taken for the place of another.
-    return re.sub("@([A-Z]+)@", lambda place: parts[place[1]], template)
+    # In one pass, so that nothing in a part is taken for the placeholder of another.
+    return re.sub("@([A-Z]+)@", lambda match: parts[match[1]], template)
 
 
 def _hash(text: str) -> str:
@@ -48,6 +48,6 @@ def _hash(text: str) -> str:
 
 
 def _as_data(document: object) -> str:
-    """JSON that no text in it can end."""
+    """The document as JSON, escaped so that no text in it can end the script element."""
     text = clean(json.dumps(document, ensure_ascii=False, separators=(",", ":")))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

@@ -1,4 +1,4 @@
-"""Attention as a still picture: words and the lines between them, thick where much is taken."""
+"""Attention as a still picture: words and lines between them, thick where a weight is large."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -16,7 +16,7 @@ LEGENDS = {
     "decoder": "Left: what is being predicted. Right: what the decoder has read; lines from 5 %.",
     "cross": "Left: what is being predicted. Right: the source subwords; lines from 5 %.",
 }
-# Links that take less are not drawn.
+# Smaller weights are not drawn.
 LEAST = 0.05
 MARGIN, GAP = 16.0, 8.0
 
@@ -47,18 +47,18 @@ def picture(
     alone = layers == heads == 1
     scale = LARGE if alone else SMALL
     rows, columns = attention.rows(kind), attention.columns(kind)
-    left = max(text_width(one, 12 if alone else 7) for one in rows) + (52 if alone else 0)
-    right = max(text_width(one, 12 if alone else 7) for one in columns)
+    left = max(text_width(word, 12 if alone else 7) for word in rows) + (52 if alone else 0)
+    right = max(text_width(word, 12 if alone else 7) for word in columns)
     tall = max(len(rows), len(columns)) * scale.row
     inside = [label(MARGIN, 26, TITLES[kind], kind="title")]
     top = 44.0
     for level in range(layers):
-        for one in range(heads):
-            x = MARGIN + left + GAP + one * (scale.width + 2 * GAP)
-            names = (layer or level + 1), (head or one + 1)
+        for column in range(heads):
+            x = MARGIN + left + GAP + column * (scale.width + 2 * GAP)
+            names = (layer or level + 1), (head or column + 1)
             title = f"layer {names[0]} · head {names[1]}"
             inside.append(label(x + scale.width / 2, top, title, anchor="middle", kind="small"))
-            inside += _links(weights[level, one].tolist(), x, top + GAP, scale)
+            inside += _links(weights[level, column].tolist(), x, top + GAP, scale)
         inside += _words(rows, MARGIN + left, top + GAP, scale, anchor="end")
         end = MARGIN + left + 2 * GAP + heads * (scale.width + 2 * GAP) - 2 * GAP
         inside += _words(columns, end, top + GAP, scale, anchor="start")
@@ -66,8 +66,8 @@ def picture(
             shares = [max(row) for row in weights[0, 0].tolist()]
             inside += _shares(shares, top + GAP, scale)
         top += tall + 3 * GAP + 12
-    number = " A number is the greatest weight of its row." if alone else ""
-    inside.append(label(MARGIN, top - 8, f"{LEGENDS[kind]}{number}", kind="small faint"))
+    legend = " A number is the greatest weight of its row." if alone else ""
+    inside.append(label(MARGIN, top - 8, f"{LEGENDS[kind]}{legend}", kind="small faint"))
     width = max(2 * MARGIN + left + right + heads * (scale.width + 2 * GAP), 620.0)
     about = f"{attention.source} → {attention.translation}"
     return document(width, top + GAP, f"{TITLES[kind]}: {attention.source}", about, inside)
@@ -75,13 +75,13 @@ def picture(
 
 def _links(weights: list[list[float]], x: float, top: float, scale: _Scale) -> Iterator[str]:
     """A line for each weight, from the row on the left to the column on the right."""
-    for row, some in enumerate(weights):
-        for column, one in enumerate(some):
-            if one >= LEAST:
+    for row, row_weights in enumerate(weights):
+        for column, weight in enumerate(row_weights):
+            if weight >= LEAST:
                 yield element(
                     "line", x1=x, x2=x + scale.width,
                     y1=top + (row + 0.5) * scale.row, y2=top + (column + 0.5) * scale.row,
-                    stroke_width=one * scale.stroke, stroke_opacity=0.25 + 0.75 * one,
+                    stroke_width=weight * scale.stroke, stroke_opacity=0.25 + 0.75 * weight,
                     class_="link",
                 )  # fmt: skip
 
@@ -90,13 +90,13 @@ def _words(
     shown: Sequence[str], x: float, top: float, scale: _Scale, *, anchor: str
 ) -> Iterator[str]:
     drop = 4.0 if scale is LARGE else 2.5
-    for place, one in enumerate(shown):
-        y = top + (place + 0.5) * scale.row + drop
-        yield label(x, y, one, anchor=anchor, kind=scale.kind)
+    for row, word in enumerate(shown):
+        y = top + (row + 0.5) * scale.row + drop
+        yield label(x, y, word, anchor=anchor, kind=scale.kind)
 
 
 def _shares(shares: Sequence[float], top: float, scale: _Scale) -> Iterator[str]:
     """The strongest weight of each row as a number."""
-    for place, one in enumerate(shares):
-        y = top + (place + 0.5) * scale.row + 4
-        yield label(MARGIN, y, f"{one:.0%}", kind="small faint")
+    for row, share in enumerate(shares):
+        y = top + (row + 0.5) * scale.row + 4
+        yield label(MARGIN, y, f"{share:.0%}", kind="small faint")

@@ -133,7 +133,8 @@ def _average(folder: Path, model: Path, config: Config) -> Iterator[Command]:
 
 def translate_split(translator: Translator, folder: Path, split: str) -> list[str]:
     """The model's translations of one of the demo's files."""
-    return [one.text for one in translator.translate(read_lines(folder / f"{split}.en"))]
+    lines = read_lines(folder / f"{split}.en")
+    return [translation.text for translation in translator.translate(lines)]
 
 
 def assess(folder: Path, outputs: list[str], held_out: list[str], seconds: float) -> Outcome:

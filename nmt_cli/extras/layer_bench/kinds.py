@@ -41,12 +41,12 @@ class LayerKind:
 
 
 def heads_of(x: Float[Tensor, "n d"], heads: int) -> Float[Tensor, "heads n d_k"]:
-    """The width in parts, one for each head."""
+    """Split the width into one part for each head."""
     return x.view(len(x), heads, -1).transpose(0, 1)
 
 
 def self_attention(sizes: Sizes) -> Layer:
-    """Every position looks at every other: equation 1 without projections, as Table 1 counts it."""
+    """Every position attends to every other: equation 1 without projections, as in Table 1."""
 
     def layer(x: Tensor) -> Tensor:
         parts = heads_of(x, sizes.heads)
@@ -56,7 +56,7 @@ def self_attention(sizes: Sizes) -> Layer:
 
 
 def restricted_attention(sizes: Sizes) -> Layer:
-    """Every position looks at the r nearest ones, half of them on each side."""
+    """Every position attends to the r nearest ones, half of them on each side."""
     reach = sizes.neighbours // 2
     width = 2 * reach + 1
 
@@ -64,8 +64,8 @@ def restricted_attention(sizes: Sizes) -> Layer:
         parts = heads_of(x, sizes.heads)
         # (heads, n, r, d_k): views of the padded sequence, one for each position.
         near = F.pad(parts, (0, 0, reach, reach)).unfold(1, width, 1).transpose(2, 3)
-        places = torch.arange(len(x))[:, None] + torch.arange(-reach, reach + 1)
-        mask = ((places >= 0) & (places < len(x)))[:, None, :]
+        positions = torch.arange(len(x))[:, None] + torch.arange(-reach, reach + 1)
+        mask = ((positions >= 0) & (positions < len(x)))[:, None, :]
         heads = scaled_dot_product_attention(parts[:, :, None], near, near, mask)
         return heads[:, :, 0].transpose(0, 1).flatten(1)
 
@@ -95,7 +95,7 @@ def recurrent_step(sizes: Sizes) -> Layer:
 
 
 def convolutional(sizes: Sizes) -> Layer:
-    """A kernel of k neighbours over the whole width."""
+    """A convolution with a kernel of k positions over the whole width."""
     network = nn.Conv1d(sizes.d, sizes.d, sizes.kernel, padding=sizes.kernel // 2)
 
     def layer(x: Tensor) -> Tensor:

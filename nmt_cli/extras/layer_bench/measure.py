@@ -74,11 +74,11 @@ def _seconds(layer: Layer, x: Tensor) -> float:
 def saved_bytes(layer: Layer, x: Tensor) -> int:
     """Bytes that autograd keeps for the backward pass, each once, without weights and input."""
     inputs = [x.clone().requires_grad_() for _ in range(2)]
-    (kept, output), (again, _other) = (_saved(layer, one) for one in inputs)
+    (kept, output), (again, _other) = (_saved(layer, x) for x in inputs)
     # What two runs share, both of them alive, are weights.
     own = kept.keys() - again.keys() - {inputs[0].untyped_storage().data_ptr()}
     del output
-    return sum(kept[one] for one in own)
+    return sum(kept[address] for address in own)
 
 
 def _saved(layer: Layer, x: Tensor) -> tuple[dict[int, int], Tensor]:
@@ -110,8 +110,8 @@ def _depth(kind: LayerKind, n: int, sizes: Sizes) -> int:
     """
     layer = kind.make(sizes)
     graphs = [_longest_chain(layer(torch.randn(m, sizes.d, requires_grad=True))) for m in (1, 2, n)]
-    each = graphs[1] - graphs[0]
-    return 1 + (graphs[2] - graphs[0]) // each if each > 0 else 1
+    per_position = graphs[1] - graphs[0]
+    return 1 + (graphs[2] - graphs[0]) // per_position if per_position > 0 else 1
 
 
 def _longest_chain(output: Tensor) -> int:
@@ -119,12 +119,12 @@ def _longest_chain(output: Tensor) -> int:
     stack: list[object] = [output.grad_fn]
     while stack:
         node = stack[-1]
-        before = [one for one, _ in node.next_functions if one is not None]  # type: ignore[attr-defined]
-        missing = [one for one in before if one not in depths]
+        before = [previous for previous, _ in node.next_functions if previous is not None]  # type: ignore[attr-defined]
+        missing = [previous for previous in before if previous not in depths]
         if missing:
             stack += missing
             continue
-        depths[node] = 1 + max((depths[one] for one in before), default=0)
+        depths[node] = 1 + max((depths[previous] for previous in before), default=0)
         stack.pop()
     return depths[output.grad_fn]
 
@@ -136,8 +136,8 @@ def _links(kind: LayerKind, n: int, sizes: Sizes) -> Tensor:
     output = layer(x)
     rows = []
     for row in output:
-        (slopes,) = torch.autograd.grad(row.sum(), x, retain_graph=True)
-        rows.append(slopes.abs().sum(dim=1) > 0)
+        (gradient,) = torch.autograd.grad(row.sum(), x, retain_graph=True)
+        rows.append(gradient.abs().sum(dim=1) > 0)
     return torch.stack(rows)
 
 
@@ -155,8 +155,8 @@ def path_length(links: Tensor) -> int:
         reached, steps = further, steps + 1
 
 
-def crossing(timings: Sequence[Timing], one: str, other: str, d: int) -> float | None:
-    """The length from which `one` takes longer than `other`, between the measured lengths.
+def crossing(timings: Sequence[Timing], layer: str, rival: str, d: int) -> float | None:
+    """The length from which `layer` takes longer than `rival`, between the measured lengths.
 
     None: it does not happen among them.
     """
@@ -166,13 +166,13 @@ def crossing(timings: Sequence[Timing], one: str, other: str, d: int) -> float |
             for timing in timings
             if (timing.kind, timing.d) == (name, d)
         }
-        for name in (one, other)
+        for name in (layer, rival)
     ]
     lengths = sorted(curves[0])
     ratios = [curves[0][n] / curves[1][n] for n in lengths]
-    for place in range(len(lengths) - 1, 0, -1):
-        low, high = ratios[place - 1], ratios[place]
+    for index in range(len(lengths) - 1, 0, -1):
+        low, high = ratios[index - 1], ratios[index]
         if low <= 1 < high:
             share = (1 - low) / (high - low)
-            return lengths[place - 1] + share * (lengths[place] - lengths[place - 1])
+            return lengths[index - 1] + share * (lengths[index] - lengths[index - 1])
     return None

@@ -15,27 +15,27 @@ RIVALS = ("recurrent", "convolutional")
 
 
 def timing_rows(timings: Sequence[Timing]) -> list[tuple[object, ...]]:
-    """As TIMING_HEADER says."""
+    """The rows of the table of timings, in the columns of TIMING_HEADER."""
     return [
-        (one.kind, one.n, one.d, f"{one.milliseconds:.3f}", f"{one.work / 1e6:,.1f} M",
-         f"{one.saved_bytes / 1e6:,.2f} MB")
-        for one in timings
+        (timing.kind, timing.n, timing.d, f"{timing.milliseconds:.3f}",
+         f"{timing.work / 1e6:,.1f} M", f"{timing.saved_bytes / 1e6:,.2f} MB")
+        for timing in timings
     ]  # fmt: skip
 
 
 def chain_rows(chains: Sequence[Chain]) -> list[tuple[object, ...]]:
-    """As CHAIN_HEADER says; O() of each is the paper's."""
+    """The rows of the table of chains, in the columns of CHAIN_HEADER; O() is the paper's."""
     kinds = {kind.name: kind for kind in KINDS}
     return [
-        (one.kind, f"O({kinds[one.kind].complexity})", one.n, one.sequential_operations,
-         f"O({kinds[one.kind].sequential})", one.path_length, f"O({kinds[one.kind].path})")
-        for one in chains
+        (chain.kind, f"O({kinds[chain.kind].complexity})", chain.n, chain.sequential_operations,
+         f"O({kinds[chain.kind].sequential})", chain.path_length, f"O({kinds[chain.kind].path})")
+        for chain in chains
     ]  # fmt: skip
 
 
 def crossings(timings: Sequence[Timing]) -> list[tuple[str, int, float | None]]:
     """(rival, d, length) from which self-attention takes longer than a layer of another kind."""
-    widths = dict.fromkeys(one.d for one in timings)
+    widths = dict.fromkeys(timing.d for timing in timings)
     return [
         (rival, d, crossing(timings, "self-attention", rival, d))
         for d in widths
@@ -44,7 +44,7 @@ def crossings(timings: Sequence[Timing]) -> list[tuple[str, int, float | None]]:
 
 
 def crossing_lines(timings: Sequence[Timing]) -> list[str]:
-    """The same in words."""
+    """The results of `crossings`, one sentence for each."""
     lines = []
     for rival, d, n in crossings(timings):
         where = "not among these lengths" if n is None else f"from n = {n:,.0f}"
@@ -53,11 +53,11 @@ def crossing_lines(timings: Sequence[Timing]) -> list[str]:
 
 
 def as_document(timings: Sequence[Timing], chains: Sequence[Chain]) -> dict[str, object]:
-    """For JSON."""
+    """The document for JSON."""
     return {
         "schema": SCHEMA,
-        "timings": [one._asdict() for one in timings],
-        "chains": [one._asdict() for one in chains],
+        "timings": [timing._asdict() for timing in timings],
+        "chains": [chain._asdict() for chain in chains],
         "crossings": [
             {"than": rival, "d": d, "n": n} for rival, d, n in crossings(timings)
         ],
@@ -66,21 +66,21 @@ def as_document(timings: Sequence[Timing], chains: Sequence[Chain]) -> dict[str,
 
 def picture(timings: Sequence[Timing]) -> str:
     """SVG: time over n for each width, both in equal ratios; self-attention is bold."""
-    widths = list(dict.fromkeys(one.d for one in timings))
-    lengths = sorted({one.n for one in timings})
-    times = [max(one.milliseconds, 1e-6) for one in timings]
+    widths = list(dict.fromkeys(timing.d for timing in timings))
+    lengths = sorted({timing.n for timing in timings})
+    times = [max(timing.milliseconds, 1e-6) for timing in timings]
     # Whole powers of ten around all times.
     y = Axis(10 ** math.floor(math.log10(min(times))), 10 ** math.ceil(math.log10(max(times))),
              "milliseconds", logarithmic=True)  # fmt: skip
     x = Axis(lengths[0], lengths[-1], "n: positions", logarithmic=True)
     inside = [label(20, 28, "Table 1, measured: one layer, forward", kind="title")]
-    for number, d in enumerate(widths):
-        top = 90.0 + 400 * number
+    for index, d in enumerate(widths):
+        top = 90.0 + 400 * index
         shown = [
             Curve(
                 kind.name,
-                [(one.n, max(one.milliseconds, 1e-6)) for one in timings
-                 if (one.kind, one.d) == (kind.name, d)],
+                [(timing.n, max(timing.milliseconds, 1e-6)) for timing in timings
+                 if (timing.kind, timing.d) == (kind.name, d)],
                 bold=kind.name == "self-attention",
             )
             for kind in KINDS

@@ -94,22 +94,22 @@ class PaperComparison:
     @property
     def passed(self) -> bool:
         """Whether BLEU was compared, and nothing failed."""
-        verdicts = {one.name: one.verdict for one in self.figures if one.verdict}
+        verdicts = {figure.name: figure.verdict for figure in self.figures if figure.verdict}
         return "BLEU-paper" in verdicts and "fail" not in verdicts.values()
 
     @property
     def missed(self) -> list[str]:
         """One sentence for each figure that failed."""
         return [
-            f"{one.name} {shown(one.name, one.value)} misses the paper's "
-            f"{shown(one.name, one.paper)}"
-            for one in self.figures
-            if one.verdict == "fail"
+            f"{figure.name} {shown(figure.name, figure.value)} misses the paper's "
+            f"{shown(figure.name, figure.paper)}"
+            for figure in self.figures
+            if figure.verdict == "fail"
         ]
 
     def as_document(self) -> dict[str, object]:
-        """For JSON."""
-        figures = [{**asdict(one), "verdict": one.verdict or None} for one in self.figures]
+        """The document for JSON."""
+        figures = [{**asdict(figure), "verdict": figure.verdict or None} for figure in self.figures]
         return {"schema": SCHEMA, **asdict(self), "passed": self.passed, "figures": figures}
 
 
@@ -133,27 +133,29 @@ def compare(model: Path, tests: Sequence[tuple[str, str]], row: str = "") -> Pap
         )
     records = _records(model)
     figures = [*_scores(tests, tgt, PAPER[row]), *_costs(records, PAPER[row])]
-    devices = tuple(dict.fromkeys(str(one["devices"]) for one in records if "devices" in one))
+    devices = tuple(
+        dict.fromkeys(str(record["devices"]) for record in records if "devices" in record)
+    )
     finished = any(
-        one.get("step") == records[-1].get("step")
-        and str(one.get("note", "")).startswith("finished")
-        for one in records
+        record.get("step") == records[-1].get("step")
+        and str(record.get("note", "")).startswith("finished")
+        for record in records
     )
     return PaperComparison(f"{src}-{tgt}", row, devices, finished, tuple(figures))
 
 
 def _scores(tests: Sequence[tuple[str, str]], tgt: str, paper: PaperScores) -> Iterator[Figure]:
-    for number, (translation, reference) in enumerate(tests):
+    for index, (translation, reference) in enumerate(tests):
         texts = [list(read_lines(name)) for name in (translation, reference)]
         lines = len(texts[1])
-        for one in score(texts[0], [texts[1]], METRICS[tgt], tgt_lang=tgt):
-            compared = one.name == "BLEU-paper" and number == 0 and lines == TEST_LINES
+        for result in score(texts[0], [texts[1]], METRICS[tgt], tgt_lang=tgt):
+            compared = result.name == "BLEU-paper" and index == 0 and lines == TEST_LINES
             bleu = paper.bleu[tgt] if compared else None
-            yield Figure(one.name, one.value, bleu, True, lines, one.signature)
+            yield Figure(result.name, result.value, bleu, True, lines, result.signature)
 
 
 def _costs(records: Sequence[Mapping[str, object]], paper: PaperScores) -> Iterator[Figure]:
-    """Both ways to count operations stand beside the one figure that the paper has."""
+    """The costs of training; both ways to count operations are compared with the paper's figure."""
     last = records[-1]
     flops, seconds, steps = (_number(last, key) for key in ("flops", "seconds", "step"))
     yield Figure("flops", flops, paper.flops, False)
@@ -168,7 +170,7 @@ def _number(record: Mapping[str, object], key: str) -> float | None:
 
 
 def _records(model: Path) -> list[dict[str, object]]:
-    """The lines of the log, but for one that a crash has torn."""
+    """The records of the log; a line that a crash left incomplete is skipped."""
     if not (model / LOG).is_file():
         raise NoInputError(
             f"`{model}` has no {LOG}: it is not what `nmt train` wrote",
@@ -177,18 +179,18 @@ def _records(model: Path) -> list[dict[str, object]]:
     records = []
     for line in read_bytes(model / LOG).decode("utf-8", "replace").split("\n"):
         try:
-            one = json.loads(line)
+            record = json.loads(line)
         except ValueError:
             continue
-        if isinstance(one, dict):
-            records.append(one)
+        if isinstance(record, dict):
+            records.append(record)
     if not records:
         raise DataError(f"`{model / LOG}` tells nothing of any step", "train the model first")
     return records
 
 
 def shown(name: str, value: float | None) -> str:
-    """A value as the table has it.
+    """A value as the table shows it.
 
     >>> shown("flops", 3.3e18), shown("steps", 1e5), shown("hours", 12.0), shown("flops", None)
     ('3.3e+18', '100,000', '12.00', 'not known')
@@ -215,37 +217,37 @@ HEADER = ("", "lines", "this run", "paper", "")
 
 
 def rows(comparison: PaperComparison) -> list[tuple[str, ...]]:
-    """The table as HEADER says, numbers to the right."""
+    """The rows of the table in the columns of HEADER, with numbers aligned to the right."""
     cells = [
         (
-            _LABELS[one.name],
-            f"{one.lines:,}" if one.lines else "",
-            shown(one.name, one.value),
-            "" if one.paper is None else shown(one.name, one.paper),
-            one.verdict,
+            _LABELS[figure.name],
+            f"{figure.lines:,}" if figure.lines else "",
+            shown(figure.name, figure.value),
+            "" if figure.paper is None else shown(figure.name, figure.paper),
+            figure.verdict,
         )
-        for one in comparison.figures
+        for figure in comparison.figures
     ]
-    widths = [max(len(row[place]) for row in cells) for place in range(len(HEADER))]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(HEADER))]
     return [
         tuple(
-            cell.rjust(width) if 0 < place < len(row) - 1 else cell
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.rjust(width) if 0 < column < len(row) - 1 else cell
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         for row in cells
     ]
 
 
 def notes(comparison: PaperComparison) -> Iterator[str]:
-    """What has to be said below the table: signatures, devices, what cannot be compared."""
+    """The notes below the table: signatures, devices, and what cannot be compared."""
     for name, signature in dict.fromkeys(
-        (one.name, one.signature) for one in comparison.figures if one.signature
+        (figure.name, figure.signature) for figure in comparison.figures if figure.signature
     ):
         yield f"{_LABELS[name]}: {signature}"
     yield f"trained on {', then '.join(comparison.devices) or 'devices that the log does not name'}"
     if not comparison.finished:
         yield "training has not come to its end"
-    scores = [one for one in comparison.figures if one.lines]
+    scores = [figure for figure in comparison.figures if figure.lines]
     if scores and scores[0].lines != TEST_LINES:
         yield (
             f"{counted(scores[0].lines, 'line')} {agreeing(scores[0].lines, 'is', 'are')} not the "

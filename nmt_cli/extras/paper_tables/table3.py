@@ -56,7 +56,7 @@ PAPER: Mapping[str, PaperVariation] = types.MappingProxyType(
 
 @dataclass(frozen=True)
 class VariationRun:
-    """A row as it came out here; parameters in millions."""
+    """The results of one row here; parameters in millions."""
 
     preset: str
     settings: Mapping[str, int | float | str]
@@ -80,16 +80,16 @@ def read_rows(folder: Path) -> VariationRows:
     perplexity.json and, last of all, bleu.json. Raises NoInputError where there is none, DataError
     where one is no such thing.
     """
-    places = [folder / name for name in PAPER if (folder / name).is_dir()]
-    places += sorted(folder.glob(f"{SEED}*"))
-    done = [one for one in places if (one / BLEU).exists()]
+    paths = [folder / name for name in PAPER if (folder / name).is_dir()]
+    paths += sorted(folder.glob(f"{SEED}*"))
+    done = [path for path in paths if (path / BLEU).exists()]
     if not done:
         hint = "recipes/table3.sh makes them; each is named as its preset, such as base"
         raise NoInputError(f"`{folder}` holds no finished row of Table 3", hint)
     return VariationRows(
-        [_run(one, one.name) for one in done if one.name in PAPER],
-        [_run(one, "base") for one in done if one.name not in PAPER],
-        [one.name for one in places if one not in done],
+        [_run(path, path.name) for path in done if path.name in PAPER],
+        [_run(path, "base") for path in done if path.name not in PAPER],
+        [path.name for path in paths if path not in done],
     )
 
 
@@ -105,9 +105,11 @@ def _run(folder: Path, preset: str) -> VariationRun:
 
 
 def _settings(config: Config) -> dict[str, int | float | str]:
-    """The columns of the table, as it calls them."""
+    """The settings of a run by the names of the table's columns."""
     model, heads = config.model, config.model.heads
-    d_k, d_v = (model.d_model // heads if one == "auto" else one for one in (model.d_k, model.d_v))
+    d_k, d_v = (
+        model.d_model // heads if width == "auto" else width for width in (model.d_k, model.d_v)
+    )
     return {
         "N": model.layers, "d_model": model.d_model, "d_ff": model.d_ff, "h": heads, "d_k": d_k,
         "d_v": d_v, "P_drop": model.dropout, "e_ls": config.train.label_smoothing,
@@ -116,7 +118,7 @@ def _settings(config: Config) -> dict[str, int | float | str]:
 
 
 def _last(path: Path, key: str) -> float:
-    """What the last line of a file of JSON says."""
+    """The number under `key` in the last line of a JSON file."""
     try:
         return float(json.loads(read_bytes(path).splitlines()[-1])[key])
     except (ValueError, LookupError, TypeError) as error:
@@ -124,7 +126,7 @@ def _last(path: Path, key: str) -> float:
 
 
 def _parameters(weights: Path) -> int:
-    """Numbers in a file of weights."""
+    """The number of parameters in a file of weights."""
     import safetensors
 
     with safetensors.safe_open(weights, framework="np") as file:
@@ -139,14 +141,14 @@ HEADER = (
 
 
 def table(runs: Sequence[VariationRun]) -> list[tuple[str, ...]]:
-    """As the paper prints it: of a row only what is not the base model's; numbers to the right."""
-    base = next((one.settings for one in runs if one.preset == "base"), {})
-    cells = [_cells(one, {} if one.preset == "base" else base) for one in runs]
+    """The table as the paper prints it: a row shows only what differs from the base model."""
+    base = next((run.settings for run in runs if run.preset == "base"), {})
+    cells = [_cells(run, {} if run.preset == "base" else base) for run in runs]
     widths = [max(map(len, column)) for column in zip(HEADER, *cells, strict=True)]
     return [
         tuple(
-            cell.rjust(width) if place else cell
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.rjust(width) if column else cell
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         for row in cells
     ]
@@ -166,31 +168,31 @@ def _cells(run: VariationRun, base: Mapping[str, int | float | str]) -> tuple[st
 
 
 def notes(rows: VariationRows) -> Iterator[str]:
-    """What is left out; how far base is from itself with other seeds; how alike the tables are."""
+    """The notes: unfinished rows, the spread of seeds of base, the correlation with the paper."""
     runs, again, unfinished = rows
     if unfinished:
         yield f"not finished yet: {', '.join(unfinished)}"
-    same = [one for one in runs if one.preset == "base"] + list(again)
+    same = [run for run in runs if run.preset == "base"] + list(again)
     if len(same) > 1:
-        spreads = [[one.perplexity for one in same], [one.bleu for one in same]]
-        (low, high), (worst, best) = ((min(one), max(one)) for one in spreads)
+        spreads = [[run.perplexity for run in same], [run.bleu for run in same]]
+        (low, high), (worst, best) = ((min(values), max(values)) for values in spreads)
         yield (
             f"noise: {len(same)} seeds of the base model, PPL {low:.2f} to {high:.2f}, "
             f"BLEU {worst:.1f} to {best:.1f}"
         )
     if len(runs) > 2:
-        ours = [one.bleu for one in runs]
-        theirs = [PAPER[one.preset].bleu for one in runs]
+        ours = [run.bleu for run in runs]
+        theirs = [PAPER[run.preset].bleu for run in runs]
         yield f"BLEU in the paper's order: rank correlation {rank_correlation(ours, theirs):.2f}"
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
-    """Spearman's, equals sharing their mean rank; not a number where all of a side are equal.
+    """Spearman's rank correlation; equal values share their mean rank; NaN if a side is constant.
 
     >>> rank_correlation([1.0, 2.0, 3.0], [10.0, 20.0, 15.0])
     0.5
     """
-    ranks = [[_rank(one, side) for one in side] for side in (first, second)]
+    ranks = [[_rank(value, side) for value in side] for side in (first, second)]
     try:
         return statistics.correlation(*ranks)
     except statistics.StatisticsError:
@@ -198,15 +200,15 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def _rank(value: float, all_values: Sequence[float]) -> float:
-    below = sum(one < value for one in all_values)
-    return below + (sum(one == value for one in all_values) - 1) / 2
+    below = sum(other < value for other in all_values)
+    return below + (sum(other == value for other in all_values) - 1) / 2
 
 
 def as_document(rows: VariationRows) -> dict[str, object]:
-    """For JSON."""
+    """The document for JSON."""
     return {
         "schema": SCHEMA,
-        "rows": [{**asdict(one), "paper": PAPER[one.preset]._asdict()} for one in rows.runs],
-        "base_with_other_seeds": [asdict(one) for one in rows.again],
+        "rows": [{**asdict(run), "paper": PAPER[run.preset]._asdict()} for run in rows.runs],
+        "base_with_other_seeds": [asdict(run) for run in rows.again],
         "unfinished": list(rows.unfinished),
     }

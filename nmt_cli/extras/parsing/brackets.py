@@ -16,7 +16,7 @@ Span = tuple[int, int]
 
 @dataclass
 class Bracket:
-    """Of the words that count, those from `start` to before `end`."""
+    """A bracket over the words from `start` to before `end`, among the words that count."""
 
     label: str
     start: int
@@ -48,15 +48,15 @@ class TreeSide:
 
     @classmethod
     def of(cls, trees: Sequence[Tree], parameters: Parameters) -> "TreeSide":
-        """What counts of the trees of one line."""
+        """Collect what counts of the trees of one line."""
         side = cls()
         open_: list[Bracket] = []
-        for one in (event for tree in trees for event in walk(tree)):
-            if isinstance(one, Node):
-                open_.append(Bracket(one.label, len(side.leaves)))
+        for event in (event for tree in trees for event in walk(tree)):
+            if isinstance(event, Node):
+                open_.append(Bracket(event.label, len(side.leaves)))
                 side.brackets.append(open_[-1])
-            elif isinstance(one, Leaf):
-                side._take(one, parameters, open_)
+            elif isinstance(event, Leaf):
+                side._take(event, parameters, open_)
             else:
                 open_.pop().end = len(side.leaves)
         return side
@@ -69,16 +69,16 @@ class TreeSide:
         if leaf.tag not in parameters.deleted:
             self.leaves.append(leaf)
 
-    def put_back(self, number: int) -> None:
+    def put_back(self, index: int) -> None:
         """Let a quotation mark that was deleted count as a word after all."""
-        quote = self.quotes[number]
+        quote = self.quotes[index]
         self.leaves.insert(quote.index, quote.leaf)
         for bracket in self.brackets[quote.bracket :]:
             bracket.start += 1
             bracket.end += 1
         for bracket in quote.around:
             bracket.end += 1
-        for later in self.quotes[number:]:
+        for later in self.quotes[index:]:
             later.index += 1
 
 
@@ -129,8 +129,8 @@ def score_sentence(
         count_brackets(parsed, parameters),
     )
     same_tags = sum(
-        parameters.same_label(one.tag, other.tag)
-        for one, other in zip(gold.leaves, parsed.leaves, strict=True)
+        parameters.same_label(gold_leaf.tag, leaf.tag)
+        for gold_leaf, leaf in zip(gold.leaves, parsed.leaves, strict=True)
     )
     return SentenceScore(
         gold.length,
@@ -146,64 +146,64 @@ def score_sentence(
 
 def agree_on_quotes(gold: TreeSide, parsed: TreeSide, parameters: Parameters) -> None:
     """Let quotation marks count as words on both sides where one of them has them as words."""
-    for other, quote in enumerate(parsed.quotes):
+    for number, quote in enumerate(parsed.quotes):
         index = quote.index
-        for one, gold_quote in enumerate(gold.quotes):
+        for gold_number, gold_quote in enumerate(gold.quotes):
             tags = gold_quote.leaf.tag, quote.leaf.tag
             if gold_quote.index != index or tags[0] == tags[1]:
                 continue
             deleted = [tag in parameters.deleted for tag in tags]
             if deleted == [True, False]:
-                gold.put_back(one)
+                gold.put_back(gold_number)
             elif deleted == [False, True]:
-                parsed.put_back(other)
+                parsed.put_back(number)
 
 
 def _difference(gold: list[Leaf], parsed: list[Leaf], parameters: Parameters) -> str:
     if len(gold) != len(parsed):
         return f"{plurals.counted(len(parsed), 'word')}, the gold tree has {len(gold)}"
-    for one, other in zip(gold, parsed, strict=True):
-        if not parameters.same_word(one.word, other.word):
-            return f"the word `{other.word}`, the gold tree has `{one.word}`"
+    for gold_leaf, leaf in zip(gold, parsed, strict=True):
+        if not parameters.same_word(gold_leaf.word, leaf.word):
+            return f"the word `{leaf.word}`, the gold tree has `{gold_leaf.word}`"
     return ""
 
 
 def count_brackets(side: TreeSide, parameters: Parameters) -> list[Bracket]:
     """The brackets that count: around words, without function tags, not deleted."""
-    found = []
-    for one in side.brackets:
-        label = one.label.replace("=", "-").partition("-")[0]
-        if one.start != one.end and label not in parameters.deleted_brackets:
-            found.append(Bracket(label, one.start, one.end))
-    return found
+    counted = []
+    for bracket in side.brackets:
+        label = bracket.label.replace("=", "-").partition("-")[0]
+        if bracket.start != bracket.end and label not in parameters.deleted_brackets:
+            counted.append(Bracket(label, bracket.start, bracket.end))
+    return counted
 
 
 def _matched(gold: Iterable[Bracket], parsed: Iterable[Bracket], parameters: Parameters) -> int:
     """Gold brackets, in order, that each find a parsed one of their own, the first that fits."""
     free: dict[Span, list[str]] = {}
-    for one in parsed:
-        free.setdefault((one.start, one.end), []).append(one.label)
+    for bracket in parsed:
+        free.setdefault((bracket.start, bracket.end), []).append(bracket.label)
     matched = 0
-    for one in gold:
-        labels = free.get((one.start, one.end), [])
+    for bracket in gold:
+        labels = free.get((bracket.start, bracket.end), [])
         fitting = (
-            place
-            for place, label in enumerate(labels)
-            if not parameters.labeled or parameters.same_label(one.label, label)
+            index
+            for index, label in enumerate(labels)
+            if not parameters.labeled or parameters.same_label(bracket.label, label)
         )
-        place = next(fitting, None)
-        if place is not None:
-            del labels[place]
+        index = next(fitting, None)
+        if index is not None:
+            del labels[index]
             matched += 1
     return matched
 
 
 def _crossing(gold: Iterable[Bracket], parsed: Iterable[Bracket]) -> int:
-    spans = {(one.start, one.end) for one in gold}
+    spans = {(bracket.start, bracket.end) for bracket in gold}
     return sum(
         any(
-            start < one.start < end < one.end or one.start < start < one.end < end
+            start < bracket.start < end < bracket.end or bracket.start < start < bracket.end < end
             for start, end in spans
         )
-        for one in parsed
+        for bracket in parsed
     )

@@ -36,19 +36,19 @@ def to_line(tree: Tree, tags: Tags = "all") -> str:
     """
     tokens: list[str] = []
     open_: list[str] = []
-    for one in walk(tree):
-        if isinstance(one, Leaf):
-            tokens.append(shown_tag(one.tag, tags))
-        elif isinstance(one, Node):
-            open_.append(one.label)
-            tokens.append(f"({one.label}")
+    for event in walk(tree):
+        if isinstance(event, Leaf):
+            tokens.append(shown_tag(event.tag, tags))
+        elif isinstance(event, Node):
+            open_.append(event.label)
+            tokens.append(f"({event.label}")
         else:
             tokens.append(f"){open_.pop()}")
     return " ".join(tokens)
 
 
 def shown_tag(tag: str, tags: Tags) -> str:
-    """What stands for a tag in a line of tokens."""
+    """The token that a tag is written as."""
     return UNTAGGED if tags == "xx" and any(map(str.isalpha, tag)) else tag
 
 
@@ -69,7 +69,7 @@ def from_line(
     if not words:
         raise ValueError("a tree needs a word")
     tokens = _TOKENS.findall(line)
-    tags = [one for one in tokens if one[0] not in "()"]
+    tags = [token for token in tokens if token[0] not in "()"]
     restoring = _Restoring(words, shared_out(tags, words), tag_of)
     for token in tokens:
         restoring.take(token)
@@ -89,28 +89,28 @@ def shared_out(tags: Sequence[str], words: Sequence[str]) -> list[int]:
     counts = [0] * len(tags)
     tag, word = 0, 0
     for next_tag, next_word in [*_same_marks(tags, words), (len(tags), len(words))]:
-        both = min(next_tag - tag, next_word - word)
-        counts[tag : tag + both] = [1] * both
+        pairs = min(next_tag - tag, next_word - word)
+        counts[tag : tag + pairs] = [1] * pairs
         if next_tag < len(tags):
-            counts[next_tag] = next_word - word - both + 1
+            counts[next_tag] = next_word - word - pairs + 1
         tag, word = next_tag + 1, next_word + 1
     return counts
 
 
 def _same_marks(tags: Sequence[str], words: Sequence[str]) -> list[tuple[int, int]]:
-    """Places of tags of punctuation and of words that are such marks, in order."""
-    among_tags = [place for place, tag in enumerate(tags) if tag in PUNCTUATION_TAGS]
-    among_words = [place for place, word in enumerate(words) if punctuation_tag(word)]
+    """Indices of tags of punctuation and of the words that match them, in order."""
+    among_tags = [index for index, tag in enumerate(tags) if tag in PUNCTUATION_TAGS]
+    among_words = [index for index, word in enumerate(words) if punctuation_tag(word)]
     matcher = SequenceMatcher(
         None,
-        [tags[place] for place in among_tags],
-        [punctuation_tag(words[place]) for place in among_words],
+        [tags[index] for index in among_tags],
+        [punctuation_tag(words[index]) for index in among_words],
         autojunk=False,
     )
     return [
-        (among_tags[one + place], among_words[other + place])
-        for one, other, size in matcher.get_matching_blocks()
-        for place in range(size)
+        (among_tags[first_tag + index], among_words[first_word + index])
+        for first_tag, first_word, size in matcher.get_matching_blocks()
+        for index in range(size)
     ]
 
 

@@ -31,18 +31,18 @@ class Parameters:
     cutoff: int = 40
     max_errors: int | None = 10
 
-    def same_label(self, one: str, other: str) -> bool:
+    def same_label(self, first: str, second: str) -> bool:
         """Whether two labels or tags count as equal."""
-        return one == other or (one, other) in self.equal_labels
+        return first == second or (first, second) in self.equal_labels
 
-    def same_word(self, one: str, other: str) -> bool:
+    def same_word(self, first: str, second: str) -> bool:
         """Whether two words count as equal."""
-        return one == other or (one, other) in self.equal_words
+        return first == second or (first, second) in self.equal_words
 
     @property
     def deleted_brackets(self) -> frozenset[str]:
         """Labels of brackets that do not count: the deleted ones and those equal to them."""
-        equal = {one for one, other in self.equal_labels if other in self.deleted}
+        equal = {label for label, other in self.equal_labels if other in self.deleted}
         return self.deleted | equal
 
 
@@ -57,7 +57,7 @@ COLLINS = Parameters(
 
 
 class _Collected:
-    """What the lines of a file have said so far."""
+    """The parameters that have been read from a file so far."""
 
     def __init__(self) -> None:
         self.numbers = {"LABELED": 1, "CUTOFF_LEN": 40, "MAX_ERROR": 10}
@@ -67,7 +67,7 @@ class _Collected:
         self.pairs: dict[str, set[tuple[str, str]]] = {"EQ_LABEL": set(), "EQ_WORD": set()}
 
     def take(self, line: str) -> None:
-        """Raises ValueError that says what is wrong."""
+        """Take one line; raises ValueError that says what is wrong with it."""
         keyword, *rest = line.split(maxsplit=1)
         value = rest[0].rstrip() if rest else ""
         known = [*self.numbers, *self.labels, *self.pairs, *_IDLE]
@@ -82,10 +82,10 @@ class _Collected:
         elif keyword in self.labels:
             self.labels[keyword].add(value)
         elif keyword in self.pairs:
-            one, *others = value.split()
+            first, *others = value.split()
             if len(others) != 1:
                 raise ValueError(f"{keyword} needs two values, `{value}` are {len(others) + 1}")
-            self.pairs[keyword] |= {(one, others[0]), (others[0], one)}
+            self.pairs[keyword] |= {(first, others[0]), (others[0], first)}
 
 
 def read_parameters(path: Path | str) -> Parameters:

@@ -51,11 +51,13 @@ def parse(
 def parse_window(
     translator: Translator, lines: Sequence[str], search: SearchConfig | None = None
 ) -> list[Parse]:
-    """The parses of some lines, searched together."""
+    """The parses of some lines, which are searched in one batch."""
     config = search or for_parsing(translator.config).search
     words = [tree_words(line) for line in lines]
-    translations = translator.translate_window([" ".join(one) for one in words], search=config)
-    return [_parse(*one) for one in zip(words, translations, strict=True)]
+    translations = translator.translate_window(
+        [" ".join(line_words) for line_words in words], search=config
+    )
+    return [_parse(*pair) for pair in zip(words, translations, strict=True)]
 
 
 def _parse(words: list[str], translation: Translation) -> Parse:

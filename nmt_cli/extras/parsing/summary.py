@@ -58,8 +58,8 @@ class Summary:
     @property
     def f1(self) -> float:
         """The harmonic mean of recall and precision; 0 where no bracket matches."""
-        both = self.recall + self.precision
-        return 2 * self.recall * self.precision / both if both else 0.0
+        total = self.recall + self.precision
+        return 2 * self.recall * self.precision / total if total else 0.0
 
     def figures(self) -> dict[str, float]:
         """What EVALB prints, by name: numbers of sentences, percentages, the mean of crossings."""
@@ -79,35 +79,35 @@ class Summary:
         }
 
 
-def _percent(part: int, whole: int) -> float:
-    return 100.0 * part / whole if whole else 0.0
+def _percent(count: int, total: int) -> float:
+    return 100.0 * count / total if total else 0.0
 
 
 def summarize(scores: Iterable[SentenceScore]) -> Summary:
     """The sums over some sentences."""
     scores = list(scores)
-    valid = [one for one in scores if one.status == "valid"]
+    valid = [score for score in scores if score.status == "valid"]
     return Summary(
         sentences=len(scores),
-        errors=sum(one.status == "error" for one in scores),
-        skipped=sum(one.status == "skipped" for one in scores),
-        matched=sum(one.matched for one in valid),
-        gold=sum(one.gold for one in valid),
-        parsed=sum(one.parsed for one in valid),
-        complete=sum(one.complete for one in valid),
-        crossing=sum(one.crossing for one in valid),
-        uncrossed=sum(one.crossing == 0 for one in valid),
-        little_crossed=sum(one.crossing <= 2 for one in valid),
-        words=sum(one.words for one in valid),
-        tags=sum(one.tags for one in valid),
+        errors=sum(score.status == "error" for score in scores),
+        skipped=sum(score.status == "skipped" for score in scores),
+        matched=sum(score.matched for score in valid),
+        gold=sum(score.gold for score in valid),
+        parsed=sum(score.parsed for score in valid),
+        complete=sum(score.complete for score in valid),
+        crossing=sum(score.crossing for score in valid),
+        uncrossed=sum(score.crossing == 0 for score in valid),
+        little_crossed=sum(score.crossing <= 2 for score in valid),
+        words=sum(score.words for score in valid),
+        tags=sum(score.tags for score in valid),
     )
 
 
 def by_length(scores: Sequence[SentenceScore]) -> list[tuple[int, Summary]]:
     """The sums over sentences of 1 to 10 words, 11 to 20 ...: the longest of each, and its sums."""
     buckets: dict[int, list[SentenceScore]] = {}
-    for one in scores:
-        buckets.setdefault(max(1, -(-one.length // BUCKET)) * BUCKET, []).append(one)
+    for score in scores:
+        buckets.setdefault(max(1, -(-score.length // BUCKET)) * BUCKET, []).append(score)
     return [(longest, summarize(buckets[longest])) for longest in sorted(buckets)]
 
 
@@ -132,8 +132,8 @@ def score_lines(
         raise DataError("nothing to score, no lines at all", "did the parser write its output?")
     scores: list[SentenceScore] = []
     errors: list[int] = []
-    for number, (one, other) in enumerate(zip(parsed, gold, strict=True), 1):
-        trees = trees_of(one, names[0], number), trees_of(other, names[1], number)
+    for number, (parsed_line, gold_line) in enumerate(zip(parsed, gold, strict=True), 1):
+        trees = trees_of(parsed_line, names[0], number), trees_of(gold_line, names[1], number)
         scores.append(score_sentence(*trees, parameters))
         if scores[-1].status == "error":
             errors.append(number)
@@ -157,12 +157,13 @@ def unlabelled(lines: Iterable[str]) -> int:
 def sentence_table(scores: Sequence[SentenceScore]) -> Iterator[str]:
     """EVALB's table of sentences, line by line."""
     yield from _HEAD.splitlines()
-    for number, one in enumerate(scores, 1):
+    for number, score in enumerate(scores, 1):
         yield (
-            f"{number:4d}  {one.length:3d}    {_STATUS[one.status]}  "
-            f"{_percent(one.matched, one.gold):6.2f} {_percent(one.matched, one.parsed):6.2f}"
-            f"   {one.matched:3d}    {one.gold:3d}  {one.parsed:3d}    {one.crossing:3d}"
-            f"   {one.words:4d}  {one.tags:4d}   {_percent(one.tags, one.words):6.2f}"
+            f"{number:4d}  {score.length:3d}    {_STATUS[score.status]}  "
+            f"{_percent(score.matched, score.gold):6.2f} "
+            f"{_percent(score.matched, score.parsed):6.2f}"
+            f"   {score.matched:3d}    {score.gold:3d}  {score.parsed:3d}    {score.crossing:3d}"
+            f"   {score.words:4d}  {score.tags:4d}   {_percent(score.tags, score.words):6.2f}"
         )
     yield _RULE
 
@@ -171,8 +172,8 @@ def summary_lines(title: str, summary: Summary) -> Iterator[str]:
     """A summary as EVALB prints it, line by line."""
     figures = summary.figures()
     yield f"-- {title} --"
-    for label, name, kind in _ROWS:
-        yield f"{label:<25} = {figures[name]:6{kind}}"
+    for label, name, number_format in _ROWS:
+        yield f"{label:<25} = {figures[name]:6{number_format}}"
 
 
 _ROWS = (

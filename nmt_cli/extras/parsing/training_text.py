@@ -34,7 +34,7 @@ def write_text_of_trees(paths: Iterable[Path | str], out: Path, tags: Tags = "al
     """Write the trees of `paths`, cleaned, as `out`.words, `out`.brackets and `out`.trees.
 
     Line n of each is of one tree: the words, the line that stands for the tree without them
-    (`linear.to_line`), the tree itself. Raises CannotCreateError where one of these is among
+    (`linearize.to_line`), the tree itself. Raises CannotCreateError where one of these is among
     `paths`, NoInputError, and DataError naming file and line; nothing is written then.
     """
     paths = list(paths)
@@ -43,7 +43,7 @@ def write_text_of_trees(paths: Iterable[Path | str], out: Path, tags: Tags = "al
     count, without_words = 0, 0
     with ExitStack() as stack:
         words, brackets, gold = (stack.enter_context(writing(path)) for path in output_files(out))
-        for tree in (cleaned(one) for path in paths for one in read_trees(path)):
+        for tree in (cleaned(raw) for path in paths for raw in read_trees(path)):
             if tree is None:
                 without_words += 1
                 continue

@@ -46,16 +46,16 @@ def walk(tree: Tree) -> Iterator[Tree | None]:
     """
     rest: list[Tree | None] = [tree]
     while rest:
-        one = rest.pop()
-        yield one
-        if isinstance(one, Node):
+        item = rest.pop()
+        yield item
+        if isinstance(item, Node):
             rest.append(None)
-            rest.extend(reversed(one.children))
+            rest.extend(reversed(item.children))
 
 
 def leaves(tree: Tree) -> list[Leaf]:
     """The words with their tags, in order."""
-    return [one for one in walk(tree) if isinstance(one, Leaf)]
+    return [event for event in walk(tree) if isinstance(event, Leaf)]
 
 
 def tree_text(tree: Tree) -> str:
@@ -65,13 +65,13 @@ def tree_text(tree: Tree) -> str:
     '(NP (DT a) (NN dog))'
     """
     parts = []
-    for one in walk(tree):
-        if one is None:
+    for event in walk(tree):
+        if event is None:
             parts.append(")")
-        elif isinstance(one, Leaf):
-            parts.append(f" ({one.tag} {one.word})")
+        elif isinstance(event, Leaf):
+            parts.append(f" ({event.tag} {event.word})")
         else:
-            parts.append(f" ({one.label}")
+            parts.append(f" ({event.label}")
     return "".join(parts)[1:]
 
 
@@ -92,7 +92,7 @@ def escape_brackets(word: str) -> str:
 
 
 class _Bracket:
-    """One that is not closed yet."""
+    """A bracket that is not closed yet."""
 
     def __init__(self, line: int) -> None:
         self.line = line
@@ -202,18 +202,18 @@ def cleaned(tree: Tree) -> Tree | None:
     without a bracket around all that says nothing (none, TOP, ROOT or S1 for a label).
     """
     open_: list[tuple[str, list[Tree]]] = [("", [])]
-    for one in walk(tree):
-        if isinstance(one, Node):
-            open_.append((base_label(one.label), []))
-        elif isinstance(one, Leaf):
-            if one.tag != _TRACE:
-                open_[-1][1].append(one)
+    for event in walk(tree):
+        if isinstance(event, Node):
+            open_.append((base_label(event.label), []))
+        elif isinstance(event, Leaf):
+            if event.tag != _TRACE:
+                open_[-1][1].append(event)
         else:
             label, children = open_.pop()
             if children:
                 open_[-1][1].append(Node(label or TOP, tuple(children)))
-    found = open_[0][1]
-    return _without_outer(found[0]) if found else None
+    trees = open_[0][1]
+    return _without_outer(trees[0]) if trees else None
 
 
 def _without_outer(tree: Tree) -> Tree:

@@ -214,10 +214,10 @@ class Chooser:
 
     def object(self, tags: str, subject: Nominal, determiners: Determiners = ()) -> Nominal:
         """An object that is not the subject over again."""
-        found = self._object(tags, determiners)
-        while clashes(found, subject):
-            found = self._object(tags, determiners)
-        return found
+        phrase = self._object(tags, determiners)
+        while clashes(phrase, subject):
+            phrase = self._object(tags, determiners)
+        return phrase
 
     def _object(self, tags: str, determiners: Determiners) -> Nominal:
         roll = self.rng.random()

@@ -21,20 +21,20 @@ def comparison(ch: Chooser) -> Text:
     first, second, look = _two(ch)
     adjective = ch.pick(lexicon.comparable(look))
     negated = ch.chance(0.2)
-    one, other = second.english("object"), second.german("nom", ch.labels)
-    predicate = (f"as {adjective.en} as {one}", f"so {adjective.de} wie {other}")
+    en, de = second.english("object"), second.german("nom", ch.labels)
+    predicate = (f"as {adjective.en} as {en}", f"so {adjective.de} wie {de}")
     if kind == "than":
-        predicate = _than(adjective, one, other)
+        predicate = _than(adjective, en, de)
         negated = False
     return said(ch, Clause(first, None, "present", negated=negated, predicate=predicate))
 
 
-def _than(adjective: Adjective, one: str, other: str) -> Text:
+def _than(adjective: Adjective, en: str, de: str) -> Text:
     assert adjective.en_degrees is not None
     assert adjective.de_degrees is not None
     return (
-        f"{adjective.en_degrees[0]} than {one}",
-        f"{adjective.de_degrees[0]} als {other}",
+        f"{adjective.en_degrees[0]} than {en}",
+        f"{adjective.de_degrees[0]} als {de}",
     )
 
 

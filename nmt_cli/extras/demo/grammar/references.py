@@ -173,8 +173,8 @@ def _other_state(ch: Chooser, first: Clause, phrase: NounPhrase, it: Pronoun) ->
 _OPPOSITES = ("small big", "old new", "long short", "cold warm")
 
 
-def _goes_with(one: str, other: str) -> bool:
-    return one != other and not any({one, other} == set(pair.split()) for pair in _OPPOSITES)
+def _goes_with(first: str, second: str) -> bool:
+    return first != second and not any({first, second} == set(pair.split()) for pair in _OPPOSITES)
 
 
 def _done_to(ch: Chooser, first: Clause, phrase: NounPhrase, it: Pronoun) -> Clause:

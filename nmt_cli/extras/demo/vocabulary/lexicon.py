@@ -84,10 +84,10 @@ def _rows(table: str, columns: int) -> list[list[str]]:
 @cache
 def nouns() -> dict[str, Noun]:
     """Every noun by its English singular, compounds last."""
-    found: dict[str, Noun] = {}
+    entries: dict[str, Noun] = {}
     for en, forms, look, tags, irregular, oblique in _rows(words.NOUNS, 6):
         de, gender, genitive, plural = forms.split()
-        found[en] = Noun(
+        entries[en] = Noun(
             en,
             irregular or english.plural(en),
             de,
@@ -100,9 +100,9 @@ def nouns() -> dict[str, Noun]:
         )
     for modifier, first, heads in _rows(words.COMPOUNDS, 3):
         for head in heads.split():
-            noun = _compound(modifier, first, found[head])
-            found[noun.en] = noun
-    return found
+            noun = _compound(modifier, first, entries[head])
+            entries[noun.en] = noun
+    return entries
 
 
 def _compound(modifier: str, first: str, head: Noun) -> Noun:
@@ -132,10 +132,10 @@ def nouns_tagged(tags: str) -> tuple[tuple[Noun, ...], tuple[Noun, ...]]:
 @cache
 def adjectives() -> dict[str, Adjective]:
     """Every adjective by its English form."""
-    found = {}
+    entries = {}
     for en, de, en_degrees, de_degrees, stem in _rows(words.ADJECTIVES, 5):
-        found[en] = Adjective(en, de, _degrees(en_degrees), _degrees(de_degrees), stem or de)
-    return found
+        entries[en] = Adjective(en, de, _degrees(en_degrees), _degrees(de_degrees), stem or de)
+    return entries
 
 
 def _degrees(cell: str) -> tuple[str, str] | None:
@@ -243,13 +243,13 @@ def _verb(row: list[str]) -> Verb:
 @cache
 def modals() -> tuple[Modal, ...]:
     """Every modal verb."""
-    found = []
+    entries = []
     for en, kind, forms, negated, en_past, de_past in _rows(words.MODALS, 6):
         de, du, er = forms.split()
         other = tuple(negated.split())
         swap = (other[0], other[1], other[2]) if other else None
-        found.append(Modal(en, kind == "full", de, du, er, swap, en_past, de_past))
-    return tuple(found)
+        entries.append(Modal(en, kind == "full", de, du, er, swap, en_past, de_past))
+    return tuple(entries)
 
 
 @cache
@@ -261,15 +261,15 @@ def modals_named(*names: str) -> tuple[Modal, ...]:
 @cache
 def english_forms() -> frozenset[str]:
     """Every English word form of every table, in lower case, owners without their 's."""
-    found = words.OTHER_ENGLISH.split()
+    forms = words.OTHER_ENGLISH.split()
     for noun in nouns().values():
-        found += noun.en.split() + noun.en_plural.split()
+        forms += noun.en.split() + noun.en_plural.split()
     for adjective in adjectives().values():
-        found += " ".join((adjective.en, *(adjective.en_degrees or ()))).split()
+        forms += " ".join((adjective.en, *(adjective.en_degrees or ()))).split()
     for verb in verbs() + speaking_verbs():
-        found += [verb.en, english.third_person(verb.en), english.progressive(verb.en)]
-        found += [verb.en_past, verb.en_participle, verb.particle]
-    found += [*words.FEMALE, *words.MALE, *words.SURNAMES]
+        forms += [verb.en, english.third_person(verb.en), english.progressive(verb.en)]
+        forms += [verb.en_past, verb.en_participle, verb.particle]
+    forms += [*words.FEMALE, *words.MALE, *words.SURNAMES]
     for pair in (*words.CITIES, *words.WEEKDAYS, *words.MONTHS, *words.NUMBERS):
-        found.append(pair[0])
-    return frozenset(word.lower() for word in found if word)
+        forms.append(pair[0])
+    return frozenset(word.lower() for word in forms if word)

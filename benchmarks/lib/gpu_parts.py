@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 import torch.nn.functional as F
-from gpu_setup import Setup, attempt
-from measure import Json
-from sentences import random_lengths
 from torch import Tensor
 
+from lib.gpu_setup import Setup, attempt
+from lib.measure import Json
+from lib.sentences import random_lengths
 from nmt_cli.batch import Segments
 from nmt_cli.model.attention import BACKENDS
 from nmt_cli.training.loss.cross_entropy import linear_cross_entropy
@@ -41,7 +41,7 @@ def make_streams(
     sizes = (query, key, key, query)
     streams = [torch.randn(size, heads, d_k, device=setup.device) for size in sizes]
     # Keys and queries of a trained model lie side by side in one product's output.
-    narrow = [one.to(setup.dtype) for one in streams]
+    narrow = [stream.to(setup.dtype) for stream in streams]
     return Streams(
         narrow[0], narrow[1], narrow[2], narrow[3], segments[0], segments[1], kind == "decoder"
     )
@@ -104,7 +104,7 @@ def attention(setup: Setup, facts: Json) -> None:
 
 
 def _attention_time(setup: Setup, name: str, streams: Streams) -> Json:
-    inputs = [one.detach().clone().requires_grad_() for one in streams[:3]]
+    inputs = [stream.detach().clone().requires_grad_() for stream in streams[:3]]
     segments = streams.query_segments, streams.key_segments
 
     def forward() -> Tensor:
@@ -144,7 +144,7 @@ def _cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
 def _loss_time(
     setup: Setup, loss: Callable[[Tensor, Tensor], Tensor], hidden: Tensor, weight: Tensor
 ) -> Json:
-    inputs = [one.detach().clone().requires_grad_() for one in (hidden, weight)]
+    inputs = [tensor.detach().clone().requires_grad_() for tensor in (hidden, weight)]
     low = setup.dtype != torch.float32
 
     def work() -> Any:

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
-from measure import Json, Results, say, time_limit
+
+from lib.measure import Json, Results, say, time_limit
 
 # What is left to write the last results and to end.
 RESERVE_SECONDS = 5.0

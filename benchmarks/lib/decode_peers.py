@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from decode_worker import word
 from torch import Tensor
 
+from lib.vocabulary import token_name
 from nmt_cli.inference.packed.weights import Affine, join
 from nmt_cli.model.attention import MultiHeadAttention
 from nmt_cli.model.positions import sinusoidal_halves_encoding
@@ -34,7 +34,7 @@ def save_ctranslate2(model: Transformer, folder: Path) -> None:
         for layer, one in zip(ours, theirs.layer, strict=True):
             _fill_layer(layer, one)
     _fill(spec.decoder.projection, Affine(model.output_weight, model.output_bias))
-    words = [word(number) for number in range(len(model.output_weight))]
+    words = [token_name(token) for token in range(len(model.output_weight))]
     spec.register_source_vocabulary(words)
     spec.register_target_vocabulary(words)
     spec.config.decoder_start_token = "<s>"

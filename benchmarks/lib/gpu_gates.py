@@ -6,12 +6,12 @@ from functools import partial
 
 import numpy as np
 import torch
-from gpu_parts import KINDS_OF_ATTENTION, Streams, make_streams
-from gpu_setup import NEVER, Setup, attempt, relative_error, training
-from measure import Json
-from sentences import make_config, random_corpus
 from torch import Tensor
 
+from lib.gpu_parts import KINDS_OF_ATTENTION, Streams, make_streams
+from lib.gpu_setup import NEVER, Setup, attempt, relative_error, training
+from lib.measure import Json
+from lib.sentences import make_config, random_corpus
 from nmt_cli.batch import Segments
 from nmt_cli.config.schema import Config
 from nmt_cli.data.corpus.corpus import Corpus
@@ -75,13 +75,13 @@ def attention_gate(setup: Setup, name: str, kind: str) -> Json:
 
 def _exact(streams: Streams) -> Streams:
     """The same numbers in float64 on the CPU."""
-    query, key, value, slope = (one.double().cpu() for one in streams[:4])
-    query_segments, key_segments = (one.to("cpu") for one in streams[4:6])
+    query, key, value, slope = (stream.double().cpu() for stream in streams[:4])
+    query_segments, key_segments = (stream.to("cpu") for stream in streams[4:6])
     return Streams(query, key, value, slope, query_segments, key_segments, streams.causal)
 
 
 def _with_gradients(streams: Streams, attention: Callable[..., Tensor]) -> list[Tensor]:
-    inputs = [one.detach().clone().requires_grad_() for one in streams[:3]]
+    inputs = [stream.detach().clone().requires_grad_() for stream in streams[:3]]
     output = attention(*inputs, streams.query_segments, streams.key_segments, causal=streams.causal)
     return [output, *torch.autograd.grad(output, inputs, streams.slope)]
 
@@ -116,13 +116,13 @@ def loss_gate(setup: Setup) -> Json:
     rows = 40 if setup.tiny else 3_000
     hidden, weight = torch.randn(rows, width), torch.randn(size, width) * width**-0.5
     targets = torch.randint(size, (rows,))
-    inputs = [one.to(setup.device).to(setup.dtype).float() for one in (hidden, weight)]
-    own = [one.clone().requires_grad_() for one in inputs]
+    inputs = [tensor.to(setup.device).to(setup.dtype).float() for tensor in (hidden, weight)]
+    own = [tensor.clone().requires_grad_() for tensor in inputs]
     setup.poison()
     with torch.autocast(setup.device.type, setup.dtype, enabled=setup.dtype != torch.float32):
         loss = linear_cross_entropy(own[0], own[1], None, targets.to(setup.device), 0.1)
     found = [loss.total, *torch.autograd.grad(loss.total, own)]
-    exact = [one.double().cpu().requires_grad_() for one in inputs]
+    exact = [tensor.double().cpu().requires_grad_() for tensor in inputs]
     plain = label_smoothed_cross_entropy(exact[0] @ exact[1].T, targets, 0.1)
     expected = [plain.total, *torch.autograd.grad(plain.total, exact)]
     errors = [relative_error(*pair) for pair in zip(found, expected, strict=True)]
@@ -147,8 +147,8 @@ def packing_gate(setup: Setup) -> Json:
     with torch.no_grad():
         cpu = torch.device("cpu")
         alone = [
-            shard_loss(model, plain, corpus.train.batch(ids[one : one + 1], first), cpu).total
-            for one in ids
+            shard_loss(model, plain, corpus.train.batch(ids[row : row + 1], first), cpu).total
+            for row in ids
         ]
         model.to(setup.device)
         use_backend(model, choose_backend(setup.device, *head_widths(config.model)))

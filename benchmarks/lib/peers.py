@@ -169,7 +169,9 @@ class MarianLoop:
             labels[row, : len(target)] = target
             shifted[row, 1 : len(target)] = target[:-1]
         tensors = [torch.from_numpy(one) for one in (src, mask, shifted, labels)]
-        return [one.pin_memory() for one in tensors] if self.device.type == "cuda" else tensors
+        return (
+            [tensor.pin_memory() for tensor in tensors] if self.device.type == "cuda" else tensors
+        )
 
     def _loss(self, src: Tensor, mask: Tensor, shifted: Tensor, labels: Tensor) -> Tensor:
         """Mean label-smoothed cross-entropy of a batch."""

@@ -19,6 +19,7 @@ COPY, SHARPNESS = 4.0, 14.0
 # What is left of the other sublayers, and of the logits.
 FAINT, LOGITS = 0.1, 0.7
 RIDGE = 20.0
+TINY = {"model.layers": 2, "model.d_model": 64, "model.d_ff": 96, "model.heads": 2}
 
 
 def planted_settings(settings: dict[str, object]) -> dict[str, object]:

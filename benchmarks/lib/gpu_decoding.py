@@ -8,15 +8,14 @@ from functools import cached_property, partial
 from typing import Any
 
 import torch
-from decode_cpu import LONGEST, make_sources
-from decode_cpu import TINY as TINY_MODEL
-from decode_peers import marian_weights
-from gpu_setup import attempt
-from measure import Json, spread
-from peers import make_marian
-from planted import planted_model, planted_settings
-from sentences import make_config
 
+from lib.decode_peers import marian_weights
+from lib.gpu_setup import attempt
+from lib.measure import Json, spread
+from lib.peers import make_marian
+from lib.planted import TINY as TINY_MODEL
+from lib.planted import planted_model, planted_settings
+from lib.sentences import LONGEST_SOURCE, make_config, make_sources
 from nmt_cli.config.schema import Config
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.inference.cuda.decoder import CudaDecoder
@@ -48,7 +47,7 @@ class Sizes:
     peer_batches: Sequence[int]
 
 
-FULL = Sizes(32_000, LONGEST, 64, 2_048, (128, 256, 512), 50, 3, 512, (64, 128, 256))
+FULL = Sizes(32_000, LONGEST_SOURCE, 64, 2_048, (128, 256, 512), 50, 3, 512, (64, 128, 256))
 TINY = Sizes(100, 12, 4, 6, (2, 4), 2, 1, 4, (2, 4))
 
 
@@ -221,7 +220,7 @@ def single(run: Decoding, facts: Json) -> None:
 
 def _tell_singles(facts: Json, beam: int, timed: Sequence[tuple[float, Ids]]) -> None:
     times = [1e3 * seconds for seconds, _ in timed]
-    tokens = statistics.mean(len(one) for _, outputs in timed for one in outputs)
+    tokens = statistics.mean(len(output) for _, outputs in timed for output in outputs)
     facts[f"beam {beam}"] = {
         "milliseconds": statistics.median(times), "spread": spread(times), "tokens": tokens,
     }  # fmt: skip
@@ -243,7 +242,10 @@ def peer(run: Decoding, facts: Json) -> None:
             expected = expected or outputs
         singles = run.some(max(2, run.sizes.singles // 5))
         generate(singles[:1], beam, 1)
-        timed = [run.seconds(lambda one=one, b=beam: generate([one], b, 1)) for one in singles]
+        timed = [
+            run.seconds(lambda source=source, b=beam: generate([source], b, 1))
+            for source in singles
+        ]
         _tell_singles(facts, beam, timed)
     fast = CudaModel(run.model(run.dtype))
     searcher = Searcher(CudaDecoder(fast, run.sizes.slots[0], 4), search_settings(4))
@@ -264,7 +266,7 @@ def make_generate(run: Decoding) -> Callable[[Ids, int, int], Ids]:
         for first in range(0, len(sources), batch):
             given = sources[first : first + batch]
             longest = max(map(len, given))
-            ids = torch.tensor([one + [pad] * (longest - len(one)) for one in given])
+            ids = torch.tensor([source + [pad] * (longest - len(source)) for source in given])
             ids = ids.to(run.device)
             found = model.generate(
                 input_ids=ids, attention_mask=(ids != pad).long(), num_beams=beam, do_sample=False,

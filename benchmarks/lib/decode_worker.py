@@ -1,6 +1,6 @@
 """One translator in a process of its own, which translates the sentences each time it is told to.
 
-    python benchmarks/decode_worker.py KIND FOLDER SETTINGS
+    python -m lib.decode_worker KIND FOLDER SETTINGS
 
 The folder holds config.json, weights.safetensors, ct2/ and sources.json. It tells when it is ready,
 in a line of JSON, and then obeys lines of JSON on stdin: `beam`, `batch`, `sentences`.
@@ -12,12 +12,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from measure import Clock, Json, peak_memory_megabytes
+from lib.measure import Clock, Json, peak_memory_megabytes
+from lib.vocabulary import EOS, token_name
 
 ALPHA = 0.6
 MOST_STEPS = 128
-EOS = 3
-NAMES = {1: "<unk>", 2: "<s>", EOS: "</s>"}
 Ids = list[list[int]]
 Translate = Callable[[Ids, int, int], Ids]
 
@@ -45,11 +44,6 @@ def main(arguments: Sequence[str]) -> None:
         )
 
 
-def word(number: int) -> str:
-    """The name of an id in CTranslate2's vocabulary."""
-    return NAMES.get(number, f"w{number}")
-
-
 def tell(facts: Json) -> None:
     """One line for the parent."""
     print(json.dumps(facts), flush=True)
@@ -57,8 +51,7 @@ def tell(facts: Json) -> None:
 
 def planted(folder: Path) -> Any:
     """The model that all of them run."""
-    from sentences import make_config
-
+    from lib.sentences import make_config
     from nmt_cli.model_weights import load_weights, open_weights
 
     config = make_config(json.loads((folder / "config.json").read_text()))
@@ -94,7 +87,7 @@ def ours(folder: Path, settings: Json) -> Translate:
             decoder = engine.decoder(len(given), beam)
             found = dict(search(decoder, iter([Source(one) for one in given]), config))
             best = {tuple(one): found[number][0] for number, one in enumerate(given)}
-            outputs += [list(best[tuple(one)].ids) for one in sources[first : first + batch]]
+            outputs += [list(best[tuple(source)].ids) for source in sources[first : first + batch]]
         return outputs
 
     return translate
@@ -111,15 +104,15 @@ def ctranslate2(folder: Path, settings: Json) -> Translate:
         str(folder / "ct2"), compute_type=kinds[settings["precision"]], inter_threads=1,
         intra_threads=settings["threads"],
     )  # fmt: skip
-    names = [word(number) for number in range(settings_of_model["model.tgt_vocab_size"])]
+    names = [token_name(token) for token in range(settings_of_model["model.tgt_vocab_size"])]
     numbers = {name: number for number, name in enumerate(names)}
 
     def translate(sources: Ids, beam: int, batch: int) -> Ids:
         found = translator.translate_batch(
-            [[names[number] for number in one] for one in sources], beam_size=beam,
+            [[names[number] for number in source] for source in sources], beam_size=beam,
             max_batch_size=batch, length_penalty=ALPHA, max_decoding_length=MOST_STEPS,
         )  # fmt: skip
-        return [[numbers[one] for one in each.hypotheses[0]] + [EOS] for each in found]
+        return [[numbers[name] for name in result.hypotheses[0]] + [EOS] for result in found]
 
     return translate
 
@@ -127,9 +120,10 @@ def ctranslate2(folder: Path, settings: Json) -> Translate:
 def transformers(folder: Path, settings: Json) -> Translate:
     """Hugging Face's generate."""
     import torch
-    from decode_peers import marian_weights
-    from peers import make_marian
-    from sentences import make_config
+
+    from lib.decode_peers import marian_weights
+    from lib.peers import make_marian
+    from lib.sentences import make_config
 
     torch.set_num_threads(settings["threads"])
     config = make_config(json.loads((folder / "config.json").read_text()))

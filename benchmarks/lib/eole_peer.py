@@ -7,8 +7,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from measure import Clock, Json, peak_memory_megabytes
-
+from lib.measure import Clock, Json, peak_memory_megabytes
 from nmt_cli.config.schema import Config
 from nmt_cli.data.corpus.corpus import Pairs
 
@@ -24,7 +23,7 @@ def write_project(config: Config, pairs: Pairs, vocab_size: int, folder: Path) -
             for file, ids in zip((src, tgt), pairs[number], strict=True):
                 # Its own end of a sentence is put behind each.
                 file.write(" ".join(map(str, ids[:-1])) + "\n")
-    (folder / "vocab.txt").write_text("".join(f"{one}\t1\n" for one in range(vocab_size)))
+    (folder / "vocab.txt").write_text("".join(f"{index}\t1\n" for index in range(vocab_size)))
     place = folder / "eole.yaml"
     place.write_text(json.dumps(settings(config, vocab_size, folder)))
     return place
@@ -92,9 +91,11 @@ class EoleLoop:
         """python: the interpreter of an environment in which eole is installed."""
         program = "from eole.bin.main import main; main()"
         command = [python, "-c", program, "train", "-config", str(configuration)]
+        # Its environment has packages of its own.
+        variables = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
         self.process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-            cwd=configuration.parent,
+            cwd=configuration.parent, env=variables,
         )  # fmt: skip
         self.last: list[str] = []
 

@@ -1,5 +1,6 @@
 """The sentences of the benchmarks: prepared from a folder of text, or drawn at random as ids."""
 
+import random
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,6 +20,8 @@ ENDINGS = ("", ".xz", ".gz", ".zst")
 # Subwords of newstest2014: log-normal lengths whose logarithms go together this closely.
 LOG_MEAN, LOG_DEVIATION, CORRELATION = 3.2, 0.6, 0.93
 SHORTEST, LONGEST = 2, 128
+# Lengths of the sources that are decoded, in subwords, EOS counted.
+SHORTEST_SOURCE, LONGEST_SOURCE = 9, 61
 # Zipf-Mandelbrot: how often the word of each rank occurs.
 ZIPF_EXPONENT, ZIPF_SHIFT = 1.0, 2.7
 
@@ -41,15 +44,28 @@ def prepare_folder(folder: Path, languages: tuple[str, str], out: Path, **data: 
     values: dict[str, object] = {
         "languages.src": languages[0],
         "languages.tgt": languages[1],
-        "data.train": [[find_text(folder, f"train.{one}") for one in languages]],
+        "data.train": [[find_text(folder, f"train.{language}") for language in languages]],
         **{f"data.{name}": value for name, value in data.items()},
     }
     for name in ("val", "dev", "valid"):
         if any(folder.glob(f"{name}.{languages[0]}*")):
-            values["data.valid"] = [find_text(folder, f"{name}.{one}") for one in languages]
+            values["data.valid"] = [
+                find_text(folder, f"{name}.{language}") for language in languages
+            ]
             break
     prepare(make_config(values), out)
     return Corpus.open(out)
+
+
+def make_sources(count: int, longest: int, words: int) -> list[list[int]]:
+    """Ids of `count` sources of random words; the last id is EOS."""
+    chooser = random.Random(1)
+    sources = []
+    for _ in range(count):
+        length = round(chooser.lognormvariate(3.13, 0.45))
+        length = max(min(SHORTEST_SOURCE, longest), min(longest, length))
+        sources.append([*(chooser.randrange(4, words) for _ in range(length - 1)), 3])
+    return sources
 
 
 def random_lengths(pairs: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -102,7 +118,11 @@ def write_random_text(folder: Path, pairs: int, seed: int) -> Path:
     stems = ["".join(random.choice(list("abdegiklmnoprstu"), 4)) for _ in range(200)]
     for name, count in (("train", pairs), ("val", 8), ("test", 8)):
         sentences = [random.choice(stems, random.integers(2, 12)) for _ in range(count)]
-        write_text(folder / f"{name}.xx", "".join(" ".join(one) + "\n" for one in sentences))
-        reverse = ("".join(f"{word}o " for word in one).strip() + "\n" for one in sentences)
+        write_text(
+            folder / f"{name}.xx", "".join(" ".join(sentence) + "\n" for sentence in sentences)
+        )
+        reverse = (
+            "".join(f"{word}o " for word in sentence).strip() + "\n" for sentence in sentences
+        )
         write_text(folder / f"{name}.yy", "".join(reverse))
     return folder

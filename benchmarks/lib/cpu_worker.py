@@ -1,6 +1,6 @@
 """One trainer in a process of its own, which trains so many steps each time it is told to.
 
-    python benchmarks/cpu_worker.py KIND CORPUS SETTINGS
+    python -m lib.cpu_worker KIND CORPUS SETTINGS
 
 It takes one step, tells so in a line of JSON, and then obeys lines on stdin: `steps N`, `memory`.
 """
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from measure import Clock, Json, peak_memory_megabytes
+from lib.measure import Clock, Json, peak_memory_megabytes
 
 NEVER = 1 << 30
 
@@ -52,8 +52,7 @@ def ours(corpus: Path, settings: Json) -> Callable[[int], Json]:
     from nmt_cli.machine import keep_freed_memory
 
     keep_freed_memory()
-    from sentences import make_config
-
+    from lib.sentences import make_config
     from nmt_cli.data.corpus.corpus import Corpus
     from nmt_cli.training.loop import train
 
@@ -86,9 +85,9 @@ def _follow(reports: Iterator[Any], count: int) -> int:
 def marian(corpus: Path, settings: Json) -> Callable[[int], Json]:
     """Hugging Face's MarianMTModel in a plain loop."""
     import torch
-    from peers import MarianLoop
-    from sentences import make_config
 
+    from lib.peers import MarianLoop
+    from lib.sentences import make_config
     from nmt_cli.data.corpus.corpus import Corpus
     from nmt_cli.training.setup import complete
 
@@ -110,9 +109,8 @@ def marian(corpus: Path, settings: Json) -> Callable[[int], Json]:
 
 def eole(corpus: Path, settings: Json) -> Callable[[int], Json]:
     """`eole train`, from an environment of its own."""
-    from eole_peer import EoleLoop, write_project
-    from sentences import make_config
-
+    from lib.eole_peer import EoleLoop, write_project
+    from lib.sentences import make_config
     from nmt_cli.data.corpus.corpus import Corpus
     from nmt_cli.training.setup import complete
 

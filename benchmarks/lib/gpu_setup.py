@@ -10,10 +10,10 @@ from functools import cached_property
 from pathlib import Path
 
 import torch
-from measure import Clock, Json, median_seconds
-from sentences import make_config, random_corpus
 from torch import Tensor
 
+from lib.measure import Clock, Json, median_seconds
+from lib.sentences import make_config, random_corpus
 from nmt_cli.config.schema import Config
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.training.loop import train

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from gpu_setup import DATASHEET_PEAK, NEVER, Setup, Training, training
-from measure import Json, spread
-from peers import MarianLoop, make_marian
 from torch._dynamo.utils import counters
 
+from lib.gpu_setup import DATASHEET_PEAK, NEVER, Setup, Training, training
+from lib.measure import Json, spread
+from lib.peers import MarianLoop, make_marian
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.inference.reference import ReferenceDecoder
 from nmt_cli.model.encoder_decoder import initialise
@@ -76,7 +76,7 @@ def decode(setup: Setup, facts: Json) -> None:
     for beam in BEAMS:
         for slots in setup.sizes.decode_slots:
             count = 4 if slots == 1 else max(2 * slots, 0 if setup.tiny else PEER_SENTENCES)
-            sources = sorted((pairs[one][0].tolist() for one in range(count)), key=len)
+            sources = sorted((pairs[index][0].tolist() for index in range(count)), key=len)
             settings = SearchConfig(beam=beam, max_extra_length=0, batch_tokens=NEVER)
 
             def ours(
@@ -98,7 +98,7 @@ def _marian_decoding(setup: Setup, beam: int) -> Callable[[], int]:
     model = make_marian(config).to(setup.device).to(setup.dtype).eval()
     pairs = setup.corpus.train
     count = min(4 if setup.tiny else PEER_SENTENCES, len(pairs))
-    sources = sorted((torch.tensor(pairs[one][0].tolist()) for one in range(count)), key=len)
+    sources = sorted((torch.tensor(pairs[index][0].tolist()) for index in range(count)), key=len)
 
     def generate() -> int:
         tokens = 0
@@ -137,7 +137,7 @@ def _rates(setup: Setup, facts: Json, preset: str, windows: list[Json]) -> None:
     pairs = setup.corpus.train
     work = training_flops(config.model, pairs.src_lengths, pairs.tgt_lengths)
     per_token = work / float(pairs.tgt_lengths.sum())
-    found = spread([one["tokens"] / one["seconds"] for one in windows])
+    found = spread([window["tokens"] / window["seconds"] for window in windows])
     facts["tokens_per_second"] = found["median"]
     facts["spread"] = found
     facts["flops_per_token"] = per_token
