@@ -12,7 +12,7 @@ import typer
 from typer.models import ParameterInfo
 
 from nmt_cli.config.search import SearchConfig, SearchConflictError, option_name
-from nmt_cli.errors import UsageError
+from nmt_cli.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from nmt_cli.config.schema import ResolvedConfig
@@ -27,7 +27,7 @@ Ban = Annotated[
     Path | None,
     typer.Option(
         "--ban", metavar="FILE", rich_help_panel="Constraints",
-        help="Words and phrases that must not occur in translations, one per line.",
+        help="Words and phrases that must not occur in translations, one per line",
     ),
 ]  # fmt: skip
 GlossaryFile = Annotated[
@@ -35,21 +35,21 @@ GlossaryFile = Annotated[
     typer.Option(
         "--glossary", metavar="FILE", rich_help_panel="Constraints",
         help="Required translations of terms, one term per line: the source term, a tab, and its "
-        "target forms separated by |.",
+        "target forms separated by |",
     ),
 ]  # fmt: skip
 Prefix = Annotated[
     Path | None,
     typer.Option(
         "--prefix", metavar="FILE", rich_help_panel="Constraints",
-        help="The beginning of each translation, one per line of the text.",
+        help="The beginning of each translation, one per line of the text",
     ),
 ]  # fmt: skip
 Scores = Annotated[
     bool,
     typer.Option(
         "--scores", rich_help_panel="Output",
-        help="Add the score and the log-probability of each subword, separated by |||.",
+        help="Add the score and the log-probability of each subword, separated by |||",
     ),
 ]  # fmt: skip
 
@@ -111,21 +111,20 @@ def _setting_parameters() -> list[inspect.Parameter]:
 def _annotation(field: "dataclasses.Field[Any]", setting_type: Any) -> Any:
     """The type of an option and its description: `int | None` with a metavar N, for example.
 
-    A switch can only be turned on, and leaving out an option leaves off what it chooses, so that
-    `off` is not one of the choices. What suits the device is the default of `int | "auto"`.
+    Leaving out an option is the way to say `off` or `auto`, so that options do not take these.
     """
     about: str = field.metadata["about"]
-    help_text = f"{about[0].upper()}{about[1:]}."
-    metavar = None
-    option_type: Any = setting_type
+    help_text = about[0].upper() + about[1:]
     if setting_type is not bool:
-        help_text += f"  [default: the model's, else {field.default}]"
-    if isinstance(field.default, str) and int not in get_args(setting_type):
-        option_type = Literal[tuple(name for name in get_args(setting_type) if name != "off")]
-    elif setting_type is float:
+        help_text += f" [default: the model's, else {field.default}]"
+    choices = get_args(setting_type)
+    option_type, metavar = setting_type, None
+    if setting_type is float:
         metavar = "X"
-    elif setting_type is not bool:
+    elif int in (setting_type, *choices):
         option_type, metavar = int, "N"
+    elif choices:
+        option_type = Literal[tuple(choice for choice in choices if choice != "off")]
     option = typer.Option(
         option_name(field.name),
         metavar=metavar,
@@ -179,5 +178,9 @@ class SearchOptions:
         """Where typed settings do not go together, raise a UsageError that names the options."""
         try:
             yield
-        except SearchConflictError as error:
-            raise (error.as_usage_error(self._typed) or error) from None
+        except ConfigError as error:
+            # `resolve` may have raised it again with other names.
+            conflict = error if isinstance(error, SearchConflictError) else error.__cause__
+            if isinstance(conflict, SearchConflictError):
+                raise (conflict.as_usage_error(self._typed) or error) from None
+            raise

@@ -231,9 +231,9 @@ def test_each_setting_is_an_option_with_its_help_and_default(nmt) -> None:
     for field in dataclasses.fields(SearchConfig):
         assert f"--{field.name.replace('_', '-')} " in text
         about = field.metadata["about"]
-        assert f"{about[0].upper()}{about[1:]}." in text
+        assert f"{about[0].upper()}{about[1:]} " in text
         if field.type is not bool:
-            assert f"{about[1:]}. [default: the model's, else {field.default}]" in text
+            assert f"{about[1:]} [default: the model's, else {field.default}]" in text
 
 
 def test_the_help_has_the_options_under_headings(nmt) -> None:

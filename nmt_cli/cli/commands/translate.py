@@ -60,20 +60,20 @@ class Precision(StrEnum):
 
 
 File = Annotated[
-    str, typer.Argument(metavar="[FILE]", help="Text to translate; `-` is standard input.")
+    str, typer.Argument(metavar="[FILE]", help="Text to translate; `-` is standard input")
 ]
 Output = Annotated[
     Path | None,
     typer.Option(
         "--output", "-o", metavar="FILE", rich_help_panel="Output",
-        help="File to write the translations to.  [default: standard output]",
+        help="File to write the translations to [default: standard output]",
     ),
 ]  # fmt: skip
 Models = Annotated[
     list[str] | None,
     typer.Option(
         "--model", metavar="MODEL",
-        help="Model directory; may be repeated for an ensemble.  [default: the setting "
+        help="Model directory; repeatable, for an ensemble [default: the setting "
         "paths.model, else model]",
     ),
 ]  # fmt: skip
@@ -81,35 +81,34 @@ Device = Annotated[
     str,
     typer.Option(
         "--device", rich_help_panel="Hardware",
-        help="Device to run on, such as cpu, cuda or cuda:1; auto is a GPU if there is one.",
+        help="Device to run on, such as cpu, cuda or cuda:1; auto is a GPU if there is one",
     ),
 ]  # fmt: skip
 PrecisionOption = Annotated[
     Precision,
     typer.Option(
         "--precision", rich_help_panel="Hardware",
-        help="Number format of the arithmetic; int8 needs a CPU, fp16 a GPU.",
+        help="Number format of the arithmetic; int8 needs a CPU, fp16 a GPU",
     ),
 ]  # fmt: skip
 Threads = Annotated[
     int | None,
     typer.Option(
         "--threads", metavar="N", min=1, rich_help_panel="Hardware",
-        help="CPU threads.  [default: all cores]",
+        help="CPU threads [default: all cores]",
     ),
 ]  # fmt: skip
 Verify = Annotated[
     bool,
     typer.Option(
         "--verify",
-        help="Translate every line again on its own, and exit with code 3 if a translation "
-        "differs.",
+        help="Translate every line again on its own, and exit with code 3 if a translation differs",
     ),
 ]
 VerifyEvery = Annotated[
     int | None,
     typer.Option(
-        "--verify-every", metavar="N", min=1, help="Verify only every Nth line, as --verify does."
+        "--verify-every", metavar="N", min=1, help="Verify only every Nth line, as --verify does"
     ),
 ]
 
