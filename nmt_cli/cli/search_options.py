@@ -1,23 +1,20 @@
 """The options of `nmt translate` for search: one for each setting, made from its declaration."""
 
 import contextlib
-import copy
 import dataclasses
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
 
 import typer
-from typer.models import ParameterInfo
 
+from nmt_cli.cli.panels import Function, moved, panel_of, set_parameters
 from nmt_cli.config.search import SearchConfig, SearchConflictError, option_name
 from nmt_cli.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from nmt_cli.config.schema import ResolvedConfig
-
-Function = TypeVar("Function", bound=Callable[..., None])
 
 # The headings of the help, in its order; options without a heading come before all of them.
 PANELS = ("", "Search", "Length", "Constraints", "Sampling", "Output", "Hardware")
@@ -62,36 +59,18 @@ def with_search_options(**panels: str) -> Callable[[Function], Function]:
     """
 
     def decorate(command: Function) -> Function:
-        signature = inspect.signature(command)
         parameters = [
-            _moved(parameter, panels.get(parameter.name))
-            for parameter in signature.parameters.values()
+            moved(parameter, panels.get(parameter.name))
+            for parameter in inspect.signature(command).parameters.values()
             if parameter.kind is not inspect.Parameter.VAR_KEYWORD
         ]
         parameters += _setting_parameters()
-        parameters.sort(key=lambda parameter: PANELS.index(_info(parameter).rich_help_panel or ""))
-        command.__signature__ = signature.replace(  # type: ignore[attr-defined]
-            parameters=parameters
+        set_parameters(
+            command, sorted(parameters, key=lambda parameter: PANELS.index(panel_of(parameter)))
         )
         return command
 
     return decorate
-
-
-def _info(parameter: inspect.Parameter) -> ParameterInfo:
-    """What Typer knows of a parameter: the option or argument in its annotation."""
-    info: ParameterInfo = parameter.annotation.__metadata__[0]
-    return info
-
-
-def _moved(parameter: inspect.Parameter, panel: str | None) -> inspect.Parameter:
-    """A parameter by keyword, under the heading `panel` if that is not None."""
-    info = copy.copy(_info(parameter))
-    info.rich_help_panel = panel or info.rich_help_panel
-    value_type: Any = parameter.annotation.__origin__
-    return parameter.replace(
-        kind=inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[value_type, info]
-    )
 
 
 def _setting_parameters() -> list[inspect.Parameter]:

@@ -236,14 +236,20 @@ def test_each_setting_is_an_option_with_its_help_and_default(nmt) -> None:
             assert f"{about[1:]} [default: the model's, else {field.default}]" in text
 
 
-def test_the_help_has_the_options_under_headings(nmt) -> None:
+def options_by_heading(lines: list[str]) -> dict[str, list[str]]:
+    """The long names of the options under each heading of a help text, in order."""
     options: dict[str, list[str]] = {}
-    for line in nmt("translate", "--help").lines:
+    for line in lines:
         if line.endswith(":") and not line.startswith(" "):
             heading = line[:-1]
             options[heading] = []
         elif line.startswith(("  -", "  [")):
             options[heading].append(line.split("  ")[1].split(", ")[-1].split(" ")[0])
+    return options
+
+
+def test_the_help_has_the_options_under_headings(nmt) -> None:
+    options = options_by_heading(nmt("translate", "--help").lines)
     assert list(options) == [
         "Examples", "Arguments", "Options",
         "Search", "Length", "Constraints", "Sampling", "Output", "Hardware",
@@ -255,6 +261,15 @@ def test_the_help_has_the_options_under_headings(nmt) -> None:
     assert options["Sampling"] == ["--sample", "--temperature", "--top-k", "--top-p", "--seed"]
     assert options["Hardware"] == ["--device", "--precision", "--threads", "--batch-tokens"]
     assert {"--output", "--scores", "--json", "--quiet"} < set(options["Output"])
+
+
+def test_the_help_of_train_and_prepare_has_headings_too(nmt) -> None:
+    train = options_by_heading(nmt("train", "--help").lines)
+    assert train["Options"] == ["--corpus", "--preset", "--set", "--config", "--help"]
+    assert train["Stopping"] == ["--max-steps", "--max-epochs", "--max-hours", "--patience"]
+    prepare = options_by_heading(nmt("prepare", "--help").lines)
+    assert prepare["Options"] == ["--preset", "--set", "--config", "--help"]
+    assert prepare["Vocabulary"] == ["--subwords", "--vocab-size", "--joint"]
 
 
 def test_conflicts_of_settings_name_the_settings() -> None:
