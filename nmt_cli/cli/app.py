@@ -156,10 +156,7 @@ class GroupWithExamples(TyperGroup):
         _write_examples(formatter, self.epilog)
         with formatter.section("Commands"):
             formatter.write_dl(
-                [
-                    (name, command.get_short_help_str(limit=100))
-                    for name, command in self.commands.items()
-                ]
+                [(name, one.get_short_help_str(limit=100)) for name, one in self.commands.items()]
             )
         TyperCommand.format_options(self, ctx, formatter)  # type: ignore[arg-type]
 
@@ -218,8 +215,8 @@ def _load(name: str) -> Command:
     """The command `name`, made from its module."""
     command = typer.main.get_command(_app_of(name))
     below = command.commands.values() if isinstance(command, TyperGroup) else ()
-    for each in (command, *below):
-        each.params.append(_debug_option())
+    for one in (command, *below):
+        one.params.append(_debug_option())
     return command
 
 
@@ -274,9 +271,9 @@ def make_command() -> TyperGroup:
     app.callback(cls=CommandTable, invoke_without_command=True)(_top)
     group = typer.main.get_command(app)
     assert isinstance(group, TyperGroup)
-    for parameter in group.params:
-        if isinstance(parameter, TyperOption) and parameter.name == "show_completion":
-            parameter.hidden = True
+    for one in group.params:
+        if isinstance(one, TyperOption) and one.name == "show_completion":
+            one.hidden = True
     group.params.append(_debug_option())
     return group
 
@@ -287,13 +284,12 @@ def _without_help_command(arguments: Sequence[str]) -> list[str]:
     >>> _without_help_command(["help", "bench", "layers"]), _without_help_command(["-q", "help"])
     (['bench', 'layers', '--help'], ['-q', '--help'])
     """
-    words = (index for index, word in enumerate(arguments) if not word.startswith("-"))
-    index = next(words, None)
-    if index is not None and arguments[index] == "version":
-        return [*arguments[:index], "--version", *arguments[index + 1 :]]
-    if index is None or arguments[index] != "help":
+    place = next((i for i, one in enumerate(arguments) if not one.startswith("-")), None)
+    if place is not None and arguments[place] == "version":
+        return [*arguments[:place], "--version", *arguments[place + 1 :]]
+    if place is None or arguments[place] != "help":
         return list(arguments)
-    return [*arguments[:index], *arguments[index + 1 :], "--help"]
+    return [*arguments[:place], *arguments[place + 1 :], "--help"]
 
 
 def invoke(arguments: Sequence[str]) -> int:
