@@ -103,6 +103,24 @@ def _of_command(context: Context) -> Iterator[None]:
         raise
 
 
+def _write_parameters(command: Command, context: Context, formatter: HelpFormatter) -> None:
+    """The arguments, the options without a heading, and the others under their headings.
+
+    Typer itself groups options by `rich_help_panel` only where rich writes the help.
+    """
+    sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+    for parameter in command.get_params(context):
+        row = parameter.get_help_record(context)
+        if row is not None:
+            default = "Arguments" if parameter.param_type_name == "argument" else "Options"
+            heading = getattr(parameter, "rich_help_panel", None) or default
+            sections.setdefault(heading, []).append(row)
+    for heading, rows in sections.items():
+        if rows:
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+
+
 class CommandWithExamples(TyperCommand):
     """A command whose help leads with examples."""
 
@@ -117,6 +135,10 @@ class CommandWithExamples(TyperCommand):
         self.format_help_text(ctx, formatter)
         _write_examples(formatter, self.epilog)
         self.format_options(ctx, formatter)
+
+    def format_options(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """Arguments and options, grouped by their headings."""
+        _write_parameters(self, ctx, formatter)
 
 
 class GroupWithExamples(TyperGroup):

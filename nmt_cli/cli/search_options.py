@@ -1,131 +1,165 @@
-"""The options of `nmt translate` that are settings of search, and which setting each one is."""
+"""The options of `nmt translate` for search: one for each setting, made from its declaration."""
 
-from enum import StrEnum
+import contextlib
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
 
 import typer
 
+from nmt_cli.cli.panels import Function, moved, panel_of, set_parameters
+from nmt_cli.config.search import SearchConfig, SearchConflictError, option_name
+from nmt_cli.errors import ConfigError, UsageError
 
-class LengthPenalty(StrEnum):
-    """What log-probabilities are divided by."""
+if TYPE_CHECKING:
+    from nmt_cli.config.schema import ResolvedConfig
 
-    gnmt = "gnmt"
-    power = "power"
-    none = "none"
+# The headings of the help, in its order; options without a heading come before all of them.
+PANELS = ("", "Search", "Length", "Constraints", "Sampling", "Output", "Hardware")
 
-
-class Consensus(StrEnum):
-    """By what hypotheses are compared with one another."""
-
-    chrf = "chrf"
-    bleu = "bleu"
-
-
-Beam = Annotated[
-    int | None, typer.Option("--beam", metavar="N", help="Hypotheses kept: 4; 1 is greedy.")
-]
-NBest = Annotated[
-    int | None,
-    typer.Option(
-        "--n-best", metavar="N",
-        help="The N best translations of each line, or fewer where some have the same text: "
-        "line ||| translation ||| score; lines count from 0.",
-    ),
-]  # fmt: skip
-BatchTokens = Annotated[
-    int | None,
-    typer.Option(
-        "--batch-tokens", metavar="N", help="Source tokens times beam at a time; else what suits."
-    ),
-]
-
-# Length.
-Alpha = Annotated[
-    float | None, typer.Option("--alpha", metavar="X", help="Length penalty ((5+n)/6)^X: 0.6.")
-]
-Penalty = Annotated[
-    LengthPenalty | None,
-    typer.Option("--length-penalty", help="gnmt: ((5+n)/6)^alpha; power: n^alpha; none: 1."),
-]
-WordReward = Annotated[
-    float | None,
-    typer.Option("--word-reward", metavar="X", help="Added to the score for each subword."),
-]
-CoveragePenalty = Annotated[
-    float | None,
-    typer.Option("--coverage-penalty", metavar="X", help="GNMT's beta: prefer what covers all."),
-]
-MinLength = Annotated[
-    int | None, typer.Option("--min-length", metavar="N", help="Shortest output in subwords.")
-]
-MaxLength = Annotated[
-    int | None, typer.Option("--max-length", metavar="N", help="Longest output in subwords.")
-]
-MaxExtraLength = Annotated[
-    int | None,
-    typer.Option("--max-extra-length", metavar="N", help="Longest output: source + 50 subwords."),
-]
-
-# What may come, and what must.
-NoRepeatNgram = Annotated[
-    int | None,
-    typer.Option("--no-repeat-ngram", metavar="N", help="No N subwords in a row come twice."),
-]
-RepetitionPenalty = Annotated[
-    float | None,
-    typer.Option(
-        "--repetition-penalty", metavar="X", help="Subwords that came are X times less likely."
-    ),
-]
+# Options that are no settings.
 Ban = Annotated[
     Path | None,
-    typer.Option("--ban", metavar="FILE", help="Words and phrases that may not come, one a line."),
-]
+    typer.Option(
+        "--ban", metavar="FILE", rich_help_panel="Constraints",
+        help="Words and phrases that must not occur in translations, one per line",
+    ),
+]  # fmt: skip
 GlossaryFile = Annotated[
     Path | None,
     typer.Option(
-        "--glossary", metavar="FILE", help="TSV: source term, tab, target forms a|b, one a line."
+        "--glossary", metavar="FILE", rich_help_panel="Constraints",
+        help="Required translations of terms, one term per line: the source term, a tab, and its "
+        "target forms separated by |",
     ),
-]
+]  # fmt: skip
 Prefix = Annotated[
     Path | None,
-    typer.Option("--prefix", metavar="FILE", help="How each translation begins, one a line."),
-]
-
-Shortlist = Annotated[
-    int | None,
     typer.Option(
-        "--shortlist", metavar="N", help="Only N words for each of the source; see nmt shortlist."
+        "--prefix", metavar="FILE", rich_help_panel="Constraints",
+        help="The beginning of each translation, one per line of the text",
     ),
-]
-
-# Sampling.
-Sample = Annotated[bool, typer.Option("--sample", help="Draw translations by chance.")]
-Temperature = Annotated[
-    float | None,
-    typer.Option("--temperature", metavar="X", help="Of --sample; below 1: more of the likely."),
-]
-TopK = Annotated[
-    int | None, typer.Option("--top-k", metavar="N", help="Sample from the N likeliest subwords.")
-]
-TopP = Annotated[
-    float | None,
-    typer.Option("--top-p", metavar="X", help="Sample from those that make up probability X."),
-]
-Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Of --sample: 1.")]
-Mbr = Annotated[
-    Consensus | None,
-    typer.Option("--mbr", help="Of --beam hypotheses or samples, the one most like the others."),
-]
-
-# What is told.
-Alignment = Annotated[
-    bool, typer.Option("--alignment", help="Add ||| and source-word pairs such as 0-0 1-2.")
-]
+]  # fmt: skip
 Scores = Annotated[
-    bool, typer.Option("--scores", help="Add ||| score ||| log-probability of each subword.")
-]
-ReplaceUnknown = Annotated[
-    bool, typer.Option("--replace-unknown", help="Take unknown words from the source.")
-]
+    bool,
+    typer.Option(
+        "--scores", rich_help_panel="Output",
+        help="Add the score and the log-probability of each subword, separated by |||",
+    ),
+]  # fmt: skip
+
+
+def with_search_options(**panels: str) -> Callable[[Function], Function]:
+    """Give a command that takes `**settings` an option for each setting of search.
+
+    Typer reads the options from the signature, which is sorted by the headings of the help. An
+    option that is not given is None. panels: headings of parameters that other commands share.
+    """
+
+    def decorate(command: Function) -> Function:
+        parameters = [
+            moved(parameter, panels.get(parameter.name))
+            for parameter in inspect.signature(command).parameters.values()
+            if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+        ]
+        parameters += _setting_parameters()
+        set_parameters(
+            command, sorted(parameters, key=lambda parameter: PANELS.index(panel_of(parameter)))
+        )
+        return command
+
+    return decorate
+
+
+def _setting_parameters() -> list[inspect.Parameter]:
+    """A parameter for each setting of search, in the order of their declarations."""
+    types = get_type_hints(SearchConfig)
+    return [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=_annotation(field, types[field.name]),
+        )
+        for field in dataclasses.fields(SearchConfig)
+    ]
+
+
+def _annotation(field: "dataclasses.Field[Any]", setting_type: Any) -> Any:
+    """The type of an option and its description: `int | None` with a metavar N, for example.
+
+    Leaving out an option is the way to say `off` or `auto`, so that options do not take these.
+    """
+    about: str = field.metadata["about"]
+    help_text = about[0].upper() + about[1:]
+    if setting_type is not bool:
+        help_text += f" [default: the model's, else {field.default}]"
+    choices = get_args(setting_type)
+    option_type, metavar = setting_type, None
+    if setting_type is float:
+        metavar = "X"
+    elif int in (setting_type, *choices):
+        option_type, metavar = int, "N"
+    elif choices:
+        option_type = Literal[tuple(choice for choice in choices if choice != "off")]
+    option = typer.Option(
+        option_name(field.name),
+        metavar=metavar,
+        help=help_text,
+        rich_help_panel=field.metadata["panel"],
+    )
+    return Annotated[option_type | None, option]
+
+
+class SearchOptions:
+    """The settings of search that were typed as options."""
+
+    def __init__(self, settings: Mapping[str, object], sets: Sequence[str] | None) -> None:
+        """settings: the values of the options by name; None means not given. sets: of `--set`."""
+        self._values = {name: value for name, value in settings.items() if value is not None}
+        replaced = {text.partition("=")[0].strip() for text in sets or ()}
+        self._typed = {name for name in self._values if f"search.{name}" not in replaced}
+
+    def resolve(
+        self, others: Mapping[str, object], sets: Sequence[str] | None, config_file: Path | None
+    ) -> "ResolvedConfig":
+        """Every setting of this run and its origin.
+
+        others: the values of options that are other settings, by dotted key. Raises UsageError for
+        wrong values of options, and whatever `resolve_settings` raises for other settings.
+        """
+        from nmt_cli.cli.settings import resolve_settings
+
+        self._check_bounds()
+        flags = {f"search.{name}": value for name, value in self._values.items()}
+        with self.named_in_errors():
+            return resolve_settings({**flags, **others}, sets, config_file)
+
+    def _check_bounds(self) -> None:
+        from nmt_cli.config.schema import SETTINGS
+        from nmt_cli.config.values import convert
+
+        problems: dict[str, str] = {}
+        for name, value in self._values.items():
+            setting = SETTINGS[f"search.{name}"]
+            try:
+                convert(setting, value)
+            except ValueError as error:
+                option = option_name(name)
+                problems[f"{option} {str(error).removeprefix('= ')}"] = f"{option}: {setting.about}"
+        if problems:
+            raise UsageError("; ".join(problems), "; ".join(problems.values()))
+
+    @contextlib.contextmanager
+    def named_in_errors(self) -> Iterator[None]:
+        """Where typed settings do not go together, raise a UsageError that names the options."""
+        try:
+            yield
+        except ConfigError as error:
+            # `resolve` may have raised it again with other names.
+            conflict = error if isinstance(error, SearchConflictError) else error.__cause__
+            if isinstance(conflict, SearchConflictError):
+                raise (conflict.as_usage_error(self._typed) or error) from None
+            raise

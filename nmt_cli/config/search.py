@@ -1,10 +1,14 @@
-"""The settings of search (section 6.1), and which of them do not go together."""
+"""The settings of search (section 6.1), and which of them do not go together.
 
+Each setting is also an option of `nmt translate`, made from its declaration here.
+"""
+
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from nmt_cli.config.values import setting
-from nmt_cli.errors import ConfigError
+from nmt_cli.errors import ConfigError, UsageError
 from nmt_cli.plurals import agreeing
 
 # Candidates of a source subword that a model's shortlist holds.
@@ -13,55 +17,123 @@ LONGEST_SHORTLIST = 100
 # Source tokens times beam that suit a CPU: what is computed on stays in its caches.
 BATCH_TOKENS = 2_048
 
+# Two hypotheses are equally similar to each other: minimum Bayes risk decoding needs more.
+MIN_MBR_HYPOTHESES = 3
+
 
 @dataclass(frozen=True)
 class SearchConfig:
     """Section 6.1."""
 
-    beam: int = setting(4, "hypotheses kept; 1 is greedy", 1, 1_024)
-    alpha: float = setting(0.6, "length penalty ((5+n)/6)^alpha", 0.0, 10.0)
-    max_extra_length: int = setting(50, "longest output: source + this", 0, 65_536)
-    n_best: int = setting(1, "hypotheses given for each line, each text once", 1, 1_024)
+    beam: int = setting(
+        4, "hypotheses kept by beam search; 1 = greedy search", 1, 1_024, panel="Search"
+    )
+    alpha: float = setting(
+        0.6,
+        "exponent of the length penalty; higher values favour longer translations",
+        0.0,
+        10.0,
+        panel="Length",
+    )
+    max_extra_length: int = setting(
+        50,
+        "maximum output length, in subwords more than the source has",
+        0,
+        65_536,
+        panel="Length",
+    )
+    n_best: int = setting(
+        1, "translations to return for each line, without duplicates", 1, 1_024, panel="Search"
+    )
     batch_tokens: int | Literal["auto"] = setting(
-        "auto", "source tokens times beam searched together; auto: what suits the device", 1, 2**31
+        "auto",
+        "maximum source tokens times beam size to search together; auto = chosen for the device",
+        1,
+        2**31,
+        panel="Hardware",
     )
     length_penalty: Literal["gnmt", "power", "none"] = setting(
-        "gnmt", "what log-probabilities are divided by: ((5+n)/6)^alpha, n^alpha, or nothing"
+        "gnmt",
+        "divisor of the log-probability: gnmt = ((5 + length) / 6)^alpha, power = length^alpha, "
+        "none = 1",
+        panel="Length",
     )
-    word_reward: float = setting(0.0, "added to the score for each subword", -100.0, 100.0)
+    word_reward: float = setting(
+        0.0, "reward added to the score for each subword", -100.0, 100.0, panel="Length"
+    )
     coverage_penalty: float = setting(
-        0.0, "beta of GNMT's coverage penalty, by which finished hypotheses are ranked", 0.0, 100.0
+        0.0,
+        "beta of the GNMT coverage penalty, used to rerank finished hypotheses; 0 = off",
+        0.0,
+        100.0,
+        panel="Search",
     )
-    min_length: int = setting(0, "shortest output, in subwords", 0, 65_536)
+    min_length: int = setting(0, "minimum output length, in subwords", 0, 65_536, panel="Length")
     max_length: int = setting(
-        0, "longest output, in subwords; 0: max_extra_length alone", 0, 65_536
+        0,
+        "maximum output length, in subwords; 0 = only the limit relative to the source",
+        0,
+        65_536,
+        panel="Length",
     )
     no_repeat_ngram: int = setting(
-        0, "no so many subwords in a row come twice, such as 4; 0: they may", 0, 1_024
+        0,
+        "length of n-grams that may not be repeated, in subwords; 0 = off",
+        0,
+        1_024,
+        panel="Constraints",
     )
     repetition_penalty: float = setting(
-        1.0, "subwords that came already have their probability divided by this", 1.0, 1e6
+        1.0,
+        "divisor of the probability of subwords that were already generated; 1 = off",
+        1.0,
+        1e6,
+        panel="Constraints",
     )
-    sample: bool = setting(False, "draw translations by chance; n_best are drawn for each line")
-    temperature: float = setting(1.0, "of sampling; below 1 likely subwords gain", 0.01, 100.0)
-    top_k: int = setting(0, "sample from the k likeliest subwords; 0: from all", 0, 2**24)
+    sample: bool = setting(
+        False, "sample translations at random instead of using beam search", panel="Sampling"
+    )
+    temperature: float = setting(
+        1.0, "sampling temperature; below 1 favours likely subwords", 0.01, 100.0, panel="Sampling"
+    )
+    top_k: int = setting(
+        0,
+        "sample only from this many most probable subwords; 0 = from all",
+        0,
+        2**24,
+        panel="Sampling",
+    )
     top_p: float = setting(
-        1.0, "sample from the likeliest subwords that together have this probability", 0.0, 1.0
+        1.0,
+        "sample only from the most probable subwords that together have this probability",
+        0.0,
+        1.0,
+        panel="Sampling",
     )
-    seed: int = setting(1, "of sampling", 0, 2**31)
+    seed: int = setting(1, "random seed for sampling", 0, 2**31, panel="Sampling")
     mbr: Literal["off", "chrf", "bleu"] = setting(
-        "off", "choose, of `beam` hypotheses, the one most like the others by this metric"
+        "off",
+        "minimum Bayes risk decoding: return the hypothesis or sample, of as many as the beam "
+        "has, that is most similar to the others by this metric",
+        panel="Search",
     )
     replace_unknown: bool = setting(
-        False, "give unknown words as the source has them, found by attention"
+        False,
+        "replace each unknown word by the source word with the most attention",
+        panel="Output",
     )
-    alignment: bool = setting(False, "tell which source word each word comes from")
+    alignment: bool = setting(
+        False,
+        "add the word alignment, as pairs of source and target words such as 0-0 1-2",
+        panel="Output",
+    )
     shortlist: int = setting(
         0,
-        "likeliest subwords that each of the source lets in, from the list of `nmt shortlist`; "
-        "0: all words may come",
+        "use only this many candidates for each source subword, from the list that "
+        "`nmt shortlist` makes; 0 = the whole vocabulary",
         0,
         LONGEST_SHORTLIST,
+        panel="Search",
     )
 
     @property
@@ -72,35 +144,107 @@ class SearchConfig:
     @property
     def finished(self) -> int:
         """Finished hypotheses of a source that are kept, to choose `n_best` from."""
-        chooses = self.mbr != "off" or self.coverage_penalty > 0
-        return self.rows if chooses else self.n_best
+        reranks = self.mbr != "off" or self.coverage_penalty > 0
+        return self.rows if reranks else self.n_best
+
+
+class SearchConflictError(ConfigError):
+    """Settings of search that are each valid but do not go together."""
+
+    def __init__(self, message: str, hint: str, search: SearchConfig) -> None:
+        super().__init__(message, hint)
+        self.search = search
+
+    def as_usage_error(self, typed: Collection[str]) -> UsageError | None:
+        """The same conflict in terms of options; None if none of its settings was an option.
+
+        typed: names of the settings that were given as options of `nmt translate`.
+        """
+        conflict = next(_conflicts(self.search, _Names(self.search, typed)))
+        if set(conflict.settings).isdisjoint(typed):
+            return None
+        return UsageError(conflict.message, conflict.hint)
+
+
+def option_name(setting_name: str) -> str:
+    """The option of `nmt translate` for a setting of search.
+
+    >>> option_name("top_p")
+    '--top-p'
+    """
+    return "--" + setting_name.replace("_", "-")
 
 
 def check_search(search: SearchConfig) -> None:
-    """Raise ConfigError for values that are each fine but do not fit together."""
+    """Raise SearchConflictError for values that are each valid but do not go together."""
+    for conflict in _conflicts(search, _Names(search, ())):
+        raise SearchConflictError(conflict.message, conflict.hint, search)
+
+
+class _Conflict(NamedTuple):
+    settings: tuple[str, ...]
+    message: str
+    hint: str
+
+
+class _Names:
+    """How an error names settings: as options where they were typed, else by their dotted keys."""
+
+    def __init__(self, search: SearchConfig, typed: Collection[str]) -> None:
+        self._search = search
+        self._typed = typed
+
+    def name(self, setting_name: str) -> str:
+        """Such as `--beam` or `search.beam`."""
+        if setting_name in self._typed:
+            return option_name(setting_name)
+        return f"search.{setting_name}"
+
+    def assigned(self, setting_name: str) -> str:
+        """The name with its value, such as `--beam 4` or `search.beam=4`."""
+        equals = " " if setting_name in self._typed else "="
+        return f"{self.name(setting_name)}{equals}{getattr(self._search, setting_name)}"
+
+    def advised(self, setting_name: str) -> str:
+        """What to change: the option alone where options were typed, else the setting first."""
+        option = option_name(setting_name)
+        return option if self._typed else f"search.{setting_name} (`nmt translate {option}`)"
+
+    def sampling(self) -> tuple[str, str]:
+        """How sampling is turned on, and the hint that says so."""
+        if self._typed:
+            return "--sample", "add --sample, which draws translations at random"
+        return "search.sample=true", "set search.sample=true (`nmt translate --sample`)"
+
+
+def _conflicts(search: SearchConfig, names: _Names) -> Iterator[_Conflict]:
+    """The conflicts among the values of `search`, the most general first."""
     if search.n_best > search.rows:
-        raise ConfigError(
-            f"search.n_best={search.n_best} is more than search.beam={search.beam}",
-            "a beam of B gives at most B hypotheses: raise search.beam (`nmt translate --beam`)",
+        yield _Conflict(
+            ("n_best", "beam"),
+            f"{names.assigned('n_best')} is more than {names.assigned('beam')}",
+            f"a beam of B gives at most B hypotheses: raise {names.advised('beam')}",
         )
     if search.max_length and search.min_length > search.max_length:
-        raise ConfigError(
-            f"search.min_length={search.min_length} is more than "
-            f"search.max_length={search.max_length}"
+        yield _Conflict(
+            ("min_length", "max_length"),
+            f"{names.assigned('min_length')} is more than {names.assigned('max_length')}",
+            f"lower {names.advised('min_length')}, or raise {names.advised('max_length')}",
         )
-    idle = {
-        "temperature": search.temperature != 1.0,
-        "top_k": search.top_k != 0,
-        "top_p": search.top_p != 1.0,
-    }
-    named = [f"search.{name}" for name, given in idle.items() if given]
-    if named and not search.sample:
-        raise ConfigError(
-            f"{' and '.join(named)} {agreeing(len(named), 'matters', 'matter')} to sampling only",
-            "set search.sample=true (`nmt translate --sample`)",
-        )
-    if search.mbr != "off" and search.beam < 3:
-        raise ConfigError(
-            f"search.mbr chooses among hypotheses, but search.beam is {search.beam}",
-            "raise search.beam (`nmt translate --beam`): of sampling it is the number of samples",
+    unused = tuple(
+        name
+        for name, neutral in (("temperature", 1.0), ("top_k", 0), ("top_p", 1.0))
+        if getattr(search, name) != neutral
+    )
+    if unused and not search.sample:
+        named = " and ".join(names.name(name) for name in unused)
+        sampling, hint = names.sampling()
+        verb = agreeing(len(unused), "needs", "need")
+        yield _Conflict(unused, f"{named} {verb} {sampling}", hint)
+    if search.mbr != "off" and search.beam < MIN_MBR_HYPOTHESES:
+        yield _Conflict(
+            ("mbr", "beam"),
+            f"{names.name('mbr')} compares at least {MIN_MBR_HYPOTHESES} hypotheses, but "
+            f"{names.name('beam')} is {search.beam}",
+            f"raise {names.advised('beam')}: with sampling it is the number of samples",
         )

@@ -16,9 +16,21 @@ class Setting(NamedTuple):
     high: float | None
 
 
-def setting(default: Any, about: str, low: float | None = None, high: float | None = None) -> Any:
-    """A dataclass field with its one-line explanation and, for numbers, its inclusive bounds."""
-    return field(default=default, metadata={"about": about, "low": low, "high": high})
+def setting(
+    default: Any,
+    about: str,
+    low: float | None = None,
+    high: float | None = None,
+    *,
+    panel: str = "",
+) -> Any:
+    """A dataclass field with its one-line explanation and, for numbers, its inclusive bounds.
+
+    panel: the heading of its option, for settings whose options are made from this declaration.
+    """
+    return field(
+        default=default, metadata={"about": about, "low": low, "high": high, "panel": panel}
+    )
 
 
 def convert(setting: Setting, value: object) -> object:

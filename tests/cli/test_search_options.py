@@ -1,5 +1,6 @@
 """The search options of `nmt translate`, and `nmt score` by a model, as they are typed."""
 
+import dataclasses
 import io
 import json
 import sys
@@ -11,6 +12,7 @@ from byte_models import byte_config, byte_model, byte_subwords
 
 from nmt_cli.cli import main
 from nmt_cli.config.schema import SettingsLayer, resolve
+from nmt_cli.config.search import SearchConfig
 from nmt_cli.errors import ConfigError
 from nmt_cli.model_dir import save_model
 from nmt_cli.translation.translator import Translator
@@ -62,11 +64,11 @@ def test_every_option_reaches_the_search(nmt) -> None:
         ["--length-penalty", "power", "--alpha", "5"], ["--model", "model", "--model", "other"],
         ["--sample", "--temperature", "9"], ["--max-extra-length", "0"],
     ):  # fmt: skip
-        found = nmt("translate", *options, "text")
-        assert (found.code, found.err) == (0, ""), options
-        assert len(found.lines) == 4
-        assert found.lines[1] == ""
-        assert found.lines != plain.lines, options
+        result = nmt("translate", *options, "text")
+        assert (result.code, result.err) == (0, ""), options
+        assert len(result.lines) == 4
+        assert result.lines[1] == ""
+        assert result.lines != plain.lines, options
     default = ["--length-penalty", "gnmt", "--word-reward", "0", "--no-repeat-ngram", "0"]
     assert nmt("translate", *default, "text").lines == plain.lines
 
@@ -81,19 +83,19 @@ def test_sampling_is_the_same_for_the_same_seed(nmt) -> None:
     assert [line.split(" ||| ")[0] for line in several] == [*["0"] * 5, "1", *["2"] * 5, *["3"] * 5]
 
 
-def test_scores_and_alignment_stand_behind_the_text(nmt) -> None:
+def test_scores_and_alignment_follow_the_text(nmt) -> None:
     plain = nmt("translate", "text").lines
     for text, line in zip(plain, nmt("translate", "--scores", "text").lines, strict=True):
         shown, score, tokens = line.split(" ||| ")
         assert shown == text
         assert float(score) <= 0
-        assert all(float(one) <= 0 for one in tokens.split())
+        assert all(float(log_prob) <= 0 for log_prob in tokens.split())
         assert bool(tokens.split()) == bool(text)
     for text, line in zip(plain, nmt("translate", "--alignment", "text").lines, strict=True):
         shown, links = line.split(" ||| ")
         assert shown == text
         assert [link.split("-")[1] for link in links.split()] == [
-            str(number) for number in range(len(text.split()))
+            str(index) for index in range(len(text.split()))
         ]
     rows = nmt("translate", "--alignment", "--scores", "--n-best", "2", "text").lines
     assert {len(row.split(" ||| ")) for row in rows} == {5}
@@ -103,39 +105,40 @@ def test_scores_and_alignment_stand_behind_the_text(nmt) -> None:
     assert documents[3]["hypotheses"][0]["alignment"]
 
 
-def test_banned_words(nmt) -> None:
-    letters = {one for one in "".join(nmt("translate", "text").lines) if one.isascii()}
-    banned = sorted(one for one in letters if one.isalpha())[:3]
+def test_banned_words_begin_no_word(nmt) -> None:
+    characters = set("".join(nmt("translate", "text").lines))
+    letters = (character for character in characters if character.isascii())
+    banned = sorted(letter for letter in letters if letter.isalpha())[:3]
     assert len(banned) == 3
     Path("ban").write_text("\n\n".join(banned) + "\n", "utf-8")
-    found = nmt("translate", "--ban", "ban", "text")
-    assert found.code == 0
-    for word in " ".join(found.lines).split():
+    result = nmt("translate", "--ban", "ban", "text")
+    assert result.code == 0
+    for word in " ".join(result.lines).split():
         # Banned where a word begins, not inside of one.
         assert word[0] not in banned
 
 
-def test_glossary(nmt) -> None:
+def test_glossary_terms_are_in_the_translations(nmt) -> None:
     Path("terms.tsv").write_text("dog\tHund|Köter\nfirst line\tERSTE\n", "utf-8")
     plain = nmt("translate", "text").lines
     for beam in ("1", "3"):
-        found = nmt("translate", "--glossary", "terms.tsv", "--beam", beam, "text")
-        assert (found.code, found.err) == (0, "")
-        assert "ERSTE" in found.lines[0]
-        assert {"Hund", "Köter"} & set(found.lines[3].replace(",", " ").split())
-    assert found.lines[1:3] == plain[1:3]
-    found = nmt("translate", "--glossary", "terms.tsv", "--max-length", "2", "text")
-    assert "2 lines lack a term" in found.err
+        result = nmt("translate", "--glossary", "terms.tsv", "--beam", beam, "text")
+        assert (result.code, result.err) == (0, "")
+        assert "ERSTE" in result.lines[0]
+        assert {"Hund", "Köter"} & set(result.lines[3].replace(",", " ").split())
+    assert result.lines[1:3] == plain[1:3]
+    result = nmt("translate", "--glossary", "terms.tsv", "--max-length", "2", "text")
+    assert "2 lines lack a term" in result.err
 
 
-def test_prefixes(nmt) -> None:
+def test_prefixes_begin_the_translations(nmt) -> None:
     Path("starts").write_text("Der\n\nÜb\n\n", "utf-8")
     plain = nmt("translate", "text").lines
-    found = nmt("translate", "--prefix", "starts", "text")
-    assert found.code == 0
-    assert found.lines[0].startswith("Der")
-    assert found.lines[2].startswith("Üb")
-    assert found.lines[3] == plain[3]
+    result = nmt("translate", "--prefix", "starts", "text")
+    assert result.code == 0
+    assert result.lines[0].startswith("Der")
+    assert result.lines[2].startswith("Üb")
+    assert result.lines[3] == plain[3]
 
 
 @pytest.mark.parametrize(
@@ -148,28 +151,33 @@ def test_prefixes(nmt) -> None:
         ({"t": "a\tb\n"}, ["--glossary", "t", "--sample"], 2, "--sample"),
         ({}, ["--glossary", "nothing"], 66, "nothing"),
         ({}, ["--ban", "nothing"], 66, "nothing"),
-        ({}, ["--top-k", "3"], 78, "search.top_k"),
-        ({}, ["--temperature", "0"], 78, "search.temperature"),
-        ({}, ["--min-length", "9", "--max-length", "3"], 78, "search.min_length=9"),
-        ({}, ["--repetition-penalty", "0.5"], 78, "search.repetition_penalty"),
-        ({}, ["--mbr", "chrf", "--beam", "2"], 78, "search.mbr"),
+        ({}, ["--top-k", "3"], 2, "--top-k needs --sample"),
+        ({}, ["--temperature", "0"], 2, "--temperature 0.0 is below its minimum"),
+        (
+            {},
+            ["--min-length", "9", "--max-length", "3"],
+            2,
+            "--min-length 9 is more than --max-length 3",
+        ),
+        ({}, ["--repetition-penalty", "0.5"], 2, "--repetition-penalty 0.5 is below"),
+        ({}, ["--mbr", "chrf", "--beam", "2"], 2, "--mbr compares at least 3 hypotheses"),
         ({}, ["--mbr", "ter"], 2, "ter"),
-        ({}, ["--n-best", "4"], 78, "search.n_best=4"),
+        ({}, ["--n-best", "4"], 2, "--n-best 4 is more than search.beam=3"),
         ({}, ["--model", "model", "--model", "nothing"], 66, "nothing"),
     ],
 )
-def test_what_is_wrong_is_said(nmt, files, arguments, code: int, words: str) -> None:
+def test_wrong_arguments_are_refused(nmt, files, arguments, code: int, words: str) -> None:
     for name, text in files.items():
         Path(name).write_text(text, "utf-8")
-    found = nmt("translate", *arguments, "text")
-    assert found.code == code
-    assert found.err.startswith("error: ")
-    assert words in found.err
+    result = nmt("translate", *arguments, "text")
+    assert result.code == code
+    assert result.err.startswith("error: ")
+    assert words in result.err
     # A prefix that is one too many is only known when all lines are done.
-    assert found.lines == [] or "has a line 5" in words
+    assert result.lines == [] or "has a line 5" in words
 
 
-def test_settings_in_the_project_file(nmt) -> None:
+def test_settings_of_the_project_file_are_the_same_as_options(nmt) -> None:
     Path("nmt.toml").write_text("[search]\nmin_length = 12\nlength_penalty = 'none'\n")
     options = ["--min-length", "12", "--length-penalty", "none"]
     from_file = nmt("translate", "text").lines
@@ -177,7 +185,94 @@ def test_settings_in_the_project_file(nmt) -> None:
     assert nmt("translate", *options, "text").lines == from_file
 
 
-def test_what_does_not_go_together_in_settings() -> None:
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--temperature", "2", "--top-p", "0.5"], "--temperature and --top-p need --sample"),
+        (["--n-best", "9", "--beam", "8"], "--n-best 9 is more than --beam 8"),
+        (["--beam", "0", "--top-p", "2"], "minimum 1; --top-p 2.0 is above its maximum 1.0"),
+        (["--mbr", "chrf", "--beam", "2"], "but --beam is 2"),
+    ],
+)
+def test_errors_of_options_name_the_options(nmt, arguments, words: str) -> None:
+    result = nmt("translate", *arguments, "text")
+    assert (result.code, result.lines) == (2, [])
+    assert words in result.err
+    assert "search." not in result.err
+
+
+def test_errors_of_other_settings_name_the_settings(nmt, monkeypatch) -> None:
+    message = "error: search.top_p needs search.sample=true\n"
+    results = [
+        nmt("translate", "--set", "search.top_p=0.5", "text"),
+        # `--set` replaces the value of the option.
+        nmt("translate", "--top-p", "0.7", "--set", "search.top_p=0.5", "text"),
+    ]
+    monkeypatch.setenv("NMT_SEARCH_TOP_P", "0.5")
+    results.append(nmt("translate", "--beam", "2", "text"))
+    monkeypatch.delenv("NMT_SEARCH_TOP_P")
+    Path("nmt.toml").write_text("[search]\ntop_p = 0.5\n")
+    results.append(nmt("translate", "text"))
+    assert [(result.code, result.lines) for result in results] == [(78, [])] * 4
+    assert [result.err.startswith(message) for result in results] == [True] * 4
+
+
+def test_an_option_and_another_setting_in_conflict_have_their_own_names(nmt) -> None:
+    Path("nmt.toml").write_text("[search]\nn_best = 3\n")
+    result = nmt("translate", "--beam", "2", "text")
+    assert result.code == 2
+    assert "search.n_best=3 is more than --beam 2" in result.err
+    assert "raise --beam\n" in result.err
+
+
+def test_each_setting_is_an_option_with_its_help_and_default(nmt) -> None:
+    result = nmt("translate", "--help")
+    text = " ".join(" ".join(result.lines).split())
+    for field in dataclasses.fields(SearchConfig):
+        assert f"--{field.name.replace('_', '-')} " in text
+        about = field.metadata["about"]
+        assert f"{about[0].upper()}{about[1:]} " in text
+        if field.type is not bool:
+            assert f"{about[1:]} [default: the model's, else {field.default}]" in text
+
+
+def options_by_heading(lines: list[str]) -> dict[str, list[str]]:
+    """The long names of the options under each heading of a help text, in order."""
+    options: dict[str, list[str]] = {}
+    for line in lines:
+        if line.endswith(":") and not line.startswith(" "):
+            heading = line[:-1]
+            options[heading] = []
+        elif line.startswith(("  -", "  [")):
+            options[heading].append(line.split("  ")[1].split(", ")[-1].split(" ")[0])
+    return options
+
+
+def test_the_help_has_the_options_under_headings(nmt) -> None:
+    options = options_by_heading(nmt("translate", "--help").lines)
+    assert list(options) == [
+        "Examples", "Arguments", "Options",
+        "Search", "Length", "Constraints", "Sampling", "Output", "Hardware",
+    ]  # fmt: skip
+    assert options["Arguments"] == ["[FILE]"]
+    assert options["Options"] == [
+        "--model", "--verify", "--verify-every", "--strict", "--set", "--config", "--help",
+    ]  # fmt: skip
+    assert options["Sampling"] == ["--sample", "--temperature", "--top-k", "--top-p", "--seed"]
+    assert options["Hardware"] == ["--device", "--precision", "--threads", "--batch-tokens"]
+    assert {"--output", "--scores", "--json", "--quiet"} < set(options["Output"])
+
+
+def test_the_help_of_train_and_prepare_has_headings_too(nmt) -> None:
+    train = options_by_heading(nmt("train", "--help").lines)
+    assert train["Options"] == ["--corpus", "--preset", "--set", "--config", "--help"]
+    assert train["Stopping"] == ["--max-steps", "--max-epochs", "--max-hours", "--patience"]
+    prepare = options_by_heading(nmt("prepare", "--help").lines)
+    assert prepare["Options"] == ["--preset", "--set", "--config", "--help"]
+    assert prepare["Vocabulary"] == ["--subwords", "--vocab-size", "--joint"]
+
+
+def test_conflicts_of_settings_name_the_settings() -> None:
     for values, words in (
         ({"search.top_p": 0.5}, "search.top_p"),
         ({"search.mbr": "bleu", "search.beam": 1}, "search.beam is 1"),
@@ -201,48 +296,50 @@ class TestScoring:
         return list(Translator.load("model").score(zip(LINES, targets, strict=True)))
 
     def test_all_lines_together(self, nmt) -> None:
-        found = nmt("score", "--pairs", "text", "target")
+        result = nmt("score", "--pairs", "text", "target")
         pairs = self.expected()
         tokens = sum(len(pair.tokens) for pair in pairs)
         log_prob = sum(pair.log_prob for pair in pairs)
-        assert found.code == 0
-        (line,) = found.lines
+        assert result.code == 0
+        (line,) = result.lines
         assert f"log-probability {log_prob:.4f} ({tokens} tokens, 4 lines)" in line
         assert line.startswith("perplexity ")
 
     def test_each_line(self, nmt) -> None:
-        found = nmt("score", "--pairs", "text", "target", "--each")
-        for line, pair in zip(found.lines, self.expected(), strict=True):
+        result = nmt("score", "--pairs", "text", "target", "--each")
+        for line, pair in zip(result.lines, self.expected(), strict=True):
             log_prob, perplexity, tokens = line.split("\t")
             assert float(log_prob) == pytest.approx(pair.log_prob, abs=1e-5)
             assert float(perplexity) == pytest.approx(pair.perplexity, rel=1e-3)
             assert int(tokens) == len(pair.tokens)
 
     def test_json(self, nmt) -> None:
-        found = nmt("score", "--pairs", "text", "target", "--json")
-        *documents, total = map(json.loads, found.lines)
+        result = nmt("score", "--pairs", "text", "target", "--json")
+        *documents, total = map(json.loads, result.lines)
         for document, pair in zip(documents, self.expected(), strict=True):
             assert document["tokens"] == list(pair.tokens)
             assert document["token_scores"] == pytest.approx(pair.token_scores, abs=1e-5)
             assert document["log_prob"] == pytest.approx(sum(pair.token_scores), abs=1e-4)
         assert total["lines"] == 4
-        assert total["tokens"] == sum(len(one["tokens"]) for one in documents)
-        assert total["log_prob"] == pytest.approx(sum(one["log_prob"] for one in documents))
+        assert total["tokens"] == sum(len(document["tokens"]) for document in documents)
+        assert total["log_prob"] == pytest.approx(
+            sum(document["log_prob"] for document in documents)
+        )
 
     def test_an_n_best_list_gets_the_scores_of_the_search(self, nmt) -> None:
         Path("list").write_text(
             "\n".join(nmt("translate", "--n-best", "3", "text").lines[::-1]) + "\n", "utf-8"
         )
-        found = nmt("score", "--n-best-list", "text", "list")
-        assert found.code == 0
-        rows = [line.split(" ||| ") for line in found.lines]
+        result = nmt("score", "--n-best-list", "text", "list")
+        assert result.code == 0
+        rows = [line.split(" ||| ") for line in result.lines]
         assert len(rows) == 10
-        for number in ("0", "2", "3"):
-            some = [row for row in rows if row[0] == number]
-            scores = [float(row[-1]) for row in some]
+        for index in ("0", "2", "3"):
+            rows_of_line = [row for row in rows if row[0] == index]
+            scores = [float(row[-1]) for row in rows_of_line]
             assert scores == sorted(scores, reverse=True)
-            for row in some:
-                (pair,) = Translator.load("model").score([(LINES[int(number)], row[1])])
+            for row in rows_of_line:
+                (pair,) = Translator.load("model").score([(LINES[int(index)], row[1])])
                 expected = pair.log_prob / ((5 + len(pair.tokens)) / 6) ** 0.6
                 assert float(row[3]) == pytest.approx(expected, abs=1e-4)
         # Bytes that are no text do not come back as they were; the others have the same score.
@@ -260,9 +357,11 @@ class TestScoring:
             ({"l": "0 ||| a\n"}, ["--n-best-list", "text", "l", "--pairs", "l", "l"], 2, "without"),
         ],
     )
-    def test_what_is_wrong_is_said(self, nmt, files, arguments, code: int, words: str) -> None:
+    def test_wrong_arguments_are_refused(
+        self, nmt, files, arguments, code: int, words: str
+    ) -> None:
         for name, text in files.items():
             Path(name).write_text(text, "utf-8")
-        found = nmt("score", *arguments)
-        assert found.code == code
-        assert words in found.err
+        result = nmt("score", *arguments)
+        assert result.code == code
+        assert words in result.err

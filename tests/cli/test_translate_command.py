@@ -77,92 +77,94 @@ def nmt(folder: Path, monkeypatch, capfdbinary):
 def expected(model: Path, lines: list[str], **settings: object) -> list[str]:
     translator = Translator.load(model)
     search = byte_config({"search.beam": 3, **settings}).search
-    return [one.text for one in translator.translate(lines, search=search)]
+    return [result.text for result in translator.translate(lines, search=search)]
 
 
 def test_the_bare_command_reads_stdin_and_writes_stdout(nmt, model: Path) -> None:
-    found = nmt(stdin=("\n".join(LINES) + "\n").encode())
-    assert (found.code, found.err) == (0, "")
-    assert found.lines == expected(model, LINES)
-    assert any(found.lines)
+    result = nmt(stdin=("\n".join(LINES) + "\n").encode())
+    assert (result.code, result.err) == (0, "")
+    assert result.lines == expected(model, LINES)
+    assert any(result.lines)
 
 
 def test_a_file_and_stdin_by_name_are_the_same(nmt) -> None:
-    found = nmt("test.en")
-    assert found.code == 0
-    assert nmt("-", stdin=Path("test.en").read_bytes()).out == found.out
+    result = nmt("test.en")
+    assert result.code == 0
+    assert nmt("-", stdin=Path("test.en").read_bytes()).out == result.out
     Path("test.en.gz").write_bytes(gzip.compress(Path("test.en").read_bytes()))
-    assert nmt("test.en.gz").out == found.out
+    assert nmt("test.en.gz").out == result.out
 
 
 def test_verify_says_how_many_lines_are_right(nmt) -> None:
     plain = nmt("test.en")
-    found = nmt("--verify", "test.en")
-    assert (found.code, found.out) == (0, plain.out)
-    assert found.err == "6 lines checked: the same as when translated alone, by the plain model\n"
-    found = nmt("--verify-every", "4", "--precision", "int8", "--quiet", "test.en")
-    assert (found.code, found.err) == (0, "")
-    found = nmt("--verify-every", "4", "--precision", "int8", "test.en")
-    assert found.err == "2 lines checked: the same as when translated alone\n"
+    result = nmt("--verify", "test.en")
+    assert (result.code, result.out) == (0, plain.out)
+    assert result.err == "6 lines checked: the same as when translated alone, by the plain model\n"
+    result = nmt("--verify-every", "4", "--precision", "int8", "--quiet", "test.en")
+    assert (result.code, result.err) == (0, "")
+    result = nmt("--verify-every", "4", "--precision", "int8", "test.en")
+    assert result.err == "2 lines checked: the same as when translated alone\n"
     assert nmt("--verify-every", "0", "test.en").code == 2
 
 
 def test_verify_names_the_lines_that_a_wrong_engine_mistranslates(nmt, monkeypatch) -> None:
     class Leaky(ReferenceDecoder):
         def admit(self, slots, sources) -> None:
-            lasts = [replace(one, ids=[*one.ids[1:-1], 70, one.ids[-1]]) for one in sources[1:]]
-            super().admit(slots, [*sources[:1], *lasts])
+            wrong = [
+                replace(source, ids=[*source.ids[1:-1], 70, source.ids[-1]])
+                for source in sources[1:]
+            ]
+            super().admit(slots, [*sources[:1], *wrong])
 
     def engine(model, *_: object, **__: object) -> Engine:
         return Engine("leaky", "", lambda slots, beam: Leaky(model, slots, beam))
 
     monkeypatch.setattr("nmt_cli.translation.translator.fastest_engine", engine)
     plain = nmt("test.en")
-    found = nmt("--verify", "test.en")
-    assert (found.code, found.out) == (3, plain.out)
-    *warnings, error, blank, hint = found.err.splitlines()
+    result = nmt("--verify", "test.en")
+    assert (result.code, result.out) == (3, plain.out)
+    *warnings, error, blank, hint = result.err.splitlines()
     assert warnings
-    numbers = [re.fullmatch(r"warning: line (\d): `.*` \(score .*\), but alone `.*\)", one)
-               for one in warnings]  # fmt: skip
     lines = plain.lines
-    for one in numbers:
-        assert one is not None
-        assert f"`{lines[int(one[1]) - 1]}`" in one[0]
+    for warning in warnings:
+        match = re.fullmatch(r"warning: line (\d): `.*` \(score .*\), but alone `.*\)", warning)
+        assert match is not None
+        assert f"`{lines[int(match[1]) - 1]}`" in warning
     assert error == (
         f"error: {len(warnings)} of 6 lines checked are not the same as when translated alone, "
         "by the plain model"
     )
     assert (blank, hint[:5]) == ("", "hint:")
-    found = nmt("--verify", "test.en", "-o", "out.de")
-    assert found.code == 3
+    result = nmt("--verify", "test.en", "-o", "out.de")
+    assert result.code == 3
     assert not Path("out.de").exists()
 
 
-def test_an_output_file_appears_whole(nmt, model: Path) -> None:
-    found = nmt("test.en", "-o", "out.de")
-    assert (found.code, found.out) == (0, b"")
+def test_an_output_file_is_written_only_when_complete(nmt, model: Path) -> None:
+    result = nmt("test.en", "-o", "out.de")
+    assert (result.code, result.out) == (0, b"")
     assert Path("out.de").read_text("utf-8").split("\n")[:-1] == expected(model, LINES)
     Path("broken.gz").write_bytes(gzip.compress(os.urandom(9000))[:5000])
     Path("out2.de").write_text("old")
-    found = nmt("broken.gz", "-o", "out2.de")
-    assert found.code == 65
+    result = nmt("broken.gz", "-o", "out2.de")
+    assert result.code == 65
     assert Path("out2.de").read_text() == "old"
     assert not list(Path().glob(".tmp*"))
     assert nmt("test.en", "-o", "nowhere/out.de").code == 73
 
 
 def test_a_dash_as_output_is_stdout(nmt, model: Path) -> None:
-    found = nmt("test.en", "-o", "-")
-    assert (found.code, found.lines) == (0, expected(model, LINES))
+    result = nmt("test.en", "-o", "-")
+    assert (result.code, result.lines) == (0, expected(model, LINES))
     assert not Path("-").exists()
 
 
-def test_a_text_that_is_none_is_called_so(nmt) -> None:
+def test_binary_files_are_refused(nmt) -> None:
     Path("noise.en.gz").write_bytes(random.Random(1).randbytes(5_000))
     Path("noise.en").write_bytes(random.Random(1).randbytes(5_000))
-    found = nmt("noise.en.gz")
-    assert (found.code, found.out) == (65, b"")
-    assert "neither gzip, as its name says, nor text" in found.err
+    result = nmt("noise.en.gz")
+    assert (result.code, result.out) == (65, b"")
+    assert "neither gzip, as its name says, nor text" in result.err
     assert "it is not text" in nmt("noise.en").err
     Path("wide.en").write_bytes("A line of plain text.\n".encode("utf-16-le") * 9)
     assert "UTF-16" in nmt("wide.en").err
@@ -171,12 +173,12 @@ def test_a_text_that_is_none_is_called_so(nmt) -> None:
 _WITHOUT_TORCH = """
 import sys
 from nmt_cli.cli import main
-codes = [main(["translate", *one.split()]) for one in sys.argv[1:]]
+codes = [main(["translate", *arguments.split()]) for arguments in sys.argv[1:]]
 print(codes, "torch" in sys.modules)
 """
 
 
-def test_what_is_wrong_is_said_before_torch_is_loaded(folder: Path) -> None:
+def test_wrong_files_are_refused_before_torch_is_loaded(folder: Path) -> None:
     wrong = ["--model nothing test.en", "nothing.en", "test.en -o nowhere/out.de"]
     done = subprocess.run(
         [sys.executable, "-c", _WITHOUT_TORCH, *wrong],
@@ -185,7 +187,7 @@ def test_what_is_wrong_is_said_before_torch_is_loaded(folder: Path) -> None:
     assert done.stdout == "[66, 66, 73] False\n"
 
 
-def test_threads(nmt, model: Path, monkeypatch) -> None:
+def test_threads_are_set_for_torch(nmt, model: Path, monkeypatch) -> None:
     import torch
 
     set_to = []
@@ -195,22 +197,22 @@ def test_threads(nmt, model: Path, monkeypatch) -> None:
     assert nmt("--threads", "0", "test.en").code == 2
 
 
-def test_json(nmt, model: Path) -> None:
+def test_json_has_one_document_per_line(nmt, model: Path) -> None:
     nasty = "one\x85two\u2028three"
-    found = nmt("--json", "--n-best", "2", stdin=f"{nasty}\n\nabc\n".encode())
-    assert found.code == 0
-    text = found.out.decode()
+    result = nmt("--json", "--n-best", "2", stdin=f"{nasty}\n\nabc\n".encode())
+    assert result.code == 0
+    text = result.out.decode()
     assert text.splitlines() == text.split("\n")[:-1]
-    documents = [json.loads(line) for line in found.lines]
-    assert [one["schema"] for one in documents] == [1, 1, 1]
-    assert [one["line"] for one in documents] == [0, 1, 2]
-    assert [one["source"] for one in documents] == [nasty, "", "abc"]
-    assert [one["flags"] for one in documents][1] == ["empty"]
-    assert [one["text"] for one in documents] == expected(model, [nasty, "", "abc"])
-    for one in documents:
-        assert one["text"] == one["hypotheses"][0]["text"]
-        assert one["score"] == one["hypotheses"][0]["score"]
-    assert [len(one["hypotheses"]) for one in documents] == [2, 1, 2]
+    documents = [json.loads(line) for line in result.lines]
+    assert [document["schema"] for document in documents] == [1, 1, 1]
+    assert [document["line"] for document in documents] == [0, 1, 2]
+    assert [document["source"] for document in documents] == [nasty, "", "abc"]
+    assert documents[1]["flags"] == ["empty"]
+    assert [document["text"] for document in documents] == expected(model, [nasty, "", "abc"])
+    for document in documents:
+        assert document["text"] == document["hypotheses"][0]["text"]
+        assert document["score"] == document["hypotheses"][0]["score"]
+    assert [len(document["hypotheses"]) for document in documents] == [2, 1, 2]
     best = documents[0]["hypotheses"][0]
     assert set(best) == {"text", "score", "log_prob", "tokens", "token_scores"}
     assert len(best["tokens"]) == len(best["token_scores"])
@@ -218,17 +220,17 @@ def test_json(nmt, model: Path) -> None:
     assert sum(best["token_scores"]) == pytest.approx(best["log_prob"], abs=1e-4)
 
 
-def test_n_best(nmt) -> None:
-    found = nmt("--n-best", "3", stdin=b"abc\n\nsome words\n")
-    assert found.code == 0
-    rows = [line.split(" ||| ") for line in found.lines]
+def test_n_best_lines_are_sorted_by_score(nmt) -> None:
+    result = nmt("--n-best", "3", stdin=b"abc\n\nsome words\n")
+    assert result.code == 0
+    rows = [line.split(" ||| ") for line in result.lines]
     assert [row[0] for row in rows] == ["0", "0", "0", "1", "2", "2", "2"]
     scores = [float(row[2]) for row in rows]
     assert scores[:3] == sorted(scores[:3], reverse=True)
     assert rows[0][1] == nmt(stdin=b"abc\n").lines[0]
 
 
-def test_flags_win_over_the_project_over_the_model(nmt, model: Path) -> None:
+def test_options_override_the_project_file_and_the_model(nmt, model: Path) -> None:
     data = b"some words to be translated\nand more of them\n"
     lines = data.decode().split("\n")[:-1]
     plain = nmt(stdin=data).lines
@@ -259,24 +261,24 @@ def test_flags_win_over_the_project_over_the_model(nmt, model: Path) -> None:
         (["-o", "nowhere/out.de"], 73, "`mkdir -p nowhere`"),
         (["model"], 66, "is a directory"),
         (["--model", "test.en"], 78, "not a model directory"),
-        (["--n-best", "9"], 78, "search.n_best=9"),
-        (["--beam", "0"], 78, "search.beam"),
+        (["--n-best", "9"], 2, "--n-best 9 is more than search.beam=4"),
+        (["--beam", "0"], 2, "--beam 0 is below its minimum 1"),
         (["--beam", "two"], 2, "two"),
         (["--device", "banana"], 69, "banana"),
         (["--precision", "int3"], 2, "int3"),
         (["--set", "search.baem=3"], 78, "did you mean"),
     ],
 )
-def test_what_is_wrong_is_said_before_any_work(nmt, arguments, code: int, words: str) -> None:
-    found = nmt(*arguments, stdin=b"abc\n")
-    assert found.code == code
-    assert found.out == b""
-    assert found.err.startswith("error: ")
-    assert words in found.err
-    assert "Traceback" not in found.err
+def test_wrong_arguments_are_refused_before_any_work(nmt, arguments, code: int, words: str) -> None:
+    result = nmt(*arguments, stdin=b"abc\n")
+    assert result.code == code
+    assert result.out == b""
+    assert result.err.startswith("error: ")
+    assert words in result.err
+    assert "Traceback" not in result.err
 
 
-def test_lines_tell_whether_the_next_one_is_late(monkeypatch) -> None:
+def test_lines_know_whether_the_next_line_must_be_waited_for(monkeypatch) -> None:
     reading, writing = os.pipe()
     with os.fdopen(reading) as stdin, os.fdopen(writing, "wb", buffering=0) as writer:
         monkeypatch.setattr(sys, "stdin", stdin)
@@ -295,7 +297,7 @@ def test_lines_tell_whether_the_next_one_is_late(monkeypatch) -> None:
 
 
 class TestRealProcess:
-    """What only a real process with real pipes can show."""
+    """Behaviour that needs a real process with real pipes."""
 
     def start(self, folder: Path, *arguments: str, shell: str = "") -> "subprocess.Popen[bytes]":
         kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
@@ -326,7 +328,7 @@ class TestRealProcess:
             assert process.wait(30) == 130
             assert process.stderr.read() == b"interrupted\n"
         lines = ["größer", "one", "two"]
-        assert [one.decode("utf-8")[:-1] for one in answers] == expected(model, lines)
+        assert [answer.decode("utf-8")[:-1] for answer in answers] == expected(model, lines)
 
 
 @pytest.fixture
@@ -356,7 +358,7 @@ def test_the_bar_moves_within_a_window_and_estimates_nothing_before_its_end(
 ) -> None:
     monkeypatch.setattr("nmt_cli.terminal.progress.SECONDS_BETWEEN_DRAWINGS", 0.0)
     assert nmt("test.en", "-o", "out.de").code == 0
-    drawn = [int(one) for one in re.findall(r"(\d+)/6", terminal.getvalue())]
+    drawn = [int(count) for count in re.findall(r"(\d+)/6", terminal.getvalue())]
     assert drawn == sorted(drawn)
     assert set(drawn) - {0, 6}
     assert "left" not in terminal.getvalue()
@@ -372,7 +374,7 @@ def test_stdin_has_no_total_and_stdout_no_last_line(nmt, terminal) -> None:
     assert terminal.getvalue().strip("\0") == ""
 
 
-def test_a_pipe_is_told_nothing(nmt) -> None:
+def test_without_a_terminal_nothing_is_shown(nmt) -> None:
     assert nmt("test.en", "-o", "out.de").err == ""
 
 
@@ -381,8 +383,8 @@ def test_a_pipe_is_told_nothing(nmt) -> None:
     [(b"", 0), (b"a", 1), (b"a\n", 1), (b"a\nb\r\n\n", 3), (b"\x1f\x8bdamaged", None)],
 )
 def test_lines_are_counted_as_they_are_read(tmp_path, content, count) -> None:
-    for number, text in enumerate([content, gzip.compress(content)][: 1 if count is None else 2]):
-        path = tmp_path / str(number)
+    for index, text in enumerate([content, gzip.compress(content)][: 1 if count is None else 2]):
+        path = tmp_path / str(index)
         path.write_bytes(text)
         assert count_lines(str(path)) == count
         assert count is None or len(list(read_lines(path))) == count

@@ -25,6 +25,7 @@ from nmt_cli.cli.options import (
     ValidSplit,
     no_validation,
 )
+from nmt_cli.cli.panels import with_panels
 from nmt_cli.plurals import counted
 from nmt_cli.terminal.console import Console
 
@@ -93,6 +94,15 @@ Out = Annotated[
 ]
 
 
+@with_panels(
+    {
+        "Text": ("train", "train_tsv", "valid", "valid_split", "src_lang", "tgt_lang", "strict"),
+        "Cleaning": ("normalize", "clean", "dropped"),
+        "Vocabulary": ("subwords", "vocab_size", "joint"),
+        "Output": ("out", "force", "as_json", "quiet"),
+        "Hardware": ("workers",),
+    }
+)
 def command(
     train: TrainPairs = None,
     train_tsv: TrainTsv = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from nmt_cli.cli.options import AsJson, ConfigFile, Preset, Quiet, Sets, no_validation
+from nmt_cli.cli.panels import with_panels
 from nmt_cli.cli.signals import StopSignals
 from nmt_cli.storage.files import require_creatable
 
@@ -61,6 +62,14 @@ Out = Annotated[
 ]
 
 
+@with_panels(
+    {
+        "Stopping": ("max_steps", "max_epochs", "max_hours", "patience"),
+        "Reproducibility": ("seed", "deterministic"),
+        "Output": ("out", "as_json", "quiet"),
+        "Hardware": ("gpus", "threads"),
+    }
+)
 def command(
     corpus: CorpusDirectory = None,
     preset: Preset = None,

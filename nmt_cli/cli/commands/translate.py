@@ -2,11 +2,11 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Annotated, BinaryIO, NamedTuple
 
 import typer
 
@@ -37,21 +37,21 @@ if TYPE_CHECKING:
     from nmt_cli.translation.result import Translation
     from nmt_cli.translation.translator import Translator
 
-# A line is translated when nothing more has come for so long.
+# The lines read so far are translated when no other line has arrived for this long.
 PATIENCE_SECONDS = 0.2
 
 EXAMPLES = """
 echo "Hello world." | nmt translate
-nmt translate test.en -o test.de           a file; .gz, .xz, .zst and .bz2 are read too
-nmt translate --n-best 4 test.en           several for each line
-nmt translate --beam 1 --json test.en      fast; scores and flags for machines
+nmt translate test.en -o test.de           a file, which may be .gz, .xz, .zst or .bz2
+nmt translate --n-best 4 test.en           four translations of each line
+nmt translate --beam 1 --json test.en      greedy search, with scores as JSON
 nmt translate --glossary terms.tsv test.en
 nmt translate --sample --top-p 0.9 --beam 32 --mbr chrf test.en
 """
 
 
 class Precision(StrEnum):
-    """Kinds of arithmetic."""
+    """Number formats of the arithmetic."""
 
     float32 = "float32"
     bf16 = "bf16"
@@ -59,105 +59,117 @@ class Precision(StrEnum):
     fp16 = "fp16"
 
 
-File = Annotated[str, typer.Argument(metavar="[FILE]", help="Text; `-` is stdin.")]
-Output = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there; else stdout.")
+File = Annotated[
+    str, typer.Argument(metavar="[FILE]", help="Text to translate; `-` is standard input")
 ]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", "-o", metavar="FILE", rich_help_panel="Output",
+        help="File to write the translations to [default: standard output]",
+    ),
+]  # fmt: skip
 Models = Annotated[
     list[str] | None,
     typer.Option(
-        "--model", metavar="MODEL", help="Model directory; else model/. Several: an ensemble."
+        "--model", metavar="MODEL",
+        help="Model directory; repeatable, for an ensemble [default: the setting "
+        "paths.model, else model]",
     ),
-]
+]  # fmt: skip
 Device = Annotated[
-    str, typer.Option("--device", help="cpu, cuda, cuda:1 ...; auto: a GPU where there is one.")
-]
+    str,
+    typer.Option(
+        "--device", rich_help_panel="Hardware",
+        help="Device to run on, such as cpu, cuda or cuda:1; auto is a GPU if there is one",
+    ),
+]  # fmt: skip
 PrecisionOption = Annotated[
     Precision,
-    typer.Option("--precision", help="Of the arithmetic; int8: for a CPU, fp16: for a GPU."),
-]
+    typer.Option(
+        "--precision", rich_help_panel="Hardware",
+        help="Number format of the arithmetic; int8 needs a CPU, fp16 a GPU",
+    ),
+]  # fmt: skip
 Threads = Annotated[
-    int | None, typer.Option("--threads", metavar="N", min=1, help="On a CPU; else all its cores.")
-]
+    int | None,
+    typer.Option(
+        "--threads", metavar="N", min=1, rich_help_panel="Hardware",
+        help="CPU threads [default: all cores]",
+    ),
+]  # fmt: skip
 Verify = Annotated[
-    bool, typer.Option("--verify", help="Translate each line again alone, by the plain model.")
+    bool,
+    typer.Option(
+        "--verify",
+        help="Translate every line again on its own, and exit with code 3 if a translation differs",
+    ),
 ]
 VerifyEvery = Annotated[
-    int | None, typer.Option("--verify-every", metavar="N", min=1, help="Each Nth line only.")
+    int | None,
+    typer.Option(
+        "--verify-every", metavar="N", min=1, help="Verify only every Nth line, as --verify does"
+    ),
 ]
 
 
+@options.with_search_options(as_json="Output", quiet="Output")
 def command(
     file: File = STDIN,
-    output: Output = None,
     model: Models = None,
-    beam: options.Beam = None,
-    n_best: options.NBest = None,
-    alpha: options.Alpha = None,
-    length_penalty: options.Penalty = None,
-    word_reward: options.WordReward = None,
-    coverage_penalty: options.CoveragePenalty = None,
-    min_length: options.MinLength = None,
-    max_length: options.MaxLength = None,
-    max_extra_length: options.MaxExtraLength = None,
-    no_repeat_ngram: options.NoRepeatNgram = None,
-    repetition_penalty: options.RepetitionPenalty = None,
+    verify: Verify = False,
+    verify_every: VerifyEvery = None,
     ban: options.Ban = None,
     glossary: options.GlossaryFile = None,
     prefix: options.Prefix = None,
-    shortlist: options.Shortlist = None,
-    sample: options.Sample = False,
-    temperature: options.Temperature = None,
-    top_k: options.TopK = None,
-    top_p: options.TopP = None,
-    seed: options.Seed = None,
-    mbr: options.Mbr = None,
-    alignment: options.Alignment = False,
+    output: Output = None,
     scores: options.Scores = False,
-    replace_unknown: options.ReplaceUnknown = False,
-    batch_tokens: options.BatchTokens = None,
     device: Device = "auto",
     precision: PrecisionOption = Precision.float32,
     threads: Threads = None,
-    verify: Verify = False,
-    verify_every: VerifyEvery = None,
     strict: Strict = False,
     sets: Sets = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
+    **settings: object,
 ) -> None:
     """Translate lines of text.
 
-    One line in, one line out: an empty line stays empty, a very long one is translated in pieces.
-    Reads and writes UTF-8 and gives each line out as soon as it is ready.
+    Writes one line for each line: an empty line stays empty, and a very long one is translated in
+    pieces. Reads and writes UTF-8, and writes each line as soon as it is ready. With --n-best,
+    lines are `N ||| translation ||| score`, where N is the index of the source line, from 0.
     """
     from nmt_cli.data.text.lines import read_lines
 
-    resolved = _resolve(locals())
+    search_options = options.SearchOptions(settings, sets)
+    flags = {"paths.model": model[0] if model else None, "data.strict": strict or None}
+    resolved = search_options.resolve(flags, sets, config_file)
+    _check_output(output, resolved, config_file, model, files_read=(file, glossary, ban, prefix))
     console = make_console(quiet=quiet)
     models = _require_files(file, model or [resolved.config.paths.model], output)
     with read_lines(file, strict=resolved.config.data.strict) as lines:
-        wording = _wording(glossary, ban)
+        constraints = _constraints(glossary, ban)
         translator = _load(models, device, precision, threads, console)
-        search = _search(translator, resolved, wording)
+        with search_options.named_in_errors():
+            search = _search(translator, resolved, constraints)
         progress = _begin(console, translator.engine.notice, file)
         with open_text_file(output, lines) as out, _prefixes(prefix) as prefixes:
-            work = _Work(translator, search, wording, prefixes)
+            work = _Work(translator, search, constraints, prefixes)
             checks = _checks(work, precision, verify_every or int(verify), console)
             _translate(work, lines, out, _form(search, as_json, scores), checks, progress)
         progress.tell_written(output)
 
 
 def _form(search: "SearchConfig", as_json: bool, scores: bool) -> Show:
-    """How a translation is written: as JSON, or as plain lines."""
+    """The function that formats a translation, as JSON or as plain lines."""
     if as_json:
         return as_json_line
     return plain_lines(n_best=search.n_best > 1, scores=scores, alignment=search.alignment)
 
 
 def _require_files(file: str, models: list[str], output: Path | None) -> list[str]:
-    """The `models`; refuses, before torch is loaded, what cannot be read or written."""
+    """The `models`; raises before torch is loaded if a file cannot be read or written."""
     require_text_file(file)
     require_models(models)
     require_output(output)
@@ -165,108 +177,91 @@ def _require_files(file: str, models: list[str], output: Path | None) -> list[st
 
 
 def _search(
-    translator: "Translator", resolved: "ResolvedConfig", wording: "Constraints"
+    translator: "Translator", resolved: "ResolvedConfig", constraints: "Constraints"
 ) -> "SearchConfig":
-    """The settings of search; raises where they, the wording and the model do not go together."""
+    """The settings of search; raises if they, the constraints and the model do not go together."""
     from nmt_cli.cli.settings import chosen_search
     from nmt_cli.translation.constraints import check_constraints
 
-    translator.bind(wording)
+    translator.bind(constraints)
     search = chosen_search(resolved, translator.config)
-    check_constraints(wording, search)
+    check_constraints(constraints, search)
     translator.shortlist_for(search)
     return search
 
 
-# Options that are settings of search by the same name.
-_SETTINGS = (
-    "beam", "n_best", "alpha", "length_penalty", "word_reward", "coverage_penalty", "min_length",
-    "max_length", "max_extra_length", "no_repeat_ngram", "repetition_penalty", "temperature",
-    "top_k", "top_p", "seed", "mbr", "batch_tokens", "shortlist",
-)  # fmt: skip
-_SWITCHES = ("sample", "alignment", "replace_unknown")
-
-
 def _begin(console: "Console", notice: str, file: str) -> "_Progress":
-    """Say what there is to know before the first line."""
+    """Show the notes that come before the first line, and make the progress bar."""
     if notice:
         console.note(notice)
     tell_waiting(console, file)
     return _Progress(console, file)
 
 
-def _resolve(given: Mapping[str, Any]) -> "ResolvedConfig":
-    """The settings of the command's arguments; an option that is None or False is not given.
+def _check_output(
+    output: Path | None,
+    resolved: "ResolvedConfig",
+    config_file: Path | None,
+    models: Sequence[str] | None,
+    *,
+    files_read: tuple[str | Path | None, ...],
+) -> None:
+    """Refuse to write over what is read here, and over what the project needs.
 
-    Refuses an output that would replace what is still needed.
+    files_read: the text, and the files of constraints.
     """
-    from nmt_cli.cli.settings import resolve_settings
-
-    flags = {f"search.{name}": given[name] for name in _SETTINGS}
-    flags |= {f"search.{name}": given[name] or None for name in _SWITCHES}
-    flags["paths.model"] = (given["model"] or [None])[0]
-    flags["data.strict"] = given["strict"] or None
-    flags = {key: one.value if isinstance(one, StrEnum) else one for key, one in flags.items()}
-    resolved = resolve_settings(flags, given["sets"], given["config_file"])
-    _check_output(given, resolved)
-    return resolved
-
-
-def _check_output(given: Mapping[str, Any], resolved: "ResolvedConfig") -> None:
-    """Refuse to write over what is read here, and over what the project needs."""
     from nmt_cli.cli.outputs import check_outputs
     from nmt_cli.config.protected_files import needed_files
 
+    text, *others = files_read
     read = [
-        *needed_files("is the file that is read", given["file"]),
-        *needed_files("is read, too", *(given[name] for name in ("glossary", "ban", "prefix"))),
+        *needed_files("is the file that is read", text),
+        *needed_files("is read, too", *others),
     ]
-    check_outputs(
-        [given["output"]], read,
-        resolved=resolved, config_file=given["config_file"], models=given["model"] or (),
-    )  # fmt: skip
+    check_outputs([output], read, resolved=resolved, config_file=config_file, models=models or ())
 
 
 class _Work(NamedTuple):
-    """What translates, and how."""
+    """A translator with the settings, constraints and prefixes of this run."""
 
     translator: "Translator"
     search: "SearchConfig"
-    wording: "Constraints"
+    constraints: "Constraints"
     prefixes: "Prefixes | None"
 
-    def translated(
+    def translate(
         self,
         window: Sequence[str],
-        starts: Sequence[str] | None,
+        prefixes: Sequence[str] | None,
         first: int,
-        watch: Callable[[float], None],
+        on_progress: Callable[[float], None],
     ) -> "list[Translation]":
-        """Some lines; starts: their prefixes, first: the number of the first of them.
+        """The translations of the lines `window`.
 
-        watch: is told what share of them has finished.
+        prefixes: those of these lines; first: the index of the first line in the whole text;
+        on_progress: called with the finished share of the lines, from 0 to 1.
         """
         return self.translator.translate_window(
             window,
             search=self.search,
-            wording=self.wording,
-            prefixes=starts,
+            wording=self.constraints,
+            prefixes=prefixes,
             first=first,
-            watch=watch,
+            watch=on_progress,
         )
 
 
 def _checks(work: _Work, precision: Precision, every: int, console: "Console") -> Checks | None:
-    """What looks at each n-th line; None for n = 0."""
+    """The verification of every nth line; None if `every` is 0."""
     if not every:
         return None
     return Checks(
-        work.translator, work.search, work.wording,
+        work.translator, work.search, work.constraints,
         precision=precision.value, every=every, console=console,
     )  # fmt: skip
 
 
-def _wording(glossary: Path | None, ban: Path | None) -> "Constraints":
+def _constraints(glossary: Path | None, ban: Path | None) -> "Constraints":
     from nmt_cli.data.lexical.glossary import read_glossary
     from nmt_cli.translation.constraints import Constraints, read_banned
 
@@ -275,7 +270,7 @@ def _wording(glossary: Path | None, ban: Path | None) -> "Constraints":
 
 @contextlib.contextmanager
 def _prefixes(path: Path | None) -> Iterator["Prefixes | None"]:
-    """Those of a file; when all went well, it must be at its end."""
+    """The prefixes in a file; raises DataError if the file has more lines than the text."""
     from nmt_cli.data.text.lines import read_lines
     from nmt_cli.translation.prefixes import Prefixes
 
@@ -295,6 +290,7 @@ def _load(
     threads: int | None,
     console: "Console",
 ) -> "Translator":
+    """Load the models onto the device, several of them as an ensemble."""
     import torch
 
     if threads is not None:
@@ -311,22 +307,23 @@ def _translate(
     checks: Checks | None,
     progress: "_Progress",
 ) -> None:
+    """Translate `lines` window by window, write and verify them, and warn of what went wrong."""
     from nmt_cli.translation.inputs import windows
 
     count, failed, missing = 0, 0, 0
     console = progress.console
     with progress.shown(out):
         for window in windows(lines, lambda: lines.must_wait(PATIENCE_SECONDS)):
-            starts = work.prefixes.take(len(window)) if work.prefixes else None
-            watch = partial(progress.update_within, count, len(window))
-            translations = work.translated(window, starts, count, watch)
-            for number, translation in enumerate(translations, count):
-                out.write(show(number, translation).encode("utf-8", errors="replace"))
+            prefixes = work.prefixes.take(len(window)) if work.prefixes else None
+            on_progress = partial(progress.update_within, count, len(window))
+            translations = work.translate(window, prefixes, count, on_progress)
+            for index, translation in enumerate(translations, count):
+                out.write(show(index, translation).encode("utf-8", errors="replace"))
                 failed += "failed" in translation.flags
                 missing += "term_missing" in translation.flags
             out.flush()
             if checks:
-                checks.look(translations, starts, count)
+                checks.look(translations, prefixes, count)
             count += len(translations)
             progress.update(count)
     tell_invalid(console, lines)
@@ -345,10 +342,10 @@ def _translate(
 
 
 class _Progress:
-    """How many lines are translated, and how fast: for a person who does not see them come."""
+    """The progress bar and the last line, for somebody who does not see the translations."""
 
     def __init__(self, console: "Console", file: str) -> None:
-        """file: what is translated. The clock starts now."""
+        """file: the text, for the number of its lines. The time is measured from now on."""
         self.console = console
         self._file = file
         self._bar: Progress | None = None
@@ -357,14 +354,15 @@ class _Progress:
 
     @contextlib.contextmanager
     def shown(self, out: BinaryIO) -> Iterator[None]:
-        """A bar while the block runs, on a terminal that does not get the lines themselves."""
+        """Show a bar while the block runs, unless the translations go to the terminal."""
         from nmt_cli.data.text.line_count import count_lines
         from nmt_cli.translation.inputs import FIRST_WINDOW
 
         if out.isatty() or not self.console.interactive:
             yield
             return
-        # The first window is small and includes what is done once: its parts tell no speed.
+        # The first window is small and includes what is done only once, so its speed is no
+        # estimate of the rest.
         total = count_lines(self._file)
         with self.console.progress("translating", total, "line", FIRST_WINDOW - 1) as bar:
             self._bar = bar
@@ -372,17 +370,17 @@ class _Progress:
             yield
 
     def update_within(self, before: int, lines: int, share: float) -> None:
-        """A share of so many lines is found, and so many before them are written."""
+        """Show that `before` lines are written, and a share (0 to 1) of the next `lines` found."""
         self.update(before + int(share * lines))
 
     def update(self, lines: int) -> None:
-        """So many lines are translated."""
+        """Show that the first `lines` lines are translated."""
         self._lines = lines
         if self._bar is not None:
             self._bar.update(lines)
 
     def tell_written(self, output: Path | None) -> None:
-        """Say what the file `output` holds now, on a terminal."""
+        """On a terminal, say how many lines the file `output` has and how long they took."""
         from nmt_cli.terminal.progress import duration, speed
 
         if output is None or not self.console.interactive:
