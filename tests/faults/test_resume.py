@@ -21,7 +21,6 @@ from corpora import reversal_corpus, reversal_pairs, write_pairs
 from data.test_resegmentation import word_corpus
 from faults.tally import ROOT, fault
 from ranks import in_ranks
-from test_resegmentation import word_corpus
 from test_run import VARIANTS, assert_same, assert_same_run, last, settings_of
 
 from nmt_cli.config.schema import Config, with_values
