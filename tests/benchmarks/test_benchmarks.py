@@ -272,10 +272,10 @@ def test_a_line_with_other_words_is_shown_with_exact_scores() -> None:
     wrong = [right[0], right[1]._replace(text="no", tokens=right[0].tokens), *right[2:]]
     case = same_words.words_case(lab, "name", wrong, right, search, {})
     assert (case["ours"], case["peer"]) == (11, 12)
-    [one] = case["different"]
-    assert (one["line"], one["ours"], one["peer"]) == (2, "no", right[1].text)
-    assert one["peer_exact_score"] == pytest.approx(right[1].score, abs=1e-5)
-    assert one["gap"] == one["exact_score"] - one["peer_exact_score"] == -case["largest_gap"] < 0
+    [line] = case["different"]
+    assert (line["line"], line["ours"], line["peer"]) == (2, "no", right[1].text)
+    assert line["peer_exact_score"] == pytest.approx(right[1].score, abs=1e-5)
+    assert line["gap"] == line["exact_score"] - line["peer_exact_score"] == -case["largest_gap"] < 0
     same = lab.translate(lab.translator("reference", None), search, 5, shuffled=True)
     assert same_words.equal(same, right) == 12
 
@@ -293,11 +293,11 @@ def test_cold_start(tmp_path: Path) -> None:
 
 def test_a_start_is_put_beside_that_of_torch_alone() -> None:
     """Told by made-up times, as real ones differ from run to run."""
-    told = "import 0.5\nload 0.75\nfirst output 1.75"
+    times = "import 0.5\nload 0.75\nfirst output 1.75"
     rounds = {
         "ours": [{"wall": wall, "cpu": 2 * wall} for wall in (3.0, 2.0, 9.0)],
         "peer": [{"wall": wall, "cpu": wall} for wall in (2.0, 1.0, 3.0)],
-        "parts": [{"err": told}],
+        "parts": [{"err": times}],
     }
     cases = module("cold_start").cases_of("base", rounds, {})
     assert [(case["name"], case["ours"], case["peer"]) for case in cases] == [

@@ -26,7 +26,9 @@ def test_dirt_of_every_kind_is_found_and_clean_pairs_stay(dirt: ModuleType, tmp_
         dirt.measure(planted, ("xx", "yy"), tmp_path, level, 600) for level in ("safe", "strict")
     )
     found = {kind: strict.found(kind) / 200 for kind in dirt.PLANTED}
-    assert {kind: one for kind, one in found.items() if one < LEAST_FOUND.get(kind, 0.95)} == {}
+    assert {
+        kind: share for kind, share in found.items() if share < LEAST_FOUND.get(kind, 0.95)
+    } == {}
     assert len(found) >= 20
     assert strict.dropped[""] < 0.01 * strict.planted[""]
     assert safe.dropped[""] == 0

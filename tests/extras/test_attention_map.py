@@ -77,9 +77,9 @@ def test_weights_are_those_of_the_model(settings, make_model, monkeypatch) -> No
     seen = weights_of_model(model, source, target, monkeypatch)
     depth = len(model.encoder)
     expected = seen[:depth], seen[depth::2], seen[depth + 1 :: 2]
-    for one, of_kind in zip(found, expected, strict=True):
-        assert len(one) == len(of_kind)
-        for weights, by_hand in zip(one, of_kind, strict=True):
+    for layers, expected_layers in zip(found, expected, strict=True):
+        assert len(layers) == len(expected_layers)
+        for weights, by_hand in zip(layers, expected_layers, strict=True):
             torch.testing.assert_close(weights, by_hand.float(), atol=1e-5, rtol=1e-4)
 
 

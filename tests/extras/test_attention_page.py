@@ -27,8 +27,8 @@ def attention() -> Attention:
 
 @pytest.fixture(scope="module")
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("profile")) as one:
-        yield one
+    with browser(tmp_path_factory.mktemp("profile")) as running:
+        yield running
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def assert_shares(tab: Browser, weights: torch.Tensor, names: tuple[str, ...]) -
     """The reading lists these weights, the greatest first; the page has four decimal places."""
     found = shares(tab)
     order = sorted(zip(weights.tolist(), names, strict=True), reverse=True)
-    order = [(one, name) for one, name in order if one >= 0.005]
+    order = [(weight, name) for weight, name in order if weight >= 0.005]
     assert [name for _, name in found] == [name for _, name in order]
     for (text, _), (weight, _) in zip(found, order, strict=True):
         share = float(text.removesuffix(" %"))
@@ -85,7 +85,7 @@ def test_pointing_at_a_word_shows_its_weights(tab: Browser) -> None:
     assert_shares(tab, weights[1], SRC)
     assert tab.evaluate("document.querySelector('#reading h2').textContent") == "·e looks at"
     beside = tab.evaluate(f"document.querySelector('{column(2)} .share').textContent")
-    assert beside == {name: one for one, name in shares(tab)}["🙂"]
+    assert beside == {name: share for share, name in shares(tab)}["🙂"]
     faded = tab.evaluate(
         "[...document.querySelectorAll('.link:not(.other)')].map(l => +l.dataset.row)"
     )
@@ -230,8 +230,8 @@ def test_light_and_dark_can_be_read(tab: Browser) -> None:
     assert colors["light"] != colors["dark"]
 
 
-def contrast(one: str, other: str) -> float:
-    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+def contrast(first: str, second: str) -> float:
+    light, dark = sorted((luminance(first), luminance(second)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 
 
@@ -248,8 +248,8 @@ def test_a_still_picture_is_drawn_as_it_is(src, started: Browser, tmp_path: Path
     full = attention()
     maps = AttentionMaps(*(weights[..., : len(src)] for weights in full.maps))
     file = tmp_path / "one.svg"
-    one = Attention(full.source, full.translation, src, TGT, maps)
-    file.write_text(picture(one, "cross", 1, 1), "utf-8")
+    shown = Attention(full.source, full.translation, src, TGT, maps)
+    file.write_text(picture(shown, "cross", 1, 1), "utf-8")
     started.open(file)
     assert started.problems == []
     assert started.requests == [file.as_uri()]

@@ -59,8 +59,8 @@ def test_a_demo_that_is_stopped_goes_no_further(tmp_path):
     config = _settings(tmp_path / "demo", options)
     asked = iter(range(100))
     events = list(run_demo(tmp_path / "demo", config, stop=lambda: next(asked) >= 2))
-    told = [event.text for event in events if isinstance(event, Command)]
-    assert told == ["nmt prepare", "nmt train"]
+    commands = [event.text for event in events if isinstance(event, Command)]
+    assert commands == ["nmt prepare", "nmt train"]
     assert isinstance(events[-1], Report)
     assert events[-1].step < 4
     assert not (tmp_path / "demo" / "average").exists()

@@ -150,13 +150,19 @@ def test_who_is_you_shows_in_the_sentence(train):
     informal = re.compile(r"\b(du|dich|dir|dein\w*)\b", re.IGNORECASE)
     plural = re.compile(r"\b(ihr|euch|eu(er|re[rsmn]?))\b", re.IGNORECASE)
     polite = re.compile(r"\b(Sie|Ihnen|Ihr\w*)\b")
-    two = re.compile(r"^\w+ and \w+, |, \w+ and \w+[.!?]$")
-    one = re.compile(r"^(%s), |, (%s)[.!?]$" % (("|".join(words.FEMALE + words.MALE),) * 2))
+    two_names = re.compile(r"^\w+ and \w+, |, \w+ and \w+[.!?]$")
+    one_name = re.compile(r"^(%s), |, (%s)[.!?]$" % (("|".join(words.FEMALE + words.MALE),) * 2))
     kinds = Counter()
     for pair in you:
         if "thank you" in pair.src.lower() or "see you" in pair.src.lower():
             continue
-        wanted = plural if two.search(pair.src) else informal if one.search(pair.src) else polite
+        wanted = (
+            plural
+            if two_names.search(pair.src)
+            else informal
+            if one_name.search(pair.src)
+            else polite
+        )
         kinds[wanted] += 1
         assert wanted.search(pair.tgt), pair
     assert min(kinds.values()) > 300

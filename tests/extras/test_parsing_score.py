@@ -265,8 +265,8 @@ def test_the_summary_is_evalbs(tmp_path: Path) -> None:
 
 def test_unlabelled_scores_look_at_spans_only(tmp_path: Path) -> None:
     parameters = parameters_of(tmp_path, PARAMETERS.replace("LABELED 1", "LABELED 0"))
-    one = scored(parameters)[1]
-    assert (one.matched, one.gold, one.parsed, one.tags) == (3, 3, 3, 3)
+    score = scored(parameters)[1]
+    assert (score.matched, score.gold, score.parsed, score.tags) == (3, 3, 3, 3)
 
 
 @pytest.mark.skipif(
@@ -362,18 +362,18 @@ def test_what_is_nothing_at_all_is_zero_and_not_a_fault() -> None:
 
 
 def test_sentences_by_length() -> None:
-    def one(words: int) -> SentenceScore:
+    def sentence(words: int) -> SentenceScore:
         return SentenceScore(words, matched=words, gold=2 * words, parsed=words)
 
-    found = by_length([one(1), one(10), one(11), one(30), SentenceScore(0)])
-    assert [(longest, part.sentences, part.gold) for longest, part in found] == [
+    buckets = by_length([sentence(1), sentence(10), sentence(11), sentence(30), SentenceScore(0)])
+    assert [(longest, summary.sentences, summary.gold) for longest, summary in buckets] == [
         (10, 3, 22),
         (20, 1, 22),
         (30, 1, 60),
     ]
-    assert isinstance(found[0][1], Summary)
-    assert (found[0][1].recall, found[0][1].precision) == (50, 100)
-    assert found[0][1].f1 == pytest.approx(66.6667, abs=1e-4)
+    assert isinstance(buckets[0][1], Summary)
+    assert (buckets[0][1].recall, buckets[0][1].precision) == (50, 100)
+    assert buckets[0][1].f1 == pytest.approx(66.6667, abs=1e-4)
 
 
 def test_outer_brackets_without_a_label_are_found() -> None:

@@ -140,7 +140,7 @@ def test_smoothing_is_that_of_training() -> None:
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.4])
 def test_the_loss_is_least_at_the_smoothed_target(epsilon: float) -> None:
     found = losses(epsilon)
-    best, least = min(found, key=lambda one: one[1])
+    best, least = min(found, key=lambda point: point[1])
     target = 1 - epsilon + epsilon / 8
     assert best == pytest.approx(min(target, found[-1][0]), abs=0.005)
     others = (1 - best) / 7

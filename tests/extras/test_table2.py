@@ -89,7 +89,9 @@ def test_each_bleu_is_the_one_of_nmt_score(model: Path, tests) -> None:
 
 def test_the_last_line_of_the_log_is_what_it_cost(model: Path) -> None:
     found = {figure.name: figure for figure in compare(model, []).figures}
-    assert {name: (one.value, one.paper, one.verdict) for name, one in found.items()} == {
+    assert {
+        name: (figure.value, figure.paper, figure.verdict) for name, figure in found.items()
+    } == {
         "flops": (9.5e17, 3.3e18, "pass"),
         "gpu_time_flops": (3.31e18, 3.3e18, "fail"),
         "hours": (12.0, 12.0, "pass"),

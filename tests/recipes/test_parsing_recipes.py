@@ -68,10 +68,9 @@ def test_craft_is_parsed_and_scored(folder: Path, monkeypatch) -> None:
     gold = (work / "data" / "test.trees").read_text().splitlines()
     parsed = (work / "test.parsed").read_text().splitlines()
     assert len(gold) == len(parsed) == 3
-    for one, other in zip(gold, parsed, strict=True):
-        words = [
-            [leaf.word for leaf in leaves(each)] for each in (*trees_of(one), *trees_of(other))
-        ]
+    for gold_line, parsed_line in zip(gold, parsed, strict=True):
+        trees = (*trees_of(gold_line), *trees_of(parsed_line))
+        words = [[leaf.word for leaf in leaves(tree)] for tree in trees]
         assert len(words) == 2
         assert words[0] == words[1]
     assert (work / "data" / "train.words").read_text().count("\n") == 9
@@ -108,15 +107,15 @@ def test_the_settings_for_craft_are_ones_that_there_are(folder: Path, monkeypatc
     config = resolve([SettingsLayer("recipe", settings_of(calls[5]))]).config
     assert config.model.d_model == {"small": 256, "tiny": 16}[size]
     resolve([SettingsLayer("recipe", settings_of(calls[4]))])
-    for part in (one for call in calls for one in call if one.startswith("--")):
-        assert part in OPTIONS, part
+    for option in (word for call in calls for word in call if word.startswith("--")):
+        assert option in OPTIONS, option
 
 
 def settings_of(call: list[str]) -> dict[str, str]:
-    places = [place for place, part in enumerate(call) if part == "--set"]
-    found = dict(call[place + 1].split("=", 1) for place in places)
-    assert found
-    return found
+    indices = [index for index, word in enumerate(call) if word == "--set"]
+    settings = dict(call[index + 1].split("=", 1) for index in indices)
+    assert settings
+    return settings
 
 
 def known_options() -> set[str]:
