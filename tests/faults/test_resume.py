@@ -240,11 +240,12 @@ PREPARES = """
 import json, sys
 from pathlib import Path
 from nmt_cli.config.schema import SettingsLayer, resolve
-from nmt_cli.data import clean, pool, sampling
+from nmt_cli.data import process_pool
+from nmt_cli.data.cleaning import clean
 from nmt_cli.data.preparation.prepare import prepare
 
 values, out, workers = json.loads(sys.argv[1])
-pool.ALONE_SECONDS, clean.CHUNK_PAIRS = 0.0, 37
+process_pool.ALONE_SECONDS, clean.CHUNK_PAIRS = 0.0, 37
 if __name__ == "__main__":
     prepare(resolve([SettingsLayer("test", values)]).config, Path(out), workers=workers)
 """
