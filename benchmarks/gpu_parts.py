@@ -13,7 +13,7 @@ from sentences import random_lengths
 from torch import Tensor
 
 from nmt_cli.batch import Segments
-from nmt_cli.model.attention import BACKENDS
+from nmt_cli.model.backends.dispatch import BACKENDS
 from nmt_cli.training.loss.cross_entropy import linear_cross_entropy
 
 KINDS_OF_ATTENTION = ("encoder", "decoder", "cross")

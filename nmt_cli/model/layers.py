@@ -8,7 +8,8 @@ from torch import Tensor, nn
 
 from nmt_cli.batch import Segments
 from nmt_cli.config.schema import ModelConfig
-from nmt_cli.model.attention import MultiHeadAttention, attend
+from nmt_cli.model.attention import MultiHeadAttention
+from nmt_cli.model.backends.dispatch import attend
 from nmt_cli.model.dropout import Dropout
 from nmt_cli.model.positions import Positions
 

@@ -11,20 +11,17 @@ from variants import every_variant, model_config
 
 from nmt_cli.batch import Segments
 from nmt_cli.model.attention import (
-    BACKENDS,
     FORMULAS,
     MultiHeadAttention,
-    attend,
     attention_weights,
     causal_mask,
-    choose_backend,
     dot_product_attention,
     fused_attention,
     head_widths,
     joins_projections,
     scaled_dot_product_attention,
-    use_backend,
 )
+from nmt_cli.model.backends.dispatch import BACKENDS, attend, choose_backend, use_backend
 from nmt_cli.model.layers import cross_attend, self_attend
 from nmt_cli.model.positions import Positions
 from nmt_cli.model.transformer import Transformer
@@ -201,7 +198,7 @@ def test_plain_attention_ignores_autocast_on_the_cpu() -> None:
 
 
 def test_torch_s_kernel_for_unequal_sentences_gets_what_it_can_compute(monkeypatch) -> None:
-    kernel = "nmt_cli.model.attention.varlen_attention"
+    kernel = "nmt_cli.model.backends.dispatch.varlen_attention"
     monkeypatch.setattr(kernel, lambda query, *_, causal: query + 1)
     segments = Segments.from_lengths([2])
     for dtype in (torch.bfloat16, torch.float16):
@@ -228,14 +225,15 @@ def test_a_gpu_has_tiles_where_triton_is_and_else_what_torch_has(monkeypatch) ->
     gpu = torch.device("cuda")
     capability, known = (8, 0), {"triton"}
     monkeypatch.setattr("torch.cuda.get_device_capability", lambda device: capability)
-    monkeypatch.setattr("nmt_cli.model.attention.find_spec", lambda name: name in known or None)
+    dispatch = "nmt_cli.model.backends.dispatch"
+    monkeypatch.setattr(f"{dispatch}.find_spec", lambda name: name in known or None)
     assert choose_backend(gpu, 64, 128) == "tiles"
     assert choose_backend(gpu, 64, 136) == "fused"
     assert choose_backend(gpu, 136, 136) == "varlen"
     known.clear()
     assert choose_backend(gpu, 64, 64) == "varlen"
     assert choose_backend(gpu, 64, 128) == "fused"
-    monkeypatch.setattr("nmt_cli.model.attention.has_varlen", lambda: False)
+    monkeypatch.setattr(f"{dispatch}.has_varlen", lambda: False)
     assert choose_backend(gpu, 64, 64) == "fused"
     capability, known = (7, 5), {"triton"}
     assert choose_backend(gpu, 64, 64) == "fused"

@@ -69,7 +69,9 @@ def test_the_backend_for_gpus_gives_the_same(make_model, sources, monkeypatch) -
     model = make_model({})
     pairs = [(src, src.flip(0)) for src in sources]
     plain = logits_of(model, pairs)
-    monkeypatch.setattr("nmt_cli.model.attention.rectangle_backend", lambda device: "fused")
+    for module in ("attention", "backends.dispatch"):
+        path = f"nmt_cli.model.{module}.rectangle_backend"
+        monkeypatch.setattr(path, lambda device: "fused")
     for found, expected in zip(logits_of(model, pairs), plain, strict=True):
         assert_close(found, expected)
     walk = Walk(model, sources, [0, 2])

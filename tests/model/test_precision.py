@@ -105,7 +105,7 @@ def test_fast_products_are_kept_only_while_they_are_exact(monkeypatch) -> None:
 
 SHAPES_PROGRAM = """
 import torch
-from nmt_cli.model.attention import BACKENDS
+from nmt_cli.model.backends.dispatch import BACKENDS
 from nmt_cli.model.precision import autocast, use_fast_float32
 from nmt_cli.batch import Segments
 import numpy as np

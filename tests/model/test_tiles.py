@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from nmt_cli.batch import Segments, tile_table
-from nmt_cli.model.attention import use_backend
+from nmt_cli.model.backends.dispatch import use_backend
 from nmt_cli.model.backends.tiles import _forward, tile_attention_function
 
 pytest.importorskip("triton")

@@ -6,7 +6,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from nmt_cli.batch import Segments
-from nmt_cli.model.attention import attend
+from nmt_cli.model.backends.dispatch import attend
 from nmt_cli.model.backends.varlen import has_varlen, varlen_attention, varlen_widths_fit
 
 

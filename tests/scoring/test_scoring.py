@@ -15,7 +15,14 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest
 
 from nmt_cli.errors import UnavailableError, UsageError
-from nmt_cli.scoring import METRICS, looks_tokenized, paper_text, score, scores, split_compounds
+from nmt_cli.scoring import (
+    METRICS,
+    looks_tokenized,
+    paper_text,
+    sacrebleu_adapter,
+    score,
+    split_compounds,
+)
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 WMT21 = DATA / "wmt" / "wmt21-en-de"
@@ -260,7 +267,7 @@ def test_portions_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     reference = [made_up_reference(), noisy(made_up_reference(), 8, 0.1)]
     system = noisy(reference[0], 1, 0.3)
     whole = score(system, reference, list(METRICS), tgt_lang="de")
-    monkeypatch.setattr(scores, "LINES_AT_ONCE", 7)
+    monkeypatch.setattr(sacrebleu_adapter, "LINES_AT_ONCE", 7)
     assert score(system, reference, list(METRICS), tgt_lang="de") == whole
 
 

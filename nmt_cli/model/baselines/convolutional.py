@@ -16,7 +16,8 @@ from torch import Tensor, nn
 
 from nmt_cli.batch import Segments
 from nmt_cli.config.schema import ModelConfig
-from nmt_cli.model.attention import attend, dot_product_attention
+from nmt_cli.model.attention import dot_product_attention
+from nmt_cli.model.backends.dispatch import attend
 from nmt_cli.model.baselines.state import RowState
 from nmt_cli.model.dropout import Dropout
 from nmt_cli.model.encoder_decoder import EncoderDecoder, stack_depths
