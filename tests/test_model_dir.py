@@ -108,7 +108,7 @@ def test_a_crash_while_saving_leaves_no_model(tmp_path: Path, monkeypatch) -> No
 
 
 @pytest.mark.parametrize("moment", range(4))
-def test_it_loads_at_every_moment_of_a_refresh(saved: Path, monkeypatch, moment: int) -> None:
+def test_load_model_at_every_moment_of_a_refresh(saved: Path, monkeypatch, moment: int) -> None:
     """The process is cut off at each write of a file in turn."""
     real, calls = files.write_bytes, 0
 
@@ -153,7 +153,7 @@ def test_a_reader_never_meets_a_directory_that_does_not_check(saved: Path) -> No
     assert len(seen) == 6
 
 
-def test_a_second_look_is_taken_when_the_manifest_has_changed(saved: Path, monkeypatch) -> None:
+def test_load_model_retries_when_the_manifest_has_changed(saved: Path, monkeypatch) -> None:
     real, calls = model_dir._load, []
 
     def changes(directory: Path, device: str) -> object:
@@ -170,7 +170,7 @@ def test_a_second_look_is_taken_when_the_manifest_has_changed(saved: Path, monke
 
 def test_weights_that_are_replaced_while_they_are_read_are_of_one_model(saved, monkeypatch) -> None:
     """A large file is mapped several times: two models must not be mixed."""
-    real, calls = model_weights._read_some, []
+    real, calls = model_weights._read_weights, []
     monkeypatch.setattr(model_weights, "MAPPED", 1)
 
     def replaced(path: Path, file: Any, names: list[str]) -> dict[str, torch.Tensor]:
@@ -179,7 +179,7 @@ def test_weights_that_are_replaced_while_they_are_read_are_of_one_model(saved, m
             refresh_weights(saved, byte_model(byte_config(), 2).state_dict(), {"step": "2"})
         return real(path, file, names)
 
-    monkeypatch.setattr(model_weights, "_read_some", replaced)
+    monkeypatch.setattr(model_weights, "_read_weights", replaced)
     loaded = load_model(saved)
     expected = byte_model(byte_config(), 2 if loaded.metadata["step"] == "2" else 1).state_dict()
     for name, weight in loaded.model.state_dict().items():
@@ -187,7 +187,7 @@ def test_weights_that_are_replaced_while_they_are_read_are_of_one_model(saved, m
 
 
 @pytest.mark.parametrize("place", [20, -4])
-def test_damage_is_told_before_what_follows_from_it(saved: Path, place: int) -> None:
+def test_damage_is_reported_before_its_consequences(saved: Path, place: int) -> None:
     """The weights are read while they are hashed: a header or number that is wrong is no news."""
     data = bytearray((saved / WEIGHTS).read_bytes())
     data[place : place + 2 or None] = b"\xff\xff"
@@ -197,7 +197,7 @@ def test_damage_is_told_before_what_follows_from_it(saved: Path, place: int) -> 
         load_model(saved)
 
 
-def test_the_model_s_numbers_are_its_own(saved: Path) -> None:
+def test_loaded_weights_do_not_share_memory_with_the_file(saved: Path) -> None:
     """Who writes into the file changes no model that was loaded from it."""
     model = load_model(saved).model
     before = {name: weight.clone() for name, weight in model.named_parameters()}
@@ -209,7 +209,7 @@ def test_the_model_s_numbers_are_its_own(saved: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["sinusoidal", "sinusoidal_halves", "learned", "rotary"])
 @pytest.mark.parametrize("order", ["pre", "post"])
-def test_nothing_of_a_loaded_model_is_left_out(tmp_path: Path, kind: str, order: str) -> None:
+def test_loaded_model_has_every_weight(tmp_path: Path, kind: str, order: str) -> None:
     config = byte_config({"model.positions": kind, "model.norm_order": order})
     model = byte_model(config)
     save_model(tmp_path / "model", model.state_dict(), config, byte_subwords(), {})
@@ -266,7 +266,7 @@ def replaced(saved: Path, name: str, data: bytes) -> None:
     manifest.add_to_manifest(saved, name, data)
 
 
-def test_a_newer_format_is_told_from_a_damaged_one(saved: Path) -> None:
+def test_newer_format_is_distinguished_from_damage(saved: Path) -> None:
     text = (saved / CONFIG).read_text().replace("format = 1", "format = 2")
     replaced(saved, CONFIG, text.encode() + b"[new_section]\nx = 1\n")
     with pytest.raises(ConfigError, match="format") as refused:

@@ -31,7 +31,7 @@ def resampled_values(
     values = np.empty(resamples)
     for index in range(resamples):
         drawn = np.bincount(generator.choice(lines, size=lines), minlength=lines)
-        values[index] = score_of_sums(engine, drawn @ counts)
+        values[index] = score_of_sums(engine, list(drawn @ counts))
     return values
 
 

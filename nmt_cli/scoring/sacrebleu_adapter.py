@@ -40,9 +40,9 @@ def corpus_score(engine: "SacreMetric", statistics: list[list[float]]) -> Corpus
     return CorpusScore(score.name, float(score.score), score._verbose)
 
 
-def score_of_sums(engine: "SacreMetric", sums: Sequence[float]) -> float:
+def score_of_sums(engine: "SacreMetric", sums: list[float]) -> float:
     """The value of a corpus whose counts sum up to these, (counts,)."""
-    return float(engine._compute_score_from_stats(list(sums)).score)
+    return float(engine._compute_score_from_stats(sums).score)
 
 
 def make_sentence_scorer(engine: "SacreMetric", reference: str) -> Callable[[str], float]:

@@ -197,7 +197,7 @@ def test_plain_attention_ignores_autocast_on_the_cpu() -> None:
     torch.testing.assert_close(narrow.float(), exact, rtol=0, atol=0.05)
 
 
-def test_torch_s_kernel_for_unequal_sentences_gets_what_it_can_compute(monkeypatch) -> None:
+def test_varlen_backend_uses_torch_kernel_for_half_precision_only(monkeypatch) -> None:
     kernel = "nmt_cli.model.backends.dispatch.varlen_attention"
     monkeypatch.setattr(kernel, lambda query, *_, causal: query + 1)
     segments = Segments.from_lengths([2])
@@ -208,7 +208,7 @@ def test_torch_s_kernel_for_unequal_sentences_gets_what_it_can_compute(monkeypat
         ).all()
 
 
-def test_rectangles_get_the_formula_of_their_device(monkeypatch) -> None:
+def test_dot_product_attention_uses_formula_of_device(monkeypatch) -> None:
     for name in FORMULAS:
         monkeypatch.setitem(FORMULAS, name, lambda *_, name=name: name)
     for device, name in (("cpu", "plain"), ("meta", "fused")):
@@ -216,12 +216,12 @@ def test_rectangles_get_the_formula_of_their_device(monkeypatch) -> None:
         assert inspect.unwrap(dot_product_attention)(ones, ones, ones) == name
 
 
-def test_the_cpu_has_the_plain_formula() -> None:
+def test_choose_backend_on_cpu_is_plain() -> None:
     assert choose_backend(torch.device("cpu"), 64, 64) == "plain"
     assert choose_backend(torch.device("meta"), 64, 64) == "fused"
 
 
-def test_a_gpu_has_tiles_where_triton_is_and_else_what_torch_has(monkeypatch) -> None:
+def test_choose_backend_on_gpu_prefers_tiles_then_varlen_then_fused(monkeypatch) -> None:
     gpu = torch.device("cuda")
     capability, known = (8, 0), {"triton"}
     monkeypatch.setattr("torch.cuda.get_device_capability", lambda device: capability)
@@ -239,7 +239,7 @@ def test_a_gpu_has_tiles_where_triton_is_and_else_what_torch_has(monkeypatch) ->
     assert choose_backend(gpu, 64, 64) == "fused"
 
 
-def test_a_backend_is_set_for_every_attention_of_a_model(monkeypatch) -> None:
+def test_use_backend_sets_every_attention_of_a_model(monkeypatch) -> None:
     model = Transformer(model_config({}))
     attentions = [one for one in model.modules() if isinstance(one, MultiHeadAttention)]
     assert [one.backend for one in attentions] == ["auto"] * 6
@@ -307,7 +307,7 @@ def test_self_attention_is_one_product_and_the_keys_and_values_of_a_memory_anoth
     assert sorted(widths[:-1]) == ([6, 21] if joined else [6, 6, 15])
 
 
-def test_joined_projections_are_narrow_where_autocast_is(monkeypatch) -> None:
+def test_joined_projections_follow_autocast(monkeypatch) -> None:
     """And their weights are so before they are joined: half as much is copied."""
     module = MultiHeadAttention(model_config({"model.attention_bias": True}))
     x = torch.randn(5, 12, generator=torch.Generator().manual_seed(1))

@@ -84,7 +84,7 @@ def test_neighbours_are_of_the_same_sentence(reach):
 
 
 @torch.no_grad()
-def test_a_layer_of_the_encoder_reaches_one_token_further(random_batch):
+def test_encoder_layer_widens_receptive_field_by_one_token(random_batch):
     """Keys change as far to each side as the layers reach, and no further."""
     for layers in (1, 2):
         model = older_model({**CONV, "model.layers": layers})
@@ -97,7 +97,7 @@ def test_a_layer_of_the_encoder_reaches_one_token_further(random_batch):
         assert changed == [abs(place - 3) <= layers for place in range(7)]
 
 
-def test_the_encoder_gets_its_share_of_the_gradient(random_batch):
+def test_encoder_gradient_is_divided_by_decoder_layers(random_batch):
     """Divided among the attentions, but for what goes to the embeddings themselves (3.4)."""
     found = []
     for hooked in (True, False):
@@ -154,7 +154,7 @@ def test_activations_keep_their_size_through_many_layers(random_batch):
 
 
 @pytest.mark.parametrize(("layers", "width"), [(1, 3), (3, 5)])
-def test_the_count_of_parameters(layers, width):
+def test_convolutional_parameter_count(layers, width):
     settings = {**CONV, "model.layers": layers, "model.kernel_width": width}
     model = make_model(older_config(settings))
     convolution = width * 8 * 16 + 16

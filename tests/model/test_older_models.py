@@ -78,17 +78,17 @@ def test_steps_give_what_teacher_forcing_gives(settings, sources):
 
 @both_kinds
 @torch.no_grad()
-def test_a_state_forgets_sources_without_rows_and_room_that_nobody_needs(settings, sources):
+def test_state_drops_sources_without_rows_and_unused_capacity(settings, sources):
     walk = Walk(older_model(settings), sources, [0, 2, 3])
     walk.step()
     walk.select([2, 0, 2])
     assert walk.state.source_of.tolist() == [1, 0, 1]
-    assert walk.state.seen.shape[:2] == (2, 6)
+    assert walk.state.memory.shape[:2] == (2, 6)
     walk.state = walk.state.narrow(3)
-    assert walk.state.seen.shape[:2] == walk.state.inside.shape == (2, 3)
+    assert walk.state.memory.shape[:2] == walk.state.memory_mask.shape == (2, 3)
     walk.step()
     walk.select([])
-    assert (walk.state.rows, len(walk.state.inside), walk.state.max_length) == (0, 0, 0)
+    assert (walk.state.rows, len(walk.state.memory_mask), walk.state.max_length) == (0, 0, 0)
     walk.refill([1])
     walk.step()
     assert walk.check() == 8
@@ -159,7 +159,7 @@ def test_the_order_of_the_source_counts(settings, random_batch):
 
 
 @both_kinds
-def test_weights_begin_the_same_for_the_same_seed(settings):
+def test_initial_weights_depend_on_the_seed_only(settings):
     first, again, other = (
         initialise(make_model(older_config(settings)), seed).state_dict() for seed in (3, 3, 4)
     )
@@ -183,7 +183,7 @@ def test_dropout_is_of_training_only(settings, random_batch):
 
 
 @both_kinds
-def test_dropout_is_at_each_of_its_places(settings, random_batch):
+def test_dropout_is_applied_at_each_position_of_the_model(settings, random_batch):
     """Embeddings, layers and the output, as many times as there are of them."""
     model = older_model({**settings, "model.dropout": 0.5}).train()
     batch = random_batch(model.config, [3, 1, 7], [2, 5, 1])
@@ -200,7 +200,7 @@ def test_dropout_is_at_each_of_its_places(settings, random_batch):
 
 @both_kinds
 @torch.no_grad()
-def test_a_state_knows_the_longest_of_its_rows(settings, sources):
+def test_state_max_length_is_that_of_its_longest_row(settings, sources):
     walk = Walk(older_model(settings), sources, [0, 2])
     fresh = walk.state
     for _ in range(3):
@@ -233,7 +233,7 @@ def not_wanted(model: ModelConfig, sentences: int) -> int:
 
 
 @every_older
-def test_the_count_of_work_is_torchs_own(settings):
+def test_flops_of_baselines_equal_the_count_of_torch(settings):
     model = older_config(settings)
     src, tgt = np.full(3, 5), np.full(3, 7)
     ours = training_flops(model, src, tgt) - not_wanted(model, 3)
@@ -304,7 +304,7 @@ def test_the_best_hypothesis_has_the_score_of_teacher_forcing(settings):
 
 @both_kinds
 @pytest.mark.parametrize("precision", ["float32", "bf16", "int8"])
-def test_they_are_translated_by_the_plain_model_which_is_said(settings, precision):
+def test_baselines_are_translated_by_the_reference_engine(settings, precision):
     model = older_model(settings).float()
     engine = fastest_engine(model, None, precision, consumes=True)
     assert engine.name == "reference"
@@ -316,13 +316,13 @@ def test_they_are_translated_by_the_plain_model_which_is_said(settings, precisio
 
 
 @both_kinds
-def test_there_are_no_heads_to_show(settings):
+def test_attention_map_of_heads_is_refused_for_baselines(settings):
     with pytest.raises(ConfigError, match="has no heads") as caught:
         attention_maps(older_model(settings), [4, EOS], [5, EOS])
     assert "--alignment" in caught.value.hint
 
 
-def test_a_model_is_of_the_kind_that_its_settings_say():
+def test_make_model_gives_the_configured_kind():
     made = {kind: type(make_model(older_config({"model.kind": kind}))) for kind in ("rnn", "conv")}
     assert made == {"rnn": Recurrent, "conv": Convolutional}
     assert set(KINDS) == {"transformer", "rnn", "conv"}

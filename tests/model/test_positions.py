@@ -41,7 +41,7 @@ def test_a_shift_is_a_linear_function_of_the_encoding() -> None:
     torch.testing.assert_close(table[:50] @ shift, table[7:57], rtol=0, atol=1e-5)
 
 
-def test_halves_hold_the_same_numbers_in_another_order() -> None:
+def test_sinusoidal_halves_are_sinusoids_in_another_order() -> None:
     interleaved, halves = sinusoidal_encoding(9, 12), sinusoidal_halves_encoding(9, 12)
     assert torch.equal(halves[:, :6], interleaved[:, 0::2])
     assert torch.equal(halves[:, 6:], interleaved[:, 1::2])
@@ -59,7 +59,7 @@ def test_sinusoids_are_added_by_position(kind: str) -> None:
 
 
 @pytest.mark.parametrize("place", [1_023, 1_024, 1_500, 5_000])
-def test_the_table_grows_and_is_no_weight(place: int) -> None:
+def test_sinusoidal_table_grows_and_is_not_a_parameter(place: int) -> None:
     kind = SinusoidalPositions(model_config({}))
     assert len(kind.table) == 1_024
     found = kind.add(torch.zeros(1, 12), torch.tensor([place]), place + 1)
@@ -76,7 +76,7 @@ def test_learned_positions_are_rows_and_the_last_one_is_shared() -> None:
     assert torch.equal(found, kind.weight[[2, 0, 2, 2]] + 1.0)
 
 
-def test_rotary_turns_each_pair_of_coordinates() -> None:
+def test_rotary_rotates_each_pair_of_coordinates() -> None:
     heads = torch.tensor([[[1.0, 0.0, 0.0, 1.0]]])
     kind = make("rotary", d_model=4, heads=1)
     rate = 10_000**-0.5
@@ -106,7 +106,7 @@ def test_rotary_tables_grow(place: int) -> None:
     assert found[0, 0].tolist() == pytest.approx([math.cos(place), math.sin(place)], abs=1e-6)
 
 
-def test_each_kind_acts_in_one_place() -> None:
+def test_positions_either_add_or_rotate() -> None:
     """Added positions leave queries alone, rotary ones leave embeddings alone."""
     places, x, heads = torch.tensor([1, 2]), torch.ones(2, 12), torch.ones(2, 3, 4)
     for name in POSITIONS:

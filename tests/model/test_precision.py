@@ -58,14 +58,14 @@ def test_steps_in_bf16_give_what_teacher_forcing_gives(settings, make_model, ran
         ("fast", "cuda", True),
     ],
 )
-def test_auto_is_bf16_on_a_gpu_alone(name, device, narrow, monkeypatch) -> None:
+def test_precision_auto_is_bf16_on_gpu_only(name, device, narrow, monkeypatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda *_: True)
     assert autocast(name, torch.device(device))._enabled is narrow
 
 
 @pytest.mark.parametrize(("ratio", "quick"), [(0.5, True), (3.9, True), (4.1, False)])
-def test_bf16_that_is_only_imitated_is_found_and_refused(ratio, quick, monkeypatch) -> None:
+def test_emulated_bf16_is_detected_and_refused(ratio, quick, monkeypatch) -> None:
     precision.computes_bf16.cache_clear()
     times = {torch.float32: 1.0, torch.bfloat16: ratio}
     monkeypatch.setattr(precision, "_seconds", lambda matrix: times[matrix.dtype])
@@ -81,7 +81,7 @@ def test_bf16_that_is_only_imitated_is_found_and_refused(ratio, quick, monkeypat
     precision.computes_bf16.cache_clear()
 
 
-def test_the_trial_takes_real_products() -> None:
+def test_bf16_detection_measures_products() -> None:
     assert 0.0 < precision._seconds(torch.ones(64, 64)) < 10.0
 
 

@@ -102,7 +102,7 @@ def test_the_second_direction_reads_from_each_sentence_s_own_end(random_batch):
     assert (longer[:2, width:] - both[0][:2, width:]).abs().min() > 1e-9
 
 
-def test_a_row_that_sees_nothing_spoils_no_gradient():
+def test_row_without_keys_gives_finite_gradients():
     attention = AdditiveAttention(4).double()
     state, keys = torch.randn(2, 4).double(), torch.randn(2, 3, 4).double()
     inside = torch.tensor([[True, True, False], [False, False, False]])
@@ -112,7 +112,7 @@ def test_a_row_that_sees_nothing_spoils_no_gradient():
     assert all(one.grad.isfinite().all() for one in attention.parameters())
 
 
-def test_recurrent_matrices_begin_orthogonal_gate_by_gate():
+def test_recurrent_matrices_are_initialised_orthogonal_per_gate():
     config = older_config({**RNN, "model.d_model": 32})
     model = initialise(make_model(config), 1)
     found = [one for name, one in model.named_parameters() if "weight_hh" in name]
@@ -127,7 +127,7 @@ def test_recurrent_matrices_begin_orthogonal_gate_by_gate():
 
 
 @pytest.mark.parametrize(("layers", "d_model"), [(1, 8), (3, 32)])
-def test_the_count_of_parameters(layers, d_model):
+def test_recurrent_parameter_count(layers, d_model):
     """Embeddings, encoder, attention, first state, decoder, readout."""
     model = make_model(older_config({**RNN, "model.layers": layers, "model.d_model": d_model}))
     half = d_model // 2

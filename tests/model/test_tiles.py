@@ -147,7 +147,7 @@ def test_output_and_gradients_are_the_formula_s(case) -> None:
     case.check()
 
 
-def test_poison_in_filler_reaches_nothing() -> None:
+def test_nan_in_filler_does_not_spread() -> None:
     clean, poisoned = (Case([3, 18], [2, 17], filler=4) for _ in range(2))
     for stream in (*poisoned.streams, poisoned.slope):
         stream[-4:] = torch.nan
@@ -157,7 +157,7 @@ def test_poison_in_filler_reaches_nothing() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
-def test_poison_in_a_sentence_stays_there() -> None:
+def test_nan_in_a_sentence_stays_in_it() -> None:
     clean, poisoned = (Case([3, 2, 20]) for _ in range(2))
     for stream in poisoned.streams:
         stream[3:5] = torch.nan
@@ -167,7 +167,7 @@ def test_poison_in_a_sentence_stays_there() -> None:
         assert torch.equal(found[others], expected[others])
 
 
-def test_scores_too_large_for_exp_are_fine() -> None:
+def test_tiles_handle_scores_that_overflow_exp() -> None:
     case = Case([5, 20])
     case.streams[0] *= 1e3
     found, expected = case.run()[0], case.formula()[0]
@@ -197,7 +197,7 @@ def test_other_widths_dtypes_and_sentences_are_refused() -> None:
             case.run()
 
 
-def test_it_is_a_good_operator() -> None:
+def test_tile_operator_passes_opcheck() -> None:
     case = Case([2, 3])
     leaves = [one.requires_grad_() for one in case.streams]
     arguments = (*leaves, *case.tiles, *case.offsets, True, 16)
@@ -223,7 +223,7 @@ def test_compiled_once_for_any_lengths() -> None:
             assert torch.equal(found, expected)
 
 
-def test_a_model_in_tiles_is_the_model(make_model, random_batch) -> None:
+def test_model_with_tiles_equals_plain_model(make_model, random_batch) -> None:
     model = make_model({"model.layers": 1, "model.heads": 2, "model.positions": "rotary"}).float()
     batch = random_batch(model.config, [3, 5], [4, 2])
     results = []
@@ -235,7 +235,7 @@ def test_a_model_in_tiles_is_the_model(make_model, random_batch) -> None:
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_segments_bring_their_tiles() -> None:
+def test_segments_have_their_tile_table() -> None:
     segments = Segments.from_lengths([40, 3], 50)
     assert torch.equal(segments.tiles, tile_table(np.array([40, 3]), 50, 32))
     assert torch.equal(segments.to("cpu").tiles, segments.tiles)

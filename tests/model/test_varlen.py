@@ -53,7 +53,7 @@ def random_streams(*tokens: int) -> list[Tensor]:
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("filler", [0, 3])
-def test_the_kernel_is_asked_the_right_question(causal, filler, monkeypatch) -> None:
+def test_varlen_calls_torch_kernel_with_offsets_and_window(causal, filler, monkeypatch) -> None:
     monkeypatch.setattr("torch.nn.attention.varlen.varlen_attn", stand_in)
     lengths = ([3, 1, 4], [3, 1, 4]) if causal else ([3, 1, 4], [2, 5, 1])
     segments = [Segments.from_lengths(one, sum(one) + filler) for one in lengths]
@@ -84,7 +84,7 @@ def test_torch_s_own_function_takes_the_arguments() -> None:
     assert (found.shape, found.dtype) == ((6, 2, 8), torch.float16)
 
 
-def test_a_torch_without_it_is_noticed(monkeypatch) -> None:
+def test_has_varlen_is_false_without_window_argument(monkeypatch) -> None:
     monkeypatch.setattr("torch.nn.attention.varlen.varlen_attn", lambda query, is_causal: query)
     assert not has_varlen()
     monkeypatch.setitem(__import__("sys").modules, "torch.nn.attention.varlen", None)

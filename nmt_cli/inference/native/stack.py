@@ -105,9 +105,15 @@ class NativeStack:
         kind, place = self._positions, (torch.zeros(1, dtype=torch.int64), longest)
         if isinstance(kind, SinusoidalPositions):
             kind.add(torch.zeros(1, self._d_model), *place)
-            self.model.position_table, self.model.position_rows = kind.table.data_ptr(), len(kind.table)
+            self.model.position_table, self.model.position_rows = (
+                kind.table.data_ptr(),
+                len(kind.table),
+            )
         elif isinstance(kind, LearnedPositions):
-            self.model.position_table, self.model.position_rows = kind.weight.data_ptr(), len(kind.weight)
+            self.model.position_table, self.model.position_rows = (
+                kind.weight.data_ptr(),
+                len(kind.weight),
+            )
         elif isinstance(kind, RotaryPositions):
             kind.rotate(torch.zeros(1, 1, self._d_k), *place)
             self.model.cosines, self.model.sines = kind.cosines.data_ptr(), kind.sines.data_ptr()

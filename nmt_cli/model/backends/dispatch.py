@@ -28,7 +28,7 @@ from nmt_cli.model.backends.varlen import (
     varlen_widths_fit,
 )
 
-# GPUs from here on have matrix units for bfloat16.
+# The compute capability from which on GPUs have matrix units for bfloat16.
 FIRST_CAPABILITY = (8, 0)
 
 
@@ -42,7 +42,7 @@ def rectangle_attention(
     *,
     causal: bool,
 ) -> Float[Tensor, "tokens heads d_v"]:
-    """`formula` over sentences padded to one length."""
+    """`formula`, one of FORMULAS, over sentences padded to one length."""
     mask = None
     if causal:
         mask = causal_mask(query_segments.max_length, query.device)
@@ -66,7 +66,7 @@ def tile_attention(
     *,
     causal: bool,
 ) -> Float[Tensor, "tokens heads d_v"]:
-    """Our kernels: sentences in small tiles."""
+    """The Triton kernels of `tiles`, over sentences cut into small tiles."""
     tables = query_segments.tiles, key_segments.tiles
     offsets = query_segments.offsets, key_segments.offsets
     return tile_attention_function(query, key, value, tables, offsets, causal=causal, size=TILE)
@@ -81,7 +81,7 @@ def unequal_attention(
     *,
     causal: bool,
 ) -> Float[Tensor, "tokens heads d_v"]:
-    """torch's kernel for unequal sentences; it has none for float32, which gets the fused one."""
+    """torch's kernel for unequal sentences; the fused one for float32, which torch's lacks."""
     streams = query, key, value, query_segments, key_segments
     if query.dtype in VARLEN_DTYPES:
         return varlen_attention(*streams, causal=causal)
@@ -106,18 +106,18 @@ def attend(
     causal: bool,
     backend: str = "auto",
 ) -> Float[Tensor, "tokens heads d_v"]:
-    """Attention within each sentence: sentence i of the queries sees sentence i of the keys.
+    """Attention within sentences: sentence i of the queries attends to sentence i of the keys.
 
-    The one place that knows where sentences end. `causal` (section 3.1) hides later positions; the
-    two segments are the same then, and no padding can be seen either. What filler gives is finite
-    and of no meaning. backend: one of BACKENDS; auto: rectangles, by the device.
+    `causal` (section 3.1) masks later positions, and so padding too; the two segments are the same
+    then. The output of filler is finite and has no meaning. backend: a key of BACKENDS; auto:
+    the faster of "plain" and "fused" on the device.
     """
     name = rectangle_backend(query.device) if backend == "auto" else backend
     return BACKENDS[name](query, key, value, query_segments, key_segments, causal=causal)
 
 
 def choose_backend(device: torch.device, d_k: int, d_v: int) -> str:
-    """The fastest of BACKENDS that works for training on `device` with heads of these widths."""
+    """The fastest of BACKENDS for training on `device` with heads of these widths."""
     if device.type != "cuda" or torch.cuda.get_device_capability(device) < FIRST_CAPABILITY:
         return rectangle_backend(device)
     if find_spec("triton") is not None and max(d_k, d_v) <= MAX_WIDTH:
@@ -126,7 +126,7 @@ def choose_backend(device: torch.device, d_k: int, d_v: int) -> str:
 
 
 def use_backend(model: nn.Module, backend: str) -> None:
-    """Have every attention of `model` over whole sentences computed by this one of BACKENDS."""
+    """Use this one of BACKENDS in every attention of `model` over whole sentences."""
     if backend not in BACKENDS:
         raise ValueError(f"unknown backend {backend}: one of {', '.join(BACKENDS)}")
     for module in model.modules():

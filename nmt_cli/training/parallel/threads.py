@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
-from nmt_cli.model.dropout import own_generator
+from nmt_cli.model.dropout import use_own_generator
 
 Part = TypeVar("Part")
 Found = TypeVar("Found")
@@ -111,4 +111,4 @@ def _twin(model: nn.Module) -> nn.Module:
 
 def _begin(threads: int) -> None:
     torch.set_num_threads(threads)
-    own_generator()
+    use_own_generator()
