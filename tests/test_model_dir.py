@@ -37,16 +37,16 @@ def test_what_was_saved_is_loaded(saved: Path) -> None:
     assert loaded.metadata == METADATA
     assert not loaded.model.training
     expected = byte_model(config).state_dict()
-    found = loaded.model.state_dict()
-    assert list(found) == list(expected)
-    assert all(torch.equal(found[name], expected[name]) for name in expected)
+    result = loaded.model.state_dict()
+    assert list(result) == list(expected)
+    assert all(torch.equal(result[name], expected[name]) for name in expected)
     lines = ["hello", "größer", ""]
     assert loaded.subwords.encode_source(lines) == byte_subwords().encode_source(lines)
 
 
 def test_the_layout_is_the_documented_one(saved: Path) -> None:
-    found = sorted(str(path.relative_to(saved)) for path in saved.rglob("*") if path.is_file())
-    assert found == [
+    result = sorted(str(path.relative_to(saved)) for path in saved.rglob("*") if path.is_file())
+    assert result == [
         "config.toml",
         "manifest.json",
         "model.safetensors",
@@ -55,7 +55,7 @@ def test_the_layout_is_the_documented_one(saved: Path) -> None:
     ]
     manifest.check_manifest(saved)
     assert (saved / CONFIG).read_text().startswith("format = 1\n")
-    assert set(manifest.read_manifest(saved)) == {*found} - {"manifest.json"}
+    assert set(manifest.read_manifest(saved)) == {*result} - {"manifest.json"}
 
 
 def test_weights_are_float32_and_each_is_there_once(tmp_path: Path) -> None:
@@ -214,9 +214,9 @@ def test_loaded_model_has_every_weight(tmp_path: Path, kind: str, order: str) ->
     model = byte_model(config)
     save_model(tmp_path / "model", model.state_dict(), config, byte_subwords(), {})
     loaded = load_model(tmp_path / "model").model
-    for found, expected in ((loaded.named_buffers(), model.named_buffers()),
+    for result, expected in ((loaded.named_buffers(), model.named_buffers()),
                             (loaded.named_parameters(), model.named_parameters())):  # fmt: skip
-        have, want = dict(found), dict(expected)
+        have, want = dict(result), dict(expected)
         assert list(have) == list(want)
         assert all(torch.equal(have[name], want[name]) for name in want)
 

@@ -35,7 +35,7 @@ def refusal(values: dict[str, object]) -> ConfigError:
 @pytest.mark.parametrize(("kind", "name"), CASES)
 def test_settings_that_do_not_apply_are_refused(kind, name):
     error = refusal({"model.kind": kind, f"model.{name}": MEANINGLESS[kind][name]})
-    assert str(error) == f"model.{name} means nothing for a model of the kind {kind}"
+    assert error.message == f"model.{name} means nothing for a model of the kind {kind}"
 
 
 @pytest.mark.parametrize("kind", BASELINES)

@@ -62,7 +62,7 @@ def test_an_svg_keeps_both_themes(tmp_path: Path) -> None:
     assert "var(--ink)" in DRAWN
     assert DARK["ink"] in DRAWN
     light = in_light(DRAWN)
-    assert not any(one in light for one in ("var(", "@media", ":root", DARK["ink"]))
+    assert not any(value in light for value in ("var(", "@media", ":root", DARK["ink"]))
 
 
 def test_check_picture_refuses_suffix_or_missing_library(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,5 +90,5 @@ def test_plot_commands_write_png(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert main(["plot", "smoothing", "--out", "x.png", "-q"]) == 0
     assert main(["bench", "layers", "--tiny", "--rounds", "1", "--out", "y.png", "-q"]) == 0
     for name in ("x.png", "y.png"):
-        shown = {one for row in pixels(Path(name)) for one in row}
+        shown = {value for row in pixels(Path(name)) for value in row}
         assert len(shown) > 10

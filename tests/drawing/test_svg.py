@@ -22,7 +22,7 @@ def test_svg_text_round_trips(text: str, read: str) -> None:
     space = "{http://www.w3.org/2000/svg}"
     assert [tree.findtext(space + name) for name in ("title", "desc", "text")] == [read] * 3
     assert tree.find(space + "g").get("class") == read
-    assert [one.tag for one in tree.iter() if "script" in one.tag] == []
+    assert [value.tag for value in tree.iter() if "script" in value.tag] == []
 
 
 def test_document_has_size_and_no_external_links() -> None:

@@ -72,8 +72,8 @@ def test_decoding_with_fused_attention_gives_the_same(make_model, sources, monke
     for module in ("attention", "backends.dispatch"):
         path = f"nmt_cli.model.{module}.rectangle_backend"
         monkeypatch.setattr(path, lambda device: "fused")
-    for found, expected in zip(logits_of(model, pairs), plain, strict=True):
-        assert_close(found, expected)
+    for result, expected in zip(logits_of(model, pairs), plain, strict=True):
+        assert_close(result, expected)
     walk = Walk(model, sources, [0, 2])
     for rows in ([1, 1, 0], [2, 0, 1], [0, 1, 2]):
         walk.select(rows)

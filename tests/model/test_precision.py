@@ -34,16 +34,16 @@ def test_steps_in_bf16_give_what_teacher_forcing_gives(settings, make_model, ran
         segments = batch.src_segments
         state = model.start(model.encode(batch.src, segments), segments)
         state = state.merge(state.select(torch.tensor([1])))
-        found = []
+        result = []
         for ids in batch.tgt_in.view(2, 4).T:
             logits, state = model.step(state, ids[[0, 1, 1]])
-            found.append(logits[:2])
-    stepped = torch.stack(found, dim=1).flatten(0, 1)
+            result.append(logits[:2])
+    stepped = torch.stack(result, dim=1).flatten(0, 1)
     assert forced.dtype == stepped.dtype == torch.bfloat16
     # One rounding is 0.004; six sublayers of wild random weights make at most 0.06 of it.
-    for one in (forced, stepped):
-        assert (one - exact).norm() < 0.1 * exact.norm()
-        assert not torch.equal(one.float(), exact)
+    for value in (forced, stepped):
+        assert (value - exact).norm() < 0.1 * exact.norm()
+        assert not torch.equal(value.float(), exact)
 
 
 @pytest.mark.parametrize(

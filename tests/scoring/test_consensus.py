@@ -28,8 +28,8 @@ def test_expected_scores_are_means_of_sentence_scores(metric: str) -> None:
 
 
 def test_expected_scores_prefer_the_majority() -> None:
-    found = expected_scores(["x y z", "the dog", "the dog", "a cat"], "chrf")
-    assert found.index(max(found)) == 1
+    result = expected_scores(["x y z", "the dog", "the dog", "a cat"], "chrf")
+    assert result.index(max(result)) == 1
 
 
 def test_expected_score_of_a_single_text_is_zero() -> None:
