@@ -21,7 +21,7 @@ from lib.sentences import find_text, make_config, prepare_folder, write_random_t
 
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.text.lines import read_lines
-from nmt_cli.model.attention import BACKENDS
+from nmt_cli.model.backends.dispatch import BACKENDS
 from nmt_cli.scoring import score
 from nmt_cli.training.loop import train
 from nmt_cli.training.parallel.ranks import Ranks

@@ -1,8 +1,8 @@
-"""What data makes and the model eats: a stream of tokens, and where its sentences lie.
+"""The batch, which data loading produces and the model consumes: token streams with segments.
 
-There is no padding in the model's arithmetic. All sentences of a batch stand one after the other in
-one stream; only attention knows where one ends, and it asks `Segments`. At its end a stream may
-hold filler, tokens of no sentence, that bring it to one of few sizes: kernels are made for each.
+The model computes without padding. All sentences of a batch are concatenated into one stream, and
+only attention, through `Segments`, knows where a sentence ends. A stream may end with filler:
+tokens of no sentence that bring it to one of few sizes, for which kernels are compiled.
 """
 
 from collections.abc import Sequence
@@ -14,18 +14,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-# Target of a filler token: the loss passes over it.
+# Target of a filler token, which the loss ignores.
 NO_TARGET = -1
-# Tokens of one sentence that a GPU's program takes at a time.
+# Tokens of one sentence that a GPU program processes at a time.
 TILE = 32
-# Rectangles of unequal sentences are this much wider at most, so that there are few widths.
+# Rectangles of unequal sentences are padded to a multiple of this, so that there are few widths.
 WIDTH_STEP = 4
 
 
 class Shape(NamedTuple):
-    """What a batch is filled up to: tokens of each side, and sentence pairs.
+    """The size that a batch is filled up to: tokens of each side, and sentence pairs.
 
-    width: bound of the lengths of sentences, where it has to be the same in every batch.
+    width: the greatest length of a sentence, where it has to be the same in every batch; else 0.
     """
 
     src: int
@@ -36,13 +36,13 @@ class Shape(NamedTuple):
 
 @dataclass(frozen=True)
 class Segments:
-    """Where the sentences of a stream begin and end.
+    """The boundaries of the sentences of a stream.
 
     offsets: (sentences + 1,) int64; sentence i is tokens[offsets[i]:offsets[i + 1]].
-    positions: (tokens,) int64; the place of each token in its sentence, from 0; 0 for filler.
-    max_length: length of the longest sentence, or a little more.
-    used: tokens of sentences; those after it are filler.
-    tiles: the `tile_table` of TILE tokens.
+    positions: (tokens,) int64; the position of each token in its sentence, from 0; 0 for filler.
+    max_length: the length of the longest sentence, or a little more.
+    used: the number of tokens of sentences; the tokens after them are filler.
+    tiles: the `tile_table` for tiles of TILE tokens.
     """
 
     offsets: Tensor
@@ -55,9 +55,9 @@ class Segments:
     def from_lengths(
         cls, lengths: Sequence[int] | np.ndarray, size: int = 0, width: int = 0
     ) -> "Segments":
-        """Packed segments of sentences with the given lengths, in a stream of `size` or more.
+        """Segments of sentences with the given lengths, in a stream of at least `size` tokens.
 
-        width: what max_length is at least.
+        width: the least value of max_length.
         """
         sizes = np.asarray(lengths, dtype=np.int64)
         offsets = np.zeros(len(sizes) + 1, np.int64)
@@ -83,27 +83,27 @@ class Segments:
 
     @property
     def sentences(self) -> int:
-        """How many sentences there are."""
+        """The number of sentences."""
         return len(self.offsets) - 1
 
     @property
     def tokens(self) -> int:
-        """How many tokens there are in all, with filler."""
+        """The number of tokens, filler included."""
         return len(self.positions)
 
     @cached_property
     def is_rectangular(self) -> bool:
-        """Whether all sentences are of one length: the stream is (rows, length), then filler."""
+        """Whether all sentences have one length: the stream is (sentences, length), then filler."""
         return self.used == self.sentences * self.max_length
 
     @cached_property
     def lengths(self) -> Tensor:
-        """(sentences,) int64."""
+        """(sentences,) int64; the length of each sentence."""
         return self.offsets[1:] - self.offsets[:-1]
 
     @cached_property
     def rows(self) -> Tensor:
-        """(used,) int64; the sentence that each token belongs to."""
+        """(used,) int64; the index of the sentence of each token."""
         return torch.repeat_interleave(
             torch.arange(self.sentences, device=self.offsets.device),
             self.lengths,
@@ -111,15 +111,15 @@ class Segments:
         )
 
     @cached_property
-    def places(self) -> Tensor:
-        """(tokens,) int64; its place in the padded (sentences * max_length) stream; filler's: 0."""
-        places = torch.zeros_like(self.positions)
-        places[: self.used] = self.rows * self.max_length + self.positions[: self.used]
-        return places
+    def rectangle_indices(self) -> Tensor:
+        """(tokens,) int64; each token's index in the flattened rectangle; 0 for filler."""
+        rectangle_indices = torch.zeros_like(self.positions)
+        rectangle_indices[: self.used] = self.rows * self.max_length + self.positions[: self.used]
+        return rectangle_indices
 
     @cached_property
     def inside(self) -> Tensor:
-        """(sentences, max_length) bool; True where the padded rectangle holds a token."""
+        """(sentences, max_length) bool; True where the padded rectangle has a token."""
         steps = torch.arange(self.max_length, device=self.offsets.device)
         return steps[None, :] < self.lengths[:, None]
 
@@ -130,41 +130,41 @@ class Segments:
         if self.is_rectangular:
             return own.reshape(shape)
         padded = stream.new_zeros(self.sentences * self.max_length, *stream.shape[1:])
-        return padded.index_copy(0, self.places[: self.used], own).reshape(shape)
+        return padded.index_copy(0, self.rectangle_indices[: self.used], own).reshape(shape)
 
     def to_stream(self, rectangle: Tensor) -> Tensor:
-        """(sentences, max_length, ...) to (tokens, ...): undoes `to_rectangle`.
+        """(sentences, max_length, ...) to (tokens, ...): the inverse of `to_rectangle`.
 
-        Filler holds what the first token does.
+        Filler gets the values of the first token.
         """
         flat = rectangle.reshape(self.sentences * self.max_length, *rectangle.shape[2:])
         if self.is_rectangular and self.used == self.tokens:
             return flat
-        return flat.index_select(0, self.places)
+        return flat.index_select(0, self.rectangle_indices)
 
     def to(self, device: torch.device | str) -> "Segments":
         """The same segments on another device."""
         offsets, positions, tiles = (
-            moved(one, device) for one in (self.offsets, self.positions, self.tiles)
+            moved(tensor, device) for tensor in (self.offsets, self.positions, self.tiles)
         )
         return Segments(offsets, positions, self.max_length, self.used, tiles)
 
 
 def moved(tensor: Tensor, device: torch.device | str) -> Tensor:
-    """The tensor on another device; what a GPU has still to do is not waited for."""
+    """The tensor on another device; does not wait for the GPU's pending work."""
     if tensor.device.type == "cpu" and torch.device(device).type == "cuda":
-        # A copy from other memory would wait until the GPU has done all its work.
+        # A copy from memory that is not pinned would wait until the GPU has done all its work.
         return tensor.pin_memory().to(device, non_blocking=True)
     return tensor.to(device)
 
 
 def tile_table(lengths: np.ndarray, tokens: int, size: int) -> Tensor:
-    """Sentences cut into tiles of up to `size` tokens, for programs that each take one.
+    """Sentences cut into tiles of up to `size` tokens, for GPU programs that each take one tile.
 
     lengths: (sentences,); a sentence of no tokens has no tile. tokens: of the stream, with filler.
-    Returns (tokens // size + sentences + 1, 4) int32, as many rows for any lengths: first token
-    and end, sentence (-1: filler), place of the first token in its sentence. Unused rows come last
-    and hold no token.
+    Returns (tokens // size + sentences + 1, 4) int32, whatever the lengths. The columns are the
+    first token, the token after the last, the sentence (-1: filler), and the position of the first
+    token in its sentence. Unused rows come last and have no tokens.
     """
     sizes = np.append(lengths, tokens - lengths.sum())
     counts = -(-sizes // size)
@@ -183,12 +183,13 @@ def tile_table(lengths: np.ndarray, tokens: int, size: int) -> Tensor:
 
 @dataclass(frozen=True)
 class Batch:
-    """Sentence pairs for one pass.
+    """Sentence pairs for one forward and backward pass.
 
     src: (src tokens,) int64, each sentence ends with EOS.
-    tgt_in, tgt_out: (tgt tokens,) int64; tgt_out ends with EOS, tgt_in is it moved right by one.
+    tgt_in, tgt_out: (tgt tokens,) int64; in tgt_out each sentence ends with EOS;
+    tgt_in is tgt_out shifted right by one, from the start symbol.
     Filler is id 0, and NO_TARGET in tgt_out.
-    pair_ids: (sentences,) int64; which pairs of the corpus these are.
+    pair_ids: (sentences,) int64; the index of each pair in the corpus.
     """
 
     src: Tensor
@@ -200,7 +201,7 @@ class Batch:
 
     @property
     def tokens(self) -> int:
-        """Target tokens, what a loss is divided by."""
+        """The number of target tokens, by which the loss is divided."""
         return self.tgt_segments.used
 
     def to(self, device: torch.device | str) -> "Batch":
@@ -223,8 +224,8 @@ def make_batch(
 ) -> Batch:
     """A batch of id sequences, each ending with EOS; the decoder's input starts with `start_id`."""
     return batch_streams(
-        (np.concatenate(sources), np.array([len(one) for one in sources])),
-        (np.concatenate(targets), np.array([len(one) for one in targets])),
+        (np.concatenate(sources), np.array([len(source) for source in sources])),
+        (np.concatenate(targets), np.array([len(target) for target in targets])),
         np.asarray(pair_ids, dtype=np.int64),
         start_id,
     )
@@ -239,12 +240,12 @@ def batch_streams(
 ) -> Batch:
     """A batch of two streams, each with the lengths (sentences,) of its sentences.
 
-    With a `shape`, filler brings the streams up to it, and empty sentences their number.
+    With a `shape`, streams are filled up with filler, and the sentences with empty ones.
     """
-    room = shape or Shape(0, 0, 0)
-    empty = np.zeros(max(0, room.pairs - len(pair_ids)), np.int64)
-    src_segments = Segments.from_lengths(np.append(src[1], empty), room.src, room.width)
-    tgt_segments = Segments.from_lengths(np.append(tgt[1], empty), room.tgt, room.width)
+    minimum = shape or Shape(0, 0, 0)
+    empty = np.zeros(max(0, minimum.pairs - len(pair_ids)), np.int64)
+    src_segments = Segments.from_lengths(np.append(src[1], empty), minimum.src, minimum.width)
+    tgt_segments = Segments.from_lengths(np.append(tgt[1], empty), minimum.tgt, minimum.width)
     tgt_out = _fill(tgt[0], tgt_segments, NO_TARGET)
     tgt_in = _fill(tgt[0], tgt_segments, 0)
     tgt_in[1 : tgt_segments.used] = tgt_out[: tgt_segments.used - 1]

@@ -139,14 +139,14 @@ def nearest(word: str, known: list[str] | tuple[str, ...]) -> str:
     length = len(word.lstrip("-"))
     most = min(MOST_EDITS, length // 3)
     distances = {
-        one: edits(word, one)
-        for one in known
-        if abs(len(one) - len(word)) <= most and not _have_other_digits(word, one)
+        candidate: edits(word, candidate)
+        for candidate in known
+        if abs(len(candidate) - len(word)) <= most and not _have_other_digits(word, candidate)
     }
-    near = min(distances, key=lambda one: distances[one], default="")
+    near = min(distances, key=lambda candidate: distances[candidate], default="")
     if near and distances[near] <= most:
         return near
-    longer = [one for one in known if length > 2 and one.startswith(word)]
+    longer = [candidate for candidate in known if length > 2 and candidate.startswith(word)]
     return longer[0] if len(longer) == 1 else ""
 
 
@@ -155,7 +155,7 @@ def _have_other_digits(word: str, other: str) -> bool:
     return bool(digits and others) and digits != others
 
 
-def edits(one: str, other: str) -> int:
+def edits(word: str, other: str) -> int:
     """Letters to change, add, leave out or swap with the next one, to get from one to the other.
 
     >>> edits("trian", "train"), edits("base", "big")
@@ -163,11 +163,11 @@ def edits(one: str, other: str) -> int:
     """
     before: list[int] = []
     row = list(range(len(other) + 1))
-    for i, letter in enumerate(one):
+    for i, letter in enumerate(word):
         earlier, before, row = before, row, [i + 1]
         for j, wanted in enumerate(other):
             least = min(before[j] + (letter != wanted), before[j + 1] + 1, row[j] + 1)
-            if i and j and letter == other[j - 1] and one[i - 1] == wanted:
+            if i and j and letter == other[j - 1] and word[i - 1] == wanted:
                 least = min(least, earlier[j - 1] + 1)
             row.append(least)
     return row[-1]

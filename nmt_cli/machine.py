@@ -1,12 +1,15 @@
-"""The cores and the memory this process may use: the machine's, and what its container grants."""
+"""What the system offers this process: cores, memory, signals and functions of the C library.
 
-import contextlib
+Everything here that only Linux has is looked for first, and has a fallback elsewhere.
+"""
+
 import math
 import os
-from collections.abc import Mapping
+import signal
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-# Switches of the C library on Linux.
+# Parameters of mallopt on Linux.
 TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8
 
 
@@ -18,7 +21,7 @@ def usable_cores() -> int:
 
 
 def affine_cores() -> int:
-    """The cores that the system lets this process use; systems other than Linux do not say."""
+    """The cores this process may run on; all cores where the system knows no CPU affinity."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -29,25 +32,25 @@ def core_quota(root: Path = Path("/")) -> float | None:
 
     Version 2 groups (`cpu.max`) limit at every level; version 1 groups with `cpu.cfs_quota_us`.
     """
-    limits = [*_version_2(root), *_version_1(root)]
+    limits = [*_quotas_version_2(root), *_quotas_version_1(root)]
     return min(limits, default=None)
 
 
 def available_memory(root: Path = Path("/")) -> int | None:
-    """Bytes that processes started here can still get, swap included; None: the system is silent.
+    """Bytes that this process can still allocate, swap included; None where /proc does not say.
 
-    The least of what the machine has left and of what each control group of this process leaves;
-    files that a group keeps in memory can be dropped, so they count as free.
+    This is the least of what the machine has free and of what each control group of this process
+    has left. File pages that a group keeps in memory can be dropped, so they count as free.
     """
-    facts = _pairs(_read(root / "proc/meminfo").replace(":", " "))
-    if "MemAvailable" not in facts:
+    memory_info = _pairs(_read(root / "proc/meminfo").replace(":", " "))
+    if "MemAvailable" not in memory_info:
         return None
-    left = [1024 * facts["MemAvailable"], *_memory_left(root)]
-    return max(0, min(left)) + 1024 * facts.get("SwapFree", 0)
+    available = [1024 * memory_info["MemAvailable"], *_group_memory(root)]
+    return max(0, min(available)) + 1024 * memory_info.get("SwapFree", 0)
 
 
-def _memory_left(root: Path) -> list[int]:
-    """What the control groups of both versions leave of their limits."""
+def _group_memory(root: Path) -> list[int]:
+    """The bytes that each control group of this process has left, of both versions."""
     version_2 = [root / "sys/fs/cgroup" / group for group in _groups(root, "")]
     version_1 = [root / "sys/fs/cgroup/memory" / group for group in _groups(root, "memory")]
     names_2 = ("memory.max", "memory.current", "inactive_file", "active_file")
@@ -55,24 +58,28 @@ def _memory_left(root: Path) -> list[int]:
         "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file",
         "total_active_file",
     )  # fmt: skip
-    found = []
-    for folders, (limit, usage, *files) in ((version_2, names_2), (version_1, names_1)):
+    remaining = []
+    for folders, (limit_name, usage_name, *cache_names) in (
+        (version_2, names_2),
+        (version_1, names_1),
+    ):
         for folder in folders:
-            most, used = (_read(folder / name).strip() for name in (limit, usage))
-            if most.isdigit() and used.isdigit():
-                held = _pairs(_read(folder / "memory.stat"))
-                found.append(int(most) - int(used) + sum(held.get(name, 0) for name in files))
-    return found
+            limit, usage = (_read(folder / name).strip() for name in (limit_name, usage_name))
+            if limit.isdigit() and usage.isdigit():
+                statistics = _pairs(_read(folder / "memory.stat"))
+                cached = sum(statistics.get(name, 0) for name in cache_names)
+                remaining.append(int(limit) - int(usage) + cached)
+    return remaining
 
 
 def _pairs(text: str) -> dict[str, int]:
-    """The lines `name number` of a file of the kernel's."""
-    words = (line.split() for line in text.splitlines())
-    return {one[0]: int(one[1]) for one in words if len(one) > 1 and one[1].isdigit()}
+    """The lines `name number` of a file under /proc or /sys."""
+    lines = (line.split() for line in text.splitlines())
+    return {words[0]: int(words[1]) for words in lines if len(words) > 1 and words[1].isdigit()}
 
 
 def _groups(root: Path, controller: str) -> list[Path]:
-    """This process's group in one hierarchy, and all above it, as relative paths."""
+    """This process's control group in one hierarchy and all groups above it, as relative paths."""
     for line in _read(root / "proc/self/cgroup").splitlines():
         _, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
@@ -82,7 +89,7 @@ def _groups(root: Path, controller: str) -> list[Path]:
     return [Path()]
 
 
-def _version_2(root: Path) -> list[float]:
+def _quotas_version_2(root: Path) -> list[float]:
     limits = []
     for group in _groups(root, ""):
         quota, _, period = _read(root / "sys/fs/cgroup" / group / "cpu.max").strip().partition(" ")
@@ -91,7 +98,7 @@ def _version_2(root: Path) -> list[float]:
     return limits
 
 
-def _version_1(root: Path) -> list[float]:
+def _quotas_version_1(root: Path) -> list[float]:
     limits = []
     for group in _groups(root, "cpu"):
         folder = root / "sys/fs/cgroup/cpu" / group
@@ -109,38 +116,65 @@ def _read(path: Path) -> str:
         return ""
 
 
+def child_processes() -> list[int]:
+    """The numbers of the processes that this one has started; empty where /proc does not list them.
+
+    Threads other than the main one may have started further processes, which are not listed.
+    """
+    own = os.getpid()
+    return [int(number) for number in _read(Path(f"/proc/{own}/task/{own}/children")).split()]
+
+
+def existing_signals(*names: str) -> list[signal.Signals]:
+    """Those of the named signals that this system has, in the given order."""
+    numbers = (getattr(signal, name, None) for name in names)
+    return [number for number in numbers if isinstance(number, signal.Signals)]
+
+
+def c_function(name: str) -> Callable[..., int] | None:
+    """A function of the C library, which sets ctypes.get_errno(); None where it has none so named.
+
+    The function takes and returns the C type int unless its `argtypes` and `restype` are set.
+    """
+    import ctypes
+
+    try:
+        # Windows has no handle for the process itself: a TypeError.
+        function: Callable[..., int] = getattr(ctypes.CDLL(None, use_errno=True), name)
+    except (OSError, AttributeError, TypeError):
+        return None
+    return function
+
+
 def keep_freed_memory() -> None:
-    """Tell the C library to reuse large blocks instead of returning them to the kernel.
+    """Make the C library reuse large blocks instead of returning them to the kernel.
 
     Each step frees and allocates the same large tensors; faulting their pages in anew costs a CPU
-    a quarter of its time. All threads share one heap: with one each, what one of them has freed is
-    of no use to the others, and each heap has gaps of its own. Does nothing where the C library has
-    no such switches.
+    a quarter of its time. All threads share one heap: with a heap for each thread, memory freed by
+    one thread cannot be used by the others, and each heap is fragmented by itself. Does nothing
+    where the C library has no mallopt.
     """
-    _tell_allocator({MMAP_THRESHOLD: 1 << 30, TRIM_THRESHOLD: (1 << 31) - 1, ARENA_MAX: 1})
+    _set_allocator({MMAP_THRESHOLD: 1 << 30, TRIM_THRESHOLD: (1 << 31) - 1, ARENA_MAX: 1})
 
 
 def trim_heap() -> None:
-    """Return what is free at the moment to the kernel, however the C library is set."""
-    import ctypes
-
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).malloc_trim(0)
+    """Return free memory to the kernel now; does nothing where the C library has no malloc_trim."""
+    malloc_trim = c_function("malloc_trim")
+    if malloc_trim is not None:
+        malloc_trim(0)
 
 
 def give_back_freed_memory() -> None:
-    """Tell the C library to return blocks of a megabyte as soon as they are freed.
+    """Make the C library return blocks of a megabyte or more as soon as they are freed.
 
-    It learns from the blocks of a model that is loaded to keep those up to 32 MB, in whose gaps
-    what comes next does not fit: up to 150 MB are then held in vain.
+    Loading a model otherwise teaches it to keep blocks up to 32 MB, and later allocations do not
+    fit into the gaps: up to 150 MB are then held without use.
     """
-    _tell_allocator({MMAP_THRESHOLD: 1 << 20})
+    _set_allocator({MMAP_THRESHOLD: 1 << 20})
 
 
-def _tell_allocator(switches: Mapping[int, int]) -> None:
-    import ctypes
-
-    with contextlib.suppress(OSError, AttributeError):
-        library = ctypes.CDLL(None)
-        for switch, value in switches.items():
-            library.mallopt(switch, value)
+def _set_allocator(parameters: Mapping[int, int]) -> None:
+    mallopt = c_function("mallopt")
+    if mallopt is not None:
+        for parameter, value in parameters.items():
+            mallopt(parameter, value)

@@ -1,15 +1,15 @@
-"""The model directory: save it, load it, check it.
+"""The model directory: saving, loading and checking it.
 
 ::
 
     config.toml          complete settings, format = 1
     subwords/            source.*, target.* where they differ, vocabulary.json
-    model.safetensors    weights, float32, each once; its header says of which step they are
-    shortlist.safetensors   where `nmt shortlist` was run: what may translate what
+    model.safetensors    weights, float32, tied ones once; its header holds their metadata
+    shortlist.safetensors   after `nmt shortlist`: the words that may translate each word
     manifest.json        size and SHA-256 of the files above
-    checkpoints/, log.jsonl   training's own; not in the manifest, not needed to translate
+    checkpoints/, log.jsonl   of training; not in the manifest, not needed to translate
 
-Loading runs no code that is not ours: nothing is ever unpickled.
+Loading executes no code from the directory: nothing is unpickled.
 """
 
 import contextlib
@@ -39,7 +39,7 @@ ATTEMPTS = 5
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """What a model directory holds; metadata: step, validation score and signature, as texts."""
+    """A loaded model directory; metadata: step, validation score and signature, as texts."""
 
     model: EncoderDecoder
     config: Config
@@ -56,11 +56,11 @@ def save_model(
     *,
     replace: bool = False,
 ) -> None:
-    """Write a model directory; without `weights` it waits for `refresh_weights`.
+    """Write a model directory; if `weights` is empty, `refresh_weights` adds them later.
 
-    A new directory appears whole or not at all, and so does one that replaces what nmt wrote. Else
-    the files are put into an existing one one by one, config.toml last, which makes it a model
-    directory.
+    A new directory appears completely or not at all, and so does one that replaces a directory of
+    nmt (`replace`). Otherwise the files are written into the existing directory, config.toml last,
+    which makes it a model directory.
     """
     contents = _contents(weights, config, subwords, metadata)
     if directory.exists() and not replace:
@@ -68,16 +68,16 @@ def save_model(
         for name, data in contents:
             manifest.add_to_manifest(directory, name, data)
         return
-    with manifest.new_directory(directory, force=replace) as place:
-        files.make_directory(place / SUBWORDS)
+    with manifest.new_directory(directory, force=replace) as new:
+        files.make_directory(new / SUBWORDS)
         for name, data in contents:
-            files.write_bytes(place / name, data)
+            files.write_bytes(new / name, data)
 
 
 def _contents(
     weights: Mapping[str, Tensor], config: Config, subwords: Subwords, metadata: Mapping[str, str]
 ) -> Iterator[tuple[str, bytes]]:
-    """The name and the bytes of each file, one at a time."""
+    """The name and the content of each file, one file at a time."""
     for name, data in subwords.contents():
         yield f"{SUBWORDS}/{name}", data
     if weights:
@@ -88,17 +88,17 @@ def _contents(
 def refresh_weights(
     directory: Path, weights: Mapping[str, Tensor], metadata: Mapping[str, str]
 ) -> None:
-    """Replace the weights of a model directory, which is valid at every moment."""
+    """Replace the weights of a model directory, which stays valid at every moment."""
     manifest.add_to_manifest(directory, WEIGHTS, weight_bytes(weights, metadata))
 
 
 def load_model(directory: Path, device: torch.device | str = "cpu") -> LoadedModel:
     """Check and load a model directory; the model is in evaluation mode.
 
-    Raises NoInputError (not there, no weights yet), DataError (damaged) and ConfigError (not a
+    Raises NoInputError (missing, or no weights yet), DataError (damaged) and ConfigError (not a
     model directory, of a newer version, or weights that do not fit the settings).
     """
-    with _readable(directory):
+    with _report_unreadable(directory):
         for _ in range(ATTEMPTS - 1):
             before = _manifest_bytes(directory)
             try:
@@ -113,7 +113,7 @@ def load_model(directory: Path, device: torch.device | str = "cpu") -> LoadedMod
 
 
 @contextlib.contextmanager
-def _readable(directory: Path) -> Iterator[None]:
+def _report_unreadable(directory: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -134,31 +134,31 @@ def _load(directory: Path, device: torch.device | str) -> LoadedModel:
             f"`{directory}` holds no weights yet",
             "`nmt train` writes them at its first validation (train.validate_every)",
         )
-    # Hashing the weights takes as long as all the rest: both are done at once.
-    with open_weights(directory / WEIGHTS) as weights, ThreadPoolExecutor(1) as other:
-        checked = other.submit(manifest.check_open_file, directory, WEIGHTS, weights)
+    # Hashing the weights takes as long as everything else: both run at the same time.
+    with open_weights(directory / WEIGHTS) as weights, ThreadPoolExecutor(1) as executor:
+        checked = executor.submit(manifest.check_open_file, directory, WEIGHTS, weights)
         try:
             subwords = _load_subwords(directory, config)
             model, metadata = load_weights(weights, config)
         finally:
-            # Where the file is damaged, that is what the user has to know.
+            # Damage of the file is reported rather than the error it caused.
             checked.result()
     return LoadedModel(model.to(device).eval(), config, subwords, metadata)
 
 
 def is_emptied(model: EncoderDecoder) -> bool:
-    """Whether an engine has taken weights of the model away."""
+    """Whether an engine has removed weights of the model."""
     return any(weight.numel() == 0 for weight in model.parameters())
 
 
 def reload_model(directory: Path, emptied: EncoderDecoder) -> EncoderDecoder:
-    """The model that some weights were taken from, whole; raises as `load_model` does.
+    """Load the model again of which some weights were removed; raises as `load_model` does.
 
-    DataError: the directory holds other weights by now.
+    DataError: the directory has other weights by now.
     """
     model = load_model(directory).model
     pairs = zip(model.parameters(), emptied.parameters(), strict=True)
-    if not all(torch.equal(one, left) for one, left in pairs if left.numel()):
+    if not all(torch.equal(loaded, kept) for loaded, kept in pairs if kept.numel()):
         raise DataError(
             f"`{directory}` has got other weights since it was loaded", "load the model again"
         )
@@ -167,7 +167,7 @@ def reload_model(directory: Path, emptied: EncoderDecoder) -> EncoderDecoder:
 
 def load_subwords(directory: Path) -> Subwords:
     """The subwords of a model directory, checked; raises as `load_model` does."""
-    with _readable(directory):
+    with _report_unreadable(directory):
         return _load_subwords(directory, _load_config(directory))
 
 
@@ -182,7 +182,7 @@ def _load_subwords(directory: Path, config: Config) -> Subwords:
 
 def load_config(directory: Path) -> Config:
     """The settings of a model directory, checked; raises as `load_model` does."""
-    with _readable(directory):
+    with _report_unreadable(directory):
         return _load_config(directory)
 
 
@@ -193,7 +193,7 @@ def _load_config(directory: Path) -> Config:
 
 
 def _check_vocabulary(directory: Path, config: Config, subwords: Subwords) -> None:
-    """Settings and subwords must speak of the same ids."""
+    """Raise ConfigError unless settings and subwords have the same ids."""
     model = config.model
     pairs = {
         "src_vocab_size": (model.src_vocab_size, subwords.src_size),
@@ -202,18 +202,18 @@ def _check_vocabulary(directory: Path, config: Config, subwords: Subwords) -> No
         "eos_id": (model.eos_id, subwords.eos_id),
     }
     wrong = [
-        f"model.{name}={says}, but the subwords have {have}"
-        for name, (says, have) in pairs.items()
-        if says != have
+        f"model.{name}={configured}, but the subwords have {actual}"
+        for name, (configured, actual) in pairs.items()
+        if configured != actual
     ]
     special = {
         "pad_id": model.pad_id, "unk_id": model.unk_id, "bos_id": model.bos_id,
         "eos_id": model.eos_id, "start_id": model.start_id, "banned_ids": model.banned_ids,
     }  # fmt: skip
     for name, ids in special.items():
-        least = max(ids, default=0) if isinstance(ids, tuple) else ids
-        if isinstance(least, int) and least >= subwords.tgt_size:
-            wrong.append(f"model.{name}={least} is beyond the vocabulary of {subwords.tgt_size}")
+        largest = max(ids, default=0) if isinstance(ids, tuple) else ids
+        if isinstance(largest, int) and largest >= subwords.tgt_size:
+            wrong.append(f"model.{name}={largest} is beyond the vocabulary of {subwords.tgt_size}")
     if wrong:
         raise ConfigError(
             f"`{directory}`: {'; '.join(wrong)}", "its files are of different models: copy it again"

@@ -1,48 +1,53 @@
-"""Ends a helper process soon after the process that started it, however that one came to its end.
+"""Ends a helper process soon after the process that started it has ended, in whatever way.
 
-Ranks of training are told their parent's number before they start, and look at it first of all: the
-parent may be gone already. From then on the kernel sends SIGTERM when the parent ends (Linux:
-PR_SET_PDEATHSIG), and a thread that looks now and then ends the process everywhere, and where the
-signal was not enough. Worker processes of a pool read from a pipe that only their parent holds.
+Ranks of training get the process number of their parent before they start, and check it first of
+all, because the parent may have ended already. From then on the kernel sends SIGTERM when the
+parent ends (Linux: PR_SET_PDEATHSIG). A thread that polls the parent ends the process on other
+systems, and where SIGTERM did not end it. Worker processes of a pool wait on a pipe that only their
+parent holds open.
 """
 
-import contextlib
 import os
 import signal
 import threading
 import time
 from typing import NoReturn
 
-# The environment variable that tells a rank the number of its parent.
+from nmt_cli.machine import c_function
+
+# The environment variable that gives a rank the process number of its parent.
 PARENT = "NMT_PARENT"
 POLL_SECONDS = 0.25
-# How long a rank may take to save when its parent is gone.
+# How long a rank may take to save after its parent has ended.
 GRACE_SECONDS = 3.0
 EXIT_CODE = 128 + signal.SIGTERM
+# The first argument of prctl on Linux.
+PR_SET_PDEATHSIG = 1
 
 
 def end_with_parent(parent: int) -> None:
-    """End this process when the process `parent`, which has started it, is gone, or is already.
+    """End this process when the process `parent`, which started it, ends or has ended already.
 
-    SIGTERM comes first, so that training can save; after GRACE_SECONDS it ends in any case. The
-    thread of `parent` that started this process must live as long as `parent` itself.
+    SIGTERM comes first, so that training can save; after GRACE_SECONDS the process ends in any
+    case. The thread of `parent` that started this process must live as long as `parent` itself.
     """
-    ask_for_signal(signal.SIGTERM)
+    request_parent_death_signal(signal.SIGTERM)
     if os.getppid() != parent:
         os._exit(EXIT_CODE)
-    threading.Thread(target=_watch, args=(parent,), name="parent watch", daemon=True).start()
+    threading.Thread(target=_poll_parent, args=(parent,), name="parent watch", daemon=True).start()
 
 
-def ask_for_signal(number: signal.Signals) -> None:
-    """Have the kernel send this signal when the thread that started this process ends (Linux)."""
-    import ctypes
+def request_parent_death_signal(number: signal.Signals) -> None:
+    """Have the kernel send this signal when the thread that started this process ends.
 
-    set_parent_death_signal = 1
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(set_parent_death_signal, number)
+    Does nothing on systems other than Linux.
+    """
+    prctl = c_function("prctl")
+    if prctl is not None:
+        prctl(PR_SET_PDEATHSIG, int(number))
 
 
-def _watch(parent: int) -> NoReturn:
+def _poll_parent(parent: int) -> NoReturn:
     while os.getppid() == parent:
         time.sleep(POLL_SECONDS)
     os.kill(os.getpid(), signal.SIGTERM)
@@ -51,19 +56,20 @@ def _watch(parent: int) -> NoReturn:
 
 
 def end_with_pool() -> None:
-    """End this worker process at once when the process whose pool it belongs to is gone.
+    """End this worker process at once when the process whose pool it belongs to ends.
 
-    Whichever thread has started it: pools are also used by threads that end before their process.
+    The thread that started it does not matter: pools are also used by threads that end before
+    their process does.
     """
-    threading.Thread(target=_wait_for_first, name="parent watch", daemon=True).start()
+    threading.Thread(target=_wait_for_parent, name="parent watch", daemon=True).start()
 
 
-def _wait_for_first() -> None:
+def _wait_for_parent() -> None:
     from multiprocessing import parent_process
     from multiprocessing.connection import wait
 
     parent = parent_process()
     if parent is not None:
-        # The end of a pipe, which was there before this process was.
+        # The sentinel is the end of a pipe that was created before this process.
         wait([parent.sentinel])
         os._exit(EXIT_CODE)

@@ -18,7 +18,7 @@ def test_segments_of_three_sentences() -> None:
     assert segments.offsets.tolist() == [0, 2, 5, 6]
     assert segments.positions.tolist() == [0, 1, 0, 1, 2, 0]
     assert segments.rows.tolist() == [0, 0, 1, 1, 1, 2]
-    assert segments.places.tolist() == [0, 1, 3, 4, 5, 6]
+    assert segments.rectangle_indices.tolist() == [0, 1, 3, 4, 5, 6]
     assert segments.lengths.tolist() == [2, 3, 1]
     assert (segments.sentences, segments.tokens, segments.max_length) == (3, 6, 3)
     assert not segments.is_rectangular
@@ -44,7 +44,7 @@ def test_rectangle_is_equal_lengths(rows: int, length: int) -> None:
     assert rectangle.is_rectangular
     assert packed.is_rectangular
     assert rectangle.max_length == packed.max_length
-    for name in ("offsets", "positions", "rows", "places", "lengths", "inside"):
+    for name in ("offsets", "positions", "rows", "rectangle_indices", "lengths", "inside"):
         assert torch.equal(getattr(rectangle, name), getattr(packed, name)), name
 
 
@@ -108,7 +108,7 @@ def test_batch_moves_the_target_right_by_one() -> None:
     assert batch.tgt_segments.offsets.tolist() == [0, 3, 4]
     assert batch.pair_ids.tolist() == [40, 2]
     assert batch.tokens == 4
-    kinds = {one.dtype for one in (batch.src, batch.tgt_in, batch.tgt_out, batch.pair_ids)}
+    kinds = {value.dtype for value in (batch.src, batch.tgt_in, batch.tgt_out, batch.pair_ids)}
     assert kinds == {torch.int64}
 
 

@@ -18,21 +18,21 @@ FORMULAS = [
 
 
 def modules_with_examples() -> list[str]:
-    found = []
+    result = []
     for path in sorted(PACKAGE.rglob("*.py")):
         if ">>> " in path.read_text("utf-8"):
             parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-            found.append(".".join(part for part in parts if part != "__init__"))
-    return found
+            result.append(".".join(part for part in parts if part != "__init__"))
+    return result
 
 
 def examples_of(name: str) -> list[doctest.DocTest]:
     """Every docstring of the module's own; `unwrap` reaches below the checks of shapes."""
     module = importlib.import_module(name)
     places = [module]
-    for one in list(vars(module).values()):
-        if getattr(one, "__module__", None) == name:
-            places += [one, *(vars(one).values() if inspect.isclass(one) else [])]
+    for value in list(vars(module).values()):
+        if getattr(value, "__module__", None) == name:
+            places += [value, *(vars(value).values() if inspect.isclass(value) else [])]
     docstrings = {inspect.getdoc(inspect.unwrap(place)) or "" for place in places}
     parser = doctest.DocTestParser()
     return [
@@ -46,9 +46,9 @@ def examples_of(name: str) -> list[doctest.DocTest]:
 def test_examples(name: str) -> None:
     examples = examples_of(name)
     assert examples
-    for one in examples:
+    for example in examples:
         report: list[str] = []
-        failed = doctest.DocTestRunner().run(one, out=report.append).failed
+        failed = doctest.DocTestRunner().run(example, out=report.append).failed
         assert not failed, "".join(report)
 
 

@@ -9,7 +9,7 @@ import pytest
 from nmt_cli import machine
 
 
-def test_a_system_that_does_not_tell_the_affinity_counts_its_cores(
+def test_usable_cores_without_cpu_affinity(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """macOS: every command asks for the cores first."""
@@ -38,7 +38,7 @@ print(resident() - before)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the switches are those of Linux's C library")
-def test_large_blocks_that_are_freed_stay_with_the_process() -> None:
+def test_keep_freed_memory_keeps_large_blocks() -> None:
     """64 MiB, which the C library would else give back to the kernel."""
     kept, given_back = (
         int(subprocess.check_output([sys.executable, "-c", FREED, name]))
@@ -67,7 +67,7 @@ print(resident() - before)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the switches are those of Linux's C library")
-def test_blocks_before_one_that_is_still_held_are_given_back() -> None:
+def test_give_back_freed_memory_returns_blocks() -> None:
     """31 of 2 MiB, after one of 24 MiB has taught the C library to keep them."""
     kept, given_back = (
         int(subprocess.check_output([sys.executable, "-c", GAPS, name]))

@@ -37,16 +37,16 @@ def test_what_was_saved_is_loaded(saved: Path) -> None:
     assert loaded.metadata == METADATA
     assert not loaded.model.training
     expected = byte_model(config).state_dict()
-    found = loaded.model.state_dict()
-    assert list(found) == list(expected)
-    assert all(torch.equal(found[name], expected[name]) for name in expected)
+    result = loaded.model.state_dict()
+    assert list(result) == list(expected)
+    assert all(torch.equal(result[name], expected[name]) for name in expected)
     lines = ["hello", "größer", ""]
     assert loaded.subwords.encode_source(lines) == byte_subwords().encode_source(lines)
 
 
 def test_the_layout_is_the_documented_one(saved: Path) -> None:
-    found = sorted(str(path.relative_to(saved)) for path in saved.rglob("*") if path.is_file())
-    assert found == [
+    result = sorted(str(path.relative_to(saved)) for path in saved.rglob("*") if path.is_file())
+    assert result == [
         "config.toml",
         "manifest.json",
         "model.safetensors",
@@ -55,7 +55,7 @@ def test_the_layout_is_the_documented_one(saved: Path) -> None:
     ]
     manifest.check_manifest(saved)
     assert (saved / CONFIG).read_text().startswith("format = 1\n")
-    assert set(manifest.read_manifest(saved)) == {*found} - {"manifest.json"}
+    assert set(manifest.read_manifest(saved)) == {*result} - {"manifest.json"}
 
 
 def test_weights_are_float32_and_each_is_there_once(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_crash_while_saving_leaves_no_model(tmp_path: Path, monkeypatch) -> No
 
 
 @pytest.mark.parametrize("moment", range(4))
-def test_it_loads_at_every_moment_of_a_refresh(saved: Path, monkeypatch, moment: int) -> None:
+def test_load_model_at_every_moment_of_a_refresh(saved: Path, monkeypatch, moment: int) -> None:
     """The process is cut off at each write of a file in turn."""
     real, calls = files.write_bytes, 0
 
@@ -153,7 +153,7 @@ def test_a_reader_never_meets_a_directory_that_does_not_check(saved: Path) -> No
     assert len(seen) == 6
 
 
-def test_a_second_look_is_taken_when_the_manifest_has_changed(saved: Path, monkeypatch) -> None:
+def test_load_model_retries_when_the_manifest_has_changed(saved: Path, monkeypatch) -> None:
     real, calls = model_dir._load, []
 
     def changes(directory: Path, device: str) -> object:
@@ -170,7 +170,7 @@ def test_a_second_look_is_taken_when_the_manifest_has_changed(saved: Path, monke
 
 def test_weights_that_are_replaced_while_they_are_read_are_of_one_model(saved, monkeypatch) -> None:
     """A large file is mapped several times: two models must not be mixed."""
-    real, calls = model_weights._read_some, []
+    real, calls = model_weights._read_weights, []
     monkeypatch.setattr(model_weights, "MAPPED", 1)
 
     def replaced(path: Path, file: Any, names: list[str]) -> dict[str, torch.Tensor]:
@@ -179,7 +179,7 @@ def test_weights_that_are_replaced_while_they_are_read_are_of_one_model(saved, m
             refresh_weights(saved, byte_model(byte_config(), 2).state_dict(), {"step": "2"})
         return real(path, file, names)
 
-    monkeypatch.setattr(model_weights, "_read_some", replaced)
+    monkeypatch.setattr(model_weights, "_read_weights", replaced)
     loaded = load_model(saved)
     expected = byte_model(byte_config(), 2 if loaded.metadata["step"] == "2" else 1).state_dict()
     for name, weight in loaded.model.state_dict().items():
@@ -187,7 +187,7 @@ def test_weights_that_are_replaced_while_they_are_read_are_of_one_model(saved, m
 
 
 @pytest.mark.parametrize("place", [20, -4])
-def test_damage_is_told_before_what_follows_from_it(saved: Path, place: int) -> None:
+def test_damage_is_reported_before_its_consequences(saved: Path, place: int) -> None:
     """The weights are read while they are hashed: a header or number that is wrong is no news."""
     data = bytearray((saved / WEIGHTS).read_bytes())
     data[place : place + 2 or None] = b"\xff\xff"
@@ -197,7 +197,7 @@ def test_damage_is_told_before_what_follows_from_it(saved: Path, place: int) -> 
         load_model(saved)
 
 
-def test_the_model_s_numbers_are_its_own(saved: Path) -> None:
+def test_loaded_weights_do_not_share_memory_with_the_file(saved: Path) -> None:
     """Who writes into the file changes no model that was loaded from it."""
     model = load_model(saved).model
     before = {name: weight.clone() for name, weight in model.named_parameters()}
@@ -209,14 +209,14 @@ def test_the_model_s_numbers_are_its_own(saved: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["sinusoidal", "sinusoidal_halves", "learned", "rotary"])
 @pytest.mark.parametrize("order", ["pre", "post"])
-def test_nothing_of_a_loaded_model_is_left_out(tmp_path: Path, kind: str, order: str) -> None:
+def test_loaded_model_has_every_weight(tmp_path: Path, kind: str, order: str) -> None:
     config = byte_config({"model.positions": kind, "model.norm_order": order})
     model = byte_model(config)
     save_model(tmp_path / "model", model.state_dict(), config, byte_subwords(), {})
     loaded = load_model(tmp_path / "model").model
-    for found, expected in ((loaded.named_buffers(), model.named_buffers()),
+    for result, expected in ((loaded.named_buffers(), model.named_buffers()),
                             (loaded.named_parameters(), model.named_parameters())):  # fmt: skip
-        have, want = dict(found), dict(expected)
+        have, want = dict(result), dict(expected)
         assert list(have) == list(want)
         assert all(torch.equal(have[name], want[name]) for name in want)
 
@@ -266,7 +266,7 @@ def replaced(saved: Path, name: str, data: bytes) -> None:
     manifest.add_to_manifest(saved, name, data)
 
 
-def test_a_newer_format_is_told_from_a_damaged_one(saved: Path) -> None:
+def test_newer_format_is_distinguished_from_damage(saved: Path) -> None:
     text = (saved / CONFIG).read_text().replace("format = 1", "format = 2")
     replaced(saved, CONFIG, text.encode() + b"[new_section]\nx = 1\n")
     with pytest.raises(ConfigError, match="format") as refused:

@@ -35,7 +35,7 @@ def links() -> list[tuple[str, list[str]]]:
 
 def spans() -> list[str]:
     """What stands between backticks; quotes and all."""
-    return [" ".join(one.split()) for one in SPAN.findall(TEXT)]
+    return [" ".join(value.split()) for value in SPAN.findall(TEXT)]
 
 
 def defined_in(body: list[ast.stmt], prefix: str = "") -> Iterator[str]:
@@ -46,7 +46,7 @@ def defined_in(body: list[ast.stmt], prefix: str = "") -> Iterator[str]:
         if isinstance(node, ast.ClassDef):
             yield from defined_in(node.body, f"{prefix}{node.name}.")
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        yield from (prefix + one.id for one in targets if isinstance(one, ast.Name))
+        yield from (prefix + target.id for target in targets if isinstance(target, ast.Name))
 
 
 @functools.cache
@@ -74,7 +74,9 @@ def rows(heading: str) -> list[list[str]]:
 
 def test_linked_files_and_headings_exist() -> None:
     headings = re.findall(r"^#+ (.+)$", TEXT, flags=re.MULTILINE)
-    anchors = {"#" + re.sub(r"[^\w -]", "", one).lower().replace(" ", "-") for one in headings}
+    anchors = {
+        "#" + re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings
+    }
     missing = []
     for target, _ in links():
         if target.startswith("#"):
@@ -115,11 +117,11 @@ def test_each_section_names_code_and_a_test(section: str) -> None:
 
 
 def test_settings_are_ones_that_there_are() -> None:
-    named = [one for span in spans() for one in SETTING.findall(span)]
+    named = [value for span in spans() for value in SETTING.findall(span)]
     assert len(named) > 50
-    for one in named:
-        key, _, value = one.partition("=")
-        assert key in SETTINGS, one
+    for entry in named:
+        key, _, value = entry.partition("=")
+        assert key in SETTINGS, entry
         if value:
             resolve([SettingsLayer("docs/paper.md", {key: value})])
 
@@ -138,9 +140,9 @@ def test_variations_differ_from_base_in_what_they_name() -> None:
     base = flatten(resolve([]).config)
     named = [row[1].strip("`") for row in rows("### 6.2 Variations: Table 3")][1:]
     assert len(named) == len(set(named)) == 19
-    for one in named:
-        key, value = one.split("=")
-        assert convert(SETTINGS[key], value) != base[key], one
+    for entry in named:
+        key, value = entry.split("=")
+        assert convert(SETTINGS[key], value) != base[key], entry
 
 
 def test_commands_and_their_options_exist() -> None:
@@ -153,6 +155,6 @@ def test_commands_and_their_options_exist() -> None:
         known = {
             word for line in SURFACE if line.startswith(f"{command} ") for word in line.split()
         }
-        flat = {one for word in known for one in word.split("/")}
+        flat = {value for word in known for value in word.split("/")}
         assert {word for word in words if word.startswith("--")} <= flat, words
         assert "--preset" not in words or words[words.index("--preset") + 1] in PRESETS, words

@@ -13,7 +13,7 @@ from lib.gpu_setup import Setup, attempt
 from lib.measure import Json
 from lib.sentences import random_lengths
 from nmt_cli.batch import Segments
-from nmt_cli.model.attention import BACKENDS
+from nmt_cli.model.backends.dispatch import BACKENDS
 from nmt_cli.training.loss.cross_entropy import linear_cross_entropy
 
 KINDS_OF_ATTENTION = ("encoder", "decoder", "cross")

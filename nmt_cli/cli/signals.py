@@ -7,12 +7,17 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
+from nmt_cli.machine import existing_signals
+
 # How training ends when a signal asks it to, after saving (SIGUSR1: a scheduler will requeue).
+NAMED_EXIT_CODES = {
+    "SIGINT": 130,
+    "SIGTERM": 143,
+    "SIGHUP": 129,
+    "SIGUSR1": 75,
+}
 EXIT_CODES = {
-    signal.SIGINT: 130,
-    signal.SIGTERM: 143,
-    signal.SIGHUP: 129,
-    signal.SIGUSR1: 75,
+    number: code for name, code in NAMED_EXIT_CODES.items() for number in existing_signals(name)
 }
 
 INTERRUPTED = 130

@@ -1,6 +1,6 @@
-"""Settings that are worked out from the size of the data: vocabulary size, steps, intervals.
+"""Settings derived from the size of the data: vocabulary size, steps, intervals.
 
-They are functions of the data alone, so that the same data give the same model on every machine.
+They depend on the data alone, so that the same data give the same model on every machine.
 """
 
 import math
@@ -9,12 +9,12 @@ from typing import NamedTuple
 from nmt_cli.config.schema import TrainConfig
 from nmt_cli.errors import ConfigError
 
-# An entry that is seen less often learns too little.
+# An entry that occurs less often is learnt too badly.
 FEWEST_OCCURRENCES = 10
-# A vocabulary of this size suits a text of so many words, both sides together.
+# The vocabulary size for a text of this many words, both sides together.
 VOCABULARY, VOCABULARY_WORDS = 6_000, 2_000_000
 LARGEST_VOCABULARY = 32_000
-# So many steps suit a text of so many target tokens.
+# The training steps for a text of this many target tokens.
 STEPS, STEPS_TOKENS = 2_000, 1_000_000
 FEWEST_STEPS, MOST_STEPS = 300, 20_000
 CHECKPOINTS = 30
@@ -22,25 +22,25 @@ CHECKPOINTS_PER_VALIDATION = 3
 
 
 def vocabulary_size(words: int) -> int:
-    """Entries of a vocabulary for a text of so many words (both languages, if they share it).
+    """The vocabulary size for a text of `words` words (of both languages, if they share it).
 
-    It grows with the 0.4th power of the text; an entry occurs at least 10 times on average.
+    It grows with the power 0.4 of the text; an entry occurs at least 10 times on average.
 
     >>> vocabulary_size(10_000), vocabulary_size(700_000), vocabulary_size(29_000_000)
     (700, 3900, 17500)
     """
-    suitable = VOCABULARY * (words / VOCABULARY_WORDS) ** 0.4
-    return _rounded(min(suitable, words / FEWEST_OCCURRENCES, LARGEST_VOCABULARY), 100)
+    unbounded = VOCABULARY * (words / VOCABULARY_WORDS) ** 0.4
+    return _rounded(min(unbounded, words / FEWEST_OCCURRENCES, LARGEST_VOCABULARY), 100)
 
 
 def training_steps(tokens: int) -> int:
-    """Steps for a corpus of so many target tokens; they grow with its square root.
+    """The training steps for a corpus of `tokens` target tokens; they grow with its square root.
 
     >>> training_steps(300_000), training_steps(3_000_000), training_steps(10**9)
     (1100, 3450, 20000)
     """
-    suitable = STEPS * math.sqrt(tokens / STEPS_TOKENS)
-    return _rounded(min(max(suitable, FEWEST_STEPS), MOST_STEPS), 50)
+    unbounded = STEPS * math.sqrt(tokens / STEPS_TOKENS)
+    return _rounded(min(max(unbounded, FEWEST_STEPS), MOST_STEPS), 50)
 
 
 def _rounded(number: float, multiple: int) -> int:
@@ -48,7 +48,7 @@ def _rounded(number: float, multiple: int) -> int:
 
 
 def max_steps(train: TrainConfig) -> int:
-    """`train.max_steps` as a number; raises ConfigError while it is `auto`."""
+    """`train.max_steps` as a number; raises ConfigError if it is `auto`."""
     if isinstance(train.max_steps, str):
         raise ConfigError(
             "train.max_steps is auto, which is worked out from the corpus",
@@ -66,16 +66,16 @@ class Intervals(NamedTuple):
 
     @classmethod
     def of(cls, train: TrainConfig) -> "Intervals":
-        """The configured ones, with `auto` worked out from the number of steps."""
+        """The configured intervals, with `auto` derived from the number of steps."""
         automatic = isinstance(train.checkpoint_every, str)
         checkpoint = _or_automatic(
             train.checkpoint_every, max(1, max_steps(train) // CHECKPOINTS) if automatic else 1
         )
-        each = CHECKPOINTS_PER_VALIDATION if automatic else 1
+        checkpoints = CHECKPOINTS_PER_VALIDATION if automatic else 1
         return cls(
             log=_or_automatic(train.log_every, max(1, checkpoint // 10)),
             checkpoint=checkpoint,
-            validate=_or_automatic(train.validate_every, each * checkpoint),
+            validate=_or_automatic(train.validate_every, checkpoints * checkpoint),
         )
 
 

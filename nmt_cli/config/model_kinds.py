@@ -1,4 +1,4 @@
-"""Which settings of a model mean something for which kind of it, and which do not go together."""
+"""Which settings apply to which kind of model, and which cannot be combined."""
 
 from collections.abc import Callable, Mapping
 
@@ -6,7 +6,7 @@ from nmt_cli.errors import ConfigError
 
 Settings = Mapping[str, object]
 
-# What all kinds have.
+# The settings of all kinds.
 SHARED = frozenset(
     {
         "kind", "layers", "encoder_layers", "decoder_layers", "d_model", "dropout", "output_bias",
@@ -14,8 +14,8 @@ SHARED = frozenset(
         "eos_id", "start_id", "banned_ids",
     }
 )  # fmt: skip
-# What only kinds from before the Transformer have.
-BEFORE = {
+# The further settings of the baselines.
+BASELINES = {
     "rnn": frozenset[str](),
     "conv": frozenset({"kernel_width", "positions", "max_positions"}),
 }
@@ -23,31 +23,30 @@ SINUSOIDS = ("sinusoidal", "sinusoidal_halves")
 
 
 def check_kind(model: Settings, defaults: Settings, compile_setting: str) -> None:
-    """Raises ConfigError, naming every setting that means nothing for this kind of model.
+    """Raise ConfigError, naming every setting that does not apply to this kind of model.
 
-    model: its settings by name; defaults: what each is where nobody sets it; compile_setting:
-    train.compile.
+    model: its settings by name; defaults: their default values; compile_setting: train.compile.
     """
     kind = str(model["kind"])
     wrong = [
         f"model.{name}"
         for name in model
-        if model[name] != defaults[name] and not _means_something(name, kind)
+        if model[name] != defaults[name] and not _applies(name, kind)
     ]
-    if kind in BEFORE and compile_setting == "on":
+    if kind in BASELINES and compile_setting == "on":
         wrong.append("train.compile=on")
     if wrong:
         verb = "means" if len(wrong) == 1 else "mean"
         hint = "leave it out, or set model.kind=conv"
-        if kind in BEFORE:
+        if kind in BASELINES:
             hint = f"leave out what is the Transformer's; `--preset {kind}` has what fits"
         raise ConfigError(f"{', '.join(wrong)} {verb} nothing for a model of the kind {kind}", hint)
     CHECKS[kind](model)
 
 
-def _means_something(name: str, kind: str) -> bool:
-    if kind in BEFORE:
-        return name in SHARED | BEFORE[kind]
+def _applies(name: str, kind: str) -> bool:
+    if kind in BASELINES:
+        return name in SHARED | BASELINES[kind]
     return name != "kernel_width"
 
 

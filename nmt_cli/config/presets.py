@@ -1,6 +1,6 @@
-"""Named settings: the paper's two models exactly (Table 3), and others, as differences.
+"""Named settings: the paper's two models exactly (Table 3), and others.
 
-A preset maps dotted keys to values; what it does not name keeps its default. The defaults of
+A preset maps dotted keys to values; other settings keep their defaults. The defaults of
 `nmt_cli.config.schema` are the paper's base model, so `base` only states what the other presets
 change.
 """
@@ -39,7 +39,7 @@ BIG: Preset = {
     "train.keep_last": 20,
 }
 
-# The paper's training for less data and a CPU; kept to compare with.
+# The paper's training scaled down for less data and a CPU; kept for comparison.
 PAPER_SMALL: Preset = {
     **BASE,
     "model.layers": 3,
@@ -53,8 +53,8 @@ PAPER_SMALL: Preset = {
     "train.checkpoint_every": 500,
 }
 
-# The same model with the training of the Multi30k recipe, which did better there than the paper's
-# (docs/results.md). Vocabulary, steps and intervals are worked out from the data.
+# The same model with the training of the Multi30k recipe, which was better there than the paper's
+# (docs/results.md). Vocabulary size, steps and intervals are derived from the data.
 SMALL: Preset = {
     **PAPER_SMALL,
     "model.norm_order": "pre",
@@ -72,19 +72,19 @@ SMALL: Preset = {
     "train.validation_sentences": 200,
 }
 
-# What was found since: fewer steps to the same quality, a size and a cost like the base model's.
+# Later findings: fewer steps to the same quality, with the size and cost of the base model.
 MODERN: Preset = {
     **BASE,
     "model.norm_order": "pre",
     "model.norm": "rms_norm",
     "model.activation": "swiglu",
-    # Three matrices in place of two: 2/3 of the width is the same work. GPUs want multiples of 8.
+    # Three matrices in place of two: 2/3 of the width costs the same. GPUs need multiples of 8.
     "model.d_ff": 1_368,
     "train.schedule": "linear",
     "train.ema": 0.999,
 }
 
-# The demo's: it learns a noiseless language from more text than it needs, in a minute. Rotary
+# For the demo: it learns a noiseless language from more than enough text, in a minute. Rotary
 # positions needed 15 % fewer steps to the same accuracy than sinusoids (one seed).
 TINY: Preset = {
     "model.layers": 2,
@@ -108,7 +108,7 @@ TINY: Preset = {
     "train.validation_sentences": 100,
 }
 
-# What the Transformer replaced, each with as many weights as `paper-small`, and trained as long.
+# The baselines, each with as many parameters and as many steps as `paper-small`.
 RNN: Preset = {
     "model.kind": "rnn",
     "model.layers": 2,
@@ -136,8 +136,8 @@ CONV: Preset = {
     "train.max_gradient_norm": 0.1,
 }
 
-# The other rows of Table 3: the base model but for one thing. Widths of heads that a row does not
-# name are d_model/h, as there.
+# The other rows of Table 3: the base model with one change. Widths of heads that a row does not
+# name are d_model/h, as in the paper.
 TABLE3: Mapping[str, Preset] = {
     f"table3-{name}": {**BASE, key: value}
     for name, key, value in (
@@ -167,12 +167,12 @@ NAMED: Mapping[str, Preset] = {
     "paper-small": PAPER_SMALL, "rnn": RNN, "conv": CONV,
 }  # fmt: skip
 PRESETS: Mapping[str, Preset] = {**NAMED, **TABLE3}
-# For people to read.
+# For help texts and messages.
 PRESET_NAMES = f"{', '.join([*NAMED, next(iter(TABLE3))])}, ... ({len(TABLE3)} rows of Table 3)"
 
 
 def preset_hint(name: str) -> str:
-    """What to write in place of `name`, which is no preset.
+    """A hint for the unknown preset `name`.
 
     >>> preset_hint("bsae")
     'did you mean `base`?'

@@ -1,6 +1,6 @@
-"""Refuses to write a file over one that is still needed: data, inputs, settings, parts of a model.
+"""Refuses to overwrite files that are still needed: data, inputs, settings, files of a model.
 
-An ordinary file is replaced without a question, as `sort -o` does.
+Other files are replaced without a question, as `sort -o` does.
 """
 
 import os
@@ -18,21 +18,21 @@ HINT = "write to another file; a file that you do not need any more you can remo
 
 
 class Needed(NamedTuple):
-    """A file that may not be written over; `role` says why, as in "`FILE` <role>"."""
+    """A file that must not be overwritten; `role` says why, as in "`FILE` <role>"."""
 
     path: Path
     role: str
 
 
 def needed_files(role: str, *names: Path | str | None) -> Iterator[Needed]:
-    """`names` as files that a command reads; None and stdin are none."""
+    """`names` as files that a command reads, without None and stdin."""
     for name in names:
         if name is not None and str(name) != STDIN:
             yield Needed(Path(name), role)
 
 
 def data_files(config: Config, origin: str) -> Iterator[Needed]:
-    """The text files that settings name; `origin`: where the settings are from."""
+    """The text files named in the settings; `origin`: where the settings are from."""
     data = config.data
     for key, groups in (("train", data.train), ("valid", [data.valid]), ("test", [data.test])):
         for group in groups:
@@ -42,22 +42,22 @@ def data_files(config: Config, origin: str) -> Iterator[Needed]:
 def require_replaceable(
     outputs: Iterable[Path], needed: Iterable[Needed], directories: Iterable[Path] = ()
 ) -> None:
-    """Raise CannotCreateError, naming every reason, where one of `outputs` may not be written.
+    """Raise CannotCreateError, naming every reason, if one of `outputs` must not be written.
 
-    It may not where it exists and is the same file as one of `needed`, by whatever path or link,
-    nor anywhere in a model directory or corpus; `directories`: those whose files are also looked
-    at for hard links.
+    That is so if it exists and is the same file as one of `needed`, by any path or link, and
+    anywhere in a model directory or corpus. The files in `directories` are also compared with the
+    outputs for hard links.
     """
     needed, directories = list(needed), list(directories)
-    found = (_problem(output, needed, directories) for output in outputs)
-    problems = list(dict.fromkeys(problem for problem in found if problem))
+    reasons = (_problem(output, needed, directories) for output in outputs)
+    problems = list(dict.fromkeys(reason for reason in reasons if reason))
     if problems:
         raise CannotCreateError("; ".join(problems), HINT)
 
 
 def _problem(output: Path, needed: list[Needed], directories: list[Path]) -> str:
-    """Why `output` may not be written; empty: it may."""
-    role = next((one.role for one in needed if is_same_file(output, one.path)), "")
+    """The reason why `output` must not be written, or ""."""
+    role = next((file.role for file in needed if is_same_file(output, file.path)), "")
     if role:
         return f"`{output}` {role}"
     directory = _directory_around(output) or _linked_directory(output, directories)
@@ -65,28 +65,28 @@ def _problem(output: Path, needed: list[Needed], directories: list[Path]) -> str
 
 
 def is_same_file(output: Path, other: Path) -> bool:
-    """Whether both exist and are one regular file, by whatever path or link."""
+    """Whether both exist and are the same regular file, by any path or link."""
     try:
-        here = output.stat()
-        return stat.S_ISREG(here.st_mode) and os.path.samestat(here, other.stat())
+        status = output.stat()
+        return stat.S_ISREG(status.st_mode) and os.path.samestat(status, other.stat())
     except (OSError, ValueError):
         return False
 
 
 def _directory_around(output: Path) -> Path | None:
-    """The model directory, checkpoint or corpus in which `output`, or what it links to, lies."""
+    """The model directory, checkpoint or corpus that contains `output` or its link target."""
     try:
-        # Links are followed on the way, then to the end: neither may lead into a model.
-        places = [output.parent.resolve() / output.name, output.resolve()]
+        # With links followed in the parents only, then completely: neither may lead into a model.
+        paths = [output.parent.resolve() / output.name, output.resolve()]
     except (OSError, RuntimeError, ValueError):
-        # Writing will fail too, and say why.
+        # Writing will fail too, with the reason.
         return None
-    parents = dict.fromkeys(parent for place in places for parent in place.parents)
+    parents = dict.fromkeys(parent for path in paths for parent in path.parents)
     return next((parent for parent in parents if manifest.is_own(parent)), None)
 
 
 def _linked_directory(output: Path, directories: list[Path]) -> Path | None:
-    """The one of `directories` that has a file which is `output` too, by a hard link."""
+    """The one of `directories` with a file that is a hard link to the file of `output`."""
     try:
         if output.stat().st_nlink < 2:
             return None

@@ -1,8 +1,8 @@
-"""Settings: frozen dataclasses, a strict TOML file, dotted overrides, and where each value is from.
+"""Settings: frozen dataclasses, a strict TOML file, dotted overrides, and the origin of each value.
 
-Preset, file, environment and command line are the same kind of thing, a mapping from dotted key to
-value; they are folded over the defaults in that order, through one check with one error text.
-A derived value is stored as "auto", so that a later override of what it derives from still works.
+Preset, file, environment and command line are mappings from dotted keys to values. They override
+the defaults in this order, and all are checked in the same way. A derived value is stored as
+"auto", so that it follows a later override of the settings it derives from.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ from nmt_cli.storage.files import read_bytes
 
 FORMAT = 1
 MAX_BYTES = 1 << 20
-# Of a file full of mistakes so many are told.
+# At most so many mistakes of a file are reported.
 MOST_PROBLEMS = 20
 Auto = Literal["auto"]
 
@@ -241,11 +241,11 @@ def _known_settings() -> dict[str, Setting]:
     known = {}
     for section in dataclasses.fields(Config):
         cls: Any = type(section.default)
-        kinds = get_type_hints(cls)
-        for one in dataclasses.fields(cls):
-            known[f"{section.name}.{one.name}"] = Setting(
-                kinds[one.name], one.default, one.metadata["about"], one.metadata["low"],
-                one.metadata["high"],
+        type_hints = get_type_hints(cls)
+        for field in dataclasses.fields(cls):
+            known[f"{section.name}.{field.name}"] = Setting(
+                type_hints[field.name], field.default, field.metadata["about"],
+                field.metadata["low"], field.metadata["high"],
             )  # fmt: skip
     return known
 
@@ -254,7 +254,7 @@ SETTINGS: Mapping[str, Setting] = types.MappingProxyType(_known_settings())
 
 
 class SettingsLayer(NamedTuple):
-    """Some settings and where they come from: `origin` is shown to the user."""
+    """Some settings and their origin, which is shown to the user."""
 
     origin: str
     values: Mapping[str, object]
@@ -268,9 +268,9 @@ class ResolvedConfig(NamedTuple):
 
 
 def resolve(layers: Iterable[SettingsLayer]) -> ResolvedConfig:
-    """Fold `layers` (weakest first) and the preset they choose over the defaults.
+    """Override the defaults by the preset that `layers` choose, then by `layers`, in their order.
 
-    Raises ConfigError that lists every wrong key and value at once.
+    Raises ConfigError, which lists all wrong keys and values.
     """
     layers = list(layers)
     problems: list[str] = []
@@ -286,8 +286,8 @@ def resolve(layers: Iterable[SettingsLayer]) -> ResolvedConfig:
         hints.append(preset_hint(name))
     if problems:
         more = len(problems) - MOST_PROBLEMS
-        told = [*problems[:MOST_PROBLEMS], *([f"and {more:,} more"] if more > 0 else [])]
-        raise ConfigError("; ".join(told), "; ".join(dict.fromkeys(hints)))
+        reported = [*problems[:MOST_PROBLEMS], *([f"and {more:,} more"] if more > 0 else [])]
+        raise ConfigError("; ".join(reported), "; ".join(dict.fromkeys(hints)))
     flat: dict[str, object] = {key: setting.default for key, setting in SETTINGS.items()}
     origins = dict.fromkeys(flat, "default")
     for layer in [SettingsLayer(f"preset {name}", PRESETS[name]), *checked]:
@@ -301,7 +301,7 @@ def _checked_layer(layer: SettingsLayer, problems: list[str], hints: list[str]) 
     for key, value in layer.values.items():
         if key not in SETTINGS:
             problems.append(f"{layer.origin}: unknown setting `{shortened(key)}`")
-            # To look for the nearest takes a millisecond each.
+            # Searching for the nearest key takes a millisecond.
             hints += [_nearest_key(key)] if len(problems) <= MOST_PROBLEMS else []
             continue
         try:
@@ -330,7 +330,7 @@ def _build(flat: Mapping[str, object]) -> Config:
 
 
 def _check_together(config: Config) -> Config:
-    """Refuse values that are each fine but do not fit together."""
+    """Raise ConfigError for values that are valid, but not in this combination."""
     model = config.model
     check_kind(dataclasses.asdict(model), dataclasses.asdict(ModelConfig()), config.train.compile)
     check_search(config.search)
@@ -382,7 +382,7 @@ def read_layer(path: Path) -> SettingsLayer:
 
 
 def parse_layer(data: bytes, path: Path) -> SettingsLayer:
-    """The settings that are in the TOML file `path`, whose content is given."""
+    """The settings in `data`, the content of the TOML file `path`."""
     return SettingsLayer(str(path), read_settings(data, path, FORMAT))
 
 

@@ -1,4 +1,4 @@
-"""What other toolkits call our commands, options and settings, for hints."""
+"""Names of our commands, options and settings in other toolkits, for hints."""
 
 from collections.abc import Iterable
 
@@ -21,7 +21,7 @@ COMMANDS = {
     "build-vocab": "prepare",
 }
 
-# The first of them that a command has is meant; `--set` counts where a command takes settings.
+# The first that a command has is suggested; `--set` needs a command that takes settings.
 _BATCH = ("--batch-tokens", "--set train.batch_tokens=N")
 _BEAM = ("--beam", "--set search.beam=N")
 _OUT = ("--out", "--output")
@@ -72,7 +72,7 @@ OPTIONS = {
     "--dropout": ("--set model.dropout=X",),
 }
 
-# Options of other toolkits, by command, that nothing stands for here: what to do in their place.
+# Options of other toolkits, by command, that nmt lacks: what to do instead.
 ADVICE = {
     ("train", "--resume"): "training resumes by itself: run the same command again",
     ("train", "--continue"): "training resumes by itself: run the same command again",
@@ -94,7 +94,7 @@ _SETTINGS = {
 
 
 def meant_option(name: str, known: Iterable[str]) -> str:
-    """The option that `name` stands for among those of a command, with a value or not; or "".
+    """The one of a command's options that `name` stands for, possibly with a value, or "".
 
     >>> meant_option("--lr", ["--preset", "--set"]), meant_option("--lr", ["--preset"])
     ('--set train.learning_rate=X', '')
@@ -102,13 +102,13 @@ def meant_option(name: str, known: Iterable[str]) -> str:
     ('--device cuda', '--force')
     """
     known = list(known)
-    wanted = (one for one in OPTIONS.get(name, ()) if one.split()[0] in known)
-    return next(wanted, "") or nearest(name, known)
+    options = (option for option in OPTIONS.get(name, ()) if option.split()[0] in known)
+    return next(options, "") or nearest(name, known)
 
 
 def meant_setting(key: str, known: Iterable[str]) -> str:
     """The dotted key that the unknown `key` stands for, or ""."""
     known = list(known)
     name = key.split(".")[-1]
-    same_name = [one for one in known if one.split(".")[1] == name]
+    same_name = [setting for setting in known if setting.split(".")[1] == name]
     return _SETTINGS.get(name) or next(iter(same_name), "") or nearest(key, known)

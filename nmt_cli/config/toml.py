@@ -1,4 +1,4 @@
-"""Reads TOML that anybody may have written, in time that grows as its length does."""
+"""Reads TOML from untrusted sources in time linear in its length."""
 
 import re
 import tomllib
@@ -7,13 +7,13 @@ from typing import Any
 
 from nmt_cli.errors import ConfigError
 
-# tomllib's time grows with the square of a key's parts; a setting has two.
+# tomllib takes time quadratic in the parts of a key; a setting has two.
 MOST_PARTS = 16
 HINT = (
     'each line is `[section]` or `key = value`, with texts in quotes, such as src = "en"; '
     "`nmt config show` prints a valid file"
 )
-_TEXTS = re.compile(
+_STRINGS = re.compile(
     r'"""(?:[^\\]|\\.)*?"""|' + r"'''.*?'''|" + r'"(?:[^"\\\n]|\\.)*+"?|' + r"'[^'\n]*+'?|#[^\n]*+",
     re.DOTALL,
 )
@@ -27,8 +27,8 @@ def read_toml(data: bytes) -> dict[str, Any]:
     {'model': {'heads': 4}}
     """
     text = data.decode("utf-8")
-    # Each text becomes one word: dots in it part nothing.
-    if _LONG_KEY.search(_TEXTS.sub("x", text)):
+    # Strings are replaced by one letter, because their dots separate nothing.
+    if _LONG_KEY.search(_STRINGS.sub("x", text)):
         raise ValueError(f"a key has more than {MOST_PARTS} parts")
     try:
         return tomllib.loads(text)
@@ -55,10 +55,10 @@ def read_settings(data: bytes, path: Path, known_format: int) -> dict[str, objec
     return values
 
 
-def _check_format(path: Path, found: object, known: int) -> None:
-    if found == known:
+def _check_format(path: Path, file_format: object, known: int) -> None:
+    if file_format == known:
         return
     hint = f"a settings file of this nmt says `format = {known}`, or nothing of its format"
-    if isinstance(found, int) and found > known:
+    if isinstance(file_format, int) and file_format > known:
         hint = "it was written by a newer nmt: upgrade with `pip install -U nmt-cli`"
-    raise ConfigError(f"`{path}` has format {found!r}; this nmt reads format {known}", hint)
+    raise ConfigError(f"`{path}` has format {file_format!r}; this nmt reads format {known}", hint)

@@ -1,4 +1,4 @@
-"""From a text or a TOML value to the type and bounds of a setting."""
+"""Converts texts and TOML values to the type of a setting, and checks its bounds."""
 
 import tomllib
 import types
@@ -7,9 +7,9 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 
 class Setting(NamedTuple):
-    """What is known of one dotted key."""
+    """Type, default, explanation and bounds of a dotted key."""
 
-    kind: Any
+    type_hint: Any
     default: object
     about: str
     low: float | None
@@ -35,16 +35,16 @@ def setting(
 
 def convert(setting: Setting, value: object) -> object:
     """`value` as the setting's type; a string is parsed. Raises ValueError with the reason."""
-    for kind in _alternatives(setting.kind):
+    for type_hint in _alternatives(setting.type_hint):
         try:
-            return _bounded(setting, _convert_to(kind, value))
+            return _bounded(setting, _convert_to(type_hint, value))
         except TypeError:
             continue
-    raise ValueError(f"= {shortened(repr(value))} is not {_kind_name(setting.kind)}")
+    raise ValueError(f"= {shortened(repr(value))} is not {_type_name(setting.type_hint)}")
 
 
 def shortened(text: str, length: int = 80) -> str:
-    """`text`, its middle left out where it is longer than `length`.
+    """`text` with its middle left out if it is longer than `length`.
 
     >>> shortened("abcdefghij", 5)
     'ab...ij'
@@ -53,44 +53,46 @@ def shortened(text: str, length: int = 80) -> str:
     return text if len(text) <= length else f"{text[:half]}...{text[-half:]}"
 
 
-def _alternatives(kind: Any) -> tuple[Any, ...]:
+def _alternatives(type_hint: Any) -> tuple[Any, ...]:
     # `int | Literal["auto"]` is a typing.Union up to Python 3.13, `int | str` a types.UnionType.
-    return get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+    return (
+        get_args(type_hint) if get_origin(type_hint) in (Union, types.UnionType) else (type_hint,)
+    )
 
 
-def _convert_to(kind: Any, value: object) -> object:
-    """`value` as `kind`; raises TypeError when it is something else."""
-    if get_origin(kind) is Literal:
-        if value not in get_args(kind):
+def _convert_to(type_hint: Any, value: object) -> object:
+    """`value` as `type_hint`; raises TypeError if it is of another type."""
+    if get_origin(type_hint) is Literal:
+        if value not in get_args(type_hint):
             raise TypeError
         return value
-    if get_origin(kind) is tuple:
+    if get_origin(type_hint) is tuple:
         if isinstance(value, str):
             value = _parse_list(value)
         if not isinstance(value, list | tuple):
             raise TypeError
         # One pair of files, written like the list of pairs that data.train is.
-        if kind == tuple[str, ...] and len(value) == 1 and isinstance(value[0], list | tuple):
+        if type_hint == tuple[str, ...] and len(value) == 1 and isinstance(value[0], list | tuple):
             value = value[0]
-        return tuple(_convert_to(get_args(kind)[0], one) for one in value)
-    if isinstance(value, str) and kind in (bool, int, float):
-        value = _parse_number(kind, value)
-    if kind is float and type(value) is int:
+        return tuple(_convert_to(get_args(type_hint)[0], entry) for entry in value)
+    if isinstance(value, str) and type_hint in (bool, int, float):
+        value = _parse_number(type_hint, value)
+    if type_hint is float and type(value) is int:
         if abs(value) > 1 << 1_000:
             raise ValueError("is no number that fits a float")
         value = float(value)
-    if type(value) is not kind:
+    if type(value) is not type_hint:
         raise TypeError
     if isinstance(value, str) and "\0" in value:
         raise ValueError("holds the character NUL, which no name may have")
     return value
 
 
-def _parse_number(kind: type, text: str) -> object:
+def _parse_number(type_hint: type, text: str) -> object:
     try:
-        if kind is bool:
+        if type_hint is bool:
             return {"true": True, "false": False}[text.strip().lower()]
-        return kind(text)
+        return type_hint(text)
     except (KeyError, ValueError) as error:
         raise TypeError from error
 
@@ -111,14 +113,14 @@ def _bounded(setting: Setting, value: object) -> object:
     return value
 
 
-def _kind_name(kind: Any) -> str:
-    if len(_alternatives(kind)) > 1:
-        return " or ".join(_kind_name(one) for one in get_args(kind))
-    if get_origin(kind) is Literal:
-        return " or ".join(f"`{one}`" for one in get_args(kind))
-    if kind == tuple[str, ...]:
+def _type_name(type_hint: Any) -> str:
+    if len(_alternatives(type_hint)) > 1:
+        return " or ".join(_type_name(alternative) for alternative in get_args(type_hint))
+    if get_origin(type_hint) is Literal:
+        return " or ".join(f"`{choice}`" for choice in get_args(type_hint))
+    if type_hint == tuple[str, ...]:
         return 'a list of texts, such as ["a", "b"]'
-    if get_origin(kind) is tuple:
+    if get_origin(type_hint) is tuple:
         return "a list"
     names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
-    return names.get(kind, str(kind))
+    return names.get(type_hint, str(type_hint))

@@ -1,4 +1,4 @@
-"""Charts of curves, bars and fields of values as SVG, told apart without colour."""
+"""Line charts, bar charts and heat maps as SVG that can be read without colour."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -8,12 +8,12 @@ from typing import NamedTuple
 from nmt_cli.drawing.svg import element, label
 
 DASHES = ("", "7 3", "2 3", "10 3 2 3", "4 6")
-# Shades of a field of values: so many between the paper and the ink.
+# Steps of shade of a heat map, from the paper to the ink.
 SHADES = 16
 
 
 class Box(NamedTuple):
-    """Where a chart is drawn, in pixels."""
+    """The area of a chart, in pixels."""
 
     x: float
     y: float
@@ -22,7 +22,7 @@ class Box(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """A named line through points; bold: the one that the reader asked for."""
+    """A named line through points; bold: the one to be emphasised."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -30,7 +30,7 @@ class Curve(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """From where to where an axis goes, what it says, and whether in equal ratios."""
+    """The range, the label and the scale of an axis."""
 
     start: float
     end: float
@@ -38,9 +38,9 @@ class Axis(NamedTuple):
     logarithmic: bool = False
 
     def share(self, value: float) -> float:
-        """How far along the axis a value lies, from 0 to 1."""
+        """The position of a value along the axis, from 0 to 1."""
         start, end, value = (
-            (math.log(one) for one in (self.start, self.end, value))
+            (math.log(number) for number in (self.start, self.end, value))
             if self.logarithmic
             else (self.start, self.end, value)
         )
@@ -48,7 +48,7 @@ class Axis(NamedTuple):
 
     @property
     def ticks(self) -> list[float]:
-        """The numbers that are written beside it."""
+        """The values of the labelled ticks."""
         if not self.logarithmic:
             return ticks(self.start, self.end)
         low, high = sorted((self.start, self.end))
@@ -59,48 +59,48 @@ class Axis(NamedTuple):
 
 
 def curves(box: Box, x: Axis, y: Axis, shown: Sequence[Curve]) -> Iterator[str]:
-    """Curves with a key below the chart."""
+    """A line chart with its legend below."""
     yield from _frame(box, x, y)
-    for number, one in enumerate(shown):
+    for index, curve in enumerate(shown):
         stroke: dict[str, float | str] = {
             "class_": "curve",
-            "stroke_width": 2.5 if one.bold else 1.2,
-            "stroke_dasharray": DASHES[number % len(DASHES)] or "none",
+            "stroke_width": 2.5 if curve.bold else 1.2,
+            "stroke_dasharray": DASHES[index % len(DASHES)] or "none",
         }
-        places = (
+        points = (
             f"{_along(box.x, box.width, x, left):.1f},{_up(box, y, value):.1f}"
-            for left, value in one.points
+            for left, value in curve.points
         )
-        yield element("polyline", points=" ".join(places), **stroke)
-        below = box.y + box.height + 52 + 18 * (number // 2)
-        start = box.x + (number % 2) * box.width / 2
+        yield element("polyline", points=" ".join(points), **stroke)
+        below = box.y + box.height + 52 + 18 * (index // 2)
+        start = box.x + (index % 2) * box.width / 2
         yield element("line", x1=start, x2=start + 34, y1=below - 4, y2=below - 4, **stroke)
-        yield label(start + 42, below, one.name)
+        yield label(start + 42, below, curve.name)
 
 
 def bars(box: Box, x: Axis, y: Axis, values: Sequence[float]) -> Iterator[str]:
-    """A bar for each value, with the value above it."""
+    """A bar chart, with each value above its bar."""
     yield from _frame(box, x, y, numbered=False)
     step = box.width / len(values)
-    for number, one in enumerate(values):
-        top = _up(box, y, one)
-        left = box.x + (number + 0.15) * step
+    for index, value in enumerate(values):
+        top = _up(box, y, value)
+        left = box.x + (index + 0.15) * step
         height = box.y + box.height - top
         yield element("rect", x=left, y=top, width=0.7 * step, height=height, class_="mark")
         middle = left + 0.35 * step
-        yield label(middle, top - 4, f"{one:.4g}", anchor="middle", kind="small")
-        yield label(middle, box.y + box.height + 16, str(number), anchor="middle", kind="small")
+        yield label(middle, top - 4, f"{value:.4g}", anchor="middle", kind="small")
+        yield label(middle, box.y + box.height + 16, str(index), anchor="middle", kind="small")
 
 
 def field(box: Box, x: Axis, y: Axis, values: Sequence[Sequence[float]]) -> Iterator[str]:
-    """A cell for each value of -1 (paper) to 1 (ink), rows downwards, with a key on the right."""
+    """A heat map of values from -1 (paper) to 1 (ink), rows downwards, its legend on the right."""
     wide, tall = box.width / len(values[0]), box.height / len(values)
     shades: dict[int, list[str]] = {}
-    for row, some in enumerate(values):
+    for index, row in enumerate(values):
         left = box.x
-        for shade, run in groupby(_shade(one) for one in some):
+        for shade, run in groupby(_shade(value) for value in row):
             length = wide * len(list(run))
-            cell = f"M{left:.1f} {box.y + row * tall:.1f}h{length:.1f}v{tall:.1f}h{-length:.1f}z"
+            cell = f"M{left:.1f} {box.y + index * tall:.1f}h{length:.1f}v{tall:.1f}h{-length:.1f}z"
             shades.setdefault(shade, []).append(cell)
             left += length
     for shade, cells in sorted(shades.items()):
@@ -111,13 +111,13 @@ def field(box: Box, x: Axis, y: Axis, values: Sequence[Sequence[float]]) -> Iter
     downwards = Axis(y.end, y.start, y.name)
     yield from _frame(box, x, downwards)
     for shade in range(SHADES + 1):
-        place = {"x": box.x + box.width + 16, "y": box.y + (SHADES - shade) * 8}
+        corner = {"x": box.x + box.width + 16, "y": box.y + (SHADES - shade) * 8}
         yield element(
-            "rect", **place, width=12, height=8, class_="mark", fill_opacity=shade / SHADES
+            "rect", **corner, width=12, height=8, class_="mark", fill_opacity=shade / SHADES
         )
         if shade in (0, SHADES // 2, SHADES):
             value = 2 * shade / SHADES - 1
-            yield label(place["x"] + 17, place["y"] + 8, f"{value:g}", kind="small")
+            yield label(corner["x"] + 17, corner["y"] + 8, f"{value:g}", kind="small")
 
 
 def _shade(value: float) -> int:
@@ -133,9 +133,9 @@ def ticks(start: float, end: float, count: int = 5) -> list[float]:
     low, high = min(start, end), max(start, end)
     rough = (high - low) / count
     power = 10.0 ** math.floor(math.log10(rough))
-    step = next(power * one for one in (1, 2, 5, 10) if power * one >= rough * 0.999)
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
     first = math.ceil(low / step - 1e-9)
-    return [round(number * step, 12) for number in range(first, int(high / step + 1e-9) + 1)]
+    return [round(index * step, 12) for index in range(first, int(high / step + 1e-9) + 1)]
 
 
 def _frame(box: Box, x: Axis, y: Axis, *, numbered: bool = True) -> Iterator[str]:
@@ -144,20 +144,20 @@ def _frame(box: Box, x: Axis, y: Axis, *, numbered: bool = True) -> Iterator[str
     )  # fmt: skip
     bottom = box.y + box.height
     if numbered:
-        for one in x.ticks:
-            place = _along(box.x, box.width, x, one)
-            yield element("line", x1=place, x2=place, y1=bottom, y2=bottom + 4, class_="frame")
-            yield label(place, bottom + 16, _number(one), anchor="middle", kind="small")
-    for one in y.ticks:
-        place = _up(box, y, one)
-        yield element("line", x1=box.x - 4, x2=box.x, y1=place, y2=place, class_="frame")
-        yield label(box.x - 7, place + 4, _number(one), anchor="end", kind="small")
+        for tick in x.ticks:
+            left = _along(box.x, box.width, x, tick)
+            yield element("line", x1=left, x2=left, y1=bottom, y2=bottom + 4, class_="frame")
+            yield label(left, bottom + 16, _number(tick), anchor="middle", kind="small")
+    for tick in y.ticks:
+        top = _up(box, y, tick)
+        yield element("line", x1=box.x - 4, x2=box.x, y1=top, y2=top, class_="frame")
+        yield label(box.x - 7, top + 4, _number(tick), anchor="end", kind="small")
     yield label(box.x + box.width / 2, bottom + 32, x.name, anchor="middle", kind="faint")
     yield label(box.x - 44, box.y - 8, y.name, kind="faint")
 
 
-def _number(one: float) -> str:
-    return f"{one:,.0f}" if abs(one) >= 1000 else f"{one:.4g}"
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def _along(start: float, length: float, axis: Axis, value: float) -> float:

@@ -1,4 +1,4 @@
-"""Pictures on disk: SVG as it is, PNG drawn from it by an optional library."""
+"""Pictures as files: SVG, or PNG rendered from SVG by an optional library."""
 
 import re
 from importlib.util import find_spec
@@ -9,30 +9,30 @@ from nmt_cli.errors import CannotCreateError, UnavailableError, UsageError
 from nmt_cli.storage.files import write_bytes, write_text
 
 HINT = "name the file to write with --out"
-# How a picture (`svg.document`) and a page (`page.html`) of nmt begin.
+# The beginning of a picture (`svg.document`) and of a page (`page.html`) of nmt.
 OWN = re.compile(
     f"<svg[^>]*><metadata>{GENERATOR}</metadata>|"
     f'<!doctype html>\\s*<html[^>]*>\\s*<head>\\s*<meta name="generator" content="{GENERATOR}">'
 )
 MARKED_BYTES = 1 << 10
-# Pixels of a PNG for each of its SVG.
+# Pixels of a PNG for each pixel of the SVG.
 ZOOM = 2.0
 
 
 def check_picture(path: Path) -> None:
-    """Raise UsageError for a name of no picture, UnavailableError where it cannot be made."""
-    kind = path.suffix.lower()
-    if kind not in (".svg", ".png"):
+    """Raise UsageError for another suffix, UnavailableError if a PNG cannot be rendered here."""
+    suffix = path.suffix.lower()
+    if suffix not in (".svg", ".png"):
         raise UsageError(f"`{path}` is no picture", "end its name in .svg or .png")
-    if kind == ".svg":
+    if suffix == ".svg":
         return
     if find_spec("resvg_py") is None:
         raise UnavailableError(
             f"`{path}`: a PNG needs the library resvg-py",
             "pip install 'nmt-cli[png]', or end the name in .svg",
         )
-    letter, nothing = (document(9, 20, "", "", [label(0, 16, text)]) for text in ("A", ""))
-    if _as_png(letter) == _as_png(nothing):
+    letter, empty = (document(9, 20, "", "", [label(0, 16, text)]) for text in ("A", ""))
+    if _as_png(letter) == _as_png(empty):
         raise UnavailableError(
             f"`{path}`: this machine has no font to write a PNG's words with",
             "install one, such as DejaVu Sans, or end the name in .svg",
@@ -40,9 +40,9 @@ def check_picture(path: Path) -> None:
 
 
 def require_own_picture(path: Path) -> None:
-    """Raise CannotCreateError where `path` exists and is not a picture or page that nmt made.
+    """Raise CannotCreateError if `path` exists and is not a picture or page made by nmt.
 
-    For names that the user has not given: one that was given is replaced without a question.
+    For default names: a file that the user has named is replaced without this check.
     """
     if not path.is_file():
         return
@@ -56,7 +56,7 @@ def require_own_picture(path: Path) -> None:
 
 
 def write_picture(path: Path, drawn: str) -> None:
-    """`drawn` is an SVG; a PNG of it is in the light colours, with the fonts of this machine."""
+    """Write an SVG, or a PNG of it in the light colours with the fonts of this machine."""
     if path.suffix.lower() == ".png":
         write_bytes(path, _as_png(drawn))
     else:

@@ -1,4 +1,4 @@
-"""SVG by hand: elements, escaped text, and colours for light and dark pages."""
+"""Writes SVG: elements, escaped text, and colours for light and dark pages."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -28,10 +28,10 @@ THEMES = f"""
 @media (prefers-color-scheme: dark) {{
   {_variables(DARK)}
 }}"""
-# By which nmt knows its own pictures.
+# Marks the pictures made by nmt.
 GENERATOR = "nmt"
 FONTS = "system-ui, sans-serif"
-# For programs that do not know which font of the machine those names mean.
+# For programs that do not support these generic font names.
 NAMED_FONTS = (
     "'Segoe UI', Arial, Helvetica, 'Liberation Sans', 'DejaVu Sans', 'Noto Sans', Roboto, "
     "sans-serif"
@@ -40,7 +40,7 @@ STYLE = THEMES + RULES.replace("FONTS", FONTS)
 
 
 def in_light(drawn: str) -> str:
-    """A document for programs that know neither themes nor variables nor `system-ui`."""
+    """The document for programs without support of themes, variables and `system-ui`."""
     drawn = drawn.replace(THEMES, "").replace(FONTS, NAMED_FONTS)
     for name, value in LIGHT.items():
         drawn = drawn.replace(f"var(--{name})", value)
@@ -48,7 +48,7 @@ def in_light(drawn: str) -> str:
 
 
 def clean(text: str) -> str:
-    """`text` as XML can hold it: what it cannot becomes U+FFFD.
+    """`text` with characters that XML cannot contain replaced by U+FFFD.
 
     >>> clean("a\\x00b")
     'a\ufffdb'
@@ -59,16 +59,17 @@ def clean(text: str) -> str:
 def element(name: str, *inside: str, **attributes: float | str) -> str:
     """One element; numbers are rounded to a hundredth, `_` in a name stands for `-`.
 
-    `inside` is markup already: `words` and `element` make it.
+    `inside` is markup, as returned by `words` and `element`.
 
     >>> element("line", x1=0, x2=1.004, stroke_width=2)
     '<line x1="0" x2="1" stroke-width="2"/>'
     """
-    given = "".join(
+    formatted = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{_value(value)}"'
         for key, value in attributes.items()
     )
-    return f"<{name}{given}>{''.join(inside)}</{name}>" if inside else f"<{name}{given}/>"
+    start = f"<{name}{formatted}"
+    return f"{start}>{''.join(inside)}</{name}>" if inside else f"{start}/>"
 
 
 def _value(value: float | str) -> str:
@@ -76,20 +77,20 @@ def _value(value: float | str) -> str:
 
 
 def words(text: str) -> str:
-    """Text as markup."""
+    """Text escaped as markup."""
     return escape(clean(text), quote=False)
 
 
 def label(x: float, y: float, text: str, *, anchor: str = "start", kind: str = "") -> str:
-    """`text` at a place; anchor: start, middle or end; kind: its classes."""
-    shown = {"class_": kind} if kind else {}
-    return element("text", words(text), x=x, y=y, text_anchor=anchor, **shown)
+    """`text` at a point; anchor: start, middle or end; kind: its CSS classes."""
+    attributes = {"class_": kind} if kind else {}
+    return element("text", words(text), x=x, y=y, text_anchor=anchor, **attributes)
 
 
 def document(
     width: float, height: float, title: str, description: str, inside: Iterable[str]
 ) -> str:
-    """A whole file that asks nothing of a network; title and description are for screen readers."""
+    """A complete SVG file without external links; title and description: for screen readers."""
     box = f"0 0 {_value(width)} {_value(height)}"
     return (
         element(
@@ -112,5 +113,5 @@ def document(
 
 
 def text_width(text: str, size: float = 12.0) -> float:
-    """About how wide `text` is, in pixels: wide characters count double."""
-    return sum(1.0 if ord(one) >= 0x1100 else 0.58 for one in text) * size
+    """The approximate width of `text` in pixels; wide characters count double."""
+    return sum(1.0 if ord(character) >= 0x1100 else 0.58 for character in text) * size

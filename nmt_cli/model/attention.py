@@ -1,28 +1,15 @@
 """Section 3.2: scaled dot-product attention, and several heads of it."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from importlib.util import find_spec
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from nmt_cli.batch import TILE, Segments
 from nmt_cli.config.schema import ModelConfig
-from nmt_cli.model.backends.tiles import MAX_WIDTH, tile_attention_function
-from nmt_cli.model.backends.varlen import (
-    VARLEN_DTYPES,
-    has_varlen,
-    varlen_attention,
-    varlen_widths_fit,
-)
-
-# GPUs from here on have matrix units for bfloat16.
-FIRST_CAPABILITY = (8, 0)
 
 
 def scaled_dot_product_attention(
@@ -43,8 +30,8 @@ def attention_weights(
     key: Float[Tensor, "*batch keys d_k"],
     mask: Bool[Tensor, "... #queries keys"] | None = None,
 ) -> Float[Tensor, "*batch queries keys"]:
-    """softmax(Q K^T / sqrt(d_k)): how much each query takes of each key."""
-    # Dividing Q first touches fewer numbers than dividing Q K^T.
+    """softmax(Q K^T / sqrt(d_k)): the weight of each key for each query."""
+    # Q has fewer numbers to divide than Q K^T.
     scores = (query / math.sqrt(query.shape[-1])) @ key.transpose(-2, -1)
     if mask is not None:
         scores = scores.masked_fill_(~mask, -math.inf)
@@ -70,18 +57,19 @@ def float32_attention(
     value: Float[Tensor, "*batch keys d_v"],
     mask: Bool[Tensor, "... #queries keys"] | None = None,
 ) -> Float[Tensor, "*batch queries d_v"]:
-    """Equation 1 without autocast: its small products gain nothing from bf16 on a CPU.
+    """Equation 1 in float32, without autocast; returns the dtype of `query`.
 
-    In float32 they can be computed by MKL, which needs no kernel for each shape.
+    The small products of attention gain nothing from bf16 on a CPU. In float32 MKL computes them,
+    which needs no kernel for each shape.
     """
     with torch.autocast(query.device.type, enabled=False):
-        narrow = query.dtype in (torch.bfloat16, torch.float16)
-        streams = (query.float(), key.float(), value.float()) if narrow else (query, key, value)
+        is_half = query.dtype in (torch.bfloat16, torch.float16)
+        streams = (query.float(), key.float(), value.float()) if is_half else (query, key, value)
         return scaled_dot_product_attention(*streams, mask).to(query.dtype)
 
 
 def rectangle_backend(device: torch.device) -> str:
-    """The faster of FORMULAS: on a CPU the plain one, 1.5 times over a training step."""
+    """The faster of FORMULAS: on a CPU the plain one, 1.5 times faster in a training step."""
     return "plain" if device.type == "cpu" else "fused"
 
 
@@ -91,7 +79,7 @@ def dot_product_attention(
     value: Float[Tensor, "*batch keys d_v"],
     mask: Bool[Tensor, "... #queries keys"] | None = None,
 ) -> Float[Tensor, "*batch queries d_v"]:
-    """Equation 1, computed in the way that suits the device."""
+    """Equation 1, by the faster of FORMULAS on the device."""
     return FORMULAS[rectangle_backend(query.device)](query, key, value, mask)
 
 
@@ -104,110 +92,8 @@ def causal_mask(length: int, device: torch.device | str = "cpu") -> Bool[Tensor,
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
 
 
-def rectangle_attention(
-    formula: Callable[..., Tensor],
-    query: Float[Tensor, "tokens heads d_k"],
-    key: Float[Tensor, "keys heads d_k"],
-    value: Float[Tensor, "keys heads d_v"],
-    query_segments: Segments,
-    key_segments: Segments,
-    *,
-    causal: bool,
-) -> Float[Tensor, "tokens heads d_v"]:
-    """`formula` over sentences padded to one length."""
-    mask = None
-    if causal:
-        mask = causal_mask(query_segments.max_length, query.device)
-    elif not key_segments.is_rectangular:
-        mask = key_segments.inside[:, None, None, :]
-    attended = formula(
-        query_segments.to_rectangle(query).transpose(1, 2),
-        key_segments.to_rectangle(key).transpose(1, 2),
-        key_segments.to_rectangle(value).transpose(1, 2),
-        mask,
-    )
-    return query_segments.to_stream(attended.transpose(1, 2))
-
-
-def tile_attention(
-    query: Float[Tensor, "tokens heads d_k"],
-    key: Float[Tensor, "keys heads d_k"],
-    value: Float[Tensor, "keys heads d_v"],
-    query_segments: Segments,
-    key_segments: Segments,
-    *,
-    causal: bool,
-) -> Float[Tensor, "tokens heads d_v"]:
-    """Our kernels: sentences in small tiles."""
-    tables = query_segments.tiles, key_segments.tiles
-    offsets = query_segments.offsets, key_segments.offsets
-    return tile_attention_function(query, key, value, tables, offsets, causal=causal, size=TILE)
-
-
-def unequal_attention(
-    query: Float[Tensor, "tokens heads d_k"],
-    key: Float[Tensor, "keys heads d_k"],
-    value: Float[Tensor, "keys heads d_v"],
-    query_segments: Segments,
-    key_segments: Segments,
-    *,
-    causal: bool,
-) -> Float[Tensor, "tokens heads d_v"]:
-    """torch's kernel for unequal sentences; it has none for float32, which gets the fused one."""
-    streams = query, key, value, query_segments, key_segments
-    if query.dtype in VARLEN_DTYPES:
-        return varlen_attention(*streams, causal=causal)
-    return rectangle_attention(fused_attention, *streams, causal=causal)
-
-
-BACKENDS: dict[str, Callable[..., Tensor]] = {
-    "plain": partial(rectangle_attention, float32_attention),
-    "fused": partial(rectangle_attention, fused_attention),
-    "varlen": unequal_attention,
-    "tiles": tile_attention,
-}
-
-
-def attend(
-    query: Float[Tensor, "tokens heads d_k"],
-    key: Float[Tensor, "keys heads d_k"],
-    value: Float[Tensor, "keys heads d_v"],
-    query_segments: Segments,
-    key_segments: Segments,
-    *,
-    causal: bool,
-    backend: str = "auto",
-) -> Float[Tensor, "tokens heads d_v"]:
-    """Attention within each sentence: sentence i of the queries sees sentence i of the keys.
-
-    The one place that knows where sentences end. `causal` (section 3.1) hides later positions; the
-    two segments are the same then, and no padding can be seen either. What filler gives is finite
-    and of no meaning. backend: one of BACKENDS; auto: rectangles, by the device.
-    """
-    name = rectangle_backend(query.device) if backend == "auto" else backend
-    return BACKENDS[name](query, key, value, query_segments, key_segments, causal=causal)
-
-
-def choose_backend(device: torch.device, d_k: int, d_v: int) -> str:
-    """The fastest of BACKENDS that works for training on `device` with heads of these widths."""
-    if device.type != "cuda" or torch.cuda.get_device_capability(device) < FIRST_CAPABILITY:
-        return rectangle_backend(device)
-    if find_spec("triton") is not None and max(d_k, d_v) <= MAX_WIDTH:
-        return "tiles"
-    return "varlen" if has_varlen() and varlen_widths_fit(d_k, d_v) else "fused"
-
-
-def use_backend(model: nn.Module, backend: str) -> None:
-    """Have every attention of `model` over whole sentences computed by this one of BACKENDS."""
-    if backend not in BACKENDS:
-        raise ValueError(f"unknown backend {backend}: one of {', '.join(BACKENDS)}")
-    for module in model.modules():
-        if isinstance(module, MultiHeadAttention):
-            module.backend = backend
-
-
 def head_widths(config: ModelConfig) -> tuple[int, int]:
-    """d_k and d_v; both d_model / h unless set (section 3.2.2)."""
+    """d_k and d_v; both are d_model / h unless set (section 3.2.2)."""
     d_k = config.d_model // config.heads if config.d_k == "auto" else config.d_k
     d_v = config.d_model // config.heads if config.d_v == "auto" else config.d_v
     return d_k, d_v
@@ -215,20 +101,21 @@ def head_widths(config: ModelConfig) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class KeysValues:
-    """What attention looks at: key (tokens, heads, d_k) and value (tokens, heads, d_v)."""
+    """What queries attend to: key (tokens, heads, d_k) and value (tokens, heads, d_v)."""
 
     key: Tensor
     value: Tensor
 
 
-def _split(projected: Tensor, heads: int) -> Tensor:
+def _split_heads(projected: Tensor, heads: int) -> Tensor:
+    # (tokens, heads * width) -> (tokens, heads, width)
     return projected.view(len(projected), heads, -1)
 
 
 def joins_projections(device: torch.device) -> bool:
-    """Whether projections of one input are one product: on a GPU, where it saves reads of it.
+    """Whether projections of one input are computed as one product: on a GPU, to read it once.
 
-    On a CPU a training step takes 0 to 5 % longer so: joining and parting are copies there.
+    On a CPU a training step takes 0 to 5 % longer with it, for concatenating and splitting copies.
     """
     return device.type != "cpu"
 
@@ -236,13 +123,13 @@ def joins_projections(device: torch.device) -> bool:
 def project(
     x: Float[Tensor, "tokens d_model"], layers: Sequence[nn.Linear]
 ) -> list[Float[Tensor, "tokens _"]]:
-    """`x` through each of `layers`, which all have a bias or none; in one product if faster."""
+    """`x` through each of `layers`, which all have a bias or none; in one product where faster."""
     if not joins_projections(x.device):
         return [layer(x) for layer in layers]
-    kind = x.device.type
-    narrow = torch.is_autocast_enabled(kind)
-    dtype = torch.get_autocast_dtype(kind) if narrow else layers[0].weight.dtype
-    # Narrow copies are joined: autocast would join wide ones and narrow those.
+    device_type = x.device.type
+    is_autocast = torch.is_autocast_enabled(device_type)
+    dtype = torch.get_autocast_dtype(device_type) if is_autocast else layers[0].weight.dtype
+    # Cast before concatenating: autocast would concatenate in float32, then cast.
     weight = torch.cat([layer.weight.to(dtype) for layer in layers])
     biases = [layer.bias.to(dtype) for layer in layers if layer.bias is not None]
     joined = F.linear(x, weight, torch.cat(biases) if biases else None)
@@ -250,13 +137,13 @@ def project(
 
 
 class MultiHeadAttention(nn.Module):
-    """Section 3.2.2: h heads, each with projections of its own, joined and projected once more."""
+    """Section 3.2.2: h heads with their own projections, concatenated and projected once more."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         d_k, d_v = head_widths(config)
         self.heads = config.heads
-        self.backend = "auto"  # of `attend`; `use_backend` sets another
+        self.backend = "auto"  # the argument of `attend`; see `use_backend`
         bias = config.attention_bias
         self.query = nn.Linear(config.d_model, config.heads * d_k, bias=bias)
         self.key = nn.Linear(config.d_model, config.heads * d_k, bias=bias)
@@ -267,20 +154,20 @@ class MultiHeadAttention(nn.Module):
         self, x: Float[Tensor, "tokens d_model"]
     ) -> Float[Tensor, "tokens heads d_k"]:
         """Q W^Q of every head."""
-        return _split(self.query(x), self.heads)
+        return _split_heads(self.query(x), self.heads)
 
     def project_keys_values(self, x: Float[Tensor, "tokens d_model"]) -> KeysValues:
         """K W^K and V W^V of every head."""
         key, value = project(x, [self.key, self.value])
-        return KeysValues(_split(key, self.heads), _split(value, self.heads))
+        return KeysValues(_split_heads(key, self.heads), _split_heads(value, self.heads))
 
     def project_self(
         self, x: Float[Tensor, "tokens d_model"]
     ) -> tuple[Float[Tensor, "tokens heads d_k"], KeysValues]:
-        """Both of the above, of one `x`."""
+        """`project_query` and `project_keys_values` of the same `x`."""
         query, key, value = project(x, [self.query, self.key, self.value])
-        seen = KeysValues(_split(key, self.heads), _split(value, self.heads))
-        return _split(query, self.heads), seen
+        keys_values = KeysValues(_split_heads(key, self.heads), _split_heads(value, self.heads))
+        return _split_heads(query, self.heads), keys_values
 
     def project_output(
         self, heads: Float[Tensor, "tokens heads d_v"]

@@ -1,4 +1,4 @@
-"""Dropout (section 5.4): as torch's, with cheaper random numbers on a CPU."""
+"""Dropout (section 5.4): like torch's, with cheaper random numbers on a CPU."""
 
 import threading
 from typing import Any
@@ -7,37 +7,37 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-# One 64-bit random number decides over four values; torch's own mask takes two for each.
+# One 64-bit random number decides about four values; torch's mask takes two for each value.
 LEVELS = 1 << 16
 PER_NUMBER = 4
 
 
-class _Source(threading.local):
-    """Where the masks of this thread come from; None: torch's own generator."""
+class _MaskGenerator(threading.local):
+    """The generator of this thread's masks; None: torch's default generator."""
 
     generator: torch.Generator | None = None
 
 
-_source = _Source()
+_masks = _MaskGenerator()
 
 
-def own_generator() -> None:
-    """Give this thread a generator of its own: what other threads draw changes nothing here."""
-    _source.generator = torch.Generator()
+def use_own_generator() -> None:
+    """Give this thread its own generator, so that other threads do not change its masks."""
+    _masks.generator = torch.Generator()
 
 
 def seed_masks(seed: int) -> None:
-    """Begin the masks of this thread anew; those of a GPU too."""
-    if _source.generator is None:
+    """Seed the masks of this thread; without its own generator, those of GPUs too."""
+    if _masks.generator is None:
         torch.manual_seed(seed)
     else:
-        _source.generator.manual_seed(seed)
+        _masks.generator.manual_seed(seed)
 
 
 class Dropout(nn.Module):
-    """Zeroes each value with probability `rate` in training, and scales up the others.
+    """In training, sets values to zero with probability `rate` and scales up the others.
 
-    On a CPU the rate is rounded to 1/65,536; the scale is that of the rounded rate.
+    On a CPU the rate is rounded to a multiple of 1/65,536; the scale fits the rounded rate.
     """
 
     def __init__(self, rate: float) -> None:
@@ -45,7 +45,7 @@ class Dropout(nn.Module):
         self.rate = rate
 
     def forward(self, x: Tensor) -> Tensor:
-        """`x` itself in evaluation."""
+        """`x` with dropout; `x` itself in evaluation."""
         if not self.training or self.rate == 0.0:
             return x
         if x.device.type != "cpu":
@@ -55,12 +55,12 @@ class Dropout(nn.Module):
 
 
 class _Dropout(torch.autograd.Function):
-    """Keeps one byte a value for the backward pass."""
+    """Dropout that saves one byte for each value for the backward pass."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, dropped_levels: int) -> Tensor:
         numbers = torch.empty(-(-x.numel() // PER_NUMBER), dtype=torch.int64)
-        numbers.random_(torch.iinfo(torch.int64).min, None, generator=_source.generator)
+        numbers.random_(torch.iinfo(torch.int64).min, None, generator=_masks.generator)
         levels = numbers.view(torch.int16)[: x.numel()].view(x.shape)
         keep = levels >= dropped_levels - LEVELS // 2
         ctx.save_for_backward(keep)

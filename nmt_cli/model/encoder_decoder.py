@@ -1,7 +1,7 @@
-"""What every kind of model has in common: two vocabularies, an encoder, a decoder, an output.
+"""The interface of all models: two vocabularies, an encoder, a decoder and an output layer.
 
-Training, search and scoring know a model only through the methods of `EncoderDecoder`, and what a
-decoder remembers only through those of `DecodingState`.
+Training, search and scoring use a model only through the methods of `EncoderDecoder`, and the
+state of its decoder only through those of `DecodingState`.
 """
 
 from abc import ABC, abstractmethod
@@ -25,7 +25,7 @@ TIES = {
 
 
 class Embeddings(nn.Module):
-    """One, two or three matrices of (vocabulary, d_model), each held once under its own name."""
+    """One, two or three matrices (vocabulary, d_model), each stored once under its own name."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -41,39 +41,39 @@ class Embeddings(nn.Module):
         return cast(Tensor, getattr(self, self.names[use]))
 
 
-Same = TypeVar("Same", bound="DecodingState")
+State = TypeVar("State", bound="DecodingState")
 
 
 @runtime_checkable
 class DecodingState(Protocol):
-    """What a decoder remembers between steps: rows (hypotheses), each bound to a source."""
+    """The state of a decoder between steps: rows (hypotheses), each bound to a source."""
 
     @property
     def rows(self) -> int:
-        """How many hypotheses there are."""
+        """The number of hypotheses."""
         ...
 
-    def select(self: Same, rows: Int[Tensor, " chosen"]) -> Same:
-        """The given rows in the given order; rows may repeat, and sources without a row go."""
+    def select(self: State, rows: Int[Tensor, " chosen"]) -> State:
+        """The given rows in the given order; rows may repeat, sources without a row are dropped."""
         ...
 
-    def merge(self: Same, other: Same) -> Same:
-        """The rows of both, this one's first."""
+    def merge(self: State, other: State) -> State:
+        """The rows of both, this state's first."""
         ...
 
-    def narrow(self: Same, longest: int) -> Same:
-        """The same rows, whose sources all have at most `longest` tokens."""
+    def narrow(self: State, longest: int) -> State:
+        """The same rows with sources cut to `longest` tokens, which none of them exceeds."""
         ...
 
 
 class EncoderDecoder(nn.Module, ABC):
-    """A model over streams of tokens; it knows no text, no files and no search.
+    """A model over streams of tokens, independent of text, files and search.
 
-    A kind of model gives it `encode`, `decode`, `start`, `step` and `start_value`.
+    Subclasses implement `encode`, `decode`, `start`, `step` and `start_value`.
     """
 
     def __init__(self, config: ModelConfig) -> None:
-        """Weights are made by `initialise`; vocabulary sizes must be numbers here."""
+        """Weights are set by `initialise`; vocabulary sizes must be numbers here."""
         super().__init__()
         self.config = config
         self.embedding = Embeddings(config)
@@ -88,7 +88,7 @@ class EncoderDecoder(nn.Module, ABC):
         return self.logits(self.hidden(batch))
 
     def hidden(self, batch: Batch) -> Float[Tensor, "tgt d_model"]:
-        """What `logits` is applied to: the decoder's output for every target token."""
+        """The input of `logits`: the decoder's output for every target token."""
         memory = self.encode(batch.src, batch.src_segments)
         return self.decode(batch.tgt_in, batch.tgt_segments, memory, batch.src_segments)
 
@@ -98,12 +98,12 @@ class EncoderDecoder(nn.Module, ABC):
 
     @property
     def output_weight(self) -> Float[Tensor, "vocabulary d_model"]:
-        """The matrix that makes logits of the decoder's output (section 3.4)."""
+        """The matrix from the decoder's output to logits (section 3.4)."""
         return self.embedding.matrix("output")
 
     @abstractmethod
     def encode(self, src: Int[Tensor, " src"], segments: Segments) -> Float[Tensor, "src memory"]:
-        """The memory: what the decoder knows of the source."""
+        """The memory: the encoder's output, which the decoder attends to."""
 
     @abstractmethod
     def decode(
@@ -117,24 +117,24 @@ class EncoderDecoder(nn.Module, ABC):
 
     @abstractmethod
     def start(self, memory: Float[Tensor, "src memory"], segments: Segments) -> DecodingState:
-        """One row for each source, no token seen."""
+        """A state of one row for each source and no tokens."""
 
     @abstractmethod
     def step(
         self, state: Any, ids: Int[Tensor, " rows"]
     ) -> tuple[Float[Tensor, "rows vocabulary"], Any]:
-        """Logits of the token after `ids`, and the state that has seen them; consumes `state`."""
+        """Logits of the next token after `ids`, and the state with them; consumes `state`."""
 
     @abstractmethod
     def start_value(self, name: str, weight: Tensor, generator: torch.Generator) -> None:
-        """Give a weight, by its name, the value that training starts from."""
+        """Initialise the weight of this name."""
 
 
-Kind = TypeVar("Kind", bound=EncoderDecoder)
+Model = TypeVar("Model", bound=EncoderDecoder)
 
 
 def vocabulary_sizes(config: ModelConfig) -> tuple[int, int]:
-    """Entries of the source and of the target vocabulary; both must be known, equal when shared."""
+    """Sizes of the source and target vocabulary; ValueError if unknown, or unequal but shared."""
     src, tgt = config.src_vocab_size, config.tgt_vocab_size
     if src == "auto" or tgt == "auto":
         raise ValueError("a model needs the sizes of its vocabularies; a corpus gives them")
@@ -150,8 +150,8 @@ def stack_depths(config: ModelConfig) -> tuple[int, int]:
     return encoder, decoder
 
 
-def initialise(model: Kind, seed: int) -> Kind:
-    """Give every weight its start value, the same for the same seed."""
+def initialise(model: Model, seed: int) -> Model:
+    """Initialise every weight; the same seed gives the same weights."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, weight in model.named_parameters():
@@ -160,5 +160,5 @@ def initialise(model: Kind, seed: int) -> Kind:
 
 
 def parameter_count(model: nn.Module) -> int:
-    """Numbers that training sets, each counted once."""
+    """The number of parameters; tied weights count once."""
     return sum(weight.numel() for weight in model.parameters())

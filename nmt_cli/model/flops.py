@@ -1,4 +1,4 @@
-"""Counted work of training: the products that the model's equations ask for, nothing else."""
+"""Floating-point operations of training: the matrix products of the model's equations."""
 
 from collections.abc import Callable, Mapping
 
@@ -16,10 +16,10 @@ def training_flops(model: ModelConfig, src_lengths: np.ndarray, tgt_lengths: np.
     """Operations of one pass forward and backward over pairs of these lengths, in tokens.
 
     src_lengths, tgt_lengths: (pairs,), EOS included. Multiplications and additions of every matrix
-    product are counted; norms, softmax, activations and the optimiser are not. Padding counts for
-    nothing, causal attention for the positions that may be seen, and nothing is counted twice
-    because a kernel computes it again: the same work, whoever does it. Raises ValueError where the
-    sizes of the vocabularies are not known.
+    product are counted; norms, softmax, activations and the optimiser are not. Padding is not
+    counted, causal attention is counted for the positions that are not masked, and recomputation
+    in kernels is not counted, so the count does not depend on the implementation. Raises ValueError
+    where the sizes of the vocabularies are not known.
     """
     src = np.asarray(src_lengths, dtype=np.float64)
     tgt = np.asarray(tgt_lengths, dtype=np.float64)
@@ -33,36 +33,36 @@ def _transformer(model: ModelConfig, src: np.ndarray, tgt: np.ndarray) -> float:
     encoder_layers, decoder_layers = stack_depths(model)
     projections = d_model * (2 * d_k + 2 * d_v)
     feed_forward = d_model * d_ff * (3 if model.activation == "swiglu" else 2)
-    # Of cross-attention, keys and values are made for each source token, the rest for each target.
+    # Keys and values of cross-attention: for each source token; the rest: for each target token.
     cross = decoder_layers * d_model * (d_k + d_v)
     per_src = encoder_layers * (projections + feed_forward) + cross
     per_tgt = decoder_layers * (projections + feed_forward) + cross
-    seen = encoder_layers * src**2 + decoder_layers * (tgt * (tgt + 1) / 2 + src * tgt)
-    return float(per_src * src.sum() + per_tgt * tgt.sum() + (d_k + d_v) * seen.sum())
+    attention = encoder_layers * src**2 + decoder_layers * (tgt * (tgt + 1) / 2 + src * tgt)
+    return float(per_src * src.sum() + per_tgt * tgt.sum() + (d_k + d_v) * attention.sum())
 
 
 def _rnn(model: ModelConfig, src: np.ndarray, tgt: np.ndarray) -> float:
-    """A gate has two matrices; keys of the attention are made once for each source token."""
+    """A gate has two matrices; attention keys are computed once for each source token."""
     square = model.d_model**2
     half = (model.d_model // 2) * model.d_model + (model.d_model // 2) ** 2
     encoder_layers, decoder_layers = stack_depths(model)
     per_src = encoder_layers * 2 * 3 * half + square
-    # Query of the attention, the layers, what reads them out.
+    # The attention query, the layers, the readout layer.
     per_tgt = square + decoder_layers * 3 * (2 * square + square) + 3 * square
-    # v tanh(..) and the mean of the annotations.
-    seen = 2 * model.d_model * (src * tgt).sum()
-    return float(per_src * src.sum() + per_tgt * tgt.sum() + seen + square * len(src))
+    # v tanh(..) and the weighted mean of the annotations.
+    attention = 2 * model.d_model * (src * tgt).sum()
+    return float(per_src * src.sum() + per_tgt * tgt.sum() + attention + square * len(src))
 
 
 def _conv(model: ModelConfig, src: np.ndarray, tgt: np.ndarray) -> float:
-    """The zeros beyond the ends of a sentence are multiplied like its tokens."""
+    """The zeros beyond the ends of a sentence count like its tokens."""
     square = model.d_model**2
     block = model.kernel_width * 2 * square
     encoder_layers, decoder_layers = stack_depths(model)
     per_src = 2 * square + encoder_layers * block
     per_tgt = 2 * square + decoder_layers * (block + square)
-    seen = decoder_layers * 2 * model.d_model * (src * tgt).sum()
-    return float(per_src * src.sum() + per_tgt * tgt.sum() + seen)
+    attention = decoder_layers * 2 * model.d_model * (src * tgt).sum()
+    return float(per_src * src.sum() + per_tgt * tgt.sum() + attention)
 
 
 LAYERS: Mapping[str, Callable[[ModelConfig, np.ndarray, np.ndarray], float]] = {

@@ -1,4 +1,4 @@
-"""Every kind of model, and the one place where a model is made from its settings."""
+"""The kinds of models, and the factory that makes a model from its settings."""
 
 from collections.abc import Callable, Mapping
 
@@ -10,17 +10,17 @@ from nmt_cli.model.transformer import Transformer
 
 
 def make_model(config: ModelConfig) -> EncoderDecoder:
-    """A model without weights yet; raises ValueError where a vocabulary's size is not known."""
+    """A model whose weights are not initialised; ValueError without vocabulary sizes."""
     return KINDS[config.kind](config)
 
 
 def count_parameters(config: ModelConfig) -> int:
-    """Numbers that such a model learns; nothing is allocated. Raises as `make_model`."""
+    """The number of parameters of such a model, without allocating it; raises as `make_model`."""
     with torch.device("meta"):
         return parameter_count(make_model(config))
 
 
-# Loaded when asked for: to translate with a Transformer must not take longer for them.
+# Imported on demand: translating with a Transformer must not take longer for them.
 def _recurrent(config: ModelConfig) -> EncoderDecoder:
     from nmt_cli.model.baselines.recurrent import Recurrent
 

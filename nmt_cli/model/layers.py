@@ -1,4 +1,4 @@
-"""Sections 3.1 and 3.3: feed-forward, residual connections, one layer of encoder and decoder."""
+"""Sections 3.1 and 3.3: feed-forward and residual connections, encoder and decoder layers."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,8 @@ from torch import Tensor, nn
 
 from nmt_cli.batch import Segments
 from nmt_cli.config.schema import ModelConfig
-from nmt_cli.model.attention import MultiHeadAttention, attend
+from nmt_cli.model.attention import MultiHeadAttention
+from nmt_cli.model.backends.dispatch import attend
 from nmt_cli.model.dropout import Dropout
 from nmt_cli.model.positions import Positions
 
@@ -45,7 +46,7 @@ class GatedFeedForward(FeedForward):
 
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    # In place: what goes in is not needed for the backward pass.
+    # In place: its input is not needed for the backward pass.
     "relu": F.relu_,
     "gelu": F.gelu,
     "silu": F.silu,
@@ -60,7 +61,7 @@ FEED_FORWARDS: dict[str, type[FeedForward]] = {
 
 
 def make_norm(config: ModelConfig) -> nn.Module:
-    """The normalisation that `config.norm` names, over d_model."""
+    """The normalisation over d_model named by `config.norm`."""
     norms: dict[str, type[nn.LayerNorm | nn.RMSNorm]] = {
         "layer_norm": nn.LayerNorm,
         "rms_norm": nn.RMSNorm,
@@ -123,8 +124,8 @@ class DecoderLayer(nn.Module):
     def forward(self, x: Stream, attend_self: Sublayer, attend_memory: Sublayer) -> Stream:
         """One layer over the target stream, or over one new token of each hypothesis.
 
-        The two attentions are given from outside: over whole sentences in training, over cached
-        keys and values in search. Everything else is the same code in both.
+        The caller passes the two attentions: over whole sentences in training, over the KV cache
+        in search. Everything else is the same code in both.
         """
         x = self.residual(x, attend_self, self.self_attention_norm, self.dropout)
         x = self.residual(x, attend_memory, self.cross_attention_norm, self.dropout)
@@ -140,12 +141,11 @@ def self_attend(
     causal: bool,
 ) -> Stream:
     """Each sentence attends to itself."""
-    query, seen = attention.project_self(x)
-    place = segments.positions, segments.max_length
-    query = positions.rotate(query, *place)
-    key = positions.rotate(seen.key, *place)
+    query, projected = attention.project_self(x)
+    query = positions.rotate(query, segments.positions, segments.max_length)
+    key = positions.rotate(projected.key, segments.positions, segments.max_length)
     heads = attend(
-        query, key, seen.value, segments, segments, causal=causal, backend=attention.backend
+        query, key, projected.value, segments, segments, causal=causal, backend=attention.backend
     )
     return attention.project_output(heads)
 
@@ -158,10 +158,10 @@ def cross_attend(
     memory_segments: Segments,
 ) -> Stream:
     """Each target sentence attends to its source sentence."""
-    seen = attention.project_keys_values(memory)
+    projected = attention.project_keys_values(memory)
     query = attention.project_query(x)
     heads = attend(
-        query, seen.key, seen.value, segments, memory_segments, causal=False,
+        query, projected.key, projected.value, segments, memory_segments, causal=False,
         backend=attention.backend,
     )  # fmt: skip
     return attention.project_output(heads)

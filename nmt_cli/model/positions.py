@@ -22,21 +22,21 @@ def sinusoidal_encoding(rows: int, d_model: int) -> Float[Tensor, "rows d_model"
 
 
 def sinusoidal_halves_encoding(rows: int, d_model: int) -> Float[Tensor, "rows d_model"]:
-    """The same numbers in another order, as Marian has them: all sines, then all cosines."""
+    """The same numbers in the order of Marian: all sines, then all cosines."""
     angles = _angles(rows, d_model)
     return torch.cat([angles.sin(), angles.cos()], dim=-1).float()
 
 
 def _angles(rows: int, width: int) -> Float[Tensor, "rows half"]:
-    # On the CPU always: for the meta device torch would load its compiler, which takes a second.
-    places = torch.arange(rows, dtype=torch.float64, device="cpu")
+    # Always on the CPU: for the meta device torch would load its compiler, which takes a second.
+    positions = torch.arange(rows, dtype=torch.float64, device="cpu")
     halves = torch.arange(0, width, 2, dtype=torch.float64, device="cpu")
     rates = torch.exp(halves * (-math.log(10_000.0) / width))
-    return places[:, None] * rates[None, :]
+    return positions[:, None] * rates[None, :]
 
 
 class Positions(nn.Module):
-    """What embeddings and attention ask of a kind of positions; does nothing by itself."""
+    """The interface of positional encodings; this class adds none."""
 
     def add(
         self,
@@ -44,7 +44,7 @@ class Positions(nn.Module):
         positions: Int[Tensor, " tokens"],
         max_length: int,
     ) -> Float[Tensor, "tokens d_model"]:
-        """Embeddings with their positions; `max_length` is the host's bound of `positions`."""
+        """Embeddings with their positions; `max_length` is an upper bound of `positions`."""
         del positions, max_length
         return embedded
 
@@ -54,13 +54,13 @@ class Positions(nn.Module):
         positions: Int[Tensor, " tokens"],
         max_length: int,
     ) -> Float[Tensor, "tokens heads d_k"]:
-        """Queries or keys of self-attention with their positions."""
+        """Queries or keys of self-attention, rotated by their positions."""
         del positions, max_length
         return heads
 
 
 class SinusoidalPositions(Positions):
-    """Sines and cosines added to the embeddings (the paper's choice)."""
+    """Sines and cosines added to the embeddings, as in the paper."""
 
     table: Tensor
     encoding = staticmethod(sinusoidal_encoding)
@@ -75,7 +75,7 @@ class SinusoidalPositions(Positions):
         positions: Int[Tensor, " tokens"],
         max_length: int,
     ) -> Float[Tensor, "tokens d_model"]:
-        """The table's rows are added; it grows for longer sentences than it has met."""
+        """Add rows of the table, which grows for sentences longer than it has rows."""
         if max_length > len(self.table):
             longer = self.encoding(2 * max_length, self.table.shape[1])
             self.table = longer.to(self.table)
@@ -101,14 +101,14 @@ class LearnedPositions(Positions):
         positions: Int[Tensor, " tokens"],
         max_length: int,
     ) -> Float[Tensor, "tokens d_model"]:
-        """The learned rows are added; positions past the last row share it."""
+        """Add the learned rows; positions beyond the last row share it."""
         del max_length
         last = len(self.weight) - 1
         return embedded + self.weight.index_select(0, positions.clamp(max=last)).to(embedded.dtype)
 
 
 class RotaryPositions(Positions):
-    """Queries and keys of self-attention turned by their position (Su et al. 2021, RoFormer)."""
+    """Queries and keys of self-attention rotated by position (Su et al. 2021, RoFormer)."""
 
     cosines: Tensor
     sines: Tensor
@@ -131,14 +131,14 @@ class RotaryPositions(Positions):
         positions: Int[Tensor, " tokens"],
         max_length: int,
     ) -> Float[Tensor, "tokens heads d_k"]:
-        """Each pair of neighbouring coordinates is turned by position times its rate."""
+        """Rotate each pair of neighbouring coordinates by position times its rate."""
         if max_length > len(self.cosines):
             self._fill(2 * max_length)
         cosines = self.cosines.index_select(0, positions)[:, None, :].to(heads.dtype)
         sines = self.sines.index_select(0, positions)[:, None, :].to(heads.dtype)
         even, odd = heads[..., 0::2], heads[..., 1::2]
-        turned = [even * cosines - odd * sines, even * sines + odd * cosines]
-        return torch.stack(turned, dim=-1).flatten(-2)
+        rotated = [even * cosines - odd * sines, even * sines + odd * cosines]
+        return torch.stack(rotated, dim=-1).flatten(-2)
 
 
 POSITIONS: dict[str, type[Positions]] = {

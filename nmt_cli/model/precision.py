@@ -1,4 +1,4 @@
-"""How products are computed: float32 by the faster library, or bf16 over float32 weights."""
+"""The precision of matrix products: float32 in the faster library, or bf16 by autocast."""
 
 import os
 import time
@@ -20,13 +20,13 @@ ONEDNN_MIN_SIZE = "TORCH_MKLDNN_MATMUL_MIN_SIZE"
 
 
 def autocast(precision: str, device: torch.device) -> torch.autocast:
-    """bf16 arithmetic where `precision` says so; `auto`: on a GPU; `fast`: where it is quick."""
+    """bf16 autocast where `precision` is bf16, `auto` on a GPU, or `fast` where bf16 is fast."""
     wanted = precision_name(precision, device) == "bf16"
     return torch.autocast(device.type, torch.bfloat16, enabled=wanted)
 
 
 def precision_name(precision: str, device: torch.device) -> str:
-    """What `precision` comes to on `device`: bf16 or float32."""
+    """The precision used on `device`: bf16 or float32."""
     wanted = (
         precision == "bf16"
         or (precision == "auto" and device.type == "cuda")
@@ -36,7 +36,7 @@ def precision_name(precision: str, device: torch.device) -> str:
 
 
 def check_precision(precision: str, device: torch.device) -> None:
-    """Raises ConfigError where `device` would have to imitate bf16."""
+    """Raises ConfigError where `device` would have to emulate bf16."""
     if precision == "bf16" and not computes_bf16(device.type):
         raise ConfigError(
             "this CPU has no instructions for bf16, which is about 100 times slower without",
@@ -46,30 +46,30 @@ def check_precision(precision: str, device: torch.device) -> None:
 
 @cache
 def computes_bf16(device_type: str) -> bool:
-    """Whether the hardware computes in bf16. On a CPU it is tried: no list of them is complete."""
+    """Whether the hardware computes in bf16; on a CPU this is measured, for want of a full list."""
     if device_type != "cpu":
         return True
-    wide = torch.ones(PROBE_SIZE, PROBE_SIZE)
-    return _seconds(wide.bfloat16()) < SLOWEST_BF16 * _seconds(wide)
+    matrix = torch.ones(PROBE_SIZE, PROBE_SIZE)
+    return _seconds(matrix.bfloat16()) < SLOWEST_BF16 * _seconds(matrix)
 
 
 def _seconds(matrix: torch.Tensor) -> float:
-    """The shortest of a few products, after one that sets things up."""
-    taken = []
+    """The shortest time of three products, after one for warm-up."""
+    seconds = []
     for _ in range(4):
         begun = time.perf_counter()
         matrix @ matrix
-        taken.append(time.perf_counter() - begun)
-    return min(taken[1:])
+        seconds.append(time.perf_counter() - begun)
+    return min(seconds[1:])
 
 
 def use_fast_float32(device: torch.device) -> bool:
     """Send float32 products on a CPU to oneDNN where that keeps float32 accuracy; whether it did.
 
     torch's default library there does not use wide vectors on every CPU (1.1 to 2.3 times slower).
-    The switch that reaches oneDNN also permits bf16 products on CPUs with matrix units, so the
-    result is checked, and the default is kept where it is not float32's, even if somebody else
-    threw the switch before.
+    The setting that selects oneDNN also permits bf16 products on CPUs with matrix units. So the
+    result is checked, and where it has not the accuracy of float32 the default is restored, even
+    if the setting had been changed before.
     """
     if device.type != "cpu":
         return False
@@ -89,11 +89,11 @@ def use_fast_float32(device: torch.device) -> bool:
 def keep_attention_out_of_onednn() -> None:
     """Send batched products of small matrices, attention's, to MKL; larger ones go to oneDNN.
 
-    oneDNN makes a kernel for each shape and keeps about half a megabyte for it. The weights'
-    products come in few shapes, but attention's in hundreds (sentences times heads, by length), so
-    resident memory grew by gigabytes in the first minutes of a training. MKL is as fast at these
-    sizes. torch reads the variable once, at the first batched product of the process; a value that
-    the user has set is kept.
+    oneDNN compiles a kernel for each shape and keeps about half a megabyte for it. The products
+    with weights have few shapes, but those of attention have hundreds (sentences times heads, by
+    length), so resident memory grew by gigabytes in the first minutes of a training. MKL is as fast
+    at these sizes. torch reads the variable once, at the first batched product of the process; a
+    value that the user has set is kept.
     """
     if torch.backends.mkl.is_available():  # type: ignore[no-untyped-call]
         os.environ.setdefault(ONEDNN_MIN_SIZE, str(SMALLEST_BATCHED_ONEDNN))

@@ -1,4 +1,4 @@
-"""Figure 1: embeddings (section 3.4), the two stacks (3.1), the output; for training and search."""
+"""Figure 1: embeddings (section 3.4), encoder and decoder (3.1), output (3.4)."""
 
 import math
 from typing import cast
@@ -22,14 +22,14 @@ from nmt_cli.model.positions import POSITIONS
 
 
 class Transformer(EncoderDecoder):
-    """The paper's model, and what has been made of it since."""
+    """The paper's model and later variants of it, for training and for search."""
 
     def __init__(self, config: ModelConfig) -> None:
         """Weights are made by `initialise`; vocabulary sizes must be numbers here."""
         super().__init__(config)
         make_positions = POSITIONS[config.positions]
         self.positions = make_positions(config)
-        # Learned positions differ between the sides; the others hold no weights.
+        # Learned positions differ between the sides; the other kinds have no weights.
         learned = config.positions == "learned"
         self.tgt_positions = make_positions(config) if learned else self.positions
         depths = stack_depths(config)
@@ -43,7 +43,7 @@ class Transformer(EncoderDecoder):
             self.decoder_norm = nn.Identity()
 
     def encode(self, src: Int[Tensor, " src"], segments: Segments) -> Float[Tensor, "src d_model"]:
-        """The memory: what the decoder knows of the source."""
+        """The memory: the encoder's output, which the decoder attends to."""
         x = self._embed("src", src, segments.positions, segments.max_length)
         for layer in self.encoder:
             x = layer(x, segments, self.positions)
@@ -71,39 +71,41 @@ class Transformer(EncoderDecoder):
         return cast(Tensor, self.decoder_norm(x))
 
     def start(self, memory: Float[Tensor, "src d_model"], segments: Segments) -> DecoderState:
-        """One row for each source, no token seen; keys and values of the sources are made here."""
+        """A state of one row for each source and no tokens, with keys and values of the sources."""
         keys, values = [], []
         for layer in self.decoder_layers:
-            seen = layer.cross_attention.project_keys_values(memory)
-            keys.append(segments.to_rectangle(seen.key).transpose(1, 2))
-            values.append(segments.to_rectangle(seen.value).transpose(1, 2))
+            projected = layer.cross_attention.project_keys_values(memory)
+            # (tokens, heads, width) -> (sources, heads, length, width)
+            keys.append(segments.to_rectangle(projected.key).transpose(1, 2))
+            values.append(segments.to_rectangle(projected.value).transpose(1, 2))
         empty = (len(keys), segments.sentences, self.config.heads, 0)
-        numbers = torch.arange(segments.sentences, device=memory.device)
+        sources = torch.arange(segments.sentences, device=memory.device)
         return DecoderState(
             keys[0].new_zeros(*empty, keys[0].shape[-1]),
             values[0].new_zeros(*empty, values[0].shape[-1]),
             torch.stack(keys),
             torch.stack(values),
             segments.inside,
-            numbers,
-            torch.zeros_like(numbers),
+            sources,
+            torch.zeros_like(sources),
             0,
         )
 
     def step(
         self, state: DecoderState, ids: Int[Tensor, " rows"]
     ) -> tuple[Float[Tensor, "rows vocabulary"], DecoderState]:
-        """Logits of the token after `ids`, and the state that has seen them; consumes `state`."""
-        state.make_room()
+        """Logits of the next token after `ids`, and the state with them; consumes `state`."""
+        state.reserve_token()
         x = self._embed("tgt", ids, state.lengths, state.max_length + 1)
-        reach = torch.arange(state.max_length + 1, device=ids.device)
-        seen = (reach[None, :] <= state.lengths[:, None])[:, None, None, :]
-        beams = state.beams
-        for number, layer in enumerate(self.decoder_layers):
+        steps = torch.arange(state.max_length + 1, device=ids.device)
+        # (rows, heads, queries, keys)
+        mask = (steps[None, :] <= state.lengths[:, None])[:, None, None, :]
+        beam = state.rows_per_source
+        for index, layer in enumerate(self.decoder_layers):
             x = layer(
                 x,
-                lambda y, a=layer.self_attention, n=number: self._step_self(a, y, state, n, seen),
-                lambda y, a=layer.cross_attention, n=number: _step_cross(a, y, state, n, beams),
+                lambda y, a=layer.self_attention, i=index: self._step_self(a, y, state, i, mask),
+                lambda y, a=layer.cross_attention, i=index: _step_cross(a, y, state, i, beam),
             )
         state.lengths = state.lengths + 1
         state.max_length += 1
@@ -112,8 +114,8 @@ class Transformer(EncoderDecoder):
     def start_value(self, name: str, weight: Tensor, generator: torch.Generator) -> None:
         """Glorot-uniform projections, zero biases, embeddings of deviation d_model^-0.5.
 
-        (So that embeddings, times sqrt(d_model), are of size 1 beside the positions:
-        tensor2tensor's choice, the paper is silent.)
+        Embeddings times sqrt(d_model) then have deviation 1, like the positions. The paper does not
+        say; this is the choice of tensor2tensor.
         """
         if name.startswith(("embedding.", "positions.", "tgt_positions.")):
             nn.init.normal_(weight, std=self.config.d_model**-0.5, generator=generator)
@@ -133,8 +135,8 @@ class Transformer(EncoderDecoder):
         embedded = F.embedding(ids, self.embedding.matrix(side))
         if self.config.scale_embeddings:
             embedded = embedded * math.sqrt(self.config.d_model)
-        kind = self.positions if side == "src" else self.tgt_positions
-        return cast(Tensor, self.dropout(kind.add(embedded, positions, max_length)))
+        encoding = self.positions if side == "src" else self.tgt_positions
+        return cast(Tensor, self.dropout(encoding.add(embedded, positions, max_length)))
 
     def _step_self(
         self,
@@ -142,38 +144,41 @@ class Transformer(EncoderDecoder):
         y: Tensor,
         state: DecoderState,
         layer: int,
-        seen: Tensor,
+        mask: Tensor,
     ) -> Tensor:
-        """Self-attention of one new token a row; its key and value join the state's."""
+        """Self-attention of one new token for each row; its key and value enter the cache."""
         query, new = attention.project_self(y)
-        place = state.lengths, state.max_length + 1
-        kind = self.tgt_positions
+        where = state.lengths, state.max_length + 1
+        positions = self.tgt_positions
         rows = torch.arange(state.rows, device=y.device)
-        state.self_keys[layer, rows, :, state.lengths] = kind.rotate(new.key, *place)
+        state.self_keys[layer, rows, :, state.lengths] = positions.rotate(new.key, *where)
         state.self_values[layer, rows, :, state.lengths] = new.value
         heads = dot_product_attention(
-            kind.rotate(query, *place)[:, :, None],
+            # (rows, heads, d_k) -> (rows, heads, 1, d_k)
+            positions.rotate(query, *where)[:, :, None],
             state.self_keys[layer, :, :, : state.max_length + 1],
             state.self_values[layer, :, :, : state.max_length + 1],
-            seen,
+            mask,
         )
         return attention.project_output(heads[:, :, 0])
 
 
 def _step_cross(
-    attention: MultiHeadAttention, y: Tensor, state: DecoderState, layer: int, beams: int
+    attention: MultiHeadAttention, y: Tensor, state: DecoderState, layer: int, beam: int
 ) -> Tensor:
-    """Attention of one new token a row to its source.
+    """Cross-attention of one new token for each row.
 
-    Where every source has `beams` rows they share its keys and values, which are read once.
+    Where every source has `beam` rows (0: it has not), they share its keys and values, which are
+    read once.
     """
     query = attention.project_query(y)
     keys, values = state.cross_keys[layer], state.cross_values[layer]
     mask = state.cross_mask[:, None, None, :]
-    if beams:
-        query = query.view(-1, beams, *query.shape[1:]).transpose(1, 2)
+    if beam:
+        # (rows, heads, d_k) -> (sources, heads, beam, d_k)
+        query = query.view(-1, beam, *query.shape[1:]).transpose(1, 2)
     else:
-        keys, values, mask = (one[state.source_of] for one in (keys, values, mask))
+        keys, values, mask = (tensor[state.source_of] for tensor in (keys, values, mask))
         query = query[:, :, None]
     heads = dot_product_attention(query, keys, values, mask)
     return attention.project_output(heads.transpose(1, 2).flatten(0, 1))

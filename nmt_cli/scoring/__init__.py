@@ -1,4 +1,4 @@
-"""How good a translation is: BLEU, chrF, TER and the paper's own BLEU, each with its signature."""
+"""Scores of translations: BLEU, chrF, TER and the paper's own BLEU, each with its signature."""
 
 from nmt_cli.scoring.gates import Gate, make_gate, missed, verdict
 from nmt_cli.scoring.metrics import METRICS, check_metrics, looks_tokenized

@@ -1,14 +1,16 @@
-"""How sure a score is: bootstrap resampling, for one system and for a pair.
+"""Bootstrap resampling: confidence intervals of a score, and significance of a difference.
 
 Koehn (2004), "Statistical significance tests for machine translation evaluation". The draws and
-the formulas are sacreBLEU's, so that the figures agree; here a score's sums are taken draw by
-draw, in memory that does not grow with (draws times lines), and in float64.
+the formulas are sacreBLEU's, so that the figures agree. Counts are summed draw by draw in float64,
+so that memory does not grow with (draws times lines).
 """
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+from nmt_cli.scoring.sacrebleu_adapter import score_of_sums
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric as SacreMetric
@@ -21,7 +23,7 @@ def resampled_values(
 ) -> Numbers:
     """The score of each of `resamples` corpora drawn with replacement, (resamples,).
 
-    `statistics`: (lines, counts of a line). Equal seeds draw equal lines for every system.
+    `statistics`: (lines, counts). Equal seeds draw the same lines for every system.
     """
     counts = np.array(statistics, dtype=np.float64)
     lines = len(counts)
@@ -29,23 +31,23 @@ def resampled_values(
     values = np.empty(resamples)
     for index in range(resamples):
         drawn = np.bincount(generator.choice(lines, size=lines), minlength=lines)
-        values[index] = engine._compute_score_from_stats(list(drawn @ counts)).score
+        values[index] = score_of_sums(engine, list(drawn @ counts))
     return values
 
 
 def interval(values: Numbers) -> tuple[float, float]:
-    """The bounds that hold the middle 95 % of `values`."""
+    """The bounds of the middle 95 % of `values`."""
     ordered = np.sort(values)
     outside = len(ordered) // 40
     return float(ordered[outside]), float(ordered[len(ordered) - outside - 1])
 
 
-def paired_p_value(ours: Numbers, theirs: Numbers, difference: float) -> float:
-    """How likely chance alone makes two equally good systems differ by `difference` or more.
+def paired_p_value(system: Numbers, baseline: Numbers, difference: float) -> float:
+    """The probability that two equally good systems differ by `difference` or more; two-sided.
 
-    `ours` and `theirs` are their values on the same draws; two-sided. sacreBLEU counts only what
-    exceeds `difference`, which makes a system significantly different from itself.
+    `system` and `baseline` are their values on the same draws. sacreBLEU counts only differences
+    greater than `difference`, by which a system is significantly different from itself.
     """
-    differences = np.abs(ours - theirs)
+    differences = np.abs(system - baseline)
     as_large = int(np.sum(differences - differences.mean() >= abs(difference)))
     return (as_large + 1) / (len(differences) + 1)

@@ -1,18 +1,21 @@
-"""Minimum Bayes risk: of several translations, the one that is most like all the others."""
+"""Minimum Bayes risk decoding: scores each translation against the others as references."""
 
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
+
+from nmt_cli.scoring.sacrebleu_adapter import make_sentence_scorer
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric
 
 
 def expected_scores(texts: Sequence[str], metric: str) -> list[float]:
-    """How good each of `texts` is on average, with each of the others as its reference.
+    """The average score of each of `texts` with each of the others as its reference.
 
-    metric: a key of CONSENSUS, as sacreBLEU computes it for single sentences. The texts stand for
-    samples: what came several times counts as often. (Kumar and Byrne 2004; Eikema and Aziz 2020.)
+    metric: a key of CONSENSUS, as sacreBLEU computes it for single sentences. The texts are
+    samples, so a text that occurs several times counts as often. (Kumar and Byrne 2004; Eikema and
+    Aziz 2020.)
     """
     if len(texts) < 2:
         return [0.0] * len(texts)
@@ -20,14 +23,9 @@ def expected_scores(texts: Sequence[str], metric: str) -> list[float]:
     counts = {text: texts.count(text) for text in texts}
     totals = dict.fromkeys(counts, 0.0)
     for reference, times in counts.items():
-        # What a reference is made of is counted once, not for each hypothesis.
-        known = engine._cache_references([[reference]])
+        score = make_sentence_scorer(engine, reference)
         for text in totals:
-            statistics = engine._compute_segment_statistics(
-                engine._preprocess_segment(text), known[0]
-            )
-            value = float(engine._compute_score_from_stats(statistics).score)
-            totals[text] += value * (times - (text == reference))
+            totals[text] += score(text) * (times - (text == reference))
     return [totals[text] / (len(texts) - 1) for text in texts]
 
 

@@ -1,4 +1,4 @@
-"""Bounds that a score must keep, and what a comparison with a baseline comes to."""
+"""Bounds that a score must meet, and the verdict of a comparison with a baseline."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from nmt_cli.scoring.scores import Comparison, Score
 
 
 class Gate(NamedTuple):
-    """The metric must come to `bound` at least; to at most that, where lower is better."""
+    """The metric must be at least `bound`, or at most `bound` where lower is better."""
 
     metric: str
     bound: float
@@ -18,7 +18,7 @@ class Gate(NamedTuple):
 def make_gate(option: str, text: str) -> Gate:
     """The gate that `option` (--min or --max) sets with a text such as `bleu=27`.
 
-    Raises UsageError, also where the bound is on the wrong side.
+    Raises UsageError, also for --min with a metric that is better when lower, and the reverse.
     """
     metric, _, number = text.partition("=")
     try:
@@ -35,15 +35,15 @@ def make_gate(option: str, text: str) -> Gate:
 
 
 def missed(results: Mapping[str, Score], gates: Sequence[Gate]) -> list[str]:
-    """One sentence for each gate that `results` (metric to score) do not keep."""
-    told = []
+    """One sentence for each gate that `results` (metric to score) do not meet."""
+    messages = []
     for metric, bound in gates:
         name, value = results[metric].name, results[metric].value
         if metric in LOWER_IS_BETTER and value > bound:
-            told.append(f"{name} {value:.4f} is above {bound:g}")
+            messages.append(f"{name} {value:.4f} is above {bound:g}")
         elif metric not in LOWER_IS_BETTER and value < bound:
-            told.append(f"{name} {value:.4f} is below {bound:g}")
-    return told
+            messages.append(f"{name} {value:.4f} is below {bound:g}")
+    return messages
 
 
 def verdict(metric: str, comparison: Comparison, level: float) -> str:

@@ -1,4 +1,4 @@
-"""The metrics by name: sacreBLEU's, and the paper's BLEU made from one of them."""
+"""The metrics by name: those of sacreBLEU, and the paper's BLEU, which is built on its BLEU."""
 
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ LOWER_IS_BETTER = frozenset({"ter"})
 
 
 class Options(NamedTuple):
-    """What can be chosen of a metric; "" is the metric's own choice."""
+    """Options of a metric; "" is the metric's own default."""
 
     lowercase: bool = False
     tokenize: str = ""
@@ -30,8 +30,8 @@ class Options(NamedTuple):
 class Metric:
     """One metric, ready to use.
 
-    `engine` counts and computes, over lines that went through `prepare`; `extra` is what the
-    signature must say beyond sacreBLEU's own (None: that one is printed unchanged).
+    `engine` counts and computes over lines that `prepare` has returned. `extra` holds the entries
+    of the signature beyond sacreBLEU's own; None: sacreBLEU's signature is printed unchanged.
     """
 
     engine: "SacreMetric"
@@ -40,7 +40,7 @@ class Metric:
     extra: Mapping[str, str] | None = None
 
     def signature(self, resamples: int, seed: int) -> str:
-        """Everything that has to be equal for two values to be comparable; call after counting."""
+        """What has to be equal for two values to be comparable; call it after counting lines."""
         signature: Any = self.engine.get_signature()
         if resamples:
             signature.update("bs", resamples)
@@ -75,7 +75,7 @@ def _make_bleu(options: Options) -> Metric:
 
 def _sacre_bleu(bleu: "type[BLEU]", options: Options, language: str) -> "BLEU":
     try:
-        # `force` silences a warning on stderr; `looks_tokenized` is ours.
+        # `force` silences a warning on stderr, which `looks_tokenized` replaces.
         return bleu(
             lowercase=options.lowercase,
             tokenize=options.tokenize or None,
@@ -138,7 +138,7 @@ def _moses_bleu(
     *,
     split: bool,
 ) -> Metric:
-    """BLEU as multi-bleu.perl has it, over the tokens that `text` makes of lines of `language`."""
+    """BLEU as in multi-bleu.perl, over the tokens that `text` makes of lines of `language`."""
     from sacrebleu.metrics.bleu import BLEU
 
     engine = BLEU(lowercase=options.lowercase, tokenize="none", smooth_method="none", force=True)
@@ -153,7 +153,7 @@ def _moses_bleu(
 
 
 def _base_language(code: str) -> str:
-    """`de` for `de`, `de-AT`, `de_AT.UTF-8`; the tokenisers know no regions."""
+    """`de` for `de`, `de-AT`, `de_AT.UTF-8`: the tokenisers do not distinguish regions."""
     return code.replace("_", "-").split("-")[0].lower()
 
 
@@ -170,8 +170,8 @@ METRICS: Mapping[str, Callable[[Options], Metric]] = types.MappingProxyType(
 
 
 def looks_tokenized(lines: Iterable[str]) -> bool:
-    """Whether so many lines end in a full stop with a space before it that it is no accident.
+    """Whether at least 100 lines end in a full stop with a space before it, as in sacreBLEU's rule.
 
-    sacreBLEU's tokenizers expect plain text; its rule: 100 such lines.
+    sacreBLEU's tokenizers expect text that has not been tokenised.
     """
     return sum(line.endswith(" .") for line in lines) >= TOKENIZED_LINES

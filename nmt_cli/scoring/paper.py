@@ -1,11 +1,11 @@
-"""Text as the paper's BLEU sees it: tokenised by Moses' rules, German compounds put apart.
+"""Text as the paper's BLEU takes it: tokenised by Moses' rules, German compounds split.
 
 The paper (section 6.1, table 2) does not say how its BLEU was computed; its authors' scripts do.
 On both sides: Moses' replace-unicode-punctuation and tokenizer (sacremoses gives, token for
 token, what the Perl scripts of June 2017 give); for German the substitution of
-`split_compounds`; then BLEU over what stands between spaces, case kept, nothing smoothed. For
+`split_compounds`; then case-sensitive BLEU over the tokens between spaces, without smoothing. For
 other languages the numbers are plain tokenised BLEU. They are higher than sacreBLEU's for the
-same output (by about 0.7 for en-de): never compare across the two.
+same output (by about 0.7 for en-de), so the two must not be compared.
 """
 
 import re
@@ -17,25 +17,25 @@ _COMPOUND = re.compile(rb"(\S)-(\S)")
 def split_compounds(line: str) -> str:
     """A tokenised line with every hyphen inside a word as a token `##AT##-##AT##` of its own.
 
-    One pass from left to right whose matches share no character:
+    The substitution is one pass from left to right, and its matches do not overlap:
 
     >>> split_compounds("aa-bb-cc")
     'aa ##AT##-##AT## bb ##AT##-##AT## cc'
     >>> split_compounds("a-b-c")
     'a ##AT##-##AT## b-c'
     """
-    # Over bytes, as Perl did it: in "a-ü-c" the two bytes of ü serve both hyphens.
+    # Over bytes, as in the Perl script: in "a-ü-c" the two bytes of ü serve both hyphens.
     data = line.encode("utf-8", "surrogatepass")
     return _COMPOUND.sub(rb"\1 ##AT##-##AT## \2", data).decode("utf-8", "surrogatepass")
 
 
 def splits_compounds(language: str) -> bool:
-    """Whether the paper's numbers for this target language are compound-split."""
+    """Whether the paper's BLEU splits compounds of this target language."""
     return language == "de"
 
 
 def paper_text(lines: Iterable[str], language: str) -> list[str]:
-    """Each line tokenised for `language` (such as de), with compounds split where it is German."""
+    """Each line tokenised for `language` (such as de), with German compounds split."""
     tokenized = tokenized_text(lines, language)
     return (
         [split_compounds(line) for line in tokenized] if splits_compounds(language) else tokenized
@@ -43,12 +43,12 @@ def paper_text(lines: Iterable[str], language: str) -> list[str]:
 
 
 def tokenized_text(lines: Iterable[str], language: str) -> list[str]:
-    """Each line tokenised for `language`, compounds whole."""
+    """Each line tokenised for `language`, without splitting compounds."""
     from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
     punctuation = MosesPunctNormalizer(language)
     tokenizer = MosesTokenizer(language)
-    # One line a call: given a text with CRs, sacremoses returns other lines than it got.
+    # One line for each call: sacremoses breaks a text with carriage returns into other lines.
     return [
         tokenizer.tokenize(punctuation.replace_unicode_punct(line), return_str=True)
         for line in lines

@@ -1,4 +1,4 @@
-"""score(): hypotheses and references in, one Score with its signature for each metric out."""
+"""score(): scores hypotheses against references, one Score with its signature for each metric."""
 
 import types
 from collections.abc import Mapping, Sequence
@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 from nmt_cli.errors import DataError, UsageError
 from nmt_cli.scoring.metrics import Metric, Options, make_metric
+from nmt_cli.scoring.sacrebleu_adapter import corpus_score, line_statistics
 
 RESAMPLES = 1_000
 SEED = 12_345
-LINES_AT_ONCE = 1_000
 NO_BASELINES: Mapping[str, Sequence[str]] = types.MappingProxyType({})
 
 
@@ -17,8 +17,8 @@ NO_BASELINES: Mapping[str, Sequence[str]] = types.MappingProxyType({})
 class Comparison:
     """A system against one baseline, by paired bootstrap resampling.
 
-    `difference` is the system's value minus the baseline's; `p_value` the chance that systems
-    which are equally good differ as much.
+    `difference` is the system's value minus the baseline's. `p_value` is the probability that two
+    equally good systems differ by as much.
     """
 
     baseline: str
@@ -29,10 +29,10 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Score:
-    """A value and the signature it may not be separated from.
+    """A value and its signature, without which the value must not be reported.
 
-    `interval`: bounds of the 95 % confidence interval, where it was asked for. `details`: what
-    the metric tells beyond its value (BLEU: precisions, brevity penalty, lengths).
+    `interval`: bounds of the 95 % confidence interval, if requested. `details`: what the metric
+    says beyond its value (BLEU: precisions, brevity penalty, lengths).
     """
 
     name: str
@@ -58,29 +58,31 @@ def score(
 ) -> list[Score]:
     """Score `hypotheses` against `references`: one list of lines for each reference translation.
 
-    Gives one Score for each of `metrics` (keys of METRICS), in their order. `tokenize` is one of
+    Returns one Score for each of `metrics` (keys of METRICS), in their order. `tokenize` is one of
     sacreBLEU's tokenizers ("": 13a, or the one for `tgt_lang`); `tgt_lang` also chooses the rules
-    of `bleu-paper`. Each of `baselines` (name to lines) is another system, which the hypotheses are
-    compared to; with any, or with `confidence`, intervals come from `resamples` draws.
+    of `bleu-paper`. Each of `baselines` (name to lines) is another system that the hypotheses are
+    compared with. With baselines or with `confidence`, intervals come from `resamples` draws.
 
-    Raises DataError where the lines do not go together, UsageError for an unknown name.
+    Raises DataError where the numbers of lines differ, UsageError for an unknown name.
     """
     if not references:
         raise UsageError("a score needs at least one reference")
     check_aligned(
         [
             ("the hypotheses", hypotheses),
-            *((f"reference {number}", lines) for number, lines in enumerate(references, 1)),
+            *((f"reference {index}", lines) for index, lines in enumerate(references, 1)),
             *((f"baseline `{name}`", lines) for name, lines in baselines.items()),
         ]
     )
     if resamples < 1:
         raise UsageError(f"a confidence needs at least one resample, not {resamples}")
-    made = [make_metric(name, Options(lowercase, tokenize, tgt_lang)) for name in metrics]
+    options = Options(lowercase, tokenize, tgt_lang)
+    # All are made before any is used: a wrong name is refused before any work.
+    made = [make_metric(name, options) for name in metrics]
+    systems = [hypotheses, *baselines.values()]
     draws = resamples if confidence or baselines else 0
     return [
-        _score_one(one, [hypotheses, *baselines.values()], references, list(baselines), draws, seed)
-        for one in made
+        _score_metric(metric, systems, references, list(baselines), draws, seed) for metric in made
     ]
 
 
@@ -99,7 +101,7 @@ def check_aligned(texts: Sequence[tuple[str, Sequence[str]]]) -> None:
         )
 
 
-def _score_one(
+def _score_metric(
     metric: Metric,
     systems: Sequence[Sequence[str]],
     references: Sequence[Sequence[str]],
@@ -107,39 +109,24 @@ def _score_one(
     draws: int,
     seed: int,
 ) -> Score:
-    """Score the first of `systems`; the others are the named `baselines`."""
+    """Score the first of `systems` by `metric`; the others are the named `baselines`."""
     prepared = [metric.prepare(lines) for lines in references]
-    counted = [_count(metric, metric.prepare(lines), prepared) for lines in systems]
-    results = [metric.engine._aggregate_and_compute(statistics) for statistics in counted]
-    ours, theirs = results[0], results[1:]
-    plain = Score(
-        metric.name or ours.name,
-        float(ours.score),
+    counts = [line_statistics(metric.engine, metric.prepare(lines), prepared) for lines in systems]
+    system, *others = (corpus_score(metric.engine, statistics) for statistics in counts)
+    result = Score(
+        metric.name or system.name,
+        system.value,
         metric.signature(draws, seed),
-        details=ours._verbose,
+        details=system.details,
     )
     if not draws:
-        return plain
+        return result
     from nmt_cli.scoring.bootstrap import interval, paired_p_value, resampled_values
 
-    drawn = [resampled_values(metric.engine, statistics, draws, seed) for statistics in counted]
+    resampled = [resampled_values(metric.engine, statistics, draws, seed) for statistics in counts]
     comparisons = []
-    for name, other, values in zip(baselines, theirs, drawn[1:], strict=True):
-        difference = plain.value - float(other.score)
-        p_value = paired_p_value(drawn[0], values, difference)
-        comparisons.append(Comparison(name, float(other.score), difference, p_value))
-    return replace(plain, interval=interval(drawn[0]), comparisons=tuple(comparisons))
-
-
-def _count(
-    metric: Metric, hypotheses: Sequence[str], references: Sequence[Sequence[str]]
-) -> list[list[float]]:
-    """The counts of each line that the metric sums: (lines, counts)."""
-    statistics: list[list[float]] = []
-    # In portions: sacreBLEU keeps the n-grams of all references it is given.
-    for start in range(0, len(hypotheses), LINES_AT_ONCE):
-        portion = slice(start, start + LINES_AT_ONCE)
-        statistics += metric.engine._extract_corpus_statistics(
-            hypotheses[portion], [lines[portion] for lines in references]
-        )
-    return statistics
+    for name, other, values in zip(baselines, others, resampled[1:], strict=True):
+        difference = result.value - other.value
+        p_value = paired_p_value(resampled[0], values, difference)
+        comparisons.append(Comparison(name, other.value, difference, p_value))
+    return replace(result, interval=interval(resampled[0]), comparisons=tuple(comparisons))

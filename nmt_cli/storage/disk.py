@@ -1,6 +1,6 @@
-"""The single operations that change the disk, and what takes several; only files.py calls them.
+"""The operations that change the disk, and operations made of several; only files.py calls them.
 
-After each single one the machine may stop, and each may fail: tests put another Disk in its place.
+The machine may stop after each of them and each may fail, so tests put another Disk in its place.
 """
 
 import contextlib
@@ -10,11 +10,13 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
+from nmt_cli.machine import c_function
+
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 TEMPORARY_PREFIX = ".tmp-"
-# Of what gets its name back where no replacement came.
+# The prefix of what gets its name back if its replacement never came.
 ASIDE_PREFIX = f"{TEMPORARY_PREFIX}old-"
 AT_FDCWD = -100
 RENAME_EXCHANGE = 2
@@ -22,21 +24,21 @@ NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
 
 
 class Disk:
-    """First the operations as the kernel knows them, then what is made of them; OSError is raised.
+    """Single system calls first, then operations made of them; all raise OSError.
 
-    A power cut may undo what was not synced: the content of files, and names in directories.
+    A power cut may undo what was not synced: the content of files and the names in directories.
     """
 
     def open(self, path: Path, mode: Literal["wb", "ab"]) -> BinaryIO:
-        """A file to write to, emptied or as it is; what is written to it goes through `write`."""
-        return io.BufferedWriter(_Written(path, mode, self))
+        """Open a file for writing ("wb") or appending ("ab"); its data goes through `write`."""
+        return io.BufferedWriter(_DiskFile(path, mode, self))
 
     def write(self, descriptor: int, data: "Buffer") -> int:
-        """Write to an open file; the bytes that it took."""
+        """Write to an open file and return the number of bytes written."""
         return os.write(descriptor, data)
 
     def sync(self, descriptor: int) -> None:
-        """Make the content of an open file, or the names in an open directory, last."""
+        """Flush the content of an open file, or the names in an open directory, to the disk."""
         os.fsync(descriptor)
 
     def cut(self, path: Path, size: int) -> None:
@@ -44,24 +46,23 @@ class Disk:
         os.truncate(path, size)
 
     def rename(self, old: Path, new: Path) -> None:
-        """Give a file or directory another name; a file that has it already goes."""
+        """Rename a file or directory; a file of the new name is replaced."""
         old.replace(new)
 
-    def exchange(self, one: Path, other: Path) -> None:
-        """Let two files or directories have each other's names, at one stroke (Linux)."""
+    def exchange(self, first: Path, second: Path) -> None:
+        """Swap the names of two files or directories atomically; OSError (ENOSYS) without Linux."""
         import ctypes
 
-        try:
-            call = ctypes.CDLL(None, use_errno=True).renameat2
-        except AttributeError as error:
-            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS)) from error
-        names = (AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other))
-        if call(*names, ctypes.c_uint(RENAME_EXCHANGE)):
-            number = ctypes.get_errno()
-            raise OSError(number, os.strerror(number), str(one))
+        renameat2 = c_function("renameat2")
+        if renameat2 is None:
+            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+        paths = (AT_FDCWD, os.fsencode(first), AT_FDCWD, os.fsencode(second))
+        if renameat2(*paths, ctypes.c_uint(RENAME_EXCHANGE)):
+            error_number = ctypes.get_errno()
+            raise OSError(error_number, os.strerror(error_number), str(first))
 
     def make_directory(self, path: Path) -> None:
-        """Make one directory; its parent exists, it does not."""
+        """Make one directory, which must not exist; its parent must."""
         path.mkdir()
 
     def remove_file(self, path: Path) -> None:
@@ -81,7 +82,7 @@ class Disk:
             os.close(descriptor)
 
     def make_directories(self, path: Path) -> None:
-        """Make a directory and its parents where they do not exist, synced."""
+        """Make a directory and its parents where they do not exist, and sync them."""
         if path.is_dir():
             return
         self.make_directories(path.parent)
@@ -93,7 +94,7 @@ class Disk:
         self.sync_path(path.parent)
 
     def replace_directory(self, new: Path, path: Path) -> None:
-        """Let the directory `new` be `path`, synced; what was there is until then, and goes."""
+        """Put the directory `new` at `path`, synced; what was at `path` is removed afterwards."""
         if path.exists():
             try:
                 self.exchange(new, path)
@@ -107,25 +108,25 @@ class Disk:
         self.discard(new)
 
     def _rename_all(self, new: Path, path: Path) -> None:
-        """As good as an exchange, but for a moment in which nothing is at `path`."""
+        """Exchange by three renames; for a moment nothing is at `path`."""
         aside = new.with_name(new.name.replace(TEMPORARY_PREFIX, ASIDE_PREFIX, 1))
         self.rename(path, aside)
         self.rename(new, path)
         self.rename(aside, new)
 
     def discard(self, path: Path) -> None:
-        """Remove a file, or a directory with all in it, as far as that goes; never raises."""
+        """Remove a file, or a directory with its content, as far as possible; never raises."""
         with contextlib.suppress(OSError):
             if path.is_dir() and not path.is_symlink():
-                for one in list(path.iterdir()):
-                    self.discard(one)
+                for child in list(path.iterdir()):
+                    self.discard(child)
                 self.remove_directory(path)
             elif os.path.lexists(path):
                 self.remove_file(path)
 
 
-class _Written(io.FileIO):
-    """An open file whose every write is one of the disk's operations."""
+class _DiskFile(io.FileIO):
+    """An open file that writes through `Disk.write`."""
 
     def __init__(self, path: Path, mode: Literal["wb", "ab"], disk: Disk) -> None:
         super().__init__(path, mode)

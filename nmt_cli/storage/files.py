@@ -1,8 +1,9 @@
-"""The narrow waist: everything that is written to disk, and every checked read, goes through here.
+"""Atomic writes and checked reads: the only module through which nmt writes to disk.
 
-A file appears under its final name whole or not at all: temporary name beside it, fsync, rename,
-fsync of the directory. A directory is built under a temporary name and renamed. A temporary name
-says which process on which machine made it, so that nobody removes what another still writes.
+A file appears under its final name completely or not at all: it is written under a temporary name
+beside it and synced, then renamed, and the directory is synced. A directory is built under a
+temporary name and renamed. Temporary names contain the process and the machine that made them, so
+that no process removes what another one still writes.
 """
 
 import contextlib
@@ -31,7 +32,7 @@ from nmt_cli.storage.disk import Disk
 
 LOCK = ".lock"
 CHUNK_BYTES = 1 << 20
-# Tests put another one here, which counts, fails or ends the process.
+# Tests replace it by one that counts operations, fails, or ends the process.
 DISK = Disk()
 
 
@@ -79,18 +80,18 @@ def read_bytes(path: Path, what: str = "file", max_bytes: int | None = None) -> 
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[BinaryIO]:
-    """A binary file that appears at `path` when the block ends well, and not at all otherwise.
+    """A binary file that appears at `path` if the block succeeds, and not at all otherwise.
 
-    A device or pipe (`/dev/null`, `>(gzip)`) is written to as it stands, never replaced.
+    A device or pipe (`/dev/null`, `>(gzip)`) is written to directly and never replaced.
     """
     if path.is_dir():
         raise CannotCreateError(f"`{path}` is a directory, a file is needed here")
     if path.exists() and not path.is_file():
-        with _opened(path, path) as file:
+        with _open(path, path) as file:
             yield file
         return
     temporary = _temporary_beside(path)
-    file = _opened(temporary, path)
+    file = _open(temporary, path)
     try:
         with file:
             yield file
@@ -105,16 +106,17 @@ def writing(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
-def _opened(place: Path, path: Path) -> BinaryIO:
+def _open(temporary: Path, path: Path) -> BinaryIO:
+    """Open `temporary` for writing; errors name `path`."""
     try:
-        return DISK.open(place, "wb")
+        return DISK.open(temporary, "wb")
     except OSError as error:
         raise CannotCreateError(
-            f"`{path}` cannot be written: {error.strerror}", _another_place(path)
+            f"`{path}` cannot be written: {error.strerror}", _other_place_hint(path)
         ) from error
 
 
-def _another_place(path: Path) -> str:
+def _other_place_hint(path: Path) -> str:
     if path.absolute().parent.exists():
         return "choose another place"
     return f"make its folder first (`mkdir -p {shlex.quote(str(path.parent))}`), or choose another"
@@ -129,18 +131,18 @@ def _machine() -> str:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write `data` to `path`, whole or not at all."""
+    """Write `data` to `path`, completely or not at all."""
     with writing(path) as file:
         file.write(data)
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write `text` as UTF-8 to `path`, whole or not at all."""
+    """Write `text` as UTF-8 to `path`, completely or not at all."""
     write_bytes(path, text.encode("utf-8"))
 
 
 def append_line(path: Path, line: str) -> None:
-    """Append a line to a log: a crash can only tear it, an error leaves nothing of it."""
+    """Append a line to a log; a crash may truncate the line, an error removes it."""
     size = path.stat().st_size if path.exists() else 0
     try:
         with DISK.open(path, "ab") as file:
@@ -152,7 +154,7 @@ def append_line(path: Path, line: str) -> None:
 
 
 def sync_log(path: Path) -> None:
-    """Make what was appended to a log survive a power cut; a missing one is fine."""
+    """Sync a log, so that it survives a power cut; a missing log is ignored."""
     try:
         if path.exists():
             DISK.sync_path(path)
@@ -163,9 +165,9 @@ def sync_log(path: Path) -> None:
 
 @contextlib.contextmanager
 def building(path: Path) -> Iterator[Path]:
-    """A directory to fill; it gets its name `path` when the block ends well, and not otherwise.
+    """A directory to fill, which is renamed to `path` if the block succeeds, and else removed.
 
-    What is at `path` is replaced; `path` ends with its real name, not with `..`.
+    What is at `path` is replaced. `path` must end with its real name, not with `..`.
     """
     temporary = _temporary_beside(path)
     try:
@@ -179,8 +181,8 @@ def building(path: Path) -> Iterator[Path]:
         ) from error
     try:
         yield temporary
-        for one in (*temporary.rglob("*"), temporary):
-            DISK.sync_path(one)
+        for built in (*temporary.rglob("*"), temporary):
+            DISK.sync_path(built)
         DISK.replace_directory(temporary, path)
     except BaseException as error:
         DISK.discard(temporary)
@@ -190,10 +192,10 @@ def building(path: Path) -> Iterator[Path]:
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a whole directory; a missing one is fine.
+    """Remove a file or a directory with its content; a missing one is ignored.
 
-    A directory is renamed first, so that a half-removed one never carries a name that counts, be it
-    after a power cut. Raises WriteError.
+    A directory is renamed first, so that a partly removed one never has its name, even after a
+    power cut. Raises WriteError.
     """
     try:
         if path.is_dir() and not path.is_symlink():
@@ -210,18 +212,18 @@ def remove(path: Path) -> None:
 
 
 def remove_leftovers(directory: Path) -> None:
-    """Remove what an interrupted earlier process left under temporary names, at any depth.
+    """Remove temporary files that an interrupted process left, at any depth.
 
-    Call only while holding `locked(directory)`: another process may be writing otherwise.
+    Call it only while holding `locked(directory)`, as another process may be writing otherwise.
     """
     for path in list(directory.rglob(f"{TEMPORARY_PREFIX}*")):
         DISK.discard(path)
 
 
 def remove_abandoned(path: Path) -> None:
-    """Remove what processes of this machine that were killed while writing `path` left beside it.
+    """Remove what processes of this machine, killed while writing `path`, left beside it.
 
-    What was set aside for a replacement that never came gets its name back.
+    What a replacement had set aside gets its name back, if the replacement did not come.
     """
     pattern = re.compile(
         rf"{re.escape(TEMPORARY_PREFIX)}(old-|gone-)?{re.escape(path.name)}"
@@ -229,18 +231,18 @@ def remove_abandoned(path: Path) -> None:
     )
     if not path.parent.is_dir():
         return
-    for one in list(path.parent.iterdir()):
-        match = pattern.fullmatch(one.name)
-        if not match or _runs(int(match[2])):
+    for leftover in list(path.parent.iterdir()):
+        match = pattern.fullmatch(leftover.name)
+        if not match or _is_running(int(match[2])):
             continue
         if match[1] == "old-" and not path.exists():
             with contextlib.suppress(OSError):
-                DISK.rename(one, path)
+                DISK.rename(leftover, path)
         else:
-            DISK.discard(one)
+            DISK.discard(leftover)
 
 
-def _runs(process: int) -> bool:
+def _is_running(process: int) -> bool:
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
@@ -251,7 +253,7 @@ def _runs(process: int) -> bool:
 
 
 def make_directory(path: Path) -> Path:
-    """Create `path` (and its parents) where it does not exist."""
+    """Create `path` and its parents where they do not exist."""
     try:
         DISK.make_directories(path)
     except OSError as error:
@@ -262,16 +264,16 @@ def make_directory(path: Path) -> Path:
 
 
 def require_creatable(path: Path) -> None:
-    """Raises CannotCreateError where this user could not make `path`, before any work is done."""
-    place = next(one for one in path.absolute().parents if os.path.lexists(one))
-    if not place.is_dir():
+    """Raise CannotCreateError if this user cannot create `path`, before any work is done."""
+    existing = next(parent for parent in path.absolute().parents if os.path.lexists(parent))
+    if not existing.is_dir():
         raise CannotCreateError(
-            f"`{path}` cannot be created: `{place}` is not a directory",
+            f"`{path}` cannot be created: `{existing}` is not a directory",
             "choose another place with --out",
         )
-    if not os.access(place, os.W_OK | os.X_OK):
+    if not os.access(existing, os.W_OK | os.X_OK):
         raise CannotCreateError(
-            f"`{path}` cannot be created: `{place}` may not be written by this user",
+            f"`{path}` cannot be created: `{existing}` may not be written by this user",
             "choose another place",
         )
 
@@ -284,11 +286,10 @@ def sha256_of(path: Path) -> str:
 
 @contextlib.contextmanager
 def locked(directory: Path, hint: str = "wait for it, or use another --out") -> Iterator[None]:
-    """Hold `directory` against a second process; raises TryAgainError naming the holder.
+    """Lock `directory` against other processes; raises TryAgainError naming the holder.
 
-    hint: how to go on then.
-
-    The lock is the kernel's (flock): it ends with the process, however that ends.
+    hint: what to do in that case. The lock is the kernel's (flock), so it is released when the
+    process ends, in whatever way.
     """
     path = directory / LOCK
     try:
@@ -314,7 +315,7 @@ def locked(directory: Path, hint: str = "wait for it, or use another --out") -> 
 
 
 def lock_holder(directory: Path) -> str:
-    """Which process holds `directory` by `locked`; "": none, or that cannot be known."""
+    """The process that holds `directory` by `locked`; "" if none does or it is not known."""
     with contextlib.suppress(OSError), (directory / LOCK).open() as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,6 +1,6 @@
-"""Directories that vouch for themselves: `manifest.json` holds size and SHA-256 of each file.
+"""Directories with a manifest: `manifest.json` holds size and SHA-256 of each file.
 
-A directory counts as complete once it has its manifest, and a damaged copy is refused.
+A directory is complete once it has its manifest, and a damaged copy is refused.
 """
 
 import contextlib
@@ -16,14 +16,14 @@ from nmt_cli.errors import CannotCreateError, ConfigError, DataError, NmtError, 
 from nmt_cli.storage import files
 
 MANIFEST = "manifest.json"
-# What training writes into a model directory and does not list.
+# What training writes into a model directory without listing it in the manifest.
 LOG, CHECKPOINTS = "log.jsonl", "checkpoints"
 FORMAT = 1
 MOST_BYTES = 16 << 20
-# How many of a user's files are named, where a directory is not replaced because of them.
+# At most so many files that are not nmt's are named when a directory is not replaced.
 FOREIGN_NAMED = 3
 READ_BYTES = 1 << 20
-# No system takes a longer one as a part of a path.
+# No system supports a longer component of a path.
 LONGEST_NAME = 255
 
 Entry = dict[str, object]
@@ -31,27 +31,27 @@ Entry = dict[str, object]
 
 @contextlib.contextmanager
 def new_directory(path: Path, *, force: bool = False) -> Iterator[Path]:
-    """A directory to fill; it gets its manifest and its name `path` when the block ends well.
+    """A directory to fill, which gets its manifest and the name `path` if the block succeeds.
 
     An existing `path` is refused with CannotCreateError unless `force`, which replaces an empty
-    directory or one that nmt wrote, all of it: nobody loses a folder to a misspelt --out.
+    directory, or one of which nmt wrote every file: a misspelt --out must not delete a folder.
     """
-    path = _named(path)
+    path = _real_name(path)
     require_free(path, force=force)
-    with replacing(path) as place:
-        yield place
+    with replacing(path) as directory:
+        yield directory
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """As `new_directory`, whatever is at `path`: for names that only nmt gives."""
-    with files.building(path) as place:
-        yield place
-        write_manifest(place)
+    """Like `new_directory`, but replaces whatever is at `path`: for names that only nmt uses."""
+    with files.building(path) as directory:
+        yield directory
+        write_manifest(directory)
 
 
 def require_free(path: Path, *, force: bool) -> None:
-    """Raises CannotCreateError where `path` exists; with `force`, where it is not nmt's own."""
+    """Raise CannotCreateError if `path` exists; with `force`, if not all of it is nmt's."""
     if path.exists() and not force:
         raise CannotCreateError(
             f"`{path}` exists already", "use --force to replace it, or another --out"
@@ -63,7 +63,7 @@ def require_free(path: Path, *, force: bool) -> None:
             f"`{path}` was not written by nmt and is not replaced",
             "remove it yourself if you mean it, or choose another --out",
         )
-    foreign = sorted(str(one.relative_to(path)) for one in _foreign_files(path))
+    foreign = sorted(str(file.relative_to(path)) for file in _foreign_files(path))
     if foreign:
         more = f" and {len(foreign) - FOREIGN_NAMED:,} more" if foreign[FOREIGN_NAMED:] else ""
         raise CannotCreateError(
@@ -74,12 +74,12 @@ def require_free(path: Path, *, force: bool) -> None:
 
 
 def is_own(directory: Path) -> bool:
-    """Whether `directory` has a manifest as nmt writes it, of whichever version."""
+    """Whether `directory` has a manifest as written by any version of nmt."""
     try:
         data = files.read_bytes(directory / MANIFEST, max_bytes=MOST_BYTES)
         document = json.loads(data)
-        named = isinstance(document["format"], int) and isinstance(document["files"], dict)
-        return named and all("sha256" in entry for entry in document["files"].values())
+        fits = isinstance(document["format"], int) and isinstance(document["files"], dict)
+        return fits and all("sha256" in entry for entry in document["files"].values())
     except (NmtError, ValueError, KeyError, TypeError, RecursionError):
         return False
 
@@ -89,7 +89,7 @@ def _is_empty(path: Path) -> bool:
 
 
 def _foreign_files(directory: Path) -> Iterator[Path]:
-    """The files below `directory` that neither its manifest names nor training writes there."""
+    """The files in `directory` that are not in its manifest and not written by training."""
     if _is_empty(directory):
         return
     listed = json.loads((directory / MANIFEST).read_bytes())["files"]
@@ -99,20 +99,20 @@ def _foreign_files(directory: Path) -> Iterator[Path]:
             continue
         if str(name) in listed or path.name in (MANIFEST, files.LOCK):
             continue
-        # A checkpoint has a manifest of its own.
+        # A checkpoint has its own manifest.
         ours = name.parts[0] == CHECKPOINTS and (path.parent / MANIFEST).is_file()
-        abandoned = any(part.startswith(files.TEMPORARY_PREFIX) for part in name.parts)
+        abandoned = any(level.startswith(files.TEMPORARY_PREFIX) for level in name.parts)
         if not (ours or abandoned or str(name) == LOG):
             yield path
 
 
-def _named(path: Path) -> Path:
-    """`path`, where `.` and `..` are called by their real name."""
+def _real_name(path: Path) -> Path:
+    """`path` with a final `.` or `..` resolved."""
     return path.resolve() if path.name in ("", "..") else path
 
 
 def write_manifest(directory: Path) -> None:
-    """Record size and SHA-256 of every file below `directory` in its manifest."""
+    """Write the manifest of `directory`: size and SHA-256 of every file in it."""
     entries = {
         str(path.relative_to(directory)): _entry(path)
         for path in sorted(directory.rglob("*"))
@@ -122,22 +122,22 @@ def write_manifest(directory: Path) -> None:
 
 
 def add_to_manifest(directory: Path, name: str, data: bytes) -> None:
-    """Write `data` as `directory/name` and record it; valid before, after and all the time between.
+    """Write `data` as `directory/name` and record it; the directory is valid at every moment.
 
-    While the file is replaced the manifest admits both contents, so that a reader or a crash in
-    the middle meets a directory that checks.
+    While the file is replaced the manifest accepts both contents, so that the directory is valid
+    for a reader at that time and after a crash.
     """
     entries = read_manifest(directory) if (directory / MANIFEST).exists() else {}
     new = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-    previous = _settled(directory / name, entries[name]) if name in entries else None
+    previous = _current_content(directory / name, entries[name]) if name in entries else None
     if previous is not None and previous != new:
         _write_entries(directory, {**entries, name: {**previous, "next": new}})
     files.write_bytes(directory / name, data)
     _write_entries(directory, {**entries, name: new})
 
 
-def _settled(path: Path, entry: Entry) -> Entry:
-    """The one content of `path` that its `entry` admits, after an earlier crash in the middle."""
+def _current_content(path: Path, entry: Entry) -> Entry:
+    """The entry of the present content of `path`, of the two that `entry` accepts after a crash."""
     following = entry.get("next")
     if isinstance(following, dict) and path.is_file() and _entry(path) == following:
         return following
@@ -154,7 +154,7 @@ def _write_entries(directory: Path, entries: dict[str, Entry]) -> None:
 
 
 def read_manifest(directory: Path) -> dict[str, Entry]:
-    """The entries of a manifest; raises DataError when it is missing or not one."""
+    """The entries of a manifest; raises DataError if it is missing or damaged."""
     if not directory.is_dir():
         raise NoInputError(f"`{directory}` is not a directory")
     path = directory / MANIFEST
@@ -178,24 +178,24 @@ def read_manifest(directory: Path) -> dict[str, Entry]:
     return dict(entries)
 
 
-def _other_format(path: Path, found: object) -> NmtError:
-    if isinstance(found, int) and found > FORMAT:
+def _other_format(path: Path, file_format: object) -> NmtError:
+    if isinstance(file_format, int) and file_format > FORMAT:
         return ConfigError(
-            f"`{path}` has format {found}, this version of nmt knows {FORMAT}",
+            f"`{path}` has format {file_format}, this version of nmt knows {FORMAT}",
             "it was made by a newer nmt: use that one",
         )
     return DataError(f"`{path}` is damaged", "copy the directory again")
 
 
 def check_manifest(directory: Path, names: Iterable[str] | None = None) -> None:
-    """Check `names` (None: all) against the manifest; raises DataError for the first damage."""
+    """Check the files `names` (None: all) against the manifest; raises DataError for the first."""
     entries = read_manifest(directory)
     for name in entries if names is None else names:
         entry = _listed(directory, name, entries)
         try:
             check_entry(directory, name, entry)
         except DataError as error:
-            check_entry(directory, name, _newer(directory, name, entry, error))
+            check_entry(directory, name, _newer_entry(directory, name, entry, error))
 
 
 def _listed(directory: Path, name: str, entries: dict[str, Entry]) -> Entry:
@@ -204,19 +204,19 @@ def _listed(directory: Path, name: str, entries: dict[str, Entry]) -> Entry:
     return entries[name]
 
 
-def _newer(directory: Path, name: str, entry: Entry, error: DataError) -> Entry:
-    """What the manifest says now: another process may have replaced the file since it was read.
+def _newer_entry(directory: Path, name: str, entry: Entry, error: DataError) -> Entry:
+    """The present entry of the manifest, if another process replaced the file since it was read.
 
-    Where it says the same, `error` is raised.
+    Raises `error` if the entry is still the same.
     """
-    now = read_manifest(directory).get(name)
-    if now is None or now == entry:
+    current = read_manifest(directory).get(name)
+    if current is None or current == entry:
         raise error
-    return now
+    return current
 
 
 def read_checked(directory: Path, name: str, max_bytes: int) -> bytes:
-    """The bytes of one file, which are those that were checked; raises as `check_manifest`."""
+    """Read one file and check the bytes read; raises as `check_manifest`."""
     entry = _listed(directory, name, read_manifest(directory))
     _require_inside(directory, name)
     if not (directory / name).is_file():
@@ -227,7 +227,7 @@ def read_checked(directory: Path, name: str, max_bytes: int) -> bytes:
 
 
 def check_open_file(directory: Path, name: str, file: BinaryIO) -> None:
-    """Check what is open as `file`, from its beginning, as the listed file `name`."""
+    """Check the open `file`, from its beginning, against the manifest entry of `name`."""
     entry = _listed(directory, name, read_manifest(directory))
     _check_open(directory, name, entry, file, os.fstat(file.fileno()).st_size)
 
@@ -236,13 +236,13 @@ def _check_open(directory: Path, name: str, entry: Entry, file: BinaryIO, size: 
     try:
         _check_content(directory / name, entry, file, size)
     except DataError as error:
-        newer = _newer(directory, name, entry, error)
+        newer = _newer_entry(directory, name, entry, error)
         file.seek(0)
         _check_content(directory / name, newer, file, size)
 
 
 def check_entry(directory: Path, name: str, entry: Entry) -> None:
-    """Check one file against its manifest entry; raises DataError naming it."""
+    """Check a file against its manifest entry; raises DataError naming it."""
     path = directory / name
     _require_inside(directory, name)
     if not path.is_file():
@@ -261,23 +261,23 @@ def _require_inside(directory: Path, name: str) -> None:
 
 def _sha256(file: BinaryIO) -> str:
     digest = hashlib.sha256()
-    while part := file.read(READ_BYTES):
-        digest.update(part)
+    while data := file.read(READ_BYTES):
+        digest.update(data)
     return digest.hexdigest()
 
 
 def _check_content(path: Path, entry: Entry, file: BinaryIO, size: int) -> None:
-    """Raises DataError unless `file`, of `size` bytes, is what the entry admits at `path`."""
+    """Raise DataError unless the content of `file`, of `size` bytes, is one the entry accepts."""
     following = entry.get("next")
     accepted = [entry, following] if isinstance(following, dict) else [entry]
-    fitting = [one for one in accepted if one.get("bytes") == size]
-    if not fitting:
+    candidates = [content for content in accepted if content.get("bytes") == size]
+    if not candidates:
         raise DataError(
             f"`{path}` is damaged: {size} bytes where {entry.get('bytes')} were written",
             "copy the directory again",
         )
     digest = _sha256(file)
-    if all(one.get("sha256") != digest for one in fitting):
+    if all(content.get("sha256") != digest for content in candidates):
         raise DataError(
             f"`{path}` is damaged: its SHA-256 differs from {MANIFEST}", "copy the directory again"
         )

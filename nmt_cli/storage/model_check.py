@@ -1,6 +1,6 @@
-"""Whether a path holds a model of nmt, told without torch; and what else it looks like.
+"""Checks without torch whether a path is a model of nmt, and what else it looks like.
 
-A command looks here before it loads torch, which takes seconds; `model_dir` looks again.
+Commands check this before they load torch, which takes seconds; `model_dir` checks again.
 """
 
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ from nmt_cli.storage.manifest import MANIFEST
 
 CONFIG = "config.toml"
 WEIGHTS = "model.safetensors"
-# A prepared corpus has a config.toml and a manifest.json too, and this.
+# A prepared corpus has a config.toml and a manifest.json too, and this file.
 CORPUS = "corpus.json"
-# Of training: what a checkpoint holds.
+# The files of a training checkpoint.
 CHECKPOINT = ("weights.safetensors", "state.json")
 
 HINT = "a model directory is what `nmt train` and `nmt average` write"
@@ -25,13 +25,13 @@ NO_IMPORT = (
 
 
 class Toolkit(NamedTuple):
-    """Models of another toolkit, and patterns of which each matches something in their folder."""
+    """Another toolkit, and file patterns that all match something in its model folders."""
 
     name: str
     patterns: tuple[str, ...]
 
 
-# The first that matches is named: some write the files of others, too.
+# The first that matches is named: some toolkits also write files of other toolkits.
 TOOLKITS = (
     Toolkit("CTranslate2", ("model.bin", "*vocabulary*")),
     Toolkit("CTranslate2", ("model.bin", "config.json")),
@@ -47,7 +47,7 @@ TOOLKITS = (
     Toolkit("Sockeye", ("params.*", "symbol.json")),
     Toolkit("Sockeye", ("params.*", "version")),
 )
-# Single files, by how their names end.
+# Single files by their suffix.
 FILES = {
     ".npz": "weights of Marian",
     ".onnx": "a model in ONNX",
@@ -58,26 +58,26 @@ _PICKLE_STARTS = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05", b"PK\x03\x
 
 
 def is_model_directory(directory: Path) -> bool:
-    """Whether `directory` is one of ours; its weights may still be missing."""
-    looks_so = all((directory / name).is_file() for name in (CONFIG, MANIFEST))
-    return looks_so and not (directory / CORPUS).exists()
+    """Whether `directory` is a model directory of nmt; its weights may still be missing."""
+    has_files = all((directory / name).is_file() for name in (CONFIG, MANIFEST))
+    return has_files and not (directory / CORPUS).exists()
 
 
 def require_model_directory(path: Path) -> None:
-    """Raise NoInputError or ConfigError where `path` is not a model directory."""
+    """Raise NoInputError or ConfigError if `path` is not a model directory."""
     try:
         if not is_model_directory(path):
-            raise _not_a_model(path)
+            raise _not_a_model_error(path)
     except OSError as error:
         raise NoInputError(f"`{path}` cannot be read: {error.strerror or error}") from error
 
 
-def _not_a_model(path: Path) -> NmtError:
+def _not_a_model_error(path: Path) -> NmtError:
     """Why `path` is not a model directory, and what it looks like instead."""
     if not path.exists():
         return NoInputError(f"there is no model directory `{path}`", "`nmt train` writes one")
     if path.is_dir():
-        what, hint = _looks_of_directory(path)
+        what, hint = _describe_directory(path)
         return ConfigError(f"`{path}` is not a model directory of nmt: {what}", hint)
     if path.name == WEIGHTS and is_model_directory(path.parent):
         return ConfigError(
@@ -95,8 +95,8 @@ def _not_a_model(path: Path) -> NmtError:
     return ConfigError(f"`{path}` is not a model directory of nmt: {what}", hint)
 
 
-def _looks_of_directory(path: Path) -> tuple[str, str]:
-    """What a directory that holds no model of ours looks like, and what to do about it."""
+def _describe_directory(path: Path) -> tuple[str, str]:
+    """What a directory without a model of nmt looks like, and a hint."""
     if all((path / name).is_file() for name in CHECKPOINT):
         return (
             "it is a checkpoint of a training run",

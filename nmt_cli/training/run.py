@@ -16,7 +16,8 @@ from nmt_cli.data.corpus.packed_plan import PackedPlan
 from nmt_cli.data.corpus.resegmentation import SampledPairs
 from nmt_cli.errors import DataError, UnavailableError, is_out_of_memory
 from nmt_cli.machine import usable_cores
-from nmt_cli.model.attention import choose_backend, head_widths, rectangle_backend, use_backend
+from nmt_cli.model.attention import head_widths, rectangle_backend
+from nmt_cli.model.backends.dispatch import choose_backend, use_backend
 from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.kinds import make_model
 from nmt_cli.plurals import agreeing, counted

@@ -24,7 +24,7 @@ import torch
 from nmt_cli.config.schema import Config, TrainConfig
 from nmt_cli.data.corpus.corpus import CorpusSide, Pairs
 from nmt_cli.data.subwords.segmenters import EOS
-from nmt_cli.model import attention
+from nmt_cli.model.backends import dispatch
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 KEYS = {"name", "unit", "better", "ours", "peer", "ratio", "settings"}
@@ -545,9 +545,9 @@ def gate_setup(tmp_path: Path) -> object:
 
 def test_gates_refuse_a_wrong_backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gates = module("lib.gpu_gates")
-    right = attention.BACKENDS["fused"]
-    monkeypatch.delitem(attention.BACKENDS, "tiles")
-    monkeypatch.setitem(attention.BACKENDS, "fused", lambda *a, **k: right(*a, **k) * 1.001)
+    right = dispatch.BACKENDS["fused"]
+    monkeypatch.delitem(dispatch.BACKENDS, "tiles")
+    monkeypatch.setitem(dispatch.BACKENDS, "fused", lambda *a, **k: right(*a, **k) * 1.001)
     for name in ("loss_gate", "packing_gate", "curve_gate"):
         monkeypatch.setattr(gates, name, lambda setup: {"relative_error": 0.0})
     facts: dict = {}
@@ -563,13 +563,13 @@ def test_gates_refuse_attention_to_other_sentences(
     gates = module("lib.gpu_gates")
     setup = gate_setup(tmp_path)
     assert gates.packing_gate(setup)["relative_error"] < 1e-6
-    right = attention.BACKENDS["plain"]
+    right = dispatch.BACKENDS["plain"]
 
     def leaking(query, key, value, *rest, **options):
         attended = right(query, key, value, *rest, **options)
         return attended + 0.5 * value.mean() if len(query) > 200 else attended
 
-    monkeypatch.setitem(attention.BACKENDS, "plain", leaking)
+    monkeypatch.setitem(dispatch.BACKENDS, "plain", leaking)
     assert gates.packing_gate(setup)["relative_error"] > 1e-4
 
 
@@ -667,13 +667,13 @@ def test_settings_are_written_without_tomli_w(monkeypatch: pytest.MonkeyPatch) -
 
 def test_the_reference_path_has_the_plain_formula() -> None:
     gpu_quality = module("gpu_quality")
-    before = dict(attention.BACKENDS)
+    before = dict(dispatch.BACKENDS)
     with gpu_quality.attention_of("fast"):
-        assert before == attention.BACKENDS
+        assert before == dispatch.BACKENDS
     with contextlib.suppress(KeyError), gpu_quality.attention_of("reference"):
-        assert set(attention.BACKENDS.values()) == {before["plain"]}
+        assert set(dispatch.BACKENDS.values()) == {before["plain"]}
         raise KeyError
-    assert before == attention.BACKENDS
+    assert before == dispatch.BACKENDS
 
 
 def test_quality_outside_the_band_is_named() -> None:

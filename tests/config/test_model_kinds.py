@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from nmt_cli.config.model_kinds import BEFORE, CHECKS, SHARED
+from nmt_cli.config.model_kinds import BASELINES, CHECKS, SHARED
 from nmt_cli.config.schema import ModelConfig, SettingsLayer, dump, load, resolve
 from nmt_cli.errors import ConfigError
 from nmt_cli.model.encoder_decoder import parameter_count
@@ -33,20 +33,20 @@ def refusal(values: dict[str, object]) -> ConfigError:
 
 
 @pytest.mark.parametrize(("kind", "name"), CASES)
-def test_what_means_nothing_is_refused(kind, name):
+def test_settings_that_do_not_apply_are_refused(kind, name):
     error = refusal({"model.kind": kind, f"model.{name}": MEANINGLESS[kind][name]})
     assert error.message == f"model.{name} means nothing for a model of the kind {kind}"
 
 
-@pytest.mark.parametrize("kind", BEFORE)
-def test_every_setting_means_something_or_is_refused(kind):
+@pytest.mark.parametrize("kind", BASELINES)
+def test_every_setting_applies_or_is_refused(kind):
     """A new one has to be put on one side or the other."""
     every = set(ModelConfig.__dataclass_fields__)
-    assert every == SHARED | BEFORE[kind] | set(MEANINGLESS[kind])
-    assert set(CHECKS) == {"transformer", *BEFORE}
+    assert every == SHARED | BASELINES[kind] | set(MEANINGLESS[kind])
+    assert set(CHECKS) == {"transformer", *BASELINES}
 
 
-def test_all_of_them_are_told_at_once():
+def test_all_settings_that_do_not_apply_are_reported():
     error = refusal({"train.preset": "tiny", "model.kind": "rnn", "train.compile": "on"})
     told = (
         "model.d_ff, model.heads, model.positions, model.norm_order, train.compile=on mean nothing"
@@ -55,8 +55,8 @@ def test_all_of_them_are_told_at_once():
     assert "`--preset rnn`" in error.hint
 
 
-@pytest.mark.parametrize("kind", BEFORE)
-def test_nothing_is_compiled(kind):
+@pytest.mark.parametrize("kind", BASELINES)
+def test_baselines_refuse_compile(kind):
     refusal({"model.kind": kind, "train.compile": "on"})
     for value in ("auto", "off"):
         resolve([SettingsLayer("test", {"model.kind": kind, "train.compile": value})])
@@ -75,7 +75,7 @@ def test_nothing_is_compiled(kind):
         ({"d_model": 30, "heads": 10, "positions": "rotary", "d_k": 5}, "the width 5 is odd"),
     ],
 )
-def test_what_does_not_go_together_is_refused(values, told):
+def test_incompatible_settings_are_refused(values, told):
     assert told in str(refusal({f"model.{name}": value for name, value in values.items()}))
 
 
@@ -88,11 +88,11 @@ def test_what_does_not_go_together_is_refused(values, told):
         {"d_model": 7, "d_k": 2, "d_v": 2, "positions": "learned"},
     ],
 )
-def test_other_widths_are_fine(values):
+def test_other_widths_are_accepted(values):
     resolve([SettingsLayer("test", {f"model.{name}": value for name, value in values.items()})])
 
 
-@pytest.mark.parametrize("kind", BEFORE)
+@pytest.mark.parametrize("kind", BASELINES)
 def test_a_preset_has_about_as_many_weights_as_small_and_its_training(kind):
     counts = {}
     for name in ("paper-small", kind):
@@ -111,7 +111,7 @@ def test_a_preset_has_about_as_many_weights_as_small_and_its_training(kind):
         assert getattr(other.train, name) == getattr(small.train, name)
 
 
-@pytest.mark.parametrize("kind", BEFORE)
+@pytest.mark.parametrize("kind", BASELINES)
 def test_settings_come_back_from_a_file(kind, tmp_path):
     config = resolve([SettingsLayer("test", {"train.preset": kind})]).config
     (tmp_path / "config.toml").write_text(dump(config))

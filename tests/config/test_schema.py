@@ -110,7 +110,7 @@ class TestRefusals:
         assert set(listed) <= PRESETS.keys()
         assert (set(listed) == TABLE3.keys()) == name.startswith("table3")
 
-    def test_all_that_is_wrong_is_said_at_once(self) -> None:
+    def test_all_problems_are_reported_together(self) -> None:
         error = refusal(
             SettingsLayer("nmt.toml", {"model.headz": 4, "model.layers": "six"}),
             SettingsLayer("--set", {"train.preset": "x", "search.beam": 0}),
@@ -149,7 +149,7 @@ class TestRefusals:
     def test_a_refusal_stays_short_whatever_the_value(self) -> None:
         assert len(refusal(SettingsLayer("x", {"model.heads": "x" * 100_000})).message) < 200
 
-    def test_brackets_without_end_are_a_name_of_a_file(self) -> None:
+    def test_unbalanced_brackets_are_a_file_name(self) -> None:
         assert one("data.valid", "[" * 100_000) == ("[" * 100_000,)
 
     @pytest.mark.parametrize(
@@ -292,22 +292,22 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"
 def values_of(setting: Setting) -> st.SearchStrategy[object]:
     """Values that the setting admits."""
     low, high = setting.low, setting.high
-    kinds = get_args(setting.kind)
-    if get_origin(setting.kind) is Literal:
-        return st.sampled_from(get_args(setting.kind))
-    if get_origin(setting.kind) is tuple:
+    kinds = get_args(setting.type_hint)
+    if get_origin(setting.type_hint) is Literal:
+        return st.sampled_from(get_args(setting.type_hint))
+    if get_origin(setting.type_hint) is tuple:
         if kinds[0] is int:
             return st.lists(st.integers(0, 99), max_size=3).map(tuple)
         texts = st.lists(TEXTS, max_size=3).map(tuple)
         return texts if kinds[0] is str else st.lists(texts, max_size=2).map(tuple)
-    if setting.kind is bool:
+    if setting.type_hint is bool:
         return st.booleans()
-    if setting.kind is str:
+    if setting.type_hint is str:
         return TEXTS
-    if setting.kind is float:
+    if setting.type_hint is float:
         return st.floats(low, high, allow_nan=False, allow_infinity=False)
     numbers = st.integers(int(low or 0), int(high) if high is not None else 2**62)
-    return numbers if setting.kind is int else st.one_of(numbers, st.just("auto"))
+    return numbers if setting.type_hint is int else st.one_of(numbers, st.just("auto"))
 
 
 FREE = {

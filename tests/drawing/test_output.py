@@ -62,10 +62,10 @@ def test_an_svg_keeps_both_themes(tmp_path: Path) -> None:
     assert "var(--ink)" in DRAWN
     assert DARK["ink"] in DRAWN
     light = in_light(DRAWN)
-    assert not any(one in light for one in ("var(", "@media", ":root", DARK["ink"]))
+    assert not any(value in light for value in ("var(", "@media", ":root", DARK["ink"]))
 
 
-def test_what_cannot_be_drawn_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_picture_refuses_suffix_or_missing_library(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("x.jpg", "x", "png"):
         with pytest.raises(UsageError, match="no picture"):
             check_picture(Path(name))
@@ -86,10 +86,10 @@ def test_a_machine_without_fonts_draws_no_png(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.slow
-def test_the_commands_draw_png(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plot_commands_write_png(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["plot", "smoothing", "--out", "x.png", "-q"]) == 0
     assert main(["bench", "layers", "--tiny", "--rounds", "1", "--out", "y.png", "-q"]) == 0
     for name in ("x.png", "y.png"):
-        shown = {one for row in pixels(Path(name)) for one in row}
+        shown = {value for row in pixels(Path(name)) for value in row}
         assert len(shown) > 10

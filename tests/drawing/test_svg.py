@@ -16,16 +16,16 @@ from nmt_cli.drawing.svg import document, element, label, text_width
         ("\x00\x1b\ufffe\ud800", "\ufffd\ufffd\ufffd\ufffd"),
     ],
 )
-def test_text_comes_out_as_it_went_in(text: str, read: str) -> None:
+def test_svg_text_round_trips(text: str, read: str) -> None:
     drawn = document(10, 10, text, text, [label(1, 2, text), element("g", class_=text)])
     tree = ElementTree.fromstring(drawn.encode("utf-8"))
     space = "{http://www.w3.org/2000/svg}"
     assert [tree.findtext(space + name) for name in ("title", "desc", "text")] == [read] * 3
     assert tree.find(space + "g").get("class") == read
-    assert [one.tag for one in tree.iter() if "script" in one.tag] == []
+    assert [value.tag for value in tree.iter() if "script" in value.tag] == []
 
 
-def test_a_document_has_its_size_and_asks_for_nothing() -> None:
+def test_document_has_size_and_no_external_links() -> None:
     drawn = document(30, 20.004, "t", "d", [])
     tree = ElementTree.fromstring(drawn)
     assert (tree.get("viewBox"), tree.get("width"), tree.get("height")) == ("0 0 30 20", "30", "20")
@@ -33,5 +33,5 @@ def test_a_document_has_its_size_and_asks_for_nothing() -> None:
     assert "prefers-color-scheme: dark" in drawn
 
 
-def test_wide_letters_take_more_room() -> None:
+def test_text_width_of_wide_characters() -> None:
     assert text_width("日本") > text_width("ab") > 0

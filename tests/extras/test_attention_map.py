@@ -31,7 +31,7 @@ from nmt_cli.extras.attention_map.attention import (
 from nmt_cli.extras.attention_map.page import page
 from nmt_cli.extras.attention_map.picture import LARGE, LEAST, picture
 from nmt_cli.inference.attention_maps import AttentionMaps, attention_maps
-from nmt_cli.model import attention as model_attention
+from nmt_cli.model.backends import dispatch
 from nmt_cli.translation.translator import Translator
 
 MODEL = Path(__file__).parents[1] / "golden" / "model-v1"
@@ -61,7 +61,7 @@ def weights_of_model(model, source: Sequence[int], target: Sequence[int], monkey
         seen.append(weights)
         return (weights.to(value) @ value.transpose(0, 1)).transpose(0, 1)
 
-    monkeypatch.setitem(model_attention.BACKENDS, "plain", attend)
+    monkeypatch.setitem(dispatch.BACKENDS, "plain", attend)
     sides = ([np.array(source)], [np.array(target)])
     with torch.inference_mode():
         model.hidden(make_batch(*sides, [0], model.config.bos_id))

@@ -147,7 +147,7 @@ def test_a_rank_whose_launcher_is_gone_does_not_begin():
 def test_a_rank_may_save_but_not_stay(tmp_path, kernel, monkeypatch):
     """It is told to end, does not, and is ended; with and without the signal of the kernel."""
     if not kernel:
-        monkeypatch.setattr(parent_watch, "ask_for_signal", lambda number: None)
+        monkeypatch.setattr(parent_watch, "request_parent_death_signal", lambda number: None)
     number, told = tmp_path / "number", tmp_path / "told"
 
     def rank() -> NoReturn:

@@ -11,20 +11,17 @@ from variants import every_variant, model_config
 
 from nmt_cli.batch import Segments
 from nmt_cli.model.attention import (
-    BACKENDS,
     FORMULAS,
     MultiHeadAttention,
-    attend,
     attention_weights,
     causal_mask,
-    choose_backend,
     dot_product_attention,
     fused_attention,
     head_widths,
     joins_projections,
     scaled_dot_product_attention,
-    use_backend,
 )
+from nmt_cli.model.backends.dispatch import BACKENDS, attend, choose_backend, use_backend
 from nmt_cli.model.layers import cross_attend, self_attend
 from nmt_cli.model.positions import Positions
 from nmt_cli.model.transformer import Transformer
@@ -60,11 +57,11 @@ def test_causal_attention_is_the_paper_s_within_each_sentence(lengths: list[int]
     expected = torch.cat(
         [
             paper_attention(*parts, causal=True)
-            for parts in zip(*(one.split(lengths) for one in (query, key, value)), strict=True)
+            for parts in zip(*(entry.split(lengths) for entry in (query, key, value)), strict=True)
         ]
     )
-    found = attend(query, key, value, segments, segments, causal=True)
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+    result = attend(query, key, value, segments, segments, causal=True)
+    torch.testing.assert_close(result, expected, rtol=0, atol=1e-12)
 
 
 @given(pairs=st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=1, max_size=4))
@@ -75,18 +72,19 @@ def test_cross_attention_is_the_paper_s_within_each_pair(pairs: list[tuple[int, 
     parts = zip(query.split(tgt), key.split(src), value.split(src), strict=True)
     expected = torch.cat([paper_attention(*part, causal=False) for part in parts])
     segments = Segments.from_lengths(tgt), Segments.from_lengths(src)
-    found = attend(query, key, value, *segments, causal=False)
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+    result = attend(query, key, value, *segments, causal=False)
+    torch.testing.assert_close(result, expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_the_reference_form_is_the_paper_s(causal: bool) -> None:
     query, key, value = random_heads(4, 2, 3, 1), random_heads(4, 2, 3, 2), random_heads(4, 2, 5, 3)
-    found = scaled_dot_product_attention(
-        *(one.transpose(0, 1) for one in (query, key, value)), causal_mask(4) if causal else None
+    result = scaled_dot_product_attention(
+        *(entry.transpose(0, 1) for entry in (query, key, value)),
+        causal_mask(4) if causal else None,
     )
     expected = paper_attention(query, key, value, causal=causal)
-    torch.testing.assert_close(found.transpose(0, 1), expected, rtol=0, atol=1e-12)
+    torch.testing.assert_close(result.transpose(0, 1), expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("backend", [scaled_dot_product_attention, fused_attention])
@@ -137,7 +135,7 @@ def paper_multi_head(
             width = len(linear.weight) // module.heads
             rows = slice(head * width, (head + 1) * width)
             projected.append(one @ linear.weight[rows].T + linear.bias[rows])
-        heads.append(paper_attention(*(one[:, None] for one in projected), causal=causal)[:, 0])
+        heads.append(paper_attention(*(value[:, None] for value in projected), causal=causal)[:, 0])
     return torch.cat(heads, dim=-1) @ module.output.weight.T + module.output.bias
 
 
@@ -146,25 +144,25 @@ def test_several_heads_of_self_attention(attention: MultiHeadAttention, causal: 
     x = random_heads(4, 1, 12, 1)[:, 0]
     segments = Segments.from_lengths([4])
     with torch.no_grad():
-        found = self_attend(attention, x, segments, Positions(), causal=causal)
+        result = self_attend(attention, x, segments, Positions(), causal=causal)
         expected = paper_multi_head(attention, x, x, causal=causal)
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
+    torch.testing.assert_close(result, expected, rtol=0, atol=1e-10)
 
 
 def test_several_heads_of_cross_attention(attention: MultiHeadAttention) -> None:
     x, memory = random_heads(3, 1, 12, 1)[:, 0], random_heads(5, 1, 12, 2)[:, 0]
     segments = Segments.from_lengths([3]), Segments.from_lengths([5])
     with torch.no_grad():
-        found = cross_attend(attention, x, segments[0], memory, segments[1])
+        result = cross_attend(attention, x, segments[0], memory, segments[1])
         expected = paper_multi_head(attention, x, memory, causal=False)
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
+    torch.testing.assert_close(result, expected, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("bias", [False, True])
 def test_projections_have_biases_only_when_asked(bias: bool) -> None:
     module = MultiHeadAttention(model_config({"model.attention_bias": bias}))
     names = {name for name, _ in module.named_parameters()}
-    assert {f"{one}.weight" for one in ("query", "key", "value", "output")} <= names
+    assert {f"{value}.weight" for value in ("query", "key", "value", "output")} <= names
     assert len(names) == (8 if bias else 4)
 
 
@@ -174,16 +172,16 @@ def test_every_backend_gives_the_same(backend: str, causal: bool) -> None:
     if backend == "tiles":
         pytest.importorskip("triton")
     lengths = ([3, 1, 18], [3, 1, 18]) if causal else ([3, 1, 18], [2, 20, 1])
-    segments = [Segments.from_lengths(one, sum(one) + 2) for one in lengths]
-    tokens = [one.tokens for one in segments]
+    segments = [Segments.from_lengths(length, sum(length) + 2) for length in lengths]
+    tokens = [segment.tokens for segment in segments]
     query, key = random_heads(tokens[0], 2, 4, 1), random_heads(tokens[1], 2, 4, 2)
     value = random_heads(tokens[1], 2, 4, 3)
     expected = attend(query, key, value, *segments, causal=causal)
-    streams = (one.float() for one in (query, key, value))
-    found = attend(*streams, *segments, causal=causal, backend=backend)
+    streams = (entry.float() for entry in (query, key, value))
+    result = attend(*streams, *segments, causal=causal, backend=backend)
     used = segments[0].used
-    torch.testing.assert_close(found[:used].double(), expected[:used], rtol=0, atol=1e-6)
-    assert found[used:].isfinite().all()
+    torch.testing.assert_close(result[:used].double(), expected[:used], rtol=0, atol=1e-6)
+    assert result[used:].isfinite().all()
 
 
 def test_plain_attention_ignores_autocast_on_the_cpu() -> None:
@@ -200,8 +198,8 @@ def test_plain_attention_ignores_autocast_on_the_cpu() -> None:
     torch.testing.assert_close(narrow.float(), exact, rtol=0, atol=0.05)
 
 
-def test_torch_s_kernel_for_unequal_sentences_gets_what_it_can_compute(monkeypatch) -> None:
-    kernel = "nmt_cli.model.attention.varlen_attention"
+def test_varlen_backend_uses_torch_kernel_for_half_precision_only(monkeypatch) -> None:
+    kernel = "nmt_cli.model.backends.dispatch.varlen_attention"
     monkeypatch.setattr(kernel, lambda query, *_, causal: query + 1)
     segments = Segments.from_lengths([2])
     for dtype in (torch.bfloat16, torch.float16):
@@ -211,7 +209,7 @@ def test_torch_s_kernel_for_unequal_sentences_gets_what_it_can_compute(monkeypat
         ).all()
 
 
-def test_rectangles_get_the_formula_of_their_device(monkeypatch) -> None:
+def test_dot_product_attention_uses_formula_of_device(monkeypatch) -> None:
     for name in FORMULAS:
         monkeypatch.setitem(FORMULAS, name, lambda *_, name=name: name)
     for device, name in (("cpu", "plain"), ("meta", "fused")):
@@ -219,36 +217,37 @@ def test_rectangles_get_the_formula_of_their_device(monkeypatch) -> None:
         assert inspect.unwrap(dot_product_attention)(ones, ones, ones) == name
 
 
-def test_the_cpu_has_the_plain_formula() -> None:
+def test_choose_backend_on_cpu_is_plain() -> None:
     assert choose_backend(torch.device("cpu"), 64, 64) == "plain"
     assert choose_backend(torch.device("meta"), 64, 64) == "fused"
 
 
-def test_a_gpu_has_tiles_where_triton_is_and_else_what_torch_has(monkeypatch) -> None:
+def test_choose_backend_on_gpu_prefers_tiles_then_varlen_then_fused(monkeypatch) -> None:
     gpu = torch.device("cuda")
     capability, known = (8, 0), {"triton"}
     monkeypatch.setattr("torch.cuda.get_device_capability", lambda device: capability)
-    monkeypatch.setattr("nmt_cli.model.attention.find_spec", lambda name: name in known or None)
+    dispatch = "nmt_cli.model.backends.dispatch"
+    monkeypatch.setattr(f"{dispatch}.find_spec", lambda name: name in known or None)
     assert choose_backend(gpu, 64, 128) == "tiles"
     assert choose_backend(gpu, 64, 136) == "fused"
     assert choose_backend(gpu, 136, 136) == "varlen"
     known.clear()
     assert choose_backend(gpu, 64, 64) == "varlen"
     assert choose_backend(gpu, 64, 128) == "fused"
-    monkeypatch.setattr("nmt_cli.model.attention.has_varlen", lambda: False)
+    monkeypatch.setattr(f"{dispatch}.has_varlen", lambda: False)
     assert choose_backend(gpu, 64, 64) == "fused"
     capability, known = (7, 5), {"triton"}
     assert choose_backend(gpu, 64, 64) == "fused"
 
 
-def test_a_backend_is_set_for_every_attention_of_a_model(monkeypatch) -> None:
+def test_use_backend_sets_every_attention_of_a_model(monkeypatch) -> None:
     model = Transformer(model_config({}))
-    attentions = [one for one in model.modules() if isinstance(one, MultiHeadAttention)]
-    assert [one.backend for one in attentions] == ["auto"] * 6
+    attentions = [module for module in model.modules() if isinstance(module, MultiHeadAttention)]
+    assert [attention.backend for attention in attentions] == ["auto"] * 6
     with pytest.raises(ValueError, match="plain, fused, varlen, tiles"):
         use_backend(model, "flash")
     use_backend(model, "fused")
-    assert [one.backend for one in attentions] == ["fused"] * 6
+    assert [attention.backend for attention in attentions] == ["fused"] * 6
     asked = []
     monkeypatch.setitem(BACKENDS, "fused", lambda *_, causal: asked.append(causal) or _[0])
     segments = Segments.from_lengths([2])
@@ -279,7 +278,7 @@ def test_joined_projections_give_what_separate_ones_do(
     """Logits, all gradients, and logits of a step of the search."""
     model = make_model(settings)
     batch = random_batch(model.config, [3, 1, 5], [2, 4, 3])
-    found = []
+    result = []
     for joined in (False, True):
         with monkeypatch.context() as patch:
             join_projections(patch, joined)
@@ -289,8 +288,8 @@ def test_joined_projections_give_what_separate_ones_do(
                 state = model.start(model.encode(batch.src, batch.src_segments), batch.src_segments)
                 stepped, state = model.step(state, torch.tensor([2, 2, 2]))
                 stepped, _ = model.step(state, torch.tensor([5, 6, 7]))
-        found.append([logits.detach(), *gradients, stepped])
-    for one, other in zip(*found, strict=True):
+        result.append([logits.detach(), *gradients, stepped])
+    for one, other in zip(*result, strict=True):
         torch.testing.assert_close(other, one, rtol=1e-10, atol=1e-10)
 
 
@@ -309,24 +308,24 @@ def test_self_attention_is_one_product_and_the_keys_and_values_of_a_memory_anoth
     assert sorted(widths[:-1]) == ([6, 21] if joined else [6, 6, 15])
 
 
-def test_joined_projections_are_narrow_where_autocast_is(monkeypatch) -> None:
+def test_joined_projections_follow_autocast(monkeypatch) -> None:
     """And their weights are so before they are joined: half as much is copied."""
     module = MultiHeadAttention(model_config({"model.attention_bias": True}))
     x = torch.randn(5, 12, generator=torch.Generator().manual_seed(1))
     joined_dtypes = []
     real = torch.cat
     monkeypatch.setattr(
-        "torch.cat", lambda parts: joined_dtypes.extend(one.dtype for one in parts) or real(parts)
+        "torch.cat", lambda parts: joined_dtypes.extend(part.dtype for part in parts) or real(parts)
     )
-    found = []
+    result = []
     for joined in (False, True):
         monkeypatch.setattr(
             "nmt_cli.model.attention.joins_projections", lambda device, yes=joined: yes
         )
         with torch.autocast("cpu", torch.bfloat16):
             query, seen = module.project_self(x)
-        found.append([query, seen.key, seen.value])
-    for one, other in zip(*found, strict=True):
+        result.append([query, seen.key, seen.value])
+    for one, other in zip(*result, strict=True):
         assert one.dtype == other.dtype == torch.bfloat16
         torch.testing.assert_close(other, one, rtol=1e-2, atol=1e-2)
     assert joined_dtypes == [torch.bfloat16] * 6

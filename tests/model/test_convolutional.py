@@ -65,8 +65,8 @@ def test_logits_are_those_of_the_equations(layers, width, random_batch):
     ((src, tgt),) = pairs_of(batch)
     logits, looks = by_hand(dict(model.named_parameters()), model.config, src, batch.tgt_in)
     assert_close(model(batch), logits)
-    (found,) = force_pairs(model, [(src.tolist(), tgt.tolist())], attention=True)
-    torch.testing.assert_close(found.attention, looks.float())
+    (result,) = force_pairs(model, [(src.tolist(), tgt.tolist())], attention=True)
+    torch.testing.assert_close(result.attention, looks.float())
 
 
 @pytest.mark.parametrize("reach", [range(-2, 3), range(-2, 1), (0,), (-9, 7)])
@@ -74,17 +74,17 @@ def test_neighbours_are_of_the_same_sentence(reach):
     """Of sentences of 3, 1 and 2 tokens and two of filler."""
     x = torch.arange(1.0, 9.0)[:, None]
     segments = Segments.from_lengths([3, 1, 2], 8)
-    found = neighbours(x, segments.positions, reach)
+    result = neighbours(x, segments.positions, reach)
     sentences = [0, 0, 0, 1, 2, 2]
     for place, sentence in enumerate(sentences):
         for column, offset in enumerate(reach):
             other = place + offset
             inside = 0 <= other < 6 and sentences[other] == sentence
-            assert found[place, column] == (other + 1 if inside else 0)
+            assert result[place, column] == (other + 1 if inside else 0)
 
 
 @torch.no_grad()
-def test_a_layer_of_the_encoder_reaches_one_token_further(random_batch):
+def test_encoder_layer_widens_receptive_field_by_one_token(random_batch):
     """Keys change as far to each side as the layers reach, and no further."""
     for layers in (1, 2):
         model = older_model({**CONV, "model.layers": layers})
@@ -92,22 +92,22 @@ def test_a_layer_of_the_encoder_reaches_one_token_further(random_batch):
         other = src.clone()
         other[3] = 11
         segments = Segments.from_lengths([7])
-        both = [model.encode(one, segments).chunk(2, dim=1)[0] for one in (src, other)]
+        both = [model.encode(value, segments).chunk(2, dim=1)[0] for value in (src, other)]
         changed = ((both[0] - both[1]).abs().amax(1) > 1e-12).tolist()
         assert changed == [abs(place - 3) <= layers for place in range(7)]
 
 
-def test_the_encoder_gets_its_share_of_the_gradient(random_batch):
+def test_encoder_gradient_is_divided_by_decoder_layers(random_batch):
     """Divided among the attentions, but for what goes to the embeddings themselves (3.4)."""
-    found = []
+    result = []
     for hooked in (True, False):
         model = older_model({**CONV, **APART, "model.layers": 2, "model.dropout": 0.0})
         if not hooked:
             model.encoder.output.register_forward_hook(lambda *call: without_hook(call[-1]))
         batch = random_batch(model.config, [3, 4], [2, 5])
         model(batch).square().sum().backward()
-        found.append(dict(model.named_parameters()))
-    shared, whole = found
+        result.append(dict(model.named_parameters()))
+    shared, whole = result
     for name in shared:
         if name.startswith("encoder."):
             assert_close(2 * shared[name].grad, whole[name].grad)
@@ -154,7 +154,7 @@ def test_activations_keep_their_size_through_many_layers(random_batch):
 
 
 @pytest.mark.parametrize(("layers", "width"), [(1, 3), (3, 5)])
-def test_the_count_of_parameters(layers, width):
+def test_convolutional_parameter_count(layers, width):
     settings = {**CONV, "model.layers": layers, "model.kernel_width": width}
     model = make_model(older_config(settings))
     convolution = width * 8 * 16 + 16

@@ -22,13 +22,13 @@ def test_steps_give_what_teacher_forcing_gives(settings, make_model, sources, mo
     walk = Walk(make_model(settings), sources, [0, 1])
     walk.step()
     walk.select([0, 0, 0, 1, 1, 1])
-    assert walk.state.beams == 3
+    assert walk.state.rows_per_source == 3
     walk.step()
     walk.step()
     walk.select([2, 0, 0, 4, 3, 5])
     walk.step()
     walk.select([5, 2, 0])
-    assert walk.state.beams == 0
+    assert walk.state.rows_per_source == 0
     walk.step()
     walk.refill([2])
     walk.step()
@@ -44,7 +44,7 @@ def test_steps_give_what_teacher_forcing_gives(settings, make_model, sources, mo
 
 @torch.no_grad()
 @pytest.mark.parametrize("seed", range(8))
-def test_any_walk_of_the_search_gives_what_teacher_forcing_gives(
+def test_any_search_path_gives_what_teacher_forcing_gives(
     seed, make_model, random_batch, monkeypatch
 ) -> None:
     monkeypatch.setattr("nmt_cli.model.decoder_state.GROWTH", 2)
@@ -65,13 +65,15 @@ def test_any_walk_of_the_search_gives_what_teacher_forcing_gives(
 
 
 @torch.no_grad()
-def test_the_backend_for_gpus_gives_the_same(make_model, sources, monkeypatch) -> None:
+def test_decoding_with_fused_attention_gives_the_same(make_model, sources, monkeypatch) -> None:
     model = make_model({})
     pairs = [(src, src.flip(0)) for src in sources]
     plain = logits_of(model, pairs)
-    monkeypatch.setattr("nmt_cli.model.attention.rectangle_backend", lambda device: "fused")
-    for found, expected in zip(logits_of(model, pairs), plain, strict=True):
-        assert_close(found, expected)
+    for module in ("attention", "backends.dispatch"):
+        path = f"nmt_cli.model.{module}.rectangle_backend"
+        monkeypatch.setattr(path, lambda device: "fused")
+    for result, expected in zip(logits_of(model, pairs), plain, strict=True):
+        assert_close(result, expected)
     walk = Walk(model, sources, [0, 2])
     for rows in ([1, 1, 0], [2, 0, 1], [0, 1, 2]):
         walk.select(rows)

@@ -9,7 +9,7 @@ SIZE = 400_001  # No multiple of the four values that one random number decides 
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.3, 0.5, 0.95])
-def test_the_right_share_goes_and_the_mean_stays(rate: float) -> None:
+def test_dropout_has_its_rate_and_keeps_the_mean(rate: float) -> None:
     torch.manual_seed(1)
     out = Dropout(rate)(torch.ones(SIZE))
     share = float((out == 0).double().mean())
@@ -20,7 +20,7 @@ def test_the_right_share_goes_and_the_mean_stays(rate: float) -> None:
     assert float(out.max()) == pytest.approx(1 / (1 - exact), rel=1e-6)
 
 
-def test_neighbours_go_independently() -> None:
+def test_dropout_of_neighbours_is_independent() -> None:
     torch.manual_seed(2)
     gone = (Dropout(0.5)(torch.ones(SIZE)) == 0).double() - 0.5
     for distance in (1, 2, 3, 4, 8):
@@ -28,7 +28,7 @@ def test_neighbours_go_independently() -> None:
         assert abs(product) < 5 / SIZE**0.5
 
 
-def test_the_gradient_goes_where_the_value_went() -> None:
+def test_dropout_gradient_has_the_same_mask() -> None:
     torch.manual_seed(3)
     x = torch.rand(7, 5, dtype=torch.float64) + 1.0
     x.requires_grad_()
@@ -40,7 +40,7 @@ def test_the_gradient_goes_where_the_value_went() -> None:
     assert out.dtype == torch.float64
 
 
-def test_a_seed_decides() -> None:
+def test_dropout_mask_depends_on_the_seed() -> None:
     outs = []
     for seed in (5, 5, 6):
         torch.manual_seed(seed)
@@ -49,7 +49,7 @@ def test_a_seed_decides() -> None:
     assert not torch.equal(outs[0], outs[2])
 
 
-def test_nothing_goes_in_evaluation_or_at_rate_zero() -> None:
+def test_dropout_is_identity_in_evaluation_and_at_rate_zero() -> None:
     x = torch.ones(10)
     assert Dropout(0.9).eval()(x) is x
     assert Dropout(0.0)(x) is x

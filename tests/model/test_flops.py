@@ -34,7 +34,7 @@ def counted_by_torch(model: ModelConfig, src_lengths: np.ndarray, tgt_lengths: n
 
 
 @every_variant
-def test_the_count_is_torchs_own(settings):
+def test_flops_equal_the_count_of_torch(settings):
     """Sentences of one length, so that nothing is padded inside attention."""
     model = model_config(settings)
     src, tgt = np.full(3, 5), np.full(3, 7)
@@ -65,13 +65,13 @@ def test_the_papers_models_with_attention(preset, expected):
     assert work == pytest.approx(expected, rel=3e-3)
 
 
-def test_sentences_add_up():
+def test_flops_of_sentences_add_up():
     model = paper_model("base")
     together = training_flops(model, np.array([3, 9]), np.array([5, 2]))
     one_by_one = [training_flops(model, np.array([s]), np.array([t])) for s, t in [(3, 5), (9, 2)]]
     assert together == sum(one_by_one)
 
 
-def test_the_sizes_of_the_vocabularies_must_be_known():
+def test_flops_need_vocabulary_sizes():
     with pytest.raises(ValueError, match="vocabularies"):
         training_flops(tiny_config().model, np.ones(1), np.ones(1))

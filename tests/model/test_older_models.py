@@ -78,17 +78,17 @@ def test_steps_give_what_teacher_forcing_gives(settings, sources):
 
 @both_kinds
 @torch.no_grad()
-def test_a_state_forgets_sources_without_rows_and_room_that_nobody_needs(settings, sources):
+def test_state_drops_sources_without_rows_and_unused_capacity(settings, sources):
     walk = Walk(older_model(settings), sources, [0, 2, 3])
     walk.step()
     walk.select([2, 0, 2])
     assert walk.state.source_of.tolist() == [1, 0, 1]
-    assert walk.state.seen.shape[:2] == (2, 6)
+    assert walk.state.memory.shape[:2] == (2, 6)
     walk.state = walk.state.narrow(3)
-    assert walk.state.seen.shape[:2] == walk.state.inside.shape == (2, 3)
+    assert walk.state.memory.shape[:2] == walk.state.memory_mask.shape == (2, 3)
     walk.step()
     walk.select([])
-    assert (walk.state.rows, len(walk.state.inside), walk.state.max_length) == (0, 0, 0)
+    assert (walk.state.rows, len(walk.state.memory_mask), walk.state.max_length) == (0, 0, 0)
     walk.refill([1])
     walk.step()
     assert walk.check() == 8
@@ -101,22 +101,22 @@ def test_neighbours_and_filler_change_nothing(settings, random_batch):
     batch = random_batch(model.config, *LENGTHS)
     pairs = pairs_of(batch)
     alone = [logits_of(model, [pair])[0] for pair in pairs]
-    for found, expected in zip(logits_of(model, pairs), alone, strict=True):
-        assert_close(found, expected)
+    for result, expected in zip(logits_of(model, pairs), alone, strict=True):
+        assert_close(result, expected)
     gradients = []
-    for one in (batch, filled(batch, 5), filled(batch, 40)):
+    for value in (batch, filled(batch, 5), filled(batch, 40)):
         model.zero_grad()
-        logits = model(one)
-        assert_close(logits[: one.tokens], torch.cat(alone))
-        real = one.tgt_out != NO_TARGET
+        logits = model(value)
+        assert_close(logits[: value.tokens], torch.cat(alone))
+        real = value.tgt_out != NO_TARGET
         torch.nn.functional.cross_entropy(
-            logits[real], one.tgt_out[real], reduction="sum"
+            logits[real], value.tgt_out[real], reduction="sum"
         ).backward()
         gradients.append([weight.grad.clone() for weight in model.parameters()])
-    for found in gradients[1:]:
-        for one, expected in zip(found, gradients[0], strict=True):
+    for result in gradients[1:]:
+        for one, expected in zip(result, gradients[0], strict=True):
             assert_close(one, expected)
-    assert all(one.abs().max() > 0 for one in gradients[0])
+    assert all(gradient.abs().max() > 0 for gradient in gradients[0])
 
 
 @every_older
@@ -153,13 +153,13 @@ def test_the_order_of_the_source_counts(settings, random_batch):
     ((src, tgt),) = pairs_of(random_batch(model.config, [5], [3]))
     src = torch.tensor([4, 5, 6, 7, EOS])
     swapped = torch.tensor([5, 4, 6, 7, EOS])
-    before, after = (logits_of(model, [(one, tgt)])[0] for one in (src, swapped))
+    before, after = (logits_of(model, [(value, tgt)])[0] for value in (src, swapped))
     ordered = settings.get("model.encoder_layers") != 0 or settings["model.kind"] == "conv"
     assert ((after - before).abs().max() > 1e-6) == ordered
 
 
 @both_kinds
-def test_weights_begin_the_same_for_the_same_seed(settings):
+def test_initial_weights_depend_on_the_seed_only(settings):
     first, again, other = (
         initialise(make_model(older_config(settings)), seed).state_dict() for seed in (3, 3, 4)
     )
@@ -183,7 +183,7 @@ def test_dropout_is_of_training_only(settings, random_batch):
 
 
 @both_kinds
-def test_dropout_is_at_each_of_its_places(settings, random_batch):
+def test_dropout_is_applied_at_each_position_of_the_model(settings, random_batch):
     """Embeddings, layers and the output, as many times as there are of them."""
     model = older_model({**settings, "model.dropout": 0.5}).train()
     batch = random_batch(model.config, [3, 1, 7], [2, 5, 1])
@@ -200,7 +200,7 @@ def test_dropout_is_at_each_of_its_places(settings, random_batch):
 
 @both_kinds
 @torch.no_grad()
-def test_a_state_knows_the_longest_of_its_rows(settings, sources):
+def test_state_max_length_is_that_of_its_longest_row(settings, sources):
     walk = Walk(older_model(settings), sources, [0, 2])
     fresh = walk.state
     for _ in range(3):
@@ -233,7 +233,7 @@ def not_wanted(model: ModelConfig, sentences: int) -> int:
 
 
 @every_older
-def test_the_count_of_work_is_torchs_own(settings):
+def test_flops_of_baselines_equal_the_count_of_torch(settings):
     model = older_config(settings)
     src, tgt = np.full(3, 5), np.full(3, 7)
     ours = training_flops(model, src, tgt) - not_wanted(model, 3)
@@ -245,22 +245,22 @@ def test_attention_is_a_share_of_each_source_token(settings, random_batch):
     """The same alone as among others."""
     model = older_model(settings)
     pairs = [(s.tolist(), t.tolist()) for s, t in pairs_of(random_batch(model.config, *LENGTHS))]
-    found = force_pairs(model, pairs, attention=True)
-    for pair, one in zip(pairs, found, strict=True):
+    result = force_pairs(model, pairs, attention=True)
+    for pair, one in zip(pairs, result, strict=True):
         assert one.attention.shape == (len(pair[1]), len(pair[0]))
         torch.testing.assert_close(one.attention.sum(1), torch.ones(len(pair[1])))
         (alone,) = force_pairs(model, [pair], attention=True)
         torch.testing.assert_close(one.attention, alone.attention)
         assert one.token_scores == pytest.approx(alone.token_scores)
-    assert any(one.attention.std() > 0.01 for one in found)
+    assert any(value.attention.std() > 0.01 for value in result)
 
 
 @both_kinds
 def test_forced_scores_are_those_of_the_logits(settings, random_batch):
     model = older_model(settings)
     pairs = pairs_of(random_batch(model.config, *LENGTHS))
-    found = force_pairs(model, [(s.tolist(), t.tolist()) for s, t in pairs])
-    for one, logits, (_, tgt) in zip(found, logits_of(model, pairs), pairs, strict=True):
+    result = force_pairs(model, [(s.tolist(), t.tolist()) for s, t in pairs])
+    for one, logits, (_, tgt) in zip(result, logits_of(model, pairs), pairs, strict=True):
         expected = logits.log_softmax(1).gather(1, tgt[:, None])[:, 0]
         assert one.token_scores == pytest.approx(expected.tolist())
         assert one.attention is None
@@ -280,15 +280,17 @@ def test_batched_translations_are_those_of_single_lines(settings, beam, random_b
     ]
 
     def run(some: list[Source], slots: int) -> list:
-        found = dict(search(ReferenceDecoder(model, slots, beam), iter(some), config))
-        return [found[number] for number in range(len(some))]
+        result = dict(search(ReferenceDecoder(model, slots, beam), iter(some), config))
+        return [result[number] for number in range(len(some))]
 
-    alone = [run([one], 1)[0] for one in sources]
-    assert len({len(one[0].ids) for one in alone}) >= 4
+    alone = [run([source], 1)[0] for source in sources]
+    assert len({len(value[0].ids) for value in alone}) >= 4
     for slots in (8, 3):
-        for found, expected in zip(run(sources, slots), alone, strict=True):
-            assert [one.ids for one in found] == [one.ids for one in expected]
-            assert [one.score for one in found] == pytest.approx([one.score for one in expected])
+        for result, expected in zip(run(sources, slots), alone, strict=True):
+            assert [value.ids for value in result] == [value.ids for value in expected]
+            assert [value.score for value in result] == pytest.approx(
+                [value.score for value in expected]
+            )
 
 
 @both_kinds
@@ -298,13 +300,13 @@ def test_the_best_hypothesis_has_the_score_of_teacher_forcing(settings):
     source = [4, 9, 6, EOS]
     decoder = ReferenceDecoder(model, 1, 4)
     ((_, (best, *_)),) = search(decoder, iter([Source(source)]), SearchConfig(max_extra_length=5))
-    (found,) = force_pairs(model, [(source, best.ids)])
-    assert best.token_scores == pytest.approx(found.token_scores, abs=1e-5)
+    (result,) = force_pairs(model, [(source, best.ids)])
+    assert best.token_scores == pytest.approx(result.token_scores, abs=1e-5)
 
 
 @both_kinds
 @pytest.mark.parametrize("precision", ["float32", "bf16", "int8"])
-def test_they_are_translated_by_the_plain_model_which_is_said(settings, precision):
+def test_baselines_are_translated_by_the_reference_engine(settings, precision):
     model = older_model(settings).float()
     engine = fastest_engine(model, None, precision, consumes=True)
     assert engine.name == "reference"
@@ -316,13 +318,13 @@ def test_they_are_translated_by_the_plain_model_which_is_said(settings, precisio
 
 
 @both_kinds
-def test_there_are_no_heads_to_show(settings):
+def test_attention_map_of_heads_is_refused_for_baselines(settings):
     with pytest.raises(ConfigError, match="has no heads") as caught:
         attention_maps(older_model(settings), [4, EOS], [5, EOS])
     assert "--alignment" in caught.value.hint
 
 
-def test_a_model_is_of_the_kind_that_its_settings_say():
+def test_make_model_gives_the_configured_kind():
     made = {kind: type(make_model(older_config({"model.kind": kind}))) for kind in ("rnn", "conv")}
     assert made == {"rnn": Recurrent, "conv": Convolutional}
     assert set(KINDS) == {"transformer", "rnn", "conv"}

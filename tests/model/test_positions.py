@@ -29,9 +29,9 @@ def make(kind: str, **settings: object) -> Positions:
 @pytest.mark.parametrize("d_model", [4, 512])
 @pytest.mark.parametrize("position", [0, 1, 2, 99, 5_000])
 def test_sinusoids_follow_the_formula(position: int, d_model: int) -> None:
-    found = sinusoidal_encoding(position + 1, d_model)[position]
+    result = sinusoidal_encoding(position + 1, d_model)[position]
     expected = [formula(position, coordinate, d_model) for coordinate in range(d_model)]
-    torch.testing.assert_close(found, torch.tensor(expected), rtol=0, atol=1e-6)
+    torch.testing.assert_close(result, torch.tensor(expected), rtol=0, atol=1e-6)
 
 
 def test_a_shift_is_a_linear_function_of_the_encoding() -> None:
@@ -41,7 +41,7 @@ def test_a_shift_is_a_linear_function_of_the_encoding() -> None:
     torch.testing.assert_close(table[:50] @ shift, table[7:57], rtol=0, atol=1e-5)
 
 
-def test_halves_hold_the_same_numbers_in_another_order() -> None:
+def test_sinusoidal_halves_are_sinusoids_in_another_order() -> None:
     interleaved, halves = sinusoidal_encoding(9, 12), sinusoidal_halves_encoding(9, 12)
     assert torch.equal(halves[:, :6], interleaved[:, 0::2])
     assert torch.equal(halves[:, 6:], interleaved[:, 1::2])
@@ -54,16 +54,16 @@ def test_sinusoids_are_added_by_position(kind: str) -> None:
         "sinusoidal_halves": sinusoidal_halves_encoding,
     }[kind]
     places = torch.tensor([0, 1, 0, 5])
-    found = make(kind).add(torch.full((4, 12), 2.0), places, 6)
-    torch.testing.assert_close(found, encoding(6, 12)[places] + 2.0)
+    result = make(kind).add(torch.full((4, 12), 2.0), places, 6)
+    torch.testing.assert_close(result, encoding(6, 12)[places] + 2.0)
 
 
 @pytest.mark.parametrize("place", [1_023, 1_024, 1_500, 5_000])
-def test_the_table_grows_and_is_no_weight(place: int) -> None:
+def test_sinusoidal_table_grows_and_is_not_a_parameter(place: int) -> None:
     kind = SinusoidalPositions(model_config({}))
     assert len(kind.table) == 1_024
-    found = kind.add(torch.zeros(1, 12), torch.tensor([place]), place + 1)
-    assert torch.equal(found, sinusoidal_encoding(place + 1, 12)[-1:])
+    result = kind.add(torch.zeros(1, 12), torch.tensor([place]), place + 1)
+    assert torch.equal(result, sinusoidal_encoding(place + 1, 12)[-1:])
     assert not kind.state_dict()
     assert not list(kind.parameters())
 
@@ -72,17 +72,17 @@ def test_learned_positions_are_rows_and_the_last_one_is_shared() -> None:
     kind = LearnedPositions(model_config({"model.max_positions": 3}))
     with torch.no_grad():
         kind.weight.copy_(torch.arange(36.0).view(3, 12))
-        found = kind.add(torch.ones(4, 12), torch.tensor([2, 0, 3, 9]), 10)
-    assert torch.equal(found, kind.weight[[2, 0, 2, 2]] + 1.0)
+        result = kind.add(torch.ones(4, 12), torch.tensor([2, 0, 3, 9]), 10)
+    assert torch.equal(result, kind.weight[[2, 0, 2, 2]] + 1.0)
 
 
-def test_rotary_turns_each_pair_of_coordinates() -> None:
+def test_rotary_rotates_each_pair_of_coordinates() -> None:
     heads = torch.tensor([[[1.0, 0.0, 0.0, 1.0]]])
     kind = make("rotary", d_model=4, heads=1)
     rate = 10_000**-0.5
-    found = kind.rotate(heads, torch.tensor([3]), 4)[0, 0].tolist()
+    result = kind.rotate(heads, torch.tensor([3]), 4)[0, 0].tolist()
     expected = [math.cos(3), math.sin(3), -math.sin(3 * rate), math.cos(3 * rate)]
-    assert found == pytest.approx(expected, abs=1e-6)
+    assert result == pytest.approx(expected, abs=1e-6)
 
 
 def test_rotary_scores_depend_on_the_distance_alone() -> None:
@@ -102,11 +102,11 @@ def test_rotary_scores_depend_on_the_distance_alone() -> None:
 @pytest.mark.parametrize("place", [1_023, 1_024, 1_500, 5_000])
 def test_rotary_tables_grow(place: int) -> None:
     kind = make("rotary", d_model=2, heads=1)
-    found = kind.rotate(torch.tensor([[[1.0, 0.0]]]), torch.tensor([place]), place + 1)
-    assert found[0, 0].tolist() == pytest.approx([math.cos(place), math.sin(place)], abs=1e-6)
+    result = kind.rotate(torch.tensor([[[1.0, 0.0]]]), torch.tensor([place]), place + 1)
+    assert result[0, 0].tolist() == pytest.approx([math.cos(place), math.sin(place)], abs=1e-6)
 
 
-def test_each_kind_acts_in_one_place() -> None:
+def test_positions_either_add_or_rotate() -> None:
     """Added positions leave queries alone, rotary ones leave embeddings alone."""
     places, x, heads = torch.tensor([1, 2]), torch.ones(2, 12), torch.ones(2, 3, 4)
     for name in POSITIONS:

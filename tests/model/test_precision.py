@@ -40,16 +40,16 @@ def test_steps_in_bf16_give_what_teacher_forcing_gives(settings, make_model, ran
         segments = batch.src_segments
         state = model.start(model.encode(batch.src, segments), segments)
         state = state.merge(state.select(torch.tensor([1])))
-        found = []
+        result = []
         for ids in batch.tgt_in.view(2, 4).T:
             logits, state = model.step(state, ids[[0, 1, 1]])
-            found.append(logits[:2])
-    stepped = torch.stack(found, dim=1).flatten(0, 1)
+            result.append(logits[:2])
+    stepped = torch.stack(result, dim=1).flatten(0, 1)
     assert forced.dtype == stepped.dtype == torch.bfloat16
     # One rounding is 0.004; six sublayers of wild random weights make at most 0.06 of it.
-    for one in (forced, stepped):
-        assert (one - exact).norm() < 0.1 * exact.norm()
-        assert not torch.equal(one.float(), exact)
+    for value in (forced, stepped):
+        assert (value - exact).norm() < 0.1 * exact.norm()
+        assert not torch.equal(value.float(), exact)
 
 
 @pytest.mark.parametrize(
@@ -64,14 +64,14 @@ def test_steps_in_bf16_give_what_teacher_forcing_gives(settings, make_model, ran
         ("fast", "cuda", True),
     ],
 )
-def test_auto_is_bf16_on_a_gpu_alone(name, device, narrow, monkeypatch) -> None:
+def test_precision_auto_is_bf16_on_gpu_only(name, device, narrow, monkeypatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda *_: True)
     assert autocast(name, torch.device(device))._enabled is narrow
 
 
 @pytest.mark.parametrize(("ratio", "quick"), [(0.5, True), (3.9, True), (4.1, False)])
-def test_bf16_that_is_only_imitated_is_found_and_refused(ratio, quick, monkeypatch) -> None:
+def test_emulated_bf16_is_detected_and_refused(ratio, quick, monkeypatch) -> None:
     precision.computes_bf16.cache_clear()
     times = {torch.float32: 1.0, torch.bfloat16: ratio}
     monkeypatch.setattr(precision, "_seconds", lambda matrix: times[matrix.dtype])
@@ -87,7 +87,7 @@ def test_bf16_that_is_only_imitated_is_found_and_refused(ratio, quick, monkeypat
     precision.computes_bf16.cache_clear()
 
 
-def test_the_trial_takes_real_products() -> None:
+def test_bf16_detection_measures_products() -> None:
     assert 0.0 < precision._seconds(torch.ones(64, 64)) < 10.0
 
 
@@ -111,7 +111,7 @@ def test_fast_products_are_kept_only_while_they_are_exact(monkeypatch) -> None:
 
 SHAPES_PROGRAM = """
 import torch
-from nmt_cli.model.attention import BACKENDS
+from nmt_cli.model.backends.dispatch import BACKENDS
 from nmt_cli.model.precision import autocast, use_fast_float32
 from nmt_cli.batch import Segments
 import numpy as np

@@ -20,7 +20,7 @@ def unit(weights: Weights, name: str, suffix: str, x: Tensor, h: Tensor) -> Tens
     """One step of a gated recurrent unit, one vector at a time."""
     parts = []
     for kind in ("ih", "hh"):
-        matrix, bias = (weights[f"{name}.{one}_{kind}_{suffix}"] for one in ("weight", "bias"))
+        matrix, bias = (weights[f"{name}.{value}_{kind}_{suffix}"] for value in ("weight", "bias"))
         parts.append((matrix @ (x if kind == "ih" else h) + bias).chunk(3))
     (r_x, z_x, n_x), (r_h, z_h, n_h) = parts
     reset, update = torch.sigmoid(r_x + r_h), torch.sigmoid(z_x + z_h)
@@ -35,8 +35,8 @@ def annotations_of(weights: Weights, config: ModelConfig, embedded: list[Tensor]
         for suffix, order in (("l0", 1), ("l0_reverse", -1)):
             h = x[0].new_zeros(config.d_model // 2)
             states = []
-            for one in x[::order]:
-                h = unit(weights, f"encoder.{number}", suffix, one, h)
+            for value in x[::order]:
+                h = unit(weights, f"encoder.{number}", suffix, value, h)
                 states.append(h)
             directions.append(states[::order])
         y = [torch.cat(both) for both in zip(*directions, strict=True)]
@@ -60,8 +60,8 @@ def by_hand(
     for previous in weights["embedding.tgt"][tgt]:
         query = project("attention.query", states[0])
         energies = [
-            project("attention.energy", torch.tanh(query + project("attention.key", one)))
-            for one in h
+            project("attention.energy", torch.tanh(query + project("attention.key", value)))
+            for value in h
         ]
         alpha = torch.cat(energies).softmax(0)
         looks.append(alpha)
@@ -84,8 +84,8 @@ def test_logits_are_those_of_the_equations(layers, random_batch):
     ((src, tgt),) = pairs_of(batch)
     logits, looks = by_hand(dict(model.named_parameters()), model.config, src, batch.tgt_in)
     assert_close(model(batch), logits)
-    (found,) = force_pairs(model, [(src.tolist(), tgt.tolist())], attention=True)
-    torch.testing.assert_close(found.attention, looks.float())
+    (result,) = force_pairs(model, [(src.tolist(), tgt.tolist())], attention=True)
+    torch.testing.assert_close(result.attention, looks.float())
 
 
 def test_the_second_direction_reads_from_each_sentence_s_own_end(random_batch):
@@ -102,32 +102,32 @@ def test_the_second_direction_reads_from_each_sentence_s_own_end(random_batch):
     assert (longer[:2, width:] - both[0][:2, width:]).abs().min() > 1e-9
 
 
-def test_a_row_that_sees_nothing_spoils_no_gradient():
+def test_row_without_keys_gives_finite_gradients():
     attention = AdditiveAttention(4).double()
     state, keys = torch.randn(2, 4).double(), torch.randn(2, 3, 4).double()
     inside = torch.tensor([[True, True, False], [False, False, False]])
     weights = attention(state, attention.key(keys), inside)
     assert weights[0, 2] == 0.0
     weights[0].square().sum().backward()
-    assert all(one.grad.isfinite().all() for one in attention.parameters())
+    assert all(parameter.grad.isfinite().all() for parameter in attention.parameters())
 
 
-def test_recurrent_matrices_begin_orthogonal_gate_by_gate():
+def test_recurrent_matrices_are_initialised_orthogonal_per_gate():
     config = older_config({**RNN, "model.d_model": 32})
     model = initialise(make_model(config), 1)
-    found = [one for name, one in model.named_parameters() if "weight_hh" in name]
-    assert len(found) == 6
-    for one in found:
-        for gate in one.chunk(3):
+    result = [one for name, one in model.named_parameters() if "weight_hh" in name]
+    assert len(result) == 6
+    for value in result:
+        for gate in value.chunk(3):
             torch.testing.assert_close(gate @ gate.T, torch.eye(len(gate)))
     joined = [one for name, one in model.named_parameters() if "weight_ih" in name]
-    for one in joined:
-        bound = (6 / (one.shape[0] / 3 + one.shape[1])) ** 0.5
-        assert 0.9 * bound < one.abs().max() <= bound
+    for value in joined:
+        bound = (6 / (value.shape[0] / 3 + value.shape[1])) ** 0.5
+        assert 0.9 * bound < value.abs().max() <= bound
 
 
 @pytest.mark.parametrize(("layers", "d_model"), [(1, 8), (3, 32)])
-def test_the_count_of_parameters(layers, d_model):
+def test_recurrent_parameter_count(layers, d_model):
     """Embeddings, encoder, attention, first state, decoder, readout."""
     model = make_model(older_config({**RNN, "model.layers": layers, "model.d_model": d_model}))
     half = d_model // 2

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from nmt_cli.batch import Segments, tile_table
-from nmt_cli.model.attention import use_backend
+from nmt_cli.model.backends.dispatch import use_backend
 from nmt_cli.model.backends.tiles import _forward, tile_attention_function
 
 pytest.importorskip("triton")
@@ -38,9 +38,9 @@ class Case:
         self.lengths = queries, queries if keys is None else keys
         self.size = size
         self.offsets = tuple(
-            after_poison(torch.tensor([0, *one]).cumsum(0)) for one in self.lengths
+            after_poison(torch.tensor([0, *length]).cumsum(0)) for length in self.lengths
         )
-        self.tokens = [sum(one) + filler for one in self.lengths]
+        self.tokens = [sum(length) + filler for length in self.lengths]
         self.tiles = tuple(map(tile_table, map(np.array, self.lengths), self.tokens, [size, size]))
         generator = torch.Generator().manual_seed(1)
         shapes = [(self.tokens[0], d_k), (self.tokens[1], d_k), (self.tokens[1], d_v)]
@@ -52,7 +52,7 @@ class Case:
 
     def run(self) -> tuple[Tensor, ...]:
         """Output and gradients of the kernels."""
-        leaves = [one.detach().requires_grad_() for one in self.streams]
+        leaves = [stream.detach().requires_grad_() for stream in self.streams]
         output = tile_attention_function(
             *leaves, self.tiles, self.offsets, causal=self.causal, size=self.size
         )
@@ -60,10 +60,10 @@ class Case:
 
     def formula(self) -> tuple[Tensor, ...]:
         """Output and gradients of equation 1 in float64, sentence by sentence; filler gives 0."""
-        leaves = [one.detach().double().requires_grad_() for one in self.streams]
+        leaves = [stream.detach().double().requires_grad_() for stream in self.streams]
         parts = []
         for place in range(len(self.lengths[0])):
-            rows, columns = (slice(one[place], one[place + 1]) for one in self.offsets)
+            rows, columns = (slice(offset[place], offset[place + 1]) for offset in self.offsets)
             query, key, value = leaves[0][rows], leaves[1][columns], leaves[2][columns]
             scores = torch.einsum("qhd,khd->hqk", query, key) / query.shape[2] ** 0.5
             if self.causal:
@@ -76,10 +76,10 @@ class Case:
     def check(self) -> None:
         """What `run` gives is `formula`, to rounding."""
         names = "output", "query", "key", "value"
-        for name, found, expected in zip(names, self.run(), self.formula(), strict=True):
-            error = (found.double() - expected).abs().max()
+        for name, result, expected in zip(names, self.run(), self.formula(), strict=True):
+            error = (result.double() - expected).abs().max()
             # A sentence of one token has no gradient but its value's.
-            assert error <= TOLERANCES[found.dtype] * (expected.abs().max() or 1.0), name
+            assert error <= TOLERANCES[result.dtype] * (expected.abs().max() or 1.0), name
 
 
 @given(
@@ -147,31 +147,31 @@ def test_output_and_gradients_are_the_formula_s(case) -> None:
     case.check()
 
 
-def test_poison_in_filler_reaches_nothing() -> None:
+def test_nan_in_filler_does_not_spread() -> None:
     clean, poisoned = (Case([3, 18], [2, 17], filler=4) for _ in range(2))
     for stream in (*poisoned.streams, poisoned.slope):
         stream[-4:] = torch.nan
-    for found, expected in zip(poisoned.run(), clean.run(), strict=True):
-        assert torch.equal(found, expected)
-        assert not found[-4:].any()
+    for result, expected in zip(poisoned.run(), clean.run(), strict=True):
+        assert torch.equal(result, expected)
+        assert not result[-4:].any()
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
-def test_poison_in_a_sentence_stays_there() -> None:
+def test_nan_in_a_sentence_stays_in_it() -> None:
     clean, poisoned = (Case([3, 2, 20]) for _ in range(2))
     for stream in poisoned.streams:
         stream[3:5] = torch.nan
     others = [0, 1, 2, *range(5, 25)]
-    for found, expected in zip(poisoned.run(), clean.run(), strict=True):
-        assert found[3:5].isnan().all()
-        assert torch.equal(found[others], expected[others])
+    for result, expected in zip(poisoned.run(), clean.run(), strict=True):
+        assert result[3:5].isnan().all()
+        assert torch.equal(result[others], expected[others])
 
 
-def test_scores_too_large_for_exp_are_fine() -> None:
+def test_tiles_handle_scores_that_overflow_exp() -> None:
     case = Case([5, 20])
     case.streams[0] *= 1e3
-    found, expected = case.run()[0], case.formula()[0]
-    torch.testing.assert_close(found.double(), expected, rtol=0, atol=1e-3)
+    result, expected = case.run()[0], case.formula()[0]
+    torch.testing.assert_close(result.double(), expected, rtol=0, atol=1e-3)
 
 
 def test_streams_need_not_be_contiguous() -> None:
@@ -180,9 +180,9 @@ def test_streams_need_not_be_contiguous() -> None:
     together = torch.cat(case.streams, dim=-1)
     case.streams = list(together.split(8, dim=-1))
     case.streams[2] = case.streams[2].transpose(0, 2).contiguous().transpose(0, 2)
-    assert not any(one.is_contiguous() for one in case.streams)
-    for found, one in zip(case.run(), expected, strict=True):
-        assert torch.equal(found, one)
+    assert not any(stream.is_contiguous() for stream in case.streams)
+    for result, one in zip(case.run(), expected, strict=True):
+        assert torch.equal(result, one)
     case.slope = torch.ones(1).expand(case.slope.shape)
     case.check()
 
@@ -197,9 +197,9 @@ def test_other_widths_dtypes_and_sentences_are_refused() -> None:
             case.run()
 
 
-def test_it_is_a_good_operator() -> None:
+def test_tile_operator_passes_opcheck() -> None:
     case = Case([2, 3])
-    leaves = [one.requires_grad_() for one in case.streams]
+    leaves = [stream.requires_grad_() for stream in case.streams]
     arguments = (*leaves, *case.tiles, *case.offsets, True, 16)
     torch.library.opcheck(_forward, arguments, test_utils=("test_schema", "test_faketensor"))
 
@@ -217,13 +217,14 @@ def test_compiled_once_for_any_lengths() -> None:
             offsets = torch.tensor([0, *lengths]).cumsum(0)
             segments = tile_table(np.array(lengths), 20, 16), offsets
             query = torch.randn(20, 1, 8, requires_grad=True)
-            found, expected = (
-                torch.autograd.grad(one(query, segments), query)[0] for one in (compiled, attended)
+            result, expected = (
+                torch.autograd.grad(value(query, segments), query)[0]
+                for value in (compiled, attended)
             )
-            assert torch.equal(found, expected)
+            assert torch.equal(result, expected)
 
 
-def test_a_model_in_tiles_is_the_model(make_model, random_batch) -> None:
+def test_model_with_tiles_equals_plain_model(make_model, random_batch) -> None:
     model = make_model({"model.layers": 1, "model.heads": 2, "model.positions": "rotary"}).float()
     batch = random_batch(model.config, [3, 5], [4, 2])
     results = []
@@ -231,11 +232,11 @@ def test_a_model_in_tiles_is_the_model(make_model, random_batch) -> None:
         use_backend(model, backend)
         logits = model(batch)
         results.append([logits, *torch.autograd.grad(logits.square().sum(), model.parameters())])
-    for found, expected in zip(*results, strict=True):
-        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+    for result, expected in zip(*results, strict=True):
+        torch.testing.assert_close(result, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_segments_bring_their_tiles() -> None:
+def test_segments_have_their_tile_table() -> None:
     segments = Segments.from_lengths([40, 3], 50)
     assert torch.equal(segments.tiles, tile_table(np.array([40, 3]), 50, 32))
     assert torch.equal(segments.to("cpu").tiles, segments.tiles)

@@ -27,8 +27,8 @@ def pairs(random_batch) -> list[Pair]:
 def test_a_batch_gives_what_each_pair_gives_alone(settings, make_model, pairs) -> None:
     model = make_model(settings)
     together = logits_of(model, pairs)
-    for pair, found in zip(pairs, together, strict=True):
-        assert_close(found, logits_of(model, [pair])[0])
+    for pair, result in zip(pairs, together, strict=True):
+        assert_close(result, logits_of(model, [pair])[0])
     turned = logits_of(model, pairs[::-1])[::-1]
     for one, other in zip(turned, together, strict=True):
         assert_close(one, other)
@@ -86,17 +86,17 @@ def test_sentences_may_be_longer_than_the_position_table(
     model = make_model({"model.positions": positions, "model.layers": 1})
     long = random_batch(model.config, [1_100, 3], [1_090, 2])
     pairs = pairs_of(long)
-    found = logits_of(model, pairs)[0]
-    assert len(found) == 1_090
-    assert found.isfinite().all()
+    result = logits_of(model, pairs)[0]
+    assert len(result) == 1_090
+    assert result.isfinite().all()
     # Causality: the first tokens do not depend on how long the sentence becomes.
-    assert_close(found[:5], logits_of(model, [(pairs[0][0], pairs[0][1][:5])])[0])
+    assert_close(result[:5], logits_of(model, [(pairs[0][0], pairs[0][1][:5])])[0])
     state = model.start(model.encode(long.src, long.src_segments), long.src_segments)
     ids = long.tgt_in[:1_090]
     for place in range(1_090):
         logits, state = model.step(state, ids[place].expand(2))
         if place in (0, 1_023, 1_024, 1_089):
-            assert_close(logits[0], found[place])
+            assert_close(logits[0], result[place])
 
 
 def test_position_order_matters(make_model, pairs) -> None:
@@ -172,7 +172,7 @@ def test_dropout_is_on_the_sum_of_embeddings_and_positions(make_model) -> None:
 
 def test_dropout_has_the_paper_s_rate_and_is_off_in_evaluation(random_batch) -> None:
     model = initialise(Transformer(model_config({"model.dropout": 0.3})), seed=1)
-    rates = {one.rate for one in model.modules() if isinstance(one, Dropout)}
+    rates = {module.rate for module in model.modules() if isinstance(module, Dropout)}
     assert rates == {0.3}
     batch = random_batch(model.config, SRC_LENGTHS, TGT_LENGTHS)
     assert torch.equal(model.eval()(batch), model(batch))
@@ -215,7 +215,7 @@ def test_weights_are_named_as_in_the_paper(make_model) -> None:
         "decoder.1.cross_attention.output.weight",
         "decoder.0.cross_attention_norm.bias",
     } <= names
-    assert not any("position" in one for one in names)
+    assert not any("position" in name for name in names)
 
 
 def test_saved_weights_give_the_same_logits(make_model, random_batch) -> None:

@@ -6,7 +6,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from nmt_cli.batch import Segments
-from nmt_cli.model.attention import attend
+from nmt_cli.model.backends.dispatch import attend
 from nmt_cli.model.backends.varlen import has_varlen, varlen_attention, varlen_widths_fit
 
 
@@ -31,14 +31,14 @@ def stand_in(query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, *, window_size
     """`varlen_attn` by the formula; it refuses what the kernel would."""
     assert cu_seq_q.dtype == cu_seq_k.dtype == torch.int32
     assert cu_seq_q.shape == cu_seq_k.shape
-    lengths = [one.diff().tolist() for one in (cu_seq_q, cu_seq_k)]
+    lengths = [value.diff().tolist() for value in (cu_seq_q, cu_seq_k)]
     assert (type(max_q), type(max_k)) == (int, int)
     assert max(lengths[0]) <= max_q
     assert max(lengths[1]) <= max_k
-    segments = [Segments.from_lengths(one) for one in lengths]
-    used = [one.used for one in segments]
+    segments = [Segments.from_lengths(length) for length in lengths]
+    used = [segment.used for segment in segments]
     query = _LikeTheKernel.apply(query, used[0])
-    key, value = (_LikeTheKernel.apply(one, used[1]) for one in (key, value))
+    key, value = (_LikeTheKernel.apply(entry, used[1]) for entry in (key, value))
     causal = {(-1, 0): True, (-1, -1): False}[window_size]
     parts = query[: used[0]], key[: used[1]], value[: used[1]]
     output = attend(*parts, *segments, causal=causal)
@@ -48,25 +48,25 @@ def stand_in(query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, *, window_size
 
 def random_streams(*tokens: int) -> list[Tensor]:
     generator = torch.Generator().manual_seed(1)
-    return [torch.randn(one, 2, 8, generator=generator).requires_grad_() for one in tokens]
+    return [torch.randn(token, 2, 8, generator=generator).requires_grad_() for token in tokens]
 
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("filler", [0, 3])
-def test_the_kernel_is_asked_the_right_question(causal, filler, monkeypatch) -> None:
+def test_varlen_calls_torch_kernel_with_offsets_and_window(causal, filler, monkeypatch) -> None:
     monkeypatch.setattr("torch.nn.attention.varlen.varlen_attn", stand_in)
     lengths = ([3, 1, 4], [3, 1, 4]) if causal else ([3, 1, 4], [2, 5, 1])
-    segments = [Segments.from_lengths(one, sum(one) + filler) for one in lengths]
-    tokens = [one.tokens for one in segments]
+    segments = [Segments.from_lengths(length, sum(length) + filler) for length in lengths]
+    tokens = [segment.tokens for segment in segments]
     streams = random_streams(tokens[0], tokens[1], tokens[1])
-    used = [one.used for one in segments]
+    used = [segment.used for segment in segments]
     plain = [stream[:one] for stream, one in zip(streams, (used[0], *used[1:] * 2), strict=True)]
-    packed = [Segments.from_lengths(one) for one in lengths]
+    packed = [Segments.from_lengths(length) for length in lengths]
     expected = attend(*plain, *packed, causal=causal)
-    found = varlen_attention(*streams, *segments, causal=causal)
-    assert torch.equal(found[: used[0]], expected)
-    assert not found[used[0] :].any()
-    slopes = torch.autograd.grad(found.square().sum(), streams)
+    result = varlen_attention(*streams, *segments, causal=causal)
+    assert torch.equal(result[: used[0]], expected)
+    assert not result[used[0] :].any()
+    slopes = torch.autograd.grad(result.square().sum(), streams)
     for slope, one in zip(
         slopes, torch.autograd.grad(expected.square().sum(), streams), strict=True
     ):
@@ -77,14 +77,14 @@ def test_the_kernel_is_asked_the_right_question(causal, filler, monkeypatch) -> 
 def test_torch_s_own_function_takes_the_arguments() -> None:
     assert has_varlen()
     segments = Segments.from_lengths([3, 2], 6)
-    streams = [one.detach().half() for one in random_streams(6, 6, 6)]
+    streams = [random_stream.detach().half() for random_stream in random_streams(6, 6, 6)]
     with FakeTensorMode(allow_non_fake_inputs=True) as mode:
-        faked = [mode.from_tensor(one) for one in streams]
-        found = varlen_attention(*faked, segments, segments, causal=True)
-    assert (found.shape, found.dtype) == ((6, 2, 8), torch.float16)
+        faked = [mode.from_tensor(stream) for stream in streams]
+        result = varlen_attention(*faked, segments, segments, causal=True)
+    assert (result.shape, result.dtype) == ((6, 2, 8), torch.float16)
 
 
-def test_a_torch_without_it_is_noticed(monkeypatch) -> None:
+def test_has_varlen_is_false_without_window_argument(monkeypatch) -> None:
     monkeypatch.setattr("torch.nn.attention.varlen.varlen_attn", lambda query, is_causal: query)
     assert not has_varlen()
     monkeypatch.setitem(__import__("sys").modules, "torch.nn.attention.varlen", None)

@@ -8,12 +8,8 @@ from variants import model_config
 
 from nmt_cli.batch import Segments
 from nmt_cli.config.schema import Config, TrainConfig, resolve
-from nmt_cli.model.attention import (
-    attend,
-    attention_weights,
-    causal_mask,
-    scaled_dot_product_attention,
-)
+from nmt_cli.model.attention import attention_weights, causal_mask, scaled_dot_product_attention
+from nmt_cli.model.backends.dispatch import attend
 from nmt_cli.model.layers import FeedForward, GatedFeedForward, make_norm, post_norm, pre_norm
 from nmt_cli.model.positions import sinusoidal_encoding
 from nmt_cli.training.loss.cross_entropy import label_smoothed_cross_entropy, smoothed_target

@@ -13,7 +13,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("metric", ["chrf", "bleu"])
-def test_it_is_the_mean_of_the_sentence_scores(metric: str) -> None:
+def test_expected_scores_are_means_of_sentence_scores(metric: str) -> None:
     engine = CHRF() if metric == "chrf" else BLEU(effective_order=True)
     expected = [
         sum(
@@ -27,11 +27,11 @@ def test_it_is_the_mean_of_the_sentence_scores(metric: str) -> None:
     assert expected_scores(TEXTS, metric) == pytest.approx(expected)
 
 
-def test_a_word_for_the_majority() -> None:
-    found = expected_scores(["x y z", "the dog", "the dog", "a cat"], "chrf")
-    assert found.index(max(found)) == 1
+def test_expected_scores_prefer_the_majority() -> None:
+    result = expected_scores(["x y z", "the dog", "the dog", "a cat"], "chrf")
+    assert result.index(max(result)) == 1
 
 
-def test_one_has_nobody_to_agree_with() -> None:
+def test_expected_score_of_a_single_text_is_zero() -> None:
     assert expected_scores(["a"], "chrf") == [0.0]
     assert expected_scores([], "bleu") == []

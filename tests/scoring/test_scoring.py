@@ -15,7 +15,14 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest
 
 from nmt_cli.errors import UnavailableError, UsageError
-from nmt_cli.scoring import METRICS, looks_tokenized, paper_text, score, scores, split_compounds
+from nmt_cli.scoring import (
+    METRICS,
+    looks_tokenized,
+    paper_text,
+    sacrebleu_adapter,
+    score,
+    split_compounds,
+)
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 WMT21 = DATA / "wmt" / "wmt21-en-de"
@@ -256,11 +263,11 @@ def test_seed_decides_the_draws() -> None:
     assert intervals[0] == intervals[1] != intervals[2]
 
 
-def test_portions_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scores_do_not_depend_on_lines_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     reference = [made_up_reference(), noisy(made_up_reference(), 8, 0.1)]
     system = noisy(reference[0], 1, 0.3)
     whole = score(system, reference, list(METRICS), tgt_lang="de")
-    monkeypatch.setattr(scores, "LINES_AT_ONCE", 7)
+    monkeypatch.setattr(sacrebleu_adapter, "LINES_AT_ONCE", 7)
     assert score(system, reference, list(METRICS), tgt_lang="de") == whole
 
 
@@ -322,7 +329,7 @@ def test_paper_bleu_is_cased_and_not_smoothed() -> None:
     assert "case:lc" in lowercase.signature
 
 
-def test_paper_signature_tells_what_was_done() -> None:
+def test_paper_signature_names_each_step() -> None:
     german, french = (
         score(["x"], [["x"]], ["bleu-paper"], tgt_lang=code)[0].signature
         for code in ("de_AT", "fr")
@@ -349,7 +356,7 @@ def test_paper_signature_tells_what_was_done() -> None:
         ({"confidence": True, "resamples": 0}, "at least one resample"),
     ],
 )
-def test_wrong_choices(arguments: dict[str, object], message: str) -> None:
+def test_wrong_options_are_refused(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message) as caught:
         score(["a"], [["a"]], **arguments)  # type: ignore[arg-type]
     assert caught.value.exit_code == 2

@@ -28,7 +28,7 @@ def names_in(folder: Path) -> set[str]:
 
 
 class TestWriting:
-    def test_a_file_appears_whole(self, tmp_path: Path) -> None:
+    def test_writing_creates_complete_file(self, tmp_path: Path) -> None:
         path = tmp_path / "out"
         with files.writing(path) as file:
             file.write(b"one")
@@ -45,7 +45,7 @@ class TestWriting:
         assert path.read_bytes() == b"old"
         assert names_in(tmp_path) == {"out"}
 
-    def test_a_full_disk_is_said_with_the_name(self, tmp_path: Path) -> None:
+    def test_full_disk_error_names_the_file(self, tmp_path: Path) -> None:
         path = tmp_path / "out"
         with pytest.raises(WriteError, match="out") as caught, files.writing(path):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -107,7 +107,7 @@ class TestWriting:
 
 class TestReading:
     @pytest.mark.parametrize("make", ["missing", "directory", "pipe"])
-    def test_what_is_no_file_is_refused_by_its_name(self, tmp_path: Path, make: str) -> None:
+    def test_reading_refuses_what_is_not_a_file(self, tmp_path: Path, make: str) -> None:
         path = tmp_path / make
         if make == "directory":
             path.mkdir()
@@ -128,7 +128,7 @@ class TestReading:
 
 
 class TestRemoving:
-    def test_files_directories_and_links_go_and_missing_ones_are_fine(self, tmp_path: Path) -> None:
+    def test_remove_removes_files_directories_and_links(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_bytes(b"x")
         (tmp_path / "folder").mkdir()
         (tmp_path / "folder" / "x").write_bytes(b"x")
@@ -140,7 +140,7 @@ class TestRemoving:
         assert names_in(tmp_path) == {"kept"}
         assert names_in(tmp_path / "kept") == {"x"}
 
-    def test_leftovers_of_an_interrupted_process_go(self, tmp_path: Path) -> None:
+    def test_remove_leftovers_of_interrupted_process(self, tmp_path: Path) -> None:
         (tmp_path / "model").mkdir()
         for folder in (tmp_path, tmp_path / "model"):
             (folder / ".tmp-model.1").mkdir()
@@ -168,7 +168,7 @@ class TestAbandoned:
             assert left not in names_in(tmp_path)
         assert names_in(tmp_path) == {"out"}
 
-    def test_what_may_still_be_written_stays(self, tmp_path: Path) -> None:
+    def test_remove_abandoned_keeps_files_of_running_processes(self, tmp_path: Path) -> None:
         gone, here = 2**31 - 1, os.getppid()
         machine = files._machine()
         kept = {
@@ -180,7 +180,7 @@ class TestAbandoned:
         files.remove_abandoned(tmp_path / "out")
         assert names_in(tmp_path) == kept
 
-    def test_what_another_user_s_process_writes_stays(
+    def test_remove_abandoned_keeps_files_of_other_users(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def refuse(process: int, number: int) -> None:
@@ -191,7 +191,7 @@ class TestAbandoned:
         files.remove_abandoned(tmp_path / "out")
         assert len(names_in(tmp_path)) == 1
 
-    def test_an_old_one_gets_its_name_back_unless_there_is_a_new_one(self, tmp_path: Path) -> None:
+    def test_replaced_directory_is_restored_unless_replaced(self, tmp_path: Path) -> None:
         """Killed between setting the old one aside and naming the new one."""
         aside = tmp_path / f".tmp-old-out.{2**31 - 1}@{files._machine()}"
         for content in ("old", "older"):
@@ -201,7 +201,7 @@ class TestAbandoned:
             assert names_in(tmp_path) == {"out"}
             assert names_in(tmp_path / "out") == {"old"}
 
-    def test_nothing_beside_a_place_that_is_not_there(self, tmp_path: Path) -> None:
+    def test_remove_abandoned_ignores_missing_folder(self, tmp_path: Path) -> None:
         files.remove_abandoned(tmp_path / "none" / "out")
 
 
@@ -214,7 +214,7 @@ def _try_to_lock(directory: Path, answers: "multiprocessing.Queue[str]") -> None
 
 
 class TestLock:
-    def test_a_second_process_is_told_who_holds_it(self, tmp_path: Path) -> None:
+    def test_locked_names_the_holder(self, tmp_path: Path) -> None:
         with (
             files.locked(tmp_path),
             pytest.raises(TryAgainError) as caught,
@@ -223,7 +223,7 @@ class TestLock:
             pytest.fail("two at once")
         assert f"process {os.getpid()} on " in caught.value.message
 
-    def test_it_is_free_again_when_the_holder_ends(self, tmp_path: Path) -> None:
+    def test_lock_is_released_when_the_holder_ends(self, tmp_path: Path) -> None:
         context = multiprocessing.get_context("spawn")
         answers: multiprocessing.Queue[str] = context.Queue()
         with files.locked(tmp_path):
@@ -234,7 +234,7 @@ class TestLock:
         with files.locked(tmp_path):
             pass
 
-    def test_a_directory_that_is_not_there_cannot_be_held(self, tmp_path: Path) -> None:
+    def test_locked_refuses_missing_directory(self, tmp_path: Path) -> None:
         with pytest.raises(CannotCreateError), files.locked(tmp_path / "none"):
             pass
 

@@ -18,14 +18,14 @@ def names_in(folder: Path) -> set[str]:
 
 
 class TestNewDirectory:
-    def test_it_appears_whole_and_with_a_manifest(self, tmp_path: Path) -> None:
+    def test_new_directory_appears_complete_with_manifest(self, tmp_path: Path) -> None:
         with manifest.new_directory(tmp_path / "a" / "out") as place:
             (place / "x").write_bytes(b"1")
             assert not (tmp_path / "a" / "out").exists()
         manifest.check_manifest(tmp_path / "a" / "out")
         assert names_in(tmp_path / "a") == {"out"}
 
-    def test_its_content_is_on_disk_before_it_has_its_name(
+    def test_new_directory_is_synced_before_rename(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         out = tmp_path / "out"
@@ -35,7 +35,7 @@ class TestNewDirectory:
         written = ["open", "write", "sync", "rename", "sync"]
         assert calls == ["make_directory", *written, *["sync"] * 3, "rename", "sync"]
 
-    def test_an_existing_one_is_refused_before_work(self, tmp_path: Path) -> None:
+    def test_new_directory_refuses_existing_path(self, tmp_path: Path) -> None:
         with (
             pytest.raises(CannotCreateError, match="exists already") as caught,
             manifest.new_directory(tmp_path),
@@ -43,7 +43,7 @@ class TestNewDirectory:
             pytest.fail("the block must not start")
         assert "--force" in caught.value.hint
 
-    def test_force_replaces_it(self, tmp_path: Path) -> None:
+    def test_new_directory_with_force_replaces(self, tmp_path: Path) -> None:
         for text in (b"old", b"new"):
             with manifest.new_directory(tmp_path / "out", force=True) as place:
                 (place / "x").write_bytes(text)
@@ -57,7 +57,7 @@ class TestNewDirectory:
         assert names_in(tmp_path / "out") == {"x", manifest.MANIFEST}
 
     @pytest.mark.parametrize("name", ["file", "folder", "."])
-    def test_even_force_replaces_nothing_of_the_users(
+    def test_new_directory_with_force_keeps_files_of_the_user(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
     ) -> None:
         (tmp_path / "file").write_bytes(b"text")
@@ -71,7 +71,7 @@ class TestNewDirectory:
             pytest.fail("the block must not start")
         assert names_in(tmp_path) == {"file", "folder"}
 
-    def test_an_error_leaves_the_old_one_and_nothing_else(self, tmp_path: Path) -> None:
+    def test_error_in_new_directory_keeps_the_old_one(self, tmp_path: Path) -> None:
         with manifest.new_directory(tmp_path / "out") as place:
             (place / "x").write_bytes(b"old")
         with (
@@ -103,12 +103,12 @@ def directory(tmp_path: Path) -> Path:
 
 
 class TestManifest:
-    def test_it_lists_every_file_below(self, directory: Path) -> None:
+    def test_manifest_lists_every_file(self, directory: Path) -> None:
         assert set(manifest.read_manifest(directory)) == {"a", "sub/b"}
         manifest.check_manifest(directory)
 
     @given(st.integers(0, 8 * len(b"first content") - 1))
-    def test_one_flipped_bit_is_seen(
+    def test_manifest_detects_one_flipped_bit(
         self, tmp_path_factory: pytest.TempPathFactory, bit: int
     ) -> None:
         folder = tmp_path_factory.getbasetemp() / "flip"
@@ -142,7 +142,7 @@ class TestManifest:
             b"[" * 100_000,
         ],
     )  # fmt: skip
-    def test_a_damaged_manifest_is_said_to_be_one(self, directory: Path, text: bytes) -> None:
+    def test_damaged_manifest_is_refused(self, directory: Path, text: bytes) -> None:
         (directory / manifest.MANIFEST).write_bytes(text)
         with pytest.raises(DataError, match="damaged"):
             manifest.read_manifest(directory)
@@ -155,20 +155,20 @@ class TestManifest:
         with pytest.raises(DataError, match="outside"):
             manifest.check_manifest(directory)
 
-    def test_a_directory_without_one_is_not_complete(self, tmp_path: Path) -> None:
+    def test_directory_without_manifest_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match="no manifest"):
             manifest.check_manifest(tmp_path)
         with pytest.raises(NoInputError, match="not a directory"):
             manifest.check_manifest(tmp_path / "none")
 
-    def test_a_lock_is_no_content(self, directory: Path) -> None:
+    def test_manifest_does_not_list_the_lock(self, directory: Path) -> None:
         with files.locked(directory):
             manifest.write_manifest(directory)
         assert set(manifest.read_manifest(directory)) == {"a", "sub/b"}
 
 
 class TestAddToManifest:
-    def test_a_new_and_a_changed_file_check(self, directory: Path) -> None:
+    def test_add_to_manifest_new_and_changed_file(self, directory: Path) -> None:
         manifest.add_to_manifest(directory, "c", b"third")
         manifest.add_to_manifest(directory, "a", b"changed")
         manifest.check_manifest(directory)
@@ -189,7 +189,7 @@ class TestAddToManifest:
         assert (directory / "a").read_bytes() in (b"first content", b"changed")
 
     @pytest.mark.parametrize("first", range(15))
-    def test_a_second_crash_after_the_first_does_no_harm(
+    def test_add_to_manifest_survives_a_second_crash(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int
     ) -> None:
         for second in range(15):
@@ -209,7 +209,7 @@ class TestAddToManifest:
         # Manifest, file, manifest: each is synced, renamed, and its folder synced.
         assert calls == ["open", "write", "sync", "rename", "sync"] * 3
 
-    def test_a_reader_with_an_older_manifest_looks_again(
+    def test_check_reads_manifest_again_when_file_was_replaced(
         self, directory: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         real, answers = manifest.read_manifest, [manifest.read_manifest(directory)]

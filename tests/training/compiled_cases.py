@@ -14,7 +14,9 @@ from nmt_cli.batch import Batch, Segments
 from nmt_cli.config.schema import with_values
 from nmt_cli.data.corpus.packed_plan import PackedPlan
 from nmt_cli.model import attention
-from nmt_cli.model.attention import scaled_dot_product_attention, use_backend
+from nmt_cli.model.attention import scaled_dot_product_attention
+from nmt_cli.model.backends import dispatch
+from nmt_cli.model.backends.dispatch import use_backend
 from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.training.compiled import compile_hidden
@@ -46,7 +48,7 @@ def made(tmp_path, monkeypatch) -> tuple[Transformer, list[Batch], PackedPlan]:
     """A model without dropout, and packed batches of one shape."""
     config, corpus = reversal_corpus(tmp_path)
     config = with_values(complete(config, corpus), {"model.dropout": 0.0})
-    monkeypatch.setitem(attention.BACKENDS, "dense", dense_attention)
+    monkeypatch.setitem(dispatch.BACKENDS, "dense", dense_attention)
     model = initialise(Transformer(config.model), 1)
     use_backend(model, "dense")
     torch._dynamo.reset()

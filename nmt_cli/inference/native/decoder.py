@@ -127,7 +127,7 @@ class NativeDecoder:
         if not done:
             raise RuntimeError(f"no kernels of {self._model.kernels.lanes} lanes here")
         self._now += 1
-        lists = self._lists if state.lists else None
+        lists = self._lists if state.shortlists else None
         place = CacheSlot(state.beam, state.widest, lists)
         return NativeStep(self._model, self._room, self._rows, self._row_of, place)
 
@@ -158,7 +158,7 @@ class NativeDecoder:
         state.busy, state.slots = len(self._busy), self._busy.data_ptr()
         listed = self._lists.needed
         state.widest = self._lists.widest if listed else model.padded_words
-        state.lists = ctypes.addressof(self._lists.entries) if listed else None
+        state.shortlists = ctypes.addressof(self._lists.entries) if listed else None
         widths = {
             **model.row_widths(),
             "logits": state.widest,
@@ -221,7 +221,7 @@ class NativeStep:
         )  # fmt: skip
         addresses = [one.data_ptr() for one in tensors]
         choice = ChoiceStruct(*numbers, *addresses, self._place.lists_address, self._place.beam)
-        self._model.kernels.library.nmt_top(ctypes.byref(choice))
+        self._model.kernels.library.nmt_top_k(ctypes.byref(choice))
         return values, ids
 
     @torch.inference_mode()

@@ -84,7 +84,7 @@ def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
         "nmt_step_bytes": (number, number, number),
         "nmt_step": (number, pointer, pointer),
         "nmt_encode": (number, pointer, pointer),
-        "nmt_top": (pointer,),
+        "nmt_top_k": (pointer,),
     }
     for name, arguments in functions.items():
         function = getattr(library, name)

@@ -66,7 +66,7 @@ class NativeModel(PackedEncoder):
             "joined": config.heads * (2 * self.d_k + self.d_v),
             "query": config.heads * self.d_k,
             "attended": config.heads * self.d_v,
-            "made": config.d_model,
+            "sublayer_output": config.d_model,
             "inner": config.d_ff + gated,
             "gated": gated,
         }

@@ -15,7 +15,7 @@ from nmt_cli.search.decoder import Source
 class Shortlists:
     """What the library is told of them; a row is multiplied with the words of its slot only.
 
-    entries: one `word_list` a slot; all words where its source allows all.
+    entries: one `shortlist` for each slot; all words where its source allows all.
     """
 
     def __init__(self, model: NativeModel, slots: int) -> None:

@@ -70,7 +70,7 @@ class NativeStack:
         norms = [norm for _, _, norm in places]
         if self.model.pre_norm:
             norms.append(last_norm)
-            self.model.first = self._norm(norms.pop(0))
+            self.model.first_norm = self._norm(norms.pop(0))
         for (layer, number, _), norm in zip(places, norms, strict=True):
             layer.norms[number] = self._norm(norm)
 
@@ -105,9 +105,15 @@ class NativeStack:
         kind, place = self._positions, (torch.zeros(1, dtype=torch.int64), longest)
         if isinstance(kind, SinusoidalPositions):
             kind.add(torch.zeros(1, self._d_model), *place)
-            self.model.places, self.model.place_rows = kind.table.data_ptr(), len(kind.table)
+            self.model.position_table, self.model.position_rows = (
+                kind.table.data_ptr(),
+                len(kind.table),
+            )
         elif isinstance(kind, LearnedPositions):
-            self.model.places, self.model.place_rows = kind.weight.data_ptr(), len(kind.weight)
+            self.model.position_table, self.model.position_rows = (
+                kind.weight.data_ptr(),
+                len(kind.weight),
+            )
         elif isinstance(kind, RotaryPositions):
             kind.rotate(torch.zeros(1, 1, self._d_k), *place)
             self.model.cosines, self.model.sines = kind.cosines.data_ptr(), kind.sines.data_ptr()

@@ -1,4 +1,4 @@
-"""What the kernels work on, as ctypes sees it: the same fields as in step.h and top.c."""
+"""What the kernels work on, as ctypes structures with the fields of step.h and output.c."""
 
 import ctypes
 
@@ -35,16 +35,16 @@ class ModelStruct(ctypes.Structure):
     _fields_ = (
         ("layers", _POINTER),
         *((name, _NUMBER) for name in ("depth", "d_model", "heads", "d_k", "d_v", "d_ff")),
-        *((name, _NUMBER) for name in ("activation", "gated", "pre_norm", "place_rows")),
-        ("first", NormStruct),
+        *((name, _NUMBER) for name in ("activation", "gated", "pre_norm", "position_rows")),
+        ("first_norm", NormStruct),
         ("head", Linear),
-        *((name, _POINTER) for name in ("embedding", "places", "cosines", "sines")),
+        *((name, _POINTER) for name in ("embedding", "position_table", "cosines", "sines")),
         ("scale", ctypes.c_float),
     )
 
 
 class WordList(ctypes.Structure):
-    """`word_list`: what the source in a slot allows."""
+    """`shortlist`: the words of the source in a slot."""
 
     _fields_ = (("head", Linear), ("ids", _POINTER), ("count", _NUMBER))
 
@@ -68,20 +68,21 @@ class StateStruct(ctypes.Structure):
         *((name, _NUMBER) for name in ("scratch_bytes", "longest")),
         *((name, _POINTER) for name in ("slots", "parents", "ids", "lengths", "ancestors")),
         *((name, _POINTER) for name in ("blocks", "sources")),
-        *((name, _POINTER) for name in ("x", "normed", "joined", "query", "attended", "made")),
+        *((name, _POINTER) for name in ("x", "normed", "joined", "query", "attended")),
+        ("sublayer_output", _POINTER),
         *((name, _POINTER) for name in ("inner", "gated", "logits", "maxima", "totals", "scratch")),
-        *((name, _POINTER) for name in ("starts", "ends", "positions", "lists")),
+        *((name, _POINTER) for name in ("starts", "ends", "positions", "shortlists")),
         ("widest", _NUMBER),
     )
 
 
 class ChoiceStruct(ctypes.Structure):
-    """`choice` of the best words."""
+    """`top_k_task`: the top k words of each row."""
 
     _fields_ = (
         *((name, _NUMBER) for name in ("busy", "words", "blocks", "k", "edits")),
         *((name, _POINTER) for name in ("rows", "row_of", "forced", "edit_rows", "edit_ids")),
         *((name, _POINTER) for name in ("bias", "totals", "logits", "maxima", "values")),
-        *((name, _POINTER) for name in ("kept", "tops", "ids", "places", "lists")),
+        *((name, _POINTER) for name in ("saved", "block_maxima", "ids", "block_ids", "shortlists")),
         ("beam", _NUMBER),
     )

@@ -21,7 +21,8 @@ from nmt_cli.inference.packed.weights import (
     memory_weights,
     output_weights,
 )
-from nmt_cli.model.attention import attend, head_widths
+from nmt_cli.model.attention import head_widths
+from nmt_cli.model.backends.dispatch import attend
 from nmt_cli.model.layers import ACTIVATIONS
 from nmt_cli.model.transformer import Transformer
 

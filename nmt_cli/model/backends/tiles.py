@@ -1,8 +1,8 @@
 """Section 3.2.1 on a GPU: attention within sentences in small tiles, forward and backward.
 
-FlashAttention's tiles of 128 tokens are mostly empty at sentence length; these hold 32. The tables
-of tiles are tensors of a fixed size, so a launch depends on no number that lives on the GPU, and
-torch.compile sees two operators of its own kind. Triton is loaded at the first call.
+FlashAttention's tiles of 128 tokens are mostly empty at sentence length; these have 32. The tables
+of tiles are tensors of a fixed size, so that a launch depends on no number on the GPU, and
+torch.compile treats the kernels as two custom operators. Triton is loaded at the first call.
 """
 
 import math
@@ -32,8 +32,8 @@ def tile_attention_function(
 
     query (tokens, heads, d_k), key (keys, heads, d_k), value (keys, heads, d_v) of one dtype,
     bfloat16, float16 or float32; d_k and d_v up to 128. Returns (tokens, heads, d_v), contiguous.
-    tiles: what `batch.tile_table` makes with tiles of `size` of the queries' and of the keys'
-    segments; offsets: theirs, each (sentences + 1,). causal: the two segments are the same.
+    tiles: `batch.tile_table` with tiles of `size`, of the queries' and of the keys' segments;
+    offsets: of the same segments, each (sentences + 1,). causal: the two segments are the same.
     Raises ValueError for other widths, dtypes or numbers of sentences.
     """
     widths = query.shape[-1], value.shape[-1]
@@ -59,16 +59,16 @@ def _forward(
     causal: bool,
     size: int,
 ) -> tuple[Tensor, Tensor]:
-    """The output, and (heads, tokens) float32: log2 of each softmax's sum."""
+    """The output, and log2 of each softmax's sum: (heads, tokens) float32."""
     from nmt_cli.model.backends.tile_kernels import attend_tile
 
     del key_tiles, query_offsets  # the backward pass needs them
-    query, key, value = (_dense_rows(one) for one in (query, key, value))
+    query, key, value = (_dense_rows(stream) for stream in (query, key, value))
     output, log_sums = _empty_forward(query, value)
     with _device_of(query):
         attend_tile[_grid(query_tiles, query)](
             query, key, value, output, log_sums, query_tiles, key_offsets,
-            *_steps(query, key, value), _scale(query), len(query),
+            *_strides(query, key, value), _scale(query), len(query),
             **_constants(query, value, size), causal=causal,
         )  # fmt: skip
     return output, log_sums
@@ -76,7 +76,7 @@ def _forward(
 
 @torch.library.custom_op("nmt_cli::segment_attention_backward", mutates_args=())
 def _backward(
-    slope: Tensor,
+    output_gradient: Tensor,
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -89,24 +89,25 @@ def _backward(
     causal: bool,
     size: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of query, key and value, given the output's."""
+    """Gradients of query, key and value, given that of the output."""
     from nmt_cli.model.backends.tile_kernels import key_gradient_tile, query_gradient_tile
 
-    query, key, value, slope = (_dense_rows(one) for one in (query, key, value, slope))
-    slopes = _empty_backward(query, key, value)
-    shares = torch.empty_like(log_sums)
-    numbers = *_steps(query, key, value, slope), _scale(query), len(query)
+    streams = query, key, value, output_gradient
+    query, key, value, output_gradient = (_dense_rows(stream) for stream in streams)
+    gradients = _empty_backward(query, key, value)
+    deltas = torch.empty_like(log_sums)
+    scalars = *_strides(query, key, value, output_gradient), _scale(query), len(query)
     constants = _constants(query, value, size)
     with _device_of(query):
         query_gradient_tile[_grid(query_tiles, query)](
-            query, key, value, output, slope, log_sums, shares, slopes[0], query_tiles,
-            key_offsets, *numbers, **constants, causal=causal,
+            query, key, value, output, output_gradient, log_sums, deltas, gradients[0], query_tiles,
+            key_offsets, *scalars, **constants, causal=causal,
         )  # fmt: skip
         key_gradient_tile[_grid(key_tiles, query)](
-            query, key, value, slope, log_sums, shares, *slopes[1:], key_tiles,
-            query_offsets, *numbers, **constants, causal=causal,
+            query, key, value, output_gradient, log_sums, deltas, *gradients[1:], key_tiles,
+            query_offsets, *scalars, **constants, causal=causal,
         )  # fmt: skip
-    return slopes
+    return gradients
 
 
 def _empty_forward(query: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
@@ -129,31 +130,31 @@ def _(query: Tensor, key: Tensor, value: Tensor, *_: Any) -> tuple[Tensor, Tenso
 
 @_backward.register_fake
 def _(
-    slope: Tensor, query: Tensor, key: Tensor, value: Tensor, *_: Any
+    output_gradient: Tensor, query: Tensor, key: Tensor, value: Tensor, *_: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
-    del slope
+    del output_gradient
     return _empty_backward(query, key, value)
 
 
-def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+def _save_for_backward(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     ctx.save_for_backward(*inputs[:3], *output, *inputs[3:7])
     ctx.causal, ctx.size = inputs[7:]
 
 
-def _differentiate(ctx: Any, slope: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-    return *_backward(slope, *ctx.saved_tensors, ctx.causal, ctx.size), *[None] * 6
+def _backward_of_forward(ctx: Any, output_gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+    return *_backward(output_gradient, *ctx.saved_tensors, ctx.causal, ctx.size), *[None] * 6
 
 
-_forward.register_autograd(_differentiate, setup_context=_remember)
+_forward.register_autograd(_backward_of_forward, setup_context=_save_for_backward)
 
 
 def _device_of(stream: Tensor) -> AbstractContextManager[object]:
-    """Triton launches on the current GPU, wherever the tensors are."""
+    """The tensors' GPU as the current one, on which Triton launches."""
     return torch.cuda.device(stream.device) if stream.is_cuda else nullcontext()
 
 
 def _dense_rows(stream: Tensor) -> Tensor:
-    """The kernels step over tokens and heads as they lie, but read a head's numbers in a row."""
+    """A stream whose last axis is contiguous, as the kernels need; other strides may be any."""
     return stream if stream.stride(-1) == 1 else stream.contiguous()
 
 
@@ -161,7 +162,7 @@ def _grid(tiles: Tensor, query: Tensor) -> tuple[int, int]:
     return len(tiles), query.shape[1]
 
 
-def _steps(*streams: Tensor) -> list[int]:
+def _strides(*streams: Tensor) -> list[int]:
     return [stream.stride(axis) for stream in streams for axis in (0, 1)]
 
 
@@ -170,9 +171,9 @@ def _scale(query: Tensor) -> float:
 
 
 def _constants(query: Tensor, value: Tensor, size: int) -> dict[str, int]:
-    """What a kernel is compiled for; threads and stages by the registers that the compiler says."""
+    """Compile-time constants of a kernel; warps and stages as its registers allow."""
     d_k, d_v = query.shape[2], value.shape[2]
-    wide = query.dtype == torch.float32
+    is_float32 = query.dtype == torch.float32
     return {
         "heads": query.shape[1],
         "d_k": d_k,
@@ -180,8 +181,8 @@ def _constants(query: Tensor, value: Tensor, size: int) -> dict[str, int]:
         "width_k": _padded(d_k),
         "width_v": _padded(d_v),
         "size": size,
-        "num_warps": min(max(size // 8, 1), 4) * (2 if wide else 1),
-        "num_stages": 1 if wide else 2,
+        "num_warps": min(max(size // 8, 1), 4) * (2 if is_float32 else 1),
+        "num_stages": 1 if is_float32 else 2,
     }
 
 

@@ -12,7 +12,7 @@ MAX_WIDTH = 256
 
 
 def varlen_widths_fit(d_k: int, d_v: int) -> bool:
-    """Whether torch's kernel takes heads of these widths."""
+    """Whether torch's kernel supports heads of these widths."""
     return d_k == d_v and d_k % 8 == 0 and d_k <= MAX_WIDTH
 
 
@@ -40,12 +40,12 @@ def varlen_attention(
     """
     from torch.nn.attention.varlen import varlen_attn
 
-    asked, seen = _in_sentences(query_segments), _in_sentences(key_segments)
-    # torch leaves rows of no sentence as they were in memory, in both directions.
+    query_mask, key_mask = _in_sentences(query_segments), _in_sentences(key_segments)
+    # torch does not write the rows of filler, neither forward nor backward.
     output = varlen_attn(
-        query.where(asked, 0),
-        key.where(seen, 0),
-        value.where(seen, 0),
+        query.where(query_mask, 0),
+        key.where(key_mask, 0),
+        value.where(key_mask, 0),
         query_segments.offsets.to(torch.int32),
         key_segments.offsets.to(torch.int32),
         query_segments.max_length,
@@ -53,10 +53,10 @@ def varlen_attention(
         window_size=(-1, 0) if causal else (-1, -1),
     )
     assert isinstance(output, Tensor)
-    return output.where(asked, 0)
+    return output.where(query_mask, 0)
 
 
 def _in_sentences(segments: Segments) -> Tensor:
-    """(tokens, 1, 1) bool; True where a token is of a sentence."""
-    numbers = torch.arange(segments.tokens, device=segments.offsets.device)
-    return (numbers < segments.offsets[-1])[:, None, None]
+    """(tokens, 1, 1) bool; False for filler."""
+    indices = torch.arange(segments.tokens, device=segments.offsets.device)
+    return (indices < segments.offsets[-1])[:, None, None]

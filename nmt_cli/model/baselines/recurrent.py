@@ -1,10 +1,10 @@
-"""What the Transformer replaced: gated recurrent units with attention (Bahdanau et al. 2014).
+"""The baseline "rnn": gated recurrent units with attention (Bahdanau et al. 2014).
 
 "Neural Machine Translation by Jointly Learning to Align and Translate", whose sections the
-docstrings name. Units are GRUs as in that paper: fewer products than LSTMs, and one state. The
-reset gate is applied after its product, where fast kernels have it. What later work adds to train
-several layers: residual connections from the second layer on, attention by the lowest layer of the
-decoder alone, its context given to all layers (Wu et al. 2016, "Google's Neural Machine Translation
+docstrings name. Units are GRUs as in that paper: they have fewer products than LSTMs, and one
+state. The reset gate is applied after its product, as in fast kernels. From later work, to train
+several layers: residual connections from the second layer on; attention in the lowest layer of the
+decoder only, whose context goes to all layers (Wu et al. 2016, "Google's Neural Machine Translation
 System", section 3); a decoder that starts from the mean of the annotations, and a tanh layer
 before the output in place of maxout (Sennrich et al. 2017, "Nematus").
 """
@@ -23,7 +23,7 @@ from nmt_cli.config.schema import ModelConfig
 from nmt_cli.model.baselines.state import RowState
 from nmt_cli.model.encoder_decoder import EncoderDecoder, stack_depths
 
-# Reset, update and new: a GRU's matrices have three parts.
+# Reset, update and new: the gates whose matrices a GRU's weights hold.
 GATES = 3
 
 
@@ -40,28 +40,28 @@ class AdditiveAttention(nn.Module):
         self,
         state: Float[Tensor, "rows d_model"],
         keys: Float[Tensor, "rows src d_model"],
-        inside: Bool[Tensor, "rows src"],
+        mask: Bool[Tensor, "rows src"],
     ) -> Float[Tensor, "rows src"]:
-        """How much each row takes of each annotation; `keys` are U h, made once for a source."""
+        """The weight of each annotation for each row; `keys`: U h, computed once for a source."""
         energies = self.energy(torch.tanh(self.query(state)[:, None] + keys))[:, :, 0]
-        # Not -inf: rows that only fill up a batch see nothing, and 0 / 0 would reach the weights.
-        seen: Tensor = energies.masked_fill(~inside, torch.finfo(energies.dtype).min)
-        return seen.softmax(dim=-1)
+        # Not -inf: rows that only fill up a batch have no keys, and 0 / 0 would reach the weights.
+        masked: Tensor = energies.masked_fill(~mask, torch.finfo(energies.dtype).min)
+        return masked.softmax(dim=-1)
 
 
 class Annotations(NamedTuple):
-    """What a row's attention looks at: the annotations, U times them, and where they are."""
+    """What a row attends to: the annotations, U times them, and the mask of their tokens."""
 
     values: Float[Tensor, "rows src d_model"]
     keys: Float[Tensor, "rows src d_model"]
-    inside: Bool[Tensor, "rows src"]
+    mask: Bool[Tensor, "rows src"]
 
 
 class Recurrent(EncoderDecoder):
-    """A bidirectional encoder, and a decoder that looks at its annotations at every step."""
+    """A bidirectional encoder, and a decoder that attends to its annotations in every step."""
 
     def __init__(self, config: ModelConfig) -> None:
-        """`config.d_model` is even: the directions of the encoder have one half each."""
+        """`config.d_model` is even: each direction of the encoder has half of it."""
         super().__init__(config)
         width = config.d_model
         layers = stack_depths(config)
@@ -74,11 +74,11 @@ class Recurrent(EncoderDecoder):
         self.readout = nn.Linear(3 * width, width)
 
     def encode(self, src: Int[Tensor, " src"], segments: Segments) -> Float[Tensor, "src d_model"]:
-        """Section 3.2: the annotations, both directions of each token side by side."""
-        with exact(src.device):
+        """Section 3.2: the annotations, both directions of each token concatenated."""
+        with without_autocast(src.device):
             x = self._embed("src", src)
-            for number, layer in enumerate(self.encoder):
-                x = self._residual(number, x, recur(cast(nn.GRU, layer), x, segments))
+            for index, layer in enumerate(self.encoder):
+                x = self._residual(index, x, run_gru(cast(nn.GRU, layer), x, segments))
             return x
 
     def decode(
@@ -88,50 +88,53 @@ class Recurrent(EncoderDecoder):
         memory: Float[Tensor, "src d_model"],
         memory_segments: Segments,
     ) -> Float[Tensor, "tgt d_model"]:
-        """Step by step in the lowest layer, whose attention needs the step before."""
-        with exact(tgt.device):
+        """The lowest layer runs step by step, because its attention needs the step before."""
+        with without_autocast(tgt.device):
             previous = self._embed("tgt", tgt)
-            seen = self._annotations(memory_segments.to_rectangle(memory), memory_segments.inside)
+            rectangle = memory_segments.to_rectangle(memory)
+            annotations = self._annotations(rectangle, memory_segments.inside)
             state = self._first_state(memory, memory_segments)
             states, contexts = [], []
-            for one in segments.to_rectangle(previous).unbind(1):
-                context = self._look(state, seen)
-                state = advance(self._layers[0], torch.cat([one, context], 1), state)
+            for token in segments.to_rectangle(previous).unbind(1):
+                context = self._attend(state, annotations)
+                state = gru_step(self._layers[0], torch.cat([token, context], 1), state)
                 states.append(state)
                 contexts.append(context)
-            x, context = (segments.to_stream(torch.stack(one, 1)) for one in (states, contexts))
+            x = segments.to_stream(torch.stack(states, 1))
+            context = segments.to_stream(torch.stack(contexts, 1))
             x = self._residual(0, x, x)
-            for number, layer in enumerate(self._layers[1:], 1):
-                seen_so_far = recur(layer, torch.cat([x, context], 1), segments)
-                x = self._residual(number, x, seen_so_far)
+            for index, layer in enumerate(self._layers[1:], 1):
+                output = run_gru(layer, torch.cat([x, context], 1), segments)
+                x = self._residual(index, x, output)
         return self._read_out(x, previous, context)
 
     def start(self, memory: Float[Tensor, "src d_model"], segments: Segments) -> RowState:
-        """One row for each source; the keys of the sources are made here."""
+        """A state of one row for each source and no tokens, with the keys of the sources."""
         first = self._first_state(memory, segments)
-        own = first.new_zeros(len(first), len(self.decoder), first.shape[1])
-        own[:, 0] = first
-        return RowState.begin(own, torch.cat([memory, self.attention.key(memory)], 1), segments)
+        # (sources, layers, d_model)
+        hidden = first.new_zeros(len(first), len(self.decoder), first.shape[1])
+        hidden[:, 0] = first
+        return RowState.begin(hidden, torch.cat([memory, self.attention.key(memory)], 1), segments)
 
     def step(
         self, state: RowState, ids: Int[Tensor, " rows"]
     ) -> tuple[Float[Tensor, "rows vocabulary"], RowState]:
-        """Logits of the token after `ids`, and the state that has seen them; consumes `state`."""
+        """Logits of the next token after `ids`, and the state with them; consumes `state`."""
         previous = self._embed("tgt", ids)
-        values, keys = state.seen[state.source_of].chunk(2, dim=2)
-        seen = Annotations(values, keys, state.inside[state.source_of])
-        context = self._look(state.own[:, 0], seen)
-        x, own = previous, []
-        for number, layer in enumerate(self._layers):
-            own.append(advance(layer, torch.cat([x, context], 1), state.own[:, number]))
-            x = self._residual(number, x, own[-1])
-        hidden = self._read_out(x, previous, context)
-        return self.logits(hidden), state.after(torch.stack(own, 1))
+        values, keys = state.memory[state.source_of].chunk(2, dim=2)
+        annotations = Annotations(values, keys, state.memory_mask[state.source_of])
+        context = self._attend(state.hidden[:, 0], annotations)
+        x, hidden = previous, []
+        for index, layer in enumerate(self._layers):
+            hidden.append(gru_step(layer, torch.cat([x, context], 1), state.hidden[:, index]))
+            x = self._residual(index, x, hidden[-1])
+        output = self._read_out(x, previous, context)
+        return self.logits(output), state.after(torch.stack(hidden, 1))
 
     def start_value(self, name: str, weight: Tensor, generator: torch.Generator) -> None:
         """Recurrent matrices orthogonal, biases zero (section B.1), other matrices Glorot-uniform.
 
-        Embeddings have deviation d_model^-0.5, as output also. Each gate has a matrix of its own.
+        Embeddings and output have deviation d_model^-0.5. Each gate has a matrix of its own.
         """
         if name.startswith("embedding."):
             nn.init.normal_(weight, std=self.config.d_model**-0.5, generator=generator)
@@ -152,40 +155,40 @@ class Recurrent(EncoderDecoder):
     def _embed(self, side: str, ids: Tensor) -> Tensor:
         return cast(Tensor, self.dropout(F.embedding(ids, self.embedding.matrix(side))))
 
-    def _residual(self, number: int, x: Tensor, y: Tensor) -> Tensor:
-        """What layer `number` gives for `x`; the first adds nothing to its input."""
+    def _residual(self, index: int, x: Tensor, y: Tensor) -> Tensor:
+        """The output `y` of a layer after dropout, plus its input `x` except in the first layer."""
         dropped: Tensor = self.dropout(y)
-        return x + dropped if number else dropped
+        return x + dropped if index else dropped
 
-    def _annotations(self, values: Tensor, inside: Tensor) -> Annotations:
-        return Annotations(values, self.attention.key(values), inside)
+    def _annotations(self, values: Tensor, mask: Tensor) -> Annotations:
+        return Annotations(values, self.attention.key(values), mask)
 
     def _first_state(self, memory: Tensor, segments: Segments) -> Tensor:
         """(sentences, d_model): tanh of a projection of the mean annotation (Nematus)."""
         sums = segments.to_rectangle(memory).sum(1)
         return torch.tanh(self.first_state(sums / segments.lengths.clamp(min=1)[:, None]))
 
-    def _look(self, state: Tensor, seen: Annotations) -> Tensor:
-        """Equation 5: the context, a mean of the annotations."""
-        weights = self.attention(state, seen.keys, seen.inside)
-        return torch.bmm(weights[:, None], seen.values)[:, 0]
+    def _attend(self, state: Tensor, annotations: Annotations) -> Tensor:
+        """Equation 5: the context, a weighted mean of the annotations."""
+        weights = self.attention(state, annotations.keys, annotations.mask)
+        return torch.bmm(weights[:, None], annotations.values)[:, 0]
 
     def _read_out(self, x: Tensor, previous: Tensor, context: Tensor) -> Tensor:
-        """Equation 4: the next token is told by the state, the token before it and the context."""
+        """Equation 4: the next token depends on the state, the token before it and the context."""
         joined = torch.tanh(self.readout(torch.cat([x, previous, context], 1)))
         return cast(Tensor, self.dropout(joined))
 
 
-def exact(device: torch.device) -> torch.autocast:
-    """Float32 arithmetic, whatever the rest computes in: rounding adds up from step to step."""
+def without_autocast(device: torch.device) -> torch.autocast:
+    """Float32 arithmetic without autocast: rounding errors add up from step to step."""
     return torch.autocast(device.type, enabled=False)
 
 
-def recur(
+def run_gru(
     layer: nn.GRU, x: Float[Tensor, "tokens width"], segments: Segments
 ) -> Float[Tensor, "tokens outputs"]:
-    """`layer` over every sentence by itself, from a state of zeros (section A.1.1)."""
-    # A sentence of no tokens, which fills up a batch, counts as one of one token.
+    """`layer` over each sentence, from a state of zeros (section A.1.1)."""
+    # An empty sentence, which fills up a batch, is run as one of one token.
     lengths = segments.lengths.clamp(min=1).cpu()
     packed = pack_padded_sequence(
         segments.to_rectangle(x), lengths, batch_first=True, enforce_sorted=False
@@ -196,9 +199,9 @@ def recur(
     return segments.to_stream(outputs[0])
 
 
-def advance(
+def gru_step(
     layer: nn.GRU, x: Float[Tensor, "rows width"], state: Float[Tensor, "rows d_model"]
 ) -> Float[Tensor, "rows d_model"]:
-    """The state of `layer` after one more step in each row."""
+    """The state of `layer` after one more step of each row."""
     names = "weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"
     return torch.gru_cell(x, state, *(cast(Tensor, getattr(layer, name)) for name in names))

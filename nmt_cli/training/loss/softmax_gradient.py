@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from nmt_cli.model.attention import FIRST_CAPABILITY
+from nmt_cli.model.backends.dispatch import FIRST_CAPABILITY
 
 KERNEL_DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 

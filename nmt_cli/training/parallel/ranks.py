@@ -20,8 +20,8 @@ from torch import Tensor
 from torch.distributed.rendezvous import rendezvous
 
 from nmt_cli.errors import NmtError, TryAgainError, UnavailableError
-from nmt_cli.machine import usable_cores
-from nmt_cli.parent_watch import PARENT, ask_for_signal
+from nmt_cli.machine import child_processes, existing_signals, usable_cores
+from nmt_cli.parent_watch import PARENT, request_parent_death_signal
 from nmt_cli.plurals import counted
 from nmt_cli.training.parallel.heartbeat import Heartbeat, LostRankError, RankStatus
 
@@ -215,7 +215,7 @@ def joined_ranks(
         yield Ranks(device=device)
         return
     # If another launcher ends; ranks of nmt's own launcher do more than this from their start on.
-    ask_for_signal(signal.SIGTERM)
+    request_parent_death_signal(signal.SIGTERM)
     limit = timedelta(seconds=timeout + GRACE_SECONDS)
     store, rank, world_size = next(rendezvous("env://", timeout=limit))
     heartbeat = Heartbeat(RankStatus(rank), world_size, store.clone(), timeout, give_up)
@@ -298,8 +298,8 @@ def _launch_once(processes: int, arguments: Sequence[str]) -> int:
         return exit_code_of(codes, {rank: failure.timestamp for rank, failure in failures})
     except SignalException as error:
         # The ranks got the signal too, and have saved.
-        received = error.sigval
-        return TryAgainError.exit_code if received == signal.SIGUSR1 else 128 + received
+        requeued = error.sigval in existing_signals("SIGUSR1")
+        return TryAgainError.exit_code if requeued else 128 + error.sigval
     finally:
         os.environ.pop(PARENT, None)
     return 0
@@ -318,13 +318,10 @@ def quiet_launcher() -> None:
 
 def kill_all(*_: object) -> NoReturn:
     """End the processes that this one has started, and this one, at once."""
-    own = os.getpid()
     # Where the system does not list them, they notice the loss themselves.
-    with contextlib.suppress(FileNotFoundError):
-        children = Path(f"/proc/{own}/task/{own}/children").read_text(encoding="utf-8")
-        for child in children.split():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(int(child), signal.SIGKILL)
+    for process in child_processes():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
     os._exit(128 + signal.SIGINT)
 
 

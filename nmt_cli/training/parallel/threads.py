@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
-from nmt_cli.model.dropout import own_generator
+from nmt_cli.model.dropout import use_own_generator
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -122,4 +122,4 @@ def _replica(model: nn.Module) -> nn.Module:
 
 def _start_thread(threads: int) -> None:
     torch.set_num_threads(threads)
-    own_generator()
+    use_own_generator()

@@ -12,7 +12,7 @@ from torch import nn
 import nmt_cli.training.step
 from nmt_cli.config.schema import with_values
 from nmt_cli.data.corpus.batch_plan import BatchPlan, Position
-from nmt_cli.model.dropout import Dropout, own_generator, seed_masks
+from nmt_cli.model.dropout import Dropout, seed_masks, use_own_generator
 from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.training.gradient_accumulation import MicroBatch, accumulate_gradients
@@ -184,7 +184,7 @@ def test_dropout_masks_of_a_thread_are_those_of_the_main_thread():
     expected = dropout(x)
 
     def masks() -> None:
-        own_generator()
+        use_own_generator()
         seed_masks(7)
         # What others draw does not count.
         torch.rand(10)

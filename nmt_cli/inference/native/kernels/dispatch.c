@@ -22,8 +22,8 @@
 #define TILE_ROWS 6
 #define NAME(x) avx2_##x
 #define FMA(a, b, c) ((floats)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
-/* Sums of two products fit into 16 bits: see LARGEST_WEIGHT in product.py. Weights are taken from
-   memory, or else they and all sums would not find room in the registers. */
+/* Sums of two products fit into 16 bits: see LARGEST_WEIGHT in linear.py. Weights are operands
+   in memory: registers have no room for them beside all sums. */
 static inline __attribute__((always_inline)) __m256i multiply_quads(__m256i sum, const void *w,
                                                                     int32_t quad) {
     __m256i pairs;
@@ -59,7 +59,7 @@ static inline __attribute__((always_inline)) __m256i multiply_quads(__m256i sum,
 #endif
 #endif
 
-/* The kernels of that many lanes; null where the processor has not got them. */
+/* The kernels for so many lanes; null where the processor lacks their instructions. */
 const kernels *find_kernels(int lanes) {
 #if defined(__x86_64__) && defined(__GNUC__)
     if (lanes == 16 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

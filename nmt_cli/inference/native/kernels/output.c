@@ -1,39 +1,40 @@
-/* The best words of each row, exactly, equals by the lowest id: those of the best k lie in the k
+/* The top k words of each row, exactly; of equal logits the lower id comes first. They lie in the k
    blocks with the greatest maxima. */
 
 #include "kernels.h"
 
-/* rows: which of all rows each row of the logits is; row_of: the reverse, or -1; forced: an id of
-   each of all rows, or -1. edit_rows (of all rows), edit_ids, bias: what is added there first;
-   kept: room for as many. values, ids: (all rows, k); tops, places: room for k. lists: of each slot
-   of `beam` rows, or null; blocks: that a row has room for. */
+/* rows: the index among all rows of each row of the logits; row_of: the reverse, or -1; forced: for
+   each of all rows an id, or -1. edit_rows (among all rows), edit_ids, bias: what is added to
+   single logits first; saved: room for as many numbers. values, ids: (all rows, k). block_maxima,
+   block_ids: room for k. shortlists: of each slot of `beam` rows, or null. blocks: that a row has
+   room for. */
 typedef struct {
     int64_t busy, words, blocks, k, edits;
     const int64_t *rows, *row_of, *forced, *edit_rows, *edit_ids;
     const float *bias, *totals;
-    float *logits, *maxima, *values, *kept, *tops;
-    int64_t *ids, *places;
-    const word_list *lists;
+    float *logits, *maxima, *values, *saved, *block_maxima;
+    int64_t *ids, *block_ids;
+    const shortlist *shortlists;
     int64_t beam;
-} choice;
+} top_k_task;
 
-/* Logits of a busy row: of what words, in how many blocks. */
+/* The logits of a busy row: for how many words, in how many blocks. */
 typedef struct {
-    const word_list *list;
+    const shortlist *list;
     float *logits, *maxima;
     int64_t words, blocks;
 } row_logits;
 
-static row_logits find_row(const choice *c, int64_t number) {
-    const word_list *list = c->lists ? c->lists + c->rows[number] / c->beam : 0;
-    float *logits = find_logits(c->logits, list, number, c->beam, c->blocks * BLOCK);
-    float *maxima = c->maxima + number * c->blocks;
-    if (!list) return (row_logits){0, logits, maxima, c->words, c->blocks};
+static row_logits find_row(const top_k_task *t, int64_t row) {
+    const shortlist *list = t->shortlists ? t->shortlists + t->rows[row] / t->beam : 0;
+    float *logits = find_logits(t->logits, list, row, t->beam, t->blocks * BLOCK);
+    float *maxima = t->maxima + row * t->blocks;
+    if (!list) return (row_logits){0, logits, maxima, t->words, t->blocks};
     return (row_logits){list, logits, maxima, list->count, list->head.outputs / BLOCK};
 }
 
-/* Where a word stands in a row, or -1. */
-static int64_t find_place(const row_logits *r, int64_t id) {
+/* The index of a word's logit in its row, or -1. */
+static int64_t find_index(const row_logits *r, int64_t id) {
     if (!r->list || !r->list->ids) return id;
     int64_t first = 0, last = r->words;
     while (first < last) {
@@ -44,32 +45,32 @@ static int64_t find_place(const row_logits *r, int64_t id) {
     return first < r->words && r->list->ids[first] == id ? first : -1;
 }
 
-static float find_greatest(const float *logits) {
-    float most = -INFINITY;
-    for (int64_t i = 0; i < BLOCK; i++) most = logits[i] > most ? logits[i] : most;
-    return most;
+static float find_maximum(const float *logits) {
+    float maximum = -INFINITY;
+    for (int64_t i = 0; i < BLOCK; i++) maximum = logits[i] > maximum ? logits[i] : maximum;
+    return maximum;
 }
 
-/* Adds the biases and keeps what was there, or puts that back. */
-static void edit(const choice *c, int back) {
-    for (int64_t n = 0; n < c->edits; n++) {
-        const int64_t i = back ? c->edits - 1 - n : n;
-        const int64_t row = c->row_of[c->edit_rows[i]];
+/* Add the biases and save the logits before; with `undo`, restore these in reverse order. */
+static void edit_logits(const top_k_task *t, int undo) {
+    for (int64_t n = 0; n < t->edits; n++) {
+        const int64_t i = undo ? t->edits - 1 - n : n;
+        const int64_t row = t->row_of[t->edit_rows[i]];
         if (row < 0) continue;
-        const row_logits r = find_row(c, row);
-        const int64_t place = find_place(&r, c->edit_ids[i]);
-        if (place < 0) continue;
-        if (back) r.logits[place] = c->kept[i];
+        const row_logits r = find_row(t, row);
+        const int64_t index = find_index(&r, t->edit_ids[i]);
+        if (index < 0) continue;
+        if (undo) r.logits[index] = t->saved[i];
         else {
-            c->kept[i] = r.logits[place];
-            r.logits[place] += c->bias[i];
+            t->saved[i] = r.logits[index];
+            r.logits[index] += t->bias[i];
         }
-        r.maxima[place / BLOCK] = find_greatest(r.logits + place / BLOCK * BLOCK);
+        r.maxima[index / BLOCK] = find_maximum(r.logits + index / BLOCK * BLOCK);
     }
 }
 
-/* Put a value into its place among the best so far, if it is one of them. */
-static inline void offer(float *values, int64_t *ids, int64_t k, float value, int64_t id) {
+/* Insert a value into the sorted top k if it is one of them. */
+static inline void insert(float *values, int64_t *ids, int64_t k, float value, int64_t id) {
     const float last = values[k - 1];
     if (!(value > last || (value == last && id < ids[k - 1]))) return;
     int64_t i = k - 1;
@@ -81,45 +82,45 @@ static inline void offer(float *values, int64_t *ids, int64_t k, float value, in
     ids[i] = id;
 }
 
-static void begin(float *values, int64_t *ids, int64_t k) {
+static void clear(float *values, int64_t *ids, int64_t k) {
     for (int64_t i = 0; i < k; i++) {
         values[i] = -INFINITY;
         ids[i] = INT64_MAX;
     }
 }
 
-static void choose(const choice *c, int64_t number) {
-    const row_logits r = find_row(c, number);
-    const int64_t row = c->rows[number], forced = c->forced[row];
-    const int64_t wanted = c->k < r.blocks ? c->k : r.blocks;
-    float *values = c->values + row * c->k, *tops = c->tops;
-    int64_t *ids = c->ids + row * c->k, *blocks = c->places;
-    begin(tops, blocks, wanted);
-    begin(values, ids, c->k);
-    for (int64_t b = 0; b < r.blocks; b++) offer(tops, blocks, wanted, r.maxima[b], b);
+static void find_top_k(const top_k_task *t, int64_t busy_row) {
+    const row_logits r = find_row(t, busy_row);
+    const int64_t row = t->rows[busy_row], forced = t->forced[row];
+    const int64_t wanted = t->k < r.blocks ? t->k : r.blocks;
+    float *values = t->values + row * t->k, *maxima = t->block_maxima;
+    int64_t *ids = t->ids + row * t->k, *blocks = t->block_ids;
+    clear(maxima, blocks, wanted);
+    clear(values, ids, t->k);
+    for (int64_t b = 0; b < r.blocks; b++) insert(maxima, blocks, wanted, r.maxima[b], b);
     for (int64_t n = 0; n < wanted && blocks[n] < r.blocks; n++) {
-        if (tops[n] < values[c->k - 1]) break;
+        if (maxima[n] < values[t->k - 1]) break;
         const int64_t first = blocks[n] * BLOCK;
-        for (int64_t place = first; place < first + BLOCK && place < r.words; place++)
-            offer(values, ids, c->k, r.logits[place], place);
+        for (int64_t index = first; index < first + BLOCK && index < r.words; index++)
+            insert(values, ids, t->k, r.logits[index], index);
     }
-    for (int64_t i = 0; i < c->k; i++) {
-        values[i] -= c->totals[number];
-        /* A model without finite numbers has no best words. */
+    for (int64_t i = 0; i < t->k; i++) {
+        values[i] -= t->totals[busy_row];
+        /* No word is in the top k of a row of NaN. */
         if (ids[i] == INT64_MAX) ids[i] = 0;
         else if (r.list && r.list->ids) ids[i] = r.list->ids[ids[i]];
         if (forced >= 0 && i) values[i] = -INFINITY;
     }
     if (forced >= 0) {
-        const int64_t place = find_place(&r, forced);
+        const int64_t index = find_index(&r, forced);
         ids[0] = forced;
-        values[0] = place < 0 ? -INFINITY : r.logits[place] - c->totals[number];
+        values[0] = index < 0 ? -INFINITY : r.logits[index] - t->totals[busy_row];
     }
 }
 
-int64_t nmt_top(const choice *c) {
-    edit(c, 0);
-    for (int64_t number = 0; number < c->busy; number++) choose(c, number);
-    edit(c, 1);
+int64_t nmt_top_k(const top_k_task *t) {
+    edit_logits(t, 0);
+    for (int64_t row = 0; row < t->busy; row++) find_top_k(t, row);
+    edit_logits(t, 1);
     return 1;
 }

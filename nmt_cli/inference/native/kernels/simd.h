@@ -19,7 +19,7 @@ static inline floats NAME(load)(const float *from) { return *(const floats *)fro
 static inline void NAME(store)(float *to, floats value) { *(floats *)to = value; }
 static inline floats NAME(all)(float value) { return value - (floats){0}; }
 
-/* Numbers of 16 bits are the upper halves of floats. */
+/* A bf16 number is the upper half of a float. */
 static inline floats NAME(load_bf16)(const uint16_t *from) {
     return (floats)(__builtin_convertvector(*(const halves *)from, ints) << 16);
 }
@@ -30,7 +30,7 @@ static inline floats NAME(choose)(ints condition, floats yes, floats no) {
 
 static inline floats NAME(greater)(floats a, floats b) { return NAME(choose)(b > a, b, a); }
 
-/* By halves: the order of additions is that of a tree. */
+/* By halves: additions are ordered as in a tree. */
 static inline float NAME(sum)(floats values) {
     float each[LANES];
     NAME(store)(each, values);
@@ -40,12 +40,12 @@ static inline float NAME(sum)(floats values) {
 }
 
 static inline float NAME(greatest)(floats values) {
-    float most = values[0];
-    for (int i = 1; i < LANES; i++) most = values[i] > most ? values[i] : most;
-    return most;
+    float maximum = values[0];
+    for (int i = 1; i < LANES; i++) maximum = values[i] > maximum ? values[i] : maximum;
+    return maximum;
 }
 
-/* e^x to about one unit in the last place; tiny below -87; not-a-number stays what it is. */
+/* e^x to about one unit in the last place; tiny below -87; NaN gives NaN. */
 static inline floats NAME(exp)(floats x) {
     const floats low = NAME(all)(-87.0f), high = NAME(all)(88.0f), magic = NAME(all)(12582912.0f);
     x = NAME(choose)(x < low, low, x);
@@ -64,14 +64,14 @@ static inline floats NAME(exp)(floats x) {
     return p * (floats)power;
 }
 
-/* The sum of each of LANES vectors, in their order. */
+/* The sums of LANES vectors, one in each lane. */
 static inline __attribute__((always_inline)) floats NAME(sum_each)(floats *each) {
 #ifdef __clang__
     floats sums;
     for (int i = 0; i < LANES; i++) sums[i] = NAME(sum)(each[i]);
     return sums;
 #else
-    /* Two vectors become one, in which pieces of both alternate. */
+    /* Two vectors become one, in which parts of both alternate. */
 #pragma GCC unroll 4
     for (int width = 1; width < LANES; width *= 2) {
         ints first, second;
@@ -89,9 +89,9 @@ static inline __attribute__((always_inline)) floats NAME(sum_each)(floats *each)
 #endif
 }
 
-/* Scores of LANES keys of `s` from `begin` on, the last one again where there are fewer. */
-static inline __attribute__((always_inline)) void NAME(compare)(const float *query, const seen *s,
-                                                                int64_t begin, float scale) {
+/* Scores of LANES keys of `s` from `begin` on; past the last key, it is repeated. */
+static inline __attribute__((always_inline)) void NAME(attention_scores)(
+    const float *query, const attention_input *s, int64_t begin, float scale) {
     const float *keys[LANES];
     floats sums[LANES];
 #pragma GCC unroll 16
@@ -112,7 +112,7 @@ static inline __attribute__((always_inline)) void NAME(compare)(const float *que
     NAME(store)(s->scores + begin, scores * scale);
 }
 
-/* Scores to weights that sum to one; up to LANES scores behind `count` are overwritten. */
+/* Softmax in place; up to LANES numbers after `count` scores are overwritten. */
 static void NAME(softmax)(float *scores, int64_t count) {
     float greatest = -INFINITY;
     for (int64_t i = 0; i < count; i++) greatest = scores[i] > greatest ? scores[i] : greatest;
@@ -127,9 +127,9 @@ static void NAME(softmax)(float *scores, int64_t count) {
     for (int64_t i = 0; i < count; i++) scores[i] *= factor;
 }
 
-/* The values of `s` in the scores' shares, from column `c` on, so many vectors of them at once. */
-static inline __attribute__((always_inline)) void NAME(mix)(const seen *s, int64_t c, int vectors,
-                                                            float *out) {
+/* The values of `s` summed with the scores as weights: `vectors` vectors of columns from `c` on. */
+static inline __attribute__((always_inline)) void NAME(weighted_sum)(
+    const attention_input *s, int64_t c, int vectors, float *out) {
     floats sums[8];
 #pragma GCC unroll 8
     for (int v = 0; v < vectors; v++) sums[v] = (floats){0};
@@ -144,15 +144,15 @@ static inline __attribute__((always_inline)) void NAME(mix)(const seen *s, int64
     for (int v = 0; v < vectors; v++) NAME(store)(out + c + v * LANES, sums[v]);
 }
 
-/* Equation 1. */
-static void NAME(look)(const float *query, const seen *s, float *out) {
+/* Equation 1 for one query. */
+static void NAME(attention)(const float *query, const attention_input *s, float *out) {
     const float scale = 1.0f / sqrtf((float)s->d_k);
-    for (int64_t i = 0; i < s->count; i += LANES) NAME(compare)(query, s, i, scale);
+    for (int64_t i = 0; i < s->count; i += LANES) NAME(attention_scores)(query, s, i, scale);
     NAME(softmax)(s->scores, s->count);
     int64_t c = 0;
-    for (; c + 8 * LANES <= s->d_v; c += 8 * LANES) NAME(mix)(s, c, 8, out);
-    for (; c + 4 * LANES <= s->d_v; c += 4 * LANES) NAME(mix)(s, c, 4, out);
-    for (; c + LANES <= s->d_v; c += LANES) NAME(mix)(s, c, 1, out);
+    for (; c + 8 * LANES <= s->d_v; c += 8 * LANES) NAME(weighted_sum)(s, c, 8, out);
+    for (; c + 4 * LANES <= s->d_v; c += 4 * LANES) NAME(weighted_sum)(s, c, 4, out);
+    for (; c + LANES <= s->d_v; c += LANES) NAME(weighted_sum)(s, c, 1, out);
     for (; c < s->d_v; c++) {
         float total = 0;
         for (int64_t i = 0; i < s->count; i++)
@@ -161,7 +161,7 @@ static void NAME(look)(const float *query, const seen *s, float *out) {
     }
 }
 
-/* to = norm(from + more); `more` may be missing; the sum goes to `sums` if that is given. */
+/* to = norm(from + more); `more` may be null; the sum is also written to `sums` unless null. */
 static void NAME(normalise)(const norm *n, const float *from, const float *more, float *sums,
                             float *to, int64_t width) {
     float *row = sums ? sums : to;
@@ -210,7 +210,7 @@ static inline floats NAME(normal)(floats x) {
     return NAME(choose)(x < 0.0f, upper, 1.0f - upper);
 }
 
-/* x = activation(x), times `gates` where they are given. */
+/* x = activation(x), times `gates` unless null. */
 static void NAME(activate)(int64_t kind, float *x, const float *gates, int64_t count) {
     for (int64_t i = 0; i < count; i += LANES) {
         float spare[LANES] = {0};
@@ -227,15 +227,15 @@ static void NAME(activate)(int64_t kind, float *x, const float *gates, int64_t c
     }
 }
 
-/* The greatest of each BLOCK of logits, and the logarithm of the sum of e^logit. */
-static void NAME(sum_up)(const float *logits, int64_t count, float *maxima, float *total) {
+/* The maximum of each BLOCK of logits, and the logarithm of the sum of e^logit. */
+static void NAME(log_sum_exp)(const float *logits, int64_t count, float *maxima, float *total) {
     float top = -INFINITY;
     for (int64_t i = 0; i < count; i += BLOCK) {
-        floats most = NAME(load)(logits + i);
+        floats maximum = NAME(load)(logits + i);
         for (int64_t j = LANES; j < BLOCK; j += LANES)
-            most = NAME(greater)(most, NAME(load)(logits + i + j));
-        float one = maxima[i / BLOCK] = NAME(greatest)(most);
-        top = one > top ? one : top;
+            maximum = NAME(greater)(maximum, NAME(load)(logits + i + j));
+        float greatest = maxima[i / BLOCK] = NAME(greatest)(maximum);
+        top = greatest > top ? greatest : top;
     }
     floats sums[2] = {{0}, {0}};
     for (int64_t i = 0; i < count; i += 2 * LANES)

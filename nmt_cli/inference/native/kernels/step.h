@@ -1,21 +1,21 @@
-/* What a pass through a stack works on. */
+/* The data of a pass through the layers of the encoder or the decoder. */
 
 #include "kernels.h"
 
-/* norms: those that follow each sublayer, or with pre-norm come before the next one. */
+/* norms: those after each sublayer; with pre-norm, those before the next sublayer. */
 typedef struct {
     linear joined, output, query, cross_output, inner, outer;
     norm norms[3];
 } layer;
 
-/* first: what the embedded input goes through with pre-norm; places (or null): what is added to
-   it; cosines, sines (or null): what turns queries and keys. */
+/* first_norm: applied to the embedded input, with pre-norm. position_table (or null): added to the
+   embeddings. cosines, sines (or null): the rotations of queries and keys. */
 typedef struct {
     const layer *layers;
-    int64_t depth, d_model, heads, d_k, d_v, d_ff, activation, gated, pre_norm, place_rows;
-    norm first;
+    int64_t depth, d_model, heads, d_k, d_v, d_ff, activation, gated, pre_norm, position_rows;
+    norm first_norm;
     linear head;
-    const float *embedding, *places, *cosines, *sines;
+    const float *embedding, *position_table, *cosines, *sines;
     float scale;
 } model;
 
@@ -25,12 +25,13 @@ typedef struct {
     int64_t stride, length;
 } source;
 
-/* slots: the busy ones; parents, ids: (all rows,); ancestors: (all rows, capacity), the row of its
-   slot that each hypothesis was in at each step; blocks: keys and values of `growth` steps each,
-   (all slots, layers, keys then values, heads, growth * beam, width). starts, ends, positions: of
-   the sentence of each row in the encoder, and the row's place in it. lists: of each slot, or null:
-   all words; widest: logits that there is room for in a row. The others: room for rows, whose width
-   never changes, since a thread may be in another layer than its neighbour. */
+/* slots: the busy ones. parents, ids: (all rows,). ancestors: (all rows, capacity), the row of its
+   slot in which each hypothesis was at each step. blocks: the KV cache of `growth` steps each,
+   (all slots, layers, keys then values, heads, growth * beam, width). starts, ends, positions: in
+   the encoder, the range of each row's sentence and the row's position in it. shortlists: of each
+   slot, or null: all words. widest: logits that a row has room for. The other pointers: room for
+   the rows; a thread may be in another layer than its neighbours, so the width of a row in each of
+   them is the same in all layers. */
 typedef struct {
     int64_t busy, beam, capacity, growth, threads, scratch_bytes, longest;
     const int64_t *slots, *parents, *ids;
@@ -38,35 +39,36 @@ typedef struct {
     int32_t *ancestors;
     float *const *blocks;
     const source *sources;
-    float *x, *normed, *joined, *query, *attended, *made, *inner, *gated, *logits, *maxima, *totals;
+    float *x, *normed, *joined, *query, *attended, *sublayer_output, *inner, *gated, *logits;
+    float *maxima, *totals;
     void *scratch;
     const int64_t *starts, *ends, *positions;
-    const word_list *lists;
+    const shortlist *shortlists;
     int64_t widest;
 } state;
 
-/* A thread: the rows [first, last) are shared with `shared`. */
+/* A worker of a pass; it shares the rows [first, last) with the other workers of `worker`. */
 typedef struct {
     const kernels *kernels;
     const model *model;
     const state *state;
-    member shared;
+    worker worker;
     int64_t first, last;
     char *scratch;
     const float **keys, **values;
     float *scores;
-} worker;
+} pass_worker;
 
-/* The rows of this part of the team, for work that is not a product. */
-void find_rows(const worker *, int64_t *first, int64_t *last);
+/* The rows of this worker, for work that is not a product. */
+void find_rows(const pass_worker *, int64_t *first, int64_t *last);
 
-/* Turn queries and keys of the encoder before anybody looks at them. */
-void turn_rows(const worker *);
+/* Rotate the encoder's queries and keys; to be called before attention. */
+void rotate_queries_and_keys(const pass_worker *);
 
-/* Logits of each slot's rows for the words of its list only. */
-void multiply_lists(const worker *);
+/* Logits of each slot's rows, for the words of its shortlist only. */
+void multiply_shortlists(const pass_worker *);
 
-/* Attention of one head of a row: to its own past, its sentence, its source. */
-void look_back(const worker *, int64_t layer, int64_t row, int64_t head);
-void look_around(const worker *, int64_t layer, int64_t row, int64_t head);
-void look_at_source(const worker *, int64_t layer, int64_t row, int64_t head);
+/* Attention of one head of a row. */
+void decoder_self_attention(const pass_worker *, int64_t layer, int64_t row, int64_t head);
+void encoder_self_attention(const pass_worker *, int64_t layer, int64_t row, int64_t head);
+void cross_attention(const pass_worker *, int64_t layer, int64_t row, int64_t head);

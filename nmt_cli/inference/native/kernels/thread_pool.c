@@ -1,167 +1,172 @@
-/* Threads that share one piece of work, and products shared by outputs. */
+/* A pool of threads that run a task together, and products whose outputs they divide. */
 
 #include <signal.h>
 
 #include "kernels.h"
 
-enum { MOST_THREADS = 64, SPINS = 4000 };
-/* Less work than this is done sooner than a thread is started. */
-static const int64_t WORTH_A_THREAD = 1 << 22;
+enum { MAX_THREADS = 64, MAX_SPINS = 4000 };
+/* Multiplications. With less work than this, starting a thread takes longer than doing it. */
+static const int64_t MIN_WORK_PER_THREAD = 1 << 22;
 
-struct team {
-    void (*work)(const member *, void *);
+/* One task and the workers that run it; arrived, round: of the barrier. */
+struct parallel_region {
+    void (*work)(const worker *, void *);
     void *task;
-    int64_t parts, arrived, round;
+    int64_t workers, arrived, round;
     pthread_mutex_t lock;
     pthread_cond_t changed;
 };
 
-/* Tell all that sleep. */
-static void set(team *t, int64_t *number, int64_t value) {
-    pthread_mutex_lock(&t->lock);
-    __atomic_store_n(number, value, __ATOMIC_RELEASE);
-    pthread_cond_broadcast(&t->changed);
-    pthread_mutex_unlock(&t->lock);
+/* Set a variable and wake the threads that wait for it to change. */
+static void set_and_notify(parallel_region *r, int64_t *variable, int64_t value) {
+    pthread_mutex_lock(&r->lock);
+    __atomic_store_n(variable, value, __ATOMIC_RELEASE);
+    pthread_cond_broadcast(&r->changed);
+    pthread_mutex_unlock(&r->lock);
 }
 
-/* Until a number is no longer what it was: awake for some microseconds, then asleep, since the
-   thread that is waited for may need this very core. */
-static void wait_for_change(team *t, const int64_t *number, int64_t before) {
-    for (int64_t spins = 0; spins < SPINS; spins++) {
-        if (__atomic_load_n(number, __ATOMIC_ACQUIRE) != before) return;
+/* Wait until a variable differs from `before`: first spinning for some microseconds, then sleeping,
+   because the thread that changes it may need this core. */
+static void wait_for_change(parallel_region *r, const int64_t *variable, int64_t before) {
+    for (int64_t spins = 0; spins < MAX_SPINS; spins++) {
+        if (__atomic_load_n(variable, __ATOMIC_ACQUIRE) != before) return;
 #if defined(__x86_64__)
         __builtin_ia32_pause();
 #endif
     }
-    pthread_mutex_lock(&t->lock);
-    while (__atomic_load_n(number, __ATOMIC_ACQUIRE) == before)
-        pthread_cond_wait(&t->changed, &t->lock);
-    pthread_mutex_unlock(&t->lock);
+    pthread_mutex_lock(&r->lock);
+    while (__atomic_load_n(variable, __ATOMIC_ACQUIRE) == before)
+        pthread_cond_wait(&r->changed, &r->lock);
+    pthread_mutex_unlock(&r->lock);
 }
 
-void wait_for_all(const member *m) {
-    team *t = m->team;
-    if (m->parts == 1) return;
-    const int64_t round = __atomic_load_n(&t->round, __ATOMIC_ACQUIRE);
-    if (__atomic_add_fetch(&t->arrived, 1, __ATOMIC_ACQ_REL) == m->parts) {
-        __atomic_store_n(&t->arrived, 0, __ATOMIC_RELAXED);
-        set(t, &t->round, round + 1);
+void barrier(const worker *own) {
+    parallel_region *r = own->region;
+    if (own->workers == 1) return;
+    const int64_t round = __atomic_load_n(&r->round, __ATOMIC_ACQUIRE);
+    if (__atomic_add_fetch(&r->arrived, 1, __ATOMIC_ACQ_REL) == own->workers) {
+        __atomic_store_n(&r->arrived, 0, __ATOMIC_RELAXED);
+        set_and_notify(r, &r->round, round + 1);
     } else
-        wait_for_change(t, &t->round, round);
+        wait_for_change(r, &r->round, round);
 }
 
-static void join_in(member *own) {
-    /* How many threads could be started is known when the last one is. */
-    wait_for_change(own->team, &own->team->parts, 0);
-    own->parts = __atomic_load_n(&own->team->parts, __ATOMIC_ACQUIRE);
-    own->team->work(own, own->team->task);
+static void run_worker(worker *own) {
+    /* The number of workers is known only when the last thread has been started. */
+    wait_for_change(own->region, &own->region->workers, 0);
+    own->workers = __atomic_load_n(&own->region->workers, __ATOMIC_ACQUIRE);
+    own->region->work(own, own->region->task);
 }
 
-/* Threads that stay, since one made anew for each step is seldom on a core of its own: `works` from
-   when it is given a place in a team until it has done its part. */
+/* A thread of the pool. Threads are kept, because a thread that is new in each step seldom gets a
+   core of its own. busy: 1 from when it becomes a worker of a region until its work is done. */
 typedef struct {
-    int64_t works;
-    member place;
-} helper;
+    int64_t busy;
+    worker worker;
+} pool_thread;
 
-static helper helpers[MOST_THREADS];
+/* Thread 0 is the caller's, so that the first entry is unused. */
+static pool_thread pool[MAX_THREADS];
 static int64_t started;
-/* All of them sleep on the same lock. */
-static team bench = {0, 0, 0, 0, 0, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER};
-/* Who holds it has the helpers. */
-static pthread_mutex_t in_use = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t prepared = PTHREAD_ONCE_INIT;
+/* Idle threads of the pool sleep on the lock of this region. */
+static parallel_region idle_workers = {
+    0, 0, 0, 0, 0, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER,
+};
+/* Held by the caller whose task the pool runs. */
+static pthread_mutex_t pool_in_use = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t fork_handler_installed = PTHREAD_ONCE_INIT;
 
-static void *help(void *given) {
-    helper *own = given;
+static void *run_pool_thread(void *argument) {
+    pool_thread *own = argument;
     for (;;) {
-        wait_for_change(&bench, &own->works, 0);
-        join_in(&own->place);
-        set(&bench, &own->works, 0);
+        wait_for_change(&idle_workers, &own->busy, 0);
+        run_worker(&own->worker);
+        set_and_notify(&idle_workers, &own->busy, 0);
     }
     return 0;
 }
 
-/* A forked process has none of the threads. */
-static void forget_helpers(void) {
+/* A forked process has none of the pool's threads. */
+static void reset_pool(void) {
     started = 0;
-    memset(helpers, 0, sizeof helpers);
-    pthread_mutex_init(&bench.lock, 0);
-    pthread_cond_init(&bench.changed, 0);
-    pthread_mutex_init(&in_use, 0);
+    memset(pool, 0, sizeof pool);
+    pthread_mutex_init(&idle_workers.lock, 0);
+    pthread_cond_init(&idle_workers.changed, 0);
+    pthread_mutex_init(&pool_in_use, 0);
 }
 
-static void prepare(void) { pthread_atfork(0, 0, forget_helpers); }
+static void install_fork_handler(void) { pthread_atfork(0, 0, reset_pool); }
 
-/* Signals are for the threads of the program. */
-static int start_helper(helper *one) {
+/* Start a thread that blocks all signals: they are handled by the program's own threads. */
+static int start_pool_thread(pool_thread *own) {
     pthread_t thread;
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int failed = pthread_create(&thread, 0, help, one);
+    const int failed = pthread_create(&thread, 0, run_pool_thread, own);
     pthread_sigmask(SIG_SETMASK, &before, 0);
     if (!failed) pthread_detach(thread);
     return !failed;
 }
 
-void work_together(int64_t threads, void (*work)(const member *, void *), void *task) {
-    team all = {
+void run_parallel(int64_t threads, void (*work)(const worker *, void *), void *task) {
+    parallel_region region = {
         work, task, 0, 0, 0, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER,
     };
-    member own = {&all, 0, 0};
-    int64_t parts = 1;
-    pthread_once(&prepared, prepare);
-    /* Where others are at it, the cores are busy already. */
-    const int shared = threads > 1 && !pthread_mutex_trylock(&in_use);
-    if (threads > MOST_THREADS) threads = MOST_THREADS;
-    for (; shared && parts < threads; parts++) {
-        helper *one = helpers + parts;
-        if (parts > started) {
-            if (!start_helper(one)) break;
-            started = parts;
+    worker own = {&region, 0, 0};
+    int64_t workers = 1;
+    pthread_once(&fork_handler_installed, install_fork_handler);
+    /* While another caller uses the pool the cores are busy, and this thread works alone. */
+    const int has_pool = threads > 1 && !pthread_mutex_trylock(&pool_in_use);
+    if (threads > MAX_THREADS) threads = MAX_THREADS;
+    for (; has_pool && workers < threads; workers++) {
+        pool_thread *next = pool + workers;
+        if (workers > started) {
+            if (!start_pool_thread(next)) break;
+            started = workers;
         }
-        one->place = (member){&all, parts, 0};
-        set(&bench, &one->works, 1);
+        next->worker = (worker){&region, workers, 0};
+        set_and_notify(&idle_workers, &next->busy, 1);
     }
-    set(&all, &all.parts, parts);
-    join_in(&own);
-    for (int64_t i = 1; i < parts; i++) wait_for_change(&bench, &helpers[i].works, 1);
-    if (shared) pthread_mutex_unlock(&in_use);
-    pthread_cond_destroy(&all.changed);
-    pthread_mutex_destroy(&all.lock);
+    set_and_notify(&region, &region.workers, workers);
+    run_worker(&own);
+    for (int64_t i = 1; i < workers; i++) wait_for_change(&idle_workers, &pool[i].busy, 1);
+    if (has_pool) pthread_mutex_unlock(&pool_in_use);
+    pthread_cond_destroy(&region.changed);
+    pthread_mutex_destroy(&region.lock);
 }
 
-void find_share(const member *m, int64_t count, int64_t *first, int64_t *last) {
-    *first = count * m->part / m->parts;
-    *last = count * (m->part + 1) / m->parts;
+void find_range(const worker *own, int64_t count, int64_t *first, int64_t *last) {
+    *first = count * own->index / own->workers;
+    *last = count * (own->index + 1) / own->workers;
 }
 
 int64_t product_bytes(int64_t inputs) {
-    return 4 * (2 * MOST_ROWS + CACHED + (MOST_TILE_ROWS + PANEL) * inputs) + 64;
+    return 4 * (2 * MAX_ROWS + CACHED + (MAX_TILE_ROWS + PANEL) * inputs) + 64;
 }
 
 typedef struct {
     const kernels *kernels;
     product_task task;
-} shared_product;
+} parallel_product;
 
-static void multiply_share(const member *m, void *given) {
-    const shared_product *all = given;
-    product_task task = all->task;
-    find_share(m, (task.linear->outputs + PANEL - 1) / PANEL, &task.first, &task.last);
-    task.scratch = (char *)task.scratch + m->part * product_bytes(task.linear->inputs);
-    all->kernels->multiply(&task);
+static void multiply_range(const worker *own, void *argument) {
+    const parallel_product *product = argument;
+    product_task task = product->task;
+    find_range(own, (task.linear->outputs + PANEL - 1) / PANEL, &task.first, &task.last);
+    task.scratch = (char *)task.scratch + own->index * product_bytes(task.linear->inputs);
+    product->kernels->multiply(&task);
 }
 
 int64_t nmt_product_bytes(int64_t inputs) { return product_bytes(inputs); }
 
-/* out = x W^T + b over `rows` rows; scratch: nmt_product_bytes a thread. 0: no such kernels. */
+/* out = x W^T + b over `rows` rows; scratch: nmt_product_bytes for each thread. Returns 0 where the
+   processor has no kernels of so many lanes. */
 int64_t nmt_product(int64_t lanes, int64_t threads, const linear *l, const float *x, int64_t rows,
                     float *out, void *scratch) {
-    shared_product all = {find_kernels((int)lanes), {l, x, rows, 0, 0, 0, out, scratch}};
-    if (!all.kernels) return 0;
-    const int64_t worth = rows * l->inputs * l->outputs / WORTH_A_THREAD;
-    work_together(threads < worth ? threads : worth, multiply_share, &all);
+    parallel_product product = {find_kernels((int)lanes), {l, x, rows, 0, 0, 0, out, scratch}};
+    if (!product.kernels) return 0;
+    const int64_t useful_threads = rows * l->inputs * l->outputs / MIN_WORK_PER_THREAD;
+    run_parallel(threads < useful_threads ? threads : useful_threads, multiply_range, &product);
     return 1;
 }
