@@ -10,15 +10,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer._click.exceptions import UsageError as ClickUsageError
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
+from nmt_cli.cli.click_adapter import ClickUsageError
 from nmt_cli.config import synonyms
 from nmt_cli.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from typer._click.core import Command, Context
-    from typer._click.formatting import HelpFormatter
+    from nmt_cli.cli.click_adapter import Command, Context, HelpFormatter
 
 # The order is the order of the work.
 COMMANDS = {

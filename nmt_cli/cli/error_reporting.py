@@ -4,9 +4,7 @@ import errno
 import re
 import traceback
 
-# Typer 0.26 has no public name for it.
-from typer._click.exceptions import ClickException
-
+from nmt_cli.cli.click_adapter import ClickException
 from nmt_cli.cli.signals import INTERRUPTED
 from nmt_cli.config.synonyms import ADVICE, meant_option
 from nmt_cli.errors import (

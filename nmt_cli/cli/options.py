@@ -5,14 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-# Typer has no public type for an option that takes two values and may be repeated.
-from typer._click.types import CompositeParamType
-
+from nmt_cli.cli.click_adapter import CompositeParamType
 from nmt_cli.config.presets import PRESET_NAMES
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
-    from typer._click.core import Context, Parameter
+    from nmt_cli.cli.click_adapter import Context, Parameter
 
 
 class FilePair(NamedTuple):
@@ -23,6 +21,8 @@ class FilePair(NamedTuple):
 
 
 class _FilePairType(CompositeParamType):
+    """Typer's own types do not let an option take two values and be repeated."""
+
     name = "pair"
     arity = 2
 

@@ -15,8 +15,7 @@ from nmt_cli.errors import UsageError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from typer._click.core import Command, Context
-
+    from nmt_cli.cli.click_adapter import Command, Context
     from nmt_cli.extras.layer_bench.measure import Chain, Timing
 
 LENGTHS, WIDTHS, CHAINED = "64,128,256,512,1024,2048", "256,512", (8, 16, 32, 64)

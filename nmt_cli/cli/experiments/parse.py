@@ -14,8 +14,7 @@ from nmt_cli.cli.text_io import STDIN
 from nmt_cli.plurals import agreeing, counted
 
 if TYPE_CHECKING:
-    from typer._click.core import Context
-
+    from nmt_cli.cli.click_adapter import Context
     from nmt_cli.config.search import SearchConfig
     from nmt_cli.data.text.lines import Lines
     from nmt_cli.extras.parsing.parser import Parse
