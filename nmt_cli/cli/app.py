@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 # The order is the order of the work.
 COMMANDS = {
     "init": "write the project file nmt.toml",
-    "prepare": "turn parallel text into a corpus ready for training",
+    "prepare": "prepare parallel text for training",
     "train": "train a model; run again to resume",
     "average": "average checkpoints into one model",
-    "shortlist": "learn which words may translate which",
-    "translate": "translate lines of text",
+    "shortlist": "learn likely word translations, for faster decoding",
+    "translate": "translate text line by line",
     "score": "score translations: BLEU, chrF, TER",
-    "demo": "learn a small language pair before your eyes",
-    "parse": "parse sentences into trees, score trees as EVALB",
-    "attention": "for study: heads, formulas, Tables 1 to 3",
-    "plot": "for study: heads, formulas, Tables 1 to 3",
-    "bench": "for study: heads, formulas, Tables 1 to 3",
-    "config": "show every setting and where it comes from",
-    "doctor": "check this machine and say what to fix",
+    "demo": "watch a small model learn to translate",
+    "parse": "parse sentences into trees; score trees like EVALB",
+    "attention": "study the paper: attention, formulas, Tables 1 to 3",
+    "plot": "study the paper: attention, formulas, Tables 1 to 3",
+    "bench": "study the paper: attention, formulas, Tables 1 to 3",
+    "config": "show every setting and its origin",
+    "doctor": "check this machine and suggest fixes",
 }
 # Commands of the paper's experiments; their modules lie in a folder of their own.
 EXPERIMENTS = {"attention", "bench", "parse", "plot"}
@@ -142,7 +142,7 @@ def _debug_option() -> TyperOption:
     """Accepted everywhere and not used: `nmt_cli.cli.main` has looked for it already."""
     return TyperOption(
         param_decls=["--debug"], is_flag=True, default=False, expose_value=False, hidden=True,
-        help="Show tracebacks.",
+        help="Show tracebacks",
     )  # fmt: skip
 
 
@@ -215,9 +215,11 @@ def make_app() -> typer.Typer:
 
 def _top(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", "-V", help="Show the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", "-V", help="Show the version and exit")
+    ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", hidden=True, help="With --version: all versions, as JSON.")
+        bool, typer.Option("--json", hidden=True, help="With --version: show all versions as JSON")
     ] = False,
 ) -> None:
     """Train and run Transformer translators: two text files in, a translator out."""

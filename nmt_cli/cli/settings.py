@@ -3,7 +3,7 @@
 import contextlib
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from nmt_cli.terminal.console import Console
 
 PROJECT_FILE = Path("nmt.toml")
+COMMAND_LINE = "command line"
 _PATHS = ("paths.corpus", "paths.model")
+# Options that are not named like their setting.
+_OPTIONS = {"languages.src": "--src-lang", "languages.tgt": "--tgt-lang"}
 _SECTIONS = tuple(dict.fromkeys(key.split(".")[0] for key in SETTINGS))
 
 
@@ -45,7 +48,7 @@ def resolve_settings(
         [
             *_project_layer(config_file),
             *_environment_layers(environ),
-            SettingsLayer("command line", given),
+            SettingsLayer(COMMAND_LINE, given, option_names(given)),
             *(_set_layer(text) for text in sets or ()),
         ]
     )
@@ -93,7 +96,21 @@ def chosen_search(resolved: ResolvedConfig, model: Config) -> SearchConfig:
         for key, value in flatten(resolved.config).items()
         if key.startswith("search.") and not resolved.origins[key].startswith(("default", "preset"))
     }
-    return with_values(model, given).search
+    typed = (key for key in given if resolved.origins[key] == COMMAND_LINE)
+    return with_values(model, given, option_names(typed)).search
+
+
+def option_names(keys: Iterable[str]) -> dict[str, str]:
+    """The options that set these keys, for errors; without those that differ between commands.
+
+    >>> option_names(["train.max_steps", "languages.src", "paths.model"])
+    {'train.max_steps': '--max-steps', 'languages.src': '--src-lang'}
+    """
+    return {
+        key: _OPTIONS.get(key, f"--{key.split('.')[1].replace('_', '-')}")
+        for key in keys
+        if key not in _PATHS
+    }
 
 
 def _project_layer(config_file: Path | None) -> Iterator[SettingsLayer]:

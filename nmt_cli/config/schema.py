@@ -5,9 +5,11 @@ value; they are folded over the defaults in that order, through one check with o
 A derived value is stored as "auto", so that a later override of what it derives from still works.
 """
 
+import contextlib
 import dataclasses
+import re
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_type_hints
@@ -26,9 +28,11 @@ from nmt_cli.storage.files import read_bytes
 
 FORMAT = 1
 MAX_BYTES = 1 << 20
-# Of a file full of mistakes so many are told.
+# At most this many problems are listed in one error.
 MOST_PROBLEMS = 20
 Auto = Literal["auto"]
+# A dotted key within a message.
+_KEY = re.compile(r"\b[a-z]+\.[a-z_0-9]+")
 
 
 @dataclass(frozen=True)
@@ -185,10 +189,14 @@ SETTINGS: Mapping[str, Setting] = types.MappingProxyType(_known_settings())
 
 
 class SettingsLayer(NamedTuple):
-    """Some settings and where they come from: `origin` is shown to the user."""
+    """Some settings and where they come from: `origin` is shown to the user.
+
+    names: what errors call a setting that the user wrote in another way, such as `--max-steps`.
+    """
 
     origin: str
     values: Mapping[str, object]
+    names: Mapping[str, str] = types.MappingProxyType({})
 
 
 class ResolvedConfig(NamedTuple):
@@ -213,7 +221,8 @@ def resolve(layers: Iterable[SettingsLayer]) -> ResolvedConfig:
     )
     name = str(chosen.values["train.preset"])
     if name not in PRESETS:
-        problems.append(f"{chosen.origin}: unknown preset `{name}`")
+        origin = chosen.names.get("train.preset", chosen.origin)
+        problems.append(f"{origin}: unknown preset `{name}`")
         hints.append(preset_hint(name))
     if problems:
         more = len(problems) - MOST_PROBLEMS
@@ -221,10 +230,23 @@ def resolve(layers: Iterable[SettingsLayer]) -> ResolvedConfig:
         raise ConfigError("; ".join(told), "; ".join(dict.fromkeys(hints)))
     flat: dict[str, object] = {key: setting.default for key, setting in SETTINGS.items()}
     origins = dict.fromkeys(flat, "default")
+    names: dict[str, str] = {}
     for layer in [SettingsLayer(f"preset {name}", PRESETS[name]), *checked]:
         flat.update(layer.values)
         origins.update(dict.fromkeys(layer.values, layer.origin))
-    return ResolvedConfig(_check_together(_build(flat)), origins)
+        names.update({key: layer.names.get(key, key) for key in layer.values})
+    with _naming(names):
+        return ResolvedConfig(_check_together(_build(flat)), origins)
+
+
+@contextlib.contextmanager
+def _naming(names: Mapping[str, str]) -> Iterator[None]:
+    """Let the errors of the block call settings by their `names`."""
+    try:
+        yield
+    except ConfigError as error:
+        message = _KEY.sub(lambda match: names.get(match[0], match[0]), error.message)
+        raise ConfigError(message, error.hint) from error
 
 
 def _checked_layer(layer: SettingsLayer, problems: list[str], hints: list[str]) -> SettingsLayer:
@@ -238,9 +260,10 @@ def _checked_layer(layer: SettingsLayer, problems: list[str], hints: list[str]) 
         try:
             values[key] = convert(SETTINGS[key], value)
         except ValueError as error:
-            problems.append(f"{layer.origin}: `{key}` {error}")
-            hints.append(f"{key}: {SETTINGS[key].about}")
-    return SettingsLayer(layer.origin, values)
+            name = layer.names.get(key, "")
+            problems.append(f"{name} {error}" if name else f"{layer.origin}: `{key}` {error}")
+            hints.append(f"{name or key}: {SETTINGS[key].about}")
+    return SettingsLayer(layer.origin, values, layer.names)
 
 
 def _nearest_key(key: str) -> str:
@@ -283,9 +306,14 @@ def flatten(config: Config) -> dict[str, object]:
     }
 
 
-def with_values(config: Config, values: Mapping[str, object]) -> Config:
-    """`config` with some dotted keys replaced; checked like any other setting."""
-    return resolve([SettingsLayer("config", {**flatten(config), **values})]).config
+def with_values(
+    config: Config, values: Mapping[str, object], names: Mapping[str, str] | None = None
+) -> Config:
+    """`config` with some dotted keys replaced; checked like any other setting.
+
+    names: what errors call these settings.
+    """
+    return resolve([SettingsLayer("config", {**flatten(config), **values}, names or {})]).config
 
 
 def read_layer(path: Path) -> SettingsLayer:

@@ -17,9 +17,9 @@ _COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
 def command(as_json: AsJson = False) -> None:
-    """Check this machine and say what to fix.
+    """Check this machine and suggest fixes.
 
-    Exit code 0: everything nmt needs is there; 1: something failed.
+    Exits with code 0 if nmt has everything it needs, and with code 1 if a check failed.
     """
     from nmt_cli.extras.doctor import examine, versions
 

@@ -43,7 +43,7 @@ EXAMPLES = """
 nmt prepare                                as nmt.toml says
 nmt prepare --train a.en a.de --train b.en.gz b.de.gz --valid valid.en valid.de
 nmt prepare --train-tsv pairs.tsv.zst --src-lang en --tgt-lang de --valid-split 1000
-nmt prepare --clean --dropped dropped.tsv  drop all that looks wrong, and list it
+nmt prepare --clean --dropped dropped.tsv  drop every suspicious pair and list them
 zcat pairs.tsv.gz | nmt prepare --train-tsv - --separate --out my-corpus
 """
 
@@ -58,38 +58,49 @@ class SubwordMethod(StrEnum):
     chars = "chars"
 
 
-Kind = Annotated[SubwordMethod | None, typer.Option("--subwords", help="How words are divided.")]
+Kind = Annotated[
+    SubwordMethod | None, typer.Option("--subwords", help="Subword method [default: bpe]")
+]
 VocabSize = Annotated[
     str | None,
     typer.Option(
-        "--vocab-size", metavar="N|auto", help="Vocabulary size; auto: by the number of words."
+        "--vocab-size",
+        metavar="N|auto",
+        help="Vocabulary size; auto = chosen from the number of words [default: set by the preset]",
     ),
 ]
 Joint = Annotated[
     bool | None,
-    typer.Option("--joint/--separate", help="One vocabulary for both languages, or two."),
+    typer.Option(
+        "--joint/--separate",
+        help="Learn one vocabulary for both languages, or one for each [default: joint]",
+    ),
 ]
 Normalize = Annotated[
     bool | None,
-    typer.Option("--normalize/--no-normalize", help="Moses-style quotes, dashes and spaces."),
+    typer.Option(
+        "--normalize/--no-normalize",
+        help="Normalise quotes, dashes and spaces as Moses does [default: off]",
+    ),
 ]
 Clean = Annotated[
     bool | None,
     typer.Option(
         "--clean/--no-clean",
-        help="Drop every pair that looks wrong, or look for nothing. Default: repair what loses "
-        "nothing, drop what nothing can be learnt from, count the rest.",
+        help="Drop every suspicious pair, or check nothing [default: repair text without loss, "
+        "drop useless pairs, report the rest]",
     ),
 ]
 Dropped = Annotated[
     Path | None,
-    typer.Option("--dropped", metavar="FILE", help="Write the pairs that are dropped, as TSV."),
+    typer.Option("--dropped", metavar="FILE", help="Write the dropped pairs to this TSV file"),
 ]
 Workers = Annotated[
-    int, typer.Option("--workers", min=0, metavar="N", help="Processes; 0: one a core.")
+    int, typer.Option("--workers", min=0, metavar="N", help="Worker processes; 0 = one per core")
 ]
 Out = Annotated[
-    str | None, typer.Option("--out", metavar="CORPUS", help="Directory to write; else corpus/.")
+    str | None,
+    typer.Option("--out", metavar="CORPUS", help="Corpus directory to write [default: corpus]"),
 ]
 
 
@@ -116,9 +127,9 @@ def command(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Turn parallel text into a corpus ready for training.
+    """Prepare parallel text for training.
 
-    Cleans the lines, leaves out empty, repeated and badly matching pairs, learns the subwords and
+    Cleans the text, drops empty, duplicate and badly matching pairs, learns the subwords and
     encodes the text. Files may be plain, gzip, xz, zstd or bzip2; `-` is stdin.
     """
     from nmt_cli.cli.environment import make_console

@@ -26,74 +26,88 @@ EXAMPLES = """
 nmt score hypothesis.txt reference.txt --metric bleu --metric chrf
 cat test.en | nmt translate | nmt score - reference-a.txt reference-b.txt.gz
 nmt score new.txt reference.txt --baseline old.txt --fail-if-worse
-nmt score --min-bleu 27              the test set of nmt.toml; exit code 3 when below
-nmt score --pairs test.en test.de    how likely the model finds them: perplexity
+nmt score --min-bleu 27              the test set of nmt.toml; exit code 3 if below
+nmt score --pairs test.en test.de    perplexity of given translations
 """
 
 Files = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[HYPOTHESIS REFERENCE...]", show_default=False,
-        help="Text files (plain, gz, xz, zst, bz2; - is stdin), one sentence a line; without a "
-        "reference, that of nmt.toml's test set; without any, the test set is translated first.",
+        help="Text files (plain, gz, xz, zst, bz2; - is stdin), one sentence per line. Without "
+        "REFERENCE, those of nmt.toml's test set are used; without any file, the test set is "
+        "translated first.",
     ),
 ]  # fmt: skip
 Metrics = Annotated[
     list[str] | None,
     typer.Option(
         "--metric", metavar="NAME",
-        help="bleu (default), chrf, chrf++, ter, bleu-paper, bleu-tokenized.",
+        help="bleu, chrf, chrf++, ter, bleu-paper or bleu-tokenized; repeatable [default: bleu]",
     ),
 ]  # fmt: skip
 Paper = Annotated[
     bool,
-    typer.Option("--paper", help="The paper's BLEU too: tokenised, German compounds split."),
+    typer.Option(
+        "--paper", help="Also compute the paper's BLEU: tokenised, German compounds split"
+    ),
 ]
 Confidence = Annotated[
-    bool, typer.Option("--confidence", help="95 % intervals, by bootstrap resampling.")
+    bool, typer.Option("--confidence", help="Add 95 % confidence intervals (bootstrap resampling)")
 ]
 Baselines = Annotated[
     list[str] | None,
-    typer.Option("--baseline", metavar="FILE", help="Another system's output to test against."),
+    typer.Option(
+        "--baseline", metavar="FILE", help="Output of another system to test against; repeatable"
+    ),
 ]
 Level = Annotated[
     float | None,
     typer.Option(
         "--p", metavar="P", show_default=False,
-        help="With --baseline: significant is a p-value below this. Default: 0.05.",
+        help="Significance level for --baseline [default: 0.05]",
     ),
 ]  # fmt: skip
 FailIfWorse = Annotated[
     bool,
     typer.Option(
-        "--fail-if-worse", help="With --baseline: exit 3 when significantly worse than one."
+        "--fail-if-worse", help="Exit with code 3 if significantly worse than a --baseline"
     ),
 ]
 MinBleu = Annotated[
-    float | None, typer.Option("--min-bleu", metavar="X", help="Exit 3 when BLEU is below.")
+    float | None,
+    typer.Option("--min-bleu", metavar="X", help="Exit with code 3 if BLEU is below X"),
 ]
 Minimum = Annotated[
     list[str] | None,
-    typer.Option("--min", metavar="METRIC=X", help="Exit 3 when that metric is below."),
+    typer.Option(
+        "--min", metavar="METRIC=X", help="Exit with code 3 if METRIC is below X; repeatable"
+    ),
 ]
 Maximum = Annotated[
     list[str] | None,
-    typer.Option("--max", metavar="METRIC=X", help="Exit 3 when that metric (ter) is above."),
+    typer.Option(
+        "--max",
+        metavar="METRIC=X",
+        help="Exit with code 3 if METRIC (such as ter) is above X; repeatable",
+    ),
 ]
-Lowercase = Annotated[bool, typer.Option("--lowercase", help="Ignore case.")]
+Lowercase = Annotated[bool, typer.Option("--lowercase", help="Ignore case")]
 Tokenize = Annotated[
     str,
     typer.Option(
-        "--tokenize", metavar="NAME", help="sacreBLEU's tokenizer for BLEU, such as intl."
+        "--tokenize",
+        metavar="NAME",
+        help="sacreBLEU tokenizer for BLEU, such as intl [default: by the target language]",
     ),
 ]
 ScoreOnly = Annotated[
     bool,
-    typer.Option("--score-only", "-b", help="Print the value alone, one line for each metric."),
+    typer.Option("--score-only", "-b", help="Print only the score, one line per metric"),
 ]
 Model = Annotated[
     str | None,
-    typer.Option("--model", metavar="MODEL", help="Model that translates the test set, or scores."),
+    typer.Option("--model", metavar="MODEL", help="Model directory [default: model]"),
 ]
 
 

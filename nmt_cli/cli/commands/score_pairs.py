@@ -27,18 +27,20 @@ Pairs = Annotated[
     FilePair | None,
     typer.Option(
         "--pairs", click_type=FILE_PAIR, metavar="SRC TGT",
-        help="Not BLEU but how likely the model finds these translations.",
+        help="Score given translations with the model (perplexity), instead of BLEU",
     ),
 ]  # fmt: skip
 Each = Annotated[
     bool,
-    typer.Option("--each", help="With --pairs: log-probability, perplexity, tokens of each line."),
+    typer.Option(
+        "--each", help="With --pairs: show log-probability, perplexity and tokens of each line"
+    ),
 ]
 NBestList = Annotated[
     FilePair | None,
     typer.Option(
         "--n-best-list", click_type=FILE_PAIR, metavar="SRC LIST",
-        help="Score an n-best list by the model, and put the best of each line first.",
+        help="Rescore an n-best list with the model and sort each line's entries, best first",
     ),
 ]  # fmt: skip
 

@@ -24,40 +24,61 @@ torchrun --nnodes 2 --nproc-per-node 8 --rdzv-endpoint HOST:29500 -m nmt_cli tra
 """
 
 CorpusDirectory = Annotated[
-    str | None, typer.Option("--corpus", metavar="CORPUS", help="What `nmt prepare` wrote.")
+    str | None, typer.Option("--corpus", metavar="CORPUS", help="Prepared corpus [default: corpus]")
 ]
 Gpus = Annotated[
     int | None,
-    typer.Option("--gpus", min=1, metavar="N", help="GPUs to use; CPU processes where none is."),
+    typer.Option(
+        "--gpus",
+        min=1,
+        metavar="N",
+        help="Number of GPUs, or of CPU processes without a GPU [default: all GPUs]",
+    ),
 ]
 Threads = Annotated[
     int | None,
     typer.Option(
-        "--threads", min=1, metavar="N", help="CPU threads of each process; else all cores."
+        "--threads", min=1, metavar="N", help="CPU threads per process [default: all cores]"
     ),
 ]
 MaxSteps = Annotated[
-    int | None, typer.Option("--max-steps", metavar="N", help="Stop after so many steps.")
+    int | None,
+    typer.Option(
+        "--max-steps", metavar="N", help="Stop after N steps [default: set by the preset]"
+    ),
 ]
 MaxEpochs = Annotated[
-    int | None, typer.Option("--max-epochs", metavar="N", help="Stop after so many passes.")
+    int | None,
+    typer.Option("--max-epochs", metavar="N", help="Stop after N epochs [default: no limit]"),
 ]
 MaxHours = Annotated[
-    float | None, typer.Option("--max-hours", metavar="H", help="Stop after so much time.")
+    float | None,
+    typer.Option("--max-hours", metavar="H", help="Stop after H hours [default: no limit]"),
 ]
 Patience = Annotated[
     int | None,
-    typer.Option("--patience", metavar="N", help="Stop after N validations without a better one."),
+    typer.Option(
+        "--patience",
+        metavar="N",
+        help="Stop after N validations without improvement [default: set by the preset]",
+    ),
 ]
 Deterministic = Annotated[
     bool | None,
-    typer.Option("--deterministic", help="The same bits on any number of ranks (1, 2, 4, ...)."),
+    typer.Option(
+        "--deterministic",
+        help="Bit-identical results with any number of ranks (1, 2, 4, ...); slower",
+    ),
 ]
 Seed = Annotated[
-    int | None, typer.Option("--seed", metavar="N", help="Of weights, dropout and order.")
+    int | None,
+    typer.Option(
+        "--seed", metavar="N", help="Random seed for weights, dropout and data order [default: 1]"
+    ),
 ]
 Out = Annotated[
-    str | None, typer.Option("--out", metavar="MODEL", help="Model directory to write.")
+    str | None,
+    typer.Option("--out", metavar="MODEL", help="Model directory to write [default: model]"),
 ]
 
 
@@ -80,10 +101,10 @@ def command(
 ) -> None:
     """Train a model on a prepared corpus; run the same command again to resume.
 
-    Validates and saves at intervals, keeps the last and the best checkpoints, and leaves in MODEL
-    the best of them or their average. Ctrl-C saves and stops, and so do SIGTERM and SIGUSR1 (exit
-    code 75, for schedulers that queue the same command again). Before the first step is complete
-    there is nothing to save, and they end it at once.
+    Validates and saves at intervals, keeps the latest and the best checkpoints, and writes the best
+    of them or their average to MODEL. Ctrl-C, SIGTERM and SIGUSR1 save and stop; SIGUSR1 exits with
+    code 75, for schedulers that requeue the command. Before the first step is complete there is
+    nothing to save, so they stop training at once.
     """
     # Before torch is loaded, which takes seconds.
     stop = StopSignals(at_once=True)

@@ -21,26 +21,28 @@ nmt attention "The dog sleeps." --out dog.svg --layer 5 --head 2
 nmt attention "The dog sleeps." --out dog.svg --kind encoder       a sheet of all heads
 """
 
-Sentence = Annotated[str, typer.Argument(metavar="SENTENCE", help="What to translate.")]
+Sentence = Annotated[str, typer.Argument(metavar="SENTENCE", help="Sentence to translate")]
 Model = Annotated[
-    str | None, typer.Option("--model", metavar="MODEL", help="Model directory; else model/.")
+    str | None, typer.Option("--model", metavar="MODEL", help="Model directory [default: model]")
 ]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", metavar="FILE", help="FILE.html, .svg or .png; else attention.html."),
+    typer.Option(
+        "--out", metavar="FILE", help="File to write: .html, .svg or .png [default: attention.html]"
+    ),
 ]
 Kind = Annotated[
     str,
     typer.Option(
         "--kind", metavar="KIND",
-        help="encoder, decoder (self-attention), cross; a page has all and shows this one first.",
+        help="encoder or decoder (self-attention), or cross; a page has all, this one first",
     ),
 ]  # fmt: skip
-Layer = Annotated[int | None, typer.Option("--layer", metavar="N", help="This layer, from 1.")]
-Head = Annotated[int | None, typer.Option("--head", metavar="N", help="This head, from 1.")]
+Layer = Annotated[int | None, typer.Option("--layer", metavar="N", help="Layer to show, from 1")]
+Head = Annotated[int | None, typer.Option("--head", metavar="N", help="Head to show, from 1")]
 Target = Annotated[
     str | None,
-    typer.Option("--target", metavar="TEXT", help="Look at this translation, not the best one."),
+    typer.Option("--target", metavar="TEXT", help="Translation to show instead of the best one"),
 ]
 
 
@@ -57,10 +59,11 @@ def command(
     config_file: ConfigFile = None,
     quiet: Quiet = False,
 ) -> None:
-    """Show what the model looks at while it translates a sentence: every layer, every head.
+    """Show the attention of a model while it translates a sentence: every layer, every head.
 
-    A page to explore (.html; it needs no network) or a still picture (.svg, .png; heads that are
-    not chosen by --layer and --head all stand on one sheet). --json: the weights on stdout instead.
+    Writes an interactive page (.html, which needs no network) or a picture (.svg, .png; all heads
+    on one sheet, unless --layer and --head choose). With --json, writes the attention weights to
+    stdout instead.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import resolve_settings

@@ -35,22 +35,30 @@ nmt bench layers --tiny --json
 """
 
 Lengths = Annotated[
-    str | None, typer.Option("--n", metavar="N,N", help=f"Lengths of sequences; else {LENGTHS}.")
+    str | None, typer.Option("--n", metavar="N,N", help=f"Sequence lengths [default: {LENGTHS}]")
 ]
 Widths = Annotated[
-    str | None, typer.Option("--d", metavar="D,D", help=f"Widths of layers; else {WIDTHS}.")
+    str | None, typer.Option("--d", metavar="D,D", help=f"Layer widths [default: {WIDTHS}]")
 ]
 Neighbours = Annotated[
-    int, typer.Option("--neighbours", metavar="R", help="Positions that restricted attention sees.")
+    int,
+    typer.Option("--neighbours", metavar="R", help="Positions that restricted attention covers"),
 ]
-Kernel = Annotated[int, typer.Option("--kernel", metavar="K", help="Width of the convolution.")]
+Kernel = Annotated[
+    int, typer.Option("--kernel", metavar="K", help="Kernel width of the convolution")
+]
 Rounds = Annotated[
-    int, typer.Option("--rounds", metavar="N", help="How often each is timed; the median counts.")
+    int,
+    typer.Option(
+        "--rounds", metavar="N", help="Number of measurements, of which the median counts"
+    ),
 ]
-Tiny = Annotated[bool, typer.Option("--tiny", help="Small sizes: a second, and no meaning.")]
+Tiny = Annotated[
+    bool, typer.Option("--tiny", help="Use tiny sizes: takes a second, without meaningful figures")
+]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", metavar="FILE", help="Draw time over length (.svg, .png)."),
+    typer.Option("--out", metavar="FILE", help="Draw time over length to this file (.svg, .png)"),
 ]
 
 
@@ -75,7 +83,7 @@ app = make_app()
 
 @app.callback(cls=_Benches, epilog=GROUP_EXAMPLES)
 def bench() -> None:
-    """Tables 1 to 3 of the paper, measured."""
+    """Measure Table 1 of the paper and compare models with Tables 2 and 3."""
 
 
 @app.command("layers", cls=CommandWithExamples, epilog=EXAMPLES)
@@ -92,8 +100,8 @@ def layers(
 ) -> None:
     """Measure Table 1: self-attention, restricted, recurrent and convolutional layers.
 
-    Time and memory over length n and width d, sequential operations and path length beside the
-    paper's O(n^2 d), O(r n d), O(n d^2), O(k n d^2). Projections are left out, as in the paper.
+    Shows time and memory over length n and width d, sequential operations and path length next to
+    the paper's O(n^2 d), O(r n d), O(n d^2), O(k n d^2). Excludes projections, as the paper does.
     """
     lengths = _numbers("--n", n or (TINY_LENGTHS if tiny else LENGTHS))
     widths = _numbers("--d", d or (TINY_WIDTHS if tiny else WIDTHS))

@@ -15,15 +15,16 @@ nmt bench table3 runs/table3/rows --json
 """
 
 Rows = Annotated[
-    Path, typer.Argument(metavar="ROWS", help="Folder of recipes/table3.sh, one folder a row.")
+    Path,
+    typer.Argument(metavar="ROWS", help="Directory of recipes/table3.sh, with one folder per row"),
 ]
 
 
 def command(rows: Rows, as_json: AsJson = False, quiet: Quiet = False) -> None:
-    """Put models trained with one change each beside Table 3: perplexity, BLEU, parameters.
+    """Compare runs of one change each with Table 3: perplexity, BLEU, parameters.
 
-    Perplexity is that of a subword, on the validation text, as the paper has it. Rows that are not
-    there, or not finished, are left out.
+    Perplexity is per subword on the validation text, as in the paper. Rows that are missing or
+    unfinished are left out.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.extras.paper_tables import table3

@@ -32,7 +32,7 @@ nmt parse score test.parsed test.trees
 """
 EXAMPLES = """
 echo "The dog sleeps ." | nmt parse
-nmt parse test.words -o test.parsed        one tree a line, always over all words
+nmt parse test.words -o test.parsed        one tree per line, always over all words
 nmt parse --beam 4 --json test.words       faster; scores and repairs for machines
 """
 PREPARE_EXAMPLES = """
@@ -61,32 +61,41 @@ class Tags(StrEnum):
 
 
 File = Annotated[
-    str, typer.Argument(metavar="[FILE]", help="Words, a sentence a line; - is stdin.")
+    str, typer.Argument(metavar="[FILE]", help="Words, one sentence per line; - is stdin")
 ]
 Output = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there; else stdout.")
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Output file [default: stdout]"),
 ]
 Model = Annotated[
-    str | None, typer.Option("--model", metavar="MODEL", help="Model directory; else model/.")
+    str | None, typer.Option("--model", metavar="MODEL", help="Model directory [default: model]")
 ]
-Beam = Annotated[int | None, typer.Option("--beam", metavar="N", help="Hypotheses kept: 21.")]
+Beam = Annotated[
+    int | None, typer.Option("--beam", metavar="N", help="Beam size; 1 = greedy [default: 21]")
+]
 Alpha = Annotated[
-    float | None, typer.Option("--alpha", metavar="X", help="Length penalty ((5+n)/6)^X: 0.3.")
+    float | None,
+    typer.Option("--alpha", metavar="X", help="Length penalty ((5+n)/6)^X [default: 0.3]"),
 ]
 MaxExtraLength = Annotated[
     int | None,
-    typer.Option("--max-extra-length", metavar="N", help="Longest output: source + 300 subwords."),
+    typer.Option(
+        "--max-extra-length", metavar="N", help="Longest output: source + N subwords [default: 300]"
+    ),
 ]
 Trees = Annotated[
     list[str],
-    typer.Argument(metavar="TREES...", help="Files of trees (also gz, xz, zst, bz2); - is stdin."),
+    typer.Argument(metavar="TREES...", help="Treebank files (plain, gz, xz, zst, bz2); - is stdin"),
 ]
 Out = Annotated[
-    Path, typer.Option("--out", metavar="NAME", help="Writes NAME.words, .brackets and .trees.")
+    Path,
+    typer.Option("--out", metavar="NAME", help="Write NAME.words, NAME.brackets and NAME.trees"),
 ]
 TagsOption = Annotated[
     Tags,
-    typer.Option("--tags", help="all: learn them; xx: one for all words, but for punctuation."),
+    typer.Option(
+        "--tags", help="all = keep the tags; xx = one tag for all words except punctuation"
+    ),
 ]
 
 app = make_app()
@@ -94,9 +103,9 @@ app = make_app()
 
 @app.callback(cls=_Parsing, epilog=GROUP_EXAMPLES)
 def parse() -> None:
-    """Parse sentences into trees by a translator (section 6.3).
+    """Parse sentences into trees with a translation model (section 6.3).
 
-    `nmt parse FILE` is `nmt parse text FILE`.
+    `nmt parse FILE` is short for `nmt parse text FILE`.
     """
 
 
@@ -116,8 +125,8 @@ def text(
 ) -> None:
     """Parse lines of words into trees.
 
-    One line in, one tree out, over exactly its words: what the model leaves open is closed, what
-    does not fit is dropped. Searches as the paper does, unless told otherwise.
+    Writes one tree per line, over exactly the words of the line: open brackets are closed and
+    brackets that do not fit are dropped. The defaults of search are those of the paper.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.loading import load_translator, require_models
@@ -202,11 +211,11 @@ def prepare(
     tags: TagsOption = Tags.all,
     quiet: Quiet = False,
 ) -> None:
-    """Turn a treebank into the text that a parser is trained on.
+    """Turn a treebank into training text for a parser.
 
-    Removes traces, function tags and the outer bracket, as is the custom. NAME.words and
-    NAME.brackets are a pair of files for `nmt init`; NAME.trees is the gold for
-    `nmt parse score`.
+    Removes traces, function tags and the outer bracket, as is customary. NAME.words and
+    NAME.brackets are the source and target files for `nmt init`; NAME.trees holds the gold trees
+    for `nmt parse score`.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.outputs import check_outputs

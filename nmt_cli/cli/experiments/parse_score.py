@@ -27,16 +27,17 @@ nmt parse test.words | nmt parse score - test.trees --json
 """
 
 Parsed = Annotated[
-    str, typer.Argument(metavar="PARSED", help="Parsed trees, one a line; - is stdin.")
+    str, typer.Argument(metavar="PARSED", help="Parsed trees, one per line; - is stdin")
 ]
-Gold = Annotated[str, typer.Argument(metavar="GOLD", help="The right trees, one a line.")]
+Gold = Annotated[str, typer.Argument(metavar="GOLD", help="Gold trees, one per line")]
 Params = Annotated[
     Path | None,
-    typer.Option("--params", metavar="FILE", help="EVALB's parameters; else those of COLLINS.prm."),
+    typer.Option("--params", metavar="FILE", help="EVALB parameter file [default: COLLINS.prm]"),
 ]
-Each = Annotated[bool, typer.Option("--each", help="EVALB's table of sentences, too.")]
+Each = Annotated[bool, typer.Option("--each", help="Add EVALB's table of sentences")]
 ByLength = Annotated[
-    bool, typer.Option("--by-length", help="F1 of sentences of 1 to 10 words, 11 to 20 ..., too.")
+    bool,
+    typer.Option("--by-length", help="Add F1 by sentence length: 1 to 10 words, 11 to 20, ..."),
 ]
 
 
@@ -49,9 +50,9 @@ def command(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Score trees by their labelled brackets, to the figure as EVALB does.
+    """Score trees by their labelled brackets, with the same figures as EVALB.
 
-    A line whose words are not those of the gold line is an error, an empty one is skipped: neither
+    A line whose words differ from the gold line is an error, and an empty line is skipped; neither
     counts.
     """
     from nmt_cli.cli.environment import make_console

@@ -14,15 +14,15 @@ nmt plot schedule --set train.warmup_steps=8000 --set train.max_steps=50000
 nmt plot smoothing --set train.label_smoothing=0.2
 """
 
-What = Annotated[str, typer.Argument(metavar="WHAT", help="positions, schedule or smoothing.")]
+What = Annotated[str, typer.Argument(metavar="WHAT", help="positions, schedule or smoothing")]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", metavar="FILE", help="File to write, .svg or .png; else WHAT.svg."),
+    typer.Option("--out", metavar="FILE", help="File to write: .svg or .png [default: WHAT.svg]"),
 ]
 Model = Annotated[
     Path | None,
     typer.Option(
-        "--model", metavar="MODEL", help="Draw the positions, schedule or smoothing of this model."
+        "--model", metavar="MODEL", help="Draw the positions, schedule or smoothing of this model"
     ),
 ]
 
@@ -36,10 +36,10 @@ def command(
     config_file: ConfigFile = None,
     quiet: Quiet = False,
 ) -> None:
-    """Draw positions, learning rate or label smoothing, by the settings and as training has them.
+    """Draw the position encoding, learning rate or label smoothing that training uses.
 
-    positions: section 3.5; schedule: section 5.3, beside the other schedules; smoothing: section
-    5.4, the smoothed target and the loss.
+    positions: section 3.5. schedule: section 5.3, with the other schedules for comparison.
+    smoothing: section 5.4, the smoothed target and the loss.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.outputs import check_outputs
