@@ -117,11 +117,14 @@ def _project_layer(config_file: Path | None) -> Iterator[SettingsLayer]:
     path = PROJECT_FILE if config_file is None else config_file
     if config_file is None and not path.exists():
         return
-    origin, values = read_layer(path)
+    layer = read_layer(path)
+    values = layer.values
     if path.parent != Path():
         # Where nothing is said, corpus and model lie beside the project file too.
         values = {**{key: SETTINGS[key].default for key in _PATHS}, **values}
-    yield SettingsLayer(origin, {key: _beside(path, key, value) for key, value in values.items()})
+    yield SettingsLayer(
+        layer.origin, {key: _beside(path, key, value) for key, value in values.items()}
+    )
 
 
 def _beside(project: Path, key: str, value: object) -> object:

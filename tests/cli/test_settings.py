@@ -137,16 +137,17 @@ class TestNames:
         assert caught.value.hint.startswith("--max-steps: stop after")
 
     def test_values_that_do_not_fit_together_are_named_as_each_was_written(self) -> None:
-        with pytest.raises(ConfigError, match=r"^--n-best=5 is more than search\.beam=2$"):
+        with pytest.raises(ConfigError, match=r"^--n-best=5 is more than search\.beam=2\n"):
             resolve_settings({"search.n_best": 5}, ["search.beam=2"], environ={})
-        with pytest.raises(ConfigError, match=r"^search\.n_best=5 is more than --beam=2$"):
-            flags = {"search.n_best": 3, "search.beam": 2}
+        flags = {"search.n_best": 3, "search.beam": 2}
+        with pytest.raises(ConfigError, match=r"^search\.n_best=5 is more than --beam=2\n"):
             resolve_settings(flags, ["search.n_best=5"], environ={})
 
     def test_a_search_option_that_does_not_fit_the_model_is_named(self) -> None:
         resolved = resolve_settings({"search.beam": 2}, environ={})
-        with pytest.raises(ConfigError, match=r"^search\.n_best=3 is more than --beam=2$"):
-            chosen_search(resolved, resolve_settings({}, ["search.n_best=3"], environ={}).config)
+        model = resolve_settings({}, ["search.n_best=3"], environ={}).config
+        with pytest.raises(ConfigError, match=r"^search\.n_best=3 is more than --beam=2\n"):
+            chosen_search(resolved, model)
 
     def test_every_name_is_an_option_of_the_command(self) -> None:
         parameters = {
