@@ -133,7 +133,10 @@ class GroupWithExamples(TyperGroup):
         _write_examples(formatter, self.epilog)
         with formatter.section("Commands"):
             formatter.write_dl(
-                [(name, one.get_short_help_str(limit=100)) for name, one in self.commands.items()]
+                [
+                    (name, command.get_short_help_str(limit=100))
+                    for name, command in self.commands.items()
+                ]
             )
         TyperCommand.format_options(self, ctx, formatter)  # type: ignore[arg-type]
 
@@ -192,8 +195,8 @@ def _load(name: str) -> Command:
     """The command `name`, made from its module."""
     command = typer.main.get_command(_app_of(name))
     below = command.commands.values() if isinstance(command, TyperGroup) else ()
-    for one in (command, *below):
-        one.params.append(_debug_option())
+    for each in (command, *below):
+        each.params.append(_debug_option())
     return command
 
 
@@ -250,9 +253,9 @@ def make_command() -> TyperGroup:
     app.callback(cls=CommandTable, invoke_without_command=True)(_top)
     group = typer.main.get_command(app)
     assert isinstance(group, TyperGroup)
-    for one in group.params:
-        if isinstance(one, TyperOption) and one.name == "show_completion":
-            one.hidden = True
+    for parameter in group.params:
+        if isinstance(parameter, TyperOption) and parameter.name == "show_completion":
+            parameter.hidden = True
     group.params.append(_debug_option())
     return group
 
@@ -263,12 +266,14 @@ def _without_help_command(arguments: Sequence[str]) -> list[str]:
     >>> _without_help_command(["help", "bench", "layers"]), _without_help_command(["-q", "help"])
     (['bench', 'layers', '--help'], ['-q', '--help'])
     """
-    place = next((i for i, one in enumerate(arguments) if not one.startswith("-")), None)
-    if place is not None and arguments[place] == "version":
-        return [*arguments[:place], "--version", *arguments[place + 1 :]]
-    if place is None or arguments[place] != "help":
+    position = next(
+        (i for i, argument in enumerate(arguments) if not argument.startswith("-")), None
+    )
+    if position is not None and arguments[position] == "version":
+        return [*arguments[:position], "--version", *arguments[position + 1 :]]
+    if position is None or arguments[position] != "help":
         return list(arguments)
-    return [*arguments[:place], *arguments[place + 1 :], "--help"]
+    return [*arguments[:position], *arguments[position + 1 :], "--help"]
 
 
 def invoke(arguments: Sequence[str]) -> int:

@@ -44,7 +44,8 @@ FILE_PAIR = _FilePairType()
 def no_validation(pairs: int, command: str) -> str:
     """The warning that there is no validation text.
 
-    command: the whole command that sets some of so many training pairs apart, but for that option.
+    pairs: the number of training pairs. command: the whole command that would set some of them
+    apart, without the option --valid-split.
     """
     from nmt_cli.data.cleaning.held_out import suitable_split
 
@@ -72,7 +73,7 @@ Preset = Annotated[
     typer.Option("--preset", metavar="NAME", help=f"Preset: {PRESET_NAMES} [default: base]"),
 ]
 
-# Files of text.
+# Text files.
 TrainPairs = Annotated[
     list[FilePair] | None,
     typer.Option(
@@ -123,7 +124,7 @@ Strict = Annotated[
     ),
 ]
 
-# How it speaks.
+# Output.
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON to stdout")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only warnings and errors")]
 Force = Annotated[bool, typer.Option("--force", help="Replace existing output of nmt")]

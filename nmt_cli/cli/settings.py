@@ -140,7 +140,7 @@ def _under(folder: Path, value: object) -> object:
     if isinstance(value, str):
         return str(folder / value)
     if isinstance(value, list):
-        return [_under(folder, one) for one in value]
+        return [_under(folder, item) for item in value]
     return value
 
 

@@ -189,7 +189,7 @@ class Progress:
     def shape(self, columns: int) -> str:
         """The line on a terminal of so many columns, with `{bar}` where the bar itself belongs."""
         label = _literal(self._screen.safe(self.label))
-        extras = [_literal(self._screen.safe(one)) for one in self._extras()]
+        extras = [_literal(self._screen.safe(extra)) for extra in self._extras()]
         if not self.total:
             start = f"{label}: {self._done:,}" if self._done else f"{label} ..."
             return fitted(start, extras, columns)

@@ -54,6 +54,8 @@ def cut(text: str, width: int) -> str:
 
 def _columns(text: str) -> int:
     return sum(
-        0 if unicodedata.combining(one) else 1 + (unicodedata.east_asian_width(one) in "WF")
-        for one in text
+        0
+        if unicodedata.combining(character)
+        else 1 + (unicodedata.east_asian_width(character) in "WF")
+        for character in text
     )

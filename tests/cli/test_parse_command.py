@@ -82,7 +82,7 @@ def test_each_line_becomes_a_tree_over_its_words(nmt) -> None:
     rows = [json.loads(line) for line in nmt("some.words", *SHORT, "--json").lines]
     count = sum(row["repairs"] > 0 for row in rows)
     assert count >= 3
-    assert f"of 5 lines, {count} were no tree over their words until repaired" in found.err
+    assert f"repaired {count} of 5 parses, which were not valid trees" in found.err
 
 
 def test_the_command_without_a_name_is_text(nmt) -> None:

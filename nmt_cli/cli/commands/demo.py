@@ -144,5 +144,5 @@ def _hardest(phenomena: Sequence["Accuracy"]) -> tuple[list["Accuracy"], list["A
     return ordered[:MOST_PHENOMENA], ordered[MOST_PHENOMENA:]
 
 
-def _row(one: "Accuracy") -> tuple[str, str, float, int]:
-    return one.label, one.about, round(one.percent, 1), one.total
+def _row(accuracy: "Accuracy") -> tuple[str, str, float, int]:
+    return accuracy.label, accuracy.about, round(accuracy.percent, 1), accuracy.total

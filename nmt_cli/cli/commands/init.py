@@ -117,8 +117,8 @@ def command(
 
 def _again(folder: Path, options: list[str]) -> str:
     """The command that writes the project file once more."""
-    place = [] if folder == Path() else [str(folder)]
-    return shlex.join(["nmt", "init", *place, "--force", *options])
+    directory = [] if folder == Path() else [str(folder)]
+    return shlex.join(["nmt", "init", *directory, "--force", *options])
 
 
 def _require_preset(preset: str | None) -> None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from nmt_cli.data.preparation.passes import Prepared
 
 SCHEMA = 1
-# What is left of 80 columns beside the other columns.
+# The width left for line numbers in a table of 80 columns.
 LINES_WIDTH = 20
 AGAIN, AGAIN_WITH_FLAGS = "nmt prepare --force", "this command again with --force"
 STYLES = {"dropped": "yellow", "kept": "cyan"}
@@ -49,7 +49,7 @@ zcat pairs.tsv.gz | nmt prepare --train-tsv - --separate --out my-corpus
 
 
 class SubwordMethod(StrEnum):
-    """The kinds of subwords."""
+    """Subword methods."""
 
     bpe = "bpe"
     unigram = "unigram"
@@ -192,15 +192,15 @@ def _as_json(prepared: "Prepared") -> str:
 
 
 def tell_languages(languages: "LanguagesConfig", console: Console) -> None:
-    """Say how the languages are called where nobody named them, and what is no language code."""
+    """Say which language codes are used if none were given, and warn of unknown codes."""
     from nmt_cli.data.languages.names import code_warnings
 
     for warning in code_warnings(languages.src, languages.tgt):
         console.warning(warning)
     if languages == type(languages)():
         console.note(
-            f"the languages are not named, so they are called {languages.src} and "
-            f"{languages.tgt}: --src-lang and --tgt-lang name them"
+            f"no languages were given, so they are called {languages.src} and "
+            f"{languages.tgt}; set them with --src-lang and --tgt-lang"
         )
 
 
@@ -210,9 +210,9 @@ def show(
     dropped: Path | None = None,
     command: str = AGAIN,
 ) -> None:
-    """The closing tables: what became of the pairs, what was wrong, what each side is made of.
+    """Show the summary tables: pairs, findings and the statistics of each side.
 
-    command: what prepares the same corpus again.
+    command: the command that prepares the same corpus again.
     """
     rows: list[tuple[str, int, str]] = [
         ("pairs read", prepared.read, ""),
@@ -222,8 +222,11 @@ def show(
         share = f"{prepared.split / max(1, prepared.read):.1%}" if prepared.split else ""
         rows.append(("validation pairs", prepared.valid, share))
     console.table(rows)
-    found = [(one.kind, one.pairs, one.action, _shortened(one)) for one in prepared.findings]
-    console.table(found, header=("found", "pairs", "", "first lines"), styles=STYLES)
+    findings = [
+        (finding.kind, finding.pairs, finding.action, _shortened(finding))
+        for finding in prepared.findings
+    ]
+    console.table(findings, header=("found", "pairs", "", "first lines"), styles=STYLES)
     sides = [
         (name, tally.tokens, size, tally.unknowns, round(tally.fertility, 2))
         for name, tally, size in (
@@ -234,8 +237,8 @@ def show(
     console.table(sides, header=("", "tokens", "vocabulary", "unknown", "subwords a word"))
     for note in (*prepared.notes, *_no_validation(prepared, command)):
         console.warning(note)
-    if any(one.action == "kept" for one in prepared.findings):
-        console.note("pairs that are kept look wrong, but may be right: --clean drops them")
+    if any(finding.action == "kept" for finding in prepared.findings):
+        console.note("some of the kept pairs look suspicious; --clean drops them")
     if prepared.reused:
         console.note(f"{prepared.path} was already prepared from the same text and settings")
     else:
@@ -248,7 +251,7 @@ def _no_validation(prepared: "Prepared", command: str) -> list[str]:
 
 
 def _shortened(finding: "Finding") -> str:
-    """The first lines of a finding, as many as fit a terminal of 80 columns."""
+    """The first line numbers of a finding, as many as fit a terminal of 80 columns."""
     shown: list[str] = []
     for line in finding.lines:
         if shown and len(", ".join([*shown, line])) > LINES_WIDTH:
@@ -259,7 +262,7 @@ def _shortened(finding: "Finding") -> str:
 
 
 def tell_dropped(prepared: "Prepared", path: Path | None, console: Console) -> None:
-    """Say what was written to the file of dropped pairs."""
+    """Report what was written to the file of dropped pairs."""
     if path is None:
         return
     if prepared.reused:

@@ -164,12 +164,14 @@ def command(
         tgt_lang=language, confidence=confidence, baselines=baselines,
     )  # fmt: skip
     _warn(hypotheses, tokenize, console)
-    for name, one in zip(metrics, results, strict=True):
+    for name, result in zip(metrics, results, strict=True):
         if score_only or as_json:
-            typer.echo(f"{one.value:.2f}" if score_only else _as_json(name, one, len(hypotheses)))
+            typer.echo(
+                f"{result.value:.2f}" if score_only else _as_json(name, result, len(hypotheses))
+            )
         else:
-            typer.echo(_as_text(name, one, level))
-            _tell_details(one, console)
+            typer.echo(_as_text(name, result, level))
+            _tell_details(result, console)
     _enforce(dict(zip(metrics, results, strict=True)), gates, level if fail_if_worse else None)
 
 
@@ -289,42 +291,42 @@ def _warn(hypotheses: Sequence[str], tokenize: str, console: "Console") -> None:
         )
 
 
-def _as_json(metric: str, one: "Score", lines: int) -> str:
+def _as_json(metric: str, score: "Score", lines: int) -> str:
     return json.dumps(
         {
             "schema": SCHEMA,
             "metric": metric,
-            "name": one.name,
-            "value": one.value,
-            "signature": one.signature,
+            "name": score.name,
+            "value": score.value,
+            "signature": score.signature,
             "lines": lines,
-            "interval": one.interval,
-            "details": one.details,
-            "comparisons": [comparison.__dict__ for comparison in one.comparisons],
+            "interval": score.interval,
+            "details": score.details,
+            "comparisons": [comparison.__dict__ for comparison in score.comparisons],
         }
     )
 
 
-def _as_text(metric: str, one: "Score", level: float) -> str:
+def _as_text(metric: str, score: "Score", level: float) -> str:
     from nmt_cli.scoring import verdict
 
-    bounds = f" [{one.interval[0]:.2f}, {one.interval[1]:.2f}]" if one.interval else ""
+    bounds = f" [{score.interval[0]:.2f}, {score.interval[1]:.2f}]" if score.interval else ""
     return "\n".join(
         [
-            f"{one.name} {one.value:.2f}{bounds}  {one.signature}",
+            f"{score.name} {score.value:.2f}{bounds}  {score.signature}",
             *(
-                f"{one.name} {other.difference:+.2f} vs {_shown(other.baseline)} "
+                f"{score.name} {other.difference:+.2f} vs {_shown(other.baseline)} "
                 f"({other.value:.2f}), p = {other.p_value:.4f}: {verdict(metric, other, level)}"
-                for other in one.comparisons
+                for other in score.comparisons
             ),
         ]
     )
 
 
-def _tell_details(one: "Score", console: "Console") -> None:
-    """BLEU's precisions and lengths as sacreBLEU writes them; on stderr, as stdout has one line."""
-    if one.details:
-        console.detail(f"{one.name} = {one.value:.2f} {one.details}")
+def _tell_details(score: "Score", console: "Console") -> None:
+    """Show BLEU's precisions and lengths on stderr, as sacreBLEU writes them."""
+    if score.details:
+        console.detail(f"{score.name} = {score.value:.2f} {score.details}")
 
 
 def _shown(name: str) -> str:
@@ -347,9 +349,9 @@ def _enforce(results: Mapping[str, "Score"], gates: Sequence["Gate"], level: flo
     failed = missed(results, gates)
     if level is not None:
         failed += [
-            f"{one.name} is significantly worse than {comparison.baseline}'s"
-            for metric, one in results.items()
-            for comparison in one.comparisons
+            f"{score.name} is significantly worse than {comparison.baseline}'s"
+            for metric, score in results.items()
+            for comparison in score.comparisons
             if verdict(metric, comparison, level) == "worse"
         ]
     if not failed:

@@ -229,7 +229,7 @@ def newest_step(checkpoints: Path) -> int:
     """The step of the newest checkpoint in a folder; 0: there is none."""
     from nmt_cli.training.saving.checkpoints import Checkpoints
 
-    return max((one.step for one in Checkpoints(checkpoints, 1, 0).all()), default=0)
+    return max((checkpoint.step for checkpoint in Checkpoints(checkpoints, 1, 0).all()), default=0)
 
 
 def end_process(error: "NmtError") -> NoReturn:

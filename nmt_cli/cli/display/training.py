@@ -179,8 +179,8 @@ def other_vocabulary(outline: "Outline") -> str:
     asked = outline.preset_vocabulary
     if isinstance(asked, str) or src == tgt == asked:
         return ""
-    found = f"vocabulary {src:,}" if src == tgt else f"vocabularies {src:,} and {tgt:,}"
-    return f"{found} (corpus; preset {outline.preset}: {asked:,})"
+    sizes = f"vocabulary {src:,}" if src == tgt else f"vocabularies {src:,} and {tgt:,}"
+    return f"{sizes} (corpus; preset {outline.preset}: {asked:,})"
 
 
 def minutes(seconds: float) -> str:
@@ -255,15 +255,15 @@ def long_run(step: "FirstStep | StepDone", outline: "Outline") -> list[str]:
     ]
 
 
-def validation_line(report: "Report", found: "Validation", rates: str) -> str:
+def validation_line(report: "Report", validation: "Validation", rates: str) -> str:
     """How good the model is by now."""
-    bleu = "" if found.bleu is None else f", BLEU {found.bleu:.2f}"
-    mean = f" (average of {found.averaged})" if found.averaged > 1 else ""
-    mean = " (moving average)" if found.weights == "ema" else mean
+    bleu = "" if validation.bleu is None else f", BLEU {validation.bleu:.2f}"
+    mean = f" (average of {validation.averaged})" if validation.averaged > 1 else ""
+    mean = " (moving average)" if validation.weights == "ema" else mean
     return (
         f"step {report.step:,}, {duration(report.elapsed_seconds)}: "
-        f"validation perplexity {found.perplexity:.2f}{bleu}{mean}"
-        f"{' *best' if found.best else ''}{rates}"
+        f"validation perplexity {validation.perplexity:.2f}{bleu}{mean}"
+        f"{' *best' if validation.best else ''}{rates}"
     )
 
 

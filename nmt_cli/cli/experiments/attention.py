@@ -97,16 +97,16 @@ def _check_output(out: Path | None, resolved: "ResolvedConfig", config_file: Pat
     from nmt_cli.cli.outputs import check_outputs
     from nmt_cli.drawing.output import check_picture, require_own_picture
 
-    place = out or DEFAULT_OUT
-    if place.suffix.lower() not in (".html", ".svg", ".png"):
+    output = out or DEFAULT_OUT
+    if output.suffix.lower() not in (".html", ".svg", ".png"):
         raise UsageError(
             f"`{out}` is neither a page nor a picture", "end its name in .html, .svg or .png"
         )
-    if place.suffix.lower() != ".html":
-        check_picture(place)
+    if output.suffix.lower() != ".html":
+        check_picture(output)
     if out is None:
-        require_own_picture(place)
-    check_outputs([place], resolved=resolved, config_file=config_file)
+        require_own_picture(output)
+    check_outputs([output], resolved=resolved, config_file=config_file)
 
 
 def _look(

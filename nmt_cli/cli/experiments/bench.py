@@ -112,29 +112,29 @@ def layers(
     console = make_console(quiet=quiet)
     timings = []
     with console.progress("measuring", 4 * len(lengths) * len(widths), "layer") as progress:
-        for one in measure(lengths, widths, rounds, neighbours=neighbours, kernel=kernel):
-            timings.append(one)
+        for timing in measure(lengths, widths, rounds, neighbours=neighbours, kernel=kernel):
+            timings.append(timing)
             progress.update(len(timings))
-    found = list(chains(TINY_CHAINED if tiny else CHAINED, neighbours=neighbours, kernel=kernel))
+    chained = list(chains(TINY_CHAINED if tiny else CHAINED, neighbours=neighbours, kernel=kernel))
     if out is not None:
         from nmt_cli.drawing.output import write_picture
 
         write_picture(out, picture(timings))
         console.note(f"wrote {out}: open it in a browser")
-    _show(timings, found, as_json=as_json)
+    _show(timings, chained, as_json=as_json)
 
 
-def _show(timings: "Sequence[Timing]", found: "Sequence[Chain]", *, as_json: bool) -> None:
+def _show(timings: "Sequence[Timing]", chained: "Sequence[Chain]", *, as_json: bool) -> None:
     from nmt_cli.extras.layer_bench import report
 
     if as_json:
         import json
 
-        typer.echo(json.dumps(report.as_document(timings, found)))
+        typer.echo(json.dumps(report.as_document(timings, chained)))
         return
     console = make_console(sys.stdout)
     console.table(report.timing_rows(timings), header=report.TIMING_HEADER)
-    console.table(report.chain_rows(found), header=report.CHAIN_HEADER)
+    console.table(report.chain_rows(chained), header=report.CHAIN_HEADER)
     for line in report.crossing_lines(timings):
         console.plain(line)
 
@@ -143,7 +143,7 @@ def _check(lengths: list[int], widths: list[int], least: int, out: Path | None) 
     """Raise UsageError for what cannot be measured or drawn."""
     if least < 1:
         raise UsageError("--neighbours, --kernel and --rounds count from 1, and --kernel is odd")
-    if any(one > 64 and one % 64 for one in widths):
+    if any(width > 64 and width % 64 for width in widths):
         raise UsageError("a width above 64 is a multiple of it: heads have 64", "`--d 256,512`")
     if out is not None:
         from nmt_cli.cli.outputs import check_outputs
@@ -156,10 +156,10 @@ def _check(lengths: list[int], widths: list[int], least: int, out: Path | None) 
 
 
 def _numbers(option: str, text: str) -> list[int]:
-    numbers = [one.strip() for one in text.split(",")]
-    if not all(one.isdecimal() and int(one) > 0 for one in numbers):
+    numbers = [item.strip() for item in text.split(",")]
+    if not all(item.isdecimal() and int(item) > 0 for item in numbers):
         raise UsageError(f"{option} {text}: these are no sizes", f"write them as {option} 64,128")
-    return sorted({int(one) for one in numbers})
+    return sorted({int(item) for item in numbers})
 
 
 app.command("table2", cls=CommandWithExamples, epilog=bench_table2.EXAMPLES)(bench_table2.command)

@@ -52,7 +52,7 @@ def command(
     from nmt_cli.cli.environment import make_console
     from nmt_cli.extras.paper_tables import table2
 
-    comparison = table2.compare(model, [(one.src, one.tgt) for one in test or ()], row)
+    comparison = table2.compare(model, [(pair.src, pair.tgt) for pair in test or ()], row)
     if as_json:
         typer.echo(json.dumps(comparison.as_document(), ensure_ascii=False))
     else:

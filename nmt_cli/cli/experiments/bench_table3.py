@@ -29,12 +29,12 @@ def command(rows: Rows, as_json: AsJson = False, quiet: Quiet = False) -> None:
     from nmt_cli.cli.environment import make_console
     from nmt_cli.extras.paper_tables import table3
 
-    found = table3.read_rows(rows)
+    result = table3.read_rows(rows)
     if as_json:
-        typer.echo(json.dumps(table3.as_document(found), ensure_ascii=False))
+        typer.echo(json.dumps(table3.as_document(result), ensure_ascii=False))
         return
     console = make_console(sys.stdout)
-    console.table(table3.table(found.runs), header=table3.HEADER, title="Table 3")
+    console.table(table3.table(result.runs), header=table3.HEADER, title="Table 3")
     if not quiet:
-        for line in table3.notes(found):
+        for line in table3.notes(result):
             console.plain(line)

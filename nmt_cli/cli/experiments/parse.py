@@ -1,4 +1,4 @@
-"""`nmt parse`: lines into trees, trees into training text, and the scores of trees."""
+"""`nmt parse`: parse text into trees, turn trees into training text, and score trees."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nmt_cli.translation.translator import Translator
 
 SCHEMA = 1
-# A line is parsed when nothing more has come for so long.
+# A waiting line is parsed when nothing has arrived for this long.
 PATIENCE_SECONDS = 0.2
 # What `nmt parse FILE` means.
 DEFAULT = "text"
@@ -47,7 +47,7 @@ class _Parsing(GroupWithExamples):
     """`nmt parse FILE` is `nmt parse text FILE`."""
 
     def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
-        """Put the name of the command in front that goes without saying."""
+        """Insert the default command where no command is named."""
         if not args or (args[0] not in self.commands and args[0] not in HELP_OPTIONS):
             args = [DEFAULT, *args]
         return super().parse_args(ctx, args)
@@ -157,8 +157,8 @@ def text(
     tell_invalid(console, lines)
     if repaired:
         console.note(
-            f"of {counted(lines.count, 'line')}, {repaired:,} {agreeing(repaired, 'was', 'were')} "
-            f"no tree over {agreeing(repaired, 'its', 'their')} words until repaired"
+            f"repaired {repaired:,} of {counted(lines.count, 'parse')}, which "
+            f"{agreeing(repaired, 'was not a valid tree', 'were not valid trees')}"
         )
 
 
@@ -170,36 +170,36 @@ def _parse(
     *,
     as_json: bool,
 ) -> int:
-    """Parse and write as lines come; the number of those that needed repairs."""
+    """Parse and write lines as they arrive; returns the number of parses that were repaired."""
     from nmt_cli.extras.parsing.parser import parse_window
     from nmt_cli.translation.inputs import windows
 
     count, repaired = 0, 0
     for window in windows(lines, lambda: lines.must_wait(PATIENCE_SECONDS)):
-        for number, one in enumerate(parse_window(translator, window, search), count):
-            shown = _as_json(number, one) if as_json else _as_text(one)
+        for index, parse in enumerate(parse_window(translator, window, search), count):
+            shown = _as_json(index, parse) if as_json else _as_text(parse)
             out.write(shown.encode("utf-8", errors="replace"))
-            repaired += one.repairs > 0
+            repaired += parse.repairs > 0
         out.flush()
         count += len(window)
     return repaired
 
 
-def _as_text(one: "Parse") -> str:
+def _as_text(parse: "Parse") -> str:
     from nmt_cli.extras.parsing.trees import tree_text
 
-    return f"{tree_text(one.tree) if one.tree else ''}\n"
+    return f"{tree_text(parse.tree) if parse.tree else ''}\n"
 
 
-def _as_json(number: int, one: "Parse") -> str:
+def _as_json(index: int, parse: "Parse") -> str:
     shown = {
         "schema": SCHEMA,
-        "line": number,
-        "words": one.words,
-        "tree": _as_text(one).rstrip("\n"),
-        "repairs": one.repairs,
-        "score": one.translation.score,
-        "flags": one.translation.flags,
+        "line": index,
+        "words": parse.words,
+        "tree": _as_text(parse).rstrip("\n"),
+        "repairs": parse.repairs,
+        "score": parse.translation.score,
+        "flags": parse.translation.flags,
     }
     return as_one_line(shown)
 

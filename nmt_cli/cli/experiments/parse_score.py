@@ -91,9 +91,9 @@ def _warn(
     """What changes the figures and does not show in them."""
     from nmt_cli.extras.parsing.summary import unlabelled
 
-    left_out = [(number, one) for number, one in enumerate(scores, 1) if one.status == "error"]
-    for number, one in left_out[:NAMED_ERRORS]:
-        console.warning(f"line {number:,} is left out: {one.reason}")
+    left_out = [(line, score) for line, score in enumerate(scores, 1) if score.status == "error"]
+    for line, score in left_out[:NAMED_ERRORS]:
+        console.warning(f"line {line:,} is left out: {score.reason}")
     if more := len(left_out[NAMED_ERRORS:]):
         console.warning(
             f"{counted(more, 'more line', 'more lines')} {agreeing(more, 'is', 'are')} left out"
@@ -119,14 +119,14 @@ def _as_text(
 
     shown = [*sentence_table(scores), "=== Summary ===", ""] if each else []
     shown += summary_lines("All", summarize(scores))
-    short = [one for one in scores if one.length <= parameters.cutoff]
+    short = [score for score in scores if score.length <= parameters.cutoff]
     shown += ["", *summary_lines(f"len<={parameters.cutoff}", summarize(short))]
     if lengths:
         shown += ["", "-- by length --", "  words  sentences  recall  precision      F1"]
         shown += [
-            f"{f'{longest - BUCKET + 1}-{longest}':>7}  {one.sentences:9d}  {one.recall:6.2f}"
-            f"  {one.precision:9.2f}  {one.f1:6.2f}"
-            for longest, one in by_length(scores)
+            f"{f'{longest - BUCKET + 1}-{longest}':>7}  {summary.sentences:9d}  {summary.recall:6.2f}"
+            f"  {summary.precision:9.2f}  {summary.f1:6.2f}"
+            for longest, summary in by_length(scores)
         ]
     return shown
 
@@ -136,19 +136,21 @@ def _as_json(scores: Sequence["SentenceScore"], parameters: "Parameters", *, eac
 
     from nmt_cli.extras.parsing.summary import by_length, summarize
 
-    short = [one for one in scores if one.length <= parameters.cutoff]
+    short = [score for score in scores if score.length <= parameters.cutoff]
     shown: dict[str, object] = {
         "schema": SCHEMA,
         "all": summarize(scores).figures(),
         "cutoff": parameters.cutoff,
         "up_to_cutoff": summarize(short).figures(),
-        "by_length": [{"longest": longest, **one.figures()} for longest, one in by_length(scores)],
+        "by_length": [
+            {"longest": longest, **summary.figures()} for longest, summary in by_length(scores)
+        ],
         "errors": [
-            {"line": number, "reason": one.reason}
-            for number, one in enumerate(scores, 1)
-            if one.status == "error"
+            {"line": line, "reason": score.reason}
+            for line, score in enumerate(scores, 1)
+            if score.status == "error"
         ],
     }
     if each:
-        shown["each"] = [asdict(one) for one in scores]
+        shown["each"] = [asdict(score) for score in scores]
     return json.dumps(shown, ensure_ascii=False)

@@ -49,16 +49,16 @@ def command(
     from nmt_cli.extras.plots import plot
     from nmt_cli.storage.model_check import CONFIG
 
-    place = Path(f"{what}.svg") if out is None else out
-    check_picture(place)
+    output = Path(f"{what}.svg") if out is None else out
+    check_picture(output)
     resolved = resolve_settings({"train.preset": preset}, sets, config_file)
     if out is None:
-        require_own_picture(place)
+        require_own_picture(output)
     models = [] if model is None else [model]
-    check_outputs([place], resolved=resolved, config_file=config_file, models=models)
+    check_outputs([output], resolved=resolved, config_file=config_file, models=models)
     config = resolved.config
     if model is not None and what != "positions":
         # As this model was trained, not as the project would train another one.
-        config = with_values(load(model / CONFIG), dict(one.split("=", 1) for one in sets or []))
-    write_picture(place, plot(what, config, model))
-    make_console(quiet=quiet).note(f"wrote {place}: open it in a browser")
+        config = with_values(load(model / CONFIG), dict(text.split("=", 1) for text in sets or []))
+    write_picture(output, plot(what, config, model))
+    make_console(quiet=quiet).note(f"wrote {output}: open it in a browser")
