@@ -156,7 +156,7 @@ def _have_other_digits(word: str, other: str) -> bool:
 
 
 def edits(word: str, other: str) -> int:
-    """Letters to change, add, leave out or swap with the next word, to get from word to the other.
+    """The edit distance of two words: changed, added, missing and swapped neighbouring letters.
 
     >>> edits("trian", "train"), edits("base", "big")
     (1, 3)

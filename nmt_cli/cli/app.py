@@ -1,4 +1,4 @@
-"""The table of subcommands, each imported only when called, and the shape of their help."""
+"""The subcommands, each imported only when it is called, and the layout of their help."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nmt_cli.errors import UsageError, did_you_mean
 if TYPE_CHECKING:
     from nmt_cli.cli.click_adapter import Command, Context, HelpFormatter
 
-# The order is the order of the work.
+# In the order in which they are used.
 COMMANDS = {
     "init": "write the project file nmt.toml",
     "prepare": "prepare parallel text for training",
@@ -36,7 +36,7 @@ COMMANDS = {
     "config": "show every setting and its origin",
     "doctor": "check this machine and suggest fixes",
 }
-# Commands of the paper's experiments; their modules lie in a folder of their own.
+# Commands for the experiments of the paper, whose modules are in cli/experiments.
 EXPERIMENTS = {"attention", "bench", "parse", "plot"}
 
 EXAMPLES = """
@@ -45,8 +45,8 @@ nmt init --src-lang en --tgt-lang de && nmt prepare && nmt train && nmt score
 """
 
 COMPLETION_VARIABLE = "_NMT_COMPLETE"
-# What parts an example from what is said of it, and the words of a command: quoted text is one,
-# and so is an option with what follows it.
+# The gap between an example and its description; and the words of a command, where quoted text and
+# an option with its value count as one word.
 _GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
 _COMMAND_WORD = re.compile(r"""(?:-\S+ (?=[^\s-]))?(?:[^\s"']|"[^"]*"|'[^']*'|["'])+""")
 HELP_OPTIONS = ["--help", "-h"]
@@ -60,9 +60,9 @@ def _write_examples(formatter: HelpFormatter, examples: str | None) -> None:
 
 
 def broken_example(line: str, width: int) -> list[str]:
-    r"""An example of at most so many columns a line, if possible; its command can still be copied.
+    r"""Wrap an example to `width` columns, if possible; its command can still be copied.
 
-    Two or more spaces part a command from what is said of it, which gets lines of its own.
+    Two or more spaces separate a command from its description, which gets its own lines.
 
     >>> broken_example("nmt train --preset small --out run", 26)
     ['nmt train --preset small \\', '    --out run']
@@ -79,7 +79,7 @@ def broken_example(line: str, width: int) -> list[str]:
 
 
 def _broken(words: Sequence[str], width: int, end: str) -> list[str]:
-    """Lines of some words, those after the first indented; `end` is added where a line goes on."""
+    """Wrap words to lines, indented after the first; `end` marks lines that are continued."""
     lines = [""]
     for word in words:
         longer = f"{lines[-1]} {word}" if lines[-1] else word
@@ -94,7 +94,7 @@ def _broken(words: Sequence[str], width: int, end: str) -> list[str]:
 
 @contextlib.contextmanager
 def _of_command(context: Context) -> Iterator[None]:
-    """Complete the errors of the parser which do not know what command they are about."""
+    """Add the command to errors of the parser that lack it."""
     try:
         yield
     except ClickUsageError as error:
@@ -103,15 +103,15 @@ def _of_command(context: Context) -> Iterator[None]:
 
 
 class CommandWithExamples(TyperCommand):
-    """A command whose help leads with examples."""
+    """A command whose help shows examples before the options."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        """As every command does; what is wrong tells which command it was."""
+        """Parse like every command, and let errors name the command."""
         with _of_command(ctx):
             return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
-        """Usage, what it does, examples, options."""
+        """Write usage, description, examples and options."""
         self.format_usage(ctx, formatter)
         self.format_help_text(ctx, formatter)
         _write_examples(formatter, self.epilog)
@@ -119,15 +119,15 @@ class CommandWithExamples(TyperCommand):
 
 
 class GroupWithExamples(TyperGroup):
-    """A command with commands of its own, whose help leads with examples."""
+    """A command with subcommands, whose help shows examples before them."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        """As every command does; what is wrong tells which command it was."""
+        """Parse like every command, and let errors name the command."""
         with _of_command(ctx):
             return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
-        """Usage, what it does, examples, the commands, options."""
+        """Write usage, description, examples, commands and options."""
         self.format_usage(ctx, formatter)
         self.format_help_text(ctx, formatter)
         _write_examples(formatter, self.epilog)
@@ -142,7 +142,7 @@ class GroupWithExamples(TyperGroup):
 
 
 def _debug_option() -> TyperOption:
-    """Accepted everywhere and not used: `nmt_cli.cli.main` has looked for it already."""
+    """Accepted by every command but read earlier, by `nmt_cli.cli.main`."""
     return TyperOption(
         param_decls=["--debug"], is_flag=True, default=False, expose_value=False, hidden=True,
         help="Show tracebacks",
@@ -153,11 +153,11 @@ class CommandTable(TyperGroup):
     """The subcommands of `nmt`: listed without importing them."""
 
     def list_commands(self, ctx: Context) -> list[str]:
-        """The names, in the order of the work."""
+        """The names, in the order in which they are used."""
         return list(COMMANDS)
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
-        """Import the module of a subcommand and make its command; None: there is none."""
+        """Import the module of a subcommand and make its command; None if there is none."""
         if cmd_name not in COMMANDS:
             return None
         if cmd_name not in self.commands:
@@ -175,7 +175,7 @@ class CommandTable(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
-        """Usage, examples, the commands, options."""
+        """Write usage, examples, commands and options."""
         self.format_usage(ctx, formatter)
         _write_examples(formatter, EXAMPLES)
         with formatter.section("Commands"):
@@ -184,7 +184,7 @@ class CommandTable(TyperGroup):
 
 
 def _rows() -> list[tuple[str, str]]:
-    """Names and what they do; commands of one kind share a line."""
+    """Names and descriptions; commands with the same description share a line."""
     rows: dict[str, list[str]] = {}
     for name, about in COMMANDS.items():
         rows.setdefault(about, []).append(name)
@@ -195,8 +195,8 @@ def _load(name: str) -> Command:
     """The command `name`, made from its module."""
     command = typer.main.get_command(_app_of(name))
     below = command.commands.values() if isinstance(command, TyperGroup) else ()
-    for each in (command, *below):
-        each.params.append(_debug_option())
+    for each_command in (command, *below):
+        each_command.params.append(_debug_option())
     return command
 
 
@@ -212,7 +212,7 @@ def _app_of(name: str) -> typer.Typer:
 
 
 def make_app() -> typer.Typer:
-    """A Typer that starts fast: without rich."""
+    """A Typer app without rich, which starts faster."""
     return typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 

@@ -61,9 +61,9 @@ def tell_defaults(
     *,
     vocabulary: bool = False,
 ) -> None:
-    """Say that settings are the defaults where there is no project file and nobody chose any.
+    """Say that the defaults are used, if there is no project file and no preset was chosen.
 
-    vocabulary: whether a vocabulary is going to be learnt, whose size is one of them.
+    vocabulary: whether a vocabulary will be learnt, so that its size is a setting that matters.
     """
     key = "data.vocab_size" if vocabulary else "train.preset"
     if (
@@ -82,7 +82,7 @@ def tell_defaults(
 
 
 def model_option(model: str) -> str:
-    """` --model MODEL` for the next command, or "" where it takes that model without being told."""
+    """` --model MODEL` for the next command, or "" if that model is its default."""
     with contextlib.suppress(NmtError):
         if Path(model) == Path(resolve_settings({}, None, None).config.paths.model):
             return ""
@@ -90,7 +90,7 @@ def model_option(model: str) -> str:
 
 
 def chosen_search(resolved: ResolvedConfig, model: Config) -> SearchConfig:
-    """The model's own settings of search, but for those that the user gave here."""
+    """The search settings of the model, overridden by those that the user gave here."""
     given = {
         key: value
         for key, value in flatten(resolved.config).items()
@@ -120,7 +120,7 @@ def _project_layer(config_file: Path | None) -> Iterator[SettingsLayer]:
     layer = read_layer(path)
     values = layer.values
     if path.parent != Path():
-        # Where nothing is said, corpus and model lie beside the project file too.
+        # By default, corpus and model are in the directory of the project file, too.
         values = {**{key: SETTINGS[key].default for key in _PATHS}, **values}
     yield SettingsLayer(
         layer.origin, {key: _beside(path, key, value) for key, value in values.items()}
@@ -128,7 +128,7 @@ def _project_layer(config_file: Path | None) -> Iterator[SettingsLayer]:
 
 
 def _beside(project: Path, key: str, value: object) -> object:
-    """`value` with its relative paths, which are relative to the project file, made usable here."""
+    """`value` with paths relative to the project file made relative to the current directory."""
     if project.parent == Path() or not (
         key.startswith("paths.") or key in ("data.train", "data.valid", "data.test")
     ):
@@ -145,7 +145,7 @@ def _under(folder: Path, value: object) -> object:
 
 
 def _environment_layers(environ: Mapping[str, str]) -> Iterator[SettingsLayer]:
-    """One layer a variable, such as NMT_MODEL_HEADS for `model.heads`."""
+    """One layer per variable, such as NMT_MODEL_HEADS for `model.heads`."""
     for name in sorted(environ):
         for section in _SECTIONS:
             prefix = f"NMT_{section.upper()}_"

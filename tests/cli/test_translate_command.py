@@ -129,7 +129,7 @@ def test_verify_names_the_lines_that_a_wrong_engine_mistranslates(nmt, monkeypat
         assert one is not None
         assert f"`{lines[int(one[1]) - 1]}`" in one[0]
     assert error == (
-        f"error: {len(warnings)} of 6 checked lines differ from the translation alone, "
+        f"error: {len(warnings)} of 6 checked lines differ from the translation of the line alone, "
         "by the plain model"
     )
     assert (blank, hint[:5]) == ("", "hint:")

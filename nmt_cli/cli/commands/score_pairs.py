@@ -46,9 +46,9 @@ NBestList = Annotated[
 
 
 class ScoredCandidate(NamedTuple):
-    """A line of an n-best list: the number of its source, its text, the whole line."""
+    """A line of an n-best list: the index of its source line, its text, the whole line."""
 
-    index: int
+    source_index: int
     text: str
     line: str
 
@@ -140,7 +140,7 @@ def rescore(files: tuple[str, str], resolved: "ResolvedConfig", console: "Consol
     source_lines, listed_lines = (read_lines(name, strict=strict) for name in files)
     sources = list(source_lines)
     candidates = _candidates(listed_lines, len(sources))
-    for index, some in groupby(candidates, key=lambda candidate: candidate.index):
+    for index, some in groupby(candidates, key=lambda candidate: candidate.source_index):
         listed = list(some)
         scores = _scores(translator, sources[index], [candidate.text for candidate in listed])
         order = sorted(range(len(listed)), key=lambda rank: -scores[rank])

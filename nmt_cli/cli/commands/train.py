@@ -132,7 +132,7 @@ def command(
     require_corpus(Path(config.paths.corpus))
     require_creatable(Path(config.paths.model) / "log.jsonl")
 
-    # `is_launched` says the same, but loads torch.
+    # The same test as `is_launched`, which would load torch.
     if not {"RANK", "WORLD_SIZE"} <= os.environ.keys():
         tell_defaults(resolved, config_file, make_console(quiet=quiet))
         start_ranks(config, gpus, quiet=quiet)
@@ -142,9 +142,9 @@ def command(
 
 
 def preset_of_run(out: Path) -> str | None:
-    """The preset that the run in the model directory `out` began with; None: there is no run.
+    """The preset of the run in the model directory `out`; None if there is no run.
 
-    A file that cannot be read is told of later, with what is wrong with it.
+    A file that cannot be read is reported later, with the reason.
     """
     from nmt_cli.config.presets import PRESETS
     from nmt_cli.config.schema import read_layer
@@ -158,11 +158,11 @@ def preset_of_run(out: Path) -> str | None:
 
 
 def start_ranks(config: "Config", gpus: int | None, *, quiet: bool) -> None:
-    """Say that training begins; where it takes several processes, start them and end with them."""
+    """Announce training; if it needs several processes, start them and exit with their code."""
     from nmt_cli.cli.environment import make_console
 
     console = make_console(quiet=quiet)
-    # Said at once: loading torch takes seconds.
+    # Shown at once, as loading torch takes seconds.
     console.note(f"training `{config.paths.model}` on `{config.paths.corpus}`: loading torch")
     from nmt_cli.training.parallel.ranks import launch, processes_for
 
@@ -178,7 +178,7 @@ def start_ranks(config: "Config", gpus: int | None, *, quiet: bool) -> None:
 
 
 def require_cpu_memory(config: "Config", processes: int) -> None:
-    """Refuse to begin where so many processes surely do not fit into memory; a GPU has its own."""
+    """Refuse to train on a CPU if the processes certainly do not fit into memory."""
     import torch
 
     from nmt_cli.data.corpus.corpus import Corpus
@@ -192,7 +192,7 @@ def require_cpu_memory(config: "Config", processes: int) -> None:
 
 
 def be_rank(config: "Config", stop: StopSignals, *, as_json: bool, quiet: bool) -> None:
-    """Train as one rank, which may be the only one; the first one shows how it goes."""
+    """Train as one rank, which may be the only one; the first rank shows the progress."""
     from nmt_cli.cli.display.training import TrainDisplay
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import model_option
@@ -226,7 +226,7 @@ def be_rank(config: "Config", stop: StopSignals, *, as_json: bool, quiet: bool) 
 
 
 def newest_step(checkpoints: Path) -> int:
-    """The step of the newest checkpoint in a folder; 0: there is none."""
+    """The step of the newest checkpoint in a directory; 0 if there is none."""
     from nmt_cli.training.saving.checkpoints import Checkpoints
 
     return max((checkpoint.step for checkpoint in Checkpoints(checkpoints, 1, 0).all()), default=0)
@@ -241,7 +241,7 @@ def end_process(error: "NmtError") -> NoReturn:
 
 
 def require_corpus(path: Path) -> None:
-    """Refuse to begin without a prepared corpus, before torch is loaded."""
+    """Raise NoInputError if there is no prepared corpus, before torch is loaded."""
     from nmt_cli.errors import NoInputError
 
     if not path.is_dir():

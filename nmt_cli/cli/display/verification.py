@@ -49,7 +49,7 @@ class Checks:
             raise QualityGateError(
                 f"{verifier.differing:,} of {counted(verifier.checked, 'checked line')} "
                 f"{agreeing(verifier.differing, 'differs', 'differ')} from the translation "
-                f"{verifier.judge}",
+                f"of the line {verifier.judge}",
                 "equal scores: two translations are equally good; otherwise please report it",
             )
         self._console.note(

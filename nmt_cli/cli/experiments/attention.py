@@ -1,4 +1,4 @@
-"""`nmt attention`: show what the model looks at while it translates a sentence."""
+"""`nmt attention`: show the attention of a model while it translates a sentence."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -73,7 +73,7 @@ def command(
     if not as_json:
         _check_output(out, resolved, config_file)
     console = make_console(quiet=quiet)
-    attention = _look(sentence, target, resolved, console)
+    attention = _attention_of(sentence, target, resolved, console)
     if as_json:
         from nmt_cli.cli.display.translations import as_one_line
         from nmt_cli.extras.attention_map.attention import as_document
@@ -93,14 +93,14 @@ def command(
 
 
 def _check_output(out: Path | None, resolved: "ResolvedConfig", config_file: Path | None) -> None:
-    """Raise UsageError for a name of no page or picture; refuse to replace what is needed."""
+    """Raise UsageError for an unknown extension; refuse to overwrite files that are needed."""
     from nmt_cli.cli.outputs import check_outputs
     from nmt_cli.drawing.output import check_picture, require_own_picture
 
     output = out or DEFAULT_OUT
     if output.suffix.lower() not in (".html", ".svg", ".png"):
         raise UsageError(
-            f"`{out}` is neither a page nor a picture", "end its name in .html, .svg or .png"
+            f"`{out}` is neither a page nor a picture", "use the extension .html, .svg or .png"
         )
     if output.suffix.lower() != ".html":
         check_picture(output)
@@ -109,7 +109,7 @@ def _check_output(out: Path | None, resolved: "ResolvedConfig", config_file: Pat
     check_outputs([output], resolved=resolved, config_file=config_file)
 
 
-def _look(
+def _attention_of(
     sentence: str, target: str | None, resolved: "ResolvedConfig", console: "Console"
 ) -> "Attention":
     from nmt_cli.cli.loading import load_translator

@@ -1,4 +1,4 @@
-"""`nmt bench`: Table 1 of the paper measured on this machine, Tables 2 and 3 beside runs."""
+"""`nmt bench`: Table 1 of the paper measured here, and runs compared with Tables 2 and 3."""
 
 import sys
 from pathlib import Path
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LENGTHS, WIDTHS, CHAINED = "64,128,256,512,1024,2048", "256,512", (8, 16, 32, 64)
 TINY_LENGTHS, TINY_WIDTHS, TINY_CHAINED = "8,16,32", "16", (4, 8)
 
-# What the paper calls it.
+# Names from the paper.
 ALIASES = {"table1": "layers"}
 GROUP_EXAMPLES = """
 nmt bench layers --out layers.svg
@@ -63,7 +63,7 @@ Out = Annotated[
 
 
 class _Benches(GroupWithExamples):
-    """A misspelt name gets its nearest."""
+    """Suggests the nearest name for a misspelt one."""
 
     def resolve_command(
         self, ctx: "Context", args: list[str]
@@ -72,7 +72,7 @@ class _Benches(GroupWithExamples):
         if args[0] not in self.commands and not args[0].startswith("-"):
             meant = ALIASES.get(args[0])
             raise UsageError(
-                f"there is nothing called `{args[0]}` to measure",
+                f"there is no benchmark `{args[0]}`",
                 f"did you mean `{meant}`?" if meant else did_you_mean(args[0], [*self.commands]),
             )
         return super().resolve_command(ctx, args)
@@ -140,11 +140,15 @@ def _show(timings: "Sequence[Timing]", chained: "Sequence[Chain]", *, as_json: b
 
 
 def _check(lengths: list[int], widths: list[int], least: int, out: Path | None) -> None:
-    """Raise UsageError for what cannot be measured or drawn."""
+    """Raise UsageError for sizes that cannot be measured or drawn."""
     if least < 1:
-        raise UsageError("--neighbours, --kernel and --rounds count from 1, and --kernel is odd")
+        raise UsageError(
+            "--neighbours, --kernel and --rounds must be at least 1, and --kernel must be odd"
+        )
     if any(width > 64 and width % 64 for width in widths):
-        raise UsageError("a width above 64 is a multiple of it: heads have 64", "`--d 256,512`")
+        raise UsageError(
+            "a width above 64 must be a multiple of 64, the width of a head", "`--d 256,512`"
+        )
     if out is not None:
         from nmt_cli.cli.outputs import check_outputs
         from nmt_cli.drawing.output import check_picture
@@ -152,13 +156,15 @@ def _check(lengths: list[int], widths: list[int], least: int, out: Path | None) 
         check_picture(out)
         check_outputs([out])
     if out is not None and len(lengths) < 2:
-        raise UsageError("one length makes no curve", "`--n 64,128`")
+        raise UsageError("a drawing needs at least two lengths", "`--n 64,128`")
 
 
 def _numbers(option: str, text: str) -> list[int]:
     numbers = [item.strip() for item in text.split(",")]
     if not all(item.isdecimal() and int(item) > 0 for item in numbers):
-        raise UsageError(f"{option} {text}: these are no sizes", f"write them as {option} 64,128")
+        raise UsageError(
+            f"{option} {text}: not a list of positive sizes", f"write them as {option} 64,128"
+        )
     return sorted({int(item) for item in numbers})
 
 

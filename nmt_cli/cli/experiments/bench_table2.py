@@ -1,4 +1,4 @@
-"""`nmt bench table2`: Table 2 of the paper beside a model trained here."""
+"""`nmt bench table2`: compares a trained model with Table 2 of the paper."""
 
 import json
 import sys
@@ -67,5 +67,5 @@ def command(
             for line in table2.notes(comparison):
                 console.plain(line)
     if fail_if_missed and not comparison.passed:
-        reasons = comparison.missed or ["no BLEU could be compared with the paper's"]
+        reasons = comparison.missed or ["no BLEU could be compared with that of the paper"]
         raise QualityGateError("; ".join(reasons))

@@ -1,4 +1,4 @@
-"""`nmt bench table3`: Table 3 of the paper beside models trained here."""
+"""`nmt bench table3`: compares trained models with Table 3 of the paper."""
 
 import json
 import sys

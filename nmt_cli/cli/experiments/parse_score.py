@@ -88,7 +88,7 @@ def _warn(
     scores: Sequence["SentenceScore"],
     console: "Console",
 ) -> None:
-    """What changes the figures and does not show in them."""
+    """Warn of lines and brackets that change the figures without showing in them."""
     from nmt_cli.extras.parsing.summary import unlabelled
 
     left_out = [(line, score) for line, score in enumerate(scores, 1) if score.status == "error"]
@@ -124,8 +124,8 @@ def _as_text(
     if lengths:
         shown += ["", "-- by length --", "  words  sentences  recall  precision      F1"]
         shown += [
-            f"{f'{longest - BUCKET + 1}-{longest}':>7}  {summary.sentences:9d}  {summary.recall:6.2f}"
-            f"  {summary.precision:9.2f}  {summary.f1:6.2f}"
+            f"{f'{longest - BUCKET + 1}-{longest}':>7}  {summary.sentences:9d}"
+            f"  {summary.recall:6.2f}  {summary.precision:9.2f}  {summary.f1:6.2f}"
             for longest, summary in by_length(scores)
         ]
     return shown

@@ -1,4 +1,4 @@
-"""`nmt plot`: draw positions, learning rate or label smoothing from the functions that train."""
+"""`nmt plot`: draw positions, learning rate or label smoothing with the functions of training."""
 
 from pathlib import Path
 from typing import Annotated
@@ -58,7 +58,7 @@ def command(
     check_outputs([output], resolved=resolved, config_file=config_file, models=models)
     config = resolved.config
     if model is not None and what != "positions":
-        # As this model was trained, not as the project would train another one.
+        # The settings of this model, not those of the project.
         config = with_values(load(model / CONFIG), dict(text.split("=", 1) for text in sets or []))
     write_picture(output, plot(what, config, model))
     make_console(quiet=quiet).note(f"wrote {output}: open it in a browser")
