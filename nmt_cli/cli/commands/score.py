@@ -164,15 +164,23 @@ def command(
         tgt_lang=language, confidence=confidence, baselines=baselines,
     )  # fmt: skip
     _warn(hypotheses, tokenize, console)
-    for name, result in zip(metrics, results, strict=True):
-        if score_only or as_json:
-            typer.echo(
-                f"{result.value:.2f}" if score_only else _as_json(name, result, len(hypotheses))
-            )
+    by_metric = dict(zip(metrics, results, strict=True))
+    for name, result in by_metric.items():
+        if as_json:
+            typer.echo(_as_json(name, result, len(hypotheses)))
         else:
-            typer.echo(_as_text(name, result, level))
-            _tell_details(result, console)
-    _enforce(dict(zip(metrics, results, strict=True)), gates, level if fail_if_worse else None)
+            _show(name, result, level, console, score_only=score_only)
+    _enforce(by_metric, gates, level if fail_if_worse else None)
+
+
+def _show(
+    metric: str, score: "Score", level: float, console: "Console", *, score_only: bool
+) -> None:
+    if score_only:
+        typer.echo(f"{score.value:.2f}")
+        return
+    typer.echo(_as_text(metric, score, level))
+    _tell_details(score, console)
 
 
 def _gates(min_bleu: float | None, minimum: Sequence[str], maximum: Sequence[str]) -> list["Gate"]:
