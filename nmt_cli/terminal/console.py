@@ -128,7 +128,7 @@ class Console:
 
     @property
     def columns(self) -> int:
-        """The width of the terminal; 0 where there is none."""
+        """The width of the terminal; 0 if there is none."""
         return columns_of(self.stream) if self.interactive else 0
 
     def _wrapped(self, line: str, taken: int = 0) -> str:

@@ -33,7 +33,7 @@ def wrapped(text: str, width: int, taken: int = 0) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """`text` in one line of at most so many columns, with an ellipsis where something is missing.
+    """`text` in one line of at most `width` columns, with an ellipsis where it was cut.
 
     Wide letters take two columns. A word is broken only where nothing else would be left.
 
