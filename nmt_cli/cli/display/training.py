@@ -125,7 +125,7 @@ class TrainDisplay:
         self._console.note(lines)
 
     def report(self, report: "Report") -> None:
-        """Show notes and validations as permanent lines; everything else is in the bar or the log."""
+        """Show notes and validations as permanent lines; the rest is in the bar or the log."""
         if self._as_json:
             with self._progress.aside():
                 typer.echo(json.dumps(report.as_json()))
