@@ -1,18 +1,18 @@
-"""What can go wrong on the user's side, each with an exit code that scripts can rely on.
+"""Errors that a user can cause and fix, each with an exit code that scripts can rely on.
 
 ::
 
     NmtError                 exit code 1
-    ├── UsageError           2    the command line does not say enough, or says it wrongly
-    ├── QualityGateError     3    a score is below the asked minimum
-    ├── DivergedError        4    training produces no finite numbers any more
+    ├── UsageError           2    the command line is incomplete or wrong
+    ├── QualityGateError     3    a score is below the required minimum
+    ├── DivergedError        4    training diverged: NaN or infinite values
     ├── DataError            65   the input's content is wrong (also: a damaged file)
     ├── NoInputError         66   the input is missing or cannot be read
-    ├── UnavailableError     69   an optional part is not installed
+    ├── UnavailableError     69   an optional part or a device is not available
     ├── CannotCreateError    73   the output cannot be created
-    ├── WriteError           74   reading or writing failed on the way (disk full, closed stdout)
-    ├── TryAgainError        75   somebody else holds the directory; later it will work
-    └── ConfigError          78   a setting, preset or model does not fit
+    ├── WriteError           74   reading or writing failed (disk full, stdout closed)
+    ├── TryAgainError        75   the directory is in use; try again later
+    └── ConfigError          78   a setting, preset or model directory is invalid
 
 Anything that is not an NmtError and reaches the command line is a bug in nmt (exit code 1).
 """
@@ -34,19 +34,19 @@ class NmtError(Exception):
 
 
 class UsageError(NmtError):
-    """The command line does not say enough, or says it wrongly."""
+    """The command line is incomplete or wrong."""
 
     exit_code = 2
 
 
 class QualityGateError(NmtError):
-    """A score is below the minimum that was asked for."""
+    """A score is below the required minimum."""
 
     exit_code = 3
 
 
 class DivergedError(NmtError):
-    """Training gives no finite numbers any more."""
+    """Training diverged: NaN or infinite values."""
 
     exit_code = 4
 
@@ -64,43 +64,43 @@ class NoInputError(NmtError):
 
 
 class UnavailableError(NmtError):
-    """An optional part is not installed, or a device is not there."""
+    """An optional part is not installed, or a device is not available."""
 
     exit_code = 69
 
 
 class CannotCreateError(NmtError):
-    """An output cannot be created where it was asked for."""
+    """An output cannot be created at the given path."""
 
     exit_code = 73
 
 
 class WriteError(NmtError):
-    """Reading or writing failed on the way: disk full, stdout closed."""
+    """Reading or writing failed: disk full, stdout closed."""
 
     exit_code = 74
 
 
 class TryAgainError(NmtError):
-    """The directory is in use by another process; or training was told to make room (SIGUSR1)."""
+    """The directory is in use by another process, or SIGUSR1 stopped training."""
 
     exit_code = 75
 
 
 class ConfigError(NmtError):
-    """A setting, a preset or a model directory does not fit."""
+    """A setting, a preset or a model directory is invalid."""
 
     exit_code = 78
 
 
-# What allocators say that raise no error type of their own.
+# Messages of allocators that raise a plain RuntimeError.
 _FULL_MEMORY = (
     "not enough memory", "can't allocate memory", "out of memory", "_ALLOC_FAILED", "bad_alloc"
 )  # fmt: skip
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether the device's or the machine's memory is full.
+    """Whether an error means that the memory of the device or the machine is full.
 
     >>> is_out_of_memory(MemoryError()), is_out_of_memory(RuntimeError("shapes differ"))
     (True, False)
@@ -110,12 +110,12 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and any(sign in str(error) for sign in _FULL_MEMORY)
 
 
-# A misspelling further away than this is another word.
+# Words with more edits than this are not taken for a misspelling.
 MOST_EDITS = 2
 
 
 def did_you_mean(word: str, known: list[str] | tuple[str, ...]) -> str:
-    """The hint for a misspelt `word`: the nearest of `known`, or all of them.
+    """A hint for the unknown `word`: the nearest of `known`, or all of them.
 
     >>> did_you_mean("bsae", ["base", "big"])
     'did you mean `base`?'
@@ -156,7 +156,7 @@ def _have_other_digits(word: str, other: str) -> bool:
 
 
 def edits(word: str, other: str) -> int:
-    """Letters to change, add, leave out or swap with the next one, to get from one to the other.
+    """The edit distance of two words: changed, added, missing and swapped neighbouring letters.
 
     >>> edits("trian", "train"), edits("base", "big")
     (1, 3)

@@ -1,4 +1,4 @@
-"""The table of subcommands, each imported only when called, and the shape of their help."""
+"""The subcommands, each imported only when it is called, and the layout of their help."""
 
 from __future__ import annotations
 
@@ -10,34 +10,33 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer._click.exceptions import UsageError as ClickUsageError
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
+from nmt_cli.cli.click_adapter import ClickUsageError
 from nmt_cli.config import synonyms
 from nmt_cli.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from typer._click.core import Command, Context
-    from typer._click.formatting import HelpFormatter
+    from nmt_cli.cli.click_adapter import Command, Context, HelpFormatter
 
-# The order is the order of the work.
+# In the order in which they are used.
 COMMANDS = {
     "init": "write the project file nmt.toml",
-    "prepare": "turn parallel text into a corpus ready for training",
+    "prepare": "prepare parallel text for training",
     "train": "train a model; run again to resume",
     "average": "average checkpoints into one model",
-    "shortlist": "learn which words may translate which",
-    "translate": "translate lines of text",
+    "shortlist": "learn likely word translations, for faster decoding",
+    "translate": "translate text line by line",
     "score": "score translations: BLEU, chrF, TER",
-    "demo": "learn a small language pair before your eyes",
-    "parse": "parse sentences into trees, score trees as EVALB",
-    "attention": "for study: heads, formulas, Tables 1 to 3",
-    "plot": "for study: heads, formulas, Tables 1 to 3",
-    "bench": "for study: heads, formulas, Tables 1 to 3",
-    "config": "show every setting and where it comes from",
-    "doctor": "check this machine and say what to fix",
+    "demo": "watch a small model learn to translate",
+    "parse": "parse sentences into trees; score trees like EVALB",
+    "attention": "study the paper: attention, formulas, Tables 1 to 3",
+    "plot": "study the paper: attention, formulas, Tables 1 to 3",
+    "bench": "study the paper: attention, formulas, Tables 1 to 3",
+    "config": "show every setting and its origin",
+    "doctor": "check this machine and suggest fixes",
 }
-# Commands of the paper's experiments; their modules lie in a folder of their own.
+# Commands for the experiments of the paper, whose modules are in cli/experiments.
 EXPERIMENTS = {"attention", "bench", "parse", "plot"}
 
 EXAMPLES = """
@@ -46,8 +45,8 @@ nmt init --src-lang en --tgt-lang de && nmt prepare && nmt train && nmt score
 """
 
 COMPLETION_VARIABLE = "_NMT_COMPLETE"
-# What parts an example from what is said of it, and the words of a command: quoted text is one,
-# and so is an option with what follows it.
+# The gap between an example and its description; and the words of a command, where quoted text and
+# an option with its value count as one word.
 _GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
 _COMMAND_WORD = re.compile(r"""(?:-\S+ (?=[^\s-]))?(?:[^\s"']|"[^"]*"|'[^']*'|["'])+""")
 HELP_OPTIONS = ["--help", "-h"]
@@ -61,9 +60,9 @@ def _write_examples(formatter: HelpFormatter, examples: str | None) -> None:
 
 
 def broken_example(line: str, width: int) -> list[str]:
-    r"""An example of at most so many columns a line, if possible; its command can still be copied.
+    r"""Wrap an example to `width` columns, if possible; its command can still be copied.
 
-    Two or more spaces part a command from what is said of it, which gets lines of its own.
+    Two or more spaces separate a command from its description, which gets its own lines.
 
     >>> broken_example("nmt train --preset small --out run", 26)
     ['nmt train --preset small \\', '    --out run']
@@ -80,7 +79,7 @@ def broken_example(line: str, width: int) -> list[str]:
 
 
 def _broken(words: Sequence[str], width: int, end: str) -> list[str]:
-    """Lines of some words, those after the first indented; `end` is added where a line goes on."""
+    """Wrap words to lines, indented after the first; `end` marks lines that are continued."""
     lines = [""]
     for word in words:
         longer = f"{lines[-1]} {word}" if lines[-1] else word
@@ -95,7 +94,7 @@ def _broken(words: Sequence[str], width: int, end: str) -> list[str]:
 
 @contextlib.contextmanager
 def _of_command(context: Context) -> Iterator[None]:
-    """Complete the errors of the parser which do not know what command they are about."""
+    """Add the command to errors of the parser that lack it."""
     try:
         yield
     except ClickUsageError as error:
@@ -122,15 +121,15 @@ def _write_parameters(command: Command, context: Context, formatter: HelpFormatt
 
 
 class CommandWithExamples(TyperCommand):
-    """A command whose help leads with examples."""
+    """A command whose help shows examples before the options."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        """As every command does; what is wrong tells which command it was."""
+        """Parse like every command, and let errors name the command."""
         with _of_command(ctx):
             return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
-        """Usage, what it does, examples, options."""
+        """Write usage, description, examples and options."""
         self.format_usage(ctx, formatter)
         self.format_help_text(ctx, formatter)
         _write_examples(formatter, self.epilog)
@@ -142,30 +141,33 @@ class CommandWithExamples(TyperCommand):
 
 
 class GroupWithExamples(TyperGroup):
-    """A command with commands of its own, whose help leads with examples."""
+    """A command with subcommands, whose help shows examples before them."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        """As every command does; what is wrong tells which command it was."""
+        """Parse like every command, and let errors name the command."""
         with _of_command(ctx):
             return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
-        """Usage, what it does, examples, the commands, options."""
+        """Write usage, description, examples, commands and options."""
         self.format_usage(ctx, formatter)
         self.format_help_text(ctx, formatter)
         _write_examples(formatter, self.epilog)
         with formatter.section("Commands"):
             formatter.write_dl(
-                [(name, one.get_short_help_str(limit=100)) for name, one in self.commands.items()]
+                [
+                    (name, command.get_short_help_str(limit=100))
+                    for name, command in self.commands.items()
+                ]
             )
         TyperCommand.format_options(self, ctx, formatter)  # type: ignore[arg-type]
 
 
 def _debug_option() -> TyperOption:
-    """Accepted everywhere and not used: `nmt_cli.cli.main` has looked for it already."""
+    """Accepted by every command but read earlier, by `nmt_cli.cli.main`."""
     return TyperOption(
         param_decls=["--debug"], is_flag=True, default=False, expose_value=False, hidden=True,
-        help="Show tracebacks.",
+        help="Show tracebacks",
     )  # fmt: skip
 
 
@@ -173,11 +175,11 @@ class CommandTable(TyperGroup):
     """The subcommands of `nmt`: listed without importing them."""
 
     def list_commands(self, ctx: Context) -> list[str]:
-        """The names, in the order of the work."""
+        """The names, in the order in which they are used."""
         return list(COMMANDS)
 
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
-        """Import the module of a subcommand and make its command; None: there is none."""
+        """Import the module of a subcommand and make its command; None if there is none."""
         if cmd_name not in COMMANDS:
             return None
         if cmd_name not in self.commands:
@@ -195,7 +197,7 @@ class CommandTable(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
-        """Usage, examples, the commands, options."""
+        """Write usage, examples, commands and options."""
         self.format_usage(ctx, formatter)
         _write_examples(formatter, EXAMPLES)
         with formatter.section("Commands"):
@@ -204,7 +206,7 @@ class CommandTable(TyperGroup):
 
 
 def _rows() -> list[tuple[str, str]]:
-    """Names and what they do; commands of one kind share a line."""
+    """Names and descriptions; commands with the same description share a line."""
     rows: dict[str, list[str]] = {}
     for name, about in COMMANDS.items():
         rows.setdefault(about, []).append(name)
@@ -215,8 +217,8 @@ def _load(name: str) -> Command:
     """The command `name`, made from its module."""
     command = typer.main.get_command(_app_of(name))
     below = command.commands.values() if isinstance(command, TyperGroup) else ()
-    for one in (command, *below):
-        one.params.append(_debug_option())
+    for each_command in (command, *below):
+        each_command.params.append(_debug_option())
     return command
 
 
@@ -232,15 +234,17 @@ def _app_of(name: str) -> typer.Typer:
 
 
 def make_app() -> typer.Typer:
-    """A Typer that starts fast: without rich."""
+    """A Typer app without rich, which starts faster."""
     return typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 def _top(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", "-V", help="Show the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", "-V", help="Show the version and exit")
+    ] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", hidden=True, help="With --version: all versions, as JSON.")
+        bool, typer.Option("--json", hidden=True, help="With --version: show all versions as JSON")
     ] = False,
 ) -> None:
     """Train and run Transformer translators: two text files in, a translator out."""
@@ -271,9 +275,9 @@ def make_command() -> TyperGroup:
     app.callback(cls=CommandTable, invoke_without_command=True)(_top)
     group = typer.main.get_command(app)
     assert isinstance(group, TyperGroup)
-    for one in group.params:
-        if isinstance(one, TyperOption) and one.name == "show_completion":
-            one.hidden = True
+    for parameter in group.params:
+        if isinstance(parameter, TyperOption) and parameter.name == "show_completion":
+            parameter.hidden = True
     group.params.append(_debug_option())
     return group
 
@@ -284,12 +288,14 @@ def _without_help_command(arguments: Sequence[str]) -> list[str]:
     >>> _without_help_command(["help", "bench", "layers"]), _without_help_command(["-q", "help"])
     (['bench', 'layers', '--help'], ['-q', '--help'])
     """
-    place = next((i for i, one in enumerate(arguments) if not one.startswith("-")), None)
-    if place is not None and arguments[place] == "version":
-        return [*arguments[:place], "--version", *arguments[place + 1 :]]
-    if place is None or arguments[place] != "help":
+    position = next(
+        (i for i, argument in enumerate(arguments) if not argument.startswith("-")), None
+    )
+    if position is not None and arguments[position] == "version":
+        return [*arguments[:position], "--version", *arguments[position + 1 :]]
+    if position is None or arguments[position] != "help":
         return list(arguments)
-    return [*arguments[:place], *arguments[place + 1 :], "--help"]
+    return [*arguments[:position], *arguments[position + 1 :], "--help"]
 
 
 def invoke(arguments: Sequence[str]) -> int:

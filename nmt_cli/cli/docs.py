@@ -19,7 +19,7 @@ from nmt_cli.extras.project import toml_value
 from nmt_cli.storage.files import make_directory, write_text
 
 if TYPE_CHECKING:
-    from typer._click.core import Command, Context
+    from nmt_cli.cli.click_adapter import Command, Context
 
 GUIDE = Path("docs/cli.md")
 SURFACE = Path("tests/contracts/cli_surface.txt")
@@ -53,10 +53,10 @@ def _walk(path: str, command: Command, context: Context) -> Iterator[tuple[str, 
     yield path, command, context
     if isinstance(command, TyperGroup):
         for name in command.list_commands(context):
-            one = command.get_command(context, name)
-            assert one is not None
-            below = typer.Context(one, context, info_name=name, terminal_width=WIDTH)
-            yield from _walk(f"{path} {name}", one, below)
+            subcommand = command.get_command(context, name)
+            assert subcommand is not None
+            below = typer.Context(subcommand, context, info_name=name, terminal_width=WIDTH)
+            yield from _walk(f"{path} {name}", subcommand, below)
 
 
 def guide() -> str:
@@ -93,10 +93,10 @@ def surface() -> str:
     for path, command, _ in walk_commands():
         lines.append(path)
         lines += sorted(
-            f"{path} {_parameter(one)}"
-            for one in command.params
+            f"{path} {_parameter(parameter)}"
+            for parameter in command.params
             # Every command has it: once is enough.
-            if path == "nmt" or one.name != "debug"
+            if path == "nmt" or parameter.name != "debug"
         )
     return "\n".join(lines) + "\n"
 

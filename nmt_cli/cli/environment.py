@@ -104,7 +104,7 @@ def choose_threads() -> None:
 
 
 def use_threads(count: int) -> None:
-    """Have torch compute with so many threads in this process, whether it is loaded or not."""
+    """Let torch compute with `count` threads, whether it is loaded yet or not."""
     os.environ["OMP_NUM_THREADS"] = str(count)
     if "torch" in sys.modules:
         import torch

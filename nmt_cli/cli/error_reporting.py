@@ -1,12 +1,10 @@
-"""From an exception to what the user reads and the exit code."""
+"""Turns an exception into an error message for the user and an exit code."""
 
 import errno
 import re
 import traceback
 
-# Typer 0.26 has no public name for it.
-from typer._click.exceptions import ClickException
-
+from nmt_cli.cli.click_adapter import ClickException
 from nmt_cli.cli.signals import INTERRUPTED
 from nmt_cli.config.synonyms import ADVICE, meant_option
 from nmt_cli.errors import (
@@ -20,13 +18,13 @@ from nmt_cli.errors import (
 from nmt_cli.terminal.console import Console
 
 BROKEN_PIPE = 141
-# What a device or its driver says; ids beyond a table and wrong addresses are bugs of ours.
+# Errors of a device or its driver; device-side assertions and illegal addresses are our bugs.
 _GPU_TROUBLE = re.compile(
     "CUDA error(?!: (device-side assert|an illegal))|CUDA driver|Found no NVIDIA|.*NVIDIA driver"
 )
 NO_TEMPORARY = "No usable temporary directory"
 NO_THREAD = "can't start new thread"
-# What the system, and not nmt, has to answer for.
+# Errors that the system causes, not nmt.
 SYSTEM_FAULTS = (
     errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EFBIG, errno.EBADF, errno.EMFILE,
     errno.ENFILE, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP, errno.ESTALE,
@@ -34,7 +32,7 @@ SYSTEM_FAULTS = (
 
 
 def report_error(error: BaseException, console: Console, *, debug: bool) -> int:
-    """Show `error` on `console` and give the exit code."""
+    """Show `error` on `console` and return the exit code."""
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else int(error.code is not None)
     if isinstance(error, BrokenPipeError):
@@ -56,20 +54,20 @@ def report_error(error: BaseException, console: Console, *, debug: bool) -> int:
 
 
 def as_user_error(error: BaseException) -> NmtError | None:
-    """The error in our terms; None: a bug."""
+    """The error as an NmtError; None if it is a bug."""
     if isinstance(error, NmtError):
         return error
     if isinstance(error, ClickException):
         return _usage_error(error)
     if isinstance(error, OSError) and error.errno in SYSTEM_FAULTS:
-        return WriteError(f"reading or writing failed: {error}", "`nmt doctor` looks at the disk")
+        return WriteError(f"reading or writing failed: {error}", "`nmt doctor` checks the disk")
     if isinstance(error, FileNotFoundError) and NO_TEMPORARY in str(error):
         return WriteError("there is no folder for temporary files", "set TMPDIR to one you own")
     if is_out_of_memory(error):
         hint = "is another process using this memory? `nmt doctor` shows how much is free"
         return UnavailableError(f"memory is full: {error}".rstrip(": "), hint)
     if isinstance(error, RuntimeError) and _GPU_TROUBLE.match(str(error)):
-        hint = "`nmt doctor` looks at the driver; CUDA_VISIBLE_DEVICES=-1 goes on without the GPU"
+        hint = "`nmt doctor` checks the driver; CUDA_VISIBLE_DEVICES=-1 continues without the GPU"
         return UnavailableError(f"the GPU cannot be used: {str(error).splitlines()[0]}", hint)
     if isinstance(error, BlockingIOError) or NO_THREAD in str(error):
         hint = "end some, or raise the limit (`ulimit -u`)"
@@ -80,10 +78,12 @@ def as_user_error(error: BaseException) -> NmtError | None:
 def _usage_error(error: ClickException) -> UsageError:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "nmt"
-    hint = f"`{path} --help` shows what there is"
+    hint = f"`{path} --help` shows all options"
     unknown = getattr(error, "option_name", None)
     if context is not None and unknown is not None and "o such option" in error.message:
-        known = [name for one in context.command.get_params(context) for name in one.opts]
+        known = [
+            name for parameter in context.command.get_params(context) for name in parameter.opts
+        ]
         meant = meant_option(unknown, [name for name in known if name.startswith("--")])
         hint = f"did you mean `{meant}`?" if meant else hint
         hint = ADVICE.get((context.command.name or "", unknown), hint)

@@ -5,25 +5,25 @@ from typing import Any
 from nmt_cli import errors
 
 STABLE = (
-    "A code keeps its meaning until the next major version (semantic versioning); new ones may\n"
-    "come. What a signal ends has 128 and the signal's number."
+    "Codes keep their meaning until the next major version (semantic versioning); new codes may\n"
+    "be added. A command ended by a signal exits with 128 plus the number of the signal."
 )
-# What ends a command that is no error of its own.
+# Codes that do not come from an exception of ours.
 OTHERS = {
-    0: "done",
-    1: "a bug in nmt; for `nmt doctor`: something failed",
+    0: "success",
+    1: "a bug in nmt; for `nmt doctor`: a check failed",
     129: "the terminal was closed (SIGHUP)",
     130: "interrupted (Ctrl-C)",
     137: "one of several training processes was killed (SIGKILL)",
-    141: "the reader of stdout went away (SIGPIPE)",
-    143: "told to end (SIGTERM); training has saved",
+    141: "the reader of stdout closed it (SIGPIPE)",
+    143: "terminated (SIGTERM); training saves first",
 }
 
 
 def exit_codes() -> dict[int, str]:
-    """What each code means, in ascending order."""
-    kinds = [one for one in vars(errors).values() if isinstance(one, type)]
-    meanings = {_code(one): _meaning(one) for one in kinds if one is not errors.NmtError}
+    """The meaning of each code, in ascending order of codes."""
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    meanings = {_code(kind): _meaning(kind) for kind in kinds if kind is not errors.NmtError}
     return dict(sorted({**meanings, **OTHERS}.items()))
 
 

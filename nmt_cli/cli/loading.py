@@ -20,9 +20,9 @@ def load_translator(
     others: Sequence[Path | str] = (),
     console: "Console | None" = None,
 ) -> "Translator":
-    """`Translator.load` with the kernels of the user's cache folder; device: also `auto`.
+    """`Translator.load` with the kernels in the user's cache directory; device may be `auto`.
 
-    console: where a person is told that the kernels have to be compiled first.
+    console: shows a note if the kernels have to be compiled first.
     """
     require_models([model, *others])
 
@@ -42,7 +42,7 @@ def load_translator(
 
 
 def require_models(models: Sequence[Path | str]) -> None:
-    """Refuse what is not a model directory before torch is loaded, which takes seconds."""
+    """Check that these are model directories before torch is loaded, which takes seconds."""
     from nmt_cli.storage.model_check import require_model_directory
 
     for model in models:
@@ -54,13 +54,13 @@ def require_models(models: Sequence[Path | str]) -> None:
 
 
 def announce_compiling(model: Path, cache: Path, console: "Console") -> None:
-    """Say that kernels are about to be compiled, where the model uses them."""
+    """Say that kernels are about to be compiled, if the model uses them."""
     from nmt_cli.config.schema import load
     from nmt_cli.errors import NmtError
     from nmt_cli.inference.native.library import must_compile
     from nmt_cli.storage.model_check import CONFIG
 
-    # What is wrong with the model is told when it is loaded.
+    # Errors of the model are reported when it is loaded.
     with contextlib.suppress(NmtError, OSError):
         if must_compile(cache) and load(model / CONFIG).model.kind == "transformer":
             console.note("compiling kernels for this CPU (once, about 10 s)")

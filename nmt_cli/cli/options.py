@@ -5,14 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-# Typer has no public type for an option that takes two values and may be repeated.
-from typer._click.types import CompositeParamType
-
+from nmt_cli.cli.click_adapter import CompositeParamType
 from nmt_cli.config.presets import PRESET_NAMES
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
-    from typer._click.core import Context, Parameter
+    from nmt_cli.cli.click_adapter import Context, Parameter
 
 
 class FilePair(NamedTuple):
@@ -23,6 +21,8 @@ class FilePair(NamedTuple):
 
 
 class _FilePairType(CompositeParamType):
+    """Typer's own types do not let an option take two values and be repeated."""
+
     name = "pair"
     arity = 2
 
@@ -44,7 +44,8 @@ FILE_PAIR = _FilePairType()
 def no_validation(pairs: int, command: str) -> str:
     """The warning that there is no validation text.
 
-    command: the whole command that sets some of so many training pairs apart, but for that option.
+    pairs: the number of training pairs. command: the whole command that would set some of them
+    apart, without the option --valid-split.
     """
     from nmt_cli.data.cleaning.held_out import suitable_split
 
@@ -59,60 +60,71 @@ def no_validation(pairs: int, command: str) -> str:
 # Settings: every command that reads nmt.toml has these two.
 ConfigFile = Annotated[
     Path | None,
-    typer.Option("--config", metavar="FILE", help="Project file; without it ./nmt.toml."),
+    typer.Option("--config", metavar="FILE", help="Project file [default: ./nmt.toml, if present]"),
 ]
 Sets = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Any setting, such as model.heads=16."),
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Set any setting, such as model.heads=16; repeatable"
+    ),
 ]
 Preset = Annotated[
     str | None,
-    typer.Option("--preset", metavar="NAME", help=f"Named settings: {PRESET_NAMES}."),
+    typer.Option("--preset", metavar="NAME", help=f"Preset: {PRESET_NAMES} [default: base]"),
 ]
 
-# Files of text.
+# Text files.
 TrainPairs = Annotated[
     list[FilePair] | None,
     typer.Option(
         "--train", click_type=FILE_PAIR, metavar="SRC TGT",
-        help="Training text, one file a language; may be repeated.",
+        help="Training text, source and target file; repeatable",
     ),
 ]  # fmt: skip
 ValidPair = Annotated[
     FilePair | None,
-    typer.Option("--valid", click_type=FILE_PAIR, metavar="SRC TGT", help="Validation text."),
+    typer.Option(
+        "--valid",
+        click_type=FILE_PAIR,
+        metavar="SRC TGT",
+        help="Validation text, source and target file",
+    ),
 ]
 TestPair = Annotated[
     FilePair | None,
-    typer.Option("--test", click_type=FILE_PAIR, metavar="SRC TGT", help="Test text."),
+    typer.Option(
+        "--test", click_type=FILE_PAIR, metavar="SRC TGT", help="Test text, source and target file"
+    ),
 ]
 TrainTsv = Annotated[
     list[str] | None,
     typer.Option(
         "--train-tsv", metavar="FILE",
-        help="Training text in one file, each line: source, tab, target; may be repeated.",
+        help="Training text as a TSV file (source, tab, target); repeatable",
     ),
 ]  # fmt: skip
 ValidSplit = Annotated[
     int | None,
     typer.Option(
         "--valid-split", metavar="N", min=1,
-        help="Set N random training pairs apart as validation text.",
+        help="Set aside N random training pairs as validation text",
     ),
 ]  # fmt: skip
 SrcLanguage = Annotated[
-    str | None, typer.Option("--src-lang", metavar="CODE", help="Language translated from.")
+    str | None, typer.Option("--src-lang", metavar="CODE", help="Source language code, such as en")
 ]
 TgtLanguage = Annotated[
-    str | None, typer.Option("--tgt-lang", metavar="CODE", help="Language translated to.")
+    str | None, typer.Option("--tgt-lang", metavar="CODE", help="Target language code, such as de")
 ]
 
 Strict = Annotated[
     bool,
-    typer.Option("--strict", help="Refuse text that is not UTF-8; else repaired, with a warning."),
+    typer.Option(
+        "--strict", help="Reject text that is not UTF-8 [default: repair it with a warning]"
+    ),
 ]
 
-# How it speaks.
-AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output on stdout.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Warnings and errors only.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace what nmt has written.")]
+# Output.
+AsJson = Annotated[bool, typer.Option("--json", help="Write JSON to stdout")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only warnings and errors")]
+Force = Annotated[bool, typer.Option("--force", help="Replace existing output of nmt")]

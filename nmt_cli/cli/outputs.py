@@ -1,4 +1,4 @@
-"""What the file that a command writes may not replace: its inputs, and what nmt.toml names."""
+"""Protects inputs, and the files that nmt.toml names, from being overwritten by an output."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -20,16 +20,16 @@ def check_outputs(
     config_file: Path | None = None,
     models: Iterable[Path | str] = (),
 ) -> None:
-    """Raise CannotCreateError where one of `outputs` would replace what is still needed.
+    """Raise CannotCreateError if one of `outputs` would overwrite a file that is still needed.
 
-    That is: what the command reads (`read`, `models`, `config_file`), the text files that its
-    settings or nmt.toml name, a project file, any part of a model directory or corpus. Call it
-    before any work. None, as an output, is stdout.
+    These are the files that the command reads (`read`, `models`, `config_file`), the text files
+    that its settings or nmt.toml name, project files, and all files of a model directory or
+    corpus. Call it before any work. An output of None is stdout.
     """
     from nmt_cli.config.protected_files import data_files, needed_files, require_replaceable
 
     written = [output for output in outputs if output is not None]
-    directories = [Path(one) for one in models]
+    directories = [Path(model) for model in models]
     needed = list(read)
     for project in dict.fromkeys(_project_files(written, config_file)):
         needed += needed_files("is a project file", project)
@@ -43,7 +43,7 @@ def check_outputs(
 
 
 def _project_files(written: Iterable[Path], config_file: Path | None) -> Iterator[Path]:
-    """The project file in force, and those beside what would be replaced, where there are any."""
+    """The project file in use, and those in the directories of files that would be replaced."""
     replaced = [output for output in written if os.path.lexists(output)]
     beside = [output.parent / PROJECT_FILE for output in replaced]
     for project in [config_file or PROJECT_FILE, *beside] if replaced else []:

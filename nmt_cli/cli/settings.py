@@ -3,7 +3,7 @@
 import contextlib
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from nmt_cli.terminal.console import Console
 
 PROJECT_FILE = Path("nmt.toml")
+COMMAND_LINE = "command line"
 _PATHS = ("paths.corpus", "paths.model")
+# Options that are not named like their setting.
+_OPTIONS = {"languages.src": "--src-lang", "languages.tgt": "--tgt-lang"}
 _SECTIONS = tuple(dict.fromkeys(key.split(".")[0] for key in SETTINGS))
 
 
@@ -45,7 +48,7 @@ def resolve_settings(
         [
             *_project_layer(config_file),
             *_environment_layers(environ),
-            SettingsLayer("command line", given),
+            SettingsLayer(COMMAND_LINE, given, option_names(given)),
             *(_set_layer(text) for text in sets or ()),
         ]
     )
@@ -58,9 +61,9 @@ def tell_defaults(
     *,
     vocabulary: bool = False,
 ) -> None:
-    """Say that settings are the defaults where there is no project file and nobody chose any.
+    """Say that the defaults are used, if there is no project file and no preset was chosen.
 
-    vocabulary: whether a vocabulary is going to be learnt, whose size is one of them.
+    vocabulary: whether a vocabulary will be learnt, so that its size is a setting that matters.
     """
     key = "data.vocab_size" if vocabulary else "train.preset"
     if (
@@ -79,7 +82,7 @@ def tell_defaults(
 
 
 def model_option(model: str) -> str:
-    """` --model MODEL` for the next command, or "" where it takes that model without being told."""
+    """` --model MODEL` for the next command, or "" if that model is its default."""
     with contextlib.suppress(NmtError):
         if Path(model) == Path(resolve_settings({}, None, None).config.paths.model):
             return ""
@@ -87,28 +90,45 @@ def model_option(model: str) -> str:
 
 
 def chosen_search(resolved: ResolvedConfig, model: Config) -> SearchConfig:
-    """The model's own settings of search, but for those that the user gave here."""
+    """The search settings of the model, overridden by those that the user gave here."""
     given = {
         key: value
         for key, value in flatten(resolved.config).items()
         if key.startswith("search.") and not resolved.origins[key].startswith(("default", "preset"))
     }
-    return with_values(model, given).search
+    typed = (key for key in given if resolved.origins[key] == COMMAND_LINE)
+    return with_values(model, given, option_names(typed)).search
+
+
+def option_names(keys: Iterable[str]) -> dict[str, str]:
+    """The options that set these keys, for errors; without those that differ between commands.
+
+    >>> option_names(["train.max_steps", "languages.src", "paths.model"])
+    {'train.max_steps': '--max-steps', 'languages.src': '--src-lang'}
+    """
+    return {
+        key: _OPTIONS.get(key, f"--{key.split('.')[1].replace('_', '-')}")
+        for key in keys
+        if key not in _PATHS
+    }
 
 
 def _project_layer(config_file: Path | None) -> Iterator[SettingsLayer]:
     path = PROJECT_FILE if config_file is None else config_file
     if config_file is None and not path.exists():
         return
-    origin, values = read_layer(path)
+    layer = read_layer(path)
+    values = layer.values
     if path.parent != Path():
-        # Where nothing is said, corpus and model lie beside the project file too.
+        # By default, corpus and model are in the directory of the project file, too.
         values = {**{key: SETTINGS[key].default for key in _PATHS}, **values}
-    yield SettingsLayer(origin, {key: _beside(path, key, value) for key, value in values.items()})
+    yield SettingsLayer(
+        layer.origin, {key: _beside(path, key, value) for key, value in values.items()}
+    )
 
 
 def _beside(project: Path, key: str, value: object) -> object:
-    """`value` with its relative paths, which are relative to the project file, made usable here."""
+    """`value` with paths relative to the project file made relative to the current directory."""
     if project.parent == Path() or not (
         key.startswith("paths.") or key in ("data.train", "data.valid", "data.test")
     ):
@@ -120,12 +140,12 @@ def _under(folder: Path, value: object) -> object:
     if isinstance(value, str):
         return str(folder / value)
     if isinstance(value, list):
-        return [_under(folder, one) for one in value]
+        return [_under(folder, item) for item in value]
     return value
 
 
 def _environment_layers(environ: Mapping[str, str]) -> Iterator[SettingsLayer]:
-    """One layer a variable, such as NMT_MODEL_HEADS for `model.heads`."""
+    """One layer per variable, such as NMT_MODEL_HEADS for `model.heads`."""
     for name in sorted(environ):
         for section in _SECTIONS:
             prefix = f"NMT_{section.upper()}_"

@@ -1,4 +1,4 @@
-"""The text that a command reads and writes: where it may go, and what there is to tell of it."""
+"""The text files that a command reads and writes: checks, warnings and opening them."""
 
 import contextlib
 import os
@@ -21,13 +21,13 @@ STDOUT = "-"
 
 
 def tell_waiting(console: "Console", *names: str) -> None:
-    """Say that somebody is to type, where one of the files is stdin and that is a terminal."""
+    """Say that input is expected, if one of the files is stdin and stdin is a terminal."""
     if STDIN in names and sys.stdin is not None and sys.stdin.isatty():
         console.note("reading from the terminal, one line each; Ctrl-D ends")
 
 
 def tell_invalid(console: "Console", *texts: "Lines") -> None:
-    """Warn of what was not UTF-8, once for each file."""
+    """Warn of lines that were not UTF-8, once per file."""
     for lines in dict.fromkeys(texts):
         if lines.invalid:
             console.warning(
@@ -38,7 +38,7 @@ def tell_invalid(console: "Console", *texts: "Lines") -> None:
 
 
 def require_text_file(name: str) -> None:
-    """Raise NoInputError where a file cannot be read; a sentence in its place gets a hint."""
+    """Raise NoInputError if a file cannot be read, with a hint if the name looks like text."""
     from nmt_cli.storage.files import require_file
 
     if name == STDIN:
@@ -46,7 +46,7 @@ def require_text_file(name: str) -> None:
     try:
         require_file(Path(name))
     except NoInputError as error:
-        # A word without a dot or a slash is hardly a file's name.
+        # A word without a dot or a slash is probably not a file name.
         is_text = any(character.isspace() for character in name) or not set(name) & set("./\\")
         if not is_text or Path(name).exists():
             raise
@@ -57,7 +57,7 @@ def require_text_file(name: str) -> None:
 
 
 def require_output(output: Path | None) -> None:
-    """Raise CannotCreateError, before any work, where the file `output` cannot be written."""
+    """Raise CannotCreateError, before any work, if the file `output` cannot be written."""
     from nmt_cli.storage.files import require_creatable
 
     if output is None or str(output) == STDOUT or output.exists():
@@ -76,7 +76,7 @@ def _naming_the_option() -> Iterator[None]:
     try:
         yield
     except CannotCreateError as error:
-        hint = error.hint or "choose another place"
+        hint = error.hint or "choose another path"
         raise CannotCreateError(error.message, f"{hint} with --output") from error
 
 
@@ -84,7 +84,7 @@ def _naming_the_option() -> Iterator[None]:
 def open_text_file(output: Path | None, *read: "Lines") -> Iterator[BinaryIO]:
     """The file `output`, or stdout (None or `-`).
 
-    Raises CannotCreateError where it is one that is `read`, or cannot be written.
+    Raises CannotCreateError if it is one of the files in `read`, or cannot be written.
     """
     from nmt_cli.storage.files import remove_abandoned, writing
 
@@ -103,11 +103,11 @@ def open_text_file(output: Path | None, *read: "Lines") -> Iterator[BinaryIO]:
 def _check_other(output: Path | None, lines: "Lines") -> None:
     try:
         ours = sys.stdout.fileno() if output is None else output
-        place, text = os.stat(ours), os.fstat(lines.fileno())  # noqa: PTH116
+        target, text = os.stat(ours), os.fstat(lines.fileno())  # noqa: PTH116
     except (OSError, ValueError):
-        # It does not exist yet, or is nothing that the system knows.
+        # It does not exist yet, or is not a file of the system.
         return
-    if stat.S_ISREG(place.st_mode) and os.path.samestat(place, text):
+    if stat.S_ISREG(target.st_mode) and os.path.samestat(target, text):
         name = "stdout" if output is None else f"`{output}`"
         raise CannotCreateError(
             f"{name} is the file that is read, `{lines.name}`", "write to another file"

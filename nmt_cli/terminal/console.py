@@ -116,7 +116,9 @@ class Console:
         if not self.quiet:
             # What is indented is a list, a sentence or a command, which stays as it is.
             lines = escaped(text).split("\n")
-            self.plain("\n".join(one if one[:1] in " $" else self._wrapped(one) for one in lines))
+            self.plain(
+                "\n".join(line if line[:1] in " $" else self._wrapped(line) for line in lines)
+            )
 
     def detail(self, text: str) -> None:
         """One line that explains the one before, dim where there are colours; none when quiet."""
@@ -126,7 +128,7 @@ class Console:
 
     @property
     def columns(self) -> int:
-        """The width of the terminal; 0 where there is none."""
+        """The width of the terminal; 0 if there is none."""
         return columns_of(self.stream) if self.interactive else 0
 
     def _wrapped(self, line: str, taken: int = 0) -> str:
@@ -232,12 +234,12 @@ def _make_table(
     table = Table(box=None, show_header=bool(header), pad_edge=False, padding=(0, 2, 0, 0))
     for index in range(max(len(row) for row in rows)):
         cells = [row[index] for row in rows if index < len(row)]
-        number = all(isinstance(cell, int | float) for cell in cells)
+        is_number = all(isinstance(cell, int | float) for cell in cells)
         name = Text(escaped(header[index]), style="bold") if index < len(header) else ""
         words = [word for cell in [name, *map(_cell, cells)] for word in str(cell).split()]
         width = min(_LONGEST_WHOLE_WORD, max(map(len, words), default=0))
         table.add_column(
-            name, justify="right" if number else "left", overflow="fold", min_width=width
+            name, justify="right" if is_number else "left", overflow="fold", min_width=width
         )
     for row in rows:
         texts = [_cell(cell) for cell in row]

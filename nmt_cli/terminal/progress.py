@@ -46,7 +46,7 @@ def speed(count: float, seconds: float, unit: str) -> str:
 
 
 def fitted(fixed: str, details: Sequence[str], columns: int) -> str:
-    """`fixed` and as many of the first `details` as fit into so many columns, with commas.
+    """`fixed` and as many of the first `details` as fit into `columns`, separated by commas.
 
     >>> fitted("5/10", ["3s left", "12 lines/s"], 16)
     '5/10, 3s left'
@@ -187,9 +187,9 @@ class Progress:
         return [*first, *times, *details, *([f"{duration(elapsed)} so far"] if self._done else [])]
 
     def shape(self, columns: int) -> str:
-        """The line on a terminal of so many columns, with `{bar}` where the bar itself belongs."""
+        """The line on a terminal that is `columns` wide, with `{bar}` in the place of the bar."""
         label = _literal(self._screen.safe(self.label))
-        extras = [_literal(self._screen.safe(one)) for one in self._extras()]
+        extras = [_literal(self._screen.safe(extra)) for extra in self._extras()]
         if not self.total:
             start = f"{label}: {self._done:,}" if self._done else f"{label} ..."
             return fitted(start, extras, columns)

@@ -33,7 +33,7 @@ def wrapped(text: str, width: int, taken: int = 0) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """`text` in one line of at most so many columns, with an ellipsis where something is missing.
+    """`text` in one line of at most `width` columns, with an ellipsis where it was cut.
 
     Wide letters take two columns. A word is broken only where nothing else would be left.
 
@@ -54,6 +54,8 @@ def cut(text: str, width: int) -> str:
 
 def _columns(text: str) -> int:
     return sum(
-        0 if unicodedata.combining(one) else 1 + (unicodedata.east_asian_width(one) in "WF")
-        for one in text
+        0
+        if unicodedata.combining(character)
+        else 1 + (unicodedata.east_asian_width(character) in "WF")
+        for character in text
     )

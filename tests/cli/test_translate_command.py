@@ -131,7 +131,7 @@ def test_verify_names_the_lines_that_a_wrong_engine_mistranslates(nmt, monkeypat
         assert match is not None
         assert f"`{lines[int(match[1]) - 1]}`" in warning
     assert error == (
-        f"error: {len(warnings)} of 6 lines checked are not the same as when translated alone, "
+        f"error: {len(warnings)} of 6 checked lines differ from the translation of the line alone, "
         "by the plain model"
     )
     assert (blank, hint[:5]) == ("", "hint:")

@@ -16,16 +16,27 @@ nmt average model/checkpoints/step-000001500 model/checkpoints/step-000003000 --
 
 Models = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="[MODEL or CHECKPOINT]...", help="Model directories or checkpoints."),
+    typer.Argument(
+        metavar="[MODEL or CHECKPOINT]...",
+        help="Model directories or checkpoints [default: the project's model]",
+    ),
 ]
 Last = Annotated[
-    int | None, typer.Option("--last", min=1, metavar="N", help="The last N checkpoints.")
+    int | None,
+    typer.Option(
+        "--last",
+        min=1,
+        metavar="N",
+        help="Average the last N checkpoints [default: train.keep_last]",
+    ),
 ]
 Best = Annotated[
     int | None,
-    typer.Option("--best", min=1, metavar="N", help="The N checkpoints best in validation."),
+    typer.Option(
+        "--best", min=1, metavar="N", help="Average the N checkpoints with the best validation"
+    ),
 ]
-Out = Annotated[Path, typer.Option("--out", metavar="MODEL", help="Model directory to write.")]
+Out = Annotated[Path, typer.Option("--out", metavar="MODEL", help="Model directory to write")]
 
 
 def command(
@@ -40,8 +51,8 @@ def command(
 ) -> None:
     """Average checkpoints into one model (section 6.1: the last 5 of base, the last 20 of big).
 
-    One MODEL stands for its last N checkpoints (N: train.keep_last), or as --last or --best say;
-    several models are averaged themselves.
+    Given one MODEL, averages its last checkpoints, or those chosen by --last or --best. Given
+    several models, averages the models themselves.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import model_option, resolve_settings

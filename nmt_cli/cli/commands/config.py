@@ -23,7 +23,7 @@ app = make_app()
 
 @app.callback(invoke_without_command=True)
 def config(context: typer.Context) -> None:
-    """Show every setting and where it comes from, or compare the presets."""
+    """Show every setting and its origin, or compare the presets."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help(), err=True)
         raise typer.Exit(2)
@@ -31,8 +31,8 @@ def config(context: typer.Context) -> None:
 
 @app.command("show", cls=CommandWithExamples, epilog=EXAMPLES)
 def show(
-    origin: Annotated[bool, typer.Option("--origin", help="Add each value's source.")] = False,
-    about: Annotated[bool, typer.Option("--about", help="Add each setting's meaning.")] = False,
+    origin: Annotated[bool, typer.Option("--origin", help="Add the origin of each value")] = False,
+    about: Annotated[bool, typer.Option("--about", help="Add the meaning of each setting")] = False,
     as_json: AsJson = False,
     preset: Preset = None,
     sets: Sets = None,
@@ -67,16 +67,16 @@ def show(
 
 
 PRESETS_EXAMPLES = """
-nmt config presets                         which of them suits the machine and the text?
-nmt config show --preset small             everything that one of them sets
+nmt config presets                         compare all presets
+nmt config show --preset small             all settings with one preset
 """
 
 
 @app.command("presets", cls=CommandWithExamples, epilog=PRESETS_EXAMPLES)
 def presets(as_json: AsJson = False) -> None:
-    """Compare the presets: size, batch and steps.
+    """Compare the presets: model size, batch size and steps.
 
-    Needs no corpus: parameters are counted with the vocabulary size of the preset.
+    Needs no corpus: parameters are counted for the vocabulary size of the preset.
     """
     from dataclasses import asdict
 

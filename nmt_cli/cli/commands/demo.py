@@ -30,7 +30,7 @@ Your own data, the same way:
 # The whole table would push the rest off the screen.
 MOST_PHENOMENA = 8
 
-Folder = Annotated[Path, typer.Argument(metavar="[DIR]", help="Directory to work in.")]
+Folder = Annotated[Path, typer.Argument(metavar="[DIR]", help="Directory to work in")]
 
 
 def command(
@@ -39,13 +39,13 @@ def command(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Learn English to German from sentences that nmt makes itself.
+    """Train a small English-German model on generated sentences and test it.
 
-    It takes a minute and a half to three minutes on two CPU cores. Runs prepare, train, average,
-    translate and score on 60,000 sentence pairs of a grammar that comes with nmt, shows how a few
-    sentences get better, and ends with the accuracy for each phenomenon of German. Needs no data
-    and no network. Run it again to resume. DIR is empty, new, or that of an earlier demo: files of
-    yours are never replaced.
+    Takes one and a half to three minutes on two CPU cores. Runs prepare, train, average, translate
+    and score on 60,000 sentence pairs from a built-in grammar, shows how a few translations
+    improve, and reports the accuracy for each phenomenon of German. Needs no data and no network.
+    Run it again to resume. DIR must be new, empty, or the directory of an earlier demo; your own
+    files are never replaced.
     """
     from nmt_cli.cli.display.training import TrainDisplay
     from nmt_cli.cli.environment import make_console
@@ -144,5 +144,5 @@ def _hardest(phenomena: Sequence["Accuracy"]) -> tuple[list["Accuracy"], list["A
     return ordered[:MOST_PHENOMENA], ordered[MOST_PHENOMENA:]
 
 
-def _row(one: "Accuracy") -> tuple[str, str, float, int]:
-    return one.label, one.about, round(one.percent, 1), one.total
+def _row(accuracy: "Accuracy") -> tuple[str, str, float, int]:
+    return accuracy.label, accuracy.about, round(accuracy.percent, 1), accuracy.total

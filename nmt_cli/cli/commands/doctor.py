@@ -17,9 +17,9 @@ _COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
 def command(as_json: AsJson = False) -> None:
-    """Check this machine and say what to fix.
+    """Check this machine and suggest fixes.
 
-    Exit code 0: everything nmt needs is there; 1: something failed.
+    Exits with code 0 if nmt has everything it needs, and with code 1 if a check failed.
     """
     from nmt_cli.extras.doctor import examine, versions
 
@@ -32,9 +32,9 @@ def command(as_json: AsJson = False) -> None:
         sys.stdout.write(json.dumps(report, ensure_ascii=False) + "\n")
     else:
         console = make_console(sys.stdout)
-        console.table([(one.status, one.name, one.found) for one in checks], styles=_COLORS)
-        for one in checks:
-            if one.fix:
-                console.plain(f"{one.status}: {one.name}: {one.fix}")
+        console.table([(check.status, check.name, check.found) for check in checks], styles=_COLORS)
+        for check in checks:
+            if check.fix:
+                console.plain(f"{check.status}: {check.name}: {check.fix}")
     if any(check.status == "fail" for check in checks):
         raise typer.Exit(1)

@@ -12,7 +12,6 @@ import typer
 from nmt_cli.cli.environment import make_console
 from nmt_cli.cli.options import (
     Force,
-    Preset,
     Quiet,
     SrcLanguage,
     TestPair,
@@ -23,6 +22,7 @@ from nmt_cli.cli.options import (
     ValidSplit,
     no_validation,
 )
+from nmt_cli.config.presets import PRESET_NAMES
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -38,17 +38,24 @@ nmt init --train-tsv pairs.en-de.tsv --valid-split 1000
 _HINT = "say which files: nmt init --train train.en train.de --valid valid.en valid.de"
 
 
+Preset = Annotated[
+    str | None,
+    typer.Option(
+        "--preset", metavar="NAME",
+        help=f"Preset: {PRESET_NAMES} [default: chosen by the amount of text]",
+    ),
+]  # fmt: skip
 ValidTsv = Annotated[
     str | None,
-    typer.Option("--valid-tsv", metavar="FILE", help="Validation text as a TSV file."),
+    typer.Option("--valid-tsv", metavar="FILE", help="Validation text as a TSV file"),
 ]
 TestTsv = Annotated[
-    str | None, typer.Option("--test-tsv", metavar="FILE", help="Test text as a TSV file.")
+    str | None, typer.Option("--test-tsv", metavar="FILE", help="Test text as a TSV file")
 ]
 
 
 def command(
-    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where nmt.toml goes.")] = Path(),
+    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Directory of nmt.toml")] = Path(),
     train: TrainPairs = None,
     train_tsv: TrainTsv = None,
     valid: ValidPair = None,
@@ -62,9 +69,10 @@ def command(
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write nmt.toml: languages, text files, preset.
+    """Write the project file nmt.toml: languages, text files, preset.
 
-    What is not given is found in the directory (train.en, valid.en, test.en, ..., or train.tsv).
+    Text files that are not given are looked for in DIR (train.en, valid.en, test.en, ..., or
+    train.tsv).
     """
     from nmt_cli.data.languages.names import code_warnings
     from nmt_cli.extras import project, project_files
@@ -109,8 +117,8 @@ def command(
 
 def _again(folder: Path, options: list[str]) -> str:
     """The command that writes the project file once more."""
-    place = [] if folder == Path() else [str(folder)]
-    return shlex.join(["nmt", "init", *place, "--force", *options])
+    directory = [] if folder == Path() else [str(folder)]
+    return shlex.join(["nmt", "init", *directory, "--force", *options])
 
 
 def _require_preset(preset: str | None) -> None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from nmt_cli.data.preparation.passes import Prepared
 
 SCHEMA = 1
-# What is left of 80 columns beside the other columns.
+# The width left for line numbers in a table of 80 columns.
 LINES_WIDTH = 20
 AGAIN, AGAIN_WITH_FLAGS = "nmt prepare --force", "this command again with --force"
 STYLES = {"dropped": "yellow", "kept": "cyan"}
@@ -44,13 +44,13 @@ EXAMPLES = """
 nmt prepare                                as nmt.toml says
 nmt prepare --train a.en a.de --train b.en.gz b.de.gz --valid valid.en valid.de
 nmt prepare --train-tsv pairs.tsv.zst --src-lang en --tgt-lang de --valid-split 1000
-nmt prepare --clean --dropped dropped.tsv  drop all that looks wrong, and list it
+nmt prepare --clean --dropped dropped.tsv  drop every suspicious pair and list them
 zcat pairs.tsv.gz | nmt prepare --train-tsv - --separate --out my-corpus
 """
 
 
 class SubwordMethod(StrEnum):
-    """The kinds of subwords."""
+    """Subword methods."""
 
     bpe = "bpe"
     unigram = "unigram"
@@ -59,38 +59,49 @@ class SubwordMethod(StrEnum):
     chars = "chars"
 
 
-Kind = Annotated[SubwordMethod | None, typer.Option("--subwords", help="How words are divided.")]
+Kind = Annotated[
+    SubwordMethod | None, typer.Option("--subwords", help="Subword method [default: bpe]")
+]
 VocabSize = Annotated[
     str | None,
     typer.Option(
-        "--vocab-size", metavar="N|auto", help="Vocabulary size; auto: by the number of words."
+        "--vocab-size",
+        metavar="N|auto",
+        help="Vocabulary size; auto = chosen from the number of words [default: set by the preset]",
     ),
 ]
 Joint = Annotated[
     bool | None,
-    typer.Option("--joint/--separate", help="One vocabulary for both languages, or two."),
+    typer.Option(
+        "--joint/--separate",
+        help="Learn one vocabulary for both languages, or one for each [default: joint]",
+    ),
 ]
 Normalize = Annotated[
     bool | None,
-    typer.Option("--normalize/--no-normalize", help="Moses-style quotes, dashes and spaces."),
+    typer.Option(
+        "--normalize/--no-normalize",
+        help="Normalise quotes, dashes and spaces as Moses does [default: off]",
+    ),
 ]
 Clean = Annotated[
     bool | None,
     typer.Option(
         "--clean/--no-clean",
-        help="Drop every pair that looks wrong, or look for nothing. Default: repair what loses "
-        "nothing, drop what nothing can be learnt from, count the rest.",
+        help="Drop every suspicious pair, or check nothing [default: repair text without loss, "
+        "drop useless pairs, report the rest]",
     ),
 ]
 Dropped = Annotated[
     Path | None,
-    typer.Option("--dropped", metavar="FILE", help="Write the pairs that are dropped, as TSV."),
+    typer.Option("--dropped", metavar="FILE", help="Write the dropped pairs to this TSV file"),
 ]
 Workers = Annotated[
-    int, typer.Option("--workers", min=0, metavar="N", help="Processes; 0: one a core.")
+    int, typer.Option("--workers", min=0, metavar="N", help="Worker processes; 0 = one per core")
 ]
 Out = Annotated[
-    str | None, typer.Option("--out", metavar="CORPUS", help="Directory to write; else corpus/.")
+    str | None,
+    typer.Option("--out", metavar="CORPUS", help="Corpus directory to write [default: corpus]"),
 ]
 
 
@@ -126,9 +137,9 @@ def command(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Turn parallel text into a corpus ready for training.
+    """Prepare parallel text for training.
 
-    Cleans the lines, leaves out empty, repeated and badly matching pairs, learns the subwords and
+    Cleans the text, drops empty, duplicate and badly matching pairs, learns the subwords and
     encodes the text. Files may be plain, gzip, xz, zstd or bzip2; `-` is stdin.
     """
     from nmt_cli.cli.environment import make_console
@@ -191,15 +202,15 @@ def _as_json(prepared: "Prepared") -> str:
 
 
 def tell_languages(languages: "LanguagesConfig", console: Console) -> None:
-    """Say how the languages are called where nobody named them, and what is no language code."""
+    """Say which language codes are used if none were given, and warn of unknown codes."""
     from nmt_cli.data.languages.names import code_warnings
 
     for warning in code_warnings(languages.src, languages.tgt):
         console.warning(warning)
     if languages == type(languages)():
         console.note(
-            f"the languages are not named, so they are called {languages.src} and "
-            f"{languages.tgt}: --src-lang and --tgt-lang name them"
+            f"no languages were given, so they are called {languages.src} and "
+            f"{languages.tgt}; set them with --src-lang and --tgt-lang"
         )
 
 
@@ -209,9 +220,9 @@ def show(
     dropped: Path | None = None,
     command: str = AGAIN,
 ) -> None:
-    """The closing tables: what became of the pairs, what was wrong, what each side is made of.
+    """Show the summary tables: pairs, findings and the statistics of each side.
 
-    command: what prepares the same corpus again.
+    command: the command that prepares the same corpus again.
     """
     rows: list[tuple[str, int, str]] = [
         ("pairs read", prepared.read, ""),
@@ -221,8 +232,11 @@ def show(
         share = f"{prepared.split / max(1, prepared.read):.1%}" if prepared.split else ""
         rows.append(("validation pairs", prepared.valid, share))
     console.table(rows)
-    found = [(one.kind, one.pairs, one.action, _shortened(one)) for one in prepared.findings]
-    console.table(found, header=("found", "pairs", "", "first lines"), styles=STYLES)
+    findings = [
+        (finding.kind, finding.pairs, finding.action, _shortened(finding))
+        for finding in prepared.findings
+    ]
+    console.table(findings, header=("found", "pairs", "", "first lines"), styles=STYLES)
     sides = [
         (name, tally.tokens, size, tally.unknowns, round(tally.fertility, 2))
         for name, tally, size in (
@@ -233,8 +247,8 @@ def show(
     console.table(sides, header=("", "tokens", "vocabulary", "unknown", "subwords a word"))
     for note in (*prepared.notes, *_no_validation(prepared, command)):
         console.warning(note)
-    if any(one.action == "kept" for one in prepared.findings):
-        console.note("pairs that are kept look wrong, but may be right: --clean drops them")
+    if any(finding.action == "kept" for finding in prepared.findings):
+        console.note("some of the kept pairs look suspicious; --clean drops them")
     if prepared.reused:
         console.note(f"{prepared.path} was already prepared from the same text and settings")
     else:
@@ -247,7 +261,7 @@ def _no_validation(prepared: "Prepared", command: str) -> list[str]:
 
 
 def _shortened(finding: "Finding") -> str:
-    """The first lines of a finding, as many as fit a terminal of 80 columns."""
+    """The first line numbers of a finding, as many as fit a terminal of 80 columns."""
     shown: list[str] = []
     for line in finding.lines:
         if shown and len(", ".join([*shown, line])) > LINES_WIDTH:
@@ -258,7 +272,7 @@ def _shortened(finding: "Finding") -> str:
 
 
 def tell_dropped(prepared: "Prepared", path: Path | None, console: Console) -> None:
-    """Say what was written to the file of dropped pairs."""
+    """Report what was written to the file of dropped pairs."""
     if path is None:
         return
     if prepared.reused:

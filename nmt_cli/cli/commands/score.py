@@ -26,74 +26,88 @@ EXAMPLES = """
 nmt score hypothesis.txt reference.txt --metric bleu --metric chrf
 cat test.en | nmt translate | nmt score - reference-a.txt reference-b.txt.gz
 nmt score new.txt reference.txt --baseline old.txt --fail-if-worse
-nmt score --min-bleu 27              the test set of nmt.toml; exit code 3 when below
-nmt score --pairs test.en test.de    how likely the model finds them: perplexity
+nmt score --min-bleu 27              the test set of nmt.toml; exit code 3 if below
+nmt score --pairs test.en test.de    perplexity of given translations
 """
 
 Files = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[HYPOTHESIS REFERENCE...]", show_default=False,
-        help="Text files (plain, gz, xz, zst, bz2; - is stdin), one sentence a line; without a "
-        "reference, that of nmt.toml's test set; without any, the test set is translated first.",
+        help="Text files (plain, gz, xz, zst, bz2; - is stdin), one sentence per line. Without "
+        "REFERENCE, those of nmt.toml's test set are used; without any file, the test set is "
+        "translated first.",
     ),
 ]  # fmt: skip
 Metrics = Annotated[
     list[str] | None,
     typer.Option(
         "--metric", metavar="NAME",
-        help="bleu (default), chrf, chrf++, ter, bleu-paper, bleu-tokenized.",
+        help="bleu, chrf, chrf++, ter, bleu-paper or bleu-tokenized; repeatable [default: bleu]",
     ),
 ]  # fmt: skip
 Paper = Annotated[
     bool,
-    typer.Option("--paper", help="The paper's BLEU too: tokenised, German compounds split."),
+    typer.Option(
+        "--paper", help="Also compute the paper's BLEU: tokenised, German compounds split"
+    ),
 ]
 Confidence = Annotated[
-    bool, typer.Option("--confidence", help="95 % intervals, by bootstrap resampling.")
+    bool, typer.Option("--confidence", help="Add 95 % confidence intervals (bootstrap resampling)")
 ]
 Baselines = Annotated[
     list[str] | None,
-    typer.Option("--baseline", metavar="FILE", help="Another system's output to test against."),
+    typer.Option(
+        "--baseline", metavar="FILE", help="Output of another system to test against; repeatable"
+    ),
 ]
 Level = Annotated[
     float | None,
     typer.Option(
         "--p", metavar="P", show_default=False,
-        help="With --baseline: significant is a p-value below this. Default: 0.05.",
+        help="Significance level for --baseline [default: 0.05]",
     ),
 ]  # fmt: skip
 FailIfWorse = Annotated[
     bool,
     typer.Option(
-        "--fail-if-worse", help="With --baseline: exit 3 when significantly worse than one."
+        "--fail-if-worse", help="Exit with code 3 if significantly worse than a --baseline"
     ),
 ]
 MinBleu = Annotated[
-    float | None, typer.Option("--min-bleu", metavar="X", help="Exit 3 when BLEU is below.")
+    float | None,
+    typer.Option("--min-bleu", metavar="X", help="Exit with code 3 if BLEU is below X"),
 ]
 Minimum = Annotated[
     list[str] | None,
-    typer.Option("--min", metavar="METRIC=X", help="Exit 3 when that metric is below."),
+    typer.Option(
+        "--min", metavar="METRIC=X", help="Exit with code 3 if METRIC is below X; repeatable"
+    ),
 ]
 Maximum = Annotated[
     list[str] | None,
-    typer.Option("--max", metavar="METRIC=X", help="Exit 3 when that metric (ter) is above."),
+    typer.Option(
+        "--max",
+        metavar="METRIC=X",
+        help="Exit with code 3 if METRIC (such as ter) is above X; repeatable",
+    ),
 ]
-Lowercase = Annotated[bool, typer.Option("--lowercase", help="Ignore case.")]
+Lowercase = Annotated[bool, typer.Option("--lowercase", help="Ignore case")]
 Tokenize = Annotated[
     str,
     typer.Option(
-        "--tokenize", metavar="NAME", help="sacreBLEU's tokenizer for BLEU, such as intl."
+        "--tokenize",
+        metavar="NAME",
+        help="sacreBLEU tokenizer for BLEU, such as intl [default: by the target language]",
     ),
 ]
 ScoreOnly = Annotated[
     bool,
-    typer.Option("--score-only", "-b", help="Print the value alone, one line for each metric."),
+    typer.Option("--score-only", "-b", help="Print only the score, one line per metric"),
 ]
 Model = Annotated[
     str | None,
-    typer.Option("--model", metavar="MODEL", help="Model that translates the test set, or scores."),
+    typer.Option("--model", metavar="MODEL", help="Model directory [default: model]"),
 ]
 
 
@@ -150,13 +164,23 @@ def command(
         tgt_lang=language, confidence=confidence, baselines=baselines,
     )  # fmt: skip
     _warn(hypotheses, tokenize, console)
-    for name, one in zip(metrics, results, strict=True):
-        if score_only or as_json:
-            typer.echo(f"{one.value:.2f}" if score_only else _as_json(name, one, len(hypotheses)))
+    by_metric = dict(zip(metrics, results, strict=True))
+    for name, result in by_metric.items():
+        if as_json:
+            typer.echo(_as_json(name, result, len(hypotheses)))
         else:
-            typer.echo(_as_text(name, one, level))
-            _tell_details(one, console)
-    _enforce(dict(zip(metrics, results, strict=True)), gates, level if fail_if_worse else None)
+            _show(name, result, level, console, score_only=score_only)
+    _enforce(by_metric, gates, level if fail_if_worse else None)
+
+
+def _show(
+    metric: str, score: "Score", level: float, console: "Console", *, score_only: bool
+) -> None:
+    if score_only:
+        typer.echo(f"{score.value:.2f}")
+        return
+    typer.echo(_as_text(metric, score, level))
+    _tell_details(score, console)
 
 
 def _gates(min_bleu: float | None, minimum: Sequence[str], maximum: Sequence[str]) -> list["Gate"]:
@@ -275,42 +299,42 @@ def _warn(hypotheses: Sequence[str], tokenize: str, console: "Console") -> None:
         )
 
 
-def _as_json(metric: str, one: "Score", lines: int) -> str:
+def _as_json(metric: str, score: "Score", lines: int) -> str:
     return json.dumps(
         {
             "schema": SCHEMA,
             "metric": metric,
-            "name": one.name,
-            "value": one.value,
-            "signature": one.signature,
+            "name": score.name,
+            "value": score.value,
+            "signature": score.signature,
             "lines": lines,
-            "interval": one.interval,
-            "details": one.details,
-            "comparisons": [comparison.__dict__ for comparison in one.comparisons],
+            "interval": score.interval,
+            "details": score.details,
+            "comparisons": [comparison.__dict__ for comparison in score.comparisons],
         }
     )
 
 
-def _as_text(metric: str, one: "Score", level: float) -> str:
+def _as_text(metric: str, score: "Score", level: float) -> str:
     from nmt_cli.scoring import verdict
 
-    bounds = f" [{one.interval[0]:.2f}, {one.interval[1]:.2f}]" if one.interval else ""
+    bounds = f" [{score.interval[0]:.2f}, {score.interval[1]:.2f}]" if score.interval else ""
     return "\n".join(
         [
-            f"{one.name} {one.value:.2f}{bounds}  {one.signature}",
+            f"{score.name} {score.value:.2f}{bounds}  {score.signature}",
             *(
-                f"{one.name} {other.difference:+.2f} vs {_shown(other.baseline)} "
+                f"{score.name} {other.difference:+.2f} vs {_shown(other.baseline)} "
                 f"({other.value:.2f}), p = {other.p_value:.4f}: {verdict(metric, other, level)}"
-                for other in one.comparisons
+                for other in score.comparisons
             ),
         ]
     )
 
 
-def _tell_details(one: "Score", console: "Console") -> None:
-    """BLEU's precisions and lengths as sacreBLEU writes them; on stderr, as stdout has one line."""
-    if one.details:
-        console.detail(f"{one.name} = {one.value:.2f} {one.details}")
+def _tell_details(score: "Score", console: "Console") -> None:
+    """Show BLEU's precisions and lengths on stderr, as sacreBLEU writes them."""
+    if score.details:
+        console.detail(f"{score.name} = {score.value:.2f} {score.details}")
 
 
 def _shown(name: str) -> str:
@@ -333,9 +357,9 @@ def _enforce(results: Mapping[str, "Score"], gates: Sequence["Gate"], level: flo
     failed = missed(results, gates)
     if level is not None:
         failed += [
-            f"{one.name} is significantly worse than {comparison.baseline}'s"
-            for metric, one in results.items()
-            for comparison in one.comparisons
+            f"{score.name} is significantly worse than {comparison.baseline}'s"
+            for metric, score in results.items()
+            for comparison in score.comparisons
             if verdict(metric, comparison, level) == "worse"
         ]
     if not failed:

@@ -27,26 +27,28 @@ Pairs = Annotated[
     FilePair | None,
     typer.Option(
         "--pairs", click_type=FILE_PAIR, metavar="SRC TGT",
-        help="Not BLEU but how likely the model finds these translations.",
+        help="Score given translations with the model (perplexity), instead of BLEU",
     ),
 ]  # fmt: skip
 Each = Annotated[
     bool,
-    typer.Option("--each", help="With --pairs: log-probability, perplexity, tokens of each line."),
+    typer.Option(
+        "--each", help="With --pairs: show log-probability, perplexity and tokens of each line"
+    ),
 ]
 NBestList = Annotated[
     FilePair | None,
     typer.Option(
         "--n-best-list", click_type=FILE_PAIR, metavar="SRC LIST",
-        help="Score an n-best list by the model, and put the best of each line first.",
+        help="Rescore an n-best list with the model and sort each line's entries, best first",
     ),
 ]  # fmt: skip
 
 
 class ScoredCandidate(NamedTuple):
-    """A line of an n-best list: the number of its source, its text, the whole line."""
+    """A line of an n-best list: the index of its source line, its text, the whole line."""
 
-    number: int
+    source_index: int
     text: str
     line: str
 
@@ -114,11 +116,11 @@ def _pair_as_text(pair: "ScoredPair") -> str:
     return f"{pair.log_prob:.6f}\t{pair.perplexity:.4f}\t{len(pair.tokens)}\n"
 
 
-def _pair_as_json(number: int, pair: "ScoredPair") -> str:
+def _pair_as_json(index: int, pair: "ScoredPair") -> str:
     return as_one_line(
         {
             "schema": SCHEMA,
-            "line": number,
+            "line": index,
             "source": pair.source,
             "target": pair.target,
             "log_prob": pair.log_prob,
@@ -139,12 +141,12 @@ def rescore(files: tuple[str, str], resolved: "ResolvedConfig", console: "Consol
     source_lines, listed_lines = (read_lines(name, strict=strict) for name in files)
     sources = list(source_lines)
     candidates = _candidates(listed_lines, len(sources))
-    for number, some in groupby(candidates, key=lambda one: one.number):
+    for index, some in groupby(candidates, key=lambda candidate: candidate.source_index):
         listed = list(some)
-        scores = _scores(translator, sources[number], [one.text for one in listed])
-        order = sorted(range(len(listed)), key=lambda one: -scores[one])
-        for one in order:
-            typer.echo(f"{clean_line(listed[one].line)}{BETWEEN}{scores[one]:.6f}")
+        scores = _scores(translator, sources[index], [candidate.text for candidate in listed])
+        order = sorted(range(len(listed)), key=lambda rank: -scores[rank])
+        for rank in order:
+            typer.echo(f"{clean_line(listed[rank].line)}{BETWEEN}{scores[rank]:.6f}")
     tell_invalid(console, source_lines, listed_lines)
 
 
@@ -164,13 +166,15 @@ def _scores(translator: "Translator", source: str, texts: list[str]) -> list[flo
 
 def _candidates(listed: "Lines", sources: int) -> Iterator[ScoredCandidate]:
     with listed as lines:
-        for place, line in enumerate(lines, 1):
+        for line_number, line in enumerate(lines, 1):
             number, *rest = line.split(BETWEEN.strip())
             if not rest or not number.strip().isdecimal():
-                raise DataError(f"`{lines.name}`, line {place}: not of an n-best list", LIST_HINT)
+                raise DataError(
+                    f"`{lines.name}`, line {line_number}: not of an n-best list", LIST_HINT
+                )
             if int(number) >= sources:
                 raise DataError(
-                    f"`{lines.name}`, line {place}: there is no source line {int(number)}, "
+                    f"`{lines.name}`, line {line_number}: there is no source line {int(number)}, "
                     f"only 0 to {sources - 1}"
                 )
             yield ScoredCandidate(int(number), rest[0].strip(), line)

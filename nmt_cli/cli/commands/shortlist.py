@@ -11,16 +11,22 @@ from nmt_cli.plurals import counted
 EXAMPLES = """
 nmt shortlist                              from the corpus and into the model of nmt.toml
 nmt shortlist --corpus corpus --model model-average
-nmt translate --shortlist 50 test.en       then
+nmt translate --shortlist 50 test.en       use it
 """
 
 Corpus = Annotated[
     str | None,
-    typer.Option("--corpus", metavar="CORPUS", help="Prepared corpus of the model; else corpus/."),
+    typer.Option(
+        "--corpus",
+        metavar="CORPUS",
+        help="Prepared corpus that the model was trained on [default: corpus]",
+    ),
 ]
 Model = Annotated[
     str | None,
-    typer.Option("--model", metavar="MODEL", help="Model directory to put it in; else model/."),
+    typer.Option(
+        "--model", metavar="MODEL", help="Model directory to add the shortlist to [default: model]"
+    ),
 ]
 
 
@@ -31,10 +37,10 @@ def command(
     config_file: ConfigFile = None,
     quiet: Quiet = False,
 ) -> None:
-    """Learn which words may translate which, for `nmt translate --shortlist`.
+    """Learn the likely translations of each word, for `nmt translate --shortlist`.
 
-    Looks at the training corpus, not at the model's weights, and writes one more file into the
-    model directory; nothing else changes there.
+    Uses the training corpus, not the weights of the model, and adds one file to the model
+    directory; nothing else changes there.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import resolve_settings

@@ -25,40 +25,61 @@ torchrun --nnodes 2 --nproc-per-node 8 --rdzv-endpoint HOST:29500 -m nmt_cli tra
 """
 
 CorpusDirectory = Annotated[
-    str | None, typer.Option("--corpus", metavar="CORPUS", help="What `nmt prepare` wrote.")
+    str | None, typer.Option("--corpus", metavar="CORPUS", help="Prepared corpus [default: corpus]")
 ]
 Gpus = Annotated[
     int | None,
-    typer.Option("--gpus", min=1, metavar="N", help="GPUs to use; CPU processes where none is."),
+    typer.Option(
+        "--gpus",
+        min=1,
+        metavar="N",
+        help="Number of GPUs, or of CPU processes without a GPU [default: all GPUs]",
+    ),
 ]
 Threads = Annotated[
     int | None,
     typer.Option(
-        "--threads", min=1, metavar="N", help="CPU threads of each process; else all cores."
+        "--threads", min=1, metavar="N", help="CPU threads per process [default: all cores]"
     ),
 ]
 MaxSteps = Annotated[
-    int | None, typer.Option("--max-steps", metavar="N", help="Stop after so many steps.")
+    int | None,
+    typer.Option(
+        "--max-steps", metavar="N", help="Stop after N steps [default: set by the preset]"
+    ),
 ]
 MaxEpochs = Annotated[
-    int | None, typer.Option("--max-epochs", metavar="N", help="Stop after so many passes.")
+    int | None,
+    typer.Option("--max-epochs", metavar="N", help="Stop after N epochs [default: no limit]"),
 ]
 MaxHours = Annotated[
-    float | None, typer.Option("--max-hours", metavar="H", help="Stop after so much time.")
+    float | None,
+    typer.Option("--max-hours", metavar="H", help="Stop after H hours [default: no limit]"),
 ]
 Patience = Annotated[
     int | None,
-    typer.Option("--patience", metavar="N", help="Stop after N validations without a better one."),
+    typer.Option(
+        "--patience",
+        metavar="N",
+        help="Stop after N validations without improvement [default: set by the preset]",
+    ),
 ]
 Deterministic = Annotated[
     bool | None,
-    typer.Option("--deterministic", help="The same bits on any number of ranks (1, 2, 4, ...)."),
+    typer.Option(
+        "--deterministic",
+        help="Bit-identical results with any number of ranks (1, 2, 4, ...); slower",
+    ),
 ]
 Seed = Annotated[
-    int | None, typer.Option("--seed", metavar="N", help="Of weights, dropout and order.")
+    int | None,
+    typer.Option(
+        "--seed", metavar="N", help="Random seed for weights, dropout and data order [default: 1]"
+    ),
 ]
 Out = Annotated[
-    str | None, typer.Option("--out", metavar="MODEL", help="Model directory to write.")
+    str | None,
+    typer.Option("--out", metavar="MODEL", help="Model directory to write [default: model]"),
 ]
 
 
@@ -89,10 +110,10 @@ def command(
 ) -> None:
     """Train a model on a prepared corpus; run the same command again to resume.
 
-    Validates and saves at intervals, keeps the last and the best checkpoints, and leaves in MODEL
-    the best of them or their average. Ctrl-C saves and stops, and so do SIGTERM and SIGUSR1 (exit
-    code 75, for schedulers that queue the same command again). Before the first step is complete
-    there is nothing to save, and they end it at once.
+    Validates and saves at intervals, keeps the latest and the best checkpoints, and writes the best
+    of them or their average to MODEL. Ctrl-C, SIGTERM and SIGUSR1 save and stop; SIGUSR1 exits with
+    code 75, for schedulers that requeue the command. Before the first step is complete there is
+    nothing to save, so they stop training at once.
     """
     # Before torch is loaded, which takes seconds.
     stop = StopSignals(at_once=True)
@@ -120,7 +141,7 @@ def command(
     require_corpus(Path(config.paths.corpus))
     require_creatable(Path(config.paths.model) / "log.jsonl")
 
-    # `is_launched` says the same, but loads torch.
+    # The same test as `is_launched`, which would load torch.
     if not {"RANK", "WORLD_SIZE"} <= os.environ.keys():
         tell_defaults(resolved, config_file, make_console(quiet=quiet))
         start_ranks(config, gpus, quiet=quiet)
@@ -130,9 +151,9 @@ def command(
 
 
 def preset_of_run(out: Path) -> str | None:
-    """The preset that the run in the model directory `out` began with; None: there is no run.
+    """The preset of the run in the model directory `out`; None if there is no run.
 
-    A file that cannot be read is told of later, with what is wrong with it.
+    A file that cannot be read is reported later, with the reason.
     """
     from nmt_cli.config.presets import PRESETS
     from nmt_cli.config.schema import read_layer
@@ -146,11 +167,11 @@ def preset_of_run(out: Path) -> str | None:
 
 
 def start_ranks(config: "Config", gpus: int | None, *, quiet: bool) -> None:
-    """Say that training begins; where it takes several processes, start them and end with them."""
+    """Announce training; if it needs several processes, start them and exit with their code."""
     from nmt_cli.cli.environment import make_console
 
     console = make_console(quiet=quiet)
-    # Said at once: loading torch takes seconds.
+    # Shown at once, as loading torch takes seconds.
     console.note(f"training `{config.paths.model}` on `{config.paths.corpus}`: loading torch")
     from nmt_cli.training.parallel.ranks import launch, processes_for
 
@@ -166,7 +187,7 @@ def start_ranks(config: "Config", gpus: int | None, *, quiet: bool) -> None:
 
 
 def require_cpu_memory(config: "Config", processes: int) -> None:
-    """Refuse to begin where so many processes surely do not fit into memory; a GPU has its own."""
+    """Refuse to train on a CPU if the processes certainly do not fit into memory."""
     import torch
 
     from nmt_cli.data.corpus.corpus import Corpus
@@ -180,7 +201,7 @@ def require_cpu_memory(config: "Config", processes: int) -> None:
 
 
 def be_rank(config: "Config", stop: StopSignals, *, as_json: bool, quiet: bool) -> None:
-    """Train as one rank, which may be the only one; the first one shows how it goes."""
+    """Train as one rank, which may be the only one; the first rank shows the progress."""
     from nmt_cli.cli.display.training import TrainDisplay
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import model_option
@@ -214,10 +235,10 @@ def be_rank(config: "Config", stop: StopSignals, *, as_json: bool, quiet: bool) 
 
 
 def newest_step(checkpoints: Path) -> int:
-    """The step of the newest checkpoint in a folder; 0: there is none."""
+    """The step of the newest checkpoint in a directory; 0 if there is none."""
     from nmt_cli.training.saving.checkpoints import Checkpoints
 
-    return max((one.step for one in Checkpoints(checkpoints, 1, 0).all()), default=0)
+    return max((checkpoint.step for checkpoint in Checkpoints(checkpoints, 1, 0).all()), default=0)
 
 
 def end_process(error: "NmtError") -> NoReturn:
@@ -229,7 +250,7 @@ def end_process(error: "NmtError") -> NoReturn:
 
 
 def require_corpus(path: Path) -> None:
-    """Refuse to begin without a prepared corpus, before torch is loaded."""
+    """Raise NoInputError if there is no prepared corpus, before torch is loaded."""
     from nmt_cli.errors import NoInputError
 
     if not path.is_dir():

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     )
     from nmt_cli.training.reporting.report import Published, Report, Validation
 
-# After so many steps of this process its speed says something.
+# Steps of this process after which its speed is reliable enough for an estimate.
 ESTIMATED_AFTER = 3
 LONG_SECONDS = 24 * 3_600
 # Told of the first step when it takes so long; a run is called long by then only if it surely is.
@@ -125,7 +125,7 @@ class TrainDisplay:
         self._console.note(lines)
 
     def report(self, report: "Report") -> None:
-        """Notes and validations are lines that stay; the rest is in the bar, or told in a log."""
+        """Show notes and validations as permanent lines; the rest is in the bar or the log."""
         if self._as_json:
             with self._progress.aside():
                 typer.echo(json.dumps(report.as_json()))
@@ -179,8 +179,8 @@ def other_vocabulary(outline: "Outline") -> str:
     asked = outline.preset_vocabulary
     if isinstance(asked, str) or src == tgt == asked:
         return ""
-    found = f"vocabulary {src:,}" if src == tgt else f"vocabularies {src:,} and {tgt:,}"
-    return f"{found} (corpus; preset {outline.preset}: {asked:,})"
+    sizes = f"vocabulary {src:,}" if src == tgt else f"vocabularies {src:,} and {tgt:,}"
+    return f"{sizes} (corpus; preset {outline.preset}: {asked:,})"
 
 
 def minutes(seconds: float) -> str:
@@ -255,15 +255,15 @@ def long_run(step: "FirstStep | StepDone", outline: "Outline") -> list[str]:
     ]
 
 
-def validation_line(report: "Report", found: "Validation", rates: str) -> str:
+def validation_line(report: "Report", validation: "Validation", rates: str) -> str:
     """How good the model is by now."""
-    bleu = "" if found.bleu is None else f", BLEU {found.bleu:.2f}"
-    mean = f" (average of {found.averaged})" if found.averaged > 1 else ""
-    mean = " (moving average)" if found.weights == "ema" else mean
+    bleu = "" if validation.bleu is None else f", BLEU {validation.bleu:.2f}"
+    mean = f" (average of {validation.averaged})" if validation.averaged > 1 else ""
+    mean = " (moving average)" if validation.weights == "ema" else mean
     return (
         f"step {report.step:,}, {duration(report.elapsed_seconds)}: "
-        f"validation perplexity {found.perplexity:.2f}{bleu}{mean}"
-        f"{' *best' if found.best else ''}{rates}"
+        f"validation perplexity {validation.perplexity:.2f}{bleu}{mean}"
+        f"{' *best' if validation.best else ''}{rates}"
     )
 
 
@@ -279,7 +279,7 @@ def pair_lines(source: str, output: str, reference: str, columns: int = 0) -> st
 
 
 def closing(report: "Report", note: str) -> list[str]:
-    """A note; the last one of a run goes on with what its model is."""
+    """The lines of a note; the last note of a run also describes the published model."""
     if report.published is None:
         # Only a run without any validation or model ends without.
         return [f"{note}, {duration(report.elapsed_seconds)}" if _ends(note) else note]
@@ -295,7 +295,7 @@ def _ends(note: str) -> bool:
 
 
 def best_line(published: "Published") -> list[str]:
-    """The validation that chose the weights; none where there is no validation text."""
+    """The validation that chose the weights; nothing if there is no validation text."""
     if published.perplexity is None:
         return []
     bleu = "" if published.bleu is None else f"BLEU {published.bleu:.2f}, "

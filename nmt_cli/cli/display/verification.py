@@ -1,4 +1,4 @@
-"""What `nmt translate --verify` tells: each difference when it is found, and the sum."""
+"""What `nmt translate --verify` shows: each difference when it is found, and a summary."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Checks:
-    """The lines of a run, looked at as they are translated."""
+    """Verifies the lines of a run as they are translated."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class Checks:
         every: int,
         console: Console,
     ) -> None:
-        """precision: of the arithmetic; every: the n-th lines are checked."""
+        """precision: the compute precision; every: check every n-th line."""
         from nmt_cli.translation.verification import Verifier
 
         self._console = console
@@ -38,20 +38,21 @@ class Checks:
     def look(
         self, translations: "list[Translation]", starts: Sequence[str] | None, first: int
     ) -> None:
-        """Check some of these lines; starts: their prefixes, first: the number of the first."""
+        """Check some of these lines; starts: their prefixes, first: the index of the first line."""
         for difference in self._verifier.check(translations, starts, first):
             self._console.warning(str(difference))
 
     def end(self) -> None:
-        """Tell how many lines were right; raises QualityGateError where one was not."""
-        one = self._verifier
-        if one.differing:
+        """Report the number of checked lines; raises QualityGateError if any line differed."""
+        verifier = self._verifier
+        if verifier.differing:
             raise QualityGateError(
-                f"{one.differing:,} of {counted(one.checked, 'line')} checked "
-                f"{agreeing(one.differing, 'is', 'are')} not the same as when translated "
-                f"{one.judge}",
+                f"{verifier.differing:,} of {counted(verifier.checked, 'checked line')} "
+                f"{agreeing(verifier.differing, 'differs', 'differ')} from the translation "
+                f"of the line {verifier.judge}",
                 "equal scores: two translations are equally good; otherwise please report it",
             )
         self._console.note(
-            f"{counted(one.checked, 'line')} checked: the same as when translated {one.judge}"
+            f"{counted(verifier.checked, 'line')} checked: the same as when translated "
+            f"{verifier.judge}"
         )

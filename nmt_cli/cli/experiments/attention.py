@@ -1,4 +1,4 @@
-"""`nmt attention`: show what the model looks at while it translates a sentence."""
+"""`nmt attention`: show the attention of a model while it translates a sentence."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,26 +21,28 @@ nmt attention "The dog sleeps." --out dog.svg --layer 5 --head 2
 nmt attention "The dog sleeps." --out dog.svg --kind encoder       a sheet of all heads
 """
 
-Sentence = Annotated[str, typer.Argument(metavar="SENTENCE", help="What to translate.")]
+Sentence = Annotated[str, typer.Argument(metavar="SENTENCE", help="Sentence to translate")]
 Model = Annotated[
-    str | None, typer.Option("--model", metavar="MODEL", help="Model directory; else model/.")
+    str | None, typer.Option("--model", metavar="MODEL", help="Model directory [default: model]")
 ]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", metavar="FILE", help="FILE.html, .svg or .png; else attention.html."),
+    typer.Option(
+        "--out", metavar="FILE", help="File to write: .html, .svg or .png [default: attention.html]"
+    ),
 ]
 Kind = Annotated[
     str,
     typer.Option(
         "--kind", metavar="KIND",
-        help="encoder, decoder (self-attention), cross; a page has all and shows this one first.",
+        help="encoder or decoder (self-attention), or cross; a page has all, this one first",
     ),
 ]  # fmt: skip
-Layer = Annotated[int | None, typer.Option("--layer", metavar="N", help="This layer, from 1.")]
-Head = Annotated[int | None, typer.Option("--head", metavar="N", help="This head, from 1.")]
+Layer = Annotated[int | None, typer.Option("--layer", metavar="N", help="Layer to show, from 1")]
+Head = Annotated[int | None, typer.Option("--head", metavar="N", help="Head to show, from 1")]
 Target = Annotated[
     str | None,
-    typer.Option("--target", metavar="TEXT", help="Look at this translation, not the best one."),
+    typer.Option("--target", metavar="TEXT", help="Translation to show instead of the best one"),
 ]
 
 
@@ -57,10 +59,11 @@ def command(
     config_file: ConfigFile = None,
     quiet: Quiet = False,
 ) -> None:
-    """Show what the model looks at while it translates a sentence: every layer, every head.
+    """Show the attention of a model while it translates a sentence: every layer, every head.
 
-    A page to explore (.html; it needs no network) or a still picture (.svg, .png; heads that are
-    not chosen by --layer and --head all stand on one sheet). --json: the weights on stdout instead.
+    Writes an interactive page (.html, which needs no network) or a picture (.svg, .png; all heads
+    on one sheet, unless --layer and --head choose). With --json, writes the attention weights to
+    stdout instead.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import resolve_settings
@@ -70,7 +73,7 @@ def command(
     if not as_json:
         _check_output(out, resolved, config_file)
     console = make_console(quiet=quiet)
-    attention = _look(sentence, target, resolved, console)
+    attention = _attention_of(sentence, target, resolved, console)
     if as_json:
         from nmt_cli.cli.display.translations import as_one_line
         from nmt_cli.extras.attention_map.attention import as_document
@@ -90,23 +93,23 @@ def command(
 
 
 def _check_output(out: Path | None, resolved: "ResolvedConfig", config_file: Path | None) -> None:
-    """Raise UsageError for a name of no page or picture; refuse to replace what is needed."""
+    """Raise UsageError for an unknown extension; refuse to overwrite files that are needed."""
     from nmt_cli.cli.outputs import check_outputs
     from nmt_cli.drawing.output import check_picture, require_own_picture
 
-    place = out or DEFAULT_OUT
-    if place.suffix.lower() not in (".html", ".svg", ".png"):
+    output = out or DEFAULT_OUT
+    if output.suffix.lower() not in (".html", ".svg", ".png"):
         raise UsageError(
-            f"`{out}` is neither a page nor a picture", "end its name in .html, .svg or .png"
+            f"`{out}` is neither a page nor a picture", "use the extension .html, .svg or .png"
         )
-    if place.suffix.lower() != ".html":
-        check_picture(place)
+    if output.suffix.lower() != ".html":
+        check_picture(output)
     if out is None:
-        require_own_picture(place)
-    check_outputs([place], resolved=resolved, config_file=config_file)
+        require_own_picture(output)
+    check_outputs([output], resolved=resolved, config_file=config_file)
 
 
-def _look(
+def _attention_of(
     sentence: str, target: str | None, resolved: "ResolvedConfig", console: "Console"
 ) -> "Attention":
     from nmt_cli.cli.loading import load_translator

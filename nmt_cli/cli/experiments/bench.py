@@ -1,4 +1,4 @@
-"""`nmt bench`: Table 1 of the paper measured on this machine, Tables 2 and 3 beside runs."""
+"""`nmt bench`: Table 1 of the paper measured here, and runs compared with Tables 2 and 3."""
 
 import sys
 from pathlib import Path
@@ -15,14 +15,13 @@ from nmt_cli.errors import UsageError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from typer._click.core import Command, Context
-
+    from nmt_cli.cli.click_adapter import Command, Context
     from nmt_cli.extras.layer_bench.measure import Chain, Timing
 
 LENGTHS, WIDTHS, CHAINED = "64,128,256,512,1024,2048", "256,512", (8, 16, 32, 64)
 TINY_LENGTHS, TINY_WIDTHS, TINY_CHAINED = "8,16,32", "16", (4, 8)
 
-# What the paper calls it.
+# Names from the paper.
 ALIASES = {"table1": "layers"}
 GROUP_EXAMPLES = """
 nmt bench layers --out layers.svg
@@ -36,27 +35,35 @@ nmt bench layers --tiny --json
 """
 
 Lengths = Annotated[
-    str | None, typer.Option("--n", metavar="N,N", help=f"Lengths of sequences; else {LENGTHS}.")
+    str | None, typer.Option("--n", metavar="N,N", help=f"Sequence lengths [default: {LENGTHS}]")
 ]
 Widths = Annotated[
-    str | None, typer.Option("--d", metavar="D,D", help=f"Widths of layers; else {WIDTHS}.")
+    str | None, typer.Option("--d", metavar="D,D", help=f"Layer widths [default: {WIDTHS}]")
 ]
 Neighbours = Annotated[
-    int, typer.Option("--neighbours", metavar="R", help="Positions that restricted attention sees.")
+    int,
+    typer.Option("--neighbours", metavar="R", help="Positions that restricted attention covers"),
 ]
-Kernel = Annotated[int, typer.Option("--kernel", metavar="K", help="Width of the convolution.")]
+Kernel = Annotated[
+    int, typer.Option("--kernel", metavar="K", help="Kernel width of the convolution")
+]
 Rounds = Annotated[
-    int, typer.Option("--rounds", metavar="N", help="How often each is timed; the median counts.")
+    int,
+    typer.Option(
+        "--rounds", metavar="N", help="Number of measurements, of which the median counts"
+    ),
 ]
-Tiny = Annotated[bool, typer.Option("--tiny", help="Small sizes: a second, and no meaning.")]
+Tiny = Annotated[
+    bool, typer.Option("--tiny", help="Use tiny sizes: takes a second, without meaningful figures")
+]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", metavar="FILE", help="Draw time over length (.svg, .png)."),
+    typer.Option("--out", metavar="FILE", help="Draw time over length to this file (.svg, .png)"),
 ]
 
 
 class _Benches(GroupWithExamples):
-    """A misspelt name gets its nearest."""
+    """Suggests the nearest name for a misspelt one."""
 
     def resolve_command(
         self, ctx: "Context", args: list[str]
@@ -65,7 +72,7 @@ class _Benches(GroupWithExamples):
         if args[0] not in self.commands and not args[0].startswith("-"):
             meant = ALIASES.get(args[0])
             raise UsageError(
-                f"there is nothing called `{args[0]}` to measure",
+                f"there is no benchmark `{args[0]}`",
                 f"did you mean `{meant}`?" if meant else did_you_mean(args[0], [*self.commands]),
             )
         return super().resolve_command(ctx, args)
@@ -76,7 +83,7 @@ app = make_app()
 
 @app.callback(cls=_Benches, epilog=GROUP_EXAMPLES)
 def bench() -> None:
-    """Tables 1 to 3 of the paper, measured."""
+    """Measure Table 1 of the paper and compare models with Tables 2 and 3."""
 
 
 @app.command("layers", cls=CommandWithExamples, epilog=EXAMPLES)
@@ -93,8 +100,8 @@ def layers(
 ) -> None:
     """Measure Table 1: self-attention, restricted, recurrent and convolutional layers.
 
-    Time and memory over length n and width d, sequential operations and path length beside the
-    paper's O(n^2 d), O(r n d), O(n d^2), O(k n d^2). Projections are left out, as in the paper.
+    Shows time and memory over length n and width d, sequential operations and path length next to
+    the paper's O(n^2 d), O(r n d), O(n d^2), O(k n d^2). Excludes projections, as the paper does.
     """
     lengths = _numbers("--n", n or (TINY_LENGTHS if tiny else LENGTHS))
     widths = _numbers("--d", d or (TINY_WIDTHS if tiny else WIDTHS))
@@ -105,39 +112,43 @@ def layers(
     console = make_console(quiet=quiet)
     timings = []
     with console.progress("measuring", 4 * len(lengths) * len(widths), "layer") as progress:
-        for one in measure(lengths, widths, rounds, neighbours=neighbours, kernel=kernel):
-            timings.append(one)
+        for timing in measure(lengths, widths, rounds, neighbours=neighbours, kernel=kernel):
+            timings.append(timing)
             progress.update(len(timings))
-    found = list(chains(TINY_CHAINED if tiny else CHAINED, neighbours=neighbours, kernel=kernel))
+    chained = list(chains(TINY_CHAINED if tiny else CHAINED, neighbours=neighbours, kernel=kernel))
     if out is not None:
         from nmt_cli.drawing.output import write_picture
 
         write_picture(out, picture(timings))
         console.note(f"wrote {out}: open it in a browser")
-    _show(timings, found, as_json=as_json)
+    _show(timings, chained, as_json=as_json)
 
 
-def _show(timings: "Sequence[Timing]", found: "Sequence[Chain]", *, as_json: bool) -> None:
+def _show(timings: "Sequence[Timing]", chained: "Sequence[Chain]", *, as_json: bool) -> None:
     from nmt_cli.extras.layer_bench import report
 
     if as_json:
         import json
 
-        typer.echo(json.dumps(report.as_document(timings, found)))
+        typer.echo(json.dumps(report.as_document(timings, chained)))
         return
     console = make_console(sys.stdout)
     console.table(report.timing_rows(timings), header=report.TIMING_HEADER)
-    console.table(report.chain_rows(found), header=report.CHAIN_HEADER)
+    console.table(report.chain_rows(chained), header=report.CHAIN_HEADER)
     for line in report.crossing_lines(timings):
         console.plain(line)
 
 
 def _check(lengths: list[int], widths: list[int], least: int, out: Path | None) -> None:
-    """Raise UsageError for what cannot be measured or drawn."""
+    """Raise UsageError for sizes that cannot be measured or drawn."""
     if least < 1:
-        raise UsageError("--neighbours, --kernel and --rounds count from 1, and --kernel is odd")
-    if any(one > 64 and one % 64 for one in widths):
-        raise UsageError("a width above 64 is a multiple of it: heads have 64", "`--d 256,512`")
+        raise UsageError(
+            "--neighbours, --kernel and --rounds must be at least 1, and --kernel must be odd"
+        )
+    if any(width > 64 and width % 64 for width in widths):
+        raise UsageError(
+            "a width above 64 must be a multiple of 64, the width of a head", "`--d 256,512`"
+        )
     if out is not None:
         from nmt_cli.cli.outputs import check_outputs
         from nmt_cli.drawing.output import check_picture
@@ -145,14 +156,16 @@ def _check(lengths: list[int], widths: list[int], least: int, out: Path | None) 
         check_picture(out)
         check_outputs([out])
     if out is not None and len(lengths) < 2:
-        raise UsageError("one length makes no curve", "`--n 64,128`")
+        raise UsageError("a drawing needs at least two lengths", "`--n 64,128`")
 
 
 def _numbers(option: str, text: str) -> list[int]:
-    numbers = [one.strip() for one in text.split(",")]
-    if not all(one.isdecimal() and int(one) > 0 for one in numbers):
-        raise UsageError(f"{option} {text}: these are no sizes", f"write them as {option} 64,128")
-    return sorted({int(one) for one in numbers})
+    numbers = [item.strip() for item in text.split(",")]
+    if not all(item.isdecimal() and int(item) > 0 for item in numbers):
+        raise UsageError(
+            f"{option} {text}: not a list of positive sizes", f"write them as {option} 64,128"
+        )
+    return sorted({int(item) for item in numbers})
 
 
 app.command("table2", cls=CommandWithExamples, epilog=bench_table2.EXAMPLES)(bench_table2.command)

@@ -1,4 +1,4 @@
-"""`nmt bench table2`: Table 2 of the paper beside a model trained here."""
+"""`nmt bench table2`: compares a trained model with Table 2 of the paper."""
 
 import json
 import sys
@@ -20,17 +20,18 @@ Tests = Annotated[
     list[FilePair] | None,
     typer.Option(
         "--test", click_type=FILE_PAIR, metavar="HYPOTHESIS REFERENCE",
-        help="The translated test set, newstest2014 with 3,003 lines; then others, to see beside.",
+        help="Translated test set (newstest2014, 3,003 lines); repeat it for further comparisons",
     ),
 ]  # fmt: skip
 Model = Annotated[
-    Path, typer.Option("--model", metavar="MODEL", help="What `nmt train` wrote, with its log.")
+    Path, typer.Option("--model", metavar="MODEL", help="Model directory with its training log")
 ]
 PaperRow = Annotated[
-    str, typer.Option("--row", metavar="NAME", help="base or big; else the model's preset.")
+    str, typer.Option("--row", metavar="NAME", help="base or big [default: the model's preset]")
 ]
 FailIfMissed = Annotated[
-    bool, typer.Option("--fail-if-missed", help="Exit 3 when one of the paper's figures is missed.")
+    bool,
+    typer.Option("--fail-if-missed", help="Exit with code 3 if a figure of the paper is missed"),
 ]
 
 
@@ -42,16 +43,16 @@ def command(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Put a trained model beside Table 2: BLEU three ways, operations, hours; pass or fail.
+    """Compare a trained model with Table 2: BLEU three ways, operations, hours; pass or fail.
 
-    The paper's BLEU is tokenised, with German compounds put apart; sacreBLEU's is lower for the
-    same text, and both are shown. Operations are counted twice: those of the equations, and
-    GPU-time x peak as the paper has them.
+    The paper's BLEU is computed on tokenised text with German compounds split; sacreBLEU's is lower
+    for the same text, and both are shown. Operations are counted in two ways: from the equations,
+    and as GPU time x peak performance, as in the paper.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.extras.paper_tables import table2
 
-    comparison = table2.compare(model, [(one.src, one.tgt) for one in test or ()], row)
+    comparison = table2.compare(model, [(pair.src, pair.tgt) for pair in test or ()], row)
     if as_json:
         typer.echo(json.dumps(comparison.as_document(), ensure_ascii=False))
     else:
@@ -66,5 +67,5 @@ def command(
             for line in table2.notes(comparison):
                 console.plain(line)
     if fail_if_missed and not comparison.passed:
-        reasons = comparison.missed or ["no BLEU could be compared with the paper's"]
+        reasons = comparison.missed or ["no BLEU could be compared with that of the paper"]
         raise QualityGateError("; ".join(reasons))

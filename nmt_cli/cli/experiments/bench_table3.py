@@ -1,4 +1,4 @@
-"""`nmt bench table3`: Table 3 of the paper beside models trained here."""
+"""`nmt bench table3`: compares trained models with Table 3 of the paper."""
 
 import json
 import sys
@@ -15,25 +15,26 @@ nmt bench table3 runs/table3/rows --json
 """
 
 Rows = Annotated[
-    Path, typer.Argument(metavar="ROWS", help="Folder of recipes/table3.sh, one folder a row.")
+    Path,
+    typer.Argument(metavar="ROWS", help="Directory of recipes/table3.sh, with one folder per row"),
 ]
 
 
 def command(rows: Rows, as_json: AsJson = False, quiet: Quiet = False) -> None:
-    """Put models trained with one change each beside Table 3: perplexity, BLEU, parameters.
+    """Compare runs of one change each with Table 3: perplexity, BLEU, parameters.
 
-    Perplexity is that of a subword, on the validation text, as the paper has it. Rows that are not
-    there, or not finished, are left out.
+    Perplexity is per subword on the validation text, as in the paper. Rows that are missing or
+    unfinished are left out.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.extras.paper_tables import table3
 
-    found = table3.read_rows(rows)
+    result = table3.read_rows(rows)
     if as_json:
-        typer.echo(json.dumps(table3.as_document(found), ensure_ascii=False))
+        typer.echo(json.dumps(table3.as_document(result), ensure_ascii=False))
         return
     console = make_console(sys.stdout)
-    console.table(table3.table(found.runs), header=table3.HEADER, title="Table 3")
+    console.table(table3.table(result.runs), header=table3.HEADER, title="Table 3")
     if not quiet:
-        for line in table3.notes(found):
+        for line in table3.notes(result):
             console.plain(line)

@@ -1,4 +1,4 @@
-"""`nmt parse`: lines into trees, trees into training text, and the scores of trees."""
+"""`nmt parse`: parse text into trees, turn trees into training text, and score trees."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -14,15 +14,14 @@ from nmt_cli.cli.text_io import STDIN
 from nmt_cli.plurals import agreeing, counted
 
 if TYPE_CHECKING:
-    from typer._click.core import Context
-
+    from nmt_cli.cli.click_adapter import Context
     from nmt_cli.config.search import SearchConfig
     from nmt_cli.data.text.lines import Lines
     from nmt_cli.extras.parsing.parser import Parse
     from nmt_cli.translation.translator import Translator
 
 SCHEMA = 1
-# A line is parsed when nothing more has come for so long.
+# A waiting line is parsed when nothing has arrived for this long.
 PATIENCE_SECONDS = 0.2
 # What `nmt parse FILE` means.
 DEFAULT = "text"
@@ -33,7 +32,7 @@ nmt parse score test.parsed test.trees
 """
 EXAMPLES = """
 echo "The dog sleeps ." | nmt parse
-nmt parse test.words -o test.parsed        one tree a line, always over all words
+nmt parse test.words -o test.parsed        one tree per line, always over all words
 nmt parse --beam 4 --json test.words       faster; scores and repairs for machines
 """
 PREPARE_EXAMPLES = """
@@ -48,7 +47,7 @@ class _Parsing(GroupWithExamples):
     """`nmt parse FILE` is `nmt parse text FILE`."""
 
     def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
-        """Put the name of the command in front that goes without saying."""
+        """Insert the default command where no command is named."""
         if not args or (args[0] not in self.commands and args[0] not in HELP_OPTIONS):
             args = [DEFAULT, *args]
         return super().parse_args(ctx, args)
@@ -62,32 +61,41 @@ class Tags(StrEnum):
 
 
 File = Annotated[
-    str, typer.Argument(metavar="[FILE]", help="Words, a sentence a line; - is stdin.")
+    str, typer.Argument(metavar="[FILE]", help="Words, one sentence per line; - is stdin")
 ]
 Output = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there; else stdout.")
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Output file [default: stdout]"),
 ]
 Model = Annotated[
-    str | None, typer.Option("--model", metavar="MODEL", help="Model directory; else model/.")
+    str | None, typer.Option("--model", metavar="MODEL", help="Model directory [default: model]")
 ]
-Beam = Annotated[int | None, typer.Option("--beam", metavar="N", help="Hypotheses kept: 21.")]
+Beam = Annotated[
+    int | None, typer.Option("--beam", metavar="N", help="Beam size; 1 = greedy [default: 21]")
+]
 Alpha = Annotated[
-    float | None, typer.Option("--alpha", metavar="X", help="Length penalty ((5+n)/6)^X: 0.3.")
+    float | None,
+    typer.Option("--alpha", metavar="X", help="Length penalty ((5+n)/6)^X [default: 0.3]"),
 ]
 MaxExtraLength = Annotated[
     int | None,
-    typer.Option("--max-extra-length", metavar="N", help="Longest output: source + 300 subwords."),
+    typer.Option(
+        "--max-extra-length", metavar="N", help="Longest output: source + N subwords [default: 300]"
+    ),
 ]
 Trees = Annotated[
     list[str],
-    typer.Argument(metavar="TREES...", help="Files of trees (also gz, xz, zst, bz2); - is stdin."),
+    typer.Argument(metavar="TREES...", help="Treebank files (plain, gz, xz, zst, bz2); - is stdin"),
 ]
 Out = Annotated[
-    Path, typer.Option("--out", metavar="NAME", help="Writes NAME.words, .brackets and .trees.")
+    Path,
+    typer.Option("--out", metavar="NAME", help="Write NAME.words, NAME.brackets and NAME.trees"),
 ]
 TagsOption = Annotated[
     Tags,
-    typer.Option("--tags", help="all: learn them; xx: one for all words, but for punctuation."),
+    typer.Option(
+        "--tags", help="all = keep the tags; xx = one tag for all words except punctuation"
+    ),
 ]
 
 app = make_app()
@@ -95,9 +103,9 @@ app = make_app()
 
 @app.callback(cls=_Parsing, epilog=GROUP_EXAMPLES)
 def parse() -> None:
-    """Parse sentences into trees by a translator (section 6.3).
+    """Parse sentences into trees with a translation model (section 6.3).
 
-    `nmt parse FILE` is `nmt parse text FILE`.
+    `nmt parse FILE` is short for `nmt parse text FILE`.
     """
 
 
@@ -117,8 +125,8 @@ def text(
 ) -> None:
     """Parse lines of words into trees.
 
-    One line in, one tree out, over exactly its words: what the model leaves open is closed, what
-    does not fit is dropped. Searches as the paper does, unless told otherwise.
+    Writes one tree per line, over exactly the words of the line: open brackets are closed and
+    brackets that do not fit are dropped. The defaults of search are those of the paper.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.loading import load_translator, require_models
@@ -149,8 +157,8 @@ def text(
     tell_invalid(console, lines)
     if repaired:
         console.note(
-            f"of {counted(lines.count, 'line')}, {repaired:,} {agreeing(repaired, 'was', 'were')} "
-            f"no tree over {agreeing(repaired, 'its', 'their')} words until repaired"
+            f"repaired {repaired:,} of {counted(lines.count, 'parse')}, which "
+            f"{agreeing(repaired, 'was not a valid tree', 'were not valid trees')}"
         )
 
 
@@ -162,36 +170,36 @@ def _parse(
     *,
     as_json: bool,
 ) -> int:
-    """Parse and write as lines come; the number of those that needed repairs."""
+    """Parse and write lines as they arrive; returns the number of parses that were repaired."""
     from nmt_cli.extras.parsing.parser import parse_window
     from nmt_cli.translation.inputs import windows
 
     count, repaired = 0, 0
     for window in windows(lines, lambda: lines.must_wait(PATIENCE_SECONDS)):
-        for number, one in enumerate(parse_window(translator, window, search), count):
-            shown = _as_json(number, one) if as_json else _as_text(one)
+        for index, parse in enumerate(parse_window(translator, window, search), count):
+            shown = _as_json(index, parse) if as_json else _as_text(parse)
             out.write(shown.encode("utf-8", errors="replace"))
-            repaired += one.repairs > 0
+            repaired += parse.repairs > 0
         out.flush()
         count += len(window)
     return repaired
 
 
-def _as_text(one: "Parse") -> str:
+def _as_text(parse: "Parse") -> str:
     from nmt_cli.extras.parsing.trees import tree_text
 
-    return f"{tree_text(one.tree) if one.tree else ''}\n"
+    return f"{tree_text(parse.tree) if parse.tree else ''}\n"
 
 
-def _as_json(number: int, one: "Parse") -> str:
+def _as_json(index: int, parse: "Parse") -> str:
     shown = {
         "schema": SCHEMA,
-        "line": number,
-        "words": one.words,
-        "tree": _as_text(one).rstrip("\n"),
-        "repairs": one.repairs,
-        "score": one.translation.score,
-        "flags": one.translation.flags,
+        "line": index,
+        "words": parse.words,
+        "tree": _as_text(parse).rstrip("\n"),
+        "repairs": parse.repairs,
+        "score": parse.translation.score,
+        "flags": parse.translation.flags,
     }
     return as_one_line(shown)
 
@@ -203,11 +211,11 @@ def prepare(
     tags: TagsOption = Tags.all,
     quiet: Quiet = False,
 ) -> None:
-    """Turn a treebank into the text that a parser is trained on.
+    """Turn a treebank into training text for a parser.
 
-    Removes traces, function tags and the outer bracket, as is the custom. NAME.words and
-    NAME.brackets are a pair of files for `nmt init`; NAME.trees is the gold for
-    `nmt parse score`.
+    Removes traces, function tags and the outer bracket, as is customary. NAME.words and
+    NAME.brackets are the source and target files for `nmt init`; NAME.trees holds the gold trees
+    for `nmt parse score`.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.outputs import check_outputs

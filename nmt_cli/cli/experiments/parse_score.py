@@ -27,16 +27,17 @@ nmt parse test.words | nmt parse score - test.trees --json
 """
 
 Parsed = Annotated[
-    str, typer.Argument(metavar="PARSED", help="Parsed trees, one a line; - is stdin.")
+    str, typer.Argument(metavar="PARSED", help="Parsed trees, one per line; - is stdin")
 ]
-Gold = Annotated[str, typer.Argument(metavar="GOLD", help="The right trees, one a line.")]
+Gold = Annotated[str, typer.Argument(metavar="GOLD", help="Gold trees, one per line")]
 Params = Annotated[
     Path | None,
-    typer.Option("--params", metavar="FILE", help="EVALB's parameters; else those of COLLINS.prm."),
+    typer.Option("--params", metavar="FILE", help="EVALB parameter file [default: COLLINS.prm]"),
 ]
-Each = Annotated[bool, typer.Option("--each", help="EVALB's table of sentences, too.")]
+Each = Annotated[bool, typer.Option("--each", help="Add EVALB's table of sentences")]
 ByLength = Annotated[
-    bool, typer.Option("--by-length", help="F1 of sentences of 1 to 10 words, 11 to 20 ..., too.")
+    bool,
+    typer.Option("--by-length", help="Add F1 by sentence length: 1 to 10 words, 11 to 20, ..."),
 ]
 
 
@@ -49,9 +50,9 @@ def command(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Score trees by their labelled brackets, to the figure as EVALB does.
+    """Score trees by their labelled brackets, with the same figures as EVALB.
 
-    A line whose words are not those of the gold line is an error, an empty one is skipped: neither
+    A line whose words differ from the gold line is an error, and an empty line is skipped; neither
     counts.
     """
     from nmt_cli.cli.environment import make_console
@@ -87,12 +88,12 @@ def _warn(
     scores: Sequence["SentenceScore"],
     console: "Console",
 ) -> None:
-    """What changes the figures and does not show in them."""
+    """Warn of lines and brackets that change the figures without showing in them."""
     from nmt_cli.extras.parsing.summary import unlabelled
 
-    left_out = [(number, one) for number, one in enumerate(scores, 1) if one.status == "error"]
-    for number, one in left_out[:NAMED_ERRORS]:
-        console.warning(f"line {number:,} is left out: {one.reason}")
+    left_out = [(line, score) for line, score in enumerate(scores, 1) if score.status == "error"]
+    for line, score in left_out[:NAMED_ERRORS]:
+        console.warning(f"line {line:,} is left out: {score.reason}")
     if more := len(left_out[NAMED_ERRORS:]):
         console.warning(
             f"{counted(more, 'more line', 'more lines')} {agreeing(more, 'is', 'are')} left out"
@@ -118,14 +119,14 @@ def _as_text(
 
     shown = [*sentence_table(scores), "=== Summary ===", ""] if each else []
     shown += summary_lines("All", summarize(scores))
-    short = [one for one in scores if one.length <= parameters.cutoff]
+    short = [score for score in scores if score.length <= parameters.cutoff]
     shown += ["", *summary_lines(f"len<={parameters.cutoff}", summarize(short))]
     if lengths:
         shown += ["", "-- by length --", "  words  sentences  recall  precision      F1"]
         shown += [
-            f"{f'{longest - BUCKET + 1}-{longest}':>7}  {one.sentences:9d}  {one.recall:6.2f}"
-            f"  {one.precision:9.2f}  {one.f1:6.2f}"
-            for longest, one in by_length(scores)
+            f"{f'{longest - BUCKET + 1}-{longest}':>7}  {summary.sentences:9d}"
+            f"  {summary.recall:6.2f}  {summary.precision:9.2f}  {summary.f1:6.2f}"
+            for longest, summary in by_length(scores)
         ]
     return shown
 
@@ -135,19 +136,21 @@ def _as_json(scores: Sequence["SentenceScore"], parameters: "Parameters", *, eac
 
     from nmt_cli.extras.parsing.summary import by_length, summarize
 
-    short = [one for one in scores if one.length <= parameters.cutoff]
+    short = [score for score in scores if score.length <= parameters.cutoff]
     shown: dict[str, object] = {
         "schema": SCHEMA,
         "all": summarize(scores).figures(),
         "cutoff": parameters.cutoff,
         "up_to_cutoff": summarize(short).figures(),
-        "by_length": [{"longest": longest, **one.figures()} for longest, one in by_length(scores)],
+        "by_length": [
+            {"longest": longest, **summary.figures()} for longest, summary in by_length(scores)
+        ],
         "errors": [
-            {"line": number, "reason": one.reason}
-            for number, one in enumerate(scores, 1)
-            if one.status == "error"
+            {"line": line, "reason": score.reason}
+            for line, score in enumerate(scores, 1)
+            if score.status == "error"
         ],
     }
     if each:
-        shown["each"] = [asdict(one) for one in scores]
+        shown["each"] = [asdict(score) for score in scores]
     return json.dumps(shown, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""`nmt plot`: draw positions, learning rate or label smoothing from the functions that train."""
+"""`nmt plot`: draw positions, learning rate or label smoothing with the functions of training."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,15 +14,15 @@ nmt plot schedule --set train.warmup_steps=8000 --set train.max_steps=50000
 nmt plot smoothing --set train.label_smoothing=0.2
 """
 
-What = Annotated[str, typer.Argument(metavar="WHAT", help="positions, schedule or smoothing.")]
+What = Annotated[str, typer.Argument(metavar="WHAT", help="positions, schedule or smoothing")]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", metavar="FILE", help="File to write, .svg or .png; else WHAT.svg."),
+    typer.Option("--out", metavar="FILE", help="File to write: .svg or .png [default: WHAT.svg]"),
 ]
 Model = Annotated[
     Path | None,
     typer.Option(
-        "--model", metavar="MODEL", help="Draw the positions, schedule or smoothing of this model."
+        "--model", metavar="MODEL", help="Draw the positions, schedule or smoothing of this model"
     ),
 ]
 
@@ -36,10 +36,10 @@ def command(
     config_file: ConfigFile = None,
     quiet: Quiet = False,
 ) -> None:
-    """Draw positions, learning rate or label smoothing, by the settings and as training has them.
+    """Draw the position encoding, learning rate or label smoothing that training uses.
 
-    positions: section 3.5; schedule: section 5.3, beside the other schedules; smoothing: section
-    5.4, the smoothed target and the loss.
+    positions: section 3.5. schedule: section 5.3, with the other schedules for comparison.
+    smoothing: section 5.4, the smoothed target and the loss.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.outputs import check_outputs
@@ -49,16 +49,16 @@ def command(
     from nmt_cli.extras.plots import plot
     from nmt_cli.storage.model_check import CONFIG
 
-    place = Path(f"{what}.svg") if out is None else out
-    check_picture(place)
+    output = Path(f"{what}.svg") if out is None else out
+    check_picture(output)
     resolved = resolve_settings({"train.preset": preset}, sets, config_file)
     if out is None:
-        require_own_picture(place)
+        require_own_picture(output)
     models = [] if model is None else [model]
-    check_outputs([place], resolved=resolved, config_file=config_file, models=models)
+    check_outputs([output], resolved=resolved, config_file=config_file, models=models)
     config = resolved.config
     if model is not None and what != "positions":
-        # As this model was trained, not as the project would train another one.
-        config = with_values(load(model / CONFIG), dict(one.split("=", 1) for one in sets or []))
-    write_picture(place, plot(what, config, model))
-    make_console(quiet=quiet).note(f"wrote {place}: open it in a browser")
+        # The settings of this model, not those of the project.
+        config = with_values(load(model / CONFIG), dict(text.split("=", 1) for text in sets or []))
+    write_picture(output, plot(what, config, model))
+    make_console(quiet=quiet).note(f"wrote {output}: open it in a browser")
