@@ -45,7 +45,7 @@ class Engine(NamedTuple):
     notice: str = ""
     slots: int = 128
     batch_tokens: int = BATCH_TOKENS
-    lasting: bool = False
+    reusable: bool = False
 
 
 def reference_engine(model: EncoderDecoder, about: str = "the plain model") -> Engine:
@@ -112,7 +112,7 @@ def cuda_engine(model: Transformer) -> Engine:
         lambda slots, beam: CudaDecoder(fast, slots, beam),
         slots=CUDA_SLOTS,
         batch_tokens=CUDA_BATCH_TOKENS,
-        lasting=True,
+        reusable=True,
     )
 
 

@@ -92,7 +92,7 @@ def _translations(
             watch(start + int(share * lines), len(sources))
 
         found(0.0)
-        outputs += [one.text for one in translator.translate_window(window, watch=found)]
+        outputs += [one.text for one in translator.translate_window(window, on_progress=found)]
     return outputs
 
 

@@ -65,7 +65,7 @@ def test_a_translator_gives_the_same_texts(graphs: type[FakeGraph]) -> None:
             made.append((slots, beam))
             return CudaDecoder(fast, slots, beam)
 
-        return Engine("cuda", "", decoder, slots=4, batch_tokens=100, lasting=True)
+        return Engine("cuda", "", decoder, slots=4, batch_tokens=100, reusable=True)
 
     config = byte_config({"search.beam": 2, "search.max_extra_length": 5})
     model = byte_model(config, 1)

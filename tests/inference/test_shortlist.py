@@ -30,7 +30,7 @@ from nmt_cli.storage.files import locked
 from nmt_cli.storage.manifest import add_to_manifest, check_manifest
 from nmt_cli.training.learn_shortlist import learn_shortlist
 from nmt_cli.translation.constraints import Constraints
-from nmt_cli.translation.inputs import narrowed
+from nmt_cli.translation.inputs import with_shortlist
 from nmt_cli.translation.translator import Translator
 
 # Letters of the source and what each becomes; every line holds `x`, which becomes nothing.
@@ -234,9 +234,9 @@ def test_subwords_spelt_the_same_are_let_in(tmp_path: Path) -> None:
 
 def texts(model: Path, lines: list[str] = LINES, count: int = 2, **more: object) -> list[str]:
     translator = Translator.load(model)
-    prefixes, wording = more.pop("prefixes", None), more.pop("wording", Constraints())
+    prefixes, constraints = more.pop("prefixes", None), more.pop("wording", Constraints())
     search = replace(translator.config.search, shortlist=count, **more)
-    found = translator.translate(lines, search=search, wording=wording, prefixes=prefixes)
+    found = translator.translate(lines, search=search, constraints=constraints, prefixes=prefixes)
     return [one.text for one in found]
 
 
@@ -266,8 +266,8 @@ def test_prefixes_and_terms_come_though_they_are_not_listed(narrow: Path) -> Non
     begun = texts(narrow, ["a b", "c"], prefixes=["k l", ""])
     assert begun[0].startswith("k l")
     assert set(begun[1]) <= {"i", " "}
-    wording = Constraints(glossary=(Entry("b", ("m n",), 1),))
-    held = texts(narrow, ["a b", "c"], wording=wording)
+    constraints = Constraints(glossary=(Entry("b", ("m n",), 1),))
+    held = texts(narrow, ["a b", "c"], constraints=constraints)
     assert "m n" in held[0]
     assert set(held[1]) <= {"i", " "}
 
@@ -276,7 +276,7 @@ def test_the_end_is_always_let_in_and_the_unknown_word_where_it_is_replaced(corp
     subwords = corpus.subwords
     for replaces in (False, True):
         search = SearchConfig(shortlist=5, replace_unknown=replaces)
-        (found,) = narrowed([Source((4, 3), (7,))], some_shortlist(), search, subwords)
+        (found,) = with_shortlist([Source((4, 3), (7,))], some_shortlist(), search, subwords)
         assert found.allowed is not None
         assert found == Source((4, 3), (7,))
         unknown = [subwords.unk_id] if replaces else []

@@ -69,13 +69,13 @@ ENGINES = [reference_engine, fastest_engine]
     ],
     ids=str,
 )
-@pytest.mark.parametrize("worded", [False, True])
-def test_every_engine_gives_the_same_and_no_line_sees_another(settings, worded: bool) -> None:
-    wording = Constraints(
+@pytest.mark.parametrize("constrained", [False, True])
+def test_every_engine_translates_the_same_in_any_batch(settings, constrained: bool) -> None:
+    constraints = Constraints(
         ("a", "th"), () if settings.get("sample") else (Entry("dog", ("Hu",), 1),)
     )
     prefixes = ["", "", "pre", "Q", ""]
-    given = {"wording": wording, "prefixes": prefixes} if worded else {}
+    given = {"constraints": constraints, "prefixes": prefixes} if constrained else {}
     found = []
     for engine in ENGINES:
         one = translator(engine=engine)
@@ -86,21 +86,21 @@ def test_every_engine_gives_the_same_and_no_line_sees_another(settings, worded: 
         assert ours.hypotheses[0].alignment == theirs.hypotheses[0].alignment
         assert ours.score == pytest.approx(theirs.score, abs=1e-4)
     for number, line in enumerate(LINES):
-        start = [prefixes[number]] if worded else None
+        start = [prefixes[number]] if constrained else None
         (alone,) = one.translate_window(
-            [line], search=search, wording=given.get("wording", Constraints()), prefixes=start,
-            first=number,
+            [line], search=search, constraints=given.get("constraints", Constraints()),
+            prefixes=start, first=number,
         )  # fmt: skip
         assert alone.text == found[1][number].text
-        if worded and prefixes[number] and alone.text:
+        if constrained and prefixes[number] and alone.text:
             assert alone.text.startswith(prefixes[number])
-        if worded and "dog" in line and not settings.get("sample"):
+        if constrained and "dog" in line and not settings.get("sample"):
             assert "Hu" in alone.text or "term_missing" in alone.flags
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "chars", "wordpiece"])
 class TestTerms:
-    def test_terms_come_as_whole_words(self, kind: str) -> None:
+    def test_terms_are_produced_as_whole_words(self, kind: str) -> None:
         one = word_translator(kind)
         chooser = random.Random(1)
         lines = [" ".join(chooser.choices(TEXT, k=5)) for _ in range(12)]
@@ -108,7 +108,9 @@ class TestTerms:
         for beam in (1, 4):
             search = settings_of(one, beam=beam)
             free = list(one.translate(lines, search=search))
-            found = list(one.translate(lines, search=search, wording=Constraints(glossary=terms)))
+            found = list(
+                one.translate(lines, search=search, constraints=Constraints(glossary=terms))
+            )
             for line, plain, held in zip(lines, free, found, strict=True):
                 words = held.text.split()
                 assert ("bird" in words) or "dog" not in line.split()
@@ -117,15 +119,15 @@ class TestTerms:
                 if not {"dog", "small"} & set(line.split()):
                     assert held.text == plain.text
 
-    def test_banned_words_never_come(self, kind: str) -> None:
+    def test_banned_words_are_never_produced(self, kind: str) -> None:
         one = word_translator(kind)
         lines = [" ".join(random.Random(n).choices(TEXT, k=4)) for n in range(12)]
         search = settings_of(one, beam=4, n_best=4)
 
-        def words(wording: Constraints) -> set[str]:
+        def words(constraints: Constraints) -> set[str]:
             return {
                 word
-                for found in one.translate(lines, search=search, wording=wording)
+                for found in one.translate(lines, search=search, constraints=constraints)
                 for alternative in found.hypotheses
                 for word in alternative.text.split()
             }
@@ -135,7 +137,7 @@ class TestTerms:
         assert banned
         assert not words(Constraints(banned)) & set(banned)
 
-    def test_words_are_counted_as_the_text_has_them(self, kind: str) -> None:
+    def test_word_numbers_count_the_words_of_the_text(self, kind: str) -> None:
         one = word_translator(kind)
         line = "the small dog sees a bird"
         for spellings, ids, text in (
@@ -153,20 +155,22 @@ class TestTerms:
 class TestLongLines:
     LINE = "The first sentence of them all is this. The second one is about as long. A third one."
 
-    def test_each_piece_has_the_terms_that_it_triggers(self) -> None:
+    def test_each_segment_has_the_terms_that_it_triggers(self) -> None:
         one = translator()
-        wording = Constraints(glossary=(Entry("first", ("ONE",), 1), Entry("second", ("TWO",), 2)))
-        (found,) = one.translate([self.LINE], wording=wording)
+        constraints = Constraints(
+            glossary=(Entry("first", ("ONE",), 1), Entry("second", ("TWO",), 2))
+        )
+        (found,) = one.translate([self.LINE], constraints=constraints)
         assert "split" in found.flags
         assert found.text.index("ONE") < found.text.index("TWO")
 
-    def test_a_prefix_begins_the_first_piece_only(self) -> None:
+    def test_a_prefix_belongs_to_the_first_segment(self) -> None:
         one = translator()
         (found,) = one.translate([self.LINE], prefixes=["PRE"])
         assert found.text.startswith("PRE")
         assert found.text.count("PRE") == 1
 
-    def test_alignment_counts_the_words_of_the_whole_line(self) -> None:
+    def test_alignment_counts_words_of_the_whole_line(self) -> None:
         one = translator()
         (found,) = one.translate([self.LINE], search=settings_of(one, alignment=True))
         links = found.hypotheses[0].alignment
@@ -176,7 +180,7 @@ class TestLongLines:
         assert 0 <= min(sources) <= 7
         assert len(self.LINE.split()) > max(sources) > 10
 
-    def test_pieces_draw_for_themselves(self) -> None:
+    def test_segments_are_sampled_independently(self) -> None:
         one = translator()
         search = settings_of(one, sample=True)
         line = "The same sentence is here twice now. " * 2
@@ -186,7 +190,7 @@ class TestLongLines:
 
 
 class TestSampling:
-    def test_equal_lines_draw_for_themselves_and_the_seed_decides(self) -> None:
+    def test_equal_lines_are_sampled_independently_by_seed(self) -> None:
         one = translator()
         lines = ["some words"] * 8
         found = [
@@ -196,7 +200,7 @@ class TestSampling:
         assert len(set(found[0])) > 4
         assert found[0] == found[1] != found[2]
 
-    def test_lines_are_counted_across_windows(self) -> None:
+    def test_sampling_counts_lines_across_windows(self) -> None:
         one = translator()
         search = settings_of(one, sample=True, beam=1)
         lines = ["ab"] * 70
@@ -210,7 +214,7 @@ class TestSampling:
             one.translate_window(
                 ["x"],
                 search=settings_of(one, sample=True),
-                wording=Constraints(glossary=(Entry("a", ("b",), 1),)),
+                constraints=Constraints(glossary=(Entry("a", ("b",), 1),)),
             )
 
 
@@ -222,7 +226,7 @@ class TestUnknownWords:
             one.model.embedding.shared[one.subwords.unk_id] *= 3.0
         return Translator(one.model, one.config, one.subwords, fastest_engine)
 
-    def test_they_come_from_the_source_word_looked_at(self, wordy: Translator) -> None:
+    def test_unknown_words_are_copied_from_the_aligned_source_word(self, wordy: Translator) -> None:
         lines = ["the QQQ dog ZZZ", "small bird WWW", "the ÄÄÄ dog ÖÖÖ"]
         search = settings_of(wordy, replace_unknown=True, alignment=True)
         replaced = 0
@@ -237,13 +241,13 @@ class TestUnknownWords:
                     assert found.text.split()[number] == line.split()[links[number]]
         assert replaced, "there must be something to replace"
 
-    def test_without_it_they_never_come(self, wordy: Translator) -> None:
+    def test_unknown_words_are_not_produced_without_replacement(self, wordy: Translator) -> None:
         for found in wordy.translate(["the QQQ dog ZZZ", "small bird WWW"]):
             assert "<unk>" not in found.hypotheses[0].tokens
 
 
-class TestChoice:
-    def test_coverage_is_added_and_ranks(self) -> None:
+class TestReranking:
+    def test_coverage_penalty_changes_scores_and_order(self) -> None:
         one = translator()
         plain = settings_of(one, beam=4, n_best=4)
         ranked = dataclasses.replace(plain, coverage_penalty=2.0)
@@ -261,7 +265,7 @@ class TestChoice:
             orders.append([h.text for h in free.hypotheses] == [h.text for h in covered.hypotheses])
         assert not all(orders), "some order must change"
 
-    def test_the_vote_is_among_all_of_the_beam(self) -> None:
+    def test_mbr_chooses_among_the_whole_beam(self) -> None:
         from nmt_cli.scoring.consensus import expected_scores
 
         one = translator()
@@ -274,7 +278,7 @@ class TestChoice:
         assert found.text == texts[votes.index(max(votes))]
         assert len(found.hypotheses) == 1
 
-    def test_what_lacks_a_term_comes_last_whatever_the_vote(self) -> None:
+    def test_hypotheses_that_miss_a_term_rank_last(self) -> None:
         one = translator()
         source = Source((5, one.subwords.eos_id))
         texts = ["the dog", "the dog", "a cat", "a cow"]
@@ -288,7 +292,7 @@ class TestChoice:
         # The same text is given once, with the fewest terms that it lacks.
         assert [part.hypothesis.missing for part in parts] == [0, 0, 1]
 
-    def test_tokens_and_their_scores_make_up_the_whole(self) -> None:
+    def test_token_scores_add_up_to_the_log_probability(self) -> None:
         one = translator()
         for found in one.translate(["some words", TestLongLines.LINE]):
             best = found.hypotheses[0]
@@ -299,34 +303,34 @@ class TestChoice:
             assert text.replace(" ", "")[:3] == found.text.replace(" ", "")[:3]
 
 
-def test_forms_that_the_model_cannot_write_are_named() -> None:
+def test_a_form_that_the_model_cannot_spell_is_named() -> None:
     one = word_translator("bpe")
     with pytest.raises(DataError, match="line 7: the model cannot write `Ω`"):
         one.bind(Constraints(glossary=(Entry("dog", ("bird", "Ω"), 7),)))
 
 
-def test_banned_texts_that_the_model_cannot_write_do_no_harm() -> None:
+def test_banned_phrases_that_cannot_be_spelt_are_ignored() -> None:
     one = word_translator("bpe")
-    wording = Constraints(("Ω", "  "))
-    found = [t.text for t in one.translate(["a dog"], wording=wording)]
+    constraints = Constraints(("Ω", "  "))
+    found = [t.text for t in one.translate(["a dog"], constraints=constraints)]
     assert found == [t.text for t in one.translate(["a dog"])]
 
 
-def test_too_few_prefixes() -> None:
+def test_too_few_prefixes_are_an_error() -> None:
     one = translator()
     with pytest.raises(DataError, match="ends before line 2"):
         list(one.translate(["a", "b"], prefixes=["x"]))
 
 
-def test_a_language_without_spaces_bans_and_demands_inside_of_words() -> None:
+def test_constraints_match_inside_words_of_a_language_without_spaces() -> None:
     one = translator({"languages.tgt": "ja", "languages.src": "zh"})
-    wording = Constraints(("a",), (Entry("og", ("Q",), 1),))
-    (found,) = one.translate(["a dog runs"], wording=wording)
+    constraints = Constraints(("a",), (Entry("og", ("Q",), 1),))
+    (found,) = one.translate(["a dog runs"], constraints=constraints)
     assert "a" not in found.text
     assert "Q" in found.text
 
 
-def test_what_can_be_asked_does_not_change_what_was_not() -> None:
+def test_alignment_does_not_change_the_translation() -> None:
     one = translator()
     lines = LINES[:3]
     plain = list(one.translate(lines))
@@ -347,8 +351,8 @@ def test_special_ids_have_no_spelling() -> None:
 
 
 class TestScores:
-    def test_tabs_windows_and_order(self, monkeypatch) -> None:
-        monkeypatch.setattr("nmt_cli.translation.translator.SCORED_TOGETHER", 3)
+    def test_score_keeps_the_order_across_windows(self, monkeypatch) -> None:
+        monkeypatch.setattr("nmt_cli.translation.scoring.SCORE_WINDOW", 3)
         one = translator()
         pairs = [("a\tb", f"c\t{n}" * (n % 4)) for n in range(8)]
         found = list(one.score(pairs))
@@ -358,7 +362,7 @@ class TestScores:
             assert pair.token_scores == pytest.approx(alone.token_scores, abs=1e-4)
         assert list(one.score([])) == []
 
-    def test_too_long_for_learned_positions(self) -> None:
+    def test_score_refuses_pairs_longer_than_learned_positions(self) -> None:
         one = translator({"model.positions": "learned", "model.max_positions": 24})
         assert len(list(one.score([("a" * 23, "b" * 23)]))) == 1
         with pytest.raises(DataError, match="24 positions"):

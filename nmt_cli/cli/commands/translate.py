@@ -138,12 +138,12 @@ def command(
     console = make_console(quiet=quiet)
     models = _require_files(file, model or [resolved.config.paths.model], output)
     with read_lines(file, strict=resolved.config.data.strict) as lines:
-        wording = _wording(glossary, ban)
+        constraints = _constraints(glossary, ban)
         translator = _load(models, device, precision, threads, console)
-        search = _search(translator, resolved, wording)
+        search = _search(translator, resolved, constraints)
         progress = _begin(console, translator.engine.notice, file)
         with open_text_file(output, lines) as out, _prefixes(prefix) as prefixes:
-            work = _Work(translator, search, wording, prefixes)
+            work = _Work(translator, search, constraints, prefixes)
             checks = _checks(work, precision, verify_every or int(verify), console)
             _translate(work, lines, out, _form(search, as_json, scores), checks, progress)
         progress.tell_written(output)
@@ -165,15 +165,15 @@ def _require_files(file: str, models: list[str], output: Path | None) -> list[st
 
 
 def _search(
-    translator: "Translator", resolved: "ResolvedConfig", wording: "Constraints"
+    translator: "Translator", resolved: "ResolvedConfig", constraints: "Constraints"
 ) -> "SearchConfig":
-    """The settings of search; raises where they, the wording and the model do not go together."""
+    """The search settings; raises where they, the constraints or the model conflict."""
     from nmt_cli.cli.settings import chosen_search
     from nmt_cli.translation.constraints import check_constraints
 
-    translator.bind(wording)
+    translator.bind(constraints)
     search = chosen_search(resolved, translator.config)
-    check_constraints(wording, search)
+    check_constraints(constraints, search)
     translator.shortlist_for(search)
     return search
 
@@ -232,7 +232,7 @@ class _Work(NamedTuple):
 
     translator: "Translator"
     search: "SearchConfig"
-    wording: "Constraints"
+    constraints: "Constraints"
     prefixes: "Prefixes | None"
 
     def translated(
@@ -249,10 +249,10 @@ class _Work(NamedTuple):
         return self.translator.translate_window(
             window,
             search=self.search,
-            wording=self.wording,
+            constraints=self.constraints,
             prefixes=starts,
             first=first,
-            watch=watch,
+            on_progress=watch,
         )
 
 
@@ -261,12 +261,12 @@ def _checks(work: _Work, precision: Precision, every: int, console: "Console") -
     if not every:
         return None
     return Checks(
-        work.translator, work.search, work.wording,
+        work.translator, work.search, work.constraints,
         precision=precision.value, every=every, console=console,
     )  # fmt: skip
 
 
-def _wording(glossary: Path | None, ban: Path | None) -> "Constraints":
+def _constraints(glossary: Path | None, ban: Path | None) -> "Constraints":
     from nmt_cli.data.lexical.glossary import read_glossary
     from nmt_cli.translation.constraints import Constraints, read_banned
 

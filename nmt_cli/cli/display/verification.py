@@ -21,7 +21,7 @@ class Checks:
         self,
         translator: "Translator",
         search: "SearchConfig",
-        wording: "Constraints",
+        constraints: "Constraints",
         *,
         precision: str,
         every: int,
@@ -32,7 +32,7 @@ class Checks:
 
         self._console = console
         self._verifier = Verifier(
-            translator, search, wording, plain=precision == "float32", every=every
+            translator, search, constraints, against_reference=precision == "float32", every=every
         )
 
     def look(
@@ -44,14 +44,13 @@ class Checks:
 
     def end(self) -> None:
         """Tell how many lines were right; raises QualityGateError where one was not."""
-        one = self._verifier
-        if one.differing:
+        verifier = self._verifier
+        if verifier.differing:
             raise QualityGateError(
-                f"{one.differing:,} of {counted(one.checked, 'line')} checked "
-                f"{agreeing(one.differing, 'is', 'are')} not the same as when translated "
-                f"{one.judge}",
+                f"{verifier.differing:,} of {counted(verifier.checked, 'line')} checked "
+                f"{agreeing(verifier.differing, 'is', 'are')} not the same as when translated "
+                f"{verifier.baseline}",
                 "equal scores: two translations are equally good; otherwise please report it",
             )
-        self._console.note(
-            f"{counted(one.checked, 'line')} checked: the same as when translated {one.judge}"
-        )
+        checked = counted(verifier.checked, "line")
+        self._console.note(f"{checked} checked: the same as when translated {verifier.baseline}")
