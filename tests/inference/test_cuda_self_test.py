@@ -25,8 +25,8 @@ def test_it_works_in_every_precision(dtype: torch.dtype, graphs) -> None:
 
 
 def test_wrong_numbers_are_found(monkeypatch) -> None:
-    right = cuda_decoder.attend
-    monkeypatch.setattr(cuda_decoder, "attend", lambda *given: 1.05 * right(*given))
+    right = cuda_decoder.attend_cached
+    monkeypatch.setattr(cuda_decoder, "attend_cached", lambda *given: 1.05 * right(*given))
     fault = self_test.find_fault(torch.device("cpu"), torch.float32)
     assert fault == "they give wrong numbers"
 
@@ -38,7 +38,7 @@ def test_a_failure_is_told_and_the_plain_model_translates(make_model, monkeypatc
     model = make_model({}).float()
     assert cuda_engine(model).name == "cuda"
     assert not cuda_engine(model).notice
-    monkeypatch.setattr(cuda_decoder, "attend", broken)
+    monkeypatch.setattr(cuda_decoder, "attend_cached", broken)
     engine = cuda_engine(model)
     assert engine.name == "reference"
     assert engine.notice.endswith("fail here: RuntimeError: no kernel")
