@@ -6,9 +6,10 @@ import torch
 from torch import Tensor
 
 from nmt_cli.batch import Segments
+from nmt_cli.inference.logits_step import BusyRows, LogitsStep
 from nmt_cli.inference.vocabulary_mask import VocabularyMask
 from nmt_cli.model.encoder_decoder import DecodingState, EncoderDecoder
-from nmt_cli.search.decoder import Edits, Source, Symbols
+from nmt_cli.search.decoder import Source, Symbols
 from nmt_cli.search.top_k import top_k
 
 
@@ -58,7 +59,7 @@ class ReferenceDecoder:
         self._state = state.narrow(max(self._lengths.values()))
 
     @torch.inference_mode()
-    def step(self, parents: Tensor, ids: Tensor) -> "ReferenceStep":
+    def step(self, parents: Tensor, ids: Tensor) -> LogitsStep:
         """Reorder the busy rows and compute their next logits."""
         assert self._state is not None
         busy = torch.tensor(list(self._lengths), device=self.device)
@@ -71,53 +72,14 @@ class ReferenceDecoder:
         state = self._state.select(origins.flatten()) if moves else self._state
         logits, self._state = self._model.step(state, ids[rows.flatten()])
         logits = self._allowed.hide_others(logits.float(), list(self._lengths))
-        return ReferenceStep(logits, rows.flatten(), self.slots * self.beam)
+        totals = logits.logsumexp(1, keepdim=True)
+        busy_rows = BusyRows(rows.flatten(), self.slots * self.beam)
+        return LogitsStep(logits, totals, logits.shape[1], _plain_top_k, busy_rows)
 
     def _rows(self, slots: Tensor) -> Tensor:
         """(slots, beam): the rows of some slots."""
         return slots[:, None] * self.beam + torch.arange(self.beam, device=self.device)
 
 
-class ReferenceStep:
-    """A `search.decoder.Step` over the logits of the busy rows."""
-
-    def __init__(self, logits: Tensor, rows: Tensor, all_rows: int) -> None:
-        """rows: the index of each row of `logits` among `all_rows` rows."""
-        self._logits = logits
-        self._rows = rows
-        self._all_rows = all_rows
-        self._total = logits.logsumexp(1, keepdim=True)
-
-    @torch.inference_mode()
-    def top(self, k: int, edits: Edits) -> tuple[Tensor, Tensor]:
-        """The best `k` of each row."""
-        index_of = self._rows.new_full((self._all_rows,), -1)
-        index_of[self._rows] = torch.arange(len(self._rows), device=self._rows.device)
-        busy = index_of[edits.rows] >= 0
-        edited = index_of[edits.rows][busy], edits.ids[busy]
-        # Edit in place and restore: a copy of all logits would cost more than the search.
-        plain = self._logits[edited]
-        self._logits.index_put_(edited, edits.bias[busy], accumulate=True)
-        values, ids = top_k(self._logits, k)
-        values, ids = self._force(values, ids, edits.forced[self._rows])
-        self._logits[edited] = plain
-        return self._scatter(values - self._total, -torch.inf), self._scatter(ids, 0)
-
-    def _force(self, values: Tensor, ids: Tensor, forced: Tensor) -> tuple[Tensor, Tensor]:
-        """Where a row is forced, keep only that id, with its own log-probability."""
-        only = (forced >= 0)[:, None]
-        wanted = forced.clamp(min=0)[:, None]
-        first = torch.arange(values.shape[1], device=values.device) == 0
-        values = torch.where(only, self._logits.gather(1, wanted), values)
-        values = values.masked_fill(only & ~first, -torch.inf)
-        return values, torch.where(only & first, wanted, ids)
-
-    def _scatter(self, rows: Tensor, empty: float) -> Tensor:
-        """The values of the busy rows at their indices among all rows."""
-        scattered = rows.new_full((self._all_rows, rows.shape[1]), empty)
-        return scattered.index_copy_(0, self._rows, rows)
-
-    @torch.inference_mode()
-    def full(self) -> Tensor:
-        """All log-probabilities, without edits."""
-        return self._scatter(self._logits - self._total, -torch.inf)
+def _plain_top_k(logits: Tensor, k: int, _edited: Tensor) -> tuple[Tensor, Tensor]:
+    return top_k(logits, k)

@@ -36,7 +36,7 @@ def check_constraints(constraints: Constraints, search: SearchConfig) -> None:
     """Raise UsageError for a glossary together with sampling."""
     if constraints.glossary and search.sample:
         raise UsageError(
-            "a glossary needs beam search: what is drawn by chance cannot be made to hold a term",
+            "a glossary needs beam search: sampled translations cannot be made to contain a term",
             "leave out --sample, or --glossary",
         )
 

@@ -96,9 +96,6 @@ def with_shortlist(
 
 # The first windows are small, so that the first translations come soon. Large windows are faster:
 # at the end of each only a few lines are left to compute together.
-
-# The first windows are small, so that the first translations come soon; but the end of each, where
-# few lines are still at work, costs more than its middle.
 FIRST_WINDOW, GROWTH, LARGEST_WINDOW = 64, 4, 2_048
 WINDOW_CHARACTERS = 1 << 20
 

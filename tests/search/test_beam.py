@@ -1,4 +1,4 @@
-"""Beam search is exact where it can be, equals a plain one everywhere, and no line sees another."""
+"""Beam search: exact where it can be, equal to a naive one, and independent of the batch."""
 
 import math
 import random
@@ -210,8 +210,8 @@ def test_hypotheses_do_not_depend_on_batch_order_or_slots(slots: int, batch_toke
     alone = [run(TableDecoder(table, 1, 3), [source], config)[0] for source in sources]
     assert run(TableDecoder(table, slots, 3), sources, config) == alone
     order = chooser.sample(range(17), 17)
-    mixed = run(TableDecoder(table, slots, 3), [sources[one] for one in order], config)
-    assert mixed == [alone[one] for one in order]
+    mixed = run(TableDecoder(table, slots, 3), [sources[index] for index in order], config)
+    assert mixed == [alone[index] for index in order]
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_free_slots_are_refilled_while_others_are_busy() -> None:
     sources = [(9, EOS), *[(4 + n % 5, EOS) for n in range(7)]]
     decoder = TableDecoder(Uneven(10), 2, 2)
     found = run(decoder, sources, SearchConfig(beam=2, max_extra_length=7))
-    assert [len(hypothesis[0].ids) for hypothesis in found] == [9] + [1] * 7
+    assert [len(hypotheses[0].ids) for hypotheses in found] == [9] + [1] * 7
     # As many steps as the longest takes alone; rows of free slots are not computed.
     assert decoder.steps == 9
     assert decoder.rows_computed == 2 * (9 + 7)

@@ -68,8 +68,10 @@ def test_a_wide_beam_finds_the_best_constrained_hypotheses(
     ][:8]
     assert expected
     met = [hypothesis for hypothesis in found if not hypothesis.missing]
-    assert [one.ids for one in met] == [ids for _, ids in expected]
-    assert [one.score for one in met] == pytest.approx([s for s, _ in expected], abs=1e-5)
+    assert [hypothesis.ids for hypothesis in met] == [ids for _, ids in expected]
+    assert [hypothesis.score for hypothesis in met] == pytest.approx(
+        [s for s, _ in expected], abs=1e-5
+    )
     # What lacks a term comes last, if it comes.
     assert found[: len(met)] == met
 

@@ -1,4 +1,4 @@
-"""Several models as one: probabilities are averaged, behind the seam that the search knows."""
+"""Ensembles: the probabilities of several models are averaged behind the decoder interface."""
 
 import math
 import random

@@ -1,4 +1,4 @@
-"""Sampling draws what it says, from what it says, and the same for the same seed."""
+"""Sampling: from the right distribution, and reproducible with the same seed."""
 
 import math
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Searches that are kept: one of each size, and none for rules that are others."""
+"""The searcher cache: one searcher of each size, made again for other logits processors."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""Lines in, translations out: as many, in order, each as if it were alone."""
+"""The translator: one translation per line, in order, independent of the other lines."""
 
 import dataclasses
 import random
@@ -77,8 +77,8 @@ def test_translations_do_not_depend_on_batches_or_order(
     lines = some_lines(30)
     expected = texts(translator, lines)
     order = random.Random(batch_tokens).sample(range(30), 30)
-    found = texts(translator, [lines[one] for one in order], batch_tokens=batch_tokens)
-    assert found == [expected[one] for one in order]
+    found = texts(translator, [lines[index] for index in order], batch_tokens=batch_tokens)
+    assert found == [expected[index] for index in order]
 
 
 @settings(max_examples=40)
@@ -183,7 +183,7 @@ class TestLongLines:
         real = ReferenceDecoder.admit
 
         def admit(self, slots, new) -> None:
-            sources.extend(translator.subwords.decode_source([one.ids for one in new]))
+            sources.extend(translator.subwords.decode_source([source.ids for source in new]))
             real(self, slots, new)
 
         monkeypatch.setattr(ReferenceDecoder, "admit", admit)
@@ -252,7 +252,7 @@ class TestLongLines:
         real = ReferenceDecoder.admit
 
         def admit(self, slots, new) -> None:
-            lengths.extend(len(one.ids) for one in new)
+            lengths.extend(len(source.ids) for source in new)
             real(self, slots, new)
 
         monkeypatch.setattr(ReferenceDecoder, "admit", admit)
@@ -303,13 +303,13 @@ class TestFlags:
 
 class TestWindows:
     def test_windows_grow(self) -> None:
-        sizes = [len(one) for one in windows(iter(["x"] * 10_000))]
+        sizes = [len(window) for window in windows(iter(["x"] * 10_000))]
         assert sizes[:4] == [64, 256, 1024, 2048]
         assert max(sizes) == 2048
         assert sum(sizes) == 10_000
 
     def test_long_lines_fill_a_window_sooner(self) -> None:
-        assert [len(one) for one in windows(iter(["x" * 600_000] * 5))] == [2, 2, 1]
+        assert [len(window) for window in windows(iter(["x" * 600_000] * 5))] == [2, 2, 1]
 
     def test_a_window_ends_where_reading_would_block(self) -> None:
         answers = iter([False, False, True, True, False])

@@ -1,4 +1,4 @@
-"""What `--verify` finds: an engine whose lines know of their neighbours, and one that is wrong."""
+"""Verification: it reports engines that depend on the batch, and engines that are wrong."""
 
 from collections.abc import Sequence
 from dataclasses import replace

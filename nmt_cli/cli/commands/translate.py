@@ -240,11 +240,11 @@ class _Work(NamedTuple):
         window: Sequence[str],
         starts: Sequence[str] | None,
         first: int,
-        watch: Callable[[float], None],
+        on_progress: Callable[[float], None],
     ) -> "list[Translation]":
         """Some lines; starts: their prefixes, first: the number of the first of them.
 
-        watch: is told what share of them has finished.
+        on_progress: called with the share of them that is finished.
         """
         return self.translator.translate_window(
             window,
@@ -252,7 +252,7 @@ class _Work(NamedTuple):
             constraints=self.constraints,
             prefixes=starts,
             first=first,
-            on_progress=watch,
+            on_progress=on_progress,
         )
 
 
@@ -318,8 +318,8 @@ def _translate(
     with progress.shown(out):
         for window in windows(lines, lambda: lines.must_wait(PATIENCE_SECONDS)):
             starts = work.prefixes.take(len(window)) if work.prefixes else None
-            watch = partial(progress.update_within, count, len(window))
-            translations = work.translated(window, starts, count, watch)
+            on_progress = partial(progress.update_within, count, len(window))
+            translations = work.translated(window, starts, count, on_progress)
             for number, translation in enumerate(translations, count):
                 out.write(show(number, translation).encode("utf-8", errors="replace"))
                 failed += "failed" in translation.flags

@@ -10,7 +10,8 @@ from nmt_cli.batch import Segments, moved
 from nmt_cli.inference.cuda.cache import Cache, attend_cached, bucket
 from nmt_cli.inference.cuda.graphs import Graphs
 from nmt_cli.inference.cuda.model import CudaModel
-from nmt_cli.inference.cuda.step import CudaStep
+from nmt_cli.inference.cuda.step import cuda_step
+from nmt_cli.inference.logits_step import LogitsStep
 from nmt_cli.search.decoder import Source, Symbols
 
 # Steps between checks: few sentences are soon done, and superfluous steps cost them most.
@@ -92,7 +93,7 @@ class CudaDecoder:
             del self._begun[slot]
 
     @torch.inference_mode()
-    def step(self, parents: Tensor, ids: Tensor) -> CudaStep:
+    def step(self, parents: Tensor, ids: Tensor) -> LogitsStep:
         """Update the ancestors of all rows and compute their next logits.
 
         The result is valid until the next step.
@@ -130,10 +131,10 @@ class CudaDecoder:
         self._source = min(bucket(longest), self._cache.source_mask.shape[3])
         return (self._steps, self._source), self._cache.moves
 
-    def _own_step(self) -> CudaStep:
+    def _own_step(self) -> LogitsStep:
         return self._compute(self._parents, self._ids)
 
-    def _compute(self, parents: Tensor, ids: Tensor) -> CudaStep:
+    def _compute(self, parents: Tensor, ids: Tensor) -> LogitsStep:
         """One step of all rows, over the present buckets."""
         model, cache, lengths = self._model, self._cache, self._lengths
         steps, source = self._steps, self._source
@@ -158,7 +159,7 @@ class CudaDecoder:
             by_slot.masked_fill_(self._forbidden[:, None], -torch.inf)
         lengths += self._busy
         free = (self._busy == 0)[:, None].expand(-1, self.beam).flatten()
-        return CudaStep(logits, model.head.words, free)
+        return cuda_step(logits, model.head.words, free)
 
     def _by_slot(self, rows: Tensor) -> Tensor:
         """(rows, heads, width) -> (slots, heads, beam, width)"""

@@ -4,10 +4,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nmt_cli.inference.packed.head import BLOCK, Head, best_of_blocks, force_token
+from nmt_cli.inference.logits_step import LogitsStep
+from nmt_cli.inference.packed.head import BLOCK, BlockTopK, Head
 from nmt_cli.inference.packed.linear import MakeProduct
 from nmt_cli.inference.packed.weights import Affine
-from nmt_cli.search.decoder import Edits
 from nmt_cli.search.top_k import top_k_by_keys
 
 NARROW = (torch.bfloat16, torch.float16)
@@ -37,40 +37,13 @@ class WideHead(Head):
         return logits
 
 
-class CudaStep:
-    """A `search.decoder.Step` over the logits of all rows."""
+def cuda_step(logits: Tensor, words: int, free: Tensor) -> LogitsStep:
+    """The step over the logits of all rows: (rows, whole blocks), of which `words` are words.
 
-    def __init__(self, logits: Tensor, words: int, free: Tensor) -> None:
-        """logits: (rows, whole blocks); free: (rows,), True for rows of free slots."""
-        self._logits = logits
-        self._words = words
-        self._maxima = logits.view(len(logits), -1, BLOCK).amax(2)
-        totals = logits.logsumexp(1, keepdim=True)
-        # Subtracting inf makes all log-probabilities of free rows -inf.
-        self._totals = totals.masked_fill(free[:, None], torch.inf)
-
-    @torch.inference_mode()
-    def top(self, k: int, edits: Edits) -> tuple[Tensor, Tensor]:
-        """The best `k` of each row."""
-        width = self._logits.shape[1]
-        indices = edits.rows * width + edits.ids
-        flat = self._logits.view(-1)
-        # Edit in place and restore: a copy of all logits would cost more than the search.
-        plain = flat[indices]
-        flat.scatter_add_(0, indices, edits.bias)
-        by_block = self._logits.view(len(self._logits), -1, BLOCK)
-        maxima = self._maxima.clone()
-        # The new maximum of every block that was edited.
-        blocks = indices // BLOCK
-        maxima.view(-1).scatter_(0, blocks, by_block.view(-1, BLOCK)[blocks].amax(1))
-        values, ids = best_of_blocks(by_block, maxima, min(k, self._words), top_k_by_keys)
-        # A padding word can be among the best only where a model gives NaN.
-        ids = ids.clamp(max=self._words - 1)
-        values, ids = force_token(self._logits, values, ids, edits.forced)
-        flat.scatter_(0, indices, plain)
-        return values - self._totals, ids
-
-    @torch.inference_mode()
-    def full(self) -> Tensor:
-        """All log-probabilities, without edits."""
-        return (self._logits - self._totals)[:, : self._words]
+    free: (rows,), True for rows of free slots.
+    """
+    maxima = logits.view(len(logits), -1, BLOCK).amax(2)
+    totals = logits.logsumexp(1, keepdim=True)
+    # Subtracting inf makes all log-probabilities of free rows -inf.
+    totals = totals.masked_fill(free[:, None], torch.inf)
+    return LogitsStep(logits, totals, words, BlockTopK(maxima, top_k_by_keys))

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from nmt_cli.batch import Segments
-from nmt_cli.inference.packed.head import BlockStep
+from nmt_cli.inference.logits_step import BusyRows, LogitsStep
+from nmt_cli.inference.packed.head import block_step
 from nmt_cli.inference.packed.model import PackedModel
 from nmt_cli.inference.vocabulary_mask import VocabularyMask
 from nmt_cli.search.decoder import Source, Symbols
@@ -102,7 +103,7 @@ class PackedDecoder:
                 ]
 
     @torch.inference_mode()
-    def step(self, parents: Tensor, ids: Tensor) -> BlockStep:
+    def step(self, parents: Tensor, ids: Tensor) -> LogitsStep:
         """Update the ancestors of the busy rows and compute their next logits."""
         busy = len(self._owners)
         owners = torch.tensor(self._owners)
@@ -136,8 +137,8 @@ class PackedDecoder:
         )
         logits = self._allowed.hide_others(logits, self._owners)
         lengths += 1
-        words, all_rows = self._model.head.words, self.slots * self.beam
-        return BlockStep(logits, words, rows.flatten(), all_rows)
+        busy_rows = BusyRows(rows.flatten(), self.slots * self.beam)
+        return block_step(logits, self._model.head.words, busy_rows)
 
     def _update_ancestors(self, parents: Tensor, lengths: Tensor, longest: int) -> Tensor:
         """(busy, 1, beam, steps * beam): 0 where a row attends to a key, else -inf."""

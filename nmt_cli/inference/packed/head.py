@@ -10,9 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from nmt_cli.inference.logits_step import BusyRows, LogitsStep
 from nmt_cli.inference.packed.linear import MakeProduct, Product, make_product
 from nmt_cli.inference.packed.weights import Affine
-from nmt_cli.search.decoder import Edits
 from nmt_cli.search.top_k import top_k
 
 BLOCK = 64
@@ -44,18 +44,6 @@ def best_of_blocks(by_block: Tensor, maxima: Tensor, k: int, best: TopK) -> tupl
     return values, chosen.gather(1, indices // width) * width + indices % width
 
 
-def force_token(
-    logits: Tensor, values: Tensor, ids: Tensor, forced: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Where a row is forced, keep only that id, with its own logit."""
-    only = (forced >= 0)[:, None]
-    wanted = forced.clamp(min=0)[:, None]
-    first = torch.arange(values.shape[1], device=values.device) == 0
-    values = torch.where(only, logits.gather(1, wanted), values)
-    values = values.masked_fill(only & ~first, -torch.inf)
-    return values, torch.where(only & first, wanted, ids)
-
-
 class Head:
     """The output layer in whole blocks: words that fill the last block have logits of -inf."""
 
@@ -68,62 +56,40 @@ class Head:
         return self._product(hidden).float()
 
 
-class BlockStep:
-    """A `search.decoder.Step` over the logits of the busy rows."""
+class BlockTopK:
+    """The top-k of logits in whole blocks, whose maxima were computed before the edits."""
 
-    def __init__(self, logits: Tensor, words: int, rows: Tensor, all_rows: int) -> None:
-        """logits: (busy rows, whole blocks); rows: the index of each among `all_rows` rows."""
-        self._logits = logits
-        self._words = words
-        self._rows = rows
-        self._all_rows = all_rows
-        self._maxima = logits.new_empty(len(logits), logits.shape[1] // BLOCK)
-        self._totals = logits.new_empty(len(logits), 1)
-        buffer = torch.empty_like(logits[:CHUNK])
-        for first in range(0, len(logits), CHUNK):
-            self._reduce(slice(first, first + CHUNK), buffer)
+    def __init__(self, maxima: Tensor, best: TopK) -> None:
+        """maxima: (rows, blocks); best: finds the best k of a few logits."""
+        self._maxima = maxima
+        self._best = best
 
-    def _reduce(self, rows: slice, buffer: Tensor) -> None:
-        """Compute the maxima of the blocks and the log-sum-exp of some rows."""
-        logits, maxima = self._logits[rows], self._maxima[rows]
-        torch.amax(logits.view(len(logits), -1, BLOCK), 2, out=maxima)
-        greatest = maxima.amax(1, keepdim=True)
-        shifted = torch.sub(logits, greatest, out=buffer[: len(logits)]).exp_()
-        self._totals[rows] = shifted.sum(1, keepdim=True).log_().add_(greatest)
-
-    @torch.inference_mode()
-    def top(self, k: int, edits: Edits) -> tuple[Tensor, Tensor]:
-        """The best `k` of each row."""
-        index_of = self._rows.new_full((self._all_rows,), -1)
-        index_of[self._rows] = torch.arange(len(self._rows))
-        indices = index_of[edits.rows]
-        busy = indices >= 0
-        rows, ids, bias = indices[busy], edits.ids[busy], edits.bias[busy]
-        # Edit in place and restore: a copy of all logits would cost more than the search.
-        plain = self._logits[rows, ids]
-        self._logits.index_put_((rows, ids), bias, accumulate=True)
-        values, best_ids = self._best(k, rows, ids // BLOCK)
-        values, best_ids = force_token(self._logits, values, best_ids, edits.forced[self._rows])
-        self._logits[rows, ids] = plain
-        return self._scatter(values - self._totals, -torch.inf), self._scatter(best_ids, 0)
-
-    def _best(self, k: int, rows: Tensor, blocks: Tensor) -> tuple[Tensor, Tensor]:
-        """The best of each row, where `blocks` of `rows` were edited."""
-        by_block = self._logits.view(len(self._logits), -1, BLOCK)
+    def __call__(self, logits: Tensor, k: int, edited: Tensor) -> tuple[Tensor, Tensor]:
+        """The best of each row; edited: positions in the flattened logits."""
+        by_block = logits.view(len(logits), -1, BLOCK)
         maxima = self._maxima
-        if len(rows):
+        if len(edited):
             maxima = maxima.clone()
-            maxima[rows, blocks] = by_block[rows, blocks].amax(1)
-        values, ids = best_of_blocks(by_block, maxima, min(k, self._words), top_k)
-        # A padding word can be among the best only where a model gives NaN.
-        return values, ids.clamp(max=self._words - 1)
+            # The new maximum of every block that was edited.
+            blocks = edited // BLOCK
+            maxima.view(-1).scatter_(0, blocks, by_block.view(-1, BLOCK)[blocks].amax(1))
+        return best_of_blocks(by_block, maxima, k, self._best)
 
-    def _scatter(self, rows: Tensor, empty: float) -> Tensor:
-        """The values of the busy rows at their indices among all rows."""
-        scattered = rows.new_full((self._all_rows, rows.shape[1]), empty)
-        return scattered.index_copy_(0, self._rows, rows)
 
-    @torch.inference_mode()
-    def full(self) -> Tensor:
-        """All log-probabilities, without edits."""
-        return self._scatter((self._logits - self._totals)[:, : self._words], -torch.inf)
+def block_step(logits: Tensor, words: int, busy: BusyRows) -> LogitsStep:
+    """The step over the logits of busy rows in whole blocks, of which `words` are words."""
+    maxima = logits.new_empty(len(logits), logits.shape[1] // BLOCK)
+    totals = logits.new_empty(len(logits), 1)
+    buffer = torch.empty_like(logits[:CHUNK])
+    for first in range(0, len(logits), CHUNK):
+        rows = slice(first, first + CHUNK)
+        _reduce(logits[rows], maxima[rows], totals[rows], buffer)
+    return LogitsStep(logits, totals, words, BlockTopK(maxima, top_k), busy)
+
+
+def _reduce(logits: Tensor, maxima: Tensor, totals: Tensor, buffer: Tensor) -> None:
+    """Write the maxima of the blocks, and the log-sum-exp of each row."""
+    torch.amax(logits.view(len(logits), -1, BLOCK), 2, out=maxima)
+    greatest = maxima.amax(1, keepdim=True)
+    shifted = torch.sub(logits, greatest, out=buffer[: len(logits)]).exp_()
+    totals[:] = shifted.sum(1, keepdim=True).log_().add_(greatest)
