@@ -1,6 +1,6 @@
-"""Which source ids a model looks at for each target id, in one pass over whole sentences.
+"""The cross-attention weights of each target id, in one pass over whole sentences.
 
-Models have no output for it: what their attention computes is watched while they run.
+Models do not return them: they are computed from the outputs of layers, captured by hooks.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from nmt_cli.model.baselines.convolutional import Convolutional, DecoderBlock
     from nmt_cli.model.baselines.recurrent import Recurrent
 
-# Of each pair of the batch, given the memory: (target ids, source ids), rows sum to one.
-Looks = Callable[[Batch, Tensor], Iterator[Tensor]]
+# (batch, memory) -> for each pair: (target ids, source ids), rows sum to one.
+CrossAttention = Callable[[Batch, Tensor], Iterator[Tensor]]
 
 
 @contextmanager
-def captured_cross_attention(model: EncoderDecoder) -> Iterator[Looks]:
-    """What tells where `model` looked in the one `decode` that is done in this context."""
+def captured_cross_attention(model: EncoderDecoder) -> Iterator[CrossAttention]:
+    """A function that gives the cross-attention of the one `decode` call within this context."""
     with ExitStack() as hooks:
-        yield WATCHERS[model.config.kind](model, hooks)
+        yield CAPTURES[model.config.kind](model, hooks)
 
 
 @contextmanager
 def outputs_of(layer: nn.Module) -> Iterator[list[Tensor]]:
-    """What `layer` gives as long as the context lasts."""
+    """The outputs of `layer` within this context."""
     outputs: list[Tensor] = []
     handle = layer.register_forward_hook(lambda *call: outputs.append(call[-1]))
     try:
@@ -42,68 +42,73 @@ def outputs_of(layer: nn.Module) -> Iterator[list[Tensor]]:
 
 
 def cross_attention_of(model: Transformer) -> MultiHeadAttention:
-    """The cross-attention that tells most of alignment: of the last layer but one.
+    """The cross-attention that word alignment is taken from: that of the last layer but one.
 
-    (Garg et al. 2019: its heads together find more of the alignments than the last layer's.)
+    (Garg et al. 2019: its heads together find more alignments than those of the last layer.)
     """
     layers = model.decoder_layers
     return layers[max(0, len(layers) - 2)].cross_attention
 
 
-def _watch_transformer(model: EncoderDecoder, hooks: ExitStack) -> Looks:
+def _capture_transformer(model: EncoderDecoder, hooks: ExitStack) -> CrossAttention:
     """The mean of the heads of one layer."""
     layer = cross_attention_of(cast(Transformer, model))
     queries = hooks.enter_context(outputs_of(layer.query))
 
-    def looks(batch: Batch, memory: Tensor) -> Iterator[Tensor]:
+    def cross_attention(batch: Batch, memory: Tensor) -> Iterator[Tensor]:
         key = layer.project_keys_values(memory).key
         query = queries[0].view(len(queries[0]), layer.heads, -1)
-        for one, seen in _by_pair(batch, query, key):
-            weights = attention_weights(one.transpose(0, 1), seen.transpose(0, 1))
+        for queries_of_pair, keys_of_pair in _by_pair(batch, query, key):
+            weights = attention_weights(
+                queries_of_pair.transpose(0, 1), keys_of_pair.transpose(0, 1)
+            )
             yield weights.float().mean(dim=0)
 
-    return looks
+    return cross_attention
 
 
-def _watch_rnn(model: EncoderDecoder, hooks: ExitStack) -> Looks:
-    """Bahdanau et al. 2014, section 3.1: the weights are the alignment."""
+def _capture_rnn(model: EncoderDecoder, hooks: ExitStack) -> CrossAttention:
+    """The attention weights (Bahdanau et al. 2014, section 3.1)."""
     steps = hooks.enter_context(outputs_of(cast("Recurrent", model).attention))
 
-    def looks(batch: Batch, memory: Tensor) -> Iterator[Tensor]:
+    def cross_attention(batch: Batch, memory: Tensor) -> Iterator[Tensor]:
         del memory
-        of_pairs = torch.stack(steps, 1).float()
+        by_pair = torch.stack(steps, 1).float()
         lengths = batch.tgt_segments.lengths.tolist(), batch.src_segments.lengths.tolist()
-        for weights, tgt, src in zip(of_pairs, *lengths, strict=True):
+        for weights, tgt, src in zip(by_pair, *lengths, strict=True):
             yield weights[:tgt, :src]
 
-    return looks
+    return cross_attention
 
 
-def _watch_conv(model: EncoderDecoder, hooks: ExitStack) -> Looks:
-    """The mean of the layers, each of which has one attention."""
+def _capture_conv(model: EncoderDecoder, hooks: ExitStack) -> CrossAttention:
+    """The mean of the layers, each of which has a single head."""
     from nmt_cli.model.baselines.convolutional import unscaled
 
-    blocks = [cast("DecoderBlock", one) for one in cast("Convolutional", model).decoder.blocks]
-    queries = [hooks.enter_context(outputs_of(one.query)) for one in blocks]
+    blocks = [cast("DecoderBlock", block) for block in cast("Convolutional", model).decoder.blocks]
+    queries = [hooks.enter_context(outputs_of(block.query)) for block in blocks]
 
-    def looks(batch: Batch, memory: Tensor) -> Iterator[Tensor]:
+    def cross_attention(batch: Batch, memory: Tensor) -> Iterator[Tensor]:
         keys = memory.chunk(2, dim=1)[0]
-        layers = torch.stack([unscaled(one[0]) for one in queries], 1)
-        for one, seen in _by_pair(batch, layers, keys):
-            weights = attention_weights(one.transpose(0, 1), seen.expand(len(blocks), -1, -1))
+        # (target tokens, layers, width)
+        layers = torch.stack([unscaled(outputs[0]) for outputs in queries], 1)
+        for queries_of_pair, keys_of_pair in _by_pair(batch, layers, keys):
+            weights = attention_weights(
+                queries_of_pair.transpose(0, 1), keys_of_pair.expand(len(blocks), -1, -1)
+            )
             yield weights.float().mean(dim=0)
 
-    return looks
+    return cross_attention
 
 
 def _by_pair(batch: Batch, tgt: Tensor, src: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-    """The parts of two streams that belong to each pair."""
+    """The tokens of two streams that belong to each pair."""
     sizes = batch.tgt_segments.lengths.tolist(), batch.src_segments.lengths.tolist()
     return zip(torch.split(tgt, sizes[0]), torch.split(src, sizes[1]), strict=True)
 
 
-WATCHERS: Mapping[str, Callable[[EncoderDecoder, ExitStack], Looks]] = {
-    "transformer": _watch_transformer,
-    "rnn": _watch_rnn,
-    "conv": _watch_conv,
+CAPTURES: Mapping[str, Callable[[EncoderDecoder, ExitStack], CrossAttention]] = {
+    "transformer": _capture_transformer,
+    "rnn": _capture_rnn,
+    "conv": _capture_conv,
 }

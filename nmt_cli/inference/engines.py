@@ -1,4 +1,4 @@
-"""Which engine translates: the fastest that works for a model on its device, and why."""
+"""Engine selection: the fastest engine that works for a model on its device, and why."""
 
 from collections.abc import Callable
 from functools import partial
@@ -24,19 +24,20 @@ from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.search.decoder import Decoder
 
-# Products of weights in a precision where there are no kernels of our own.
+# Linear layers of each weight precision where the kernels cannot be used.
 PLAIN = {"float32": make_product, "bf16": make_halved, "int8": make_rounded}
-# Of one GPU, which has as many sentences at a time as fill it.
+# Enough sentences at a time to keep one GPU busy.
 CUDA_SLOTS, CUDA_BATCH_TOKENS = 512, 131_072
 WEIGHTS = {"float32": "32-bit weights", "bf16": "16-bit weights", "int8": "8-bit weights"}
 
 
 class Engine(NamedTuple):
-    """A way to run a model: `decoder` is given slots and beam; `about` says what was chosen.
+    """A way to run a model.
 
-    notice: what a user who chose otherwise should know; mostly empty. slots, batch_tokens: how many
-    sources it takes at a time at most, and source tokens times beam where nothing else is asked
-    for. lasting: whether a decoder is dear to make, and better used again.
+    about: describes what was chosen; decoder: makes a decoder, given slots and beam; notice: tells
+    users that they did not get what they asked for, mostly empty; slots: the most sources at a
+    time; batch_tokens: source tokens times beam, where the settings leave it to the engine;
+    reusable: whether decoders are expensive to make and should be used again.
     """
 
     name: str
@@ -45,11 +46,11 @@ class Engine(NamedTuple):
     notice: str = ""
     slots: int = 128
     batch_tokens: int = BATCH_TOKENS
-    lasting: bool = False
+    reusable: bool = False
 
 
 def reference_engine(model: EncoderDecoder, about: str = "the plain model") -> Engine:
-    """The engine that others are checked against; it follows changes of the model's weights."""
+    """The engine that the others are compared with; it follows changes of the model's weights."""
     return Engine("reference", about, lambda slots, beam: ReferenceDecoder(model, slots, beam))
 
 
@@ -60,11 +61,11 @@ def fastest_engine(
     *,
     consumes: bool = False,
 ) -> Engine:
-    """The fastest for a model whose weights do not change any more.
+    """The fastest engine for a model whose weights do not change any more.
 
-    cache: where compiled kernels are kept, if at all; precision: of the weights of a float32 model
-    on the CPU: float32, bf16 or int8. Without kernels the words are about the same. consumes: an
-    engine that packs its own weights may take those of the model's layers away, to save memory.
+    cache: the folder of compiled kernels; None: do not use kernels. precision: float32, bf16 or
+    int8, for the weights of a float32 model on the CPU; without kernels the results are about the
+    same. consumes: to save memory, an engine that packs weights may remove those of the model.
     """
     if not isinstance(model, Transformer):
         return _plain_engine(model, precision)
@@ -89,7 +90,7 @@ def fastest_engine(
 
 
 def _plain_engine(model: EncoderDecoder, precision: str) -> Engine:
-    """For what the Transformer replaced: the faster engines compute its layers and no others."""
+    """The reference engine for other models: the faster engines compute Transformer layers only."""
     about = f"the plain model: the faster engines know no layers of the kind {model.config.kind}"
     engine = reference_engine(model, about)
     if precision == "float32":
@@ -99,7 +100,7 @@ def _plain_engine(model: EncoderDecoder, precision: str) -> Engine:
 
 
 def cuda_engine(model: Transformer) -> Engine:
-    """Recorded steps on the model's GPU, in the numbers of its weights, if they work there."""
+    """CUDA graphs on the model's GPU in the dtype of its weights; the reference where they fail."""
     weight = model.output_weight
     fault = find_fault(weight.device, weight.dtype)
     if fault:
@@ -112,24 +113,24 @@ def cuda_engine(model: Transformer) -> Engine:
         lambda slots, beam: CudaDecoder(fast, slots, beam),
         slots=CUDA_SLOTS,
         batch_tokens=CUDA_BATCH_TOKENS,
-        lasting=True,
+        reusable=True,
     )
 
 
 def int8_engine(model: Transformer, cache: Path | None) -> Engine:
-    """Weights of 8 bits, for a float32 model on the CPU."""
+    """The engine with 8-bit weights for a float32 model on the CPU."""
     return fastest_engine(model, cache, "int8")
 
 
 def kernels_of(cache: Path | None) -> tuple[Kernels | None, str]:
-    """The kernels kept in `cache`, compiled when they are missing, or None and why."""
+    """The kernels in the folder `cache`, compiled where they are missing, or None and why."""
     if cache is None:
         return None, "no folder is given to keep them in"
     return find_kernels(cache)
 
 
 def find_device(name: torch.device | str) -> torch.device:
-    """The device of that name; raises UnavailableError where it is not there."""
+    """The device with this name; raises UnavailableError where it does not exist."""
     try:
         device = torch.device(name)
     except RuntimeError as error:

@@ -1,4 +1,4 @@
-"""Several models as one: a Decoder that averages their probabilities at every step."""
+"""Ensembles: a decoder that averages the probabilities of several models at every step."""
 
 import math
 from collections.abc import Sequence
@@ -10,23 +10,23 @@ from torch import Tensor
 from nmt_cli.search.decoder import Decoder, Source
 from nmt_cli.search.top_k import FullDistributionStep
 
-# Numbers that torch works on at a time: a little fewer than it divides among threads (32,768).
+# Numbers that torch computes at a time: a few less than it divides among threads (32,768).
 PIECE = 32_000
 
 
 def add_probabilities(
-    one: Float[Tensor, "rows vocabulary"], other: Float[Tensor, "rows vocabulary"]
+    left: Float[Tensor, "rows vocabulary"], right: Float[Tensor, "rows vocabulary"]
 ) -> Float[Tensor, "rows vocabulary"]:
-    """log(exp(one) + exp(other)); each row has the same bits whatever rows stand beside it.
+    """log(exp(left) + exp(right)); a row is bitwise equal whatever the other rows are.
 
-    On a CPU, torch computes most of a tensor in vectors and what is left at its end one number at a
-    time, with another exponential: results may differ in the last bit. So each row is a tensor of
-    its own here, in pieces that are not divided among threads (docs/decisions/011).
+    On a CPU, torch computes most of a tensor in SIMD vectors and the rest one number at a time with
+    another exponential, so that results may differ in the last bit. Therefore each row is computed
+    by itself, in pieces that are not divided among threads (docs/decisions/011).
     """
-    if one.device.type != "cpu":
-        return torch.logaddexp(one, other)
-    sums = torch.empty_like(one)
-    columns = [torch.split(tensor, PIECE, dim=1) for tensor in (one, other, sums)]
+    if left.device.type != "cpu":
+        return torch.logaddexp(left, right)
+    sums = torch.empty_like(left)
+    columns = [torch.split(tensor, PIECE, dim=1) for tensor in (left, right, sums)]
     for pieces in zip(*columns, strict=True):
         for first, second, total in zip(*(piece.unbind() for piece in pieces), strict=True):
             torch.logaddexp(first, second, out=total)
@@ -34,22 +34,22 @@ def add_probabilities(
 
 
 class Ensemble:
-    """A `search.decoder.Decoder` over others, which have equal slots, beams and symbols."""
+    """A `search.decoder.Decoder` over others, which have the same slots, beam and symbols."""
 
     def __init__(self, decoders: Sequence[Decoder]) -> None:
         first = decoders[0]
         self.slots, self.beam = first.slots, first.beam
         self.symbols, self.device = first.symbols, first.device
-        self.check_every = max(one.check_every for one in decoders)
+        self.check_every = max(decoder.check_every for decoder in decoders)
         self._decoders = list(decoders)
 
     def admit(self, slots: Sequence[int], sources: Sequence[Source]) -> None:
-        """To each of them."""
+        """Admit the sources in every member."""
         for decoder in self._decoders:
             decoder.admit(slots, sources)
 
     def retire(self, slots: Sequence[int]) -> None:
-        """From each of them."""
+        """Free the slots in every member."""
         for decoder in self._decoders:
             decoder.retire(slots)
 
@@ -57,7 +57,7 @@ class Ensemble:
     def step(
         self, parents: Int[Tensor, " rows"], ids: Int[Tensor, " rows"]
     ) -> FullDistributionStep:
-        """The logarithm of the mean of their probabilities."""
+        """The logarithm of the mean of the members' probabilities."""
         total: Tensor | None = None
         for decoder in self._decoders:
             log_probs = decoder.step(parents, ids).full()

@@ -1,4 +1,4 @@
-"""The reference engine: the plain model behind the search's seam; others are checked against it."""
+"""The reference engine: the plain model as a decoder; the other engines are compared with it."""
 
 from collections.abc import Sequence
 
@@ -6,26 +6,27 @@ import torch
 from torch import Tensor
 
 from nmt_cli.batch import Segments
+from nmt_cli.inference.logits_step import BusyRows, LogitsStep
 from nmt_cli.inference.vocabulary_mask import VocabularyMask
 from nmt_cli.model.encoder_decoder import DecodingState, EncoderDecoder
-from nmt_cli.search.decoder import Edits, Source, Symbols
+from nmt_cli.search.decoder import Source, Symbols
 from nmt_cli.search.top_k import top_k
 
 
 class ReferenceDecoder:
-    """A `search.decoder.Decoder` over `model`; only busy slots are computed."""
+    """A `search.decoder.Decoder` over a model; only busy slots are computed."""
 
     check_every = 1
 
     def __init__(self, model: EncoderDecoder, slots: int, beam: int) -> None:
-        """`model` in evaluation mode, on any device."""
+        """model: in evaluation mode, on any device."""
         self.slots = slots
         self.beam = beam
         self.symbols = Symbols.of(model.config)
         self.device = next(model.parameters()).device
         self._model = model
         self._state: DecodingState | None = None
-        # The busy slots in the order of the state's rows, and the source length of each.
+        # The busy slots in the order of the state's rows, with their source lengths.
         self._lengths: dict[int, int] = {}
         self._allowed = VocabularyMask(len(model.output_weight), self.device)
 
@@ -33,7 +34,7 @@ class ReferenceDecoder:
     def admit(self, slots: Sequence[int], sources: Sequence[Source]) -> None:
         """Encode the sources together; each slot gets `beam` equal rows."""
         lengths = [len(source.ids) for source in sources]
-        ids = [one for source in sources for one in source.ids]
+        ids = [token_id for source in sources for token_id in source.ids]
         segments = Segments.from_lengths(lengths).to(self.device)
         memory = self._model.encode(torch.tensor(ids, device=self.device), segments)
         rows = torch.arange(len(sources), device=self.device).repeat_interleave(self.beam)
@@ -46,77 +47,39 @@ class ReferenceDecoder:
     def retire(self, slots: Sequence[int]) -> None:
         """Drop the rows of these slots."""
         assert self._state is not None
-        kept = [place for place, slot in enumerate(self._lengths) if slot not in slots]
+        kept = [index for index, slot in enumerate(self._lengths) if slot not in slots]
         for slot in slots:
             del self._lengths[slot]
         self._allowed.retire(slots)
         if not kept:
             self._state = None
             return
-        places = torch.tensor(kept, device=self.device)
-        state = self._state.select(self._rows(places).flatten())
+        indices = torch.tensor(kept, device=self.device)
+        state = self._state.select(self._rows(indices).flatten())
         self._state = state.narrow(max(self._lengths.values()))
 
     @torch.inference_mode()
-    def step(self, parents: Tensor, ids: Tensor) -> "ReferenceStep":
+    def step(self, parents: Tensor, ids: Tensor) -> LogitsStep:
         """Reorder the busy rows and compute their next logits."""
         assert self._state is not None
         busy = torch.tensor(list(self._lengths), device=self.device)
         rows = self._rows(busy)
-        # From the rows of all slots to those of the state, slot by slot.
+        # From the rows of all slots to those of the state, slot by slot: (busy, beam).
         same = self._rows(torch.arange(len(busy), device=self.device))
-        places = same[:, :1] + parents[rows] - rows[:, :1]
-        # Moving rows copies all keys and values; greedy search never moves one.
-        state = self._state if torch.equal(places, same) else self._state.select(places.flatten())
+        origins = same[:, :1] + parents[rows] - rows[:, :1]
+        # Moving rows copies the whole KV cache; greedy search never moves any.
+        moves = not torch.equal(origins, same)
+        state = self._state.select(origins.flatten()) if moves else self._state
         logits, self._state = self._model.step(state, ids[rows.flatten()])
         logits = self._allowed.hide_others(logits.float(), list(self._lengths))
-        return ReferenceStep(logits, rows.flatten(), self.slots * self.beam)
+        totals = logits.logsumexp(1, keepdim=True)
+        busy_rows = BusyRows(rows.flatten(), self.slots * self.beam)
+        return LogitsStep(logits, totals, logits.shape[1], _plain_top_k, busy_rows)
 
     def _rows(self, slots: Tensor) -> Tensor:
         """(slots, beam): the rows of some slots."""
         return slots[:, None] * self.beam + torch.arange(self.beam, device=self.device)
 
 
-class ReferenceStep:
-    """Logits of the busy rows."""
-
-    def __init__(self, logits: Tensor, rows: Tensor, all_rows: int) -> None:
-        """`rows`: which of `all_rows` each of `logits` belongs to."""
-        self._logits = logits
-        self._rows = rows
-        self._all_rows = all_rows
-        self._total = logits.logsumexp(1, keepdim=True)
-
-    @torch.inference_mode()
-    def top(self, k: int, edits: Edits) -> tuple[Tensor, Tensor]:
-        """The best `k` of each row."""
-        place_of = self._rows.new_full((self._all_rows,), -1)
-        place_of[self._rows] = torch.arange(len(self._rows), device=self._rows.device)
-        busy = place_of[edits.rows] >= 0
-        edited = place_of[edits.rows][busy], edits.ids[busy]
-        # Edited in place and put back: a copy of all logits would cost more than the search.
-        plain = self._logits[edited]
-        self._logits.index_put_(edited, edits.bias[busy], accumulate=True)
-        values, ids = top_k(self._logits, k)
-        values, ids = self._force(values, ids, edits.forced[self._rows])
-        self._logits[edited] = plain
-        return self._spread(values - self._total, -torch.inf), self._spread(ids, 0)
-
-    def _force(self, values: Tensor, ids: Tensor, forced: Tensor) -> tuple[Tensor, Tensor]:
-        """Where a row is forced, only that id is left, at its own log-probability."""
-        only = (forced >= 0)[:, None]
-        wanted = forced.clamp(min=0)[:, None]
-        first = torch.arange(values.shape[1], device=values.device) == 0
-        values = torch.where(only, self._logits.gather(1, wanted), values)
-        values = values.masked_fill(only & ~first, -torch.inf)
-        return values, torch.where(only & first, wanted, ids)
-
-    def _spread(self, rows: Tensor, empty: float) -> Tensor:
-        """Values of the busy rows among all rows."""
-        spread = rows.new_full((self._all_rows, rows.shape[1]), empty)
-        return spread.index_copy_(0, self._rows, rows)
-
-    @torch.inference_mode()
-    def full(self) -> Tensor:
-        """All log-probabilities."""
-        return self._spread(self._logits - self._total, -torch.inf)
+def _plain_top_k(logits: Tensor, k: int, _edited: Tensor) -> tuple[Tensor, Tensor]:
+    return top_k(logits, k)

@@ -1,4 +1,4 @@
-"""One pass of the plain model over given pairs: how likely each id is, and where it looked."""
+"""Teacher forcing: log-probabilities and attention of given pairs, in one pass of the model."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -13,17 +13,17 @@ from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.search.decoder import Symbols
 
 BATCH_TOKENS = 4_096
-# Rows of logits at a time: all of a batch would take more memory than the model.
+# Rows of logits computed at a time: those of a batch would take more memory than the model.
 LOGIT_ROWS = 256
 
 Pair = tuple[Sequence[int], Sequence[int]]
 
 
 class ForcedPair(NamedTuple):
-    """What the model makes of one pair.
+    """The result for one pair.
 
-    token_scores: log-probability of each target id; attention: (target ids, source ids), how much
-    each target id takes of each source id, the mean of the heads; None where it was not asked for.
+    token_scores: the log-probability of each target id; attention: (target ids, source ids), the
+    mean of the heads' attention weights; None where it was not asked for.
     """
 
     token_scores: list[float]
@@ -34,47 +34,52 @@ class ForcedPair(NamedTuple):
 def force_pairs(
     model: EncoderDecoder, pairs: Sequence[Pair], *, attention: bool = False
 ) -> list[ForcedPair]:
-    """Of each pair of source and target ids, both of which end with EOS, in their order."""
-    found: dict[int, ForcedPair] = {}
-    # Of about one length together: padding is little.
-    order = sorted(range(len(pairs)), key=lambda one: (len(pairs[one][1]), len(pairs[one][0])))
+    """The results of pairs of source and target ids, all of which end with EOS, in their order."""
+    result: dict[int, ForcedPair] = {}
+    # Pairs of similar length are batched together, so that there is little padding.
+    order = sorted(
+        range(len(pairs)), key=lambda index: (len(pairs[index][1]), len(pairs[index][0]))
+    )
     start_id = Symbols.of(model.config).start_id
     device = next(model.parameters()).device
-    for numbers in _batches(pairs, order):
+    for indices in _batches(pairs, order):
         sources, targets = (
-            [np.array(pairs[one][side], dtype=np.int64) for one in numbers] for side in (0, 1)
+            [np.array(pairs[index][side], dtype=np.int64) for index in indices] for side in (0, 1)
         )
-        batch = make_batch(sources, targets, numbers, start_id).to(device)
-        found |= zip(numbers, _forced(model, batch, attention=attention), strict=True)
-    return [found[number] for number in range(len(pairs))]
+        batch = make_batch(sources, targets, indices, start_id).to(device)
+        result |= zip(indices, _force_batch(model, batch, attention=attention), strict=True)
+    return [result[index] for index in range(len(pairs))]
 
 
 def _batches(pairs: Sequence[Pair], order: Sequence[int]) -> Iterator[list[int]]:
+    """Batches of indices whose padded size is at most BATCH_TOKENS."""
     batch: list[int] = []
     widest = 0
-    for one in order:
-        width = len(pairs[one][0]) + len(pairs[one][1])
+    for index in order:
+        width = len(pairs[index][0]) + len(pairs[index][1])
         if batch and max(widest, width) * (len(batch) + 1) > BATCH_TOKENS:
             yield batch
             batch, widest = [], 0
-        batch.append(one)
+        batch.append(index)
         widest = max(widest, width)
     if batch:
         yield batch
 
 
-def _forced(model: EncoderDecoder, batch: Batch, *, attention: bool) -> Iterator[ForcedPair]:
+def _force_batch(model: EncoderDecoder, batch: Batch, *, attention: bool) -> Iterator[ForcedPair]:
     memory = model.encode(batch.src, batch.src_segments)
-    with captured_cross_attention(model) as looks:
+    with captured_cross_attention(model) as cross_attention:
         hidden = model.decode(batch.tgt_in, batch.tgt_segments, memory, batch.src_segments)
-    rows = zip(torch.split(hidden, LOGIT_ROWS), torch.split(batch.tgt_out, LOGIT_ROWS), strict=True)
-    joined = torch.cat([_log_probs(model.logits(some).float(), ids) for some, ids in rows])
+    chunks = zip(
+        torch.split(hidden, LOGIT_ROWS), torch.split(batch.tgt_out, LOGIT_ROWS), strict=True
+    )
+    joined = torch.cat([_log_probs(model.logits(rows).float(), ids) for rows, ids in chunks])
     scores = torch.split(joined, batch.tgt_segments.lengths.tolist())
     if not attention:
-        yield from (ForcedPair(one.tolist(), None) for one in scores)
+        yield from (ForcedPair(pair_scores.tolist(), None) for pair_scores in scores)
         return
-    for score, weights in zip(scores, looks(batch, memory), strict=True):
-        yield ForcedPair(score.tolist(), weights.cpu())
+    for pair_scores, weights in zip(scores, cross_attention(batch, memory), strict=True):
+        yield ForcedPair(pair_scores.tolist(), weights.cpu())
 
 
 def _log_probs(logits: Tensor, ids: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What the source in each slot allows, as logits of -inf for all other words."""
+"""The vocabulary mask: logits of -inf for all ids that the source in a slot does not allow."""
 
 from collections.abc import Sequence
 
@@ -9,16 +9,16 @@ from nmt_cli.search.decoder import Source
 
 
 class VocabularyMask:
-    """For engines that compute all logits: nothing is saved, but the choice is the same."""
+    """For engines that compute all logits: it saves no time, but the choice is the same."""
 
     def __init__(self, words: int, device: torch.device) -> None:
         self._words = words
         self._device = device
-        # Of each slot whose source does not allow all: (words,), whether it forbids each.
+        # Of each slot whose source does not allow all ids: (words,), True for forbidden ones.
         self._forbidden: dict[int, Tensor] = {}
 
     def admit(self, slots: Sequence[int], sources: Sequence[Source]) -> None:
-        """Note what new sources allow."""
+        """Store what new sources allow."""
         for slot, source in zip(slots, sources, strict=True):
             if source.allowed is not None:
                 forbidden = torch.ones(self._words, dtype=torch.bool)
@@ -31,7 +31,7 @@ class VocabularyMask:
             self._forbidden.pop(slot, None)
 
     def hide_others(self, logits: Tensor, slots: Sequence[int]) -> Tensor:
-        """Changes (rows, words or more), of as many rows for each of these slots."""
+        """Mask (rows, words or more) in place; each of `slots` has the same number of rows."""
         by_slot = logits.view(len(slots), -1, logits.shape[1])
         for rows, slot in zip(by_slot, slots, strict=True):
             if slot in self._forbidden:

@@ -1,4 +1,4 @@
-"""The way back: which id and which parent every live hypothesis had, at each of its steps."""
+"""Backpointers: the token and the parent of every live hypothesis at each of its steps."""
 
 from collections.abc import Sequence
 
@@ -7,42 +7,45 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-# Room is made for so many steps at a time.
+# The buffers grow by a multiple of this many steps.
 GROWTH = 32
 
 
 class Backpointers:
-    """What was written at each step of each slot; a hypothesis is read from its end.
+    """The history of every slot; a hypothesis is read back from its last step.
 
-    ids, parents, scores: (slots, capacity, beam); the token, the hypothesis it was added to, its
-    log-probability. With `whole`, what every live hypothesis holds is kept at hand too.
+    ids, parents, scores: (slots, capacity, beam): the token, the hypothesis it was added to and
+    its log-probability. With `keep_history` the ids of all live hypotheses are kept as well.
     """
 
-    def __init__(self, slots: int, beam: int, device: torch.device, *, whole: bool = False) -> None:
+    def __init__(
+        self, slots: int, beam: int, device: torch.device, *, keep_history: bool = False
+    ) -> None:
         self.ids = torch.zeros(slots, 0, beam, dtype=torch.int64, device=device)
         self.parents = torch.zeros_like(self.ids)
         self.scores = torch.zeros(slots, 0, beam, device=device)
         self._slots = torch.arange(slots, device=device)
-        self._whole = torch.zeros(slots, beam, 0, dtype=torch.int64, device=device)
-        self._keeps_whole = whole
+        # (slots, beam, capacity)
+        self._history = torch.zeros(slots, beam, 0, dtype=torch.int64, device=device)
+        self._keep_history = keep_history
         self._steps = 0
 
     @property
     def capacity(self) -> int:
-        """Steps that there is room for."""
+        """The number of steps that the buffers hold."""
         return self.ids.shape[1]
 
     def reserve(self, steps: int) -> None:
-        """Room for so many steps of each slot."""
+        """Grow the buffers to hold this many steps of each slot."""
         missing = steps - self.capacity
         if missing > 0:
             missing += -steps % GROWTH
-            room = (0, 0, 0, missing)
-            self.ids = torch.nn.functional.pad(self.ids, room)
-            self.parents = torch.nn.functional.pad(self.parents, room)
-            self.scores = torch.nn.functional.pad(self.scores, room)
-            if self._keeps_whole:
-                self._whole = torch.nn.functional.pad(self._whole, (0, missing))
+            padding = (0, 0, 0, missing)
+            self.ids = torch.nn.functional.pad(self.ids, padding)
+            self.parents = torch.nn.functional.pad(self.parents, padding)
+            self.scores = torch.nn.functional.pad(self.scores, padding)
+            if self._keep_history:
+                self._history = torch.nn.functional.pad(self._history, (0, missing))
 
     def write(
         self,
@@ -51,39 +54,43 @@ class Backpointers:
         parents: Int[Tensor, "slots beam"],
         scores: Float[Tensor, "slots beam"],
     ) -> None:
-        """Note step `steps[slot]` of every slot."""
+        """Store step `steps[slot]` of every slot."""
         self.ids[self._slots, steps] = ids
         self.parents[self._slots, steps] = parents
         self.scores[self._slots, steps] = scores
-        if self._keeps_whole:
-            self._whole = self._whole.gather(1, parents[:, :, None].expand_as(self._whole))
-            self._whole[self._slots, :, steps] = ids
+        if self._keep_history:
+            self._history = self._history.gather(1, parents[:, :, None].expand_as(self._history))
+            self._history[self._slots, :, steps] = ids
             self._steps = int(steps.max()) + 1
 
-    def written(self) -> Int[Tensor, "rows steps"]:
-        """The ids of every live hypothesis, as far as the longest goes; the rest means nothing."""
-        return self._whole.flatten(0, 1)[:, : self._steps]
+    def live_ids(self) -> Int[Tensor, "rows steps"]:
+        """The ids of every live hypothesis, up to the longest; the rest of a row is undefined."""
+        return self._history.flatten(0, 1)[:, : self._steps]
 
     def paths(
         self, slots: Int[Tensor, " some"], ends: Sequence[tuple[int, int, int]]
     ) -> list[tuple[list[int], list[float]]]:
-        """Ids and token scores of hypotheses.
+        """The ids and token scores of hypotheses.
 
-        ends: of each, the number of its slot among `slots`, its length, its place in the beam.
+        ends: for each, the index of its slot in `slots`, its length and its index in the beam.
         """
-        numbers, lengths, places = np.array(ends, dtype=np.int64).reshape(-1, 3).T
+        slot_indices, lengths, beams = np.array(ends, dtype=np.int64).reshape(-1, 3).T
         steps = int(lengths.max(initial=0))
+        # (some, steps, beam)
         ids, parents, scores = (
-            kind[slots, :steps].cpu().numpy() for kind in (self.ids, self.parents, self.scores)
+            history[slots, :steps].cpu().numpy()
+            for history in (self.ids, self.parents, self.scores)
         )
-        # The place that each hypothesis had at each step, from the last to the first.
-        way = np.zeros((steps, len(ends)), dtype=np.int64)
+        # The beam index of each hypothesis at each step, followed from the last to the first.
+        path = np.zeros((steps, len(ends)), dtype=np.int64)
         for step in reversed(range(steps)):
-            way[step] = places
-            places = np.where(step < lengths, parents[numbers, step, places], places)
-        every = np.arange(steps)[:, None]
-        found_ids, found_scores = ids[numbers, every, way].T, scores[numbers, every, way].T
+            path[step] = beams
+            beams = np.where(step < lengths, parents[slot_indices, step, beams], beams)
+        every_step = np.arange(steps)[:, None]
+        # (ends, steps)
+        path_ids = ids[slot_indices, every_step, path].T
+        path_scores = scores[slot_indices, every_step, path].T
         return [
-            (one[:length].tolist(), own[:length].tolist())
-            for one, own, length in zip(found_ids, found_scores, lengths, strict=True)
+            (row_ids[:length].tolist(), row_scores[:length].tolist())
+            for row_ids, row_scores, length in zip(path_ids, path_scores, lengths, strict=True)
         ]

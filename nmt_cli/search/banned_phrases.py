@@ -1,71 +1,71 @@
-"""Words and phrases that may not come, however they are cut into subwords."""
+"""A logits processor that bans words and phrases, in whichever way they are split into subwords."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from nmt_cli.search.logits_processors import LiveHypotheses, LogitsEdits, forbid
 
-# Bytes of the longest character: so much is looked at before a text, for the end of a word.
+# The longest character in bytes: this much text before a phrase tells whether a word ended there.
 CHARACTER = 4
 
 
 class BannedPhrases:
-    """A `search.edits.Rule`: the id that would complete a text is forbidden.
+    """A `search.logits_processors.LogitsProcessor`: forbids the id that would complete a phrase.
 
-    A text begins where a word does. It is forbidden as the beginning of a longer word too, if that
-    is cut behind it: nobody knows yet how the word goes on.
+    A phrase begins at the start of a word. It is also forbidden as the beginning of a longer word
+    where that word is split right after it, because the rest of the word is not known yet.
     """
 
-    looks_back = True
+    needs_history = True
 
     def __init__(
-        self, texts: Iterable[str], spellings: Sequence[bytes], *, whole_words: bool = True
+        self, phrases: Iterable[str], spellings: Sequence[bytes], *, whole_words: bool = True
     ) -> None:
-        """`spellings`: of each id; `whole_words`: False where words are not told by spaces."""
+        """spellings: of each id; whole_words: False for a language without spaces."""
         self._spellings = spellings
         self._whole_words = whole_words
-        # What stands before -> ids that would complete a text, and whether a word must begin there.
+        # Text so far -> ids that would complete a phrase, and whether a word has to begin there.
         self._endings: dict[bytes, list[tuple[int, bool]]] = defaultdict(list)
         ids: dict[bytes, list[int]] = defaultdict(list)
-        for one, spelling in enumerate(spellings):
+        for token_id, spelling in enumerate(spellings):
             if spelling:
-                ids[spelling].append(one)
-        for text in texts:
+                ids[spelling].append(token_id)
+        for phrase in phrases:
             for spaced in (True, False):
-                form = (" " * spaced + text).encode("utf-8")
+                form = (" " * spaced + phrase).encode("utf-8")
                 for cut in range(len(form)):
-                    for one in ids.get(form[cut:], ()):
-                        self._endings[form[:cut]].append((one, not spaced))
+                    for token_id in ids.get(form[cut:], ()):
+                        self._endings[form[:cut]].append((token_id, not spaced))
         self._longest = max(map(len, self._endings), default=0)
 
     def __call__(self, live: LiveHypotheses) -> LogitsEdits:
-        """Forbid what would complete a text."""
+        """Forbid the ids that would complete a phrase."""
         rows, ids = [], []
-        written = live.written.tolist()
+        live_ids = live.ids.tolist()
         for row, length in enumerate(live.lengths.tolist()):
-            for one in self._completing(self._end(written[row][:length])):
+            for token_id in self._completing_ids(self._last_text(live_ids[row][:length])):
                 rows.append(row)
-                ids.append(one)
+                ids.append(token_id)
         return forbid(live.lengths.new_tensor(rows), live.lengths.new_tensor(ids))
 
-    def _end(self, ids: Sequence[int]) -> bytes:
-        """As much of the text of `ids` as matters."""
-        parts, size = [], 0
-        for one in reversed(ids):
+    def _last_text(self, ids: Sequence[int]) -> bytes:
+        """The end of the text of `ids`, as long as the longest phrase needs it."""
+        spellings, size = [], 0
+        for token_id in reversed(ids):
             if size >= self._longest + CHARACTER:
                 break
-            parts.append(self._spellings[one])
-            size += len(parts[-1])
-        return b"".join(reversed(parts))
+            spellings.append(self._spellings[token_id])
+            size += len(spellings[-1])
+        return b"".join(reversed(spellings))
 
-    def _completing(self, text: bytes) -> Iterable[int]:
+    def _completing_ids(self, text: bytes) -> Iterable[int]:
         for size in range(min(len(text), self._longest) + 1):
             start = len(text) - size
-            for one, begins in self._endings.get(text[start:], ()):
+            for token_id, begins in self._endings.get(text[start:], ()):
                 if not (begins and self._whole_words and _in_word(text[:start])):
-                    yield one
+                    yield token_id
 
 
 def _in_word(text: bytes) -> bool:
-    """Whether a word may go on after `text`."""
+    """Whether `text` ends inside a word, or right after one."""
     return text[-CHARACTER:].decode("utf-8", errors="ignore")[-1:].isalnum()

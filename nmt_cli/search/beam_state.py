@@ -1,4 +1,4 @@
-"""What a search keeps of every slot from one step to the next."""
+"""The state that a search keeps of every slot from one step to the next."""
 
 from typing import NamedTuple
 
@@ -13,9 +13,9 @@ from nmt_cli.search.strategy import FinishedHypotheses
 class BeamState(NamedTuple):
     """The live hypotheses of every slot, and the finished ones.
 
-    log_probs: of the live ones, -inf where there is none; ids: the last of each; parents: the
-    places in the beam they were in before; lengths: ids they have; busy: 1 while a slot has work to
-    do, 0 when it is done or free: it stays as it is then.
+    log_probs: of the live hypotheses, -inf where there is none; ids: the last id of each; parents:
+    the beam index that each continues; lengths: the number of their ids; busy: 1 while a slot has
+    work to do, 0 when it is done or free, and then nothing of it changes.
     """
 
     log_probs: Float[Tensor, "slots beam"]
@@ -23,11 +23,11 @@ class BeamState(NamedTuple):
     parents: Int[Tensor, "slots beam"]
     lengths: Int[Tensor, " slots"]
     busy: Int[Tensor, " slots"]
-    pool: FinishedHypotheses
+    finished: FinishedHypotheses
 
     @classmethod
     def empty(cls, decoder: Decoder, finished: int) -> "BeamState":
-        """All slots are free; `finished` hypotheses of each will be kept."""
+        """All slots are free; `finished` hypotheses of each source will be kept."""
         shape, device = (decoder.slots, decoder.beam), decoder.device
         ids = torch.full(shape, decoder.symbols.start_id, device=device)
         return cls(
@@ -40,22 +40,23 @@ class BeamState(NamedTuple):
         )
 
     def become(self, other: "BeamState") -> None:
-        """Take over its numbers; the tensors stay where they are."""
-        for old, new in zip((*self[:-1], *self.pool), (*other[:-1], *other.pool), strict=True):
+        """Copy the values of `other` into the same tensors, as CUDA graphs need it."""
+        own, others = (*self[:-1], *self.finished), (*other[:-1], *other.finished)
+        for old, new in zip(own, others, strict=True):
             old.copy_(new)
 
-    def admit(self, where: Int[Tensor, " new"], start_id: int, starts: int) -> None:
-        """Slots `where` begin with `starts` hypotheses that live and are empty."""
-        self.lengths.index_fill_(0, where, 0)
-        self.busy.index_fill_(0, where, 1)
-        self.log_probs.index_fill_(0, where, -torch.inf)
-        self.log_probs[:, :starts].index_fill_(0, where, 0.0)
-        self.ids.index_fill_(0, where, start_id)
-        self.parents.index_fill_(0, where, 0)
-        self.pool.scores.index_fill_(0, where, -torch.inf)
+    def admit(self, slots: Int[Tensor, " new"], start_id: int, hypotheses: int) -> None:
+        """Begin in these slots with so many live hypotheses that have no ids yet."""
+        self.lengths.index_fill_(0, slots, 0)
+        self.busy.index_fill_(0, slots, 1)
+        self.log_probs.index_fill_(0, slots, -torch.inf)
+        self.log_probs[:, :hypotheses].index_fill_(0, slots, 0.0)
+        self.ids.index_fill_(0, slots, start_id)
+        self.parents.index_fill_(0, slots, 0)
+        self.finished.scores.index_fill_(0, slots, -torch.inf)
 
-    def retire(self, where: Int[Tensor, " done"]) -> None:
-        """Slots `where` are free."""
-        self.busy.index_fill_(0, where, 0)
-        self.lengths.index_fill_(0, where, 0)
-        self.log_probs.index_fill_(0, where, -torch.inf)
+    def retire(self, slots: Int[Tensor, " done"]) -> None:
+        """Free these slots."""
+        self.busy.index_fill_(0, slots, 0)
+        self.lengths.index_fill_(0, slots, 0)
+        self.log_probs.index_fill_(0, slots, -torch.inf)

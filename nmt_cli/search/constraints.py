@@ -1,19 +1,19 @@
-"""Terms that a translation must hold, each in one of several forms, and how far one has come."""
+"""Lexical constraints: terms a translation must contain, and how much of them a hypothesis has."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 Form = tuple[int, ...]
-# There is nothing before the first id.
+# The id before the first one, and the term that an id completes where it completes none.
 NOTHING = -1
 
 
 @dataclass(frozen=True)
 class WordIds:
-    """Where words end, as far as ids tell.
+    """Which ids continue a word, so that the ends of words are known.
 
-    inner: ids that go on with the word before them; open: ids that a word may go on after.
+    inner: ids that continue the word before them; open: ids whose word may be continued.
     """
 
     inner: frozenset[int] = frozenset()
@@ -21,80 +21,85 @@ class WordIds:
 
 
 class ConstraintState(NamedTuple):
-    """What a hypothesis holds of its terms.
+    """What a hypothesis has of its constraints.
 
-    met: terms that it holds; current: the part of a form that it ends with; last: the term that
-    its last id completed, or NOTHING; before: its last id.
+    met: indices of the terms it contains; partial: the beginning of a form that it ends with;
+    last_met: the term that its last id completed, or NOTHING; last_id: its last id.
     """
 
     met: frozenset[int] = frozenset()
-    current: Form = ()
-    last: int = NOTHING
-    before: int = NOTHING
+    partial: Form = ()
+    last_met: int = NOTHING
+    last_id: int = NOTHING
 
 
 @dataclass(frozen=True)
 class LexicalConstraints:
-    """The forms of each term, as ids; a term is met by one of them as whole words."""
+    """The forms of each term as ids; a term is met by any one of its forms as whole words."""
 
     forms: tuple[tuple[Form, ...], ...]
     words: WordIds = WordIds()
 
     @property
     def tokens(self) -> int:
-        """Ids of all terms, each in its longest form."""
+        """The number of ids of all terms, each in its longest form."""
         return sum(max(map(len, forms)) for forms in self.forms)
 
-    def reached(self, progress: ConstraintState) -> int:
-        """How many of `tokens` a hypothesis has."""
-        met = sum(max(map(len, self.forms[term])) for term in progress.met)
-        return met + len(progress.current)
+    def matched_tokens(self, state: ConstraintState) -> int:
+        """How many of `tokens` a hypothesis has; it names the bank of the hypothesis."""
+        met = sum(max(map(len, self.forms[term])) for term in state.met)
+        return met + len(state.partial)
 
-    def missing(self, progress: ConstraintState) -> int:
-        """Terms that are not met."""
-        return len(self.forms) - len(progress.met)
+    def missing(self, state: ConstraintState) -> int:
+        """The number of terms that are not met."""
+        return len(self.forms) - len(state.met)
 
-    def next_ids(self, progress: ConstraintState) -> list[int]:
-        """Ids that begin a form of a term that is not met, or go on with the one begun."""
-        place = len(progress.current)
+    def next_ids(self, state: ConstraintState) -> list[int]:
+        """The ids that begin a form of an unmet term, or continue the one that has begun."""
+        matched = len(state.partial)
         ids = [
-            form[place]
-            for form in self._unmet(progress.met)
-            if len(form) > place and form[:place] == progress.current
-            if place or self._may_begin(progress.before, form[0])
+            form[matched]
+            for form in self._unmet_forms(state.met)
+            if len(form) > matched and form[:matched] == state.partial
+            if matched or self._may_begin(state.last_id, form[0])
         ]
         return list(dict.fromkeys(ids))
 
-    def after(self, progress: ConstraintState, one: int) -> ConstraintState:
-        """What it holds once id `one` is added."""
-        met = progress.met
-        if progress.last != NOTHING and one in self.words.inner:
-            # The word goes on: it was another word than the term.
-            met = met - {progress.last}
-        begun = (*progress.current, one)
-        for start in range(len(begun)):
-            before = begun[start - 1] if start else progress.before
-            part = begun[start:]
-            if not (start == 0 and progress.current) and not self._may_begin(before, part[0]):
+    def advance(self, state: ConstraintState, token_id: int) -> ConstraintState:
+        """The state once `token_id` is added."""
+        met = state.met
+        if state.last_met != NOTHING and token_id in self.words.inner:
+            # The word goes on, so it was another word than the term.
+            met = met - {state.last_met}
+        candidate = (*state.partial, token_id)
+        for start in range(len(candidate)):
+            previous = candidate[start - 1] if start else state.last_id
+            suffix = candidate[start:]
+            if not (start == 0 and state.partial) and not self._may_begin(previous, suffix[0]):
                 continue
-            last = self._completed(met, part)
-            now = met if last == NOTHING else met | {last}
-            goes_on = any(len(f) > len(part) and f[: len(part)] == part for f in self._unmet(now))
-            if goes_on or last != NOTHING:
-                return ConstraintState(now, part if goes_on else (), last, one)
-        return ConstraintState(met, (), NOTHING, one)
+            completed = self._completed_term(met, suffix)
+            now_met = met if completed == NOTHING else met | {completed}
+            continues = any(
+                len(form) > len(suffix) and form[: len(suffix)] == suffix
+                for form in self._unmet_forms(now_met)
+            )
+            if continues or completed != NOTHING:
+                partial = suffix if continues else ()
+                return ConstraintState(now_met, partial, completed, token_id)
+        return ConstraintState(met, (), NOTHING, token_id)
 
-    def _unmet(self, met: frozenset[int]) -> Iterator[Form]:
+    def _unmet_forms(self, met: frozenset[int]) -> Iterator[Form]:
         for term, forms in enumerate(self.forms):
             if term not in met:
                 yield from forms
 
-    def _completed(self, met: frozenset[int], part: Form) -> int:
-        """The first term not met that has this form."""
+    def _completed_term(self, met: frozenset[int], suffix: Form) -> int:
+        """The first unmet term that has this form, or NOTHING."""
         for term, forms in enumerate(self.forms):
-            if term not in met and part in forms:
+            if term not in met and suffix in forms:
                 return term
         return NOTHING
 
-    def _may_begin(self, before: int, one: int) -> bool:
-        return not (before in self.words.open and one in self.words.inner)
+    def _may_begin(self, previous: int, token_id: int) -> bool:
+        """Whether a term may begin with `token_id`: not in the middle of a word."""
+        return not (previous in self.words.open and token_id in self.words.inner)

@@ -1,4 +1,4 @@
-"""The seam between search and engines: what a search asks of a model, and what both exchange."""
+"""The interface of search and engines: what a search asks of a model, and what they exchange."""
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
@@ -15,28 +15,29 @@ from nmt_cli.search.constraints import LexicalConstraints
 
 @dataclass(frozen=True)
 class Source:
-    """One line to be translated.
+    """A line to translate.
 
-    ids: its subword ids, which end with EOS; prefix: ids that its translation begins with; terms:
-    what its translation must hold; draw: numbers that, with the seed, tell its samples from those
-    of other lines; text: the line itself, where unknown words are taken from it; allowed: the ids,
-    ascending, that its translation is made of (None: all); it follows from the others.
+    ids: its subword ids, which end with EOS; prefix: ids that its translation begins with;
+    constraints: what its translation must contain; sample_key: numbers that, with the seed,
+    distinguish its samples from those of other lines; text: the line itself, where unknown words
+    are copied from it; allowed: the ids, ascending, that its translation consists of (None: all),
+    which follow from the other fields.
     """
 
     ids: Sequence[int]
     prefix: tuple[int, ...] = ()
-    terms: LexicalConstraints | None = None
-    draw: tuple[int, ...] = ()
+    constraints: LexicalConstraints | None = None
+    sample_key: tuple[int, ...] = ()
     text: str = ""
     allowed: Int[Tensor, " words"] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One finished translation.
+    """A finished translation.
 
-    ids: end with EOS; token_scores: the log-probability of each; log_prob: their sum; score:
-    as search.ranker has it; missing: terms of its source that it does not hold.
+    ids: end with EOS; token_scores: the log-probability of each id; log_prob: their sum; score: as
+    `ranking.HypothesisRanker` defines it; missing: the number of constraints that are not met.
     """
 
     ids: tuple[int, ...]
@@ -48,7 +49,7 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Symbols:
-    """The ids that mean something to a search."""
+    """The ids that have a meaning for a search."""
 
     start_id: int
     eos_id: int
@@ -56,7 +57,7 @@ class Symbols:
 
     @classmethod
     def of(cls, config: ModelConfig) -> "Symbols":
-        """A model's; raises ConfigError where no sentence could end."""
+        """The symbols of a model; raises ConfigError where no sentence could end."""
         if config.eos_id in config.banned_ids:
             raise ConfigError(f"model.banned_ids holds model.eos_id={config.eos_id}")
         start = config.bos_id if config.start_id == "auto" else config.start_id
@@ -65,10 +66,10 @@ class Symbols:
 
 @dataclass(frozen=True)
 class Edits:
-    """What is changed in the log-probabilities of a step before the best are chosen.
+    """The changes of the log-probabilities of a step before the best are chosen.
 
-    rows, ids, bias: (edits,), added to the log-probability of that id in that row; -inf forbids it;
-    what comes several times is added as often.
+    rows, ids, bias: (edits,), added to the log-probability of that id in that row; -inf forbids it,
+    and an edit that occurs several times is added several times.
     forced: (rows,), the only id that a row may produce, or -1.
     """
 
@@ -79,7 +80,7 @@ class Edits:
 
     @classmethod
     def ban(cls, ids: Sequence[int], rows: int, device: torch.device) -> "Edits":
-        """Edits that keep every one of `rows` rows from producing `ids`."""
+        """Edits that forbid `ids` in every one of `rows` rows."""
         every = torch.arange(rows, device=device)
         return cls(
             every.repeat_interleave(len(ids)),
@@ -91,29 +92,30 @@ class Edits:
 
 @runtime_checkable
 class Step(Protocol):
-    """The model's opinion of the next id in every row; rows of free slots hold -inf."""
+    """The model's distribution of the next id in every row; rows of free slots hold -inf."""
 
     def top(
         self, k: int, edits: Edits
     ) -> tuple[Float[Tensor, "rows chosen"], Int[Tensor, "rows chosen"]]:
         """The log-probabilities and ids of the best `k` (or all) of each row, best first.
 
-        Normalised over what the source allows (all others have -inf), then edited; of equals the
-        lowest id comes first.
+        They are normalised over the ids that the source allows (all others have -inf), then
+        edited. Among equal ones the lowest id comes first.
         """
         ...
 
     def full(self) -> Float[Tensor, "rows vocabulary"]:
-        """All log-probabilities, unedited, as float32."""
+        """All log-probabilities, without edits, as float32."""
         ...
 
 
 @runtime_checkable
 class Decoder(Protocol):
-    """An engine: a model with a fixed number of slots, each holding one source and `beam` rows.
+    """An engine: a model with a fixed number of slots, each holding a source and `beam` rows.
 
     Row `slot * beam + i` is hypothesis i of a slot, so that shapes never change.
-    check_every: steps until a search asks which slots are done; each question waits for the device.
+    check_every: steps until a search asks which slots are done; asking synchronises with the
+    device.
     """
 
     slots: int
@@ -123,11 +125,11 @@ class Decoder(Protocol):
     check_every: int
 
     def admit(self, slots: Sequence[int], sources: Sequence[Source]) -> None:
-        """Put new sources into free slots; none of their rows has seen an id yet."""
+        """Put new sources into free slots; their rows have no ids yet."""
         ...
 
     def retire(self, slots: Sequence[int]) -> None:
-        """Free slots whose sources are finished."""
+        """Free slots whose sources are done."""
         ...
 
     def step(self, parents: Int[Tensor, " rows"], ids: Int[Tensor, " rows"]) -> Step:
@@ -137,12 +139,13 @@ class Decoder(Protocol):
 
 @runtime_checkable
 class Recorder(Protocol):
-    """An engine that can record what a search does at each step, its own step within it."""
+    """An engine that can record what a search does at each step, its own step included."""
 
     def record(self, work: Callable[[], None]) -> Callable[[Hashable], None]:
-        """What does the same as `work`: a step of this engine and what comes before and after it.
+        """A function that does the same as `work`, which contains a step of this engine.
 
-        `work` changes tensors in place, always the same ones, and asks the device nothing. It is
-        recorded anew when what the call is given, the shapes of those tensors, changes.
+        `work` changes tensors in place, always the same ones, and never synchronises with the
+        device. It is recorded again when the argument of the function changes: the shapes of those
+        tensors.
         """
         ...

@@ -1,4 +1,4 @@
-"""Length penalties: the one of section 6.1 (Wu et al. 2016, equation 14), and plainer ones."""
+"""Length penalties: that of section 6.1 (Wu et al. 2016, equation 14), and simpler ones."""
 
 import types
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ def power_penalty(lengths: Lengths, alpha: float) -> Penalty:
 
 
 def no_penalty(lengths: Lengths, _alpha: float) -> Penalty:
-    """lp(n) = 1: the log-probability itself is the score."""
+    """lp(n) = 1: the score is the log-probability."""
     return torch.ones_like(lengths, dtype=torch.float32)
 
 
@@ -44,16 +44,16 @@ LENGTH_PENALTIES: Mapping[str, Callable[[Lengths, float], Penalty]] = types.Mapp
 )
 
 
-def penalty_table(kind: str, alpha: float, longest: int) -> Float[Tensor, " lengths"]:
+def penalty_table(name: str, alpha: float, longest: int) -> Float[Tensor, " lengths"]:
     """The penalty of each length from 0 to `longest`, on the CPU.
 
-    Each is computed by itself, once: torch raises several numbers to a power at once, and what is
-    left at the end of a tensor one by one, in another way, so that the last bits of a number depend
-    on those beside it (docs/decisions/011).
+    Each is computed by itself, once: torch computes most powers of a tensor in SIMD vectors and
+    the rest one by one in another way, so that the last bits of a result depend on the position
+    in the tensor (docs/decisions/011).
     """
-    return torch.tensor([_penalty_of(kind, alpha, length) for length in range(longest + 1)])
+    return torch.tensor([_penalty_of(name, alpha, length) for length in range(longest + 1)])
 
 
 @cache
-def _penalty_of(kind: str, alpha: float, length: int) -> float:
-    return LENGTH_PENALTIES[kind](torch.tensor(length), alpha).item()
+def _penalty_of(name: str, alpha: float, length: int) -> float:
+    return LENGTH_PENALTIES[name](torch.tensor(length), alpha).item()

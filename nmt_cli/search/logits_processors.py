@@ -1,4 +1,4 @@
-"""Changes of log-probabilities before the best are chosen: each a small rule, put together here."""
+"""Logits processors: changes of log-probabilities before the best are chosen, and their list."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -14,17 +14,17 @@ from nmt_cli.search.decoder import Edits
 
 
 class LiveHypotheses(NamedTuple):
-    """The live hypotheses, as far as rules look at them.
+    """The live hypotheses, as logits processors see them.
 
-    written: their ids, kept only where a rule asks for it; lengths: how many of them count.
+    ids: kept only where a processor needs the history; lengths: how many ids of each row count.
     """
 
-    written: Int[Tensor, "rows steps"]
+    ids: Int[Tensor, "rows steps"]
     lengths: Int[Tensor, " rows"]
 
 
 class LogitsEdits(NamedTuple):
-    """`bias` is added to the log-probability of `ids` in `rows`; -inf forbids."""
+    """`bias` is added to the log-probability of `ids` in `rows`; -inf forbids an id."""
 
     rows: Int[Tensor, " changes"]
     ids: Int[Tensor, " changes"]
@@ -33,31 +33,35 @@ class LogitsEdits(NamedTuple):
 
 @runtime_checkable
 class LogitsProcessor(Protocol):
-    """looks_back: whether it needs what was written; one that does not must not ask the device."""
+    """A rule that changes the log-probabilities of the next ids.
 
-    looks_back: bool
+    needs_history: whether it reads the ids of live hypotheses; a processor that does not must
+    never synchronise with the device.
+    """
+
+    needs_history: bool
 
     def __call__(self, live: LiveHypotheses) -> LogitsEdits:
-        """Its changes for the next id of every row."""
+        """The changes for the next id of every row."""
         ...
 
 
 def forbid(rows: Tensor, ids: Tensor) -> LogitsEdits:
-    """These ids in these rows."""
+    """Edits that forbid `ids[i]` in row `rows[i]`."""
     return LogitsEdits(rows, ids, torch.full(rows.shape, -torch.inf, device=rows.device))
 
 
 class MinimumLength:
-    """No end before so many ids; where the limit is less, EOS is forced, which wins."""
+    """Forbids EOS before `length` ids; at the maximum length EOS is forced, and that wins."""
 
-    looks_back = False
+    needs_history = False
 
     def __init__(self, length: int, eos_id: int) -> None:
         self._length = length
         self._eos_id = eos_id
 
     def __call__(self, live: LiveHypotheses) -> LogitsEdits:
-        """Forbid EOS in short rows; in the others nothing is added to it."""
+        """Forbid EOS in short rows; in the others its bias is 0."""
         rows = torch.arange(len(live.lengths), device=live.lengths.device)
         bias = torch.zeros(rows.shape, device=rows.device)
         bias.masked_fill_(live.lengths < self._length, -torch.inf)
@@ -65,84 +69,87 @@ class MinimumLength:
 
 
 class NoRepeat:
-    """No `size` ids in a row twice."""
+    """Forbids every n-gram of `size` ids that the hypothesis already contains."""
 
-    looks_back = True
+    needs_history = True
 
     def __init__(self, size: int) -> None:
         self._size = size
 
     def __call__(self, live: LiveHypotheses) -> LogitsEdits:
-        """Forbid what followed wherever the last ids of a row stood before."""
+        """Forbid each id that followed an earlier occurrence of the last `size - 1` ids."""
         lengths, size = live.lengths[:, None], self._size
-        if live.written.shape[1] < size:
-            nowhere = live.lengths[:0]
-            return forbid(nowhere, nowhere)
-        runs = live.written.unfold(1, size, 1)
+        if live.ids.shape[1] < size:
+            nothing = live.lengths[:0]
+            return forbid(nothing, nothing)
+        # (rows, n-grams, size)
+        ngrams = live.ids.unfold(1, size, 1)
         last = lengths - size + 1 + torch.arange(size - 1, device=lengths.device)
-        begun = live.written.gather(1, last.clamp(min=0))
-        ends = torch.arange(runs.shape[1], device=lengths.device) + size
-        same = (runs[:, :, :-1] == begun[:, None]).all(dim=2) & (ends <= lengths)
-        rows, places = same.nonzero().unbind(1)
-        return forbid(rows, runs[rows, places, -1])
+        # (rows, size - 1)
+        context = live.ids.gather(1, last.clamp(min=0))
+        ends = torch.arange(ngrams.shape[1], device=lengths.device) + size
+        same = (ngrams[:, :, :-1] == context[:, None]).all(dim=2) & (ends <= lengths)
+        rows, positions = same.nonzero().unbind(1)
+        return forbid(rows, ngrams[rows, positions, -1])
 
 
 class RepetitionPenalty:
-    """Ids that a row holds already are less likely.
+    """Divides the probability of ids that a hypothesis already contains by `factor`.
 
-    Their probability is divided by `factor`, whatever it is. (Dividing logits, as in Keskar et al.
-    2019, changes with a constant added to all of them; dividing log-probabilities hardly touches an
-    id that is nearly certain, which is what a model that is stuck gives.)
+    (Dividing logits, as in Keskar et al. 2019, depends on a constant added to all of them; dividing
+    log-probabilities hardly changes an id that is nearly certain, which is what a model that
+    repeats itself produces.)
     """
 
-    looks_back = True
+    needs_history = True
 
     def __init__(self, factor: float) -> None:
         self._bias = -math.log(factor)
 
     def __call__(self, live: LiveHypotheses) -> LogitsEdits:
-        """The same for each id that a row holds, once or more often."""
-        places = torch.arange(live.written.shape[1], device=live.lengths.device)
-        rows, where = (places < live.lengths[:, None]).nonzero().unbind(1)
-        pairs = torch.unique(torch.stack([rows, live.written[rows, where]], dim=1), dim=0)
+        """The same bias for each id that a row contains, once or more often."""
+        positions = torch.arange(live.ids.shape[1], device=live.lengths.device)
+        rows, columns = (positions < live.lengths[:, None]).nonzero().unbind(1)
+        # (pairs, 2): row and id
+        pairs = torch.unique(torch.stack([rows, live.ids[rows, columns]], dim=1), dim=0)
         bias = torch.full((len(pairs),), self._bias, device=rows.device)
         return LogitsEdits(pairs[:, 0], pairs[:, 1], bias)
 
 
 def make_logits_processors(config: SearchConfig, eos_id: int) -> list[LogitsProcessor]:
-    """The rules that the settings ask for."""
-    rules: list[LogitsProcessor] = []
+    """The logits processors that the settings ask for."""
+    processors: list[LogitsProcessor] = []
     if config.min_length:
-        rules.append(MinimumLength(config.min_length, eos_id))
+        processors.append(MinimumLength(config.min_length, eos_id))
     if config.no_repeat_ngram:
-        rules.append(NoRepeat(config.no_repeat_ngram))
+        processors.append(NoRepeat(config.no_repeat_ngram))
     if config.repetition_penalty != 1.0:
-        rules.append(RepetitionPenalty(config.repetition_penalty))
-    return rules
+        processors.append(RepetitionPenalty(config.repetition_penalty))
+    return processors
 
 
 class LogitsProcessorList:
-    """All changes of a step: ids never produced, the rules, and ids that are forced."""
+    """All edits of a step: banned ids, those of the logits processors, and forced ids."""
 
     def __init__(
         self,
         banned_ids: Sequence[int],
-        rules: Iterable[LogitsProcessor],
+        processors: Iterable[LogitsProcessor],
         rows: int,
         device: torch.device,
     ) -> None:
-        self._always = Edits.ban(banned_ids, rows, device)
-        self.rules = list(rules)
-        self.looks_back = any(rule.looks_back for rule in self.rules)
+        self._bans = Edits.ban(banned_ids, rows, device)
+        self.processors = list(processors)
+        self.needs_history = any(processor.needs_history for processor in self.processors)
 
-    def plain(self, forced: Int[Tensor, " rows"]) -> Edits:
-        """Without the rules; where nothing is forced but EOS, which is never banned."""
-        return replace(self._always, forced=forced)
+    def bans_only(self, forced: Int[Tensor, " rows"]) -> Edits:
+        """The bans, where there are no processors and no id but EOS is forced."""
+        return replace(self._bans, forced=forced)
 
     def edits(self, live: LiveHypotheses, forced: Int[Tensor, " rows"]) -> Edits:
-        """`forced` ids (-1: none) win over every rule."""
-        always = self._always
-        changes = [LogitsEdits(always.rows, always.ids, always.bias)]
-        changes += [rule(live) for rule in self.rules]
-        rows, ids, bias = (torch.cat(kind) for kind in zip(*changes, strict=True))
+        """All edits; `forced` ids (-1: none) take precedence over every processor."""
+        bans = self._bans
+        changes = [LogitsEdits(bans.rows, bans.ids, bans.bias)]
+        changes += [processor(live) for processor in self.processors]
+        rows, ids, bias = (torch.cat(columns) for columns in zip(*changes, strict=True))
         return Edits(rows, ids, bias.masked_fill(forced[rows] >= 0, 0.0), forced)

@@ -1,4 +1,4 @@
-"""The score by which finished hypotheses are ranked, and the best that a live one can reach."""
+"""The score that ranks finished hypotheses, and the best score a live one can reach."""
 
 import torch
 from jaxtyping import Float, Int
@@ -15,48 +15,48 @@ Lengths = Int[Tensor, "#*rows"]
 class HypothesisRanker:
     """score = log_prob / lp(n) + word_reward * n; n counts EOS.
 
-    The same log-probability and length have the same score, to the bit, whatever stands beside.
+    A score depends on log-probability and length only, to the bit, never on the rest of the batch.
     """
 
     def __init__(self, config: SearchConfig) -> None:
-        self._kind = config.length_penalty
+        self._penalty_name = config.length_penalty
         self._alpha = config.alpha
         self._reward = config.word_reward
         self._table: Tensor | None = None
 
     def reserve(self, longest: int, device: torch.device) -> None:
-        """Keep the penalties of lengths up to `longest` on `device`; others may not come then.
+        """Keep the penalties of lengths up to `longest` on `device`; no other may be asked for.
 
-        Without it each call asks the device which lengths there are.
+        Without it each call synchronises with the device to know the greatest length.
         """
         if self._table is None or len(self._table) <= longest:
-            self._table = penalty_table(self._kind, self._alpha, longest).to(device)
+            self._table = penalty_table(self._penalty_name, self._alpha, longest).to(device)
 
     def score(self, log_probs: Scores, lengths: Lengths) -> Scores:
-        """Of hypotheses with so many ids, EOS among them."""
+        """Scores of hypotheses with these log-probabilities and lengths, EOS included."""
         scores = log_probs / self._penalty(lengths)
         return scores + self._reward * lengths if self._reward else scores
 
-    def bound(self, log_probs: Scores, fewest: Lengths, most: Lengths) -> Scores:
-        """No hypothesis that goes on from here and ends with so many ids scores more.
+    def upper_bound(self, log_probs: Scores, min_lengths: Lengths, max_lengths: Lengths) -> Scores:
+        """The best score of any continuation that ends with a length between these.
 
-        Log-probabilities only fall, and a greater penalty raises what is negative.
+        Log-probabilities only fall, and a greater penalty raises a negative one.
         """
-        scores = log_probs / self._penalty(most)
+        scores = log_probs / self._penalty(max_lengths)
         if not self._reward:
             return scores
-        return scores + self._reward * (most if self._reward > 0 else fewest)
+        return scores + self._reward * (max_lengths if self._reward > 0 else min_lengths)
 
     def _penalty(self, lengths: Lengths) -> Scores:
         table = self._table
         if table is None:
             longest = int(lengths.max()) if lengths.numel() else 0
-            table = penalty_table(self._kind, self._alpha, longest).to(lengths.device)
+            table = penalty_table(self._penalty_name, self._alpha, longest).to(lengths.device)
         return table.take(lengths.long())
 
 
 def max_target_length(source: Source, config: SearchConfig) -> int:
-    """Ids of the longest translation of `source`, EOS not counted; a prefix always fits.
+    """The ids of the longest translation of `source` without EOS; a prefix always fits.
 
     >>> max_target_length(Source([7, 8, 9, 3]), SearchConfig(max_extra_length=50))
     53

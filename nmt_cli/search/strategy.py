@@ -1,4 +1,4 @@
-"""What passes between the parts of a search: continuations that were found, and finished ones."""
+"""How the beam is selected: candidates, the live beam, finished hypotheses and beam selection."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -9,14 +9,14 @@ from torch import Tensor
 
 from nmt_cli.search.decoder import Edits, Source, Step
 
-# More than any score: hypotheses that hold more of their terms come first.
+# More than any difference of scores: hypotheses that meet more constraints rank first.
 MISSING = 1e3
 
 
 class BeamCandidates(NamedTuple):
-    """Continuations of each slot's hypotheses; log_probs are those of the whole.
+    """Continuations of the hypotheses of each slot; log_probs are those of whole hypotheses.
 
-    missing: terms that each does not hold; None where no source has terms.
+    missing: the number of constraints that each does not meet; None where no source has any.
     """
 
     log_probs: Float[Tensor, "slots candidates"]
@@ -27,7 +27,7 @@ class BeamCandidates(NamedTuple):
 
 
 class LiveBeam(NamedTuple):
-    """Which candidates live on, and with what log-probability; -inf: that place is empty."""
+    """The candidates that live on and their log-probabilities; -inf marks an empty row."""
 
     log_probs: Float[Tensor, "slots beam"]
     order: Int[Tensor, "slots beam"]
@@ -37,15 +37,15 @@ class LiveBeam(NamedTuple):
 class BeamStrategy(Protocol):
     """How continuations are chosen; slots are independent of one another.
 
-    starts: hypotheses that a source begins with. waits: whether a step asks the device something,
-    so that it cannot be recorded.
+    initial_hypotheses: live hypotheses that a source begins with. synchronizes: whether a step
+    reads values from the device, so that it cannot be recorded.
     """
 
-    starts: int
-    waits: bool
+    initial_hypotheses: int
+    synchronizes: bool
 
     def admit(self, slots: Sequence[int], sources: Sequence[Source], limits: Sequence[int]) -> None:
-        """Begin with sources, whose translations have at most so many ids, EOS not counted."""
+        """Begin with sources; limits: the most ids of their translations, without EOS."""
         ...
 
     def expand(
@@ -54,20 +54,24 @@ class BeamStrategy(Protocol):
         """Continuations of the live hypotheses, which have these log-probabilities."""
         ...
 
-    def survive(self, found: BeamCandidates, ended: Bool[Tensor, "slots candidates"]) -> LiveBeam:
-        """Which of them live on; what has ended does not."""
+    def select_live(
+        self, candidates: BeamCandidates, ended: Bool[Tensor, "slots candidates"]
+    ) -> LiveBeam:
+        """The candidates that live on; those that have ended do not."""
         ...
 
-    def ceiling(self, log_probs: Float[Tensor, "slots beam"]) -> Float[Tensor, " slots"] | None:
-        """The greatest log-probability of what lives; None: all that lives must come to its end."""
+    def max_log_prob(
+        self, log_probs: Float[Tensor, "slots beam"]
+    ) -> Float[Tensor, " slots"] | None:
+        """The greatest log-probability of a slot; None: every live hypothesis must end."""
         ...
 
 
 class FinishedHypotheses(NamedTuple):
-    """Finished hypotheses of each slot, best first; a missing one scores -inf.
+    """The finished hypotheses of each slot, best first; an empty entry has a score of -inf.
 
-    scores: less `MISSING` for each term that is missing; eos_scores: log-probability of EOS;
-    lengths, parents: of the hypothesis EOS was added to.
+    scores: reduced by `MISSING` for each unmet constraint; eos_scores: the log-probability of EOS;
+    lengths, parents: of the hypothesis that EOS was added to.
     """
 
     scores: Float[Tensor, "slots finished"]
@@ -79,53 +83,56 @@ class FinishedHypotheses(NamedTuple):
 
     @classmethod
     def empty(cls, slots: int, finished: int, device: torch.device) -> "FinishedHypotheses":
-        """Room for so many of each slot."""
-        none = torch.full((3, slots, finished), -torch.inf, device=device)
-        nowhere = torch.zeros_like(none, dtype=torch.int64)
-        return cls(*none, *nowhere)
+        """Empty entries for so many finished hypotheses of each slot."""
+        floats = torch.full((3, slots, finished), -torch.inf, device=device)
+        integers = torch.zeros_like(floats, dtype=torch.int64)
+        return cls(*floats, *integers)
 
     def best_with(self, other: "FinishedHypotheses") -> "FinishedHypotheses":
-        """The best of both, as many as there are here; of equals the earlier one."""
-        joined = [torch.cat(pair, dim=1) for pair in zip(self, other, strict=True)]
+        """The best of both, as many as there are here; among equal ones the earlier."""
+        joined = [torch.cat(columns, dim=1) for columns in zip(self, other, strict=True)]
         order = joined[0].sort(dim=1, descending=True, stable=True).indices
         order = order[:, : self.scores.shape[1]]
-        return FinishedHypotheses(*(one.gather(1, order) for one in joined))
+        return FinishedHypotheses(*(column.gather(1, order) for column in joined))
 
 
 class BeamSelection:
-    """Looks at the 2 x beam best, so that `beam` live on even where as many end."""
+    """Plain beam search: the 2 x beam best candidates, so that `beam` live on if as many end."""
 
-    starts = 1
-    waits = False
+    initial_hypotheses = 1
+    synchronizes = False
 
     def __init__(self, beam: int) -> None:
-        """With a beam of 1 only the best continuation is followed (greedy)."""
+        """With a beam of 1 only the best continuation is followed (greedy search)."""
         self._beam = beam
         self._count = 2 * beam if beam > 1 else 1
 
     def admit(self, slots: Sequence[int], sources: Sequence[Source], limits: Sequence[int]) -> None:
-        """Nothing is known of a source beforehand."""
+        """Plain beam search needs to know nothing of a source."""
 
     def expand(
         self, step: Step, edits: Edits, log_probs: Float[Tensor, "slots beam"]
     ) -> BeamCandidates:
-        """The best of each slot, best first."""
+        """The best candidates of each slot, best first."""
         scores, ids = step.top(self._count, edits)
-        # A model with broken numbers finds nothing, but comes to an end.
+        # Where a model gives NaN there are no candidates, so that the search ends.
         scores = scores.nan_to_num(nan=-torch.inf, neginf=-torch.inf)
+        # (slots * beam, count) -> (slots, beam * count)
         joined = (log_probs.flatten()[:, None] + scores).view(len(log_probs), -1)
-        joined, places = joined.sort(dim=1, descending=True, stable=True)
-        joined, places = joined[:, : self._count], places[:, : self._count]
-        token_scores = scores.reshape(len(places), -1).gather(1, places)
-        found_ids = ids.reshape(len(places), -1).gather(1, places)
-        return BeamCandidates(joined, token_scores, places // scores.shape[1], found_ids)
+        joined, indices = joined.sort(dim=1, descending=True, stable=True)
+        joined, indices = joined[:, : self._count], indices[:, : self._count]
+        token_scores = scores.reshape(len(indices), -1).gather(1, indices)
+        best_ids = ids.reshape(len(indices), -1).gather(1, indices)
+        return BeamCandidates(joined, token_scores, indices // scores.shape[1], best_ids)
 
-    def survive(self, found: BeamCandidates, ended: Bool[Tensor, "slots candidates"]) -> LiveBeam:
-        """The best that do not end."""
-        left = found.log_probs.masked_fill(ended, -torch.inf)
-        left, order = left.sort(dim=1, descending=True, stable=True)
-        return LiveBeam(left[:, : self._beam], order[:, : self._beam])
+    def select_live(
+        self, candidates: BeamCandidates, ended: Bool[Tensor, "slots candidates"]
+    ) -> LiveBeam:
+        """The best candidates that do not end."""
+        live = candidates.log_probs.masked_fill(ended, -torch.inf)
+        live, order = live.sort(dim=1, descending=True, stable=True)
+        return LiveBeam(live[:, : self._beam], order[:, : self._beam])
 
-    def ceiling(self, log_probs: Float[Tensor, "slots beam"]) -> Float[Tensor, " slots"]:
-        """Of the first: they are sorted."""
+    def max_log_prob(self, log_probs: Float[Tensor, "slots beam"]) -> Float[Tensor, " slots"]:
+        """That of the first hypothesis: they are sorted."""
         return log_probs[:, 0]

@@ -1,4 +1,4 @@
-"""The best k of each row, with a rule for equals, so that every engine makes the same choice."""
+"""The best k of each row, with a rule for ties, so that every engine makes the same choice."""
 
 import torch
 from jaxtyping import Float, Int
@@ -6,17 +6,17 @@ from torch import Tensor
 
 from nmt_cli.search.decoder import Edits
 
-# Ids fit into so many bits.
+# An id fits into this many bits.
 ID_BITS = 31
 
 
 def top_k(
     scores: Float[Tensor, "rows vocabulary"], k: int
 ) -> tuple[Float[Tensor, "rows chosen"], Int[Tensor, "rows chosen"]]:
-    """Values and ids of the best `k` (or all) of each row, best first; of equals the lowest id."""
+    """Values and ids of the best `k` (or all) of each row, best first; ties go to the lowest id."""
     k = min(k, scores.shape[1])
     values, ids = scores.topk(min(k + 1, scores.shape[1]))
-    # topk does not say which of several equals at the edge it takes.
+    # topk does not define which of several equal values at the edge it returns.
     tied = (values[:, k - 1] == values[:, k]) if values.shape[1] > k else None
     values, ids = values[:, :k], ids[:, :k]
     if tied is not None and bool(tied.any()):
@@ -30,17 +30,18 @@ def top_k(
 def top_k_by_keys(
     scores: Float[Tensor, "rows vocabulary"], k: int
 ) -> tuple[Float[Tensor, "rows chosen"], Int[Tensor, "rows chosen"]]:
-    """What `top_k` gives for float32, without asking the device anything that takes waiting for.
+    """The same result as `top_k` for float32, without synchronising with the device.
 
-    Whole numbers stand for the scores, in their order, and end with the id: no two are equal.
+    Integer keys in the order of the scores, with the id in their low bits, so that no two are
+    equal.
     """
     # -0.0 + 0.0 is 0.0: equal scores get equal bits.
     bits = (scores + 0.0).view(torch.int32)
-    # Of negative numbers the greater ones have the lesser bits.
+    # Greater negative numbers have lesser bits.
     bits = bits ^ ((bits >> 31) & 0x7FFFFFFF)
     last = (1 << ID_BITS) - 1
-    places = torch.arange(last, last - scores.shape[1], -1, device=scores.device)
-    keys = bits.long().bitwise_left_shift_(ID_BITS).add_(places)
+    low_bits = torch.arange(last, last - scores.shape[1], -1, device=scores.device)
+    keys = bits.long().bitwise_left_shift_(ID_BITS).add_(low_bits)
     ids = last - (keys.topk(min(k, scores.shape[1])).values & last)
     return scores.gather(1, ids), ids
 
@@ -48,7 +49,7 @@ def top_k_by_keys(
 def _lowest_ids(
     scores: Float[Tensor, "tied vocabulary"], edge: Float[Tensor, "tied 1"], k: int
 ) -> Int[Tensor, "tied chosen"]:
-    """Ids of the values above the edge, and of as many of the first ones at it as make `k`."""
+    """Ids of all values above the edge, and of the first ones at the edge, `k` together."""
     above, equal = scores > edge, scores == edge
     missing = k - above.sum(dim=1, keepdim=True)
     chosen = above | (equal & (equal.cumsum(dim=1) <= missing))
@@ -58,7 +59,7 @@ def _lowest_ids(
 def edited_log_probs(
     log_probs: Float[Tensor, "rows vocabulary"], edits: Edits
 ) -> Float[Tensor, "rows vocabulary"]:
-    """A changed copy; where a row is forced, the other ids have -inf."""
+    """An edited copy; where a row is forced, all other ids have -inf."""
     changed = log_probs.clone()
     changed.index_put_((edits.rows, edits.ids), edits.bias, accumulate=True)
     rows = (edits.forced >= 0).nonzero()[:, 0]
@@ -70,7 +71,7 @@ def edited_log_probs(
 
 
 class FullDistributionStep:
-    """A `search.decoder.Step` over all log-probabilities."""
+    """A `search.decoder.Step` over given log-probabilities."""
 
     def __init__(self, log_probs: Float[Tensor, "rows vocabulary"]) -> None:
         self._log_probs = log_probs
@@ -79,9 +80,9 @@ class FullDistributionStep:
     def top(
         self, k: int, edits: Edits
     ) -> tuple[Float[Tensor, "rows chosen"], Int[Tensor, "rows chosen"]]:
-        """The best `k` of each row."""
+        """The best `k` of each row after the edits."""
         return top_k(edited_log_probs(self._log_probs, edits), k)
 
     def full(self) -> Float[Tensor, "rows vocabulary"]:
-        """All log-probabilities."""
+        """All log-probabilities, without edits."""
         return self._log_probs

@@ -90,7 +90,7 @@ def _translations(
             on_progress(start + int(share * lines), len(sources))
 
         advance(0.0)
-        translations = translator.translate_window(window, watch=advance)
+        translations = translator.translate_window(window, on_progress=advance)
         outputs += [translation.text for translation in translations]
     return outputs
 

@@ -1,4 +1,4 @@
-"""What `Translator.translate` is called with: lines of several kinds, search settings by name."""
+"""The arguments of `Translator.translate`: lines of several types and search settings by name."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,7 +8,7 @@ from nmt_cli.config.schema import Config, with_values
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.errors import ConfigError, did_you_mean
 
-WANTED = "translate() takes a line (str), a list of lines, or another iterable of lines"
+EXPECTED = "translate() takes a line (str), a list of lines, or another iterable of lines"
 
 
 class SearchOptions(TypedDict, total=False):
@@ -55,13 +55,13 @@ def chosen_settings(
     try:
         return with_values(dataclasses.replace(config, search=base), given).search
     except ConfigError as error:
-        # Whoever calls from Python gave an argument, and no file of settings.
+        # A Python caller passed an argument; there is no settings file to name.
         message = error.message.replace("config: `search.", "translate(): `")
         raise ConfigError(message, error.hint.replace("search.", "")) from None
 
 
 def one_line(text: str) -> str:
-    """`text` without the line break at its end; raises ValueError where there are others.
+    """`text` without the line break at its end; raises ValueError where it has others.
 
     >>> one_line("The dog.\\n")
     'The dog.'
@@ -76,27 +76,27 @@ def one_line(text: str) -> str:
 
 
 def require_lines(lines: object) -> None:
-    """Raise TypeError where `lines` cannot be lines: a number, None, bytes, a mapping.
+    """Raise TypeError where `lines` cannot be lines: a number, None, bytes or a mapping.
 
-    Of a list or tuple each element is looked at; of other iterables when it comes.
+    The elements of a list or tuple are checked now, those of other iterables as they are read.
     """
     if not isinstance(lines, Iterable) or isinstance(lines, bytes | bytearray | Mapping):
-        raise TypeError(f"{WANTED}, not {type(lines).__name__}")
+        raise TypeError(f"{EXPECTED}, not {type(lines).__name__}")
     if isinstance(lines, list | tuple):
         for _ in each_line(lines):
             pass
 
 
 def each_line(lines: Iterable[str]) -> Iterator[str]:
-    """The lines as they come; raises TypeError for one that is no str."""
+    """The lines in their order; raises TypeError for one that is not a str."""
     for number, line in enumerate(lines, 1):
         if not isinstance(line, str):
-            raise TypeError(f"line {number:,} is of type {type(line).__name__}; {WANTED}")
+            raise TypeError(f"line {number:,} is of type {type(line).__name__}; {EXPECTED}")
         yield line
 
 
 def require_prefixes(prefixes: object) -> None:
-    """Raise TypeError where `prefixes`, of several lines, are not several themselves."""
+    """Raise TypeError where `prefixes` of several lines is a single text or not iterable."""
     if isinstance(prefixes, str | bytes | bytearray) or not isinstance(prefixes, Iterable):
-        kind = type(prefixes).__name__
-        raise TypeError(f"prefixes are an iterable of str, one for each line, not {kind}")
+        actual = type(prefixes).__name__
+        raise TypeError(f"prefixes are an iterable of str, one for each line, not {actual}")

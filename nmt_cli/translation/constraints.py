@@ -1,4 +1,4 @@
-"""What words a translation must and must not have, in the ids of a model."""
+"""Constraints on the words of translations: banned phrases and a glossary, in a model's ids."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,83 +23,89 @@ from nmt_cli.search.logits_processors import LogitsProcessor
 
 @dataclass(frozen=True)
 class Constraints:
-    """banned: words and phrases that may not come; glossary: terms that must, once each."""
+    """banned: words and phrases that are never produced; glossary: terms that translations use."""
 
     banned: tuple[str, ...] = ()
     glossary: tuple[Entry, ...] = ()
 
 
-FREE = Constraints()
+NO_CONSTRAINTS = Constraints()
 
 
-def check_constraints(wording: Constraints, search: SearchConfig) -> None:
-    """Raise UsageError for what does not go together."""
-    if wording.glossary and search.sample:
+def check_constraints(constraints: Constraints, search: SearchConfig) -> None:
+    """Raise UsageError for a glossary together with sampling."""
+    if constraints.glossary and search.sample:
         raise UsageError(
-            "a glossary needs beam search: what is drawn by chance cannot be made to hold a term",
+            "a glossary needs beam search: sampled translations cannot be made to contain a term",
             "leave out --sample, or --glossary",
         )
 
 
 def read_banned(path: Path | str) -> tuple[str, ...]:
-    """Words and phrases, one a line; blank lines do not count."""
+    """Words and phrases of a file, one per line; blank lines are skipped."""
     with read_lines(path, strict=True) as lines:
         return tuple(line.strip() for line in lines if line.strip())
 
 
 class BoundConstraints:
-    """A wording in the ids of a model's target language."""
+    """Constraints in the ids of a model's target language.
+
+    processors: the logits processors that the banned phrases need.
+    """
 
     def __init__(
-        self, wording: Constraints, subwords: Subwords, languages: LanguagesConfig
+        self, constraints: Constraints, subwords: Subwords, languages: LanguagesConfig
     ) -> None:
-        """Raises DataError for a term that the model has no letters for."""
-        self.rules: list[LogitsProcessor] = []
-        self._glossary = Glossary(wording.glossary, spaced=languages.src not in WITHOUT_SPACES)
+        """Raises DataError for a term that the model's subwords cannot spell."""
+        self.processors: list[LogitsProcessor] = []
+        spaced_source = languages.src not in WITHOUT_SPACES
+        self._glossary = Glossary(constraints.glossary, spaced=spaced_source)
         self._forms: dict[int, tuple[Form, ...]] = {}
         self._words = WordIds()
-        if not wording.banned and not wording.glossary:
+        if not constraints.banned and not constraints.glossary:
             return
         spellings = target_spellings(subwords)
         spaced = languages.tgt not in WITHOUT_SPACES
-        if wording.banned:
-            texts = _as_written(wording.banned, subwords)
-            self.rules.append(BannedPhrases(texts, spellings, whole_words=spaced))
-        if wording.glossary:
+        if constraints.banned:
+            phrases = _respelled(constraints.banned, subwords)
+            self.processors.append(BannedPhrases(phrases, spellings, whole_words=spaced))
+        if constraints.glossary:
             self._words = _word_ids(spellings) if spaced else WordIds()
-            self._forms = _forms(wording.glossary, subwords)
+            self._forms = _forms(constraints.glossary, subwords)
 
-    def terms(self, text: str) -> LexicalConstraints | None:
-        """What a translation of `text` must hold."""
+    def for_source(self, text: str) -> LexicalConstraints | None:
+        """The terms that a translation of `text` must contain; None where there are none."""
         forms = [self._forms[entry.line] for entry in self._glossary.find(text)]
-        # Terms with the same forms need them once.
+        # Two terms with the same forms are one constraint.
         return LexicalConstraints(tuple(dict.fromkeys(forms)), self._words) if forms else None
 
 
-def _as_written(texts: Sequence[str], subwords: Subwords) -> list[str]:
-    """Texts as the model would write them; those that it has no letters for can never come."""
-    ids = subwords.encode_target(texts)
-    known = [one for one in ids if subwords.unk_id not in one]
-    return [text for text in subwords.decode_target(known) if text]
+def _respelled(phrases: Sequence[str], subwords: Subwords) -> list[str]:
+    """Phrases as the model spells them, without those that its subwords cannot spell."""
+    encoded = subwords.encode_target(phrases)
+    known = [ids for ids in encoded if subwords.unk_id not in ids]
+    return [phrase for phrase in subwords.decode_target(known) if phrase]
 
 
 def _word_ids(spellings: Sequence[bytes]) -> WordIds:
-    numbered = list(enumerate(spellings))
+    indexed = [(token_id, spelling) for token_id, spelling in enumerate(spellings) if spelling]
     return WordIds(
-        frozenset(one for one, spelling in numbered if spelling and begins_inside(spelling)),
-        frozenset(one for one, spelling in numbered if spelling and ends_inside(spelling)),
+        frozenset(token_id for token_id, spelling in indexed if begins_inside(spelling)),
+        frozenset(token_id for token_id, spelling in indexed if ends_inside(spelling)),
     )
 
 
 def _forms(glossary: Sequence[Entry], subwords: Subwords) -> dict[int, tuple[Form, ...]]:
-    found = {}
+    """The ids of the forms of each entry, by its line."""
+    result = {}
     for entry in glossary:
-        ids = [tuple(one[:-1]) for one in subwords.encode_target(entry.forms)]
-        for form, text in zip(ids, entry.forms, strict=True):
+        # Without EOS.
+        forms = [tuple(ids[:-1]) for ids in subwords.encode_target(entry.forms)]
+        for form, text in zip(forms, entry.forms, strict=True):
             if not form or subwords.unk_id in form:
                 raise DataError(
                     f"the glossary, line {entry.line}: the model cannot write `{text}`",
                     "its subwords lack a letter of it: another spelling may do",
                 )
-        found[entry.line] = tuple(dict.fromkeys(ids))
-    return found
+        result[entry.line] = tuple(dict.fromkeys(forms))
+    return result

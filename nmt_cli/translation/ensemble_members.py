@@ -1,4 +1,4 @@
-"""The members of an ensemble: models that speak of the same ids."""
+"""The members of an ensemble: models with the same vocabularies and special ids."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,18 +13,18 @@ from nmt_cli.search.decoder import Symbols
 
 
 class EnsembleMember(NamedTuple):
-    """What has to be the same."""
+    """What must be the same in all members."""
 
     config: Config
     subwords: Subwords
 
 
 def check_members(members: Sequence[EnsembleMember]) -> None:
-    """Raise ConfigError unless all have one vocabulary and the same special ids."""
+    """Raise ConfigError unless all members have the same vocabularies and special ids."""
     first = members[0]
     for number, other in enumerate(members[1:], 2):
         for side in ("source", "target"):
-            ours, theirs = (_pieces(one.subwords, side) for one in (first, other))
+            ours, theirs = (_pieces(member.subwords, side) for member in (first, other))
             if ours != theirs:
                 raise ConfigError(
                     f"model {number} of the ensemble has another {side} vocabulary than the "
@@ -47,12 +47,13 @@ def _pieces(subwords: Subwords, side: str) -> list[str]:
 def _difference(ours: Sequence[str], theirs: Sequence[str]) -> str:
     if len(ours) != len(theirs):
         return f"{counted(len(theirs), 'subword')}, not {len(ours):,}"
-    places = [n for n, (one, other) in enumerate(zip(ours, theirs, strict=True)) if one != other]
-    return f"id {places[0]} is `{theirs[places[0]]}`, not `{ours[places[0]]}`"
+    pairs = enumerate(zip(ours, theirs, strict=True))
+    index = next(index for index, (our, their) in pairs if our != their)
+    return f"id {index} is `{theirs[index]}`, not `{ours[index]}`"
 
 
 def joint_engine(engines: Sequence[Engine]) -> Engine:
-    """An engine made of engines, which averages their probabilities."""
+    """An engine that averages the probabilities of several engines."""
     about = f"{len(engines)} models: " + "; ".join(engine.about for engine in engines)
     notices = dict.fromkeys(engine.notice for engine in engines if engine.notice)
     return Engine(
@@ -62,5 +63,5 @@ def joint_engine(engines: Sequence[Engine]) -> Engine:
         "; ".join(notices),
         min(engine.slots for engine in engines),
         min(engine.batch_tokens for engine in engines),
-        any(engine.lasting for engine in engines),
+        any(engine.reusable for engine in engines),
     )

@@ -1,4 +1,4 @@
-"""From lines to sources: cleaned, cut where they are too long, encoded."""
+"""From lines to sources: cleaned, split where they are too long, encoded."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -17,58 +17,59 @@ from nmt_cli.translation.constraints import BoundConstraints
 
 
 class SourceLine(NamedTuple):
-    """A line's pieces and the source of each."""
+    """The segments of a line and the source of each."""
 
     pieces: list[Piece]
     sources: list[Source]
 
 
-class Needs(NamedTuple):
-    """What a source tells the search beyond its ids.
+class SourceFields(NamedTuple):
+    """What the sources of a window carry beyond ids, prefix and constraints.
 
-    draws: whether translations are drawn, by the number of the line, which counts from `first`;
-    text: whether words are taken from it.
+    first: the index of the first line; sampled: whether translations are sampled, by the index of
+    their line; keep_text: whether words are copied from the text.
     """
 
     first: int = 0
-    draws: bool = False
-    text: bool = False
+    sampled: bool = False
+    keep_text: bool = False
 
 
 def make_source_lines(
     lines: Sequence[str],
     prefixes: Sequence[str],
     subwords: Subwords,
-    wording: BoundConstraints,
-    longest: int,
-    needs: Needs,
+    constraints: BoundConstraints,
+    max_subwords: int,
+    fields: SourceFields,
 ) -> list[SourceLine]:
-    """What there is to translate of each line, nothing of a blank one.
+    """The sources of each line; a blank line has none.
 
-    A line of more than `longest` subwords comes in pieces; a prefix belongs to the first of them.
+    A line of more than `max_subwords` subwords is split; its prefix belongs to the first segment.
     """
     texts = [clean_line(line).strip() for line in lines]
-    forced = [one[:-1] for one in subwords.encode_target(prefixes)]
-    jobs = []
-    for number, (text, ids) in enumerate(zip(texts, subwords.encode_source(texts), strict=True)):
+    # Without EOS.
+    forced = [ids[:-1] for ids in subwords.encode_target(prefixes)]
+    source_lines = []
+    for index, (text, ids) in enumerate(zip(texts, subwords.encode_source(texts), strict=True)):
         pieces, encoded = [Piece(text, "")], [ids]
-        if len(ids) - 1 > longest:
-            pieces = split_line(text, lambda some: _lengths(subwords, some), longest)
+        if len(ids) - 1 > max_subwords:
+            pieces = split_line(text, lambda parts: _lengths(subwords, parts), max_subwords)
             encoded = subwords.encode_source([piece.text for piece in pieces])
-        kept = [one for one in zip(pieces, encoded, strict=True) if len(one[1]) > 1]
-        prefix = tuple(forced[number]) if forced else ()
+        kept = [pair for pair in zip(pieces, encoded, strict=True) if len(pair[1]) > 1]
+        prefix = tuple(forced[index]) if forced else ()
         sources = [
             Source(
-                tuple(one),
-                () if place else prefix,
-                wording.terms(piece.text),
-                (needs.first + number, place) if needs.draws else (),
-                piece.text if needs.text else "",
+                tuple(piece_ids),
+                () if segment else prefix,
+                constraints.for_source(piece.text),
+                (fields.first + index, segment) if fields.sampled else (),
+                piece.text if fields.keep_text else "",
             )
-            for place, (piece, one) in enumerate(kept)
+            for segment, (piece, piece_ids) in enumerate(kept)
         ]
-        jobs.append(SourceLine([piece for piece, _ in kept], sources))
-    return jobs
+        source_lines.append(SourceLine([piece for piece, _ in kept], sources))
+    return source_lines
 
 
 def _lengths(subwords: Subwords, texts: Sequence[str]) -> list[int]:
@@ -76,24 +77,25 @@ def _lengths(subwords: Subwords, texts: Sequence[str]) -> list[int]:
 
 
 def no_shortlist() -> Shortlist:
-    """For a model that lies in no directory."""
+    """Raise NoInputError: a model that was not loaded from a directory has no shortlist."""
     raise NoInputError("this model has no shortlist", HINT)
 
 
-def narrowed(
+def with_shortlist(
     sources: Iterable[Source], shortlist: Shortlist, config: SearchConfig, subwords: Subwords
 ) -> Iterator[Source]:
-    """Each source with what it allows: of its own subwords, prefix and terms, never of others."""
+    """Each source with the ids it allows, which follow from its own ids, prefix and constraints."""
     always = [subwords.eos_id, *([subwords.unk_id] if config.replace_unknown else [])]
     for source in sources:
-        forms = [form for term in (source.terms.forms if source.terms else ()) for form in term]
-        forced = [*source.prefix, *(one for form in forms for one in form)]
-        allowed = shortlist.allowed(source.ids, config.shortlist, [*always, *forced])
+        terms = source.constraints.forms if source.constraints else ()
+        constrained = [token_id for forms in terms for form in forms for token_id in form]
+        needed = [*always, *source.prefix, *constrained]
+        allowed = shortlist.allowed(source.ids, config.shortlist, needed)
         yield replace(source, allowed=torch.from_numpy(allowed))
 
 
-# The first windows are small, so that the first translations come soon; but the end of each, where
-# few lines are still at work, costs more than its middle.
+# The first windows are small, so that the first translations come soon. Large windows are faster:
+# at the end of each only a few lines are left to compute together.
 FIRST_WINDOW, GROWTH, LARGEST_WINDOW = 64, 4, 2_048
 WINDOW_CHARACTERS = 1 << 20
 
@@ -101,9 +103,9 @@ WINDOW_CHARACTERS = 1 << 20
 def windows(
     lines: Iterator[str], must_wait: Callable[[], bool] = lambda: False
 ) -> Iterator[list[str]]:
-    """Lines to translate together: more and more, but never waiting for one that does not come.
+    """Windows of lines to translate together, which grow; a window ends where reading would block.
 
-    What came before an error of `lines` is given before it is raised.
+    When `lines` raises an error, the lines before it are yielded first.
     """
     size = FIRST_WINDOW
     window: list[str] = []

@@ -1,7 +1,7 @@
-"""From finished hypotheses of a source to its best ones as text, with what was asked of them.
+"""From the finished hypotheses of a source to its best translations as text.
 
-Coverage, word alignment and unknown words come from one pass of the plain model over hypotheses
-that are finished: the engine's kernels tell nothing of attention.
+Coverage, word alignment and the replacement of unknown words come from one pass of the reference
+model over finished hypotheses, because the kernels of the engines do not return attention.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,13 +23,13 @@ from nmt_cli.scoring.consensus import expected_scores
 from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.search.ranking import HypothesisRanker
 from nmt_cli.translation.result import Alternative, Links
-from nmt_cli.translation.word_alignment import align_words, coverage_score, with_words_of
+from nmt_cli.translation.word_alignment import align_words, copy_source_words, coverage_score
 
 
 class LinePart(NamedTuple):
     """One translation of one source.
 
-    links: (source word, word); src_words, tgt_words: how many there are; 0 where nobody asked.
+    links: (source word, target word); src_words, tgt_words: their numbers, 0 without alignment.
     """
 
     hypothesis: Hypothesis
@@ -39,14 +39,14 @@ class LinePart(NamedTuple):
     tgt_words: int = 0
 
 
-Found = Mapping[Source, Sequence[Hypothesis]]
+HypothesesBySource = Mapping[Source, Sequence[Hypothesis]]
 
 
 class HypothesisSelector:
-    """The best hypotheses of each source, as parts of a translation."""
+    """Selects, reranks and detokenises the best hypotheses of each source."""
 
     def __init__(self, model: Callable[[], EncoderDecoder], subwords: Subwords) -> None:
-        """`model` gives the plain model, and is asked where it is needed only."""
+        """model: returns the reference model; called only where attention is needed."""
         self._model = model
         self._subwords = subwords
 
@@ -54,64 +54,83 @@ class HypothesisSelector:
     def _spellings(self) -> tuple[list[bytes], list[bytes]]:
         return source_spellings(self._subwords), target_spellings(self._subwords)
 
-    def parts(self, found: Found, config: SearchConfig) -> dict[Source, list[LinePart]]:
-        """At most `n_best` of each source, best first.
+    def parts(
+        self, hypotheses: HypothesesBySource, config: SearchConfig
+    ) -> dict[Source, list[LinePart]]:
+        """At most `n_best` translations of each source, best first.
 
-        Several divisions into subwords spell the same text: only the best of them is given, but
-        of samples, which may repeat, all are.
+        Different segmentations may spell the same text; only the best of them is returned, except
+        for samples, which may repeat.
         """
         if config.coverage_penalty:
-            found = self._by_coverage(found, config.coverage_penalty)
+            hypotheses = self._by_coverage(hypotheses, config.coverage_penalty)
         if config.mbr != "off":
-            found = {source: self._by_consensus(some, config.mbr) for source, some in found.items()}
+            hypotheses = {
+                source: self._by_consensus(of_source, config.mbr)
+                for source, of_source in hypotheses.items()
+            }
         if config.sample or config.n_best == 1:
-            first = {source: some[: config.n_best] for source, some in found.items()}
-            return self._finished(first, config)
+            best = {source: of_source[: config.n_best] for source, of_source in hypotheses.items()}
+            return self._detokenised(best, config)
         kept = {
-            source: [part.hypothesis for part in _different(self._plain(some))[: config.n_best]]
-            for source, some in found.items()
+            source: [part.hypothesis for part in _distinct(self._plain(of_source))[: config.n_best]]
+            for source, of_source in hypotheses.items()
         }
-        # Words put in the place of unknown ones may make two texts the same.
-        parts = self._finished(kept, config)
-        return {source: _different(some) for source, some in parts.items()}
+        # Replacing unknown words may make two texts the same.
+        parts = self._detokenised(kept, config)
+        return {source: _distinct(of_source) for source, of_source in parts.items()}
 
-    def _finished(self, found: Found, config: SearchConfig) -> dict[Source, list[LinePart]]:
-        """Each hypothesis with its text, and with its alignment where that is needed."""
+    def _detokenised(
+        self, hypotheses: HypothesesBySource, config: SearchConfig
+    ) -> dict[Source, list[LinePart]]:
+        """Each hypothesis with its text, and with its word alignment where that is needed."""
         if config.alignment or config.replace_unknown:
-            return self._aligned(found, config)
-        return {source: self._plain(some) for source, some in found.items()}
+            return self._aligned(hypotheses, config)
+        return {source: self._plain(of_source) for source, of_source in hypotheses.items()}
 
     def _plain(self, hypotheses: Sequence[Hypothesis]) -> list[LinePart]:
-        texts = self._subwords.decode_target([one.ids for one in hypotheses])
-        return [LinePart(one, text) for one, text in zip(hypotheses, texts, strict=True)]
+        """Each hypothesis with its text alone."""
+        texts = self._subwords.decode_target([hypothesis.ids for hypothesis in hypotheses])
+        return [
+            LinePart(hypothesis, text) for hypothesis, text in zip(hypotheses, texts, strict=True)
+        ]
 
     def _by_consensus(self, hypotheses: Sequence[Hypothesis], metric: str) -> list[Hypothesis]:
-        texts = self._subwords.decode_target([one.ids for one in hypotheses])
-        return _sorted(hypotheses, expected_scores(texts, metric))
+        texts = self._subwords.decode_target([hypothesis.ids for hypothesis in hypotheses])
+        return _reranked(hypotheses, expected_scores(texts, metric))
 
-    def _by_coverage(self, found: Found, beta: float) -> Found:
-        """Scores with the coverage penalty added, and the order that they make."""
-        attention = iter(self._attention(found))
-        changed: dict[Source, list[Hypothesis]] = {}
-        for source, some in found.items():
+    def _by_coverage(self, hypotheses: HypothesesBySource, beta: float) -> HypothesesBySource:
+        """The hypotheses with the coverage penalty added to their scores, sorted again."""
+        attention = iter(self._attention(hypotheses))
+        result: dict[Source, list[Hypothesis]] = {}
+        for source, of_source in hypotheses.items():
             scored = [
-                replace(one, score=one.score + beta * coverage_score(next(attention)))
-                for one in some
+                replace(hypothesis, score=hypothesis.score + beta * coverage_score(next(attention)))
+                for hypothesis in of_source
             ]
-            changed[source] = _sorted(scored, [one.score for one in scored])
-        return changed
+            result[source] = _reranked(scored, [hypothesis.score for hypothesis in scored])
+        return result
 
-    def _attention(self, found: Found) -> list[Tensor]:
-        """Of all hypotheses, source after source."""
-        pairs = [(source.ids, one.ids) for source, some in found.items() for one in some]
+    def _attention(self, hypotheses: HypothesesBySource) -> list[Tensor]:
+        """(target ids, source ids) of all hypotheses, source after source."""
+        pairs = [
+            (source.ids, hypothesis.ids)
+            for source, of_source in hypotheses.items()
+            for hypothesis in of_source
+        ]
         forced = force_pairs(self._model(), pairs, attention=True)
-        return [one.attention for one in forced if one.attention is not None]
+        return [pair.attention for pair in forced if pair.attention is not None]
 
-    def _aligned(self, found: Found, config: SearchConfig) -> dict[Source, list[LinePart]]:
-        attention = iter(self._attention(found))
+    def _aligned(
+        self, hypotheses: HypothesesBySource, config: SearchConfig
+    ) -> dict[Source, list[LinePart]]:
+        attention = iter(self._attention(hypotheses))
         return {
-            source: [self._align(source, part, next(attention), config) for part in plain]
-            for source, plain in ((source, self._plain(some)) for source, some in found.items())
+            source: [
+                self._align(source, part, next(attention), config)
+                for part in self._plain(of_source)
+            ]
+            for source, of_source in hypotheses.items()
         }
 
     def _align(
@@ -128,23 +147,28 @@ class HypothesisSelector:
         text = part.text
         if config.replace_unknown and unk_id in part.hypothesis.ids:
             unknown = {
-                word for word, one in zip(tgt, part.hypothesis.ids, strict=True) if one == unk_id
+                word
+                for word, token_id in zip(tgt, part.hypothesis.ids, strict=True)
+                if token_id == unk_id
             }
-            text = clean_line(with_words_of(source.text, text, unknown, links))
+            text = clean_line(copy_source_words(source.text, text, unknown, links))
         counts = max(src, default=-1) + 1, max(tgt, default=-1) + 1
         return LinePart(part.hypothesis, text, links, *counts)
 
 
-def _different(parts: Sequence[LinePart]) -> list[LinePart]:
-    """Without those whose text came before."""
+def _distinct(parts: Sequence[LinePart]) -> list[LinePart]:
+    """The parts without those whose text an earlier one has."""
     first = {part.text: part for part in reversed(parts)}
     return [part for part in parts if first[part.text] is part]
 
 
-def _sorted(hypotheses: Sequence[Hypothesis], keys: Sequence[float]) -> list[Hypothesis]:
-    """The greatest key first; of equals the earlier."""
-    order = sorted(range(len(keys)), key=lambda one: (hypotheses[one].missing, -keys[one]))
-    return [hypotheses[one] for one in order]
+def _reranked(hypotheses: Sequence[Hypothesis], keys: Sequence[float]) -> list[Hypothesis]:
+    """Hypotheses by the constraints they miss, then by key, the greatest first; the sort is stable.
+
+    keys: of each hypothesis.
+    """
+    order = sorted(range(len(keys)), key=lambda index: (hypotheses[index].missing, -keys[index]))
+    return [hypotheses[index] for index in order]
 
 
 def join_segments(
@@ -155,13 +179,13 @@ def join_segments(
     *,
     spaced: bool,
 ) -> Alternative:
-    """One translation of a line; `spaced`: whether its language has spaces between words."""
+    """One translation of a line; spaced: whether the target language has spaces between words."""
     ends = [piece.glue if spaced else "" for piece in pieces]
     text = "".join(part.text + end for part, end in zip(parts, ends, strict=True)).strip()
-    found = [part.hypothesis for part in parts]
-    ids = [one for part in found for one in part.ids]
-    log_prob = sum(part.log_prob for part in found)
-    score = found[0].score
+    hypotheses = [part.hypothesis for part in parts]
+    ids = [token_id for hypothesis in hypotheses for token_id in hypothesis.ids]
+    log_prob = sum(hypothesis.log_prob for hypothesis in hypotheses)
+    score = hypotheses[0].score
     if len(parts) > 1:
         score = float(
             HypothesisRanker(config).score(torch.tensor(log_prob), torch.tensor(len(ids)))
@@ -169,7 +193,7 @@ def join_segments(
     links, src_words, tgt_words = [], 0, 0
     for piece, part, end in zip(pieces, parts, ends, strict=True):
         links += [(src_words + src, tgt_words + tgt) for src, tgt in part.links]
-        # Without a space between them, the last word and the next first are one.
+        # Without a space between them, the last word and the first of the next piece are one word.
         src_words += max(0, part.src_words - (not piece.glue))
         tgt_words += max(0, part.tgt_words - (not end))
     return Alternative(
@@ -177,7 +201,7 @@ def join_segments(
         score,
         log_prob,
         tuple(subwords.target_pieces(ids)),
-        tuple(one for part in found for one in part.token_scores),
+        tuple(score for hypothesis in hypotheses for score in hypothesis.token_scores),
         tuple(links),
         tuple(ids),
     )

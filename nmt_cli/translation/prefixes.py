@@ -1,14 +1,14 @@
-"""The beginnings of translations, one for each line, read no further than the lines are."""
+"""Forced prefixes of translations, one for each line, read no further than the lines are."""
 
 from collections.abc import Iterator
 
 from nmt_cli.errors import DataError
 
-HINT = "line n of it begins the translation of line n; an empty line leaves it free"
+HINT = "line N of it begins the translation of line N; an empty line leaves it free"
 
 
 class Prefixes:
-    """Beginnings as they come; `name` is what they are called in errors."""
+    """A stream of prefixes; `name` is what error messages call it."""
 
     def __init__(self, lines: Iterator[str], name: str) -> None:
         self._lines = lines
@@ -16,18 +16,18 @@ class Prefixes:
         self._count = 0
 
     def take(self, count: int) -> list[str]:
-        """Those of the next lines; raises DataError that names the first line without one."""
+        """The prefixes of the next lines; raises DataError at the first line without one."""
         taken = []
         for _ in range(count):
-            one = next(self._lines, None)
-            if one is None:
+            prefix = next(self._lines, None)
+            if prefix is None:
                 raise DataError(f"{self._name} ends before line {self._count + 1:,}", HINT)
             self._count += 1
-            taken.append(one)
+            taken.append(prefix)
         return taken
 
     def end(self) -> None:
-        """Raise DataError where there are more of them than lines."""
+        """Raise DataError where there are more prefixes than lines."""
         if next(self._lines, None) is not None:
             raise DataError(
                 f"{self._name} has a line {self._count + 1:,}, but the text has not", HINT

@@ -1,4 +1,4 @@
-"""Searches over one engine: made as they are asked for, and kept where that is dear."""
+"""A cache of searchers over one engine, for engines whose decoders are expensive to make."""
 
 from collections.abc import Sequence, Set
 from dataclasses import replace
@@ -9,28 +9,28 @@ from nmt_cli.search.beam import Searcher
 from nmt_cli.search.logits_processors import LogitsProcessor
 from nmt_cli.search.strategy import BeamStrategy
 
-# Several sizes: windows grow, and the last one is small again.
-KEPT = 4
+# Several sizes are kept: windows grow, and the last window is small again.
+MAX_SEARCHERS = 4
 
 
 class SearcherCache:
-    """Those of an engine; one that lasts gets sizes that are powers of two, so that there are few.
+    """The searchers of an engine; a reusable one gets sizes that are powers of two, so few of them.
 
-    Of several the one that was used last is kept longest.
+    The searcher that was not used for longest is dropped first.
     """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._most = engine.slots
-        self._kept: dict[
+        self._max_slots = engine.slots
+        self._searchers: dict[
             tuple[int, int, SearchConfig, Set[int]], tuple[Sequence[LogitsProcessor], Searcher]
         ] = {}
 
     def halve(self, sources: int) -> bool:
-        """Take half as many of so many sources at a time from now on; False: it was one."""
-        slots = min(sources, self._most)
-        self._kept.clear()
-        self._most = max(1, slots // 2)
+        """Use half the slots that `sources` need from now on; False if that was a single slot."""
+        slots = min(sources, self._max_slots)
+        self._searchers.clear()
+        self._max_slots = max(1, slots // 2)
         return slots > 1
 
     def searcher(
@@ -38,24 +38,25 @@ class SearcherCache:
         sources: int,
         rows: int,
         config: SearchConfig,
-        rules: Sequence[LogitsProcessor],
+        processors: Sequence[LogitsProcessor],
         strategy: BeamStrategy | None,
-        allowed: Set[int],
+        unbanned_ids: Set[int],
     ) -> Searcher:
-        """For so many sources with so many rows each, or as many at a time as the engine takes."""
+        """A searcher for so many sources, or as many as the engine takes, with `rows` rows each."""
         engine = self._engine
-        slots = min(sources, self._most)
+        slots = min(sources, self._max_slots)
         if config.batch_tokens == "auto":
             config = replace(config, batch_tokens=engine.batch_tokens)
-        if not engine.lasting or strategy is not None:
+        if not engine.reusable or strategy is not None:
             decoder = engine.decoder(slots, rows)
-            return Searcher(decoder, config, rules, strategy, allowed)
+            return Searcher(decoder, config, processors, strategy, unbanned_ids)
         slots = 1 << (slots - 1).bit_length()
-        key = slots, rows, config, frozenset(allowed)
-        of_rules, kept = self._kept.pop(key, (None, None))
-        if kept is None or of_rules is not rules:
-            kept = Searcher(engine.decoder(slots, rows), config, rules, None, allowed)
-        self._kept[key] = rules, kept
-        if len(self._kept) > KEPT:
-            del self._kept[next(iter(self._kept))]
-        return kept
+        key = slots, rows, config, frozenset(unbanned_ids)
+        cached_processors, searcher = self._searchers.pop(key, (None, None))
+        if searcher is None or cached_processors is not processors:
+            decoder = engine.decoder(slots, rows)
+            searcher = Searcher(decoder, config, processors, None, unbanned_ids)
+        self._searchers[key] = processors, searcher
+        if len(self._searchers) > MAX_SEARCHERS:
+            del self._searchers[next(iter(self._searchers))]
+        return searcher

@@ -1,4 +1,4 @@
-"""Lines in, translations out, in order: what `nmt translate` and Python users call."""
+"""Lines in, translations out, in the same order: what `nmt translate` and Python users call."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache as called_once
@@ -15,11 +15,10 @@ from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelling import WITHOUT_SPACES
 from nmt_cli.errors import ConfigError, is_out_of_memory
 from nmt_cli.inference.engines import Engine, fastest_engine, find_device, reference_engine
-from nmt_cli.inference.teacher_forcing import force_pairs
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.model.precision import use_fast_float32
 from nmt_cli.model_dir import is_emptied, load_model, reload_model
-from nmt_cli.search.constrained_beam import ConstrainedBeamSearch, rows_for
+from nmt_cli.search.constrained_beam import ConstrainedBeamSearch, required_rows
 from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.search.strategy import BeamStrategy
 from nmt_cli.translation.calls import (
@@ -30,36 +29,39 @@ from nmt_cli.translation.calls import (
     require_lines,
     require_prefixes,
 )
-from nmt_cli.translation.constraints import FREE, BoundConstraints, Constraints, check_constraints
+from nmt_cli.translation.constraints import (
+    NO_CONSTRAINTS,
+    BoundConstraints,
+    Constraints,
+    check_constraints,
+)
 from nmt_cli.translation.ensemble_members import EnsembleMember, check_members, joint_engine
 from nmt_cli.translation.inputs import (
-    Needs,
+    SourceFields,
     SourceLine,
     make_source_lines,
-    narrowed,
     no_shortlist,
     windows,
+    with_shortlist,
 )
 from nmt_cli.translation.outputs import HypothesisSelector, LinePart, join_segments
 from nmt_cli.translation.prefixes import Prefixes
 from nmt_cli.translation.result import (
-    ScoredPair,
     Translation,
-    check_places,
+    empty_translation,
     flags_of,
-    mean_scores,
-    without_words,
 )
+from nmt_cli.translation.scoring import ScoredPair, score_pairs
 from nmt_cli.translation.searcher_cache import SearcherCache
 
-SCORED_TOGETHER = 256
-LONGEST_PIECE, SHORTEST_PIECE = 1_024, 16
-# The numbers that a model is loaded in.
+# Limits of the subwords of a line; longer lines are split.
+MAX_SUBWORDS, MIN_SUBWORDS = 1_024, 16
+# The dtypes that a model on a GPU can be loaded in.
 PRECISIONS = {"float32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 class Translator:
-    """A model with its subwords and settings."""
+    """A model with its subwords and settings, or an ensemble of such models."""
 
     def __init__(
         self,
@@ -73,11 +75,11 @@ class Translator:
     ) -> None:
         """`model` is put into evaluation mode and stays on its device.
 
-        engine: makes what runs the model; the reference engine follows changes of its weights.
-        others: an ensemble's further members, whose vocabulary must be the same; their
-        probabilities and those of `model` are averaged. shortlist: gives that of the model, when
-        the settings of a search ask for one. directory: where the model is read again once the
-        engine has taken its weights.
+        engine: makes the engine that runs the model; the reference engine follows changes of its
+        weights. others: the other members of an ensemble, with the same vocabularies; their
+        probabilities and those of `model` are averaged. shortlist: loads the shortlist of the
+        model, when the settings of a search ask for one. directory: where the model is loaded from
+        again once the engine has taken its weights.
         """
         self._model = model.eval()
         weight = next(model.parameters())
@@ -87,16 +89,17 @@ class Translator:
         self.config = config
         self.subwords = subwords
         self.others = tuple(others)
-        members = [EnsembleMember(one.config, one.subwords) for one in (self, *others)]
+        members = [EnsembleMember(member.config, member.subwords) for member in (self, *others)]
         check_members(members)
         own = engine(self._model)
         self.engine: Engine = (
-            joint_engine([own, *(one.engine for one in others)]) if others else own
+            joint_engine([own, *(other.engine for other in others)]) if others else own
         )
         self._searchers = SearcherCache(self.engine)
         self._shortlist = called_once(shortlist)
-        self._chooser = HypothesisSelector(lambda: self.model, subwords)
-        self._bound = FREE, BoundConstraints(FREE, subwords, config.languages)
+        self._selector = HypothesisSelector(lambda: self.model, subwords)
+        unconstrained = BoundConstraints(NO_CONSTRAINTS, subwords, config.languages)
+        self._bound = NO_CONSTRAINTS, unconstrained
 
     @classmethod
     def load(
@@ -108,36 +111,37 @@ class Translator:
         cache: Path | None = None,
         others: Sequence[Path | str] = (),
     ) -> "Translator":
-        """The translator of a model directory; raises as `model_dir.load_model` does.
+        """The translator of a model directory; raises the errors of `model_dir.load_model`.
 
-        device: cpu, cuda, cuda:N; precision: float32, bf16, int8 (CPU), fp16 (GPU). The CPU's
-        kernels are compiled into the folder `cache`; without one torch computes with the rounded
-        weights.
-        others: the further members of an ensemble, with the same vocabulary.
+        device: cpu, cuda or cuda:N; precision: float32, bf16, int8 (CPU) or fp16 (GPU). Kernels for
+        the CPU are compiled into the folder `cache`; without one torch computes with the rounded
+        weights. others: the other members of an ensemble, with the same vocabularies.
         """
-        place = find_device(device)
-        if precision == "int8" and place.type != "cpu":
+        torch_device = find_device(device)
+        if precision == "int8" and torch_device.type != "cpu":
             raise ConfigError("int8 is for the CPU", "`--device cpu`, or `--precision bf16`")
-        if precision == "fp16" and place.type == "cpu":
+        if precision == "fp16" and torch_device.type == "cpu":
             raise ConfigError("fp16 is for a GPU", "`--device cuda`, or `--precision bf16`")
-        members = [cls.load(one, device, precision=precision, cache=cache) for one in others]
-        loaded = load_model(Path(path), place)
+        members = [cls.load(other, device, precision=precision, cache=cache) for other in others]
+        loaded = load_model(Path(path), torch_device)
         shortlist = partial(Shortlist.load, Path(path), loaded.subwords)
-        use_fast_float32(place)
-        if place.type == "cpu":
-            # Narrow weights there are the engine's business: the arithmetic is float32.
+        use_fast_float32(torch_device)
+        if torch_device.type == "cpu":
+            # The engine rounds the weights itself: the arithmetic is float32.
             engine = partial(fastest_engine, cache=cache, precision=precision, consumes=True)
-            made = cls(
+            translator = cls(
                 loaded.model, loaded.config, loaded.subwords, engine, members, shortlist, Path(path)
             )
         else:
             model = loaded.model.to(PRECISIONS[precision])
-            made = cls(model, loaded.config, loaded.subwords, fastest_engine, members, shortlist)
-        made._path, made._precision = Path(path), precision
-        return made
+            translator = cls(
+                model, loaded.config, loaded.subwords, fastest_engine, members, shortlist
+            )
+        translator._path, translator._precision = Path(path), precision
+        return translator
 
     def __repr__(self) -> str:
-        """Such as `Translator('model', en-fr, cpu, float32)`."""
+        """For example `Translator('model', en-fr, cpu, float32)`."""
         languages = self.config.languages
         parts = [f"{languages.src}-{languages.tgt}", str(self._device), self._precision]
         parts += [f"ensemble of {len(self.others) + 1}"] if self.others else []
@@ -146,9 +150,9 @@ class Translator:
 
     @property
     def model(self) -> EncoderDecoder:
-        """The plain model, read again where the engine has taken its weights.
+        """The reference model, loaded again where the engine has taken its weights.
 
-        Raises DataError where its directory has got other weights since.
+        Raises DataError where the weights in its directory have changed since.
         """
         if self._directory is not None and is_emptied(self._model):
             self._model = reload_model(self._directory, self._model)
@@ -160,7 +164,7 @@ class Translator:
         lines: str,
         *,
         search: SearchConfig | None = None,
-        wording: Constraints = FREE,
+        constraints: Constraints = NO_CONSTRAINTS,
         prefixes: str | Iterable[str] | None = None,
         **options: Unpack[SearchOptions],
     ) -> Translation: ...
@@ -171,7 +175,7 @@ class Translator:
         lines: list[str] | tuple[str, ...],
         *,
         search: SearchConfig | None = None,
-        wording: Constraints = FREE,
+        constraints: Constraints = NO_CONSTRAINTS,
         prefixes: Iterable[str] | None = None,
         **options: Unpack[SearchOptions],
     ) -> list[Translation]: ...
@@ -182,7 +186,7 @@ class Translator:
         lines: Iterable[str],
         *,
         search: SearchConfig | None = None,
-        wording: Constraints = FREE,
+        constraints: Constraints = NO_CONSTRAINTS,
         prefixes: Iterable[str] | None = None,
         **options: Unpack[SearchOptions],
     ) -> Iterator[Translation]: ...
@@ -192,50 +196,50 @@ class Translator:
         lines: str | Iterable[str],
         *,
         search: SearchConfig | None = None,
-        wording: Constraints = FREE,
+        constraints: Constraints = NO_CONSTRAINTS,
         prefixes: str | Iterable[str] | None = None,
         **options: Unpack[SearchOptions],
     ) -> Translation | list[Translation] | Iterator[Translation]:
-        """One translation a line, in order.
+        """One translation per line, in order.
 
-        A str is one line and gives one Translation; a list or tuple gives a list; any other
-        iterable gives an iterator, which reads and translates in windows that grow: neither lines
-        nor translations are held as a whole.
+        A str is one line and returns one Translation; a list or tuple returns a list; any other
+        iterable returns an iterator, which reads and translates in windows that grow, so that
+        neither lines nor translations are held as a whole.
 
-        options: settings of search by name, such as `beam=2, n_best=2`, in place of those of
-        `search`, which is in place of the model's own. wording: what words there must and must
-        not be. prefixes: how the translation of each line begins, as many as lines.
+        options: search settings by name, such as `beam=2, n_best=2`, which override those of
+        `search`, which override the model's own. constraints: banned phrases and a glossary.
+        prefixes: how the translation of each line begins, as many as there are lines.
 
-        Raises TypeError for what is no line and for unknown options, ValueError for a str of
-        several lines, ConfigError for a value that does not fit; at the call, but for elements of
+        Raises TypeError for anything but lines and for unknown options, ValueError for a str of
+        several lines and ConfigError for an invalid value; at the call, except for the elements of
         an iterator.
         """
         chosen = chosen_settings(self.config, search, options)
-        check_constraints(wording, chosen)
+        check_constraints(constraints, chosen)
         if isinstance(lines, str):
-            begins = [prefixes] if isinstance(prefixes, str) else prefixes
-            [translation] = self._translated([one_line(lines)], chosen, wording, begins)
+            starts = [prefixes] if isinstance(prefixes, str) else prefixes
+            [translation] = self._translations([one_line(lines)], chosen, constraints, starts)
             return translation
         require_lines(lines)
         if prefixes is not None:
             require_prefixes(prefixes)
-        found = self._translated(each_line(lines), chosen, wording, prefixes)
-        return list(found) if isinstance(lines, list | tuple) else found
+        translations = self._translations(each_line(lines), chosen, constraints, prefixes)
+        return list(translations) if isinstance(lines, list | tuple) else translations
 
-    def _translated(
+    def _translations(
         self,
         lines: Iterable[str],
         search: SearchConfig,
-        wording: Constraints,
+        constraints: Constraints,
         prefixes: Iterable[str] | None,
     ) -> Iterator[Translation]:
-        """One translation a line, as they are asked for."""
-        given = None if prefixes is None else Prefixes(iter(prefixes), "the list of prefixes")
+        """One translation per line, computed as they are asked for."""
+        stream = None if prefixes is None else Prefixes(iter(prefixes), "the list of prefixes")
         count = 0
         for window in windows(iter(lines)):
-            starts = given.take(len(window)) if given else None
+            starts = stream.take(len(window)) if stream else None
             yield from self.translate_window(
-                window, search=search, wording=wording, prefixes=starts, first=count
+                window, search=search, constraints=constraints, prefixes=starts, first=count
             )
             count += len(window)
 
@@ -244,148 +248,149 @@ class Translator:
         lines: Sequence[str],
         *,
         search: SearchConfig | None = None,
-        wording: Constraints = FREE,
+        constraints: Constraints = NO_CONSTRAINTS,
         prefixes: Sequence[str] | None = None,
         first: int = 0,
-        watch: Callable[[float], None] = lambda _: None,
+        on_progress: Callable[[float], None] = lambda _: None,
     ) -> list[Translation]:
-        """The translations of some lines, searched together; `first`: the number of the first.
+        """The translations of some lines, searched together; `first`: the index of the first line.
 
-        watch: is told at each step of the search what share of the lines has finished.
+        on_progress: called after each step of the search with the share of lines that are done.
         """
         config = search or self.config.search
-        check_constraints(wording, config)
-        bound = self.bind(wording)
-        needs = Needs(first, config.sample, config.replace_unknown)
-        jobs = make_source_lines(lines, prefixes or (), self.subwords, bound, self._longest, needs)
-        found = self._search({one for job in jobs for one in job.sources}, config, bound, watch)
-        parts = self._chooser.parts(found, config)
+        check_constraints(constraints, config)
+        bound = self.bind(constraints)
+        fields = SourceFields(first, config.sample, config.replace_unknown)
+        source_lines = make_source_lines(
+            lines, prefixes or (), self.subwords, bound, self._max_subwords, fields
+        )
+        sources = {source for source_line in source_lines for source in source_line.sources}
+        hypotheses = self._search(sources, config, bound, on_progress)
+        parts = self._selector.parts(hypotheses, config)
         return [
-            self._translation(line, job, [parts[one] for one in job.sources], config)
-            for line, job in zip(lines, jobs, strict=True)
+            self._translation(
+                line, source_line, [parts[source] for source in source_line.sources], config
+            )
+            for line, source_line in zip(lines, source_lines, strict=True)
         ]
 
-    def bind(self, wording: Constraints) -> BoundConstraints:
-        """A wording in this model's ids; raises DataError for a term that it cannot write."""
-        if self._bound[0] is not wording:
-            self._bound = wording, BoundConstraints(wording, self.subwords, self.config.languages)
+    def bind(self, constraints: Constraints) -> BoundConstraints:
+        """Constraints in this model's ids; raises DataError for a term that it cannot spell."""
+        if self._bound[0] is not constraints:
+            bound = BoundConstraints(constraints, self.subwords, self.config.languages)
+            self._bound = constraints, bound
         return self._bound[1]
 
     def shortlist_for(self, search: SearchConfig) -> Shortlist | None:
-        """What a search with these settings narrows its words by; raises as `Shortlist.load`.
+        """The shortlist of a search with these settings; raises the errors of `Shortlist.load`.
 
-        Of an ensemble, that of the first member.
+        An ensemble uses that of its first member.
         """
         return self._shortlist() if search.shortlist else None
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> Iterator[ScoredPair]:
-        """How likely the model finds given translations, in order; an ensemble: on average.
+        """The scores of given translations, in order; for an ensemble those of the mean.
 
-        Raises DataError for one that has more subwords than a model with learned positions takes.
+        Raises DataError for a pair that is longer than the learned positions of the model.
         """
-        window: list[tuple[str, str]] = []
-        for pair in pairs:
-            window.append(pair)
-            if len(window) == SCORED_TOGETHER:
-                yield from self._score_window(window)
-                window = []
-        yield from self._score_window(window)
+        return score_pairs((self, *self.others), pairs)
 
     def _search(
         self,
         sources: set[Source],
         config: SearchConfig,
         bound: BoundConstraints,
-        watch: Callable[[float], None],
+        on_progress: Callable[[float], None],
     ) -> dict[Source, list[Hypothesis]]:
-        """The finished hypotheses of each source; those with terms need more rows, by themselves.
+        """The finished hypotheses of each source.
 
-        The longest first: padding is little among neighbours. Equal lines are translated once.
-        Where memory ends, what is not found yet is searched half as much at a time.
+        Sources with constraints need more rows and are searched separately. The longest come
+        first, so that neighbours need little padding; equal lines are translated once. When memory
+        runs out, the rest is searched with half as many slots.
         """
         by_rows: dict[tuple[int, bool], list[Source]] = {}
         for source in sources:
-            rows = rows_for(source.terms, config.rows) if source.terms else config.rows
-            by_rows.setdefault((rows, source.terms is not None), []).append(source)
-        found: dict[Source, list[Hypothesis]] = {}
+            constraints, rows = source.constraints, config.rows
+            if constraints:
+                rows = required_rows(constraints, rows)
+            by_rows.setdefault((rows, constraints is not None), []).append(source)
+        result: dict[Source, list[Hypothesis]] = {}
 
-        def advanced() -> None:
-            watch(len(found) / len(sources))
+        def on_step() -> None:
+            on_progress(len(result) / len(sources))
 
-        for (rows, has_terms), some in sorted(by_rows.items()):
-            some.sort(key=lambda one: (-len(one.ids), one.ids, one.prefix, one.draw, one.text))
-            while some := [one for one in some if one not in found]:
+        for (rows, constrained), group in sorted(by_rows.items()):
+            group.sort(key=_search_order)
+            while group := [source for source in group if source not in result]:
                 try:
-                    found |= self._found(some, rows, config, bound, advanced, has_terms=has_terms)
+                    result |= self._search_group(
+                        group, rows, config, bound, on_step, constrained=constrained
+                    )
                 except (MemoryError, RuntimeError) as error:
-                    if not (is_out_of_memory(error) and self._searchers.halve(len(some))):
+                    if not (is_out_of_memory(error) and self._searchers.halve(len(group))):
                         raise
-        return found
+        return result
 
-    def _found(
+    def _search_group(
         self,
-        some: list[Source],
+        sources: list[Source],
         rows: int,
         config: SearchConfig,
         bound: BoundConstraints,
-        advanced: Callable[[], None],
+        on_step: Callable[[], None],
         *,
-        has_terms: bool,
+        constrained: bool,
     ) -> Iterator[tuple[Source, list[Hypothesis]]]:
-        """Sources with so many rows each, and their finished hypotheses, as they come."""
+        """Sources that need so many rows each with their finished hypotheses, as they finish."""
         strategy: BeamStrategy | None = None
-        if has_terms:
+        if constrained:
             strategy = ConstrainedBeamSearch(rows, self.config.model.eos_id)
-        allowed = {self.subwords.unk_id} if config.replace_unknown else set()
-        given = iter(some)
+        unbanned_ids = {self.subwords.unk_id} if config.replace_unknown else set()
+        stream = iter(sources)
         shortlist = self.shortlist_for(config)
         if shortlist is not None:
-            given = narrowed(some, shortlist, config, self.subwords)
-        searcher = self._searchers.searcher(len(some), rows, config, bound.rules, strategy, allowed)
-        for number, hypotheses in searcher.run(given, advanced):
-            yield some[number], hypotheses
+            stream = with_shortlist(sources, shortlist, config, self.subwords)
+        searcher = self._searchers.searcher(
+            len(sources), rows, config, bound.processors, strategy, unbanned_ids
+        )
+        for index, hypotheses in searcher.run(stream, on_step):
+            yield sources[index], hypotheses
 
     @property
-    def _longest(self) -> int:
-        """Subwords of a line that the models were made for; longer ones are split."""
-        return max(SHORTEST_PIECE, min(_longest_of(one.config) for one in (self, *self.others)))
+    def _max_subwords(self) -> int:
+        """The most subwords of a line that all models can take; longer lines are split."""
+        members = (self, *self.others)
+        return max(MIN_SUBWORDS, min(_max_subwords_of(member.config) for member in members))
 
     def _translation(
-        self, line: str, job: SourceLine, parts: list[list[LinePart]], config: SearchConfig
+        self, line: str, source_line: SourceLine, parts: list[list[LinePart]], config: SearchConfig
     ) -> Translation:
-        if not job.sources:
-            return without_words(line, "empty")
+        if not source_line.sources:
+            return empty_translation(line, "empty")
         if not all(parts):
-            return without_words(line, "failed")
+            return empty_translation(line, "failed")
         spaced = self.config.languages.tgt not in WITHOUT_SPACES
-        # The n-th translation of a line in pieces is made of the n-th ones of its pieces.
+        # The n-th translation of a split line consists of the n-th ones of its segments.
         alternatives = tuple(
             join_segments(
-                job.pieces, [one[min(rank, len(one) - 1)] for one in parts], config, self.subwords,
-                spaced=spaced,
+                source_line.pieces,
+                [alternatives[min(rank, len(alternatives) - 1)] for alternatives in parts],
+                config, self.subwords, spaced=spaced,
             )
             for rank in range(max(map(len, parts)))
         )  # fmt: skip
         best = alternatives[0]
-        flags = flags_of(job.sources, [one[0].hypothesis for one in parts], config)
+        best_hypotheses = [of_segment[0].hypothesis for of_segment in parts]
+        flags = flags_of(source_line.sources, best_hypotheses, config)
         return Translation(line, best.text, best.score, alternatives, flags)
 
-    def _score_window(self, pairs: Sequence[tuple[str, str]]) -> Iterator[ScoredPair]:
-        sources = self.subwords.encode_source([src for src, _ in pairs])
-        targets = self.subwords.encode_target([tgt for _, tgt in pairs])
-        ids = list(zip(sources, targets, strict=True))
-        for one in (self, *self.others):
-            check_places(one.config, pairs, ids)
-        scores = [
-            [forced.token_scores for forced in force_pairs(one.model, ids)]
-            for one in (self, *self.others)
-        ]
-        for number, (src, tgt) in enumerate(pairs):
-            tokens = tuple(self.subwords.target_pieces(targets[number]))
-            yield ScoredPair(src, tgt, tokens, mean_scores([one[number] for one in scores]))
+
+def _search_order(source: Source) -> tuple[object, ...]:
+    """Sorts the longest sources first, and equal lengths in a fixed order."""
+    return -len(source.ids), source.ids, source.prefix, source.sample_key, source.text
 
 
-def _longest_of(config: Config) -> int:
+def _max_subwords_of(config: Config) -> int:
     model = config.model
-    places = model.max_positions - 1 if model.positions == "learned" else LONGEST_PIECE
-    return min(LONGEST_PIECE, places, config.data.max_length)
+    positions = model.max_positions - 1 if model.positions == "learned" else MAX_SUBWORDS
+    return min(MAX_SUBWORDS, positions, config.data.max_length)

@@ -1,4 +1,4 @@
-"""Which source word each word of a translation comes from, by cross-attention."""
+"""Word alignment by cross-attention, and what is derived from it."""
 
 from collections.abc import Mapping, Sequence, Set
 
@@ -9,10 +9,10 @@ from nmt_cli.translation.result import Links
 
 
 def align_words(attention: Tensor, src_words: Sequence[int], tgt_words: Sequence[int]) -> Links:
-    """(source word, word) for each word: where its subwords look most, together.
+    """(source word, target word) links: each target word to the source word it attends to most.
 
-    attention: (target ids, source ids); src_words, tgt_words: the word of each id, -1 of EOS and
-    of lone spaces, which nothing is linked to.
+    attention: (target ids, source ids); src_words, tgt_words: the word of each id, or -1 for EOS
+    and for lone spaces, which are not linked.
 
     >>> links = align_words(torch.tensor([[.4, .1, .5], [.2, .3, .5], [0., 0., 1.]]),
     ...                    [0, 1, -1], [0, 1, -1])
@@ -22,11 +22,12 @@ def align_words(attention: Tensor, src_words: Sequence[int], tgt_words: Sequence
     counts = max(src_words, default=-1) + 1, max(tgt_words, default=-1) + 1
     if not all(counts):
         return ()
-    # What belongs to no word goes to a last row or column, which is left out.
+    # What belongs to no word goes to a last row or column, which is dropped.
     src, tgt = (
-        torch.tensor([one if one >= 0 else count for one in words])
+        torch.tensor([word if word >= 0 else count for word in words])
         for words, count in zip((src_words, tgt_words), counts, strict=True)
     )
+    # (target ids, source words), then (target words, source words)
     by_source = attention.new_zeros(len(attention), counts[0] + 1).index_add_(1, src, attention)
     by_words = attention.new_zeros(counts[1] + 1, counts[0] + 1).index_add_(0, tgt, by_source)
     best = by_words[:-1, :-1].argmax(dim=1).tolist()
@@ -34,7 +35,7 @@ def align_words(attention: Tensor, src_words: Sequence[int], tgt_words: Sequence
 
 
 def coverage_score(attention: Tensor) -> float:
-    """log of how much of each source id was looked at, summed (Wu et al. 2016, equation 14).
+    """The sum of log(attention to each source id) (Wu et al. 2016, equation 14).
 
     >>> round(coverage_score(torch.tensor([[1.0, 0.5], [0.5, 0.0]])), 4)
     -0.6931
@@ -42,13 +43,13 @@ def coverage_score(attention: Tensor) -> float:
     return float(attention.sum(dim=0).clamp(min=1e-9, max=1.0).log().sum())
 
 
-def with_words_of(source: str, text: str, unknown: Set[int], links: Links) -> str:
-    """`text` with the words of these numbers given as the source has them.
+def copy_source_words(source: str, text: str, unknown: Set[int], links: Links) -> str:
+    """`text` with the words `unknown`, given by index, replaced by those they are linked to.
 
-    >>> with_words_of("Mr Ωmega sleeps", "Herr ⁇mega schläft", {1}, ((0, 0), (1, 1), (2, 2)))
+    >>> copy_source_words("Mr Ωmega sleeps", "Herr ⁇mega schläft", {1}, ((0, 0), (1, 1), (2, 2)))
     'Herr Ωmega schläft'
     """
-    origin: Mapping[int, int] = {word: one for one, word in links}
+    origin: Mapping[int, int] = {tgt_word: src_word for src_word, tgt_word in links}
     src, words = source.split(), text.split()
     for word in unknown:
         if word < len(words) and origin.get(word, len(src)) < len(src):

@@ -1,4 +1,4 @@
-"""The engine for GPUs, run on the CPU: the reference's words, whatever is recorded and replayed."""
+"""The GPU engine, run on the CPU: it equals the reference engine, recorded or not."""
 
 import random
 
@@ -50,9 +50,9 @@ def run(decoder: Decoder, sources: list[Source], config: SearchConfig) -> list[l
 
 
 def assert_same(found: list[list[Hypothesis]], expected: list[list[Hypothesis]]) -> None:
-    for one, other in zip(found, expected, strict=True):
-        assert [h.ids for h in one] == [h.ids for h in other]
-        for first, second in zip(one, other, strict=True):
+    for result, other in zip(found, expected, strict=True):
+        assert [h.ids for h in result] == [h.ids for h in other]
+        for first, second in zip(result, other, strict=True):
             assert first.score == pytest.approx(second.score, abs=1e-4)
             assert first.token_scores == pytest.approx(second.token_scores, abs=1e-4)
 
@@ -83,16 +83,20 @@ def steps_of(decoder: Decoder) -> list[Tensor]:
 
 
 @every_variant
-def test_it_says_what_the_reference_says(settings: Settings, late_model, monkeypatch) -> None:
+def test_log_probabilities_equal_those_of_the_reference(
+    settings: Settings, late_model, monkeypatch
+) -> None:
     small_buckets(monkeypatch)
     model = late_model(settings)
     found = steps_of(CudaDecoder(CudaModel(model), 2, 2))
-    for one, expected in zip(found, steps_of(ReferenceDecoder(model, 2, 2)), strict=True):
-        torch.testing.assert_close(one, expected, atol=1e-4, rtol=1e-4)
+    for result, expected in zip(found, steps_of(ReferenceDecoder(model, 2, 2)), strict=True):
+        torch.testing.assert_close(result, expected, atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("settings", VARIANTS[::20], ids=range(0, len(VARIANTS), 20))
-def test_it_gives_the_words_of_the_reference(settings: Settings, late_model, monkeypatch) -> None:
+def test_translations_equal_those_of_the_reference(
+    settings: Settings, late_model, monkeypatch
+) -> None:
     small_buckets(monkeypatch)
     model = late_model(settings)
     config = SearchConfig(beam=3, n_best=2, max_extra_length=4, batch_tokens=60)
@@ -110,7 +114,7 @@ CONFIGS = {
 
 
 @pytest.mark.parametrize(("name", "slots"), [*((name, 3) for name in CONFIGS), ("greedy", 1)])
-def test_graphs_are_replayed_with_the_same_words(
+def test_replayed_graphs_give_the_same_translations(
     name: str, slots: int, late_model, graphs: type[FakeGraph], monkeypatch
 ) -> None:
     small_buckets(monkeypatch)
@@ -118,16 +122,16 @@ def test_graphs_are_replayed_with_the_same_words(
     model, config = late_model(settings), CONFIGS[name]
     sources = random_sources(7, longest=12)
     expected = run(ReferenceDecoder(model, slots, config.beam), sources, config)
-    assert len({len(one[0].ids) for one in expected}) >= 3, "the lengths must vary"
+    assert len({len(expected_item[0].ids) for expected_item in expected}) >= 3, (
+        "the lengths must vary"
+    )
     found = run(CudaDecoder(CudaModel(model), slots, config.beam), sources, config)
     assert_same(found, expected)
     assert graphs.made >= 2, "more than one bucket"
     assert graphs.replays > 2 * graphs.made
 
 
-def test_prefixes_and_what_sources_allow_are_recorded_too(
-    late_model, graphs: type[FakeGraph]
-) -> None:
+def test_prefixes_and_vocabulary_masks_are_recorded(late_model, graphs: type[FakeGraph]) -> None:
     model, config = (
         late_model({}),
         SearchConfig(beam=3, n_best=2, max_extra_length=4, batch_tokens=60),
@@ -144,9 +148,7 @@ def test_prefixes_and_what_sources_allow_are_recorded_too(
     assert expected[1][0].ids[:3] == (5, 0, 6)
 
 
-def test_a_search_can_be_run_again_with_longer_sources_and_after_it_was_left(
-    late_model, graphs: type[FakeGraph]
-) -> None:
+def test_a_searcher_runs_again_after_an_abandoned_run(late_model, graphs: type[FakeGraph]) -> None:
     model, config = late_model({}), SearchConfig(beam=2, max_extra_length=6)
     searcher = Searcher(CudaDecoder(CudaModel(model), 3, 2), config)
     for longest in (4, 30, 60, 5):
@@ -158,9 +160,7 @@ def test_a_search_can_be_run_again_with_longer_sources_and_after_it_was_left(
     assert graphs.replays > graphs.made
 
 
-def test_steps_that_no_search_records_are_recorded_by_themselves(
-    late_model, graphs: type[FakeGraph]
-) -> None:
+def test_steps_outside_a_recorded_search_are_recorded(late_model, graphs: type[FakeGraph]) -> None:
     model = late_model({"model.positions": "learned"})
     for more in ({"no_repeat_ngram": 2}, {"sample": True, "top_k": 3}):
         config = SearchConfig(beam=2, max_extra_length=6, **more)
@@ -174,7 +174,7 @@ def test_steps_that_no_search_records_are_recorded_by_themselves(
 
 @torch.no_grad()
 @pytest.mark.parametrize("recorded", [False, True])
-def test_rows_follow_their_parents_when_slots_come_and_go(
+def test_rows_follow_their_parents_while_slots_are_refilled(
     recorded: bool, late_model, request, monkeypatch
 ) -> None:
     if recorded:
@@ -215,7 +215,7 @@ def test_rows_follow_their_parents_when_slots_come_and_go(
 
 
 @torch.no_grad()
-def test_no_graph_outlives_the_places_of_its_tensors(
+def test_graphs_are_dropped_when_the_cache_is_reallocated(
     late_model, graphs: type[FakeGraph], monkeypatch
 ) -> None:
     small_buckets(monkeypatch)
@@ -238,7 +238,7 @@ def test_no_graph_outlives_the_places_of_its_tensors(
 
 
 @torch.inference_mode()
-def test_what_a_broken_sentence_left_harms_nobody(late_model) -> None:
+def test_nan_left_in_the_cache_does_not_spread(late_model) -> None:
     decoder = CudaDecoder(CudaModel(late_model({})), 2, 1)
     decoder.admit([0, 1], [Source([4, 5, EOS]), Source([4, 5, EOS])])
     for one in (2, 4, 5):
@@ -251,7 +251,7 @@ def test_what_a_broken_sentence_left_harms_nobody(late_model) -> None:
     assert decoder.step(torch.arange(2), torch.full((2,), 2)).full().isfinite().all()
 
 
-def test_it_keeps_to_the_protocol(late_model) -> None:
+def test_the_decoder_implements_the_protocol(late_model) -> None:
     decoder = CudaDecoder(CudaModel(late_model({})), 2, 2)
     assert isinstance(decoder, Decoder)
     assert isinstance(decoder, Recorder)
@@ -263,7 +263,7 @@ def test_it_keeps_to_the_protocol(late_model) -> None:
     assert step.full()[2:].isfinite().all()
 
 
-def test_tables_move_only_when_the_cache_does(make_model) -> None:
+def test_position_tables_are_reallocated_only_with_the_cache(make_model) -> None:
     fast = CudaModel(make_model({}).float())
     decoder = CudaDecoder(fast, 1, 1)
     tables = fast._positions

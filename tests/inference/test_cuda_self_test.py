@@ -1,4 +1,4 @@
-"""Graphs are tried before they are used; where they fail, the plain model translates."""
+"""The self-test of the GPU engine: where CUDA graphs fail, the reference engine is used."""
 
 import pytest
 import torch
@@ -20,18 +20,18 @@ __all__ = ["graphs"]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
-def test_it_works_in_every_precision(dtype: torch.dtype, graphs) -> None:
+def test_the_self_test_passes_in_every_precision(dtype: torch.dtype, graphs) -> None:
     assert self_test.find_fault(torch.device("cpu"), dtype) == ""
 
 
-def test_wrong_numbers_are_found(monkeypatch) -> None:
+def test_wrong_numbers_are_reported(monkeypatch) -> None:
     right = cuda_decoder.attend_cached
     monkeypatch.setattr(cuda_decoder, "attend_cached", lambda *given: 1.05 * right(*given))
     fault = self_test.find_fault(torch.device("cpu"), torch.float32)
     assert fault == "they give wrong numbers"
 
 
-def test_a_failure_is_told_and_the_plain_model_translates(make_model, monkeypatch) -> None:
+def test_a_failure_falls_back_to_the_reference_engine(make_model, monkeypatch) -> None:
     def broken(*given: object) -> Tensor:
         raise RuntimeError("no kernel\nand more")
 
@@ -46,7 +46,7 @@ def test_a_failure_is_told_and_the_plain_model_translates(make_model, monkeypatc
     assert isinstance(engine.decoder(2, 2), ReferenceDecoder)
 
 
-def test_other_kinds_of_numbers_are_left_to_the_plain_model(make_model) -> None:
+def test_unsupported_dtypes_fall_back_to_the_reference_engine(make_model) -> None:
     assert "not made for torch.float64" in cuda_engine(make_model({})).notice
 
 
@@ -55,7 +55,7 @@ def test_fp16_is_for_a_gpu(tmp_path) -> None:
         Translator.load(tmp_path, precision="fp16")
 
 
-def test_a_translator_gives_the_same_texts(graphs: type[FakeGraph]) -> None:
+def test_a_translator_gives_the_same_translations(graphs: type[FakeGraph]) -> None:
     made: list[tuple[int, int]] = []
 
     def engine(model: Transformer) -> Engine:
@@ -65,16 +65,16 @@ def test_a_translator_gives_the_same_texts(graphs: type[FakeGraph]) -> None:
             made.append((slots, beam))
             return CudaDecoder(fast, slots, beam)
 
-        return Engine("cuda", "", decoder, slots=4, batch_tokens=100, lasting=True)
+        return Engine("cuda", "", decoder, slots=4, batch_tokens=100, reusable=True)
 
     config = byte_config({"search.beam": 2, "search.max_extra_length": 5})
     model = byte_model(config, 1)
     lines = ["one", "two words", "", "a third line", "four", "five is here", "six"]
     plain = Translator(model, config, byte_subwords())
     fast = Translator(model, config, byte_subwords(), engine)
-    expected = [one.text for one in plain.translate(lines)]
+    expected = [translation.text for translation in plain.translate(lines)]
     for part in (lines, lines[:3], lines):
-        assert [one.text for one in fast.translate(part)] == expected[: len(part)]
+        assert [translation.text for translation in fast.translate(part)] == expected[: len(part)]
     # As many slots as a power of two, and each size only once.
     assert made == [(4, 2), (2, 2)]
     assert graphs.replays > 0

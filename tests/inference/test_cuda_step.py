@@ -1,4 +1,4 @@
-"""The last part of a step on a GPU, run on the CPU: equal to a full sort, edits and all."""
+"""The output layer and top-k of the GPU engine, run on the CPU, against a full sort."""
 
 import pytest
 import torch
@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from nmt_cli.inference.cuda.step import CudaStep, WideHead
+from nmt_cli.inference.cuda.step import WideHead, cuda_step
+from nmt_cli.inference.logits_step import LogitsStep
 from nmt_cli.inference.packed.head import BLOCK
 from nmt_cli.inference.packed.linear import make_product
 from nmt_cli.inference.packed.weights import Affine
@@ -20,7 +21,7 @@ NUMBERS = st.sampled_from([-torch.inf, -2.5, -1e-30, -0.0, 0.0, 1e-30, 1.0, 1.5,
 
 @given(st.lists(st.lists(NUMBERS, min_size=6, max_size=6), min_size=1, max_size=4),
        st.integers(1, 8))  # fmt: skip
-def test_keys_choose_what_a_sort_does(rows: list[list[float]], k: int) -> None:
+def test_top_k_by_keys_equals_top_k(rows: list[list[float]], k: int) -> None:
     scores = torch.tensor(rows, dtype=torch.float32)
     with NoWaiting():
         values, ids = top_k_by_keys(scores, k)
@@ -29,22 +30,22 @@ def test_keys_choose_what_a_sort_does(rows: list[list[float]], k: int) -> None:
     assert torch.equal(ids, expected[1])
 
 
-def test_keys_of_large_vocabularies() -> None:
+def test_top_k_by_keys_takes_large_vocabularies() -> None:
     scores = torch.randn(3, 300_000, generator=torch.Generator().manual_seed(1)).round(decimals=2)
     for found, expected in zip(top_k_by_keys(scores, 9), top_k(scores, 9), strict=True):
         assert torch.equal(found, expected)
 
 
-def step(values: Tensor, free: Tensor | None = None) -> CudaStep:
+def step(values: Tensor, free: Tensor | None = None) -> LogitsStep:
     """A step whose logits are `values`."""
     head = WideHead(Affine(torch.eye(WORDS), None), make_product)
     none = torch.zeros(len(values), dtype=torch.bool)
-    return CudaStep(head.logits(values), WORDS, none if free is None else free)
+    return cuda_step(head.logits(values), WORDS, none if free is None else free)
 
 
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_the_head_has_whole_blocks_of_float32(dtype: torch.dtype, bias: bool) -> None:
+def test_the_output_layer_gives_whole_blocks_of_float32(dtype: torch.dtype, bias: bool) -> None:
     chooser = torch.Generator().manual_seed(1)
     weight, hidden, own = (torch.randn(*s, generator=chooser) for s in ((9, 8), (2, 8), (9,)))
     narrow = [one.to(dtype) for one in (weight, own)]
@@ -58,7 +59,7 @@ def test_the_head_has_whole_blocks_of_float32(dtype: torch.dtype, bias: bool) ->
 
 
 @pytest.mark.parametrize("k", [1, 8, 70, 1000])
-def test_the_best_of_each_row_ties_included(k: int) -> None:
+def test_top_k_includes_ties(k: int) -> None:
     values = torch.randint(9, (5, WORDS), generator=torch.Generator().manual_seed(k)).float()
     free = torch.tensor([False, True, False, False, False])
     edits = Edits.ban([], 5, values.device)
@@ -71,7 +72,7 @@ def test_the_best_of_each_row_ties_included(k: int) -> None:
     assert found[1].isneginf().all()
 
 
-def test_edits_change_what_is_chosen_and_nothing_else() -> None:
+def test_edits_change_the_choice_and_are_restored() -> None:
     values = torch.randn(3, WORDS, generator=torch.Generator().manual_seed(1))
     one = step(values)
     before = one.full()
@@ -102,7 +103,7 @@ def test_edits_change_what_is_chosen_and_nothing_else() -> None:
     torch.testing.assert_close(found[0], expected[0].topk(6).values)
 
 
-def test_broken_numbers_give_words_that_are_there() -> None:
+def test_nan_logits_give_valid_ids() -> None:
     values, ids = step(torch.full((1, WORDS), torch.nan)).top(
         WORDS, Edits.ban([], 1, torch.device("cpu"))
     )

@@ -1,4 +1,4 @@
-"""Kernels of our own: right on every instruction set, kept safely, and missed by nobody."""
+"""The library of kernels: correct on every instruction set, cached safely, and optional."""
 
 import os
 import random
@@ -54,7 +54,7 @@ def rows(count: int, inputs: int) -> torch.Tensor:
 
 @pytest.mark.parametrize("lanes", LANES)
 @pytest.mark.parametrize(("outputs", "inputs"), [(16, 8), (35, 37), (1, 1), (200, 512), (7, 2050)])
-def test_products_are_those_of_the_rounded_weights(
+def test_products_equal_those_of_the_rounded_weights(
     kernels: Kernels, lanes: int, outputs: int, inputs: int
 ) -> None:
     for bias in (False, True):
@@ -78,7 +78,7 @@ def test_products_are_those_of_the_rounded_weights(
         torch.testing.assert_close(found, make_rounded(one)(x), atol=1e-5, rtol=1e-6)
 
 
-def test_rows_with_one_sign_use_all_numbers(kernels: Kernels) -> None:
+def test_rows_of_one_sign_use_the_whole_integer_range(kernels: Kernels) -> None:
     """Of what an activation lets through, all is positive: its step is 1/254 of the greatest."""
     x = torch.linspace(0.0, 1.0, 255)[None]
     for sign in (1, -1):
@@ -86,7 +86,7 @@ def test_rows_with_one_sign_use_all_numbers(kernels: Kernels) -> None:
         torch.testing.assert_close(found, sign * x, atol=1e-6, rtol=0)
 
 
-def test_sums_of_the_greatest_numbers_do_not_overflow(kernels: Kernels) -> None:
+def test_sums_of_the_largest_integers_do_not_overflow(kernels: Kernels) -> None:
     one = NativeLinear(kernels, Affine(torch.ones(16, 4096), None))
     x = torch.ones(7, 4096)
     x[3] = -1.0
@@ -96,7 +96,9 @@ def test_sums_of_the_greatest_numbers_do_not_overflow(kernels: Kernels) -> None:
 @pytest.mark.parametrize("lanes", LANES)
 @pytest.mark.parametrize("kind", ["float32", "bf16"])
 @pytest.mark.parametrize(("outputs", "inputs"), [(16, 8), (35, 37), (1, 1), (200, 512), (7, 2050)])
-def test_products_of_floats(kernels: Kernels, kind, lanes: int, outputs: int, inputs: int) -> None:
+def test_products_of_float_weights(
+    kernels: Kernels, kind, lanes: int, outputs: int, inputs: int
+) -> None:
     for count in (1, 5, 23, 60):
         one, x = affine(outputs, inputs, bias=count != 5), rows(count, inputs)
         try:
@@ -124,7 +126,7 @@ def test_a_row_does_not_depend_on_its_neighbours_or_threads(kernels: Kernels, ki
         torch.set_num_threads(before)
 
 
-def test_odd_rows(kernels: Kernels) -> None:
+def test_rows_of_zeros_nan_and_infinity(kernels: Kernels) -> None:
     one = NativeLinear(kernels, Affine(torch.zeros(3, 20), torch.arange(3.0)))
     assert torch.equal(one(rows(2, 20)), torch.arange(3.0).expand(2, 3))
     plain = affine(3, 20)
@@ -138,12 +140,12 @@ def test_odd_rows(kernels: Kernels) -> None:
 
 
 class TestLibrary:
-    def test_it_is_compiled_once(self, kernels: Kernels, cache: Path, monkeypatch) -> None:
+    def test_the_library_is_compiled_once(self, kernels: Kernels, cache: Path, monkeypatch) -> None:
         assert len(list(cache.iterdir())) == 1
         monkeypatch.setattr(library, "_compile", lambda *_: pytest.fail("compiled again"))
         assert load_library(cache)[1] == ""
 
-    def test_whether_it_must_be_compiled_is_known_before(
+    def test_must_compile_tells_before_loading(
         self, kernels: Kernels, cache: Path, tmp_path: Path, monkeypatch
     ) -> None:
         assert not must_compile(cache)
@@ -152,7 +154,9 @@ class TestLibrary:
         monkeypatch.setenv("PATH", str(tmp_path))
         assert not must_compile(tmp_path)
 
-    def test_other_sources_make_another_one(self, tmp_path, cache, kernels, monkeypatch) -> None:
+    def test_changed_sources_make_another_library(
+        self, tmp_path, cache, kernels, monkeypatch
+    ) -> None:
         compiled = []
         monkeypatch.setattr(library, "FLAGS", (*library.FLAGS, "-DOTHER"))
         monkeypatch.setattr(library, "_compile", lambda *_: compiled.append(1) or b"")
@@ -163,7 +167,9 @@ class TestLibrary:
         assert "cannot be compiled" in reason
 
     @pytest.mark.parametrize("mode", [0o777, 0o720])
-    def test_what_others_may_write_to_is_not_loaded(self, cache, kernels, tmp_path, mode) -> None:
+    def test_a_library_writable_by_others_is_not_loaded(
+        self, cache, kernels, tmp_path, mode
+    ) -> None:
         text = next(cache.glob("*.so")).read_bytes()
         path = tmp_path / next(cache.glob("*.so")).name
         path.write_bytes(text)
@@ -175,24 +181,24 @@ class TestLibrary:
         tmp_path.chmod(mode)
         assert "others may write" in load_library(tmp_path)[1]
 
-    def test_what_belongs_to_another_user_is_not_loaded(self, cache, kernels, monkeypatch) -> None:
+    def test_a_library_of_another_user_is_not_loaded(self, cache, kernels, monkeypatch) -> None:
         monkeypatch.setattr(os, "getuid", lambda: 12345)
         assert "another user" in load_library(cache)[1]
 
-    def test_no_compiler(self, tmp_path: Path, monkeypatch) -> None:
+    def test_a_missing_compiler_is_reported(self, tmp_path: Path, monkeypatch) -> None:
         monkeypatch.setenv("PATH", str(tmp_path))
         assert load_library(tmp_path) == (None, "there is no C compiler (cc)")
 
-    def test_a_compiler_that_fails(self, tmp_path: Path, monkeypatch) -> None:
+    def test_a_failing_compiler_is_reported(self, tmp_path: Path, monkeypatch) -> None:
         (tmp_path / "cc").write_text("#!/bin/sh\nexit 1\n")
         (tmp_path / "cc").chmod(0o755)
         monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
         assert "cannot be compiled" in load_library(tmp_path / "new")[1]
 
-    def test_a_cache_that_cannot_be_written(self) -> None:
+    def test_a_read_only_cache_is_reported(self) -> None:
         assert load_library(Path("/proc/nothing"))[0] is None
 
-    def test_two_processes_at_once(self, kernels: Kernels, tmp_path: Path) -> None:
+    def test_two_processes_compile_at_once(self, kernels: Kernels, tmp_path: Path) -> None:
         code = (
             "import sys, pathlib; from nmt_cli.inference.native.library import load_library;"
             "found, reason = load_library(pathlib.Path(sys.argv[1])); assert found, reason"
@@ -228,18 +234,18 @@ class TestMemory:
         save_model(tmp_path / "m", weights, config, byte_subwords(), {"step": "1"})
         return tmp_path / "m"
 
-    def test_the_model_is_read_again(self, kernels, cache, saved) -> None:
+    def test_the_reference_model_is_loaded_again(self, kernels, cache, saved) -> None:
         translator = Translator.load(saved, cache=cache)
         assert is_emptied(translator._model)
         lines = ["ab", "cba fed"]
-        texts = [one.text for one in translator.translate(lines)]
+        texts = [translation.text for translation in translator.translate(lines)]
         for name, weight in translator.model.state_dict().items():
             assert torch.equal(weight, byte_model(byte_config(), 1).state_dict()[name]), name
-        assert [one.text for one in translator.translate(lines)] == texts
+        assert [translation.text for translation in translator.translate(lines)] == texts
         reference = Translator(translator.model, translator.config, translator.subwords)
-        assert [one.text for one in reference.translate(lines)] == texts
+        assert [translation.text for translation in reference.translate(lines)] == texts
 
-    def test_other_weights_are_refused(self, kernels, cache, saved) -> None:
+    def test_changed_weights_are_refused(self, kernels, cache, saved) -> None:
         translator = Translator.load(saved, cache=cache)
         refresh_weights(saved, byte_model(byte_config(), 2).state_dict(), {"step": "2"})
         with pytest.raises(DataError, match="has got other weights since it was loaded"):
@@ -249,27 +255,30 @@ class TestMemory:
 class TestTranslations:
     LINES = tuple("".join(random.Random(n).choices("abc defgh", k=n)) for n in range(1, 24))
 
-    def test_words_do_not_depend_on_neighbours(self, kernels, cache, tmp_path) -> None:
+    def test_int8_translations_do_not_depend_on_the_batch(self, kernels, cache, tmp_path) -> None:
         config = byte_config()
         weights = byte_model(config).state_dict()
         save_model(tmp_path / "m", weights, config, byte_subwords(), {})
         translator = Translator.load(tmp_path / "m", precision="int8", cache=cache)
         assert translator.engine.name == "int8"
         assert translator.engine.notice == ""
-        plain = [one.text for one in Translator.load(tmp_path / "m").translate(self.LINES)]
-        found = [one.text for one in translator.translate(self.LINES)]
+        plain = [
+            translation.text
+            for translation in Translator.load(tmp_path / "m").translate(self.LINES)
+        ]
+        found = [translation.text for translation in translator.translate(self.LINES)]
         assert sum(a == b for a, b in zip(found, plain, strict=True)) >= len(plain) // 2
         assert found == [translator.translate(line).text for line in self.LINES]
 
-    def test_without_kernels_it_works_and_says_so(self, tmp_path: Path, monkeypatch) -> None:
+    def test_int8_without_kernels_works_with_a_notice(self, tmp_path: Path, monkeypatch) -> None:
         monkeypatch.setenv("PATH", str(tmp_path))
         model = byte_model(byte_config())
         engine = int8_engine(model, tmp_path)
         assert "no C compiler" in engine.notice
         translator = Translator(model, byte_config(), byte_subwords(), lambda _: engine)
-        assert all(one.text for one in translator.translate(["abc", "de"]))
+        assert all(translation.text for translation in translator.translate(["abc", "de"]))
 
-    def test_not_on_a_gpu(self, tmp_path: Path, monkeypatch) -> None:
+    def test_int8_is_refused_on_a_gpu(self, tmp_path: Path, monkeypatch) -> None:
         monkeypatch.setattr(
             "nmt_cli.translation.translator.find_device", lambda _: torch.device("cuda")
         )

@@ -1,4 +1,4 @@
-"""A step of the decoder in the library: its choice of words, threads, and kinds of weights."""
+"""Steps of the kernels: top-k, threads, and the precisions of weights."""
 
 import os
 import random
@@ -14,12 +14,13 @@ from torch import Tensor
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.inference.engines import fastest_engine, int8_engine, kernels_of, reference_engine
+from nmt_cli.inference.logits_step import BusyRows, LogitsStep
 from nmt_cli.inference.native import self_test
 from nmt_cli.inference.native.decoder import NativeDecoder, NativeStep
 from nmt_cli.inference.native.linear import KINDS, Kernels
 from nmt_cli.inference.native.model import NativeModel
 from nmt_cli.inference.native.self_test import LANES, find_kernels
-from nmt_cli.inference.packed.head import BlockStep
+from nmt_cli.inference.packed.head import block_step
 from nmt_cli.inference.reference import ReferenceDecoder
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.search.beam import search
@@ -61,7 +62,7 @@ def some_sources(count: int) -> list[Source]:
     ]
 
 
-def random_step(kernels: Kernels, make_model, rows: int) -> tuple[NativeStep, BlockStep, Tensor]:
+def random_step(kernels: Kernels, make_model, rows: int) -> tuple[NativeStep, LogitsStep, Tensor]:
     """A step of some rows, the same in torch, and which of all rows they are."""
     decoder = NativeDecoder(NativeModel(some_model(make_model), kernels), rows + 3, 1)
     busy = [slot for slot in range(rows + 3) if slot not in (0, 4, 5)]
@@ -76,12 +77,12 @@ def random_step(kernels: Kernels, make_model, rows: int) -> tuple[NativeStep, Bl
     step._room["maxima"][:rows] = by_block.amax(2)
     step._room["totals"][:rows] = values.logsumexp(1, keepdim=True)
     places = torch.tensor(busy)
-    return step, BlockStep(values.clone(), 330, places, rows + 3), places
+    return step, block_step(values.clone(), 330, BusyRows(places, rows + 3)), places
 
 
 @pytest.mark.parametrize("k", [1, 8, 70, 1000])
 @torch.inference_mode()
-def test_the_best_words_are_those_of_the_plain_form(kernels, make_model, k: int) -> None:
+def test_top_k_equals_that_of_torch(kernels, make_model, k: int) -> None:
     step, plain, busy = random_step(kernels, make_model, 6)
     before = step._room["logits"].clone(), step._room["maxima"].clone()
     edits = Edits(
@@ -104,7 +105,7 @@ def test_the_best_words_are_those_of_the_plain_form(kernels, make_model, k: int)
     assert torch.equal(step._room["maxima"], before[1])
 
 
-def test_broken_numbers_give_words_that_are_there(kernels, make_model) -> None:
+def test_nan_logits_give_valid_ids(kernels, make_model) -> None:
     model = some_model(make_model)
     with torch.no_grad():
         model.output_bias[7] = torch.nan
@@ -118,7 +119,9 @@ def test_broken_numbers_give_words_that_are_there(kernels, make_model) -> None:
 
 
 @pytest.mark.parametrize("slots", [8, 40, 200])
-def test_threads_change_nothing(kernels, make_model, threads, slots: int) -> None:
+def test_steps_are_bitwise_equal_for_any_number_of_threads(
+    kernels, make_model, threads, slots: int
+) -> None:
     """Of few rows, of which threads share the last product only, and of many.
 
     Of 80 rows, three threads share all products; two have rows of their own.
@@ -141,7 +144,7 @@ def test_threads_change_nothing(kernels, make_model, threads, slots: int) -> Non
 
 
 @pytest.mark.parametrize("order", ["post", "pre"])
-def test_past_the_last_learned_position_its_row_serves(kernels, make_model, order: str) -> None:
+def test_steps_beyond_the_last_learned_position_reuse_it(kernels, make_model, order: str) -> None:
     settings = {"model.positions": "learned", "model.max_positions": 4, "model.norm_order": order}
     model = some_model(make_model, **settings)
     # What lies behind the table in memory must not be read.
@@ -150,11 +153,11 @@ def test_past_the_last_learned_position_its_row_serves(kernels, make_model, orde
     model.tgt_positions.weight = torch.nn.Parameter(room[:4])
     rows = 3
     decoders = NativeDecoder(NativeModel(model, kernels), rows, 1), ReferenceDecoder(model, rows, 1)
-    for one in decoders:
-        one.admit(range(rows), some_sources(rows))
+    for decoder in decoders:
+        decoder.admit(range(rows), some_sources(rows))
     for number in range(8):
         ids = torch.arange(rows) + 10 * number + 4
-        found, expected = (one.step(torch.arange(rows), ids).full() for one in decoders)
+        found, expected = (decoder.step(torch.arange(rows), ids).full() for decoder in decoders)
         torch.testing.assert_close(found, expected, rtol=0.0, atol=1e-4)
 
 
@@ -172,7 +175,7 @@ def wide_model(kernels: Kernels, make_model) -> NativeModel:
     return NativeModel(some_model(make_model, **wide), kernels)
 
 
-def test_decoders_at_the_same_time(kernels, make_model, threads) -> None:
+def test_decoders_run_in_parallel_threads(kernels, make_model, threads) -> None:
     """One of them has the library's threads, the others none."""
     native = wide_model(kernels, make_model)
     torch.set_num_threads(1)
@@ -180,11 +183,11 @@ def test_decoders_at_the_same_time(kernels, make_model, threads) -> None:
     torch.set_num_threads(2)
     with ThreadPoolExecutor(3) as pool:
         found = list(pool.map(lambda _: two_steps(native, 40), range(9)))
-    assert all(torch.equal(*pair) for one in found for pair in zip(alone, one, strict=True))
+    assert all(torch.equal(*pair) for result in found for pair in zip(alone, result, strict=True))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes do not fork here")
-def test_a_forked_process_has_threads_of_its_own(kernels, make_model, threads) -> None:
+def test_a_forked_process_has_its_own_thread_pool(kernels, make_model, threads) -> None:
     native = wide_model(kernels, make_model)
     torch.set_num_threads(2)
     before = two_steps(native, 40)
@@ -211,18 +214,18 @@ def run(engine, sources, slots: int, tokens: int = 10_000) -> list[list[Hypothes
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_neighbours_change_not_a_bit(kernels, kernel_cache, make_model, kind: str) -> None:
+def test_steps_are_bitwise_equal_in_any_batch(kernels, kernel_cache, make_model, kind: str) -> None:
     engine = fastest_engine(some_model(make_model), kernel_cache, kind)
     assert engine.name == ("native" if kind == "float32" else kind)
     sources = some_sources(12)
     together, few = run(engine, sources, 12), run(engine, sources, 3, tokens=90)
     assert len({len(one[0].ids) for one in together}) > 3
     assert together == few
-    assert together == [run(engine, [one], 1)[0] for one in sources]
+    assert together == [run(engine, [source], 1)[0] for source in sources]
 
 
 @pytest.mark.parametrize(("kind", "error"), [("bf16", 0.2), ("int8", 0.3)])
-def test_narrow_weights_give_nearly_the_same_scores(
+def test_narrow_weights_give_nearly_equal_scores(
     kernels, kernel_cache, make_model, kind: str, error: float
 ) -> None:
     model = some_model(make_model)
@@ -237,7 +240,7 @@ def test_narrow_weights_give_nearly_the_same_scores(
     assert not int8_engine(model, kernel_cache).notice
 
 
-def test_long_sentences(kernels, make_model) -> None:
+def test_long_sentences_equal_the_reference(kernels, make_model) -> None:
     """Keys and values of many blocks, and room that grows while sentences are under way."""
     model = some_model(make_model, **{"model.positions": "rotary", "model.d_k": 6})
     one = NativeDecoder(NativeModel(model, kernels), 2, 2)
@@ -255,7 +258,7 @@ def test_long_sentences(kernels, make_model) -> None:
         torch.testing.assert_close(*steps, atol=1e-4, rtol=1e-4)
 
 
-def test_kernels_whose_steps_are_wrong_are_not_used(kernels, kernel_cache, monkeypatch) -> None:
+def test_kernels_with_wrong_steps_are_not_used(kernels, kernel_cache, monkeypatch) -> None:
     right = NativeStep.top
 
     def wrong(self, k, edits):

@@ -1,4 +1,4 @@
-"""The engine for the CPU: the reference engine's words, whatever stands beside a sentence."""
+"""The CPU engines: they equal the reference engine in any batch."""
 
 import random
 import shutil
@@ -13,11 +13,12 @@ from variants import VARIANTS, Settings
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.inference.engines import Engine, fastest_engine, kernels_of, reference_engine
+from nmt_cli.inference.logits_step import BusyRows, LogitsStep
 from nmt_cli.inference.native import decoder as native_decoder
 from nmt_cli.inference.packed import decoder as packed_decoder
 from nmt_cli.inference.packed import head, linear
 from nmt_cli.inference.packed.decoder import PackedDecoder
-from nmt_cli.inference.packed.head import BLOCK, BlockStep, Head
+from nmt_cli.inference.packed.head import BLOCK, Head, block_step
 from nmt_cli.inference.packed.model import PackedModel
 from nmt_cli.inference.packed.weights import Affine
 from nmt_cli.model.transformer import Transformer
@@ -65,20 +66,20 @@ def random_sources(count: int, seed: int = 1, longest: int = 9) -> list[tuple[in
 
 def run(engine: Engine, sources, config: SearchConfig, slots: int = 4) -> list[list[Hypothesis]]:
     decoder = engine.decoder(slots, config.beam)
-    results = dict(search(decoder, iter([Source(one) for one in sources]), config))
+    results = dict(search(decoder, iter([Source(source) for source in sources]), config))
     return [results[number] for number in range(len(sources))]
 
 
 def assert_same(found: list[list[Hypothesis]], expected: list[list[Hypothesis]]) -> None:
-    for one, other in zip(found, expected, strict=True):
-        assert [h.ids for h in one] == [h.ids for h in other]
-        for first, second in zip(one, other, strict=True):
+    for result, other in zip(found, expected, strict=True):
+        assert [h.ids for h in result] == [h.ids for h in other]
+        for first, second in zip(result, other, strict=True):
             assert first.score == pytest.approx(second.score, abs=1e-4)
             assert first.token_scores == pytest.approx(second.token_scores, abs=1e-4)
 
 
 @pytest.mark.parametrize("settings", VARIANTS[::5], ids=range(0, len(VARIANTS), 5))
-def test_it_gives_the_words_of_the_reference(
+def test_translations_equal_those_of_the_reference(
     settings: Settings, late_model, make_engine: MakeEngine
 ) -> None:
     model = late_model(settings)
@@ -91,7 +92,7 @@ def test_it_gives_the_words_of_the_reference(
         assert_same(run(engine, sources, config), expected)
 
 
-def test_neighbours_order_and_number_of_slots_do_not_matter(
+def test_translations_do_not_depend_on_batch_order_or_slots(
     late_model, make_engine: MakeEngine, monkeypatch
 ) -> None:
     monkeypatch.setattr(packed_decoder, "GROWTH", 2)
@@ -100,17 +101,17 @@ def test_neighbours_order_and_number_of_slots_do_not_matter(
     engine = make_engine(model)
     sources = random_sources(16, longest=14)
     config = SearchConfig(beam=3, n_best=3, max_extra_length=8)
-    alone = [run(engine, [one], config, slots=1)[0] for one in sources]
-    assert len({len(one[0].ids) for one in alone}) >= 3, "the lengths must vary"
+    alone = [run(engine, [source], config, slots=1)[0] for source in sources]
+    assert len({len(result[0].ids) for result in alone}) >= 3, "the lengths must vary"
     for slots, tokens in ((16, 10_000), (3, 60)):
         order = random.Random(slots).sample(range(16), 16)
         config = SearchConfig(beam=3, n_best=3, max_extra_length=8, batch_tokens=tokens)
-        together = run(engine, [sources[one] for one in order], config, slots)
-        assert_same(together, [alone[one] for one in order])
+        together = run(engine, [sources[index] for index in order], config, slots)
+        assert_same(together, [alone[index] for index in order])
 
 
 @torch.no_grad()
-def test_rows_follow_their_parents_when_slots_come_and_go(
+def test_rows_follow_their_parents_while_slots_are_refilled(
     late_model, make_engine: MakeEngine
 ) -> None:
     model = late_model({})
@@ -149,7 +150,7 @@ def test_rows_follow_their_parents_when_slots_come_and_go(
 
 
 @torch.inference_mode()
-def test_what_a_broken_sentence_left_harms_nobody(late_model) -> None:
+def test_nan_left_in_the_cache_does_not_spread(late_model) -> None:
     decoder = PackedDecoder(PackedModel(late_model({})), 2, 1)
     decoder.admit([0, 1], [Source([4, 5, EOS]), Source([4, 5, EOS])])
     for one in (2, 4, 5):
@@ -162,7 +163,7 @@ def test_what_a_broken_sentence_left_harms_nobody(late_model) -> None:
     assert decoder.step(torch.arange(2), torch.full((2,), 2)).full().isfinite().all()
 
 
-def test_it_keeps_to_the_protocol(late_model, make_engine: MakeEngine) -> None:
+def test_the_decoder_implements_the_protocol(late_model, make_engine: MakeEngine) -> None:
     decoder = make_engine(late_model({})).decoder(2, 2)
     assert isinstance(decoder, Decoder)
     decoder.admit([1], [Source([4, EOS])])
@@ -174,13 +175,13 @@ def test_it_keeps_to_the_protocol(late_model, make_engine: MakeEngine) -> None:
 class TestHead:
     WORDS = 3 * BLOCK + 7
 
-    def step(self, values: Tensor, rows: Tensor, all_rows: int) -> BlockStep:
+    def step(self, values: Tensor, rows: Tensor, all_rows: int) -> LogitsStep:
         """A step whose logits are `values`."""
         head = Head(Affine(torch.eye(self.WORDS), None))
-        return BlockStep(head.logits(values), self.WORDS, rows, all_rows)
+        return block_step(head.logits(values), self.WORDS, BusyRows(rows, all_rows))
 
     @pytest.mark.parametrize("k", [1, 8, 70, 1000])
-    def test_the_best_of_each_row_ties_included(self, k: int, monkeypatch) -> None:
+    def test_top_k_includes_ties(self, k: int, monkeypatch) -> None:
         monkeypatch.setattr(head, "CHUNK", 2)
         values = torch.randint(9, (5, self.WORDS), generator=torch.Generator().manual_seed(k))
         rows = torch.tensor([0, 2, 3, 4, 6])
@@ -190,7 +191,7 @@ class TestHead:
         torch.testing.assert_close(found[rows], expected[0])
         assert found[[1, 5]].isneginf().all()
 
-    def test_edits_change_what_is_chosen_and_nothing_else(self) -> None:
+    def test_edits_change_the_choice_and_are_restored(self) -> None:
         values = torch.randn(2, self.WORDS, generator=torch.Generator().manual_seed(1))
         step = self.step(values, torch.tensor([1, 0]), 3)
         before = step.full()
@@ -218,7 +219,7 @@ class TestHead:
         assert found[1, 1:].isneginf().all()
         torch.testing.assert_close(found[0], expected[0].topk(6).values)
 
-    def test_broken_numbers_give_words_that_are_there(self) -> None:
+    def test_nan_logits_give_valid_ids(self) -> None:
         step = self.step(torch.full((1, self.WORDS), torch.nan), torch.tensor([0]), 1)
         values, ids = step.top(self.WORDS, Edits.ban([], 1, torch.device("cpu")))
         assert values.isnan().all()
@@ -239,7 +240,7 @@ class TestPacking:
         return lambda x: torch.nn.functional.linear(x, weight, bias) * 1.001
 
     @pytest.mark.parametrize("kind", ["broken", "wrong"])
-    def test_where_it_does_not_work_the_plain_product_does(
+    def test_the_plain_product_is_used_where_packing_fails(
         self, kind: str, late_model, monkeypatch
     ) -> None:
         monkeypatch.setattr(linear, "_packed", getattr(self, kind))
@@ -250,11 +251,11 @@ class TestPacking:
         sources, config = random_sources(3), SearchConfig(beam=2, max_extra_length=3)
         assert_same(run(engine, sources, config), run(reference_engine(model), sources, config))
 
-    def test_it_works_here(self) -> None:
+    def test_packing_works_here(self) -> None:
         assert linear.packing_works() == torch.backends.mkldnn.is_available()
 
 
-def test_other_kinds_of_numbers_are_left_to_the_reference(make_model) -> None:
+def test_unsupported_dtypes_fall_back_to_the_reference_engine(make_model) -> None:
     engine = fastest_engine(make_model({}))
     assert engine.name == "reference"
     assert "float64" in engine.about

@@ -1,4 +1,4 @@
-"""The plain model behind the search's seam: equal to a full recomputation, blind to neighbours."""
+"""The reference engine: it equals a full recomputation in any batch."""
 
 import random
 
@@ -48,7 +48,7 @@ def run(
     model: Transformer, sources, config: SearchConfig, slots: int = 4
 ) -> list[list[Hypothesis]]:
     decoder = ReferenceDecoder(model, slots, config.beam)
-    results = dict(search(decoder, iter([Source(one) for one in sources]), config))
+    results = dict(search(decoder, iter([Source(source) for source in sources]), config))
     return [results[number] for number in range(len(sources))]
 
 
@@ -81,41 +81,43 @@ def naive(model: Transformer, source, config: SearchConfig) -> list[tuple[float,
 
 @pytest.mark.parametrize("settings", KINDS[:3], ids=range(3))
 @pytest.mark.parametrize("beam", [1, 4])
-def test_it_equals_a_naive_search_that_computes_everything_anew(
+def test_search_equals_a_naive_search_without_a_cache(
     settings: Settings, beam: int, model_that_ends_late
 ) -> None:
     model = model_that_ends_late(settings)
     config = SearchConfig(beam=beam, n_best=min(beam, 3), max_extra_length=6)
     sources = random_sources(10)
     found = run(model, sources, config)
-    assert len({len(one[0].ids) for one in found}) >= 3, "the lengths must vary"
+    assert len({len(result[0].ids) for result in found}) >= 3, "the lengths must vary"
     for source, hypotheses in zip(sources, found, strict=True):
         expected = naive(model, source, config)
-        assert [one.ids for one in hypotheses] == [ids for _, ids in expected]
-        assert [one.score for one in hypotheses] == pytest.approx(
+        assert [hypothesis.ids for hypothesis in hypotheses] == [ids for _, ids in expected]
+        assert [hypothesis.score for hypothesis in hypotheses] == pytest.approx(
             [score for score, _ in expected], abs=1e-4
         )
 
 
 @pytest.mark.parametrize("settings", KINDS, ids=range(len(KINDS)))
-def test_batched_translations_are_those_of_single_lines(
+def test_batched_translations_equal_those_of_single_lines(
     settings: Settings, model_that_ends_late
 ) -> None:
     model = model_that_ends_late(settings).float()
     config = SearchConfig(beam=3, n_best=3, max_extra_length=8, batch_tokens=90)
     sources = random_sources(16, longest=14)
-    alone = [run(model, [one], config, slots=1)[0] for one in sources]
+    alone = [run(model, [source], config, slots=1)[0] for source in sources]
     for slots, tokens in ((16, 10_000), (3, 60)):
         order = random.Random(slots).sample(range(16), 16)
         config = SearchConfig(beam=3, n_best=3, max_extra_length=8, batch_tokens=tokens)
-        together = run(model, [sources[one] for one in order], config, slots)
+        together = run(model, [sources[index] for index in order], config, slots)
         for place, hypotheses in zip(order, together, strict=True):
-            assert [one.ids for one in hypotheses] == [one.ids for one in alone[place]]
-            for one, single in zip(hypotheses, alone[place], strict=True):
-                assert one.score == pytest.approx(single.score, abs=1e-4)
+            assert [hypothesis.ids for hypothesis in hypotheses] == [
+                one.ids for one in alone[place]
+            ]
+            for hypothesis, single in zip(hypotheses, alone[place], strict=True):
+                assert hypothesis.score == pytest.approx(single.score, abs=1e-4)
 
 
-def test_padding_does_not_outlive_the_sentence_that_needed_it(make_model) -> None:
+def test_padding_shrinks_with_the_longest_source(make_model) -> None:
     decoder = ReferenceDecoder(make_model({}), 3, 2)
     decoder.admit([0, 2], [Source([4] * 40 + [EOS]), Source([5, EOS])])
     assert decoder._state is not None
@@ -129,7 +131,7 @@ def test_padding_does_not_outlive_the_sentence_that_needed_it(make_model) -> Non
 
 
 @torch.no_grad()
-def test_a_step_tells_the_rows_of_free_slots_from_the_others(make_model) -> None:
+def test_rows_of_free_slots_hold_minus_infinity(make_model) -> None:
     model = make_model({})
     decoder = ReferenceDecoder(model, 3, 2)
     decoder.admit([2, 0], [Source([4, 5, EOS]), Source([6, EOS])])
@@ -148,7 +150,7 @@ def test_a_step_tells_the_rows_of_free_slots_from_the_others(make_model) -> None
     torch.testing.assert_close(step.full()[:2], torch.stack(expected))
 
 
-def test_edits_change_what_is_chosen_and_nothing_else(make_model) -> None:
+def test_edits_change_the_choice_and_are_restored(make_model) -> None:
     decoder = ReferenceDecoder(make_model({}), 2, 2)
     decoder.admit([1], [Source([4, EOS])])
     step = decoder.step(torch.arange(4), torch.full((4,), 2))
@@ -180,18 +182,18 @@ def test_edits_change_what_is_chosen_and_nothing_else(make_model) -> None:
     torch.testing.assert_close(values[2], expected[2].topk(5).values)
 
 
-def test_it_keeps_to_the_protocol(make_model) -> None:
+def test_the_decoder_implements_the_protocol(make_model) -> None:
     decoder = ReferenceDecoder(make_model({}), 2, 2)
     assert isinstance(decoder, Decoder)
     decoder.admit([1], [Source([4, EOS])])
     assert isinstance(decoder.step(torch.arange(4), torch.full((4,), 2)), Step)
 
 
-def test_the_start_id_of_the_settings_comes_first(make_model) -> None:
+def test_decoding_begins_with_the_start_id_of_the_config(make_model) -> None:
     model = make_model({"model.start_id": 5})
     found = run(model, [(4, 6, EOS)], SearchConfig(beam=1))[0][0]
     pair = (torch.tensor([4, 6, EOS]), torch.tensor(found.ids))
     model.config = make_model({"model.bos_id": 5, "model.start_id": 5}).config
     rows = logits_of(model, [pair])[0].float().log_softmax(1)
-    expected = [row[one].item() for row, one in zip(rows, found.ids, strict=True)]
+    expected = [row[token_id].item() for row, token_id in zip(rows, found.ids, strict=True)]
     assert found.token_scores == pytest.approx(expected, abs=1e-4)

@@ -1,4 +1,4 @@
-"""The shortlist: learnt from a corpus with a known dictionary, kept with a model, obeyed."""
+"""The shortlist: learned from a corpus with a known lexicon, stored with a model, applied."""
 
 import json
 import shutil
@@ -30,7 +30,7 @@ from nmt_cli.storage.files import locked
 from nmt_cli.storage.manifest import add_to_manifest, check_manifest
 from nmt_cli.training.learn_shortlist import learn_shortlist
 from nmt_cli.translation.constraints import Constraints
-from nmt_cli.translation.inputs import narrowed
+from nmt_cli.translation.inputs import with_shortlist
 from nmt_cli.translation.translator import Translator
 
 # Letters of the source and what each becomes; every line holds `x`, which becomes nothing.
@@ -128,7 +128,7 @@ def plain_model_1(corpus: Corpus, iterations: int) -> dict[tuple[int, int], floa
 
 
 @pytest.mark.parametrize("iterations", [1, 3])
-def test_counts_are_those_of_plain_loops(corpus: Corpus, monkeypatch, iterations: int) -> None:
+def test_counts_equal_those_of_plain_loops(corpus: Corpus, monkeypatch, iterations: int) -> None:
     monkeypatch.setattr(lexicons, "CHUNK", 50)
     found = lexicon_of(corpus, iterations=iterations)
     expected = plain_model_1(corpus, iterations)
@@ -140,7 +140,7 @@ def test_counts_are_those_of_plain_loops(corpus: Corpus, monkeypatch, iterations
         assert rows[s].get(t, 0.0) == pytest.approx(one, rel=1e-4, abs=1e-6)
 
 
-def test_a_dictionary_is_learnt(corpus: Corpus, trained: Path) -> None:
+def test_a_lexicon_is_learned(corpus: Corpus, trained: Path) -> None:
     shortlist = Shortlist.load(trained, corpus.subwords)
     for src, tgt in DICTIONARY.items():
         best = shortlist.candidates[source_id(corpus, src), :2].tolist()
@@ -158,7 +158,7 @@ def test_only_the_best_candidates_are_kept(corpus: Corpus, monkeypatch) -> None:
     assert lexicon_of(corpus, iterations=4).counts.size > 0
 
 
-def test_a_large_corpus_is_thinned_out_evenly(corpus: Corpus) -> None:
+def test_a_large_corpus_is_sampled_evenly(corpus: Corpus) -> None:
     pairs = corpus.train
     links = int(pairs.src_lengths.astype(int) @ pairs.tgt_lengths.astype(int))
     assert lexicon_of(corpus, iterations=1, max_links=links).pairs == len(pairs)
@@ -169,7 +169,7 @@ def test_a_large_corpus_is_thinned_out_evenly(corpus: Corpus) -> None:
     assert seen[-1] >= len(pairs) - 3
 
 
-def test_progress_is_told(corpus: Corpus) -> None:
+def test_progress_is_reported(corpus: Corpus) -> None:
     told: list[tuple[str, int, int | None]] = []
     learn_lexicon(
         corpus.train, (corpus.subwords.src_size, corpus.subwords.tgt_size), iterations=2,
@@ -182,7 +182,7 @@ def test_progress_is_told(corpus: Corpus) -> None:
     assert all(total is not None and done <= total for _, done, total in told)
 
 
-def test_the_same_corpus_gives_the_same_bytes(corpus: Corpus, model: Path) -> None:
+def test_the_same_corpus_gives_the_same_file(corpus: Corpus, model: Path) -> None:
     before = (model / SHORTLIST).read_bytes()
     for _ in range(8):
         (model / SHORTLIST).unlink()
@@ -200,7 +200,7 @@ def some_shortlist() -> Shortlist:
     )
 
 
-def test_what_is_allowed() -> None:
+def test_allowed_ids_of_a_source() -> None:
     shortlist = some_shortlist()
     assert shortlist.allowed([1, 2, 1], 2, [20, 4]).tolist() == [4, 5, 9, 11, 20]
     assert shortlist.allowed([1], 3).tolist() == [4, 5, 7, 9, 11]
@@ -208,7 +208,7 @@ def test_what_is_allowed() -> None:
     assert shortlist.allowed([3], 1).dtype == np.int64
 
 
-def test_candidates_are_ranked_and_some_left_out(corpus: Corpus) -> None:
+def test_candidates_are_ranked_and_limited(corpus: Corpus) -> None:
     size = corpus.subwords.src_size
     offsets = np.full(size + 1, 5)
     offsets[:5] = 0
@@ -223,7 +223,7 @@ def test_candidates_are_ranked_and_some_left_out(corpus: Corpus) -> None:
     assert (found.same[:4] == -1).all() or found.same[3] == -1
 
 
-def test_subwords_spelt_the_same_are_let_in(tmp_path: Path) -> None:
+def test_equally_spelt_subwords_are_allowed(tmp_path: Path) -> None:
     """A name of the source can be copied, though it was never seen translated so."""
     pairs = [("a b q", "i j"), ("b a", "j i"), ("a", "q")] * 3
     both = make_corpus(tmp_path / "q", pairs)
@@ -234,13 +234,13 @@ def test_subwords_spelt_the_same_are_let_in(tmp_path: Path) -> None:
 
 def texts(model: Path, lines: list[str] = LINES, count: int = 2, **more: object) -> list[str]:
     translator = Translator.load(model)
-    prefixes, wording = more.pop("prefixes", None), more.pop("wording", Constraints())
+    prefixes, constraints = more.pop("prefixes", None), more.pop("constraints", Constraints())
     search = replace(translator.config.search, shortlist=count, **more)
-    found = translator.translate(lines, search=search, wording=wording, prefixes=prefixes)
-    return [one.text for one in found]
+    found = translator.translate(lines, search=search, constraints=constraints, prefixes=prefixes)
+    return [translation.text for translation in found]
 
 
-def test_a_line_has_its_own_words_whatever_its_neighbours(model: Path, corpus: Corpus) -> None:
+def test_a_line_is_translated_with_its_own_words_in_any_batch(model: Path, corpus: Corpus) -> None:
     together = texts(model)
     assert together == [texts(model, [line])[0] for line in LINES]
     assert together != texts(model, count=0)
@@ -261,34 +261,34 @@ def narrow(model: Path, corpus: Corpus) -> Path:
     return model
 
 
-def test_prefixes_and_terms_come_though_they_are_not_listed(narrow: Path) -> None:
+def test_prefixes_and_terms_are_allowed_beyond_the_shortlist(narrow: Path) -> None:
     assert set("".join(texts(narrow))) <= {"i", " "}
     begun = texts(narrow, ["a b", "c"], prefixes=["k l", ""])
     assert begun[0].startswith("k l")
     assert set(begun[1]) <= {"i", " "}
-    wording = Constraints(glossary=(Entry("b", ("m n",), 1),))
-    held = texts(narrow, ["a b", "c"], wording=wording)
+    constraints = Constraints(glossary=(Entry("b", ("m n",), 1),))
+    held = texts(narrow, ["a b", "c"], constraints=constraints)
     assert "m n" in held[0]
     assert set(held[1]) <= {"i", " "}
 
 
-def test_the_end_is_always_let_in_and_the_unknown_word_where_it_is_replaced(corpus: Corpus) -> None:
+def test_eos_is_always_allowed_and_unk_for_replacement(corpus: Corpus) -> None:
     subwords = corpus.subwords
     for replaces in (False, True):
         search = SearchConfig(shortlist=5, replace_unknown=replaces)
-        (found,) = narrowed([Source((4, 3), (7,))], some_shortlist(), search, subwords)
+        (found,) = with_shortlist([Source((4, 3), (7,))], some_shortlist(), search, subwords)
         assert found.allowed is not None
         assert found == Source((4, 3), (7,))
         unknown = [subwords.unk_id] if replaces else []
         assert found.allowed.tolist() == sorted([subwords.eos_id, *unknown, 4, 7, 9])
 
 
-def test_without_the_setting_the_file_is_not_read(model: Path) -> None:
+def test_without_the_setting_the_shortlist_is_not_loaded(model: Path) -> None:
     (model / SHORTLIST).write_bytes(b"nonsense")
     assert len(texts(model, count=0)) == len(LINES)
 
 
-def test_a_model_without_a_shortlist_says_how_to_get_one(model: Path, corpus: Corpus) -> None:
+def test_a_missing_shortlist_names_the_command(model: Path, corpus: Corpus) -> None:
     subwords = load_subwords(model)
     entries = json.loads((model / "manifest.json").read_text())
     del entries["files"][SHORTLIST]
@@ -325,13 +325,13 @@ def saved(model: Path, facts: dict[str, str] | None = None, **arrays: np.ndarray
         ({}, {"format": "2"}, "format 1"),
     ],
 )
-def test_a_file_that_does_not_fit_is_refused(model: Path, arrays, facts, message: str) -> None:
+def test_an_invalid_shortlist_is_refused(model: Path, arrays, facts, message: str) -> None:
     saved(model, facts, **arrays)
     with pytest.raises(DataError, match=message):
         texts(model)
 
 
-def test_a_damaged_file_is_refused(model: Path) -> None:
+def test_a_damaged_shortlist_is_refused(model: Path) -> None:
     path = model / SHORTLIST
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
@@ -346,7 +346,7 @@ def test_a_damaged_file_is_refused(model: Path) -> None:
         texts(model)
 
 
-def test_the_vocabulary_of_another_model_is_refused(model: Path, tmp_path: Path) -> None:
+def test_a_shortlist_of_another_vocabulary_is_refused(model: Path, tmp_path: Path) -> None:
     saved(model, {"vocabulary": "another"})
     with pytest.raises(ConfigError, match="other subwords"):
         texts(model)
@@ -355,7 +355,7 @@ def test_the_vocabulary_of_another_model_is_refused(model: Path, tmp_path: Path)
         learn_shortlist(other.path, model)
 
 
-def test_a_directory_in_use_is_left_alone(model: Path, corpus: Corpus) -> None:
+def test_a_locked_model_directory_is_left_unchanged(model: Path, corpus: Corpus) -> None:
     with locked(model), pytest.raises(TryAgainError) as caught:
         learn_shortlist(corpus.path, model)
     # The command has no such option.
@@ -374,7 +374,7 @@ def nmt(model: Path, tmp_path: Path, monkeypatch, capfd):
     return run
 
 
-def test_the_commands(nmt, model: Path, corpus: Corpus) -> None:
+def test_the_shortlist_commands(nmt, model: Path, corpus: Corpus) -> None:
     expected = texts(model)
     (model / SHORTLIST).unlink()
     entries = json.loads((model / "manifest.json").read_text())
@@ -394,7 +394,9 @@ def test_the_commands(nmt, model: Path, corpus: Corpus) -> None:
     assert nmt("shortlist", "--corpus", "nowhere")[0] == 66
 
 
-def test_validation_while_training_uses_all_words(corpus: Corpus, trained: Path) -> None:
+def test_validation_during_training_uses_the_whole_vocabulary(
+    corpus: Corpus, trained: Path
+) -> None:
     from nmt_cli.training.validation import validate
 
     loaded = Translator.load(trained)

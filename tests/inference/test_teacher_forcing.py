@@ -1,4 +1,4 @@
-"""One pass over given pairs: the search's own scores, and attention as the equation has it."""
+"""Teacher forcing: the scores of the search, and attention as in the equation."""
 
 import random
 
@@ -27,9 +27,7 @@ def random_pairs(count: int) -> list[tuple[list[int], list[int]]]:
 
 
 @pytest.mark.parametrize("tokens", [1, 60, 10_000])
-def test_scores_are_those_of_whole_sentences_whatever_the_batch(
-    tokens: int, make_model, monkeypatch
-) -> None:
+def test_scores_do_not_depend_on_the_batch(tokens: int, make_model, monkeypatch) -> None:
     monkeypatch.setattr(teacher_forcing, "BATCH_TOKENS", tokens)
     monkeypatch.setattr(teacher_forcing, "LOGIT_ROWS", 7)
     model = make_model({})
@@ -43,7 +41,7 @@ def test_scores_are_those_of_whole_sentences_whatever_the_batch(
         assert found.attention is None
 
 
-def test_the_search_gives_the_same_scores(make_model) -> None:
+def test_scores_equal_those_of_the_search(make_model) -> None:
     model = make_model({}).float()
     sources = [source for source, _ in random_pairs(6)]
     config = SearchConfig(beam=3, n_best=3, max_extra_length=4)
@@ -56,15 +54,15 @@ def test_the_search_gives_the_same_scores(make_model) -> None:
 
 
 @pytest.mark.parametrize("settings", [{}, {"model.decoder_layers": 1}, {"model.decoder_layers": 3}])
-def test_attention_is_what_the_layer_looks_at(settings, make_model) -> None:
+def test_attention_is_that_of_the_layer(settings, make_model) -> None:
     model = make_model(settings)
     pairs = random_pairs(7)
     found = force_pairs(model, pairs, attention=True)
-    for (source, target), one in zip(pairs, found, strict=True):
-        assert one.attention is not None
-        assert one.attention.shape == (len(target), len(source))
-        torch.testing.assert_close(one.attention.sum(1), torch.ones(len(target)))
-    assert [one.token_scores for one in found] == [
+    for (source, target), result in zip(pairs, found, strict=True):
+        assert result.attention is not None
+        assert result.attention.shape == (len(target), len(source))
+        torch.testing.assert_close(result.attention.sum(1), torch.ones(len(target)))
+    assert [result.token_scores for result in found] == [
         one.token_scores for one in force_pairs(model, pairs)
     ]
     layers = model.decoder_layers
@@ -74,7 +72,7 @@ def test_attention_is_what_the_layer_looks_at(settings, make_model) -> None:
 
 
 @torch.no_grad()
-def test_attention_by_hand(make_model) -> None:
+def test_attention_equals_the_equation(make_model) -> None:
     """Equation 1 written out, of a decoder of one layer whose query is known."""
     model = make_model({"model.decoder_layers": 1})
     layer = model.decoder_layers[0].cross_attention

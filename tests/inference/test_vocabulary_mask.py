@@ -1,4 +1,4 @@
-"""Sources that allow some words only: every engine makes the same choice among them."""
+"""Vocabulary masks: every engine makes the same choice among the allowed ids."""
 
 import random
 import shutil
@@ -90,7 +90,7 @@ def mask_of(source: Source) -> Tensor:
 def edits_of(sources: list[Source], beam: int) -> Edits:
     """In each row changes of ids that its source forbids and of those it allows; two are forced."""
     rows, ids, bias = [], [], []
-    masks = [mask_of(one) for one in sources]
+    masks = [mask_of(source) for source in sources]
     forced = torch.full((len(sources) * beam,), -1)
     for row in range(len(forced)):
         allowed = masks[row // beam].nonzero()[:, 0].tolist()
@@ -123,17 +123,17 @@ def steps_of(
 
 
 @pytest.mark.parametrize("engine", ENGINES, indirect=True)
-def test_log_probabilities_are_those_of_the_allowed_words(engine, model) -> None:
+def test_log_probabilities_are_normalised_over_allowed_ids(engine, model) -> None:
     """Against the engine with all words: the same, normalised over fewer."""
     sources = sources_of(4)
     # Several blocks before others, and a whole block, which nothing fills up.
     sources[0] = replace(sources[0], allowed=torch.arange(3, 300, 2))
     sources[2] = replace(sources[2], allowed=torch.arange(3, 67))
-    plain = [replace(one, allowed=None) for one in sources]
+    plain = [replace(source, allowed=None) for source in sources]
     edits = edits_of(sources, 2)
     found = steps_of(engine.decoder(4, 2), 2, sources, edits)
     expected = steps_of(reference_engine(model).decoder(4, 2), 2, plain, edits)
-    masks = torch.stack([mask_of(one) for one in sources]).repeat_interleave(2, 0)
+    masks = torch.stack([mask_of(source) for source in sources]).repeat_interleave(2, 0)
     assert not masks.all(dim=1).any()
     for (full, values, ids, changed), (plain_full, *_) in zip(found, expected, strict=True):
         wanted = plain_full.masked_fill(~masks, -torch.inf).log_softmax(1)
@@ -147,42 +147,44 @@ def test_log_probabilities_are_those_of_the_allowed_words(engine, model) -> None
 
 @pytest.mark.parametrize("engine", ENGINES[1:], indirect=True)
 @pytest.mark.parametrize("beam", [1, 3])
-def test_engines_choose_the_same_words(engine, model, beam: int) -> None:
+def test_engines_give_the_same_translations(engine, model, beam: int) -> None:
     sources = sources_of(15)
     found = run(engine, sources, 8, beam=beam, n_best=1)
     expected = run(reference_engine(model), sources, 8, beam=beam, n_best=1)
-    for source, one, other in zip(sources, found, expected, strict=True):
-        assert one[0].ids == other[0].ids
-        assert one[0].score == pytest.approx(other[0].score, abs=1e-4)
-        assert mask_of(source)[list(one[0].ids)].all()
+    for source, result, other in zip(sources, found, expected, strict=True):
+        assert result[0].ids == other[0].ids
+        assert result[0].score == pytest.approx(other[0].score, abs=1e-4)
+        assert mask_of(source)[list(result[0].ids)].all()
 
 
 @pytest.mark.parametrize("kind", ["float32", "bf16", "int8"])
-def test_neighbours_change_not_a_bit(model, kernel_cache, kind: str) -> None:
+def test_masked_steps_are_bitwise_equal_in_any_batch(model, kernel_cache, kind: str) -> None:
     engine = engine_of("native", model, kernel_cache, kind)
     sources = sources_of(14)
     together, few = run(engine, sources, 14), run(engine, sources, 3, tokens=70)
     assert together == few
-    assert together == [run(engine, [one], 1)[0] for one in sources]
+    assert together == [run(engine, [source], 1)[0] for source in sources]
 
 
-def test_neighbours_without_kernels(model) -> None:
+def test_masked_steps_without_kernels_in_any_batch(model) -> None:
     engine = fastest_engine(model)
     sources = sources_of(14)
-    one_by_one = [run(engine, [one], 1)[0][0].ids for one in sources]
-    assert [one[0].ids for one in run(engine, sources, 14)] == one_by_one
+    one_by_one = [run(engine, [source], 1)[0][0].ids for source in sources]
+    assert [result[0].ids for result in run(engine, sources, 14)] == one_by_one
 
 
 @pytest.mark.parametrize("kind", ["float32", "bf16", "int8"])
-def test_a_list_of_all_words_changes_nothing(model, kernel_cache, kind: str) -> None:
+def test_allowing_all_ids_changes_nothing(model, kernel_cache, kind: str) -> None:
     engine = engine_of("native", model, kernel_cache, kind)
     sources = [replace(one, allowed=None) for one in sources_of(9)]
-    all_words = [replace(one, allowed=torch.arange(WORDS)) for one in sources]
+    all_words = [replace(source, allowed=torch.arange(WORDS)) for source in sources]
     assert run(engine, sources, 9) == run(engine, all_words, 9)
 
 
 @pytest.mark.parametrize("slots", [1, 2, 3, 24])
-def test_threads_change_nothing(make_model, kernel_cache, threads, slots: int) -> None:
+def test_masked_steps_are_bitwise_equal_for_any_number_of_threads(
+    make_model, kernel_cache, threads, slots: int
+) -> None:
     """Few sources share their words among threads, many are shared themselves."""
     wide = {"model.d_model": 64, "model.d_ff": 4096, "model.heads": 4}
     sizes = {"model.src_vocab_size": WORDS, "model.tgt_vocab_size": WORDS}
@@ -199,15 +201,15 @@ def test_threads_change_nothing(make_model, kernel_cache, threads, slots: int) -
 
 
 @pytest.mark.parametrize("engine", ENGINES, indirect=True)
-def test_samples_are_drawn_from_the_allowed_words(engine) -> None:
-    sources = [replace(one, draw=(n,)) for n, one in enumerate(sources_of(6))]
+def test_samples_are_drawn_from_allowed_ids(engine) -> None:
+    sources = [replace(one, sample_key=(n,)) for n, one in enumerate(sources_of(6))]
     for settings in ({}, {"top_k": 9}, {"top_p": 0.9}):
         found = run(engine, sources, 4, sample=True, temperature=3.0, **settings)
         for source, some in zip(sources, found, strict=True):
             assert all(mask_of(source)[list(one.ids)].all() for one in some)
 
 
-def test_an_ensemble_allows_what_its_members_do(model, make_model, kernel_cache) -> None:
+def test_an_ensemble_allows_the_same_ids_as_its_members(model, make_model, kernel_cache) -> None:
     sizes = {"model.src_vocab_size": WORDS, "model.tgt_vocab_size": WORDS}
     other = make_model({**sizes, "model.d_ff": 20}).float()
     sources = sources_of(6)
@@ -222,7 +224,7 @@ def test_an_ensemble_allows_what_its_members_do(model, make_model, kernel_cache)
         assert mask_of(source)[list(ids)].all()
 
 
-def test_a_slot_forgets_what_its_last_source_allowed() -> None:
+def test_a_refilled_slot_drops_the_mask_of_its_last_source() -> None:
     words = VocabularyMask(5, torch.device("cpu"))
     words.admit([2], [Source([4, EOS], allowed=torch.tensor([1, 3]))])
     hidden = words.hide_others(torch.zeros(4, 6), [0, 2])

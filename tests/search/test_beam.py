@@ -1,4 +1,4 @@
-"""Beam search is exact where it can be, equals a plain one everywhere, and no line sees another."""
+"""Beam search: exact where it can be, equal to a naive one, and independent of the batch."""
 
 import math
 import random
@@ -39,9 +39,9 @@ def naive(table: Table, source: tuple[int, ...], config: SearchConfig) -> list[t
 
 
 def assert_same(found: list[Hypothesis], expected: list[tuple[float, tuple[int, ...]]]) -> None:
-    assert [one.ids for one in found] == [ids for _, ids in expected]
-    for one, (score, _) in zip(found, expected, strict=True):
-        assert one.score == pytest.approx(score, abs=1e-5)
+    assert [hypothesis.ids for hypothesis in found] == [ids for _, ids in expected]
+    for hypothesis, (score, _) in zip(found, expected, strict=True):
+        assert hypothesis.score == pytest.approx(score, abs=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -53,29 +53,33 @@ def test_a_wide_beam_finds_what_exhaustive_search_finds(seed: int) -> None:
     assert_same(found, exhaustive(table, source, config)[:20])
 
 
-def test_the_limit_counts_no_eos_and_forces_a_proper_end() -> None:
+def test_eos_is_forced_at_the_maximum_length() -> None:
     # EOS is so unlikely that it never comes by itself.
     table = Table(vocabulary=6, end=-40.0)
     config = SearchConfig(beam=2, n_best=2, max_extra_length=3)
     found = run(TableDecoder(table, 1, 2), [(5, EOS)], config)[0]
-    assert [len(one.ids) for one in found] == [5, 5]
-    for one in found:
-        assert one.ids[-1] == EOS
-        assert one.token_scores[-1] == pytest.approx(table.row((5, EOS), one.ids[:-1])[EOS].item())
-        assert one.log_prob < -30.0
+    assert [len(hypothesis.ids) for hypothesis in found] == [5, 5]
+    for hypothesis in found:
+        assert hypothesis.ids[-1] == EOS
+        assert hypothesis.token_scores[-1] == pytest.approx(
+            table.row((5, EOS), hypothesis.ids[:-1])[EOS].item()
+        )
+        assert hypothesis.log_prob < -30.0
 
 
-def test_with_no_room_there_is_only_the_empty_translation() -> None:
+def test_a_maximum_length_of_zero_gives_the_empty_translation() -> None:
     table = Table(vocabulary=6)
     config = SearchConfig(beam=3, n_best=3, max_extra_length=0)
-    assert [one.ids for one in run(TableDecoder(table, 1, 3), [(EOS,)], config)[0]] == [(EOS,)]
+    assert [
+        hypothesis.ids for hypothesis in run(TableDecoder(table, 1, 3), [(EOS,)], config)[0]
+    ] == [(EOS,)]
 
 
-def test_everything_there_is_is_given_when_it_is_less_than_asked() -> None:
+def test_n_best_returns_fewer_hypotheses_where_there_are_no_more() -> None:
     table = Table(vocabulary=5)
     config = SearchConfig(beam=8, n_best=8, max_extra_length=2)
     found = run(TableDecoder(table, 1, 8), [(EOS,)], config)[0]
-    assert sorted(one.ids for one in found) == [(3,), (4, 3), (4, 4, 3)]
+    assert sorted(hypothesis.ids for hypothesis in found) == [(3,), (4, 3), (4, 4, 3)]
 
 
 @given(
@@ -85,18 +89,18 @@ def test_everything_there_is_is_given_when_it_is_less_than_asked() -> None:
     lengths=st.lists(st.integers(1, 4), min_size=1, max_size=5), slots=st.integers(1, 4),
     batch_tokens=st.integers(1, 60),
 )  # fmt: skip
-def test_it_equals_a_naive_beam_search(
+def test_beam_search_equals_a_naive_beam_search(
     seed, vocabulary, beam, n_best, alpha, end, extra, lengths, slots, batch_tokens
 ) -> None:
     table = Table(vocabulary, seed, end)
     config = SearchConfig(beam, alpha, extra, min(n_best, beam), batch_tokens)
     sources = [(*[4 + n] * (length - 1), EOS) for n, length in enumerate(lengths)]
     found = run(TableDecoder(table, slots, beam), sources, config)
-    for source, one in zip(sources, found, strict=True):
-        assert_same(one, naive(table, source, config))
+    for source, hypothesis in zip(sources, found, strict=True):
+        assert_same(hypothesis, naive(table, source, config))
 
 
-def test_beam_one_is_greedy() -> None:
+def test_beam_one_is_greedy_search() -> None:
     table = Table(vocabulary=9, end=-1.0)
     for length in range(1, 6):
         source = (*range(4, 3 + length), EOS)
@@ -107,7 +111,7 @@ def test_beam_one_is_greedy() -> None:
             ids = (*ids, int(row.argmax()) if len(ids) < length - 1 + 50 else EOS)
         decoder = TableDecoder(table, 1, 1)
         found = run(decoder, [source], SearchConfig(beam=1))[0]
-        assert [one.ids for one in found] == [ids]
+        assert [hypothesis.ids for hypothesis in found] == [ids]
         assert decoder.steps == len(ids)
 
 
@@ -115,24 +119,28 @@ def test_scores_add_up() -> None:
     table = Table(vocabulary=12, end=1.0)
     config = SearchConfig(beam=4, n_best=4, alpha=0.6)
     source = (6, 5, EOS)
-    for one in run(TableDecoder(table, 1, 4), [source], config)[0]:
-        expected = [table.row(source, one.ids[:n])[i].item() for n, i in enumerate(one.ids)]
-        assert one.token_scores == pytest.approx(expected, abs=1e-5)
-        assert one.log_prob == pytest.approx(sum(expected), abs=1e-4)
-        assert one.score == pytest.approx(one.log_prob / penalty(len(one.ids), config), abs=1e-5)
+    for hypothesis in run(TableDecoder(table, 1, 4), [source], config)[0]:
+        expected = [
+            table.row(source, hypothesis.ids[:n])[i].item() for n, i in enumerate(hypothesis.ids)
+        ]
+        assert hypothesis.token_scores == pytest.approx(expected, abs=1e-5)
+        assert hypothesis.log_prob == pytest.approx(sum(expected), abs=1e-4)
+        assert hypothesis.score == pytest.approx(
+            hypothesis.log_prob / penalty(len(hypothesis.ids), config), abs=1e-5
+        )
 
 
 def test_n_best_is_sorted_and_distinct() -> None:
     table = Table(vocabulary=10, end=0.5)
     found = run(TableDecoder(table, 3, 6), [(4, EOS), (5, 6, EOS)], SearchConfig(beam=6, n_best=6))
     for hypotheses in found:
-        assert len({one.ids for one in hypotheses}) == 6
-        assert [one.score for one in hypotheses] == sorted(
-            (one.score for one in hypotheses), reverse=True
+        assert len({hypothesis.ids for hypothesis in hypotheses}) == 6
+        assert [hypothesis.score for hypothesis in hypotheses] == sorted(
+            (hypothesis.score for hypothesis in hypotheses), reverse=True
         )
 
 
-def test_banned_ids_never_come_even_when_they_are_the_likeliest() -> None:
+def test_banned_ids_are_never_produced_even_if_likeliest() -> None:
     class Banned(Table):
         def row(self, source, prefix):
             log_probs = super().row(source, prefix).clone()
@@ -144,17 +152,21 @@ def test_banned_ids_never_come_even_when_they_are_the_likeliest() -> None:
     )
     for hypotheses in found:
         assert len(hypotheses) == 4
-        assert not {one for hypothesis in hypotheses for one in hypothesis.ids} & {PAD, UNK, BOS}
+        assert not {token_id for hypothesis in hypotheses for token_id in hypothesis.ids} & {
+            PAD,
+            UNK,
+            BOS,
+        }
 
 
-def test_the_search_stops_as_soon_as_nothing_can_get_better() -> None:
+def test_search_stops_once_no_hypothesis_can_improve() -> None:
     # EOS takes nearly everything: what lives on can never win.
     decoder = TableDecoder(Table(vocabulary=8, end=12.0), 1, 4)
     run(decoder, [(4, EOS)], SearchConfig(beam=4, n_best=1))
     assert decoder.steps == 1
 
 
-def test_the_search_does_not_stop_too_early() -> None:
+def test_search_does_not_stop_while_a_hypothesis_can_improve() -> None:
     """Ending at once looks best for long; with a strong alpha the longer one wins in the end."""
 
     class Long(Table):
@@ -172,7 +184,7 @@ def test_the_search_does_not_stop_too_early() -> None:
     assert found.ids == (EOS,)
 
 
-def test_of_equal_translations_the_same_one_wins_every_time() -> None:
+def test_ties_are_decided_the_same_way_in_every_batch() -> None:
     class Flat(Table):
         def row(self, source, prefix):
             return torch.full((self.vocabulary,), -math.log(self.vocabulary))
@@ -188,18 +200,18 @@ def test_of_equal_translations_the_same_one_wins_every_time() -> None:
 
 @pytest.mark.parametrize("slots", [1, 2, 3, 7])
 @pytest.mark.parametrize("batch_tokens", [1, 30, 10_000])
-def test_neither_neighbours_nor_order_nor_room_matter(slots: int, batch_tokens: int) -> None:
+def test_hypotheses_do_not_depend_on_batch_order_or_slots(slots: int, batch_tokens: int) -> None:
     table = Table(vocabulary=10, seed=5, end=-0.5)
     chooser = random.Random(3)
     sources = [
         (*[chooser.randrange(4, 10) for _ in range(chooser.randrange(5))], EOS) for _ in range(17)
     ]
     config = SearchConfig(beam=3, n_best=2, max_extra_length=6, batch_tokens=batch_tokens)
-    alone = [run(TableDecoder(table, 1, 3), [one], config)[0] for one in sources]
+    alone = [run(TableDecoder(table, 1, 3), [source], config)[0] for source in sources]
     assert run(TableDecoder(table, slots, 3), sources, config) == alone
     order = chooser.sample(range(17), 17)
-    mixed = run(TableDecoder(table, slots, 3), [sources[one] for one in order], config)
-    assert mixed == [alone[one] for one in order]
+    mixed = run(TableDecoder(table, slots, 3), [sources[index] for index in order], config)
+    assert mixed == [alone[index] for index in order]
 
 
 @pytest.mark.parametrize(
@@ -210,22 +222,22 @@ def test_neither_neighbours_nor_order_nor_room_matter(slots: int, batch_tokens: 
      {"sample": True, "top_k": 4}],
     ids=str,
 )  # fmt: skip
-def test_no_bit_of_a_score_depends_on_the_number_of_slots(settings: dict[str, object]) -> None:
+def test_scores_are_bitwise_equal_for_any_number_of_slots(settings: dict[str, object]) -> None:
     """There are more slots than the widest vectors hold numbers."""
     table = Table(vocabulary=10, seed=6, end=-0.5)
     chooser = random.Random(4)
     sources = [
-        Source((*chooser.choices(range(4, 10), k=number % 5), EOS), draw=(number,))
+        Source((*chooser.choices(range(4, 10), k=number % 5), EOS), sample_key=(number,))
         for number in range(40)
     ]
     config = replace(SearchConfig(beam=3, n_best=2, max_extra_length=6), **settings)
-    alone = [run(TableDecoder(table, 1, config.rows), [one], config)[0] for one in sources]
+    alone = [run(TableDecoder(table, 1, config.rows), [source], config)[0] for source in sources]
     assert run(TableDecoder(table, 40, config.rows), sources, config) == alone
 
 
 @pytest.mark.parametrize("kind", ["gnmt", "power", "none"])
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 0.6, 1.0, 1.1, 2.0])
-def test_a_length_has_one_penalty_in_any_company(kind: str, alpha: float) -> None:
+def test_length_penalty_does_not_depend_on_other_lengths(kind: str, alpha: float) -> None:
     lengths = torch.arange(1, 200)
     config = SearchConfig(length_penalty=kind, alpha=alpha)
     alone = [
@@ -241,11 +253,11 @@ def test_a_length_has_one_penalty_in_any_company(kind: str, alpha: float) -> Non
             ranker.reserve(199, torch.device("cpu"))
         for rows in (199, 163, 40, 17, 3):
             log_probs, some = -torch.ones(rows, 1), lengths[-rows:, None]
-            for found in (ranker.score(log_probs, some), ranker.bound(log_probs, some, some)):
+            for found in (ranker.score(log_probs, some), ranker.upper_bound(log_probs, some, some)):
                 assert (-1 / found[:, 0].double()).tolist() == alone[-rows:]
 
 
-def test_free_slots_are_refilled_while_others_work() -> None:
+def test_free_slots_are_refilled_while_others_are_busy() -> None:
     class Uneven(Table):
         """Source 9 goes on to its limit; the others end at once."""
 
@@ -257,13 +269,13 @@ def test_free_slots_are_refilled_while_others_work() -> None:
     sources = [(9, EOS), *[(4 + n % 5, EOS) for n in range(7)]]
     decoder = TableDecoder(Uneven(10), 2, 2)
     found = run(decoder, sources, SearchConfig(beam=2, max_extra_length=7))
-    assert [len(one[0].ids) for one in found] == [9] + [1] * 7
+    assert [len(hypotheses[0].ids) for hypotheses in found] == [9] + [1] * 7
     # As many steps as the longest takes alone; rows of free slots are not computed.
     assert decoder.steps == 9
     assert decoder.rows_computed == 2 * (9 + 7)
 
 
-def test_sources_are_read_only_as_far_as_they_fit() -> None:
+def test_sources_are_read_only_as_far_as_slots_allow() -> None:
     read = []
 
     def sources():
@@ -276,13 +288,13 @@ def test_sources_are_read_only_as_far_as_they_fit() -> None:
     assert len(read) <= 4 * 2 + 1
 
 
-def test_no_sources_no_steps() -> None:
+def test_no_sources_take_no_steps() -> None:
     decoder = TableDecoder(Table(vocabulary=8), 4, 2)
     assert run(decoder, [], SearchConfig()) == []
     assert decoder.steps == 0
 
 
-def test_broken_numbers_come_to_an_end() -> None:
+def test_search_ends_where_the_model_gives_nan() -> None:
     class Broken(Table):
         def row(self, source, prefix):
             return torch.full((self.vocabulary,), torch.nan)
@@ -290,19 +302,19 @@ def test_broken_numbers_come_to_an_end() -> None:
     assert run(TableDecoder(Broken(8), 2, 3), [(4, EOS)], SearchConfig(beam=3)) == [[]]
 
 
-def test_a_model_that_could_never_end_is_refused() -> None:
+def test_a_model_that_bans_eos_is_refused() -> None:
     with pytest.raises(ConfigError, match="eos_id"):
         Symbols.of(ModelConfig(banned_ids=(0, 3)))
 
 
-def test_symbols_of_a_model() -> None:
+def test_symbols_are_taken_from_the_model_config() -> None:
     assert Symbols.of(ModelConfig()) == Symbols(2, 3, (0, 1, 2))
     assert Symbols.of(ModelConfig(start_id=0, eos_id=1, banned_ids=(0,))) == Symbols(0, 1, (0,))
 
 
 @given(st.lists(st.lists(st.integers(-3, 3), min_size=6, max_size=6), min_size=1, max_size=4),
        st.integers(1, 8))  # fmt: skip
-def test_top_k_prefers_the_lowest_of_equals(rows: list[list[int]], k: int) -> None:
+def test_top_k_breaks_ties_by_the_lowest_id(rows: list[list[int]], k: int) -> None:
     scores = torch.tensor(rows, dtype=torch.float32)
     scores[scores == -3] = -torch.inf
     values, ids = top_k(scores, k)
@@ -311,4 +323,4 @@ def test_top_k_prefers_the_lowest_of_equals(rows: list[list[int]], k: int) -> No
     ):
         expected = sorted(range(6), key=lambda one: (-row[one], one))[:k]
         assert found == expected
-        assert found_values == [row[one] for one in expected]
+        assert found_values == [row[expected_item] for expected_item in expected]

@@ -30,7 +30,7 @@ def random_sources(count: int) -> list[Source]:
     return [
         Source(
             (*(chooser.randrange(4, 11) for _ in range(chooser.randrange(9))), EOS),
-            (6, 5) if number % 3 == 1 else (), draw=(number,),
+            (6, 5) if number % 3 == 1 else (), sample_key=(number,),
         )
         for number in range(count)
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Several models as one: probabilities are averaged, behind the seam that the search knows."""
+"""Ensembles: the probabilities of several models are averaged behind the decoder interface."""
 
 import math
 import random
@@ -40,16 +40,18 @@ def three(slots: int, beam: int) -> Ensemble:
     return Ensemble([TableDecoder(Table(7, seed, -1.0), slots, beam) for seed in (1, 2, 3)])
 
 
-def test_it_searches_as_a_model_of_mean_probabilities_would() -> None:
+def test_ensemble_search_equals_a_model_of_mean_probabilities() -> None:
     assert isinstance(three(1, 2), Decoder)
     config = SearchConfig(beam=85, n_best=20, max_extra_length=2)
     found = run(three(2, 85), [SOURCE], config)[0]
     expected = exhaustive(Mean(7), SOURCE, config)[:20]
-    assert [one.ids for one in found] == [ids for _, ids in expected]
-    assert [one.score for one in found] == pytest.approx([s for s, _ in expected], abs=1e-5)
+    assert [hypothesis.ids for hypothesis in found] == [ids for _, ids in expected]
+    assert [hypothesis.score for hypothesis in found] == pytest.approx(
+        [s for s, _ in expected], abs=1e-5
+    )
 
 
-def test_slots_come_and_go_in_every_member() -> None:
+def test_slots_are_admitted_and_retired_in_every_member() -> None:
     config = SearchConfig(beam=3, n_best=3, max_extra_length=4, batch_tokens=20, min_length=2)
     sources = [(*[4 + n % 3] * (n % 4), EOS) for n in range(9)]
     assert run(three(2, 3), sources, config) == [run(three(1, 3), [s], config)[0] for s in sources]
@@ -68,7 +70,7 @@ class Given(TableDecoder):
 
 def mean_of(members: Sequence[Tensor]) -> Tensor:
     nothing = torch.zeros(0, dtype=torch.int64)
-    return Ensemble([Given(one) for one in members]).step(nothing, nothing).full()
+    return Ensemble([Given(member) for member in members]).step(nothing, nothing).full()
 
 
 def random_members(count: int, rows: int, words: int, seed: int) -> list[Tensor]:
@@ -82,12 +84,12 @@ def random_members(count: int, rows: int, words: int, seed: int) -> list[Tensor]
     st.integers(2, 4), st.integers(1, 300), st.lists(st.integers(1, 25), min_size=1, max_size=7),
     st.integers(0, 2**32),
 )  # fmt: skip
-def test_a_row_has_the_same_bits_in_any_company(
+def test_a_row_is_bitwise_equal_in_any_batch(
     count: int, words: int, parts: list[int], seed: int
 ) -> None:
     members = random_members(count, sum(parts), words, seed)
     whole = mean_of(members)
-    split = zip(*(one.split(parts) for one in members), strict=True)
+    split = zip(*(member.split(parts) for member in members), strict=True)
     assert torch.equal(whole, torch.cat([mean_of(part) for part in split]))
     expected = torch.stack(members).double().logsumexp(0) - math.log(count)
     torch.testing.assert_close(whole.double(), expected, atol=1e-5, rtol=1e-6)
@@ -100,13 +102,13 @@ def threads() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def test_threads_change_no_bit(threads) -> None:
+def test_the_mean_is_bitwise_equal_for_any_number_of_threads(threads) -> None:
     """Each number is one that vectors and the rest of a tensor may give other last bits."""
     pair = random_members(2, 1, 10_000, 1)
-    apart = [torch.stack([one, one], dim=2)[:, :, 0] for one in pair]
+    apart = [torch.stack([tensor, tensor], dim=2)[:, :, 0] for tensor in pair]
     differing = torch.logaddexp(*pair) != torch.logaddexp(*apart)
     place = int(differing.flatten().int().argmax())
-    members = [one[:, place : place + 1].expand(3, 2 * PIECE + 1_001).clone() for one in pair]
+    members = [tensor[:, place : place + 1].expand(3, 2 * PIECE + 1_001).clone() for tensor in pair]
     found = []
     for count in (1, 2, 3, 4):
         torch.set_num_threads(count)
@@ -114,17 +116,17 @@ def test_threads_change_no_bit(threads) -> None:
     assert all(torch.equal(found[0], other) for other in found[1:])
 
 
-def test_rows_of_free_slots_stay_impossible() -> None:
+def test_rows_of_free_slots_stay_at_minus_infinity() -> None:
     members = random_members(2, 3, 7, 1)
-    for one in members:
-        one[1] = -torch.inf
+    for member in members:
+        member[1] = -torch.inf
     found = mean_of(members)
     assert found[1].isneginf().all()
     assert found[[0, 2]].isfinite().all()
 
 
 @pytest.mark.parametrize("kind", ["float32", "bf16", "int8"])
-def test_neighbours_change_no_bit_of_our_own_engines(
+def test_native_engines_are_bitwise_equal_in_any_batch(
     kind: str, make_model, kernel_cache: Path
 ) -> None:
     """Members whose own numbers depend on their row alone make a mean that does so too."""
@@ -134,7 +136,8 @@ def test_neighbours_change_no_bit_of_our_own_engines(
     sizes = {"model.src_vocab_size": 21, "model.tgt_vocab_size": 21}
     variants = {}, {"model.activation": "swiglu", "model.norm_order": "pre"}
     engines = [
-        fastest_engine(make_model({**sizes, **one}).float(), kernel_cache, kind) for one in variants
+        fastest_engine(make_model({**sizes, **variant}).float(), kernel_cache, kind)
+        for variant in variants
     ]
     chooser = random.Random(1)
     sources = [
@@ -150,11 +153,11 @@ def test_neighbours_change_no_bit_of_our_own_engines(
         found = [joint.step(rows, rows % 3 + number).full() for number in range(2, 8)]
         return list(torch.stack(found).split(3, dim=1))
 
-    alone = [steps([one])[0] for one in sources]
+    alone = [steps([source])[0] for source in sources]
     assert all(map(torch.equal, steps(sources), alone))
 
 
-def test_edits_are_made_once_on_the_mean() -> None:
+def test_edits_apply_once_to_the_mean() -> None:
     decoder = three(1, 1)
     decoder.admit([0], [Source(SOURCE)])
     step = decoder.step(torch.tensor([0]), torch.tensor([2]))
@@ -188,28 +191,28 @@ class TestTranslator:
             Translator(byte_model(config, seed), config, byte_subwords(), engine) for seed in (1, 2)
         ]
 
-    def test_two_equal_models_are_one(self, config: Config) -> None:
+    def test_two_equal_models_equal_a_single_one(self, config: Config) -> None:
         one, _ = self.translators(config)
         both = Translator(one.model, config, one.subwords, reference_engine, [one])
         for alone, joint in zip(one.translate(self.LINES), both.translate(self.LINES), strict=True):
             assert joint.text == alone.text
             assert joint.score == pytest.approx(alone.score, abs=1e-4)
 
-    def test_two_models_of_any_engine(self, config: Config, tmp_path) -> None:
+    def test_two_models_translate_with_every_engine(self, config: Config, tmp_path) -> None:
         texts = []
         for engine in (reference_engine, fastest_engine):
             first, second = self.translators(config, engine)
             both = Translator(first.model, config, first.subwords, engine, [second])
             assert both.engine.name == "ensemble"
-            texts.append([one.text for one in both.translate(self.LINES)])
-            assert texts[-1] != [one.text for one in first.translate(self.LINES)]
+            texts.append([translation.text for translation in both.translate(self.LINES)])
+            assert texts[-1] != [translation.text for translation in first.translate(self.LINES)]
         assert texts[0] == texts[1]
         for name, one in zip("ab", (first, second), strict=True):
             save_model(tmp_path / name, one.model.state_dict(), config, one.subwords, {})
         loaded = Translator.load(tmp_path / "a", others=[tmp_path / "b"])
-        assert [one.text for one in loaded.translate(self.LINES)] == texts[0]
+        assert [translation.text for translation in loaded.translate(self.LINES)] == texts[0]
 
-    def test_pairs_are_scored_by_the_mean(self, config: Config) -> None:
+    def test_score_averages_the_probabilities_of_pairs(self, config: Config) -> None:
         first, second = self.translators(config)
         both = Translator(first.model, config, first.subwords, reference_engine, [second])
         pair = ("some words", "other words")
@@ -220,7 +223,7 @@ class TestTranslator:
         ]
         assert joint.token_scores == pytest.approx(means, abs=1e-5)
 
-    def test_another_vocabulary_is_refused(self, config: Config) -> None:
+    def test_a_member_with_another_vocabulary_is_refused(self, config: Config) -> None:
         first, second = self.translators(config)
         pieces = {piece: one for one, piece in enumerate(Bytes().pieces())}
         pieces["<0x41>"], pieces["<0x42>"] = pieces["<0x42>"], pieces["<0x41>"]

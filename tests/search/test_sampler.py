@@ -1,4 +1,4 @@
-"""Sampling draws what it says, from what it says, and the same for the same seed."""
+"""Sampling: from the right distribution, and reproducible with the same seed."""
 
 import math
 from collections import Counter
@@ -12,11 +12,11 @@ from nmt_cli.config.search import SearchConfig
 from nmt_cli.search.decoder import Source
 
 ONE = SearchConfig(beam=1, n_best=1, sample=True, max_extra_length=6)
-SOURCES = [Source((*[4 + n % 5] * (n % 4), EOS), draw=(n, 0)) for n in range(12)]
+SOURCES = [Source((*[4 + n % 5] * (n % 4), EOS), sample_key=(n, 0)) for n in range(12)]
 
 
 def ids_of(found) -> list[list[tuple[int, ...]]]:
-    return [[one.ids for one in hypotheses] for hypotheses in found]
+    return [[hypothesis.ids for hypothesis in hypotheses] for hypotheses in found]
 
 
 def sampled(config: SearchConfig, sources=SOURCES, slots: int = 5, **table):
@@ -27,9 +27,9 @@ def sampled(config: SearchConfig, sources=SOURCES, slots: int = 5, **table):
 def first_ids(config: SearchConfig, count: int = 3_000) -> Counter[int]:
     """The first id of many samples of one source."""
     config = replace(config, n_best=100, max_extra_length=0)
-    sources = [Source((7, EOS), draw=(n,)) for n in range(count // 100)]
+    sources = [Source((7, EOS), sample_key=(n,)) for n in range(count // 100)]
     found = sampled(config, sources, slots=count // 100)
-    return Counter(one.ids[0] for hypotheses in found for one in hypotheses)
+    return Counter(hypothesis.ids[0] for hypotheses in found for hypothesis in hypotheses)
 
 
 def chances(table: Table, temperature: float = 1.0) -> torch.Tensor:
@@ -39,7 +39,7 @@ def chances(table: Table, temperature: float = 1.0) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
-def test_ids_come_as_often_as_they_are_likely(temperature: float) -> None:
+def test_ids_are_sampled_with_their_probabilities(temperature: float) -> None:
     expected = chances(Table(9, 3, -1.0), temperature).tolist()
     found = first_ids(replace(ONE, temperature=temperature))
     for one, chance in enumerate(expected):
@@ -48,31 +48,31 @@ def test_ids_come_as_often_as_they_are_likely(temperature: float) -> None:
         assert found[one] / 3_000 == pytest.approx(chance, abs=room), one
 
 
-def test_the_top_k_and_nothing_else() -> None:
+def test_top_k_samples_from_the_best_k_only() -> None:
     expected = chances(Table(9, 3, -1.0))
     best = expected.topk(3)
     found = first_ids(replace(ONE, top_k=3))
     assert set(found) == set(best.indices.tolist())
     shares = best.values / best.values.sum()
-    for one, share in zip(best.indices.tolist(), shares.tolist(), strict=True):
-        assert found[one] / 3_000 == pytest.approx(share, abs=0.05)
+    for index, share in zip(best.indices.tolist(), shares.tolist(), strict=True):
+        assert found[index] / 3_000 == pytest.approx(share, abs=0.05)
 
 
 @pytest.mark.parametrize("top_p", [0.0, 0.5, 0.8, 0.97])
-def test_the_fewest_that_make_up_the_probability(top_p: float) -> None:
+def test_top_p_samples_from_the_fewest_ids_that_reach_it(top_p: float) -> None:
     values, ids = chances(Table(9, 3, -1.0)).sort(descending=True)
     needed = int((values.cumsum(0) < top_p).sum()) + 1
     assert set(first_ids(replace(ONE, top_p=top_p))) == set(ids[:needed].tolist())
 
 
-def test_both_together() -> None:
+def test_top_k_and_top_p_together() -> None:
     values, ids = chances(Table(9, 3, -1.0)).sort(descending=True)
     assert values[:2].sum() / values[:3].sum() < 0.99
     found = first_ids(replace(ONE, top_k=3, top_p=float(values[0] / values[:3].sum()) + 0.01))
     assert set(found) == set(ids[:2].tolist())
 
 
-def test_the_same_seed_draws_the_same_whatever_the_batch() -> None:
+def test_a_seed_gives_the_same_samples_in_any_batch() -> None:
     config = replace(ONE, n_best=3)
     expected = sampled(config)
     assert len({ids for some in ids_of(expected) for ids in some}) > 15
@@ -84,41 +84,44 @@ def test_the_same_seed_draws_the_same_whatever_the_batch() -> None:
     assert ids_of(sampled(replace(config, batch_tokens=1))) == ids_of(expected)
 
 
-def test_every_line_draws_for_itself() -> None:
-    sources = [Source((7, 6, 5, EOS), draw=(n, 0)) for n in range(20)]
+def test_every_line_is_sampled_independently() -> None:
+    sources = [Source((7, 6, 5, EOS), sample_key=(n, 0)) for n in range(20)]
     assert len({ids for (ids,) in ids_of(sampled(ONE, sources))}) > 10
-    again = [Source((7, 6, 5, EOS), draw=(4, 0))] * 2
+    again = [Source((7, 6, 5, EOS), sample_key=(4, 0))] * 2
     first, second = sampled(ONE, again)
     assert first == second
 
 
-def test_scores_are_the_models_own_and_samples_are_ranked() -> None:
+def test_samples_have_model_scores_and_are_ranked() -> None:
     table = Table(9, 3, -1.0)
     config = replace(ONE, n_best=4, temperature=0.7, top_k=5, alpha=0.8)
     for source, hypotheses in zip(SOURCES, sampled(config), strict=True):
         assert len(hypotheses) == 4
-        scores = [one.score for one in hypotheses]
+        scores = [hypothesis.score for hypothesis in hypotheses]
         assert scores == sorted(scores, reverse=True)
-        for one in hypotheses:
-            expected = [table.row(source.ids, one.ids[:n])[i].item() for n, i in enumerate(one.ids)]
-            assert one.token_scores == pytest.approx(expected, abs=1e-5)
-            assert one.log_prob == pytest.approx(sum(expected), abs=1e-4)
-            assert one.ids[-1] == EOS
-            assert not set(one.ids) & {0, 1, 2}
-            assert len(one.ids) <= len(source.ids) + 6
+        for hypothesis in hypotheses:
+            expected = [
+                table.row(source.ids, hypothesis.ids[:n])[i].item()
+                for n, i in enumerate(hypothesis.ids)
+            ]
+            assert hypothesis.token_scores == pytest.approx(expected, abs=1e-5)
+            assert hypothesis.log_prob == pytest.approx(sum(expected), abs=1e-4)
+            assert hypothesis.ids[-1] == EOS
+            assert not set(hypothesis.ids) & {0, 1, 2}
+            assert len(hypothesis.ids) <= len(source.ids) + 6
 
 
-def test_rules_and_prefixes_hold() -> None:
+def test_sampling_applies_logits_processors_and_prefixes() -> None:
     config = replace(ONE, n_best=5, no_repeat_ngram=1, min_length=2, max_length=3)
-    sources = [replace(one, prefix=(5,)) for one in SOURCES]
+    sources = [replace(source, prefix=(5,)) for source in SOURCES]
     for hypotheses in sampled(config, sources):
-        for one in hypotheses:
-            assert one.ids[0] == 5
-            assert 3 <= len(one.ids) <= 4
-            assert len(set(one.ids)) == len(one.ids)
+        for hypothesis in hypotheses:
+            assert hypothesis.ids[0] == 5
+            assert 3 <= len(hypothesis.ids) <= 4
+            assert len(set(hypothesis.ids)) == len(hypothesis.ids)
 
 
-def test_broken_numbers_come_to_an_end() -> None:
+def test_search_ends_where_the_model_gives_nan() -> None:
     class Broken(Table):
         def row(self, source, prefix):
             return torch.full((self.vocabulary,), torch.nan)
@@ -127,6 +130,6 @@ def test_broken_numbers_come_to_an_end() -> None:
         assert run(TableDecoder(Broken(8), 2, 1), SOURCES[:2], config) == [[], []]
 
 
-def test_candidates_for_a_vote_are_as_many_as_the_beam() -> None:
+def test_mbr_samples_as_many_candidates_as_the_beam() -> None:
     config = SearchConfig(beam=8, n_best=1, sample=True, mbr="chrf")
-    assert [len(one) for one in sampled(config)] == [8] * len(SOURCES)
+    assert [len(result) for result in sampled(config)] == [8] * len(SOURCES)

@@ -102,10 +102,10 @@ class TableDecoder:
 
 
 def run(
-    decoder, sources, config: SearchConfig, rules: Sequence = (), strategy=None
+    decoder, sources, config: SearchConfig, processors: Sequence = (), strategy=None
 ) -> list[list[Hypothesis]]:
-    given = [one if isinstance(one, Source) else Source(one) for one in sources]
-    results = dict(search(decoder, iter(given), config, rules, strategy))
+    given = [source if isinstance(source, Source) else Source(source) for source in sources]
+    results = dict(search(decoder, iter(given), config, processors, strategy))
     assert sorted(results) == list(range(len(sources)))
     return [results[number] for number in range(len(sources))]
 
@@ -137,10 +137,12 @@ def exhaustive(
     for length in range(limit + 1):
         for words in itertools.product(allowed, repeat=length):
             ids = (*words, symbols.eos_id)
-            biases = [bias(ids[:n], one) for n, one in enumerate(ids)]
+            biases = [bias(ids[:n], token_id) for n, token_id in enumerate(ids)]
             if None in biases:
                 continue
-            log_prob = sum(table.row(source, ids[:n])[one].item() for n, one in enumerate(ids))
+            log_prob = sum(
+                table.row(source, ids[:n])[token_id].item() for n, token_id in enumerate(ids)
+            )
             log_prob += sum(biases)
             score = log_prob / penalty(len(ids), config) + config.word_reward * len(ids)
             found.append((score, ids))

@@ -1,4 +1,4 @@
-"""What a user asks of the words of a translation, from lines to lines."""
+"""Constraints, reranking, alignment and scores, from lines of text to lines of text."""
 
 import dataclasses
 import random
@@ -25,12 +25,14 @@ WORDS = "the small dog sees a large cat in the old garden and a small bird sings
 TEXT = WORDS.split()
 
 
-def translator(settings: dict[str, object] | None = None, engine=reference_engine) -> Translator:
+def make_translator(
+    settings: dict[str, object] | None = None, engine=reference_engine
+) -> Translator:
     config = byte_config({"search.max_extra_length": 12, **(settings or {})})
     return Translator(byte_model(config), config, byte_subwords(), engine)
 
 
-def word_translator(kind: str, engine=fastest_engine) -> Translator:
+def make_word_translator(kind: str, engine=fastest_engine) -> Translator:
     """A model with random weights over subwords of a few words."""
     counts = {word: 10 + n for n, word in enumerate(TEXT)}
     data = DataConfig(subwords=kind, vocab_size=24 if kind == "unigram" else 60)
@@ -49,8 +51,8 @@ def word_translator(kind: str, engine=fastest_engine) -> Translator:
     return Translator(model, config, subwords, engine)
 
 
-def settings_of(one: Translator, **settings: object):
-    return dataclasses.replace(one.config.search, **settings)
+def settings_of(translator: Translator, **settings: object):
+    return dataclasses.replace(translator.config.search, **settings)
 
 
 ENGINES = [reference_engine, fastest_engine]
@@ -69,46 +71,48 @@ ENGINES = [reference_engine, fastest_engine]
     ],
     ids=str,
 )
-@pytest.mark.parametrize("worded", [False, True])
-def test_every_engine_gives_the_same_and_no_line_sees_another(settings, worded: bool) -> None:
-    wording = Constraints(
+@pytest.mark.parametrize("constrained", [False, True])
+def test_every_engine_translates_the_same_in_any_batch(settings, constrained: bool) -> None:
+    constraints = Constraints(
         ("a", "th"), () if settings.get("sample") else (Entry("dog", ("Hu",), 1),)
     )
     prefixes = ["", "", "pre", "Q", ""]
-    given = {"wording": wording, "prefixes": prefixes} if worded else {}
+    given = {"constraints": constraints, "prefixes": prefixes} if constrained else {}
     found = []
     for engine in ENGINES:
-        one = translator(engine=engine)
-        search = settings_of(one, **settings)
-        found.append(list(one.translate(LINES, search=search, **given)))
+        translator = make_translator(engine=engine)
+        search = settings_of(translator, **settings)
+        found.append(list(translator.translate(LINES, search=search, **given)))
     for ours, theirs in zip(*found, strict=True):
         assert (ours.text, ours.flags) == (theirs.text, theirs.flags)
         assert ours.hypotheses[0].alignment == theirs.hypotheses[0].alignment
         assert ours.score == pytest.approx(theirs.score, abs=1e-4)
     for number, line in enumerate(LINES):
-        start = [prefixes[number]] if worded else None
-        (alone,) = one.translate_window(
-            [line], search=search, wording=given.get("wording", Constraints()), prefixes=start,
-            first=number,
+        start = [prefixes[number]] if constrained else None
+        (alone,) = translator.translate_window(
+            [line], search=search, constraints=given.get("constraints", Constraints()),
+            prefixes=start, first=number,
         )  # fmt: skip
         assert alone.text == found[1][number].text
-        if worded and prefixes[number] and alone.text:
+        if constrained and prefixes[number] and alone.text:
             assert alone.text.startswith(prefixes[number])
-        if worded and "dog" in line and not settings.get("sample"):
+        if constrained and "dog" in line and not settings.get("sample"):
             assert "Hu" in alone.text or "term_missing" in alone.flags
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "chars", "wordpiece"])
 class TestTerms:
-    def test_terms_come_as_whole_words(self, kind: str) -> None:
-        one = word_translator(kind)
+    def test_terms_are_produced_as_whole_words(self, kind: str) -> None:
+        translator = make_word_translator(kind)
         chooser = random.Random(1)
         lines = [" ".join(chooser.choices(TEXT, k=5)) for _ in range(12)]
         terms = (Entry("dog", ("bird", "old bird"), 1), Entry("small", ("large",), 2))
         for beam in (1, 4):
-            search = settings_of(one, beam=beam)
-            free = list(one.translate(lines, search=search))
-            found = list(one.translate(lines, search=search, wording=Constraints(glossary=terms)))
+            search = settings_of(translator, beam=beam)
+            free = list(translator.translate(lines, search=search))
+            found = list(
+                translator.translate(lines, search=search, constraints=Constraints(glossary=terms))
+            )
             for line, plain, held in zip(lines, free, found, strict=True):
                 words = held.text.split()
                 assert ("bird" in words) or "dog" not in line.split()
@@ -117,15 +121,15 @@ class TestTerms:
                 if not {"dog", "small"} & set(line.split()):
                     assert held.text == plain.text
 
-    def test_banned_words_never_come(self, kind: str) -> None:
-        one = word_translator(kind)
+    def test_banned_words_are_never_produced(self, kind: str) -> None:
+        translator = make_word_translator(kind)
         lines = [" ".join(random.Random(n).choices(TEXT, k=4)) for n in range(12)]
-        search = settings_of(one, beam=4, n_best=4)
+        search = settings_of(translator, beam=4, n_best=4)
 
-        def words(wording: Constraints) -> set[str]:
+        def words(constraints: Constraints) -> set[str]:
             return {
                 word
-                for found in one.translate(lines, search=search, wording=wording)
+                for found in translator.translate(lines, search=search, constraints=constraints)
                 for alternative in found.hypotheses
                 for word in alternative.text.split()
             }
@@ -135,40 +139,50 @@ class TestTerms:
         assert banned
         assert not words(Constraints(banned)) & set(banned)
 
-    def test_words_are_counted_as_the_text_has_them(self, kind: str) -> None:
-        one = word_translator(kind)
+    def test_word_numbers_count_the_words_of_the_text(self, kind: str) -> None:
+        translator = make_word_translator(kind)
         line = "the small dog sees a bird"
         for spellings, ids, text in (
-            (source_spellings(one.subwords), one.subwords.encode_source([line])[0], line),
-            (target_spellings(one.subwords), one.subwords.encode_target(["a dog"])[0], "a dog"),
+            (
+                source_spellings(translator.subwords),
+                translator.subwords.encode_source([line])[0],
+                line,
+            ),
+            (
+                target_spellings(translator.subwords),
+                translator.subwords.encode_target(["a dog"])[0],
+                "a dog",
+            ),
         ):
-            numbers = word_numbers(ids, spellings, one.subwords.unk_id)
+            numbers = word_numbers(ids, spellings, translator.subwords.unk_id)
             assert max(numbers) + 1 == len(text.split())
             assert [n for n in numbers if n >= 0] == sorted(n for n in numbers if n >= 0)
             joined = [b"".join(spellings[i] for i, n in zip(ids, numbers, strict=True) if n == word)
                       for word in range(len(text.split()))]  # fmt: skip
-            assert [one.decode().strip() for one in joined] == text.split()
+            assert [word.decode().strip() for word in joined] == text.split()
 
 
 class TestLongLines:
     LINE = "The first sentence of them all is this. The second one is about as long. A third one."
 
-    def test_each_piece_has_the_terms_that_it_triggers(self) -> None:
-        one = translator()
-        wording = Constraints(glossary=(Entry("first", ("ONE",), 1), Entry("second", ("TWO",), 2)))
-        (found,) = one.translate([self.LINE], wording=wording)
+    def test_each_segment_has_the_terms_that_it_triggers(self) -> None:
+        translator = make_translator()
+        constraints = Constraints(
+            glossary=(Entry("first", ("ONE",), 1), Entry("second", ("TWO",), 2))
+        )
+        (found,) = translator.translate([self.LINE], constraints=constraints)
         assert "split" in found.flags
         assert found.text.index("ONE") < found.text.index("TWO")
 
-    def test_a_prefix_begins_the_first_piece_only(self) -> None:
-        one = translator()
-        (found,) = one.translate([self.LINE], prefixes=["PRE"])
+    def test_a_prefix_belongs_to_the_first_segment(self) -> None:
+        translator = make_translator()
+        (found,) = translator.translate([self.LINE], prefixes=["PRE"])
         assert found.text.startswith("PRE")
         assert found.text.count("PRE") == 1
 
-    def test_alignment_counts_the_words_of_the_whole_line(self) -> None:
-        one = translator()
-        (found,) = one.translate([self.LINE], search=settings_of(one, alignment=True))
+    def test_alignment_counts_words_of_the_whole_line(self) -> None:
+        translator = make_translator()
+        (found,) = translator.translate([self.LINE], search=settings_of(translator, alignment=True))
         links = found.hypotheses[0].alignment
         assert [word for _, word in links] == sorted(word for _, word in links)
         assert len(links) <= len(found.text.split())
@@ -176,53 +190,58 @@ class TestLongLines:
         assert 0 <= min(sources) <= 7
         assert len(self.LINE.split()) > max(sources) > 10
 
-    def test_pieces_draw_for_themselves(self) -> None:
-        one = translator()
-        search = settings_of(one, sample=True)
+    def test_segments_are_sampled_independently(self) -> None:
+        translator = make_translator()
+        search = settings_of(translator, sample=True)
         line = "The same sentence is here twice now. " * 2
-        (found,) = one.translate([line], search=search)
+        (found,) = translator.translate([line], search=search)
         half = len(found.text) // 2
         assert found.text[:half].strip() != found.text[half:].strip()
 
 
 class TestSampling:
-    def test_equal_lines_draw_for_themselves_and_the_seed_decides(self) -> None:
-        one = translator()
+    def test_equal_lines_are_sampled_independently_by_seed(self) -> None:
+        translator = make_translator()
         lines = ["some words"] * 8
         found = [
-            [t.text for t in one.translate(lines, search=settings_of(one, sample=True, seed=seed))]
+            [
+                t.text
+                for t in translator.translate(
+                    lines, search=settings_of(translator, sample=True, seed=seed)
+                )
+            ]
             for seed in (1, 1, 2)
         ]
         assert len(set(found[0])) > 4
         assert found[0] == found[1] != found[2]
 
-    def test_lines_are_counted_across_windows(self) -> None:
-        one = translator()
-        search = settings_of(one, sample=True, beam=1)
+    def test_sampling_counts_lines_across_windows(self) -> None:
+        translator = make_translator()
+        search = settings_of(translator, sample=True, beam=1)
         lines = ["ab"] * 70
-        found = [t.text for t in one.translate(lines, search=search)]
-        again = [t.text for t in one.translate_window(lines, search=search)]
+        found = [t.text for t in translator.translate(lines, search=search)]
+        again = [t.text for t in translator.translate_window(lines, search=search)]
         assert found == again
 
     def test_a_glossary_is_refused(self) -> None:
-        one = translator()
+        translator = make_translator()
         with pytest.raises(UsageError, match="glossary"):
-            one.translate_window(
+            translator.translate_window(
                 ["x"],
-                search=settings_of(one, sample=True),
-                wording=Constraints(glossary=(Entry("a", ("b",), 1),)),
+                search=settings_of(translator, sample=True),
+                constraints=Constraints(glossary=(Entry("a", ("b",), 1),)),
             )
 
 
 class TestUnknownWords:
     @pytest.fixture
     def wordy(self) -> Translator:
-        one = word_translator("bpe")
+        translator = make_word_translator("bpe")
         with torch.no_grad():
-            one.model.embedding.shared[one.subwords.unk_id] *= 3.0
-        return Translator(one.model, one.config, one.subwords, fastest_engine)
+            translator.model.embedding.shared[translator.subwords.unk_id] *= 3.0
+        return Translator(translator.model, translator.config, translator.subwords, fastest_engine)
 
-    def test_they_come_from_the_source_word_looked_at(self, wordy: Translator) -> None:
+    def test_unknown_words_are_copied_from_the_aligned_source_word(self, wordy: Translator) -> None:
         lines = ["the QQQ dog ZZZ", "small bird WWW", "the ÄÄÄ dog ÖÖÖ"]
         search = settings_of(wordy, replace_unknown=True, alignment=True)
         replaced = 0
@@ -237,20 +256,20 @@ class TestUnknownWords:
                     assert found.text.split()[number] == line.split()[links[number]]
         assert replaced, "there must be something to replace"
 
-    def test_without_it_they_never_come(self, wordy: Translator) -> None:
+    def test_unknown_words_are_not_produced_without_replacement(self, wordy: Translator) -> None:
         for found in wordy.translate(["the QQQ dog ZZZ", "small bird WWW"]):
             assert "<unk>" not in found.hypotheses[0].tokens
 
 
-class TestChoice:
-    def test_coverage_is_added_and_ranks(self) -> None:
-        one = translator()
-        plain = settings_of(one, beam=4, n_best=4)
+class TestReranking:
+    def test_coverage_penalty_changes_scores_and_order(self) -> None:
+        translator = make_translator()
+        plain = settings_of(translator, beam=4, n_best=4)
         ranked = dataclasses.replace(plain, coverage_penalty=2.0)
         orders = []
         for free, covered in zip(
-            one.translate(LINES[:1] + LINES[2:], search=plain),
-            one.translate(LINES[:1] + LINES[2:], search=ranked), strict=True,
+            translator.translate(LINES[:1] + LINES[2:], search=plain),
+            translator.translate(LINES[:1] + LINES[2:], search=ranked), strict=True,
         ):  # fmt: skip
             scores = [alternative.score for alternative in covered.hypotheses]
             assert all(
@@ -261,36 +280,38 @@ class TestChoice:
             orders.append([h.text for h in free.hypotheses] == [h.text for h in covered.hypotheses])
         assert not all(orders), "some order must change"
 
-    def test_the_vote_is_among_all_of_the_beam(self) -> None:
+    def test_mbr_chooses_among_the_whole_beam(self) -> None:
         from nmt_cli.scoring.consensus import expected_scores
 
-        one = translator()
-        search = settings_of(one, beam=6, n_best=6)
-        (whole,) = one.translate(["some words"], search=search)
+        translator = make_translator()
+        search = settings_of(translator, beam=6, n_best=6)
+        (whole,) = translator.translate(["some words"], search=search)
         texts = [alternative.text for alternative in whole.hypotheses]
         votes = expected_scores(texts, "chrf")
         chosen = dataclasses.replace(search, n_best=1, mbr="chrf")
-        (found,) = one.translate(["some words"], search=chosen)
+        (found,) = translator.translate(["some words"], search=chosen)
         assert found.text == texts[votes.index(max(votes))]
         assert len(found.hypotheses) == 1
 
-    def test_what_lacks_a_term_comes_last_whatever_the_vote(self) -> None:
-        one = translator()
-        source = Source((5, one.subwords.eos_id))
+    def test_hypotheses_that_miss_a_term_rank_last(self) -> None:
+        translator = make_translator()
+        source = Source((5, translator.subwords.eos_id))
         texts = ["the dog", "the dog", "a cat", "a cow"]
         found = [
             Hypothesis(tuple(ids), -1.0, -1.0, (-1.0,) * len(ids), missing)
-            for ids, missing in zip(one.subwords.encode_target(texts), (1, 2, 0, 0), strict=True)
+            for ids, missing in zip(
+                translator.subwords.encode_target(texts), (1, 2, 0, 0), strict=True
+            )
         ]
-        chooser = HypothesisSelector(lambda: one.model, one.subwords)
-        search = settings_of(one, beam=4, n_best=4, mbr="chrf")
+        chooser = HypothesisSelector(lambda: translator.model, translator.subwords)
+        search = settings_of(translator, beam=4, n_best=4, mbr="chrf")
         parts = chooser.parts({source: found}, search)[source]
         # The same text is given once, with the fewest terms that it lacks.
         assert [part.hypothesis.missing for part in parts] == [0, 0, 1]
 
-    def test_tokens_and_their_scores_make_up_the_whole(self) -> None:
-        one = translator()
-        for found in one.translate(["some words", TestLongLines.LINE]):
+    def test_token_scores_add_up_to_the_log_probability(self) -> None:
+        translator = make_translator()
+        for found in translator.translate(["some words", TestLongLines.LINE]):
             best = found.hypotheses[0]
             assert len(best.tokens) == len(best.token_scores)
             assert sum(best.token_scores) == pytest.approx(best.log_prob, abs=1e-3)
@@ -299,42 +320,42 @@ class TestChoice:
             assert text.replace(" ", "")[:3] == found.text.replace(" ", "")[:3]
 
 
-def test_forms_that_the_model_cannot_write_are_named() -> None:
-    one = word_translator("bpe")
+def test_a_form_that_the_model_cannot_spell_is_named() -> None:
+    translator = make_word_translator("bpe")
     with pytest.raises(DataError, match="line 7: the model cannot write `Ω`"):
-        one.bind(Constraints(glossary=(Entry("dog", ("bird", "Ω"), 7),)))
+        translator.bind(Constraints(glossary=(Entry("dog", ("bird", "Ω"), 7),)))
 
 
-def test_banned_texts_that_the_model_cannot_write_do_no_harm() -> None:
-    one = word_translator("bpe")
-    wording = Constraints(("Ω", "  "))
-    found = [t.text for t in one.translate(["a dog"], wording=wording)]
-    assert found == [t.text for t in one.translate(["a dog"])]
+def test_banned_phrases_that_cannot_be_spelt_are_ignored() -> None:
+    translator = make_word_translator("bpe")
+    constraints = Constraints(("Ω", "  "))
+    found = [t.text for t in translator.translate(["a dog"], constraints=constraints)]
+    assert found == [t.text for t in translator.translate(["a dog"])]
 
 
-def test_too_few_prefixes() -> None:
-    one = translator()
+def test_too_few_prefixes_are_an_error() -> None:
+    translator = make_translator()
     with pytest.raises(DataError, match="ends before line 2"):
-        list(one.translate(["a", "b"], prefixes=["x"]))
+        list(translator.translate(["a", "b"], prefixes=["x"]))
 
 
-def test_a_language_without_spaces_bans_and_demands_inside_of_words() -> None:
-    one = translator({"languages.tgt": "ja", "languages.src": "zh"})
-    wording = Constraints(("a",), (Entry("og", ("Q",), 1),))
-    (found,) = one.translate(["a dog runs"], wording=wording)
+def test_constraints_match_inside_words_of_a_language_without_spaces() -> None:
+    translator = make_translator({"languages.tgt": "ja", "languages.src": "zh"})
+    constraints = Constraints(("a",), (Entry("og", ("Q",), 1),))
+    (found,) = translator.translate(["a dog runs"], constraints=constraints)
     assert "a" not in found.text
     assert "Q" in found.text
 
 
-def test_what_can_be_asked_does_not_change_what_was_not() -> None:
-    one = translator()
+def test_alignment_does_not_change_the_translation() -> None:
+    translator = make_translator()
     lines = LINES[:3]
-    plain = list(one.translate(lines))
-    told = list(one.translate(lines, search=settings_of(one, alignment=True)))
+    plain = list(translator.translate(lines))
+    told = list(translator.translate(lines, search=settings_of(translator, alignment=True)))
     assert [t.text for t in told] == [t.text for t in plain]
     assert [t.score for t in told] == [t.score for t in plain]
     best = plain[0].hypotheses[0]
-    penalty = float(length_penalty(torch.tensor(len(best.tokens)), one.config.search.alpha))
+    penalty = float(length_penalty(torch.tensor(len(best.tokens)), translator.config.search.alpha))
     assert best.score == pytest.approx(best.log_prob / penalty, abs=1e-5)
 
 
@@ -347,19 +368,19 @@ def test_special_ids_have_no_spelling() -> None:
 
 
 class TestScores:
-    def test_tabs_windows_and_order(self, monkeypatch) -> None:
-        monkeypatch.setattr("nmt_cli.translation.translator.SCORED_TOGETHER", 3)
-        one = translator()
+    def test_score_keeps_the_order_across_windows(self, monkeypatch) -> None:
+        monkeypatch.setattr("nmt_cli.translation.scoring.SCORE_WINDOW", 3)
+        translator = make_translator()
         pairs = [("a\tb", f"c\t{n}" * (n % 4)) for n in range(8)]
-        found = list(one.score(pairs))
+        found = list(translator.score(pairs))
         assert [(pair.source, pair.target) for pair in found] == pairs
         for pair, given in zip(found, pairs, strict=True):
-            (alone,) = one.score([given])
+            (alone,) = translator.score([given])
             assert pair.token_scores == pytest.approx(alone.token_scores, abs=1e-4)
-        assert list(one.score([])) == []
+        assert list(translator.score([])) == []
 
-    def test_too_long_for_learned_positions(self) -> None:
-        one = translator({"model.positions": "learned", "model.max_positions": 24})
-        assert len(list(one.score([("a" * 23, "b" * 23)]))) == 1
+    def test_score_refuses_pairs_longer_than_learned_positions(self) -> None:
+        translator = make_translator({"model.positions": "learned", "model.max_positions": 24})
+        assert len(list(translator.score([("a" * 23, "b" * 23)]))) == 1
         with pytest.raises(DataError, match="24 positions"):
-            list(one.score([("a", "b"), ("a" * 10, "b" * 24)]))
+            list(translator.score([("a", "b"), ("a" * 10, "b" * 24)]))

@@ -1,4 +1,4 @@
-"""Lines in, translations out: as many, in order, each as if it were alone."""
+"""The translator: one translation per line, in order, independent of the other lines."""
 
 import dataclasses
 import random
@@ -50,7 +50,7 @@ def translator() -> Translator:
 
 def texts(translator: Translator, lines, **settings: object) -> list[str]:
     search = dataclasses.replace(translator.config.search, **settings)
-    return [one.text for one in translator.translate(lines, search=search)]
+    return [translation.text for translation in translator.translate(lines, search=search)]
 
 
 def some_lines(count: int, seed: int = 1) -> list[str]:
@@ -58,25 +58,27 @@ def some_lines(count: int, seed: int = 1) -> list[str]:
     return ["".join(chooser.choices("abc defgh", k=chooser.randrange(30))) for _ in range(count)]
 
 
-def test_one_translation_a_line_in_order_each_as_if_alone(translator: Translator) -> None:
+def test_translate_gives_one_translation_per_line_in_order(translator: Translator) -> None:
     lines = [*some_lines(40), *STRANGE.values(), *BLANK, *some_lines(10, seed=2)]
     found = list(translator.translate(lines))
-    assert [one.source for one in found] == lines
-    assert len({len(one.text) for one in found}) > 5, "the lengths must vary"
+    assert [translation.source for translation in found] == lines
+    assert len({len(translation.text) for translation in found}) > 5, "the lengths must vary"
     alone = [translator.translate([line])[0] for line in lines]
-    assert [one.text for one in found] == [one.text for one in alone]
-    for one, single in zip(found, alone, strict=True):
-        assert one.score == pytest.approx(single.score, abs=1e-4)
-        assert one.flags == single.flags
+    assert [translation.text for translation in found] == [result.text for result in alone]
+    for translation, single in zip(found, alone, strict=True):
+        assert translation.score == pytest.approx(single.score, abs=1e-4)
+        assert translation.flags == single.flags
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 64, 100_000])
-def test_neither_batches_nor_order_matter(translator: Translator, batch_tokens: int) -> None:
+def test_translations_do_not_depend_on_batches_or_order(
+    translator: Translator, batch_tokens: int
+) -> None:
     lines = some_lines(30)
     expected = texts(translator, lines)
     order = random.Random(batch_tokens).sample(range(30), 30)
-    found = texts(translator, [lines[one] for one in order], batch_tokens=batch_tokens)
-    assert found == [expected[one] for one in order]
+    found = texts(translator, [lines[index] for index in order], batch_tokens=batch_tokens)
+    assert found == [expected[index] for index in order]
 
 
 @settings(max_examples=40)
@@ -107,7 +109,7 @@ def test_equal_lines_are_translated_once(translator, monkeypatch) -> None:
 class TestCalls:
     """What `translate` takes, and what it gives for each kind."""
 
-    def test_a_str_is_a_line_and_several_lines_give_several(self, translator: Translator) -> None:
+    def test_the_return_type_follows_the_type_of_lines(self, translator: Translator) -> None:
         lines = some_lines(3)
         one = translator.translate(lines[0])
         assert isinstance(one, Translation)
@@ -125,7 +127,7 @@ class TestCalls:
         with pytest.raises(ValueError, match=r"text\.splitlines\(\)"):
             translator.translate("abc\ndef")
 
-    def test_settings_of_search_by_their_names(self, translator: Translator) -> None:
+    def test_search_settings_are_keyword_arguments(self, translator: Translator) -> None:
         line = some_lines(1)[0]
         given = {"beam": 3, "n_best": 2, "alpha": 1, "length_penalty": "power"}
         search = dataclasses.replace(translator.config.search, **{**given, "alpha": 1.0})
@@ -134,7 +136,7 @@ class TestCalls:
         assert len(found.hypotheses) == 1
         assert found.score == translator.translate(line, search=search).score
 
-    def test_every_setting_of_search_is_an_option(self) -> None:
+    def test_search_options_equal_the_search_settings(self) -> None:
         assert get_type_hints(SearchOptions) == get_type_hints(SearchConfig)
 
     def test_an_unknown_option_is_named_at_the_call(self, translator: Translator) -> None:
@@ -148,11 +150,13 @@ class TestCalls:
     @pytest.mark.parametrize(
         "lines", [5, None, b"abc", bytearray(b"abc"), {"a": "b"}, ["a", b"b"], ("a", None)]
     )
-    def test_what_is_no_line_is_refused_at_the_call(self, translator, lines) -> None:
+    def test_invalid_lines_are_refused_at_the_call(self, translator, lines) -> None:
         with pytest.raises(TypeError, match=r"takes a line \(str\), a list of lines"):
             translator.translate(lines)
 
-    def test_what_is_no_line_is_refused_when_it_comes(self, translator: Translator) -> None:
+    def test_invalid_lines_of_an_iterator_are_refused_when_read(
+        self, translator: Translator
+    ) -> None:
         found = translator.translate(iter(["abc", 5]))  # type: ignore[list-item]
         with pytest.raises(TypeError, match="line 2 is of type int"):
             next(found)
@@ -167,19 +171,19 @@ class TestCalls:
                 translator.translate(["abc", "def"], prefixes=wrong)  # type: ignore[call-overload]
 
 
-def test_no_lines(translator: Translator) -> None:
+def test_no_lines_give_no_translations(translator: Translator) -> None:
     assert list(translator.translate([])) == []
 
 
 class TestLongLines:
     """The model of these tests takes 40 subwords, here bytes."""
 
-    def test_nothing_is_left_out(self, translator: Translator, monkeypatch) -> None:
+    def test_splitting_leaves_nothing_out(self, translator: Translator, monkeypatch) -> None:
         sources = []
         real = ReferenceDecoder.admit
 
         def admit(self, slots, new) -> None:
-            sources.extend(translator.subwords.decode_source([one.ids for one in new]))
+            sources.extend(translator.subwords.decode_source([source.ids for source in new]))
             real(self, slots, new)
 
         monkeypatch.setattr(ReferenceDecoder, "admit", admit)
@@ -192,7 +196,7 @@ class TestLongLines:
         assert sorted("".join(sources).replace(" ", "")) == sorted(line.replace(" ", ""))
         assert max(map(len, sources)) <= 40
 
-    def test_the_pieces_are_translated_like_lines_and_joined(self, translator) -> None:
+    def test_segments_are_translated_like_lines_and_joined(self, translator) -> None:
         pieces = ["The first sentence of them all is this.", "The second one is about as long."]
         whole = translator.translate([" ".join(pieces)])[0]
         parts = list(translator.translate(pieces))
@@ -202,14 +206,14 @@ class TestLongLines:
         assert whole.hypotheses[0].log_prob == pytest.approx(log_prob, abs=1e-3)
         assert min(p.score for p in parts) > whole.score > log_prob
 
-    def test_a_language_without_spaces_is_joined_without(self) -> None:
+    def test_segments_are_joined_without_spaces_for_japanese(self) -> None:
         config = byte_config({"languages.tgt": "ja"})
         japanese = Translator(byte_model(config), config, byte_subwords())
         pieces = ["The first sentence of them all is this.", "The second one is about as long."]
-        parts = [one.text for one in japanese.translate(pieces)]
+        parts = [translation.text for translation in japanese.translate(pieces)]
         assert japanese.translate([" ".join(pieces)])[0].text == "".join(parts).strip()
 
-    def test_n_best_with_one_text_is_given_once(self, translator: Translator) -> None:
+    def test_n_best_lists_a_text_once(self, translator: Translator) -> None:
         subwords = translator.subwords
         one, other = (tuple(ids[:-1]) for ids in subwords.encode_target(["a", "b"]))
         # Bytes that are no UTF-8 are shown as U+FFFD, each of them.
@@ -233,11 +237,11 @@ class TestLongLines:
         # What is drawn may be drawn again.
         assert scores(n_best=5, sample=True) == [-1.0, -2.0, -3.0, -4.0, -5.0]
 
-    def test_n_best_of_a_line_in_pieces(self, translator: Translator) -> None:
+    def test_n_best_of_a_split_line(self, translator: Translator) -> None:
         line = "The first sentence of them all is this. " * 3
         search = SearchConfig(beam=3, n_best=3, max_extra_length=4)
         found = translator.translate([line], search=search)[0]
-        scores = [one.score for one in found.hypotheses]
+        scores = [hypothesis.score for hypothesis in found.hypotheses]
         assert scores == sorted(set(scores), reverse=True)
         assert len(scores) == 3
 
@@ -248,7 +252,7 @@ class TestLongLines:
         real = ReferenceDecoder.admit
 
         def admit(self, slots, new) -> None:
-            lengths.extend(len(one.ids) for one in new)
+            lengths.extend(len(source.ids) for source in new)
             real(self, slots, new)
 
         monkeypatch.setattr(ReferenceDecoder, "admit", admit)
@@ -257,7 +261,7 @@ class TestLongLines:
 
 
 class TestNBest:
-    def test_the_first_is_the_translation(self, translator: Translator) -> None:
+    def test_the_first_hypothesis_is_the_translation(self, translator: Translator) -> None:
         search = dataclasses.replace(translator.config.search, beam=4, n_best=4)
         for found in translator.translate(some_lines(10)[1:], search=search):
             if "empty" in found.flags:
@@ -265,10 +269,10 @@ class TestNBest:
             assert len(found.hypotheses) == 4
             assert found.text == found.hypotheses[0].text
             assert found.score == found.hypotheses[0].score
-            scores = [one.score for one in found.hypotheses]
+            scores = [hypothesis.score for hypothesis in found.hypotheses]
             assert scores == sorted(scores, reverse=True)
 
-    def test_the_settings_of_the_model_hold_where_none_are_given(self) -> None:
+    def test_the_settings_of_the_model_are_the_default(self) -> None:
         config = byte_config({"search.beam": 3, "search.n_best": 3})
         found = Translator(byte_model(config), config, byte_subwords()).translate(["abc"])[0]
         assert len(found.hypotheses) == 3
@@ -283,31 +287,31 @@ class TestFlags:
                 model.output_bias[one] += value
         return Translator(model, config, byte_subwords()).translate(["abcd"])[0].flags
 
-    def test_nothing_to_say(self, translator: Translator) -> None:
+    def test_an_ordinary_translation_has_no_flags(self, translator: Translator) -> None:
         assert self.flags({}, {3: 50.0}) == ()
 
-    def test_a_translation_cut_off_at_the_limit(self) -> None:
+    def test_a_translation_cut_off_is_flagged_at_limit(self) -> None:
         assert "at_limit" in self.flags({}, {3: -50.0})
 
-    def test_a_model_that_is_stuck(self) -> None:
+    def test_a_model_that_repeats_itself_is_flagged(self) -> None:
         found = self.flags({"search.max_extra_length": 20}, {3: -50.0, 4 + ord("x"): 50.0})
         assert found == ("at_limit", "repetition")
 
-    def test_a_model_with_broken_numbers(self) -> None:
+    def test_a_model_that_gives_nan_is_flagged_failed(self) -> None:
         assert self.flags({}, {5: float("nan")}) == ("failed",)
 
 
 class TestWindows:
-    def test_they_grow(self) -> None:
-        sizes = [len(one) for one in windows(iter(["x"] * 10_000))]
+    def test_windows_grow(self) -> None:
+        sizes = [len(window) for window in windows(iter(["x"] * 10_000))]
         assert sizes[:4] == [64, 256, 1024, 2048]
         assert max(sizes) == 2048
         assert sum(sizes) == 10_000
 
-    def test_long_lines_fill_one_sooner(self) -> None:
-        assert [len(one) for one in windows(iter(["x" * 600_000] * 5))] == [2, 2, 1]
+    def test_long_lines_fill_a_window_sooner(self) -> None:
+        assert [len(window) for window in windows(iter(["x" * 600_000] * 5))] == [2, 2, 1]
 
-    def test_they_do_not_wait(self) -> None:
+    def test_a_window_ends_where_reading_would_block(self) -> None:
         answers = iter([False, False, True, True, False])
         found = windows(iter("abcde"), lambda: next(answers))
         assert list(found) == [["a", "b", "c"], ["d"], ["e"]]
@@ -339,25 +343,25 @@ class TestLoad:
         assert half.engine.name == "bf16"
         lines = some_lines(12)
         found, expected = half.translate(lines), translator.translate(lines)
-        for one, other in zip(found, expected, strict=True):
-            assert one.score == pytest.approx(other.score, abs=0.5)
+        for translation, other in zip(found, expected, strict=True):
+            assert translation.score == pytest.approx(other.score, abs=0.5)
 
-    def test_what_is_not_there(self, tmp_path) -> None:
+    def test_load_raises_for_a_missing_model(self, tmp_path) -> None:
         with pytest.raises(NoInputError):
             Translator.load(tmp_path / "nothing")
         with pytest.raises(ConfigError):
             Translator.load(tmp_path)
 
     @pytest.mark.parametrize("name", ["banana", "cuda:99", "meta", "cpu:x"])
-    def test_a_device_that_is_not_there(self, name: str) -> None:
+    def test_a_missing_device_is_unavailable(self, name: str) -> None:
         with pytest.raises(UnavailableError, match="device"):
             find_device(name)
 
-    def test_devices(self) -> None:
+    def test_find_device_takes_names_and_devices(self) -> None:
         assert find_device("cpu") == find_device(torch.device("cpu")) == torch.device("cpu")
 
 
-def test_the_model_is_left_without_dropout() -> None:
+def test_the_model_is_put_into_evaluation_mode() -> None:
     config = byte_config({"model.dropout": 0.5})
     model = byte_model(config).train()
     translator = Translator(model, config, byte_subwords())
@@ -365,14 +369,14 @@ def test_the_model_is_left_without_dropout() -> None:
     assert texts(translator, ["abc"] * 2) == texts(translator, ["abc"] * 2)
 
 
-def test_a_translation_cannot_be_changed(translator: Translator) -> None:
+def test_a_translation_is_immutable(translator: Translator) -> None:
     found = translator.translate(["abc"])[0]
     assert isinstance(found, Translation)
     with pytest.raises(dataclasses.FrozenInstanceError):
         found.text = "x"  # type: ignore[misc]
 
 
-def test_it_can_be_used_while_a_gradient_is_wanted(translator: Translator) -> None:
+def test_translating_leaves_no_inference_tensors_in_the_model(translator: Translator) -> None:
     """Validation translates in the middle of training: nothing of it may stay in the model."""
     config = byte_config({"model.positions": "rotary"})
     model = byte_model(config)
@@ -387,19 +391,19 @@ def test_it_can_be_used_while_a_gradient_is_wanted(translator: Translator) -> No
     assert all(weight.grad is not None for weight in model.parameters())
 
 
-def test_a_window_tells_what_share_of_it_has_finished(translator: Translator) -> None:
+def test_translate_window_reports_progress(translator: Translator) -> None:
     """Again and again: each step of the search moves the clock of a bar, each sentence the bar."""
     shares: list[float] = []
     lines = ["a b c", "b", "a b a b a c", "", "c a"]
     plain = translator.translate_window(lines)
-    assert translator.translate_window(lines, watch=shares.append) == plain
+    assert translator.translate_window(lines, on_progress=shares.append) == plain
     assert shares[0] == 0.0
     assert shares == sorted(shares)
     assert len(shares) > len(lines)
     assert 0.0 < shares[-1] <= 1.0
 
 
-def test_a_translator_says_what_it_is(translator: Translator, tmp_path) -> None:
+def test_repr_names_languages_device_and_precision(translator: Translator, tmp_path) -> None:
     save_model(tmp_path / "m", translator.model.state_dict(), byte_config(), byte_subwords(), {})
     languages = byte_config().languages
     pair = f"{languages.src}-{languages.tgt}"
@@ -408,14 +412,14 @@ def test_a_translator_says_what_it_is(translator: Translator, tmp_path) -> None:
     assert repr(loaded) == f"Translator({str(tmp_path / 'm')!r}, {pair}, cpu, int8)"
 
 
-def test_a_wrong_option_is_told_by_the_name_of_the_argument(translator: Translator) -> None:
+def test_an_invalid_option_is_named_as_the_argument(translator: Translator) -> None:
     with pytest.raises(ConfigError) as caught:
         translator.translate("a", beam=0)
     assert caught.value.message == "translate(): `beam` = 0 is below its minimum 1"
     assert "search." not in caught.value.hint
 
 
-def test_the_package_lists_its_public_names_and_knows_misspelt_ones() -> None:
+def test_the_package_lists_public_names_and_suggests_corrections() -> None:
     import nmt_cli
 
     assert dir(nmt_cli) == sorted(nmt_cli.__all__)

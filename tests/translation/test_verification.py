@@ -1,4 +1,4 @@
-"""What `--verify` finds: an engine whose lines know of their neighbours, and one that is wrong."""
+"""Verification: it reports engines that depend on the batch, and engines that are wrong."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,8 +27,8 @@ class LeakyDecoder(ReferenceDecoder):
 
     def admit(self, slots: Sequence[int], sources: Sequence[Source]) -> None:
         changed = [
-            replace(one, ids=[*reversed(one.ids[:-1]), one.ids[-1]]) if place else one
-            for place, one in enumerate(sources)
+            replace(source, ids=[*reversed(source.ids[:-1]), source.ids[-1]]) if place else source
+            for place, source in enumerate(sources)
         ]
         super().admit(slots, changed)
 
@@ -37,7 +37,7 @@ class WrongDecoder(ReferenceDecoder):
     """Takes every source for another."""
 
     def admit(self, slots: Sequence[int], sources: Sequence[Source]) -> None:
-        super().admit(slots, [replace(one, ids=[70, 3]) for one in sources])
+        super().admit(slots, [replace(source, ids=[70, 3]) for source in sources])
 
 
 @pytest.fixture(scope="module")
@@ -57,15 +57,15 @@ def checked(
     search: SearchConfig,
     lines: Sequence[str] = LINES,
     prefixes: list[str] | None = None,
-    wording: Constraints | None = None,
+    constraints: Constraints | None = None,
     **settings: object,
 ) -> tuple[Verifier, list[Difference]]:
     """What a verifier says of lines that come second, after ten others."""
-    wording = wording or Constraints()
+    constraints = constraints or Constraints()
     found = translator.translate_window(
-        lines, search=search, wording=wording, prefixes=prefixes, first=10
+        lines, search=search, constraints=constraints, prefixes=prefixes, first=10
     )
-    verifier = Verifier(translator, search, wording, **{"plain": True, **settings})
+    verifier = Verifier(translator, search, constraints, **{"against_reference": True, **settings})
     return verifier, list(verifier.check(found, prefixes, 10))
 
 
@@ -75,26 +75,37 @@ def checked(
      {"beam": 4, "mbr": "chrf"}, {"alignment": True}],
     ids=str,
 )  # fmt: skip
-@pytest.mark.parametrize("plain", [True, False])
-def test_a_right_engine_passes(config: Config, settings: dict[str, object], plain: bool) -> None:
+@pytest.mark.parametrize("against_reference", [True, False])
+def test_a_correct_engine_passes(
+    config: Config, settings: dict[str, object], against_reference: bool
+) -> None:
     translator = translator_of(config, ReferenceDecoder)
     search = replace(config.search, **settings)
-    verifier, found = checked(translator, search, [*LINES, LONG], plain=plain)
+    verifier, found = checked(
+        translator, search, [*LINES, LONG], against_reference=against_reference
+    )
     assert found == []
     assert (verifier.checked, verifier.differing) == (7, 0)
 
 
-def test_prefixes_and_banned_words_are_the_same_again(config: Config) -> None:
+def test_verification_uses_the_same_prefixes_and_constraints(config: Config) -> None:
     prefixes = ["ab", "", "", "Das ", "", "q"]
     translator = translator_of(config, ReferenceDecoder)
-    plain = [one.text for one in translator.translate(LINES, prefixes=prefixes)]
-    wording = Constraints(banned=tuple({word for text in plain for word in text.split()}))
-    found = [one.text for one in translator.translate(LINES, prefixes=prefixes, wording=wording)]
-    assert found != plain
-    assert checked(translator, config.search, LINES, prefixes, wording)[1] == []
+    unconstrained = [
+        translation.text for translation in translator.translate(LINES, prefixes=prefixes)
+    ]
+    constraints = Constraints(
+        banned=tuple({word for text in unconstrained for word in text.split()})
+    )
+    found = [
+        translation.text
+        for translation in translator.translate(LINES, prefixes=prefixes, constraints=constraints)
+    ]
+    assert found != unconstrained
+    assert checked(translator, config.search, LINES, prefixes, constraints)[1] == []
 
 
-def test_an_ensemble_is_judged_by_all_its_members(config: Config) -> None:
+def test_an_ensemble_is_compared_with_all_its_members(config: Config) -> None:
     other = translator_of(config, ReferenceDecoder, seed=2)
     right = Translator(
         byte_model(config), config, byte_subwords(),
@@ -106,55 +117,59 @@ def test_an_ensemble_is_judged_by_all_its_members(config: Config) -> None:
     assert checked(broken, config.search)[1]
 
 
-@pytest.mark.parametrize("plain", [True, False])
-def test_a_line_that_knows_its_neighbours_is_found(config: Config, plain: bool) -> None:
+@pytest.mark.parametrize("against_reference", [True, False])
+def test_a_line_that_depends_on_its_batch_is_reported(
+    config: Config, against_reference: bool
+) -> None:
     translator = translator_of(config, LeakyDecoder)
-    verifier, found = checked(translator, config.search, plain=plain)
+    verifier, found = checked(translator, config.search, against_reference=against_reference)
     assert found
     assert verifier.differing == len(found)
-    assert all(one.neighbours for one in found)
+    assert all(translation.depends_on_batch for translation in found)
     alone = translator_of(config, ReferenceDecoder)
-    for one in found:
-        line = LINES[one.line - 10]
+    for translation in found:
+        line = LINES[translation.line - 10]
         expected: Translation = alone.translate([line])[0]
-        assert one.expected.text == expected.text != one.found.text
-        assert str(one).startswith(f"line {one.line + 1}: `{one.found.text}` (score -")
-        assert f"but alone `{expected.text}`" in str(one)
+        assert translation.expected.text == expected.text != translation.actual.text
+        assert str(translation).startswith(
+            f"line {translation.line + 1}: `{translation.actual.text}` (score -"
+        )
+        assert f"but alone `{expected.text}`" in str(translation)
 
 
-def test_what_an_engine_says_of_the_line_alone_is_shown(config: Config) -> None:
+def test_the_engines_own_translation_of_the_line_is_shown(config: Config) -> None:
     class Both(LeakyDecoder):
         def admit(self, slots: Sequence[int], sources: Sequence[Source]) -> None:
             super().admit(slots, [replace(sources[0], ids=[70, 3]), *sources[1:]])
 
     translator = translator_of(config, Both)
     _, found = checked(translator, config.search)
-    leaks = [one for one in found if one.neighbours]
-    alone = [translator.translate([LINES[one.line - 10]])[0].text for one in leaks]
+    leaks = [translation for translation in found if translation.depends_on_batch]
+    alone = [translator.translate([LINES[leak.line - 10]])[0].text for leak in leaks]
     assert leaks
-    assert [one.expected.text for one in leaks] == alone
+    assert [leak.expected.text for leak in leaks] == alone
 
 
-def test_pieces_of_one_line_are_neighbours_too(config: Config) -> None:
+def test_segments_of_a_line_are_searched_separately(config: Config) -> None:
     _, found = checked(translator_of(config, LeakyDecoder), config.search, [LONG])
-    assert [one.neighbours for one in found] == [True]
+    assert [translation.depends_on_batch for translation in found] == [True]
 
 
-def test_an_engine_that_is_wrong_alone_too_is_found_by_the_plain_model(config: Config) -> None:
+def test_a_wrong_engine_differs_from_the_reference_model(config: Config) -> None:
     translator = translator_of(config, WrongDecoder)
     verifier, found = checked(translator, config.search)
     assert found
-    assert not any(one.neighbours for one in found)
+    assert not any(translation.depends_on_batch for translation in found)
     assert "but by the plain model `" in str(found[0])
-    assert verifier.judge == "alone, by the plain model"
-    verifier, found = checked(translator, config.search, plain=False)
+    assert verifier.baseline == "alone, by the plain model"
+    verifier, found = checked(translator, config.search, against_reference=False)
     assert found == []
-    assert verifier.judge == "alone"
+    assert verifier.baseline == "alone"
 
 
 @pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize("change", [{"text": "no"}, {"tokens": ("n", "o")}], ids=str)
-def test_all_hypotheses_count_and_their_subwords(
+def test_all_hypotheses_and_their_subwords_are_compared(
     config: Config, rank: int, change: dict[str, object]
 ) -> None:
     translator = translator_of(config, ReferenceDecoder)
@@ -162,26 +177,26 @@ def test_all_hypotheses_count_and_their_subwords(
     right = translator.translate([LINES[0]], search=search)[0]
     hypotheses = list(right.hypotheses)
     hypotheses[rank] = replace(hypotheses[rank], **change)
-    verifier = Verifier(translator, search, plain=True)
+    verifier = Verifier(translator, search, against_reference=True)
     assert list(verifier.check([right], None, 0)) == []
     [found] = verifier.check([replace(right, hypotheses=tuple(hypotheses))], None, 0)
-    assert (found.found, found.expected) == (hypotheses[rank], right.hypotheses[rank])
+    assert (found.actual, found.expected) == (hypotheses[rank], right.hypotheses[rank])
     [fewer] = verifier.check([replace(right, hypotheses=right.hypotheses[:1])], None, 0)
     assert fewer.expected == right.hypotheses[1]
 
 
 @pytest.mark.parametrize(("every", "count"), [(1, 6), (2, 3), (4, 1), (100, 0)])
-def test_each_nth_line_is_looked_at(config: Config, every: int, count: int) -> None:
+def test_each_nth_line_is_checked(config: Config, every: int, count: int) -> None:
     """The lines are numbers 10 to 15."""
     verifier, _ = checked(translator_of(config, ReferenceDecoder), config.search, every=every)
     assert verifier.checked == count
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8", "bf16"])
-def test_the_engines_themselves(config: Config, precision: str, kernel_cache) -> None:
+def test_the_engines_of_every_precision_pass(config: Config, precision: str, kernel_cache) -> None:
     torch.set_num_threads(1)
     translator = Translator(
         byte_model(config), config, byte_subwords(),
         lambda model: fastest_engine(model, kernel_cache, precision),
     )  # fmt: skip
-    assert checked(translator, config.search, plain=precision == "float32")[1] == []
+    assert checked(translator, config.search, against_reference=precision == "float32")[1] == []

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from nmt_cli.config.schema import ResolvedConfig
     from nmt_cli.data.text.lines import Lines
     from nmt_cli.terminal.console import Console
-    from nmt_cli.translation.result import ScoredPair
+    from nmt_cli.translation.scoring import ScoredPair
     from nmt_cli.translation.translator import Translator
 
 BETWEEN = " ||| "
@@ -82,7 +82,7 @@ def score_pairs(
 ) -> None:
     """Write the log-probability of each pair, if asked, and perplexity over all of them."""
     from nmt_cli.data.text.lines import read_pairs
-    from nmt_cli.translation.result import perplexity
+    from nmt_cli.translation.scoring import perplexity
 
     translator = _load(resolved, console)
     reading = read_pairs(files, strict=resolved.config.data.strict)

@@ -244,10 +244,10 @@ class _Work(NamedTuple):
         return self.translator.translate_window(
             window,
             search=self.search,
-            wording=self.constraints,
+            constraints=self.constraints,
             prefixes=prefixes,
             first=first,
-            watch=on_progress,
+            on_progress=on_progress,
         )
 
 

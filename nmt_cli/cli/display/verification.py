@@ -21,7 +21,7 @@ class Checks:
         self,
         translator: "Translator",
         search: "SearchConfig",
-        wording: "Constraints",
+        constraints: "Constraints",
         *,
         precision: str,
         every: int,
@@ -32,7 +32,7 @@ class Checks:
 
         self._console = console
         self._verifier = Verifier(
-            translator, search, wording, plain=precision == "float32", every=every
+            translator, search, constraints, against_reference=precision == "float32", every=every
         )
 
     def look(
@@ -49,10 +49,10 @@ class Checks:
             raise QualityGateError(
                 f"{verifier.differing:,} of {counted(verifier.checked, 'checked line')} "
                 f"{agreeing(verifier.differing, 'differs', 'differ')} from the translation "
-                f"of the line {verifier.judge}",
+                f"of the line {verifier.baseline}",
                 "equal scores: two translations are equally good; otherwise please report it",
             )
         self._console.note(
             f"{counted(verifier.checked, 'line')} checked: the same as when translated "
-            f"{verifier.judge}"
+            f"{verifier.baseline}"
         )

@@ -1,4 +1,4 @@
-"""Keys and values of a fixed number of slots on a GPU: they stay where they were written."""
+"""The KV cache of a fixed number of slots on a GPU: keys and values stay where they are written."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -12,7 +12,7 @@ from nmt_cli.inference.cuda.model import CudaModel
 
 
 def bucket(length: int) -> int:
-    """What a length is rounded up to, so that there are few: 32, 48, 64, 96, 128, 192 ...
+    """A length rounded up, so that there are few different ones: 32, 48, 64, 96, 128, 192 ...
 
     >>> [bucket(length) for length in (1, 32, 33, 50, 65, 97)]
     [32, 32, 48, 64, 96, 128]
@@ -23,12 +23,12 @@ def bucket(length: int) -> int:
 
 
 class Cache:
-    """Of every layer the keys and values of the target so far, and of the source.
+    """The keys and values of the target so far, and of the source, of every layer.
 
-    own: each (slots, heads, capacity, beam, width); the key that row i of a slot made at step t
+    own: each (slots, heads, capacity, beam, width); the key that row i of a slot computed at step t
     stays at (t, i). cross: each (slots, heads, source capacity, width). source_mask: (slots, 1, 1,
     source capacity), 0 where a source has a token, else -inf. ancestors: (slots, beam, capacity),
-    the row that each hypothesis was in at each step; -1 where it has none.
+    the row that each hypothesis was in at each step, or -1.
     """
 
     def __init__(self, model: CudaModel, slots: int, beam: int) -> None:
@@ -43,55 +43,56 @@ class Cache:
         self.cross = [[zeros(slots, heads, 0, width) for width in widths] for _ in range(layers)]
         self.source_mask = zeros(slots, 1, 1, 0)
         self.ancestors = torch.zeros(slots, beam, 0, dtype=torch.int16, device=model.device)
-        # How often the tensors have moved.
+        # How often the tensors were reallocated.
         self.moves = 0
 
     @property
     def capacity(self) -> int:
-        """Steps there is room for."""
+        """The number of steps that the cache holds."""
         return self.ancestors.shape[2]
 
     def reserve(self, steps: int, source: int) -> None:
-        """Room for so many steps, and source tokens of each slot; mostly there is."""
+        """Grow to so many steps, and source tokens of each slot; mostly nothing has to grow."""
         if steps > self.capacity:
             self.moves += 1
             missing = max(bucket(steps), 2 * self.capacity) - self.capacity
             self.ancestors = F.pad(self.ancestors, (0, missing), value=-1)
             for layer in self.own:
-                layer[:] = [F.pad(one, (0, 0, 0, 0, 0, missing)) for one in layer]
+                layer[:] = [F.pad(tensor, (0, 0, 0, 0, 0, missing)) for tensor in layer]
             self._model.reach(self.capacity)
         reached = self.source_mask.shape[3]
         if source > reached:
             self.moves += 1
             missing = max(bucket(source), 2 * reached) - reached
-            # A free slot sees something too: a mean of nothing is no number.
+            # A free slot attends to one position: the softmax of nothing would be NaN.
             self.source_mask = F.pad(self.source_mask, (0, missing), value=-torch.inf)
             self.source_mask[:, :, :, 0] = 0
             for layer in self.cross:
-                layer[:] = [F.pad(one, (0, 0, 0, missing)) for one in layer]
+                layer[:] = [F.pad(tensor, (0, 0, 0, missing)) for tensor in layer]
 
-    def admit(self, where: Tensor, ids: Tensor, segments: Segments) -> None:
-        """New sources for slots `where`, of which nothing is left."""
-        self.ancestors.index_fill_(0, where, -1)
+    def admit(self, slots: Tensor, ids: Tensor, segments: Segments) -> None:
+        """Encode new sources for these slots, whose old contents are erased."""
+        self.ancestors.index_fill_(0, slots, -1)
         for layer in self.own:
-            for one in layer:
-                # What a broken model left there would come through even a weight of 0.
-                one.index_fill_(0, where, 0)
-        outside = torch.zeros(segments.inside.shape, dtype=self._model.dtype, device=where.device)
-        outside.masked_fill_(~segments.inside, -torch.inf)
-        self.source_mask.index_fill_(0, where, -torch.inf)
-        self.source_mask[:, 0, 0, : segments.max_length][where] = outside
-        for layer, made in zip(self.cross, self._model.encode(ids, segments), strict=True):
-            for one, stream in zip(layer, made, strict=True):
-                one.index_fill_(0, where, 0)
+            for tensor in layer:
+                # NaN that a broken model left there would pass even through a weight of 0.
+                tensor.index_fill_(0, slots, 0)
+        mask = torch.zeros(segments.inside.shape, dtype=self._model.dtype, device=slots.device)
+        mask.masked_fill_(~segments.inside, -torch.inf)
+        self.source_mask.index_fill_(0, slots, -torch.inf)
+        self.source_mask[:, 0, 0, : segments.max_length][slots] = mask
+        for layer, new in zip(self.cross, self._model.encode(ids, segments), strict=True):
+            for tensor, stream in zip(layer, new, strict=True):
+                tensor.index_fill_(0, slots, 0)
+                # (sources, length, heads, width) -> (sources, heads, length, width)
                 padded = segments.to_rectangle(stream).transpose(1, 2)
-                one[:, :, : segments.max_length][where] = padded
+                tensor[:, :, : segments.max_length][slots] = padded
 
     def follow(self, parents: Tensor, lengths: Tensor, steps: int) -> Tensor:
-        """(slots, 1, beam, steps * beam): 0 where a row sees a key, else -inf.
+        """(slots, 1, beam, steps * beam): 0 where a row attends to a key, else -inf.
 
-        parents: (slots, beam), the row in its slot that each row goes on from. Rows become their
-        parents, at step `lengths[slot]`.
+        Rows take over the ancestors of their parents and become their own at step `lengths[slot]`.
+        parents: (slots, beam), the row within its slot that each row continues.
         """
         table = self.ancestors[:, :, :steps]
         own = torch.arange(self._beam, device=parents.device, dtype=table.dtype)
@@ -99,17 +100,19 @@ class Cache:
         here = lengths[:, None, None].expand(-1, self._beam, 1)
         moved.scatter_(2, here, own[:, None].expand(len(here), -1, 1))
         table.copy_(moved)
-        sees = moved[..., None] == own
-        mask = torch.zeros(sees.shape, dtype=self._model.dtype, device=parents.device)
-        return mask.masked_fill_(~sees, -torch.inf).flatten(2)[:, None]
+        # (slots, beam, steps, beam)
+        visible = moved[..., None] == own
+        mask = torch.zeros(visible.shape, dtype=self._model.dtype, device=parents.device)
+        return mask.masked_fill_(~visible, -torch.inf).flatten(2)[:, None]
 
 
 def attend_cached(query: Tensor, cached: Sequence[Tensor], length: int, mask: Tensor) -> Tensor:
-    """(rows, heads * d_v): the rows of a slot look at the first `length` steps of its keys.
+    """(rows, heads * d_v): the rows of a slot attend to the first `length` steps of its keys.
 
     query: (slots, heads, beam, d_k).
     """
-    keys, values = (one[:, :, :length].flatten(2, -2) for one in cached)
+    keys, values = (tensor[:, :, :length].flatten(2, -2) for tensor in cached)
     mask = mask.expand(-1, -1, query.shape[2], -1)
-    found = F.scaled_dot_product_attention(query, keys, values, attn_mask=mask)
-    return found.transpose(1, 2).reshape(-1, found.shape[1] * found.shape[3])
+    attended = F.scaled_dot_product_attention(query, keys, values, attn_mask=mask)
+    # (slots, heads, beam, d_v) -> (slots * beam, heads * d_v)
+    return attended.transpose(1, 2).reshape(-1, attended.shape[1] * attended.shape[3])

@@ -1,4 +1,4 @@
-"""The engine for a GPU: steps of constant shapes, replayed as graphs, that ask the host nothing."""
+"""The GPU engine: steps of constant shapes, replayed as CUDA graphs, without synchronising."""
 
 from collections.abc import Callable, Hashable, Sequence
 
@@ -10,23 +10,24 @@ from nmt_cli.batch import Segments, moved
 from nmt_cli.inference.cuda.cache import Cache, attend_cached, bucket
 from nmt_cli.inference.cuda.graphs import Graphs
 from nmt_cli.inference.cuda.model import CudaModel
-from nmt_cli.inference.cuda.step import CudaStep
+from nmt_cli.inference.cuda.step import cuda_step
+from nmt_cli.inference.logits_step import LogitsStep
 from nmt_cli.search.decoder import Source, Symbols
 
-# Few sentences are soon done, and steps too many cost them most.
+# Steps between checks: few sentences are soon done, and superfluous steps cost them most.
 CHECK_FEW, CHECK_MANY = 4, 8
 FEW_SLOTS = 8
-# Those that take a mask, and have no plan to make for each shape.
+# Attention kernels that take a mask and need no plan for each shape.
 KERNELS = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
-# Steps more than its source has that a translation mostly stays below.
+# Translations are mostly at most this much longer than their sources.
 MORE_STEPS = 16
 
 
 class CudaDecoder:
     """A `search.decoder.Decoder` and `Recorder`; all slots are computed, free ones too.
 
-    The host knows no lengths: it counts the steps since each slot began, and has as many computed
-    as the oldest may have taken, rounded up by `bucket`.
+    The host does not know the lengths: it counts the steps since each slot began and computes as
+    many as the oldest may have taken, rounded up by `bucket`.
     """
 
     def __init__(self, model: CudaModel, slots: int, beam: int) -> None:
@@ -39,17 +40,17 @@ class CudaDecoder:
         self._cache = Cache(model, slots, beam)
         self._lengths = torch.zeros(slots, dtype=torch.int64, device=self.device)
         self._busy = torch.zeros_like(self._lengths)
-        # (slots, words): what sources forbid, where one does.
+        # (slots, words): True for the ids that a source does not allow; None where all allow all.
         self._forbidden: Tensor | None = None
         self._parents = torch.arange(slots * beam, device=self.device)
-        self._every = torch.arange(slots, device=self.device)
+        self._all_slots = torch.arange(slots, device=self.device)
         self._first_rows = self._parents.view(slots, beam)[:, :1].clone()
         self._ids = torch.zeros_like(self._parents)
         self._graphs = Graphs(self.device, self._own_step)
-        # The step that busy slots began at, and the tokens of their sources.
+        # Of each busy slot: the step it began at, and the tokens of its source.
         self._begun: dict[int, tuple[int, int]] = {}
         self._now = 0
-        # What is computed of the target and of the source.
+        # The buckets of target steps and of source tokens that are computed.
         self._steps, self._source = 0, 0
         self._recording = False
 
@@ -58,18 +59,18 @@ class CudaDecoder:
         """Encode the sources together."""
         lengths = [len(source.ids) for source in sources]
         segments = Segments.from_lengths(lengths).to(self.device)
-        ids = torch.tensor([one for source in sources for one in source.ids])
+        ids = torch.tensor([token_id for source in sources for token_id in source.ids])
         self._cache.reserve(max(lengths) + MORE_STEPS, max(lengths))
-        where = moved(torch.tensor(slots), self.device)
-        self._cache.admit(where, moved(ids, self.device), segments)
-        self._lengths.index_fill_(0, where, 0)
-        self._busy.index_fill_(0, where, 1)
+        slot_ids = moved(torch.tensor(slots), self.device)
+        self._cache.admit(slot_ids, moved(ids, self.device), segments)
+        self._lengths.index_fill_(0, slot_ids, 0)
+        self._busy.index_fill_(0, slot_ids, 1)
         self._begun |= {
             slot: (self._now, length) for slot, length in zip(slots, lengths, strict=True)
         }
-        self._forbid(where, sources)
+        self._mask_vocabulary(slot_ids, sources)
 
-    def _forbid(self, where: Tensor, sources: Sequence[Source]) -> None:
+    def _mask_vocabulary(self, slots: Tensor, sources: Sequence[Source]) -> None:
         if self._forbidden is None:
             if all(source.allowed is None for source in sources):
                 return
@@ -80,22 +81,22 @@ class CudaDecoder:
         for row, source in zip(rows, sources, strict=True):
             if source.allowed is not None:
                 row.fill_(True)[source.allowed] = False
-        self._forbidden[where] = moved(rows, self.device)
+        self._forbidden[slots] = moved(rows, self.device)
 
     @torch.inference_mode()
     def retire(self, slots: Sequence[int]) -> None:
-        """Free slots: their rows are computed on, at a step that does not come again."""
-        where = moved(torch.tensor(slots), self.device)
-        self._lengths.index_fill_(0, where, 0)
-        self._busy.index_fill_(0, where, 0)
+        """Free slots; their rows are still computed, at a step that is overwritten."""
+        slot_ids = moved(torch.tensor(slots), self.device)
+        self._lengths.index_fill_(0, slot_ids, 0)
+        self._busy.index_fill_(0, slot_ids, 0)
         for slot in slots:
             del self._begun[slot]
 
     @torch.inference_mode()
-    def step(self, parents: Tensor, ids: Tensor) -> CudaStep:
-        """Note the ancestors of all rows and compute their next logits.
+    def step(self, parents: Tensor, ids: Tensor) -> LogitsStep:
+        """Update the ancestors of all rows and compute their next logits.
 
-        What comes back is valid until the next step.
+        The result is valid until the next step.
         """
         if self._recording:
             return self._compute(parents, ids)
@@ -104,11 +105,11 @@ class CudaDecoder:
         return self._graphs(*self._begin())
 
     def record(self, work: Callable[[], None]) -> Callable[[Hashable], None]:
-        """What does the same as `work`, of which a step is a part."""
+        """A function that does the same as `work`, which contains a step of this engine."""
         graphs = Graphs(self.device, work)
 
         @torch.inference_mode()
-        def done(shapes: Hashable) -> None:
+        def replay(shapes: Hashable) -> None:
             key, era = self._begin()
             self._recording = True
             try:
@@ -116,10 +117,10 @@ class CudaDecoder:
             finally:
                 self._recording = False
 
-        return done
+        return replay
 
     def _begin(self) -> tuple[Hashable, Hashable]:
-        """Make room for a step; what its shapes and the places of its tensors depend on."""
+        """Reserve memory for a step; return the key and the era of its graph (see `Graphs`)."""
         now = self._now
         oldest = min((begun for begun, _ in self._begun.values()), default=now)
         steps = now - oldest + 1
@@ -130,22 +131,22 @@ class CudaDecoder:
         self._source = min(bucket(longest), self._cache.source_mask.shape[3])
         return (self._steps, self._source), self._cache.moves
 
-    def _own_step(self) -> CudaStep:
+    def _own_step(self) -> LogitsStep:
         return self._compute(self._parents, self._ids)
 
-    def _compute(self, parents: Tensor, ids: Tensor) -> CudaStep:
+    def _compute(self, parents: Tensor, ids: Tensor) -> LogitsStep:
         """One step of all rows, over the present buckets."""
         model, cache, lengths = self._model, self._cache, self._lengths
         steps, source = self._steps, self._source
-        seen = cache.follow(parents.view(self.slots, -1) - self._first_rows, lengths, steps)
+        mask = cache.follow(parents.view(self.slots, -1) - self._first_rows, lengths, steps)
         src_mask = cache.source_mask[:, :, :, :source]
         positions = lengths[:, None].expand(-1, self.beam).flatten()
 
         def attend_self(layer: int, joined: Tensor) -> Tensor:
             query, *new = model.split(joined, "tgt", positions, steps)
-            for cached, one in zip(cache.own[layer], new, strict=True):
-                cached[self._every, :, lengths] = self._by_slot(one)
-            return attend_cached(self._by_slot(query), cache.own[layer], steps, seen)
+            for cached, tensor in zip(cache.own[layer], new, strict=True):
+                cached[self._all_slots, :, lengths] = self._by_slot(tensor)
+            return attend_cached(self._by_slot(query), cache.own[layer], steps, mask)
 
         def attend_source(layer: int, query: Tensor) -> Tensor:
             query = self._by_slot(model.by_head(query))
@@ -158,8 +159,8 @@ class CudaDecoder:
             by_slot.masked_fill_(self._forbidden[:, None], -torch.inf)
         lengths += self._busy
         free = (self._busy == 0)[:, None].expand(-1, self.beam).flatten()
-        return CudaStep(logits, model.head.words, free)
+        return cuda_step(logits, model.head.words, free)
 
     def _by_slot(self, rows: Tensor) -> Tensor:
-        """(slots, heads, beam, width) of (rows, heads, width)."""
+        """(rows, heads, width) -> (slots, heads, beam, width)"""
         return rows.view(self.slots, self.beam, *rows.shape[1:]).transpose(1, 2)

@@ -1,8 +1,8 @@
-"""Work of constant shapes recorded as CUDA graphs: the host asks for hundreds of kernels at once.
+"""Work of constant shapes recorded as CUDA graphs: one launch in place of hundreds of kernels.
 
-The first time work of a key is done, it is simply done, on a stream of its own: this prepares
-libraries and loads kernels, which no recording may. The second time it is recorded, and replayed
-then and ever after. On a CPU it is always simply done.
+The first time, the work of a key is done eagerly on a stream of its own, which loads libraries and
+kernels: recording does not permit that. The second time it is recorded; from then on it is
+replayed. On a CPU it is always done eagerly.
 """
 
 from collections.abc import Callable, Hashable
@@ -14,31 +14,31 @@ Result = TypeVar("Result")
 
 
 def can_record(device: torch.device) -> bool:
-    """Whether there are graphs on this device."""
+    """Whether this device has CUDA graphs."""
     return device.type == "cuda"
 
 
 class Recording(NamedTuple, Generic[Result]):
-    """A graph, and the tensors that it leaves its results in."""
+    """A graph, and the tensors that hold its results."""
 
     graph: torch.cuda.CUDAGraph
     result: Result
 
 
 class Graphs(Generic[Result]):
-    """One graph for each key; results stand in their tensors until the next call."""
+    """One graph for each key; results stay in their tensors until the next call."""
 
     def __init__(self, device: torch.device, work: Callable[[], Result]) -> None:
-        """`work` reads and writes the same tensors each time, and asks the device nothing."""
+        """work: reads and writes the same tensors each time, and never synchronises."""
         self._work = work
         self._device = device
         self._recordings: dict[Hashable, Recording[Result] | None] = {}
         self._era: Hashable = None
 
     def __call__(self, key: Hashable, era: Hashable) -> Result:
-        """Do the work. key: what its shapes depend on.
+        """Do the work. key: determines its shapes.
 
-        era: what the place of its tensors depends on; no graph outlives its era.
+        era: determines the addresses of its tensors; graphs of an earlier era are dropped.
         """
         if not can_record(self._device):
             return self._work()
@@ -47,28 +47,28 @@ class Graphs(Generic[Result]):
             self._recordings.clear()
         if key not in self._recordings:
             self._recordings[key] = None
-            return self._done()
+            return self._run_eagerly()
         recording = self._recordings[key]
         if recording is None:
-            recording = self._recordings[key] = self._recorded()
+            recording = self._recordings[key] = self._record()
         recording.graph.replay()
         return recording.result
 
-    def _done(self) -> Result:
-        """Simply done, beside the main stream."""
+    def _run_eagerly(self) -> Result:
+        """Do the work beside the main stream."""
         main = torch.cuda.current_stream(self._device)
         side = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
         side.wait_stream(main)
         with torch.cuda.stream(side):
             result = self._work()
         main.wait_stream(side)
-        # What was made on one stream and is used on another must not be given away in between.
+        # Memory allocated on one stream and used on another must not be reused in between.
         side.synchronize()
         return result
 
-    def _recorded(self) -> Recording[Result]:
-        """Recorded, not yet done. Graphs share memory: only one of them runs at a time."""
-        others = [one for one in self._recordings.values() if one is not None]
+    def _record(self) -> Recording[Result]:
+        """Record the work without doing it. Graphs share memory: only one runs at a time."""
+        others = [recording for recording in self._recordings.values() if recording is not None]
         graph = torch.cuda.CUDAGraph()
         pool = others[0].graph.pool() if others else None
         with (

@@ -1,4 +1,4 @@
-"""The model's arithmetic on a GPU, in float32 or narrow: what a step of the decoder records."""
+"""The model's computation on a GPU, in float32 or narrower: what a step of the decoder records."""
 
 import copy
 from functools import partial
@@ -14,18 +14,18 @@ from nmt_cli.model.transformer import Transformer
 
 
 class CudaModel(PackedModel):
-    """A model run on its device in the numbers of its weights; it does not follow their changes."""
+    """A model on its device in the dtype of its weights; it does not follow their changes."""
 
     def __init__(self, model: Transformer) -> None:
-        """`model`: in evaluation mode."""
+        """model: in evaluation mode."""
         super().__init__(model, plain_product, WideHead)
         self.device = model.output_weight.device
         self.dtype = model.output_weight.dtype
-        # A table of its own: no long source makes it grow, and so move, behind a graph's back.
+        # A copy of the table: a long source must not reallocate the one that a graph refers to.
         self._positions["tgt"] = copy.deepcopy(model.tgt_positions)
 
     def reach(self, steps: int) -> None:
-        """Make room for positions below `steps`: tables move now, and not at a step."""
+        """Extend the position tables to `steps` now, so that no step reallocates them."""
         first = torch.zeros(1, dtype=torch.int64, device=self.device)
         embedded = self.embed("tgt", first, first, steps)
         joined = embedded.new_zeros(1, self.config.heads * (2 * self.d_k + self.d_v))

@@ -1,4 +1,4 @@
-"""Whether recorded steps give the plain model's numbers on this GPU."""
+"""The self-test of the GPU engine: whether recorded steps give the reference model's numbers."""
 
 import torch
 from torch import Tensor
@@ -13,18 +13,18 @@ from nmt_cli.model.transformer import Transformer
 from nmt_cli.search.beam import search
 from nmt_cli.search.decoder import Decoder, Edits, Hypothesis, Source
 
-# Of log-probabilities, by the numbers that weights are held in.
+# The largest error of log-probabilities, by the dtype of the weights.
 LARGEST_ERRORS = {torch.float32: 1e-3, torch.float16: 0.05, torch.bfloat16: 0.2}
 SMALL = ModelConfig(
     layers=2, d_model=64, d_ff=96, heads=2, src_vocab_size=70, tgt_vocab_size=70, dropout=0.0
 )
 SLOTS, BEAM = 2, 2
-# Simply done, recorded, replayed twice.
+# Eager, recorded, and replayed twice.
 STEPS = 4
 
 
 def find_fault(device: torch.device, dtype: torch.dtype) -> str:
-    """What is wrong with them for such weights; "": nothing."""
+    """Why the engine does not work for weights of this dtype; "" where it does."""
     limit = LARGEST_ERRORS.get(dtype)
     if limit is None:
         return f"not made for {dtype}"
@@ -34,35 +34,37 @@ def find_fault(device: torch.device, dtype: torch.dtype) -> str:
             ReferenceDecoder(model, SLOTS, BEAM)
         )
         model = model.to(dtype)
-        found = _steps(CudaDecoder(CudaModel(model), SLOTS, BEAM))
+        actual = _steps(CudaDecoder(CudaModel(model), SLOTS, BEAM))
         expected = _steps(ReferenceDecoder(model, SLOTS, BEAM))
-        near = torch.allclose(found, expected, rtol=0.0, atol=limit)
+        near = torch.allclose(actual, expected, rtol=0.0, atol=limit)
     except (RuntimeError, AttributeError, TypeError) as error:
-        # Also where torch has no such operator, or other arguments of it.
+        # Also where this version of torch lacks an operator, or has it with other arguments.
         return f"{type(error).__name__}: {str(error).splitlines()[0]}"
     return "" if same_words and near else "they give wrong numbers"
 
 
 @torch.inference_mode()
 def _steps(decoder: Decoder) -> Tensor:
-    """All that a decoder says over a few steps in which rows change places."""
+    """All results of a decoder over a few steps in which rows are reordered."""
     rows = SLOTS * BEAM
     parents = torch.arange(rows, device=decoder.device)
     ids = torch.full_like(parents, decoder.symbols.start_id)
     decoder.admit([0, 1], [Source([4, 5, 6, 3]), Source([7, 3])])
-    said = []
-    for number in range(STEPS):
+    results = []
+    for index in range(STEPS):
         step = decoder.step(parents, ids)
-        said += [step.top(2, Edits.ban([0, 69], rows, decoder.device))[0], step.full()]
-        ids = torch.arange(rows, device=decoder.device) + 10 * number + 4
+        results += [step.top(2, Edits.ban([0, 69], rows, decoder.device))[0], step.full()]
+        ids = torch.arange(rows, device=decoder.device) + 10 * index + 4
         parents = torch.tensor([1, 1, 3, 2], device=decoder.device)
-    return torch.cat([one.flatten() for one in said])
+    return torch.cat([result.flatten() for result in results])
 
 
 def _words(decoder: Decoder) -> dict[int, list[tuple[int, ...]]]:
-    """What a search with it finds, in which slots are refilled and a bucket is outgrown."""
+    """The ids that a search finds, in which slots are refilled and a bucket is exceeded."""
     sources = [Source([*range(4, 4 + length), 3]) for length in (40, 3, 17, 1, 9)]
-    found: dict[int, list[Hypothesis]] = dict(
+    result: dict[int, list[Hypothesis]] = dict(
         search(decoder, iter(sources), SearchConfig(beam=BEAM, max_extra_length=8))
     )
-    return {number: [one.ids for one in hypotheses] for number, hypotheses in found.items()}
+    return {
+        index: [hypothesis.ids for hypothesis in hypotheses] for index, hypotheses in result.items()
+    }

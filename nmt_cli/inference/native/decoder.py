@@ -1,4 +1,4 @@
-"""The CPU engine with kernels of its own: a step is one call, keys and values never move."""
+"""The CPU engine with kernels of its own: a step is one call, and its KV cache never moves."""
 
 import ctypes
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ from nmt_cli.inference.native.structs import ChoiceStruct, CrossKeysValues, Stat
 from nmt_cli.inference.packed.head import BLOCK
 from nmt_cli.search.decoder import Edits, Source, Symbols
 
-# Steps whose keys and values lie in one block of memory.
+# Steps whose keys and values are allocated together.
 GROWTH = 16
 
 
 class CacheSlot(NamedTuple):
-    """How logits lie: of `beam` rows of each slot together, in room for `widest` words a row.
+    """The layout of logits: `beam` rows of each slot, with room for `widest` words in each row.
 
-    lists: the words of each slot; None: all have all.
+    lists: the words of each slot; None where all slots have all words.
     """
 
     beam: int
@@ -30,15 +30,15 @@ class CacheSlot(NamedTuple):
 
     @property
     def lists_address(self) -> int | None:
-        """For the library."""
+        """The address of the word lists for the library."""
         return None if self.lists is None else ctypes.addressof(self.lists.entries)
 
 
 class NativeDecoder:
-    """A `search.decoder.Decoder`; a slot's keys and values stay where they were made.
+    """A `search.decoder.Decoder`; the keys and values of a slot stay where they were written.
 
-    The step each slot is at, the ancestors of its rows and its source are told to the library,
-    which finds through them what a row sees.
+    The library is given the step of each slot, the ancestors of its rows and its source, and finds
+    through them the keys that a row attends to.
     """
 
     check_every = 1
@@ -49,7 +49,7 @@ class NativeDecoder:
         self.symbols = Symbols.of(model.config)
         self.device = torch.device("cpu")
         self._model = model
-        # Of each busy slot the step it began at, as `_now` counts them.
+        # The step that each busy slot began at, as `_now` counts them.
         self._begun: dict[int, int] = {}
         self._now = 0
         self._lengths = torch.zeros(slots, dtype=torch.int64)
@@ -60,7 +60,7 @@ class NativeDecoder:
         self._memories: dict[int, tuple[Tensor, Tensor]] = {}
         self._room: dict[str, Tensor] = {}
         self._lists = Shortlists(model, slots)
-        # Steps there is room for.
+        # The number of steps that memory is reserved for.
         self._reached = 0
         self._state = StateStruct(
             beam=beam,
@@ -74,11 +74,12 @@ class NativeDecoder:
     def admit(self, slots: Sequence[int], sources: Sequence[Source]) -> None:
         """Encode the sources together."""
         lengths = [len(source.ids) for source in sources]
-        ids = torch.tensor([one for source in sources for one in source.ids])
-        made = self._model.encode(ids, Segments.from_lengths(lengths))
+        ids = torch.tensor([token_id for source in sources for token_id in source.ids])
+        encoded = self._model.encode(ids, Segments.from_lengths(lengths))
         # (layers, heads, tokens, width)
         keys, values = (
-            torch.stack([one.transpose(0, 1) for one in kind]) for kind in zip(*made, strict=True)
+            torch.stack([tensor.transpose(0, 1) for tensor in layers])
+            for layers in zip(*encoded, strict=True)
         )
         first = 0
         for slot, length in zip(slots, lengths, strict=True):
@@ -95,7 +96,7 @@ class NativeDecoder:
 
     @torch.inference_mode()
     def retire(self, slots: Sequence[int]) -> None:
-        """Free what they hold."""
+        """Free the memory of these slots."""
         for slot in slots:
             del self._begun[slot], self._memories[slot]
         self._lists.retire(slots)
@@ -103,7 +104,7 @@ class NativeDecoder:
         self._state.busy, self._state.slots = len(self._busy), self._busy.data_ptr()
 
     def _find_rows(self) -> tuple[Tensor, Tensor]:
-        """The busy rows among all rows; the reverse, -1 for the others."""
+        """The indices of the busy rows among all rows, and the inverse: -1 for the other rows."""
         self._busy = torch.tensor(list(self._begun), dtype=torch.int64)
         rows = (self._busy[:, None] * self.beam + torch.arange(self.beam)).flatten()
         row_of = torch.full((self.slots * self.beam,), -1)
@@ -111,9 +112,9 @@ class NativeDecoder:
         return rows, row_of
 
     def step(self, parents: Tensor, ids: Tensor) -> "NativeStep":
-        """Note the ancestors of the busy rows and compute their next logits.
+        """Update the ancestors of the busy rows and compute their next logits.
 
-        What comes back is valid until the next step.
+        The result is valid until the next step.
         """
         parents, ids = parents.contiguous(), ids.contiguous()
         steps = self._now - min(self._begun.values()) + 1
@@ -121,19 +122,19 @@ class NativeDecoder:
             self._reserve(steps)
         state, library = self._state, self._model.kernels.library
         state.parents, state.ids = parents.data_ptr(), ids.data_ptr()
-        done = library.nmt_step(
+        completed = library.nmt_step(
             self._model.kernels.lanes, ctypes.byref(self._model.targets.model), ctypes.byref(state)
         )
-        if not done:
+        if not completed:
             raise RuntimeError(f"no kernels of {self._model.kernels.lanes} lanes here")
         self._now += 1
         lists = self._lists if state.shortlists else None
-        place = CacheSlot(state.beam, state.widest, lists)
-        return NativeStep(self._model, self._room, self._rows, self._row_of, place)
+        layout = CacheSlot(state.beam, state.widest, lists)
+        return NativeStep(self._model, self._room, self._rows, self._row_of, layout)
 
     @torch.inference_mode()
     def _reserve(self, steps: int) -> None:
-        """Room for so many steps, and some more."""
+        """Reserve memory for so many steps, rounded up."""
         model, state = self._model, self._state
         self._reached = steps = -(-steps // GROWTH) * GROWTH
         capacity = self._ancestors.shape[1]
@@ -146,14 +147,14 @@ class NativeDecoder:
             layers, heads = model.targets.model.depth, model.config.heads
             size = layers * heads * GROWTH * self.beam * (model.d_k + model.d_v)
             self._blocks.append(torch.empty(self.slots, size))
-        places = [one.data_ptr() for one in self._blocks]
-        self._block_table = (ctypes.c_void_p * len(places))(*places)
+        addresses = [block.data_ptr() for block in self._blocks]
+        self._block_table = (ctypes.c_void_p * len(addresses))(*addresses)
         state.blocks = ctypes.addressof(self._block_table)
         model.targets.reach(steps)
         self._reserve_scratch()
 
     def _reserve_rows(self) -> None:
-        """Room for what a step of the busy rows computes."""
+        """Reserve memory for the results of a step of the busy rows."""
         model, state = self._model, self._state
         state.busy, state.slots = len(self._busy), self._busy.data_ptr()
         listed = self._lists.needed
@@ -174,7 +175,7 @@ class NativeDecoder:
         self._reserve_scratch()
 
     def _reserve_scratch(self) -> None:
-        """Room for each thread to work in."""
+        """Reserve the working memory of each thread."""
         state, threads = self._state, torch.get_num_threads()
         longest = max([self._reached, *(self._sources[slot].length for slot in self._begun)])
         if longest > state.longest or threads > state.threads:
@@ -196,14 +197,14 @@ class NativeStep:
         room: dict[str, Tensor],
         rows: Tensor,
         row_of: Tensor,
-        place: CacheSlot,
+        layout: CacheSlot,
     ) -> None:
-        """`rows`: which of all rows each row of the logits is; `row_of`: the reverse."""
+        """rows: the index of each row of the logits among all rows; row_of: the inverse."""
         self._model = model
         self._room = room
         self._rows = rows
         self._row_of = row_of
-        self._place = place
+        self._layout = layout
 
     def top(self, k: int, edits: Edits) -> tuple[Tensor, Tensor]:
         """The best `k` of each row."""
@@ -212,22 +213,23 @@ class NativeStep:
         ids = torch.zeros(all_rows, k, dtype=torch.int64)
         forced, rows = edits.forced.contiguous(), edits.rows.contiguous()
         words, bias = edits.ids.contiguous(), edits.bias.contiguous()
-        kept, tops, places = torch.empty(len(rows)), torch.empty(k), torch.empty_like(ids[0])
-        blocks = self._place.widest // BLOCK
+        kept, tops, indices = torch.empty(len(rows)), torch.empty(k), torch.empty_like(ids[0])
+        blocks = self._layout.widest // BLOCK
         numbers = len(self._rows), self._model.words, blocks, k, len(rows)
         tensors = (
             self._rows, self._row_of, forced, rows, words, bias, room["totals"], room["logits"],
-            room["maxima"], values, kept, tops, ids, places,
+            room["maxima"], values, kept, tops, ids, indices,
         )  # fmt: skip
-        addresses = [one.data_ptr() for one in tensors]
-        choice = ChoiceStruct(*numbers, *addresses, self._place.lists_address, self._place.beam)
+        addresses = [tensor.data_ptr() for tensor in tensors]
+        layout = self._layout
+        choice = ChoiceStruct(*numbers, *addresses, layout.lists_address, layout.beam)
         self._model.kernels.library.nmt_top_k(ctypes.byref(choice))
         return values, ids
 
     @torch.inference_mode()
     def full(self) -> Tensor:
-        """All log-probabilities."""
-        beam, widest, lists = self._place
+        """All log-probabilities, without edits."""
+        beam, widest, lists = self._layout
         logits, totals = self._room["logits"].view(-1), self._room["totals"].view(-1, 1)
         all_log_probs = torch.full((len(self._row_of), self._model.words), -torch.inf)
         if lists is None:

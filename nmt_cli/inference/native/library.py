@@ -1,4 +1,4 @@
-"""The kernels as a library: compiled once with the machine's compiler, kept in the user's cache."""
+"""The kernels as a library: compiled once by the C compiler here, and kept in the user's cache."""
 
 import ctypes
 import hashlib
@@ -22,16 +22,16 @@ LIMIT_SECONDS = 120
 
 
 def load_library(cache: Path) -> tuple[ctypes.CDLL | None, str]:
-    """The library and "", or None and why there is none; `cache`: a folder of this user.
+    """The library and "", or None and why there is none; cache: a folder of this user.
 
-    Two processes may do this at once: each puts a whole file into place.
+    Two processes may do this at once: each moves a complete file into place.
     """
     compiler = shutil.which("cc")
     if compiler is None:
         return None, "there is no C compiler (cc)"
     try:
         texts = _sources()
-        path = _place(cache, compiler, texts)
+        path = _library_path(cache, compiler, texts)
         make_directory(cache)
         reason = _untrusted(cache)
         if not reason and not path.exists():
@@ -43,10 +43,12 @@ def load_library(cache: Path) -> tuple[ctypes.CDLL | None, str]:
 
 
 def must_compile(cache: Path) -> bool:
-    """Whether `load_library` will have to compile, which takes some seconds."""
+    """Whether `load_library` will have to compile, which takes a few seconds."""
     compiler = shutil.which("cc")
     try:
-        return compiler is not None and not _place(cache, compiler, _sources()).exists()
+        if compiler is None:
+            return False
+        return not _library_path(cache, compiler, _sources()).exists()
     except (OSError, subprocess.SubprocessError):
         return False
 
@@ -57,8 +59,8 @@ def _sources() -> dict[str, bytes]:
     }
 
 
-def _place(cache: Path, compiler: str, texts: dict[str, bytes]) -> Path:
-    """Where the library lies that this compiler makes of these texts."""
+def _library_path(cache: Path, compiler: str, texts: dict[str, bytes]) -> Path:
+    """The file of the library that this compiler makes of these texts."""
     version = _run([compiler, "--version"])
     key = hashlib.sha256(b"\0".join([version, *map(str.encode, FLAGS), *texts.values()]))
     return cache / f"kernels-{key.hexdigest()[:32]}.so"
@@ -76,7 +78,7 @@ def _compile(compiler: str, texts: dict[str, bytes]) -> bytes:
 
 
 def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
-    """The library with the types of its functions' arguments: Python's numbers become 64 bits."""
+    """The library with the argument types of its functions: Python's integers become 64 bits."""
     number, pointer = ctypes.c_int64, ctypes.c_void_p
     functions = {
         "nmt_product_bytes": (number,),
@@ -93,17 +95,17 @@ def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
 
 
 def _run(command: list[str]) -> bytes:
-    done = subprocess.run(
+    completed = subprocess.run(
         command, check=True, capture_output=True, timeout=LIMIT_SECONDS, stdin=subprocess.DEVNULL
     )
-    return done.stdout
+    return completed.stdout
 
 
 def _untrusted(path: Path) -> str:
-    """Why a file or folder may hold somebody else's code; empty: it cannot."""
-    found = path.stat()
-    if found.st_uid != os.getuid():
+    """Why a file or folder may contain code of another user; "" where it cannot."""
+    status = path.stat()
+    if status.st_uid != os.getuid():
         return f"`{path}` belongs to another user"
-    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         return f"others may write to `{path}`"
     return ""

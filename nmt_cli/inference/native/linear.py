@@ -1,8 +1,8 @@
-"""Products with packed weights of 32, 16 or 8 bits: the same numbers for any neighbours.
+"""Linear layers with packed weights of 32, 16 or 8 bits; a row is bitwise equal in any batch.
 
-A weight of 8 bits is a whole number times the scale of its output; a row of x becomes whole numbers
-from 0 to 255 when it comes, with a scale and a zero of its own. Sums of their products are exact,
-and so the same on every processor. Weights of 16 bits are bf16, all arithmetic with them float32.
+An 8-bit weight is an integer times the scale of its output; a row of x is quantised to integers
+from 0 to 255 with a scale and a zero point of its own. Sums of their products are exact, and so
+the same on every processor. 16-bit weights are bf16; the arithmetic with them is float32.
 """
 
 import ctypes
@@ -16,15 +16,15 @@ from nmt_cli.inference.packed.linear import Product, make_product
 from nmt_cli.inference.packed.weights import Affine
 
 PANEL = 16
-# Of 8 bits: AVX2 sums up two products in 16, and 2 * 255 * 64 is less than 2^15.
+# Of 8-bit weights: AVX2 sums two products in 16 bits, and 2 * 255 * 64 is less than 2^15.
 LARGEST_WEIGHT = 64
-# Inputs whose 8-bit weights lie together, and what a row's numbers reach from 0 on; one less than
-# there are, since both the number and the zero are rounded.
+# Inputs whose 8-bit weights lie together, and the largest integer of a quantised row; one less
+# than there are, because both the number and the zero point are rounded.
 QUAD, LARGEST_INPUT = 4, 254
-# A row whose numbers are all as near to each other as this counts as zeros.
+# A row whose range of values is at most this counts as zeros.
 NARROWEST = 1e-30
 ROWS = 1_024
-# Kinds of weights, as the kernels number them.
+# Weight dtypes, as the kernels number them.
 KINDS = {"float32": 0, "bf16": 1, "int8": 2}
 
 
@@ -36,19 +36,19 @@ class QuantizedMatrix(NamedTuple):
 
     @classmethod
     def of(cls, weight: Tensor) -> "QuantizedMatrix":
-        """The nearest to `weight`."""
+        """The nearest quantised matrix to `weight`."""
         scales = torch.maximum(weight.amax(1), -weight.amin(1)) / LARGEST_WEIGHT
         whole = torch.empty(weight.shape, dtype=torch.int8)
         divisors = scales.where(scales > 0, 1.0)[:, None]
-        # Some rows at a time: those of a vocabulary would need room several times over.
+        # Some rows at a time: the temporary copies of a whole vocabulary would be several times it.
         for first in range(0, len(weight), ROWS):
-            some = slice(first, first + ROWS)
-            whole[some] = (weight[some] / divisors[some]).round()
+            rows = slice(first, first + ROWS)
+            whole[rows] = (weight[rows] / divisors[rows]).round()
         return cls(whole, scales)
 
 
 class Linear(ctypes.Structure):
-    """`linear` of the kernels."""
+    """The struct `linear` of the kernels."""
 
     _fields_ = (
         ("packed", ctypes.c_void_p),
@@ -62,7 +62,7 @@ class Linear(ctypes.Structure):
 
 
 class Kernels(NamedTuple):
-    """The library and which of its kernels."""
+    """The library and the SIMD lanes of the kernels to use."""
 
     library: ctypes.CDLL
     lanes: int
@@ -78,7 +78,7 @@ class NativeLinear:
         outputs, inputs = affine.weight.shape
         more = -outputs % PANEL
         self._packed = in_panels(rows.weight, kind)
-        self._sums = [None if one is None else F.pad(one, (0, more)) for one in rows[1:]]
+        self._sums = [None if sums is None else F.pad(sums, (0, more)) for sums in rows[1:]]
         self._bias = None if affine.bias is None else F.pad(affine.bias, (0, more))
         # Refers to the tensors above.
         self.linear = Linear(
@@ -87,28 +87,28 @@ class NativeLinear:
         )  # fmt: skip
 
     def __call__(self, x: Tensor) -> Tensor:
-        """The product of the rows of `x`, with as many threads as torch has."""
+        """The product with the rows of `x`, by as many threads as torch has."""
         x = x.contiguous()
         rows, inputs = x.shape
         library, threads = self._kernels.library, torch.get_num_threads()
         scratch = torch.empty(threads * library.nmt_product_bytes(inputs), dtype=torch.uint8)
         out = torch.empty(rows, self.linear.outputs)
-        done = library.nmt_product(
+        completed = library.nmt_product(
             self._kernels.lanes, threads, ctypes.byref(self.linear), x.data_ptr(), rows,
             out.data_ptr(), scratch.data_ptr(),
         )  # fmt: skip
-        if not done:
+        if not completed:
             raise RuntimeError(f"no kernels of {self._kernels.lanes} lanes here")
         return out
 
 
 def address(tensor: Tensor | None) -> int | None:
-    """Where its numbers lie."""
+    """The address of a tensor's numbers; None where there is no tensor."""
     return None if tensor is None else tensor.data_ptr()
 
 
 class PackedRows(NamedTuple):
-    """Weights of a kind, not yet packed: (outputs, inputs); of 8-bit ones scales and totals."""
+    """Weights of a dtype, not yet packed: (outputs, inputs); 8-bit ones with scales and totals."""
 
     weight: Tensor
     scales: Tensor | None = None
@@ -116,7 +116,7 @@ class PackedRows(NamedTuple):
 
     @classmethod
     def of(cls, weight: Tensor, kind: str) -> "PackedRows":
-        """The nearest to `weight`."""
+        """The nearest to `weight` in this dtype."""
         if kind == "int8":
             whole, scales = QuantizedMatrix.of(weight)
             return cls(whole, scales, whole.sum(1, dtype=torch.int32))
@@ -124,32 +124,32 @@ class PackedRows(NamedTuple):
 
 
 def in_panels(weight: Tensor, kind: str) -> Tensor:
-    """Weights of a kind by panels of outputs and inputs, 8-bit ones in quads of inputs."""
+    """Weights in panels of outputs and inputs; those of 8 bits in quads of inputs."""
     outputs, inputs = weight.shape
     more = -inputs % QUAD if kind == "int8" else 0
     if outputs % PANEL or more:
         weight = F.pad(weight, (0, more, 0, -outputs % PANEL))
     if kind == "int8":
-        # Quads are moved as one number of 32 bits.
+        # Quads are moved as one 32-bit integer.
         weight = weight.view(torch.int32)
     return weight.view(-1, PANEL, weight.shape[1]).transpose(1, 2).contiguous()
 
 
 def make_rounded(affine: Affine) -> Product:
-    """The same product of 8-bit numbers without the library: in float32, not faster."""
+    """The same product of 8-bit integers without the library: computed in float32, not faster."""
     whole, scales = QuantizedMatrix.of(affine.weight)
     multiply = make_product(Affine(whole.float(), None))
 
     def product(x: Tensor) -> Tensor:
-        rounded, own = rounded_rows(x)
-        result = multiply(rounded) * (scales * own)
+        rounded, row_scales = rounded_rows(x)
+        result = multiply(rounded) * (scales * row_scales)
         return result if affine.bias is None else result + affine.bias
 
     return product
 
 
 def rounded_rows(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Whole numbers, less the zero of their row, and the scale of each row: (rows, 1)."""
+    """A row's integers minus its zero point, and the scale of each row: (rows, 1)."""
     width = x.amax(1, keepdim=True).clamp(min=0) - x.amin(1, keepdim=True).clamp(max=0)
     largest = torch.full_like(width, LARGEST_INPUT)
     factor = torch.where((width <= NARROWEST) | width.isposinf(), 0.0, largest / width)
@@ -157,5 +157,5 @@ def rounded_rows(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def make_halved(affine: Affine) -> Product:
-    """The same weights of 16 bits without the library: as float32 numbers, not faster."""
+    """The same 16-bit weights without the library: used as float32 numbers, not faster."""
     return make_product(Affine(affine.weight.to(torch.bfloat16).float(), affine.bias))

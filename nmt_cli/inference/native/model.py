@@ -1,4 +1,4 @@
-"""A model as the kernels take it: its encoder is run here, its decoder by `decoder.py`."""
+"""A model for the kernels: they run the encoder here and the decoder in `decoder.py`."""
 
 import ctypes
 from functools import cached_property, partial
@@ -27,9 +27,9 @@ class NativeModel(PackedEncoder):
         *,
         consumes: bool = False,
     ) -> None:
-        """`model`: float32, in evaluation mode, on the CPU; kind: of its weights, one of KINDS.
+        """model: float32, in evaluation mode, on the CPU; kind: the weight dtype, one of KINDS.
 
-        consumes: `model` loses the weights of its layers on the way, and is good for nothing else.
+        consumes: `model` loses the weights of its layers, to save memory, and is unusable then.
         """
         assert kind in KINDS
         pack = partial(NativeLinear, kernels, kind=kind)
@@ -53,11 +53,11 @@ class NativeModel(PackedEncoder):
 
     @cached_property
     def rows(self) -> PackedRows:
-        """The output's weights, from which those of a few words are packed."""
+        """The weights of the output layer, from which those of a few words are packed."""
         return PackedRows.of(self._output, self.kind)
 
     def row_widths(self) -> dict[str, int]:
-        """Numbers that are computed of each row on the way through a stack."""
+        """The width of each buffer of a row on its way through a stack."""
         config = self.config
         gated = config.d_ff if self.targets.model.gated else 0
         return {
@@ -72,7 +72,7 @@ class NativeModel(PackedEncoder):
         }
 
     def memory(self, ids: Tensor, segments: Segments) -> Tensor:
-        """What the library's encoder makes of the sources; a row depends on its sentence only."""
+        """The output of the library's encoder; a row depends on its own sentence only."""
         rows, longest, threads = len(ids), int(segments.max_length), torch.get_num_threads()
         self.sources.reach(longest)
         size = self.kernels.library.nmt_step_bytes(self.sources.widest, longest, 1)
@@ -82,16 +82,16 @@ class NativeModel(PackedEncoder):
         room["x" if self.sources.model.pre_norm else "normed"].copy_(embedded)
         offsets = segments.offsets.long()
         lengths = offsets.diff()
-        starts, ends = (one.repeat_interleave(lengths) for one in (offsets[:-1], offsets[1:]))
-        places = segments.positions.long()
+        starts, ends = (bounds.repeat_interleave(lengths) for bounds in (offsets[:-1], offsets[1:]))
+        positions = segments.positions.long()
         state = StateStruct(
             busy=rows, beam=1, threads=threads, scratch_bytes=size, longest=longest,
-            starts=starts.data_ptr(), ends=ends.data_ptr(), positions=places.data_ptr(),
-            **{name: one.data_ptr() for name, one in room.items()},
+            starts=starts.data_ptr(), ends=ends.data_ptr(), positions=positions.data_ptr(),
+            **{name: tensor.data_ptr() for name, tensor in room.items()},
         )  # fmt: skip
-        done = self.kernels.library.nmt_encode(
+        completed = self.kernels.library.nmt_encode(
             self.kernels.lanes, ctypes.byref(self.sources.model), ctypes.byref(state)
         )
-        if not done:
+        if not completed:
             raise RuntimeError(f"no kernels of {self.kernels.lanes} lanes here")
         return room["normed"]

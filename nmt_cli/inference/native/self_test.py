@@ -1,4 +1,4 @@
-"""Which kernels to use: the best that give the plain forms' numbers on this machine."""
+"""The self-test of the kernels: the best that give the reference numbers on this machine."""
 
 from pathlib import Path
 
@@ -17,15 +17,15 @@ from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.search.decoder import Decoder, Edits, Source
 
-# Kernels by the floats they take at once, best first.
+# Kernels by the floats that they compute at once, best first.
 LANES = (16, 8, 4)
 LARGEST_ERROR = 1e-5
-# A step adds up more than a product does.
+# A step accumulates more rounding errors than a product.
 LARGEST_STEP_ERROR = 1e-4
 
 
 def find_kernels(folder: Path) -> tuple[Kernels | None, str]:
-    """The best kernels that give the right numbers here and "", or None and why there are none.
+    """The best kernels that give correct numbers here and "", or None and why there are none.
 
     folder: a folder of this user, where the library is kept.
     """
@@ -35,16 +35,16 @@ def find_kernels(folder: Path) -> tuple[Kernels | None, str]:
     for lanes in LANES:
         kernels = Kernels(library, lanes)
         try:
-            right = all(_multiplies(kernels, kind) for kind in KINDS) and _steps(kernels)
+            correct = all(_multiplies(kernels, kind) for kind in KINDS) and _steps(kernels)
         except RuntimeError:
             continue
-        if right:
+        if correct:
             return kernels, ""
     return None, "the kernels give wrong numbers here"
 
 
 def _multiplies(kernels: Kernels, kind: str) -> bool:
-    """Whether products agree with the plain form; RuntimeError: there are no such kernels."""
+    """Whether products agree with torch's; raises RuntimeError where there are no such kernels."""
     generator = torch.Generator().manual_seed(0)
     weight = torch.randn(35, 37, generator=generator)
     x, bias = torch.randn(29, 37, generator=generator), torch.randn(35, generator=generator)
@@ -52,8 +52,8 @@ def _multiplies(kernels: Kernels, kind: str) -> bool:
     expected = F.linear(x.double(), exact, bias.double())
     if kind == "int8":
         expected = make_rounded(Affine(weight, bias))(x).double()
-    found = NativeLinear(kernels, Affine(weight, bias), kind)(x)
-    return bool((found - expected).abs().max() < LARGEST_ERROR * expected.abs().max() * 10)
+    actual = NativeLinear(kernels, Affine(weight, bias), kind)(x)
+    return bool((actual - expected).abs().max() < LARGEST_ERROR * expected.abs().max() * 10)
 
 
 def _steps(kernels: Kernels) -> bool:
@@ -67,21 +67,21 @@ def _steps(kernels: Kernels) -> bool:
         NativeDecoder(NativeModel(model, kernels), slots, beam),
         ReferenceDecoder(model, slots, beam),
     )
-    found, expected = ([*_run(one, slots * beam)] for one in decoders)
+    actual, expected = (_run(decoder, slots * beam) for decoder in decoders)
     return all(
-        torch.allclose(one, other, rtol=0.0, atol=LARGEST_STEP_ERROR)
-        for one, other in zip(found, expected, strict=True)
+        torch.allclose(tensor, other, rtol=0.0, atol=LARGEST_STEP_ERROR)
+        for tensor, other in zip(actual, expected, strict=True)
     )
 
 
 def _run(decoder: Decoder, rows: int) -> list[Tensor]:
-    """What a decoder says over a few steps in which rows change places."""
+    """The results of a decoder over a few steps in which rows are reordered."""
     decoder.admit([0, 1], [Source([4, 5, 6, 3]), Source([7, 3])])
     parents, ids = torch.arange(rows), torch.full((rows,), 2)
-    said = []
-    for number in range(3):
+    results = []
+    for index in range(3):
         step = decoder.step(parents, ids)
-        values, words = step.top(2, Edits.ban([0, 69], rows, decoder.device))
-        said += [step.full(), values, words.float()]
-        parents, ids = torch.tensor([1, 1, 2, 2]), torch.arange(rows) + 10 * number + 4
-    return said
+        values, best_ids = step.top(2, Edits.ban([0, 69], rows, decoder.device))
+        results += [step.full(), values, best_ids.float()]
+        parents, ids = torch.tensor([1, 1, 2, 2]), torch.arange(rows) + 10 * index + 4
+    return results

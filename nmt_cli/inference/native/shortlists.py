@@ -1,4 +1,4 @@
-"""The words that the source in each slot allows, with the output's weights for them alone."""
+"""The words that the source in each slot allows, with the output weights of those words."""
 
 from collections.abc import Sequence
 
@@ -13,17 +13,17 @@ from nmt_cli.search.decoder import Source
 
 
 class Shortlists:
-    """What the library is told of them; a row is multiplied with the words of its slot only.
+    """The word lists for the library, which multiplies a row with the words of its slot only.
 
     entries: one `shortlist` for each slot; all words where its source allows all.
     """
 
     def __init__(self, model: NativeModel, slots: int) -> None:
         self.entries = (WordList * slots)()
-        # Of each busy slot: its words, None for all.
+        # The words of each busy slot, None for all.
         self.ids: dict[int, Tensor | None] = {}
         self._model = model
-        # What the entries refer to.
+        # Keeps the tensors alive that the entries point to.
         self._kept: dict[int, tuple[Tensor | None, ...]] = {}
 
     @property
@@ -33,17 +33,17 @@ class Shortlists:
 
     @property
     def widest(self) -> int:
-        """Words, in whole blocks, that a row has logits for at most."""
+        """The most words, in whole blocks, that a row has logits for."""
         return max((self.entries[slot].head.outputs for slot in self.ids), default=0)
 
     def words_of(self, slot: int) -> tuple[Tensor, int]:
-        """The words of a slot, and of how many, in whole blocks, its rows have logits."""
+        """The words of a slot, and the number of logits of its rows, in whole blocks."""
         ids = self.ids[slot]
         ids = torch.arange(self._model.words) if ids is None else ids
         return ids, self.entries[slot].head.outputs
 
     def admit(self, slots: Sequence[int], sources: Sequence[Source]) -> None:
-        """Pack the weights of what new sources allow."""
+        """Pack the output weights of the words that new sources allow."""
         model, listed = self._model, {}
         for slot, source in zip(slots, sources, strict=True):
             self.ids[slot] = source.allowed
@@ -55,13 +55,13 @@ class Shortlists:
             self._pack(listed)
 
     def retire(self, slots: Sequence[int]) -> None:
-        """Free what they hold."""
+        """Free the weights of these slots."""
         for slot in slots:
             del self.ids[slot]
             self._kept.pop(slot, None)
 
     def _pack(self, listed: dict[int, Tensor]) -> None:
-        """All in one go; each in whole blocks, filled up with words whose logits are -inf."""
+        """Pack all lists at once, each in whole blocks filled up with logits of -inf."""
         model = self._model
         blocks = [-(-len(ids) // BLOCK) for ids in listed.values()]
         joined = torch.zeros(sum(blocks), BLOCK, dtype=torch.int64)
@@ -76,11 +76,12 @@ class Shortlists:
         packed = in_panels(model.rows.weight.index_select(0, rows), model.kind).view(
             sum(blocks), -1
         )
-        sums = [None if one is None else one[rows].view_as(bias) for one in model.rows[1:]]
+        sums = [None if tensor is None else tensor[rows].view_as(bias) for tensor in model.rows[1:]]
         first = 0
         for (slot, ids), count in zip(listed.items(), blocks, strict=True):
             own = slice(first, first + count)
-            kept = packed[own], bias[own], *(None if one is None else one[own] for one in sums), ids
+            own_sums = (None if tensor is None else tensor[own] for tensor in sums)
+            kept = packed[own], bias[own], *own_sums, ids
             whole = model.targets.model.head
             head = Linear(*map(address, kept[:-1]), whole.inputs, count * BLOCK, whole.kind)
             self.entries[slot] = WordList(head, address(ids), len(ids))

@@ -1,4 +1,4 @@
-"""A stack of layers as the kernels take it: weights packed, norms in the order they come up in."""
+"""A stack of layers for the kernels: packed weights, and norms in the order of their use."""
 
 import ctypes
 import math
@@ -24,7 +24,7 @@ ACTIVATIONS = {"relu": 0, "gelu": 1, "silu": 2, "swiglu": 2}
 
 
 class NativeStack:
-    """Encoder or decoder. `model`: the structure; `widest`: inputs of its widest product."""
+    """Encoder or decoder. model: its struct; widest: the inputs of its widest linear layer."""
 
     def __init__(
         self,
@@ -36,13 +36,13 @@ class NativeStack:
         *,
         consumes: bool = False,
     ) -> None:
-        """`last_norm`: of the stack, with pre-norm; `pack`: makes a product of weights.
+        """last_norm: of the stack, with pre-norm; pack: packs a linear layer.
 
         consumes: each layer loses its weights as soon as they are packed.
         """
         self._pack = pack
         self._positions = positions
-        # What the structures refer to.
+        # Keeps the tensors alive that the structs point to.
         self._kept: list[object] = []
         self._layers = (LayerStruct * len(layers))()
         self._d_k, d_v = head_widths(config)
@@ -61,23 +61,23 @@ class NativeStack:
             pre_norm=config.norm_order == "pre",
             scale=math.sqrt(config.d_model) if config.scale_embeddings else 1.0,
         )
-        places: list[tuple[LayerStruct, int, nn.Module]] = []
-        for layer, one in zip(self._layers, layers, strict=True):
-            places += self._fill_layer(layer, layer_weights(one))
+        slots: list[tuple[LayerStruct, int, nn.Module]] = []
+        for struct, layer in zip(self._layers, layers, strict=True):
+            slots += self._fill_layer(struct, layer_weights(layer))
             if consumes:
-                _empty(one)
-        # With pre-norm a sublayer is followed by the norm of the next one, the last by the stack's.
-        norms = [norm for _, _, norm in places]
+                _empty(layer)
+        # With pre-norm the norm after a sublayer is that of the next one, the last the stack's.
+        norms = [norm for _, _, norm in slots]
         if self.model.pre_norm:
             norms.append(last_norm)
             self.model.first_norm = self._norm(norms.pop(0))
-        for (layer, number, _), norm in zip(places, norms, strict=True):
-            layer.norms[number] = self._norm(norm)
+        for (struct, index, _), norm in zip(slots, norms, strict=True):
+            struct.norms[index] = self._norm(norm)
 
     def _fill_layer(
         self, layer: LayerStruct, weights: LayerWeights
     ) -> list[tuple[LayerStruct, int, nn.Module]]:
-        """Pack a layer; its norms, with their places."""
+        """Pack a layer; return its norms with their indices in the struct."""
         own, cross, inner = weights.self_attention, weights.cross_attention, weights.feed_forward
         layer.joined, layer.output = self.linear(own.joined), self.linear(own.output)
         layer.inner, layer.outer = self.linear(inner.inner), self.linear(inner.outer)
@@ -88,7 +88,7 @@ class NativeStack:
         return [*norms, (layer, 2, inner.norm)]
 
     def linear(self, affine: Affine) -> Linear:
-        """Packed weights, which live as long as the stack."""
+        """Pack weights, which live as long as the stack."""
         product = self._pack(affine)
         self._kept.append(product)
         return product.linear
@@ -101,25 +101,22 @@ class NativeStack:
         return NormStruct(address(weight), address(bias), norm.eps, root_mean_square)
 
     def reach(self, longest: int) -> None:
-        """Make the tables of positions long enough for so many steps."""
-        kind, place = self._positions, (torch.zeros(1, dtype=torch.int64), longest)
-        if isinstance(kind, SinusoidalPositions):
-            kind.add(torch.zeros(1, self._d_model), *place)
-            self.model.position_table, self.model.position_rows = (
-                kind.table.data_ptr(),
-                len(kind.table),
-            )
-        elif isinstance(kind, LearnedPositions):
-            self.model.position_table, self.model.position_rows = (
-                kind.weight.data_ptr(),
-                len(kind.weight),
-            )
-        elif isinstance(kind, RotaryPositions):
-            kind.rotate(torch.zeros(1, 1, self._d_k), *place)
-            self.model.cosines, self.model.sines = kind.cosines.data_ptr(), kind.sines.data_ptr()
+        """Extend the tables of positions to so many steps."""
+        encoding, first = self._positions, (torch.zeros(1, dtype=torch.int64), longest)
+        if isinstance(encoding, SinusoidalPositions):
+            encoding.add(torch.zeros(1, self._d_model), *first)
+            table = encoding.table
+            self.model.position_table, self.model.position_rows = table.data_ptr(), len(table)
+        elif isinstance(encoding, LearnedPositions):
+            weight = encoding.weight
+            self.model.position_table, self.model.position_rows = weight.data_ptr(), len(weight)
+        elif isinstance(encoding, RotaryPositions):
+            encoding.rotate(torch.zeros(1, 1, self._d_k), *first)
+            self.model.cosines = encoding.cosines.data_ptr()
+            self.model.sines = encoding.sines.data_ptr()
 
 
 def _empty(layer: nn.Module) -> None:
-    for one in layer.modules():
-        if isinstance(one, nn.Linear):
-            one.weight.data = one.weight.data.new_empty(0)
+    for module in layer.modules():
+        if isinstance(module, nn.Linear):
+            module.weight.data = module.weight.data.new_empty(0)

@@ -4,7 +4,7 @@ import ctypes
 
 from nmt_cli.inference.native.linear import Linear
 
-_NUMBER, _POINTER = ctypes.c_int64, ctypes.c_void_p
+_INTEGER, _POINTER = ctypes.c_int64, ctypes.c_void_p
 
 
 class NormStruct(ctypes.Structure):
@@ -14,7 +14,7 @@ class NormStruct(ctypes.Structure):
         ("weight", _POINTER),
         ("bias", _POINTER),
         ("epsilon", ctypes.c_double),
-        ("root_mean_square", _NUMBER),
+        ("root_mean_square", _INTEGER),
     )
 
 
@@ -34,8 +34,8 @@ class ModelStruct(ctypes.Structure):
 
     _fields_ = (
         ("layers", _POINTER),
-        *((name, _NUMBER) for name in ("depth", "d_model", "heads", "d_k", "d_v", "d_ff")),
-        *((name, _NUMBER) for name in ("activation", "gated", "pre_norm", "position_rows")),
+        *((name, _INTEGER) for name in ("depth", "d_model", "heads", "d_k", "d_v", "d_ff")),
+        *((name, _INTEGER) for name in ("activation", "gated", "pre_norm", "position_rows")),
         ("first_norm", NormStruct),
         ("head", Linear),
         *((name, _POINTER) for name in ("embedding", "position_table", "cosines", "sines")),
@@ -46,17 +46,17 @@ class ModelStruct(ctypes.Structure):
 class WordList(ctypes.Structure):
     """`shortlist`: the words of the source in a slot."""
 
-    _fields_ = (("head", Linear), ("ids", _POINTER), ("count", _NUMBER))
+    _fields_ = (("head", Linear), ("ids", _POINTER), ("count", _INTEGER))
 
 
 class CrossKeysValues(ctypes.Structure):
-    """`source`: keys and values of the source in a slot."""
+    """`source`: the keys and values of the source in a slot."""
 
     _fields_ = (
         ("keys", _POINTER),
         ("values", _POINTER),
-        ("stride", _NUMBER),
-        ("length", _NUMBER),
+        ("stride", _INTEGER),
+        ("length", _INTEGER),
     )
 
 
@@ -64,15 +64,15 @@ class StateStruct(ctypes.Structure):
     """`state` of a step."""
 
     _fields_ = (
-        *((name, _NUMBER) for name in ("busy", "beam", "capacity", "growth", "threads")),
-        *((name, _NUMBER) for name in ("scratch_bytes", "longest")),
+        *((name, _INTEGER) for name in ("busy", "beam", "capacity", "growth", "threads")),
+        *((name, _INTEGER) for name in ("scratch_bytes", "longest")),
         *((name, _POINTER) for name in ("slots", "parents", "ids", "lengths", "ancestors")),
         *((name, _POINTER) for name in ("blocks", "sources")),
         *((name, _POINTER) for name in ("x", "normed", "joined", "query", "attended")),
         ("sublayer_output", _POINTER),
         *((name, _POINTER) for name in ("inner", "gated", "logits", "maxima", "totals", "scratch")),
         *((name, _POINTER) for name in ("starts", "ends", "positions", "shortlists")),
-        ("widest", _NUMBER),
+        ("widest", _INTEGER),
     )
 
 
@@ -80,9 +80,9 @@ class ChoiceStruct(ctypes.Structure):
     """`top_k_task`: the top k words of each row."""
 
     _fields_ = (
-        *((name, _NUMBER) for name in ("busy", "words", "blocks", "k", "edits")),
+        *((name, _INTEGER) for name in ("busy", "words", "blocks", "k", "edits")),
         *((name, _POINTER) for name in ("rows", "row_of", "forced", "edit_rows", "edit_ids")),
         *((name, _POINTER) for name in ("bias", "totals", "logits", "maxima", "values")),
         *((name, _POINTER) for name in ("saved", "block_maxima", "ids", "block_ids", "shortlists")),
-        ("beam", _NUMBER),
+        ("beam", _INTEGER),
     )

@@ -1,4 +1,4 @@
-"""The CPU engine without kernels of its own: torch alone, keys and values that never move."""
+"""The CPU engine without kernels of its own: torch operators and a KV cache that never moves."""
 
 from collections.abc import Sequence
 
@@ -6,21 +6,22 @@ import torch
 from torch import Tensor
 
 from nmt_cli.batch import Segments
-from nmt_cli.inference.packed.head import BlockStep
+from nmt_cli.inference.logits_step import BusyRows, LogitsStep
+from nmt_cli.inference.packed.head import block_step
 from nmt_cli.inference.packed.model import PackedModel
 from nmt_cli.inference.vocabulary_mask import VocabularyMask
 from nmt_cli.search.decoder import Source, Symbols
 
-# Steps that room is made for at a time.
+# The KV cache grows by so many steps.
 GROWTH = 16
 
 
 class PackedDecoder:
-    """A `search.decoder.Decoder`; the busy slots lie side by side in the first places.
+    """A `search.decoder.Decoder`; the busy slots occupy the first entries of the KV cache.
 
-    The key that row i of a place made at step t stays at (t, i). Which of them a row sees is in the
-    ancestor table: (places, beam, capacity), the row that its hypothesis was in at each step; -1
-    where it has none.
+    The key that row i of an entry computed at step t stays at (t, i). The ancestor table tells
+    which of them a row attends to: (entries, beam, capacity), the row that its hypothesis was in at
+    each step, or -1.
     """
 
     check_every = 1
@@ -38,15 +39,15 @@ class PackedDecoder:
         self._ancestors = torch.zeros(0, beam, 0, dtype=torch.int64)
         layers, heads = len(model.decoder), model.config.heads
         widths = model.d_k, model.d_v
-        # Of each layer: keys and values by (place, head, step and row), and of the source.
+        # Of each layer, self- and cross-attention: keys and values by (entry, head, position).
         self._own = [[torch.zeros(0, heads, 0, width) for width in widths] for _ in range(layers)]
         self._cross = [[torch.zeros(0, heads, 0, width) for width in widths] for _ in range(layers)]
 
     @torch.inference_mode()
     def admit(self, slots: Sequence[int], sources: Sequence[Source]) -> None:
-        """Encode the sources together and give each the next free place."""
+        """Encode the sources together and give each the next free entry."""
         lengths = [len(source.ids) for source in sources]
-        ids = torch.tensor([one for source in sources for one in source.ids])
+        ids = torch.tensor([token_id for source in sources for token_id in source.ids])
         segments = Segments.from_lengths(lengths)
         first, last = len(self._owners), len(self._owners) + len(slots)
         self._owners += slots
@@ -55,69 +56,73 @@ class PackedDecoder:
         self._lengths[first:last] = 0
         self._src_lengths[first:last] = segments.lengths
         self._ancestors[first:last] = -1
-        for cached, made in zip(self._cross, self._model.encode(ids, segments), strict=True):
-            for one, stream in zip(cached, made, strict=True):
+        for cached, new in zip(self._cross, self._model.encode(ids, segments), strict=True):
+            for tensor, stream in zip(cached, new, strict=True):
+                # (sources, length, heads, width) -> (sources, heads, length, width)
                 padded = segments.to_rectangle(stream).transpose(1, 2)
-                one[first:last] = 0
-                one[first:last, :, : padded.shape[2]] = padded
+                tensor[first:last] = 0
+                tensor[first:last, :, : padded.shape[2]] = padded
         for cached in self._own:
-            for one in cached:
-                # What a broken model left there would come through even a weight of 0.
-                one[first:last] = 0
+            for tensor in cached:
+                # NaN that a broken model left there would pass even through a weight of 0.
+                tensor[first:last] = 0
 
     @torch.inference_mode()
     def retire(self, slots: Sequence[int]) -> None:
-        """Free their places; the last ones move there."""
+        """Free the entries of these slots; the last ones move there."""
         self._allowed.retire(slots)
         for slot in slots:
-            place, last = self._owners.index(slot), len(self._owners) - 1
-            self._owners[place] = self._owners[last]
+            entry, last = self._owners.index(slot), len(self._owners) - 1
+            self._owners[entry] = self._owners[last]
             self._owners.pop()
-            if place == last:
+            if entry == last:
                 continue
-            for one in self._by_place():
-                one[place] = one[last]
+            for tensor in self._by_entry():
+                tensor[entry] = tensor[last]
 
-    def _by_place(self) -> list[Tensor]:
-        cached = [one for layer in (*self._own, *self._cross) for one in layer]
+    def _by_entry(self) -> list[Tensor]:
+        cached = [tensor for layer in (*self._own, *self._cross) for tensor in layer]
         return [self._lengths, self._src_lengths, self._ancestors, *cached]
 
-    def _reserve(self, places: int, steps: int, src: int) -> None:
-        """Room for so many places, steps, and source tokens of each."""
-        places = max(places, len(self._lengths))
-        if places > len(self._lengths):
-            places = min(self.slots, max(places, 2 * len(self._lengths)))
-            self._lengths = _grown(self._lengths, places)
-            self._src_lengths = _grown(self._src_lengths, places)
+    def _reserve(self, entries: int, steps: int, src: int) -> None:
+        """Grow the cache to so many entries, steps, and source tokens of each."""
+        entries = max(entries, len(self._lengths))
+        if entries > len(self._lengths):
+            entries = min(self.slots, max(entries, 2 * len(self._lengths)))
+            self._lengths = _grown(self._lengths, entries)
+            self._src_lengths = _grown(self._src_lengths, entries)
         capacity = self._ancestors.shape[2]
         steps = capacity if steps <= capacity else steps - 1 + GROWTH
-        self._ancestors = _grown(self._ancestors, places, self.beam, steps, empty=-1)
+        self._ancestors = _grown(self._ancestors, entries, self.beam, steps, empty=-1)
         src = max(src, self._cross[0][0].shape[2])
         heads = self._model.config.heads
         for cached, length in ((self._own, steps * self.beam), (self._cross, src)):
             for layer in cached:
-                layer[:] = [_grown(one, places, heads, length, one.shape[3]) for one in layer]
+                layer[:] = [
+                    _grown(tensor, entries, heads, length, tensor.shape[3]) for tensor in layer
+                ]
 
     @torch.inference_mode()
-    def step(self, parents: Tensor, ids: Tensor) -> BlockStep:
-        """Note the ancestors of the busy rows and compute their next logits."""
+    def step(self, parents: Tensor, ids: Tensor) -> LogitsStep:
+        """Update the ancestors of the busy rows and compute their next logits."""
         busy = len(self._owners)
         owners = torch.tensor(self._owners)
         lengths = self._lengths[:busy]
         longest = int(lengths.max()) + 1
         self._reserve(busy, longest, 0)
         rows = owners[:, None] * self.beam + torch.arange(self.beam)
-        seen = self._note_ancestors(parents[rows] - rows[:, :1], lengths, longest)
-        places = torch.arange(busy)
+        mask = self._update_ancestors(parents[rows] - rows[:, :1], lengths, longest)
+        entries = torch.arange(busy)
         position = lengths.repeat_interleave(self.beam)
 
         def attend_self(layer: int, joined: Tensor) -> Tensor:
             query, *new = self._model.split(joined, "tgt", position, longest)
-            for cached, one in zip(self._own[layer], new, strict=True):
+            for cached, tensor in zip(self._own[layer], new, strict=True):
                 heads, width = cached.shape[1], cached.shape[3]
+                # (entries, heads, steps * beam, width) -> (entries, heads, steps, beam, width)
                 by_step = cached.view(len(cached), heads, -1, self.beam, width)
-                by_step[places, :, lengths] = self._by_place_and_head(one)
-            return self._attend(query, self._own[layer], longest * self.beam, seen)
+                by_step[entries, :, lengths] = self._by_entry_and_head(tensor)
+            return self._attend(query, self._own[layer], longest * self.beam, mask)
 
         longest_src = int(self._src_lengths[:busy].max())
         inside = torch.arange(longest_src) < self._src_lengths[:busy, None]
@@ -132,35 +137,38 @@ class PackedDecoder:
         )
         logits = self._allowed.hide_others(logits, self._owners)
         lengths += 1
-        words, all_rows = self._model.head.words, self.slots * self.beam
-        return BlockStep(logits, words, rows.flatten(), all_rows)
+        busy_rows = BusyRows(rows.flatten(), self.slots * self.beam)
+        return block_step(logits, self._model.head.words, busy_rows)
 
-    def _note_ancestors(self, parents: Tensor, lengths: Tensor, longest: int) -> Tensor:
-        """(busy, 1, beam, steps and rows): 0 where a row sees a key, else -inf."""
+    def _update_ancestors(self, parents: Tensor, lengths: Tensor, longest: int) -> Tensor:
+        """(busy, 1, beam, steps * beam): 0 where a row attends to a key, else -inf."""
         busy = len(parents)
         table = self._ancestors[:busy, :, :longest]
         table[:] = table.gather(1, parents[:, :, None].expand_as(table))
         own = torch.arange(self.beam)
         table[torch.arange(busy), :, lengths] = own
-        sees = table[..., None] == own
-        mask = torch.zeros(sees.shape).masked_fill_(~sees, -torch.inf)
+        # (busy, beam, steps, beam)
+        visible = table[..., None] == own
+        mask = torch.zeros(visible.shape).masked_fill_(~visible, -torch.inf)
         return mask.flatten(2)[:, None]
 
     def _attend(self, query: Tensor, cached: list[Tensor], length: int, mask: Tensor) -> Tensor:
-        """(rows, heads * d_v): all rows of a place look at its keys; the mask hides the others'."""
+        """(rows, heads * d_v): the rows of an entry attend to its keys, as the mask allows."""
         busy = len(self._owners)
-        keys, values = (one[:busy, :, :length] for one in cached)
-        looking = self._by_place_and_head(query * query.shape[-1] ** -0.5)
-        scores = (looking @ keys.transpose(2, 3)).add_(mask)
+        keys, values = (tensor[:busy, :, :length] for tensor in cached)
+        scaled = self._by_entry_and_head(query * query.shape[-1] ** -0.5)
+        # (busy, heads, beam, length)
+        scores = (scaled @ keys.transpose(2, 3)).add_(mask)
+        # (busy, heads, beam, d_v) -> (rows, heads * d_v)
         return (scores.softmax(-1) @ values).transpose(1, 2).flatten(2).flatten(0, 1)
 
-    def _by_place_and_head(self, rows: Tensor) -> Tensor:
-        """(busy, heads, beam, width) of (rows, heads, width)."""
+    def _by_entry_and_head(self, rows: Tensor) -> Tensor:
+        """(rows, heads, width) -> (busy, heads, beam, width)"""
         return rows.view(len(self._owners), self.beam, *rows.shape[1:]).transpose(1, 2)
 
 
 def _grown(tensor: Tensor, *sizes: int, empty: int = 0) -> Tensor:
-    """The tensor, or a larger one that begins with what it holds; the rest is `empty`."""
+    """The tensor, or a larger one that begins with its values and is filled with `empty`."""
     if tuple(tensor.shape) == sizes:
         return tensor
     larger = tensor.new_full(sizes, empty)

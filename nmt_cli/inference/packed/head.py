@@ -1,7 +1,7 @@
-"""The last part of a step: log-probabilities of the best ids of each row, without a full sort.
+"""The output layer and its top-k: the best ids of each row without sorting all logits.
 
-Logits are looked at in blocks of 64 words. The k best words of a row lie in the k blocks with the
-greatest maxima; only those are searched.
+Logits are divided into blocks of 64 words. The k best words of a row lie in the k blocks with the
+greatest maxima, so that only those are searched.
 """
 
 from collections.abc import Callable
@@ -10,19 +10,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from nmt_cli.inference.logits_step import BusyRows, LogitsStep
 from nmt_cli.inference.packed.linear import MakeProduct, Product, make_product
 from nmt_cli.inference.packed.weights import Affine
-from nmt_cli.search.decoder import Edits
 from nmt_cli.search.top_k import top_k
 
 BLOCK = 64
 TopK = Callable[[Tensor, int], tuple[Tensor, Tensor]]
-# Rows whose logits are summed up at a time, so that they are still in the cache.
+# Rows whose logits are summed at a time, so that they are still in the CPU cache.
 CHUNK = 8
 
 
 def whole_blocks(output: Affine) -> Affine:
-    """The output with words that fill up the last block, whose logits are -inf."""
+    """The output layer with words added to fill the last block; their logits are -inf."""
     missing, bias = -output.outputs % BLOCK, output.bias
     if not missing:
         return output
@@ -32,97 +32,64 @@ def whole_blocks(output: Affine) -> Affine:
 
 
 def best_of_blocks(by_block: Tensor, maxima: Tensor, k: int, best: TopK) -> tuple[Tensor, Tensor]:
-    """Values and ids of the best `k` of each row; of equals the lowest id.
+    """Values and ids of the best `k` of each row; ties go to the lowest id.
 
     by_block: (rows, blocks, BLOCK) logits; maxima: (rows, blocks), the greatest of each block.
     """
     chosen = best(maxima, k)[1].sort(dim=1).values
     width = by_block.shape[2]
-    inside = by_block.gather(1, chosen[:, :, None].expand(-1, -1, width)).flatten(1)
-    values, places = best(inside, k)
-    return values, chosen.gather(1, places // width) * width + places % width
-
-
-def force_token(
-    logits: Tensor, values: Tensor, ids: Tensor, forced: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Where a row is forced, only that id is left among the best, at its own log-probability."""
-    only = (forced >= 0)[:, None]
-    wanted = forced.clamp(min=0)[:, None]
-    first = torch.arange(values.shape[1], device=values.device) == 0
-    values = torch.where(only, logits.gather(1, wanted), values)
-    values = values.masked_fill(only & ~first, -torch.inf)
-    return values, torch.where(only & first, wanted, ids)
+    # (rows, k * BLOCK)
+    logits = by_block.gather(1, chosen[:, :, None].expand(-1, -1, width)).flatten(1)
+    values, indices = best(logits, k)
+    return values, chosen.gather(1, indices // width) * width + indices % width
 
 
 class Head:
-    """Logits of whole blocks: words that fill up the last block have -inf."""
+    """The output layer in whole blocks: words that fill the last block have logits of -inf."""
 
     def __init__(self, output: Affine, make: MakeProduct = make_product) -> None:
         self.words = output.outputs
         self._product: Product = make(whole_blocks(output))
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """(rows, whole blocks) of words, float32."""
+        """(rows, whole blocks of words), float32."""
         return self._product(hidden).float()
 
 
-class BlockStep:
-    """A `search.decoder.Step` over the logits of the busy rows."""
+class BlockTopK:
+    """The top-k of logits in whole blocks, whose maxima were computed before the edits."""
 
-    def __init__(self, logits: Tensor, words: int, rows: Tensor, all_rows: int) -> None:
-        """`logits`: (busy rows, whole blocks); `rows`: which of `all_rows` each belongs to."""
-        self._logits = logits
-        self._words = words
-        self._rows = rows
-        self._all_rows = all_rows
-        self._maxima = logits.new_empty(len(logits), logits.shape[1] // BLOCK)
-        self._totals = logits.new_empty(len(logits), 1)
-        room = torch.empty_like(logits[:CHUNK])
-        for first in range(0, len(logits), CHUNK):
-            self._sum_up(slice(first, first + CHUNK), room)
+    def __init__(self, maxima: Tensor, best: TopK) -> None:
+        """maxima: (rows, blocks); best: finds the best k of a few logits."""
+        self._maxima = maxima
+        self._best = best
 
-    def _sum_up(self, rows: slice, room: Tensor) -> None:
-        """Maxima of the blocks and the logarithm of the summed exponentials of some rows."""
-        logits, maxima = self._logits[rows], self._maxima[rows]
-        torch.amax(logits.view(len(logits), -1, BLOCK), 2, out=maxima)
-        greatest = maxima.amax(1, keepdim=True)
-        shifted = torch.sub(logits, greatest, out=room[: len(logits)]).exp_()
-        self._totals[rows] = shifted.sum(1, keepdim=True).log_().add_(greatest)
-
-    @torch.inference_mode()
-    def top(self, k: int, edits: Edits) -> tuple[Tensor, Tensor]:
-        """The best `k` of each row."""
-        place_of = self._rows.new_full((self._all_rows,), -1)
-        place_of[self._rows] = torch.arange(len(self._rows))
-        places = place_of[edits.rows]
-        busy = places >= 0
-        rows, ids, bias = places[busy], edits.ids[busy], edits.bias[busy]
-        # Edited in place and put back: a copy of all logits would cost more than the search.
-        plain = self._logits[rows, ids]
-        self._logits.index_put_((rows, ids), bias, accumulate=True)
-        values, found = self._best(k, rows, ids // BLOCK)
-        values, found = force_token(self._logits, values, found, edits.forced[self._rows])
-        self._logits[rows, ids] = plain
-        return self._spread(values - self._totals, -torch.inf), self._spread(found, 0)
-
-    def _best(self, k: int, rows: Tensor, blocks: Tensor) -> tuple[Tensor, Tensor]:
-        """The best of each row; `blocks` of `rows` were edited."""
-        by_block = self._logits.view(len(self._logits), -1, BLOCK)
+    def __call__(self, logits: Tensor, k: int, edited: Tensor) -> tuple[Tensor, Tensor]:
+        """The best of each row; edited: positions in the flattened logits."""
+        by_block = logits.view(len(logits), -1, BLOCK)
         maxima = self._maxima
-        if len(rows):
+        if len(edited):
             maxima = maxima.clone()
-            maxima[rows, blocks] = by_block[rows, blocks].amax(1)
-        values, ids = best_of_blocks(by_block, maxima, min(k, self._words), top_k)
-        # Only where a model gives no numbers can a word that fills up be among the best.
-        return values, ids.clamp(max=self._words - 1)
+            # The new maximum of every block that was edited.
+            blocks = edited // BLOCK
+            maxima.view(-1).scatter_(0, blocks, by_block.view(-1, BLOCK)[blocks].amax(1))
+        return best_of_blocks(by_block, maxima, k, self._best)
 
-    def _spread(self, rows: Tensor, empty: float) -> Tensor:
-        """Values of the busy rows among all rows."""
-        spread = rows.new_full((self._all_rows, rows.shape[1]), empty)
-        return spread.index_copy_(0, self._rows, rows)
 
-    @torch.inference_mode()
-    def full(self) -> Tensor:
-        """All log-probabilities."""
-        return self._spread((self._logits - self._totals)[:, : self._words], -torch.inf)
+def block_step(logits: Tensor, words: int, busy: BusyRows) -> LogitsStep:
+    """The step over the logits of busy rows in whole blocks, of which `words` are words."""
+    maxima = logits.new_empty(len(logits), logits.shape[1] // BLOCK)
+    totals = logits.new_empty(len(logits), 1)
+    buffer = torch.empty_like(logits[:CHUNK])
+    for first in range(0, len(logits), CHUNK):
+        rows = slice(first, first + CHUNK)
+        _reduce(logits[rows], maxima[rows], totals[rows], buffer)
+    return LogitsStep(logits, totals, words, BlockTopK(maxima, top_k), busy)
+
+
+def _reduce(logits: Tensor, maxima: Tensor, totals: Tensor, buffer: Tensor) -> None:
+    """Write the maxima of the blocks, and the log-sum-exp of each row."""
+    torch.amax(logits.view(len(logits), -1, BLOCK), 2, out=maxima)
+    greatest = maxima.amax(1, keepdim=True)
+    shifted = torch.sub(logits, greatest, out=buffer[: len(logits)]).exp_()
+    totals[:] = shifted.sum(1, keepdim=True).log_().add_(greatest)

@@ -1,7 +1,7 @@
-"""Matrix products with weights that were packed before, through private operators of torch.
+"""Linear layers with packed weights, through private operators of torch.
 
-The operators are tried before they are used; where one is missing or wrong, torch's plain product
-does the work.
+The operators are tested before they are used; where one is missing or gives wrong numbers, torch's
+plain product is used instead.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from nmt_cli.inference.packed.weights import Affine
 
 Product = Callable[[Tensor], Tensor]
 MakeProduct = Callable[[Affine], Product]
-# Weights are packed for products of about so many rows, and serve for any number.
+# Weights are packed for about this many rows, and work for any number.
 PACKED_FOR = 64
 LARGEST_ERROR = 1e-5
 
@@ -41,13 +41,13 @@ def _packed(weight: Tensor, bias: Tensor | None) -> Product:
 
 @cache
 def packing_works() -> bool:
-    """Whether the packed product is there, and equals the plain one."""
+    """Whether the packed product exists here and equals the plain one."""
     generator = torch.Generator().manual_seed(0)
     x, weight = torch.randn(2, 48, 48, generator=generator)
     bias = torch.randn(48, generator=generator)
     try:
         with torch.inference_mode():
-            found = _packed(weight, bias)(x)
+            result = _packed(weight, bias)(x)
     except (RuntimeError, AttributeError):
         return False
-    return bool((found - F.linear(x, weight, bias)).abs().max() < LARGEST_ERROR * 48)
+    return bool((result - F.linear(x, weight, bias)).abs().max() < LARGEST_ERROR * 48)

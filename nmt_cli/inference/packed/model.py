@@ -26,12 +26,12 @@ from nmt_cli.model.backends.dispatch import attend
 from nmt_cli.model.layers import ACTIVATIONS
 from nmt_cli.model.transformer import Transformer
 
-# Attention of a layer, by its number, to what is cached.
+# The attention of a layer, given its index, to the KV cache.
 Attend = Callable[[int, Tensor], Tensor]
 
 
 class PackedFeedForward:
-    """Section 3.3."""
+    """The feed-forward sublayer of section 3.3."""
 
     def __init__(self, weights: FeedForwardWeights, activation: str, make: MakeProduct) -> None:
         self.inner, self.outer = make(weights.inner), make(weights.outer)
@@ -39,7 +39,7 @@ class PackedFeedForward:
         self.gated = weights.inner.outputs != weights.outer.weight.shape[1]
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Position by position."""
+        """(tokens, d_model) -> (tokens, d_model)"""
         if not self.gated:
             return self.outer(self.activation(self.inner(x)))
         inner, gates = self.inner(x).chunk(2, dim=1)
@@ -47,7 +47,7 @@ class PackedFeedForward:
 
 
 class PackedLayer:
-    """A layer of the encoder or of the decoder; what it attends to is given from outside."""
+    """A layer of the encoder or of the decoder; attention is computed by its callers."""
 
     def __init__(
         self, weights: LayerWeights, activation: str, make: MakeProduct, *, pre_norm: bool
@@ -63,7 +63,7 @@ class PackedLayer:
         self.pre_norm = pre_norm
 
     def residual(self, x: Tensor, sublayer: Callable[[Tensor], Tensor], norm: nn.Module) -> Tensor:
-        """Normalise before or after, as the model does."""
+        """Add a sublayer's output to `x` and normalise, before or after, as the model does."""
         if self.pre_norm:
             return x + sublayer(norm(x))
         normalised: Tensor = norm(sublayer(x).add_(x))
@@ -75,7 +75,7 @@ class PackedLayer:
         attend_self: Callable[[Tensor], Tensor],
         attend_source: Callable[[Tensor], Tensor] | None = None,
     ) -> Tensor:
-        """`attend_self` is given queries, keys and values; `attend_source` queries."""
+        """attend_self: given joined queries, keys and values; attend_source: given queries."""
         x = self.residual(x, lambda y: self.output(attend_self(self.joined(y))), self.norms[0])
         if attend_source is not None:
             x = self.residual(
@@ -85,14 +85,14 @@ class PackedLayer:
 
 
 class PackedEncoder:
-    """The encoder, ready for search on the CPU, with what all engines there share."""
+    """The encoder, prepared for inference, and the layers that all decoders share with it."""
 
     def __init__(
         self, model: Transformer, make: MakeProduct = make_product, *, with_layers: bool = True
     ) -> None:
-        """`model`: float32, in evaluation mode, on the CPU; `make`: of each of its products.
+        """model: float32, in evaluation mode, on the CPU; make: packs each linear layer.
 
-        with_layers: whether `memory` is computed here; a subclass may have another way.
+        with_layers: False where a subclass computes `memory` in another way.
         """
         config = model.config
         self.config = config
@@ -101,7 +101,7 @@ class PackedEncoder:
         self.encoder_norm = model.encoder_norm
         self._embedding = model.embedding
         self._positions = {"src": model.positions, "tgt": model.tgt_positions}
-        # Of each layer of the decoder: what makes keys and values of the memory.
+        # Of each layer of the decoder: the projection of the memory to keys and values.
         self._memory = [make(memory_weights(layer)) for layer in model.decoder_layers]
 
     def encode(self, ids: Tensor, segments: Segments) -> list[tuple[Tensor, Tensor]]:
@@ -110,12 +110,12 @@ class PackedEncoder:
         return [self._split_memory(keys_values(memory)) for keys_values in self._memory]
 
     def memory(self, ids: Tensor, segments: Segments) -> Tensor:
-        """What the encoder makes of the sources: (tokens, d_model)."""
-        place = segments.positions, segments.max_length
-        x = self.embed("src", ids, *place)
+        """The output of the encoder: (tokens, d_model)."""
+        position = segments.positions, segments.max_length
+        x = self.embed("src", ids, *position)
 
         def attend_self(joined: Tensor) -> Tensor:
-            query, key, value = self.split(joined, "src", *place)
+            query, key, value = self.split(joined, "src", *position)
             return attend(query, key, value, segments, segments, causal=False).flatten(1)
 
         for layer in self.encoder:
@@ -124,7 +124,7 @@ class PackedEncoder:
         return normalised
 
     def embed(self, side: str, ids: Tensor, positions: Tensor, max_length: int) -> Tensor:
-        """Section 3.4, with positions."""
+        """The embedding of section 3.4, with positions: (tokens, d_model)."""
         x = F.embedding(ids, self._embedding.matrix(side))
         if self.config.scale_embeddings:
             x = x * math.sqrt(self.config.d_model)
@@ -135,15 +135,15 @@ class PackedEncoder:
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values of self-attention, each (tokens, heads, width)."""
         keys = self.config.heads * self.d_k
-        kind, place = self._positions[side], (positions, max_length)
+        encoding, position = self._positions[side], (positions, max_length)
         return (
-            kind.rotate(self.by_head(joined[:, :keys]), *place),
-            kind.rotate(self.by_head(joined[:, keys : 2 * keys]), *place),
+            encoding.rotate(self.by_head(joined[:, :keys]), *position),
+            encoding.rotate(self.by_head(joined[:, keys : 2 * keys]), *position),
             self.by_head(joined[:, 2 * keys :]),
         )
 
     def by_head(self, joined: Tensor) -> Tensor:
-        """(tokens, heads, width) of (tokens, heads * width)."""
+        """(tokens, heads * width) -> (tokens, heads, width)"""
         heads = self.config.heads
         return joined.view(len(joined), heads, joined.shape[1] // heads)
 
@@ -153,7 +153,7 @@ class PackedEncoder:
 
 
 class PackedModel(PackedEncoder):
-    """A model made ready for search; it does not follow later changes of its weights."""
+    """A model prepared for inference; it does not follow later changes of its weights."""
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ class PackedModel(PackedEncoder):
         make: MakeProduct = make_product,
         make_head: Callable[[Affine, MakeProduct], Head] = Head,
     ) -> None:
-        """`model`: in evaluation mode; `make`: of each of its products."""
+        """model: in evaluation mode; make: packs each linear layer; make_head: the output layer."""
         super().__init__(model, make)
         self.decoder = _layers(model.decoder, model.config, make)
         self.decoder_norm = model.decoder_norm
@@ -175,19 +175,19 @@ class PackedModel(PackedEncoder):
         attend_self: Attend,
         attend_source: Attend,
     ) -> Tensor:
-        """Logits, in whole blocks, of the token after each of `ids`, which stand at `positions`.
+        """Logits, in whole blocks, of the token after each of `ids`, which are at `positions`.
 
-        `attend_self` is given the layer's joined queries, keys and values, not yet split.
+        attend_self: given the layer's joined queries, keys and values, not yet split.
         """
         x = self.embed("tgt", ids, positions, max_length)
-        for number, layer in enumerate(self.decoder):
-            x = layer(x, partial(attend_self, number), partial(attend_source, number))
+        for index, layer in enumerate(self.decoder):
+            x = layer(x, partial(attend_self, index), partial(attend_source, index))
         return self.head.logits(self.decoder_norm(x))
 
 
 def _layers(stack: nn.Module, config: ModelConfig, make: MakeProduct) -> list[PackedLayer]:
     pre_norm = config.norm_order == "pre"
     return [
-        PackedLayer(layer_weights(one), config.activation, make, pre_norm=pre_norm)
-        for one in stack.children()
+        PackedLayer(layer_weights(layer), config.activation, make, pre_norm=pre_norm)
+        for layer in stack.children()
     ]

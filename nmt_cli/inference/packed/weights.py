@@ -1,4 +1,4 @@
-"""A model's weights as the CPU engines want them: projections of one input joined into one."""
+"""A model's weights for the CPU engines: projections of the same input are joined into one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ class Affine:
 
     @property
     def outputs(self) -> int:
-        """Width of what comes out."""
+        """The number of outputs."""
         return len(self.weight)
 
 
 @dataclass(frozen=True)
 class FeedForwardWeights:
-    """Section 3.3; of a gated one `inner` makes the inner values, then as many gates."""
+    """Section 3.3; `inner` of a gated layer gives the inner values, then as many gates."""
 
     inner: Affine
     outer: Affine
@@ -35,7 +35,7 @@ class FeedForwardWeights:
 
 @dataclass(frozen=True)
 class SelfAttentionWeights:
-    """Section 3.2.3; `joined` makes queries, keys and values, one after the other."""
+    """Section 3.2.3; `joined` gives queries, keys and values, one after the other."""
 
     joined: Affine
     output: Affine
@@ -44,7 +44,7 @@ class SelfAttentionWeights:
 
 @dataclass(frozen=True)
 class CrossAttentionWeights:
-    """Section 3.2.3; what makes keys and values of the memory is in `memory_weights`."""
+    """Section 3.2.3; the projection to keys and values is in `memory_weights`."""
 
     query: Affine
     output: Affine
@@ -61,13 +61,13 @@ class LayerWeights:
 
 
 def output_weights(model: Transformer) -> Affine:
-    """What makes logits; shared with the model."""
+    """The weights of the output layer, shared with the model."""
     return Affine(model.output_weight.detach(), _detached(model.output_bias))
 
 
 @torch.no_grad()
 def layer_weights(layer: nn.Module) -> LayerWeights:
-    """Those of a layer; single projections are shared with it, joined ones are new."""
+    """The weights of a layer; single projections are shared with it, joined ones are copies."""
     assert isinstance(layer, EncoderLayer | DecoderLayer)
     own = layer.self_attention
     return LayerWeights(
@@ -83,7 +83,7 @@ def layer_weights(layer: nn.Module) -> LayerWeights:
 
 @torch.no_grad()
 def memory_weights(layer: DecoderLayer) -> Affine:
-    """What makes keys, then values, of the encoder's output."""
+    """The projection of the encoder's output to keys, then values."""
     return join([layer.cross_attention.key, layer.cross_attention.value])
 
 
@@ -91,19 +91,18 @@ def _cross(attention: MultiHeadAttention, norm: nn.Module) -> CrossAttentionWeig
     return CrossAttentionWeights(join([attention.query]), join([attention.output]), norm)
 
 
-def _feed_forward(part: FeedForward, norm: nn.Module) -> FeedForwardWeights:
-    gates = [part.gate] if isinstance(part, GatedFeedForward) else []
-    return FeedForwardWeights(join([part.inner, *gates]), join([part.outer]), norm)
+def _feed_forward(layer: FeedForward, norm: nn.Module) -> FeedForwardWeights:
+    gates = [layer.gate] if isinstance(layer, GatedFeedForward) else []
+    return FeedForwardWeights(join([layer.inner, *gates]), join([layer.outer]), norm)
 
 
-def join(parts: Sequence[nn.Linear]) -> Affine:
-    """Projections of one input as one, outputs one after the other; all have a bias or none has."""
-    if len(parts) == 1:
-        return Affine(parts[0].weight.detach(), _detached(parts[0].bias))
-    biases = [part.bias.detach() for part in parts if part.bias is not None]
-    return Affine(
-        torch.cat([part.weight.detach() for part in parts]), torch.cat(biases) if biases else None
-    )
+def join(layers: Sequence[nn.Linear]) -> Affine:
+    """Projections of the same input as one, with outputs in order; all have a bias or none has."""
+    if len(layers) == 1:
+        return Affine(layers[0].weight.detach(), _detached(layers[0].bias))
+    biases = [layer.bias.detach() for layer in layers if layer.bias is not None]
+    weight = torch.cat([layer.weight.detach() for layer in layers])
+    return Affine(weight, torch.cat(biases) if biases else None)
 
 
 def _detached(weight: Tensor | None) -> Tensor | None:
