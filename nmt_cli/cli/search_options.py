@@ -113,7 +113,7 @@ def _annotation(field: "dataclasses.Field[Any]", setting_type: Any) -> Any:
     return Annotated[option_type | None, option]
 
 
-class SearchOptions:
+class SearchFlags:
     """The settings of search that were typed as options."""
 
     def __init__(self, settings: Mapping[str, object], sets: Sequence[str] | None) -> None:

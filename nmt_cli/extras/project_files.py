@@ -86,7 +86,7 @@ def check_text_files(texts: ProjectTexts, src: str, tgt: str) -> list[str]:
     Raises UsageError or DataError where they are swapped, DataError where one is not UTF-8.
     """
     from nmt_cli.data.languages.checks import check_names, check_texts, texts_of
-    from nmt_cli.data.text.encoding import require_utf8
+    from nmt_cli.data.preparation.encoding_check import require_utf8
 
     require_utf8(path for entry in texts.entries() for path in entry)
     named = texts_of(texts.train, texts.valid or (), texts.test or ())

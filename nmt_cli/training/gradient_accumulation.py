@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from nmt_cli.errors import is_out_of_memory
-from nmt_cli.training.parallel.threads import ThreadReplicas
+from nmt_cli.training.parallel.thread_pool import ReplicaThreadPool
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class AccumulatedGradients(NamedTuple):
 
 
 def accumulate_gradients(
-    replicas: ThreadReplicas,
+    replicas: ReplicaThreadPool,
     micro_batches: Iterable[MicroBatch],
     backward: Backward,
     device: torch.device,

@@ -12,6 +12,7 @@ from nmt_cli.config.schema import Config
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.model_dir import refresh_weights
+from nmt_cli.plurals import counted
 from nmt_cli.training.ema import MovingAverage
 from nmt_cli.training.optimizers.adam import Optimizer
 from nmt_cli.training.optimizers.schedule_free import place_training_weights
@@ -142,3 +143,17 @@ def _is_better(validation: Validation, state: TrainState) -> bool:
     perplexity = state.published.get("perplexity")
     tied = validation.score == state.published_score
     return tied and perplexity is not None and validation.perplexity < perplexity
+
+
+def early_stopping_reason(patience: int, stale: int) -> str:
+    """Why early stopping ends a run, or an empty text.
+
+    patience: validations without improvement that are allowed, 0 = no early stopping; stale: the
+    validations since the best one.
+
+    >>> early_stopping_reason(3, 2), early_stopping_reason(3, 3), early_stopping_reason(0, 9)
+    ('', '3 validations without a better one', '')
+    """
+    if not patience or stale < patience:
+        return ""
+    return f"{counted(stale, 'validation')} without a better one"

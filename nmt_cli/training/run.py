@@ -23,11 +23,11 @@ from nmt_cli.model.kinds import make_model
 from nmt_cli.plurals import agreeing, counted
 from nmt_cli.training.compiled import compile_hidden
 from nmt_cli.training.ema import MovingAverage
-from nmt_cli.training.model_selection import MODEL, ModelSelector
+from nmt_cli.training.model_selection import MODEL, ModelSelector, early_stopping_reason
 from nmt_cli.training.optimizers.factory import make_optimizer
 from nmt_cli.training.parallel.deterministic import check_ranks, next_power_of_two
 from nmt_cli.training.parallel.ranks import Ranks
-from nmt_cli.training.parallel.threads import ThreadReplicas, thread_count
+from nmt_cli.training.parallel.thread_pool import ReplicaThreadPool, thread_count
 from nmt_cli.training.prefetch import Prefetcher
 from nmt_cli.training.reporting.report import Validation
 from nmt_cli.training.reporting.train_log import TrainLog
@@ -81,7 +81,7 @@ class Run:
         self.compiles = isinstance(self.plan, PackedPlan) and self._compiles()
         if self.compiles:
             compile_hidden(self.model, self.plan.shape, apart=ranks.world_size > 1)
-        self.replicas = ThreadReplicas(self.model, self._replica_count())
+        self.replicas = ReplicaThreadPool(self.model, self._replica_count())
         self.gradient_sync = make_gradient_sync(config, ranks, self.model, self.replicas)
         self._count_long_pairs()
 
@@ -287,9 +287,7 @@ class Run:
             return _done(train.max_epochs, "epoch")
         if train.max_hours and state.elapsed >= train.max_hours * 3_600:
             return f"{train.max_hours:g} {'hour is' if train.max_hours == 1 else 'hours are'} over"
-        if train.patience and state.stale >= train.patience:
-            return f"{counted(state.stale, 'validation')} without a better one"
-        return ""
+        return early_stopping_reason(train.patience, state.stale)
 
     def is_over(self, stop: bool) -> bool:
         """Whether all ranks end after this step: any was asked to stop, or the first is done."""

@@ -29,7 +29,7 @@ from nmt_cli.training.parallel.gradient_sync import (
 )
 from nmt_cli.training.parallel.heartbeat import LostRankError, named_pairs
 from nmt_cli.training.parallel.ranks import Ranks
-from nmt_cli.training.parallel.threads import ThreadReplicas
+from nmt_cli.training.parallel.thread_pool import ReplicaThreadPool
 from nmt_cli.training.prefetch import Prefetcher
 
 
@@ -87,7 +87,7 @@ def take_step(
 
 
 def make_gradient_sync(
-    config: Config, ranks: Ranks, model: nn.Module, replicas: ThreadReplicas | None = None
+    config: Config, ranks: Ranks, model: nn.Module, replicas: ReplicaThreadPool | None = None
 ) -> GradientSync:
     """The gradient synchroniser that the settings ask for; replicas: this rank's threads."""
     if config.train.deterministic:

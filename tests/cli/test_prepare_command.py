@@ -182,7 +182,7 @@ def test_a_file_in_another_encoding_is_refused(folder, capsys, more):
 
 
 def test_another_encoding_is_told_where_it_begins_late(folder, capsys, monkeypatch):
-    monkeypatch.setattr("nmt_cli.data.text.encoding.LINES_CHECKED", 10)
+    monkeypatch.setattr("nmt_cli.data.preparation.encoding_check.LINES_CHECKED", 10)
     text = (folder / "pairs.tsv").read_bytes().splitlines(keepends=True)
     (folder / "pairs.tsv").write_bytes(b"".join(text[:100] + [b"\xe9" + row for row in text[100:]]))
     assert main(["prepare", "--train-tsv", "pairs.tsv", *SMALL]) == 65

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from nmt_cli.training.gradient_accumulation import MicroBatch, accumulate_gradients
-from nmt_cli.training.parallel.threads import ThreadReplicas
+from nmt_cli.training.parallel.thread_pool import ReplicaThreadPool
 
 
 def test_halves_keep_their_order_and_the_seed_of_their_shard():
@@ -21,7 +21,7 @@ def test_halves_keep_their_order_and_the_seed_of_their_shard():
         return torch.tensor([1.0, float(part.ids.sum())])
 
     parts = [MicroBatch(np.arange(2), 7), MicroBatch(np.arange(2, 7), 8)]
-    found = accumulate_gradients(ThreadReplicas(model), parts, backward, torch.device("cpu"))
+    found = accumulate_gradients(ReplicaThreadPool(model), parts, backward, torch.device("cpu"))
     assert done[-5:] == [([0, 1], 7), ([2, 3], 8), ([4], None), ([5], None), ([6], None)]
     assert found.sums.tolist() == [5.0, 21.0]
     assert found.splits == 3
@@ -33,7 +33,7 @@ def test_other_errors_do_not_count_as_running_out_of_memory():
 
     with pytest.raises(RuntimeError, match="mat1"):
         accumulate_gradients(
-            ThreadReplicas(nn.Linear(1, 1)),
+            ReplicaThreadPool(nn.Linear(1, 1)),
             [MicroBatch(np.arange(4), 1)],
             backward,
             torch.device("cpu"),

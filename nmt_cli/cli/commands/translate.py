@@ -142,7 +142,7 @@ def command(
     """
     from nmt_cli.data.text.lines import read_lines
 
-    search_options = options.SearchOptions(settings, sets)
+    search_options = options.SearchFlags(settings, sets)
     flags = {"paths.model": model[0] if model else None, "data.strict": strict or None}
     resolved = search_options.resolve(flags, sets, config_file)
     _check_output(output, resolved, config_file, model, files_read=(file, glossary, ban, prefix))

@@ -42,7 +42,7 @@ NAME = "matching.safetensors"
 _Words = tuple[np.ndarray, np.ndarray]
 
 
-class _SpanJob(NamedTuple):
+class _MatchingJob(NamedTuple):
     directory: Path
     span: Span
 
@@ -114,7 +114,7 @@ def _sample(text: CleanText, pairs: int) -> list[Span]:
     return [spans[index * len(spans) // count] for index in range(count)]
 
 
-def _words(job: _SpanJob) -> list[tuple[np.ndarray, np.ndarray]]:
+def _words(job: _MatchingJob) -> list[tuple[np.ndarray, np.ndarray]]:
     sides = (read_side(job.directory, side, job.span) for side in ("src", "tgt"))
     return [split_words(np.frombuffer(side, np.uint8)) for side in sides]
 
@@ -133,7 +133,7 @@ def _learn(directory: Path, sample: list[Span]) -> tuple[_Learnt, list[_Words]]:
     counts = np.zeros((2, WORDS), np.int64)
     read = []
     for span in sample:
-        read.append(_words(_SpanJob(directory, span)))
+        read.append(_words(_MatchingJob(directory, span)))
         for side, (words, _) in enumerate(read[-1]):
             counts[side] += np.bincount(words, minlength=WORDS)
     orders = rarest_first(counts[0]), rarest_first(counts[1])
@@ -178,7 +178,7 @@ def _other_scores(
         named = {str(index): np.atleast_1d(array) for index, array in enumerate(arrays)}
         write_bytes(path, safetensors.numpy.save(named))
     _load.cache_clear()
-    jobs = (_SpanJob(text.directory, span) for span in others)
+    jobs = (_MatchingJob(text.directory, span) for span in others)
     scored = {}
     for span, score in zip(
         others, pool.map(functools.partial(_score_span, path), jobs), strict=True
@@ -189,7 +189,7 @@ def _other_scores(
     return scored
 
 
-def _score_span(path: Path, job: _SpanJob) -> np.ndarray:
+def _score_span(path: Path, job: _MatchingJob) -> np.ndarray:
     learnt = _load(path)
     return _scores(learnt, *_select(_words(job), job.span.pairs, learnt.orders))
 

@@ -27,7 +27,7 @@ MIN_LINES = 100
 LEARNT_SPANS = 16
 
 
-class _SpanJob(NamedTuple):
+class _WrongSidesJob(NamedTuple):
     directory: Path
     span: Span
 
@@ -53,7 +53,7 @@ def find_wrong_sides(text: CleanText, pool: ProcessPool, progress: Progress) -> 
         return nothing
     odds = _learn(text, pool)
     kinds, right, done = [], np.zeros(2), 0
-    jobs = (_SpanJob(text.directory, span) for span in text.spans)
+    jobs = (_WrongSidesJob(text.directory, span) for span in text.spans)
     for verdict in pool.map(functools.partial(_check_span, odds), jobs):
         kinds.append(verdict.kinds)
         right += verdict.right
@@ -67,7 +67,7 @@ def find_wrong_sides(text: CleanText, pool: ProcessPool, progress: Progress) -> 
 def _learn(text: CleanText, pool: ProcessPool) -> np.ndarray:
     """Return how much likelier each trigram is on the source side: (BUCKETS,) float32 log odds."""
     jobs = (
-        _SpanJob(text.directory, span)
+        _WrongSidesJob(text.directory, span)
         for index, span in enumerate(text.spans)
         if index < LEARNT_SPANS or index % LEARNT_SPANS == 0
     )
@@ -79,11 +79,11 @@ def _learn(text: CleanText, pool: ProcessPool) -> np.ndarray:
     return odds
 
 
-def _count_trigrams(job: _SpanJob) -> np.ndarray:
+def _count_trigrams(job: _WrongSidesJob) -> np.ndarray:
     return np.stack([trigram_counts(job.side(side)) for side in ("src", "tgt")])
 
 
-def _check_span(odds: np.ndarray, job: _SpanJob) -> _SpanVerdicts:
+def _check_span(odds: np.ndarray, job: _WrongSidesJob) -> _SpanVerdicts:
     src, tgt = verdicts(job.side("src"), odds), verdicts(job.side("tgt"), -odds)
     kinds = np.zeros(len(src), np.uint8)
     kinds[src < 0] = SOURCE_WRONG

@@ -19,10 +19,10 @@ from nmt_cli.data.corpus.layout import (
 )
 from nmt_cli.data.corpus.users import refuse_in_use
 from nmt_cli.data.languages.checks import check_languages
+from nmt_cli.data.preparation.encoding_check import require_utf8
 from nmt_cli.data.preparation.passes import PreparationRun
 from nmt_cli.data.preparation.passes import Prepared as Prepared
 from nmt_cli.data.process_pool import ProcessPool
-from nmt_cli.data.text.encoding import require_utf8
 from nmt_cli.data.text.streams import STDIN
 from nmt_cli.errors import CannotCreateError, NmtError, NoInputError, UsageError
 from nmt_cli.plurals import counted

@@ -1,9 +1,6 @@
 """Detects text that is not in UTF-8, refuses it, and names the command that converts it."""
 
 import shlex
-from collections.abc import Iterable
-from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nmt_cli.errors import DataError
@@ -13,7 +10,6 @@ if TYPE_CHECKING:
 
 # A file with more invalid lines than both of these limits is in another encoding, not damaged.
 MAX_INVALID_SHARE, MIN_INVALID_LINES = 0.05, 20
-LINES_CHECKED = 2_000
 
 
 def conversion(name: str) -> str:
@@ -44,26 +40,3 @@ def refuse_other_encoding(lines: "Lines") -> None:
 
 def _is_other_encoding(lines: "Lines") -> bool:
     return lines.invalid >= MIN_INVALID_LINES and lines.invalid > MAX_INVALID_SHARE * lines.count
-
-
-def require_utf8(paths: Iterable[str]) -> None:
-    """Raise DataError if the first lines of a file show that it is in another encoding.
-
-    Pipes and other inputs that can be read only once are not checked.
-    """
-    from nmt_cli.data.text.lines import read_lines
-
-    problems: list[DataError] = []
-    for path in dict.fromkeys(paths):
-        if not Path(path).is_file():
-            continue
-        try:
-            with read_lines(path) as lines:
-                for _ in islice(lines, LINES_CHECKED):
-                    pass
-                refuse_other_encoding(lines)
-        except DataError as problem:
-            problems.append(problem)
-    if problems:
-        hints = dict.fromkeys(problem.hint for problem in problems)
-        raise DataError("; ".join(problem.message for problem in problems), "; ".join(hints))

@@ -7,8 +7,8 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from nmt_cli.batch import Segments, moved
-from nmt_cli.inference.cuda.cache import Cache, attend_cached, bucket
 from nmt_cli.inference.cuda.graphs import Graphs
+from nmt_cli.inference.cuda.kv_cache import KVCache, attend_cached, bucket
 from nmt_cli.inference.cuda.model import CudaModel
 from nmt_cli.inference.cuda.step import cuda_step
 from nmt_cli.inference.logits_step import LogitsStep
@@ -37,7 +37,7 @@ class CudaDecoder:
         self.device = model.device
         self.check_every = CHECK_FEW if slots <= FEW_SLOTS else CHECK_MANY
         self._model = model
-        self._cache = Cache(model, slots, beam)
+        self._cache = KVCache(model, slots, beam)
         self._lengths = torch.zeros(slots, dtype=torch.int64, device=self.device)
         self._busy = torch.zeros_like(self._lengths)
         # (slots, words): True for the ids that a source does not allow; None where all allow all.

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from nmt_cli.training.gradient_accumulation import Backward, MicroBatch, accumulate_gradients
 from nmt_cli.training.parallel.ranks import Ranks
-from nmt_cli.training.parallel.threads import ThreadReplicas
+from nmt_cli.training.parallel.thread_pool import ReplicaThreadPool
 
 # Large enough for the full speed of a network, small enough that the first one starts early.
 BUCKET_BYTES = 25 << 20
@@ -84,7 +84,7 @@ class BucketedGradientSync:
         self,
         ranks: Ranks,
         model: nn.Module,
-        replicas: ThreadReplicas | None = None,
+        replicas: ReplicaThreadPool | None = None,
         bucket_bytes: int = BUCKET_BYTES,
     ) -> None:
         """model: on the device that it will be trained on; replicas: of this model.
@@ -92,7 +92,7 @@ class BucketedGradientSync:
         With several ranks, memory for one more set of gradients is kept.
         """
         self._ranks = ranks
-        self._replicas = replicas or ThreadReplicas(model)
+        self._replicas = replicas or ReplicaThreadPool(model)
         alone = ranks.world_size == 1
         groups = [] if alone else make_buckets(ready_order(model), bucket_bytes)
         self._buckets = [GradientBucket(weights) for weights in groups]

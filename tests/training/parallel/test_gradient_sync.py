@@ -20,7 +20,7 @@ from nmt_cli.model.transformer import Transformer
 from nmt_cli.training.parallel.gradient_sync import BucketedGradientSync, make_buckets, ready_order
 from nmt_cli.training.parallel.heartbeat import LostRankError
 from nmt_cli.training.parallel.ranks import Ranks
-from nmt_cli.training.parallel.threads import ThreadReplicas
+from nmt_cli.training.parallel.thread_pool import ReplicaThreadPool
 from nmt_cli.training.setup import complete
 from nmt_cli.training.step import StepResult, take_step
 
@@ -56,7 +56,7 @@ def some_steps(
     optimizer = Catcher(model.parameters(), lr=0.0)
     optimizer.model, optimizer.seen = model, []
     plan = BatchPlan(corpus.train.src_lengths, corpus.train.tgt_lengths, 150, shards, 1)
-    gradient_sync = BucketedGradientSync(ranks, model, ThreadReplicas(model, replicas), SMALL)
+    gradient_sync = BucketedGradientSync(ranks, model, ReplicaThreadPool(model, replicas), SMALL)
     results = [
         take_step(
             model, optimizer, config, ranks, corpus.train, plan, Position(0, step), step + 1,

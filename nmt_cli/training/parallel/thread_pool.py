@@ -23,7 +23,7 @@ MAX_THREADS = 8
 MIN_TOKENS_PER_THREAD = 256
 
 
-class ThreadReplicas:
+class ReplicaThreadPool:
     """A pool of `count` threads, each with a replica of one model.
 
     With a count of one, the work is done with the model itself in the thread that calls.

@@ -22,7 +22,7 @@ def bucket(length: int) -> int:
     return smaller if length <= smaller and smaller > 32 else power
 
 
-class Cache:
+class KVCache:
     """The keys and values of the target so far, and of the source, of every layer.
 
     own: each (slots, heads, capacity, beam, width); the key that row i of a slot computed at step t

@@ -20,7 +20,7 @@ from nmt_cli.training.loop import train
 from nmt_cli.training.optimizers.factory import make_optimizer
 from nmt_cli.training.parallel.gradient_sync import BucketedGradientSync
 from nmt_cli.training.parallel.ranks import Ranks
-from nmt_cli.training.parallel.threads import MAX_THREADS, ThreadReplicas, thread_count
+from nmt_cli.training.parallel.thread_pool import MAX_THREADS, ReplicaThreadPool, thread_count
 from nmt_cli.training.run import Run
 from nmt_cli.training.saving.tensor_files import model_weights
 from nmt_cli.training.setup import complete
@@ -43,7 +43,7 @@ def steps(setting, count: int, number: int = 3, dropout: float = 0.3):
     optimizer = make_optimizer(model, config)
     lengths = corpus.train.src_lengths, corpus.train.tgt_lengths
     plan = BatchPlan(*lengths, config.train.batch_tokens, 5, 1)
-    replicas = ThreadReplicas(model, count)
+    replicas = ReplicaThreadPool(model, count)
     results = [
         take_step(
             model, optimizer, config, Ranks(), corpus.train, plan, Position(0, step), step + 1,
@@ -76,7 +76,7 @@ def test_replicas_give_the_same_bits_each_time(setting):
 def test_map_runs_items_in_parallel():
     """Each waits for the other: one after the other they would wait for ever."""
     meeting = threading.Barrier(2, timeout=20)
-    results = ThreadReplicas(nn.Linear(1, 1), 2).map(
+    results = ReplicaThreadPool(nn.Linear(1, 1), 2).map(
         lambda model, item: meeting.wait() + item, [10, 20]
     )
     assert sorted(results) in ([10, 21], [11, 20])
@@ -84,7 +84,7 @@ def test_map_runs_items_in_parallel():
 
 def test_map_gives_each_thread_a_model_and_every_nth_item():
     model = nn.Linear(1, 1)
-    replicas = ThreadReplicas(model, 2)
+    replicas = ReplicaThreadPool(model, 2)
     results = replicas.map(lambda model, item: (id(model), item), [0, 1, 2, 3, 4])
     own, other = map(id, replicas.models)
     assert results == [(own, 0), (other, 1), (own, 2), (other, 3), (own, 4)]
@@ -92,7 +92,7 @@ def test_map_gives_each_thread_a_model_and_every_nth_item():
 
 
 def test_a_thread_stops_at_its_first_result_that_is_none():
-    replicas = ThreadReplicas(nn.Linear(1, 1), 2)
+    replicas = ReplicaThreadPool(nn.Linear(1, 1), 2)
     results = replicas.map(lambda model, item: None if item == 2 else item, range(6))
     assert results == [0, 1, None, 3, None, 5]
     one_by_one = replicas.map(
@@ -114,13 +114,13 @@ def test_map_raises_an_error_after_all_threads_have_ended():
         return item
 
     with pytest.raises(ValueError, match="of the first item"):
-        ThreadReplicas(nn.Linear(1, 1), 2).map(work, [0, 1])
+        ReplicaThreadPool(nn.Linear(1, 1), 2).map(work, [0, 1])
     assert ended == [1]
 
 
 def test_replicas_share_the_weights_of_the_model():
     model = nn.Linear(2, 2)
-    replicas = ThreadReplicas(model, 2)
+    replicas = ReplicaThreadPool(model, 2)
     with torch.no_grad():
         model.weight.copy_(torch.eye(2))
     assert torch.equal(replicas.models[1].weight, torch.eye(2))
@@ -128,7 +128,7 @@ def test_replicas_share_the_weights_of_the_model():
 
 def test_reduce_gradients_adds_those_that_only_a_replica_has():
     model = nn.Linear(2, 1)
-    replicas = ThreadReplicas(model, 3)
+    replicas = ReplicaThreadPool(model, 3)
     for index, each in enumerate(replicas.models):
         each.weight.grad = torch.full((1, 2), float(index + 1))
     replicas.models[2].bias.grad = torch.ones(1)
@@ -171,7 +171,7 @@ def test_micro_batches_are_retried_one_at_a_time_when_memory_runs_out():
 
     parts = [MicroBatch(np.arange(4), 1), MicroBatch(np.arange(4, 8), 2)]
     found = accumulate_gradients(
-        ThreadReplicas(nn.Linear(1, 1), 2), parts, backward, torch.device("cpu")
+        ReplicaThreadPool(nn.Linear(1, 1), 2), parts, backward, torch.device("cpu")
     )
     assert found.sums.tolist() == [4.0, 4.0]
     assert threads == ["MainThread"] * 4
