@@ -87,7 +87,7 @@ def test_the_demo_s_environment_is_active_where_the_next_block_calls_nmt():
             assert ".venv/bin/nmt" not in block
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/translating.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/translating.md", "docs/python.md"])
 def test_the_python_examples_run(page, tmp_path, monkeypatch, capsys):
     config = byte_config()
     monkeypatch.chdir(tmp_path)
