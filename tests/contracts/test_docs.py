@@ -5,6 +5,8 @@ import re
 from pathlib import Path
 from runpy import run_path
 
+import pytest
+
 from nmt_cli.cli import docs
 from nmt_cli.config.presets import PRESETS
 from nmt_cli.extras.demo.files import TEST_PAIRS, TRAIN_PAIRS
@@ -99,3 +101,24 @@ def test_contributing_follows_the_contract() -> None:
         'layers = ["nmt_cli.config | nmt_cli.storage", "nmt_cli.errors"]\n'
     )
     assert architecture["layers"](pyproject).splitlines()[1:-1] == ["config | storage", "errors"]
+
+
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("recipes/**/*.md")])
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that GitHub gives the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", "-") for text in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[path.relative_to(ROOT).as_posix() for path in PAGES])
+def test_links_lead_to_files_and_headings(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    wrong = []
+    for link in re.findall(r"\]\((?!https?:|mailto:)([^)\s]+)\)", text):
+        name, _, anchor = link.partition("#")
+        target = page.parent / name if name else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            wrong.append(link)
+    assert wrong == []
