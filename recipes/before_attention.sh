@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# What the Transformer replaced, beside it: a recurrent and a convolutional model with attention and
-# a Transformer, of about one size (1.1 M weights at a vocabulary of 1,500), for as many steps.
+# Compares the models that the Transformer replaced with it: a recurrent model, a convolutional model
+# and a Transformer of about the same size (1.1 M weights at a vocabulary of 1,500), trained for the
+# same number of steps.
 #
 #   recipes/before_attention.sh PROJECT SRC TGT [STEPS]
 #
-# PROJECT: a directory with nmt.toml and a corpus, as `nmt demo` and the other recipes leave
-# it; SRC, TGT: its test files, as paths from there; STEPS: 900 where not given, of 1,000 tokens.
-# Each line of PROJECT/before-attention/results.tsv is one model: its kind, steps, counted FLOPs,
-# seconds of training, BLEU of the whole test set, and of its short, middle and long sentences (a
-# third each, by words of the source). Run it again to go on where it was interrupted.
+# PROJECT: a directory with nmt.toml and a corpus, as `nmt demo` and the other recipes make it; SRC,
+# TGT: its test files, relative to PROJECT; STEPS: default 900, of 1,000 tokens. Each line of
+# PROJECT/before-attention/results.tsv is one model: its kind, steps, counted FLOPs, seconds of
+# training, BLEU of the whole test set, and of its short, middle and long sentences (a third each, by
+# words of the source). Run it again to resume after an interruption.
 set -euo pipefail
 
 if [ $# -lt 3 ] || [ $# -gt 4 ]; then
@@ -27,14 +28,14 @@ done
 out=before-attention
 mkdir -p "$out"
 
-# Numbers of the test set's lines, the shortest first, in three parts.
+# The line numbers of the test set, the shortest lines first, in three parts.
 awk '{ print NF, NR }' "$src" | sort -n -k 1,1 -k 2,2 | cut -d ' ' -f 2 >"$out/by-length"
 third=$((($(wc -l <"$out/by-length") + 2) / 3))
 for part in 1 2 3; do
   tail -n +$(((part - 1) * third + 1)) "$out/by-length" | head -n "$third" >"$out/part$part"
 done
 
-# part_of N FILE: its lines that belong to part N.
+# part_of N FILE: the lines of FILE that belong to part N.
 part_of() {
   awk 'NR == FNR { line[FNR] = $0; next } { print line[$1] }' "$2" "$out/part$1"
 }
@@ -45,12 +46,12 @@ bleu() {
     awk '{ printf "%.2f\n", $2 }'
 }
 
-# last KEY: its last value in the log of the run.
+# last KEY: the last value of KEY in the log of the run.
 last() {
   grep -o "\"$1\": [0-9.e+]*" "$model/log.jsonl" | tail -n 1 | cut -d ' ' -f 2
 }
 
-# compare NAME PRESET SETTING...: one line of the table.
+# compare NAME PRESET SETTING...: train a model and add its line to the table.
 compare() {
   local name=$1 preset=$2 setting part line
   local settings=()

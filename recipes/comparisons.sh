@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# What later work adds to the paper's training, at equal compute: a small model on Multi30k.
+# Compares later methods with the paper's training at equal compute: a small model on Multi30k.
 #
 #   recipes/comparisons.sh DATA [WORK]
 #
 # DATA as in multi30k_en_de.sh. Each line of WORK/results.tsv (default: runs/comparisons) is one
 # run: its name, steps, counted FLOPs, seconds of training, and BLEU of beam search on the
-# validation pairs. Run it again to go on where it was interrupted. One seed each: differences below
-# a point of BLEU are noise. What it gave is in docs/results.md.
+# validation pairs. Run it again to resume after an interruption. One seed each: differences below
+# a point of BLEU are noise. The results are in docs/results.md.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 enter_project en-de runs/comparisons train val test_2016_flickr "$@"
 [ -d corpus ] || nmt prepare --vocab-size 4000
 
-# run NAME STEPS SETTING...: one line of the table.
+# run NAME STEPS SETTING...: train a model and add its line to the table.
 run() {
   local name=$1 steps=$2 setting
   local settings=()
@@ -31,13 +31,13 @@ run() {
     "$(nmt score "$name.txt" "$valid_tgt" --metric bleu | head -n 1)" >>results.tsv
 }
 
-# last KEY: its last value in the log of the run.
+# last KEY: the last value of KEY in the log of the run.
 last() {
   grep -o "\"$1\": [0-9.e+]*" "$name/log.jsonl" | tail -n 1 | cut -d ' ' -f 2
 }
 
 # Steps are chosen so that all but one cost as much as 600 of the paper's. Muon's own products, which
-# are not counted, make its steps 11 % dearer here; the shorter run costs 40 % with them.
+# are not counted, make its steps 11 % more expensive here; the shorter run costs 40 % including them.
 paper=(train.warmup_steps=200)
 linear=(model.norm_order=pre train.schedule=linear train.warmup_steps=60 train.learning_rate=4e-3)
 muon=("${linear[@]}" train.optimizer=muon train.learning_rate=8e-3)

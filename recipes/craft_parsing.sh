@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Parsing as in section 6.3, learnt from CRAFT: 97 articles of biomedicine, 30,830 trees. CPU cores.
+# Section 6.3, parsing, on CRAFT: 97 biomedical articles, 30,830 trees. Runs on CPU cores.
 #
 #   recipes/craft_parsing.sh CRAFT [WORK]
 #
 # CRAFT holds ARTICLE.tree files and ids/craft-ids-{train,dev,test}.txt, the official split: the
 # folders structural-annotation/treebank/penn and articles/ids of
-# https://github.com/UCDenver-ccp/CRAFT (CC BY 3.0), put together. WORK (default: runs/craft) takes
-# text, corpus, model and scores. Run it again to go on where it was interrupted. SIZE is small
-# (default: 3 layers, d_model 256), or tiny, which learns nothing and shows in a minute that all
-# works; STEPS (default 4500) is how long it trains: two hours. Needs `nmt` on the PATH. What came of
-# it is in docs/results.md.
+# https://github.com/UCDenver-ccp/CRAFT (CC BY 3.0), in one directory. Text, corpus, model and
+# scores go to WORK (default: runs/craft). Run it again to resume after an interruption. SIZE is small
+# (default: 3 layers, d_model 256), or tiny, which learns nothing but shows within a minute that
+# everything works; STEPS (default 4500) is the number of training steps: two hours. Needs `nmt` on
+# the PATH. The results are in docs/results.md.
 set -euo pipefail
 . "$(dirname "$0")/parsing.sh"
 

@@ -1,8 +1,8 @@
 # Shared by the recipes; sourced, not run.
 
-# enter_project PAIR WORK TRAIN VALID TEST "$@": what every recipe from files NAME.src, NAME.tgt
-# begins with. PAIR is src-tgt; TRAIN, VALID and TEST are NAMEs; then come the recipe's own
-# arguments, DATA and perhaps another WORK. Changes into WORK, where nmt.toml stands then; sets
+# enter_project PAIR WORK TRAIN VALID TEST "$@": the first step of every recipe that reads files
+# NAME.src and NAME.tgt. PAIR is src-tgt; TRAIN, VALID and TEST are NAMEs; the recipe's own arguments
+# follow: DATA and, optionally, another WORK. Writes nmt.toml into WORK and changes to it; sets
 # valid_src, valid_tgt, test_src and test_tgt.
 enter_project() {
   local src=${1%-*} tgt=${1#*-} work=$2 train=$3 valid=$4 test=$5
@@ -27,7 +27,7 @@ enter_project() {
     --test "$test_src" "$test_tgt"
 }
 
-# The path of the one of $data/NAME, NAME.xz, NAME.gz that exists.
+# data_file NAME: the path of $data/NAME, NAME.xz or NAME.gz, whichever exists.
 data_file() {
   local suffix
   for suffix in "" .xz .gz; do
@@ -40,7 +40,7 @@ data_file() {
   exit 66
 }
 
-# Greedy and beam search on the test set, each with its scores.
+# Translates the test set with greedy and with beam search, and scores both.
 translate_and_score() {
   local beam
   for beam in 1 4; do

@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
-# Section 6.2, Table 3: what each part of the model is worth. GPUs; scaled down, CPU cores.
+# Section 6.2, Table 3: variations of the model. Needs GPUs; scaled down, CPU cores.
 #
 #   recipes/table3.sh WMT14 [WORK]
 #   SIZE=small recipes/table3.sh MULTI30K [WORK]
 #
-# WMT14 is the folder of wmt14_en_de.sh once its text is prepared (corpus, data/newstest2013.*).
-# Trains each row of the table, which is a preset, and puts perplexity and BLEU on newstest2013
-# beside the paper's: the last checkpoint alone, beam 4, alpha 0.6. WORK (default: runs/table3) takes all;
-# run it again to go on where it was interrupted. ROWS names some of the rows only, SEEDS further
-# seeds of the base model, which show what is noise (small: 2 and 3).
+# WMT14 is the directory of wmt14_en_de.sh once its text is prepared (corpus, data/newstest2013.*).
+# Trains each row of the table, which is a preset, and compares perplexity and BLEU on newstest2013
+# with the paper's: the last checkpoint alone, beam 4, alpha 0.6. All files go to WORK (default:
+# runs/table3); run it again to resume after an interruption. ROWS selects rows, SEEDS adds seeds of
+# the base model, which show what is noise (small: 2 and 3).
 #
 # SIZE=small trains them all on captions (MULTI30K as in multi30k_en_de.sh) at a quarter of the size
 # for 300 steps, with Muon and pre-norm: the paper's schedule learns too little in that time to tell
-# the rows apart. SIZE=tiny learns nothing and shows that all works. What small gave is in
-# docs/results.md; nobody has run the whole one yet.
+# the rows apart. SIZE=tiny learns nothing but shows that everything works. The results of
+# SIZE=small are in docs/results.md; nobody has run it at full size yet.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
-# Each row and what it is at SIZE=small, where the base model has 3 layers, d_model 128, d_ff 512
+# The rows, with their settings at SIZE=small, where the base model has 3 layers, d_model 128, d_ff 512
 # and 4 heads.
 table3_rows() {
   cat <<'ROWS'
@@ -80,7 +80,7 @@ usage() {
   exit 2
 }
 
-# row FOLDER PRESET SETTING...: train it, then its perplexity and BLEU.
+# row FOLDER PRESET SETTING...: train a row, then measure its perplexity and BLEU.
 row() {
   local folder=rows/$1 preset=$2 one
   local settings=()

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Tatoeba, English to German: 166,000 short general sentences, preset `paper-small`. On CPU cores.
+# Tatoeba, English to German: 166,000 short general sentences, preset `paper-small`. Runs on CPU cores.
 #
 #   recipes/tatoeba_en_de.sh DATA [WORK]
 #
 # DATA holds train.{en,de}, dev.{en,de} and test.{en,de} (plain, .xz or .gz), with no sentence of
-# dev or test in train. WORK (default: runs/tatoeba) takes the corpus, the model and the scores.
-# Run it again to go on where it was interrupted. Needs `nmt` on the PATH.
-# What it gives is in docs/results.md.
+# dev or test in train. Corpus, model and scores go to WORK (default: runs/tatoeba).
+# Run it again to resume after an interruption. Needs `nmt` on the PATH. The results are in
+# docs/results.md.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 

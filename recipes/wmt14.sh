@@ -3,7 +3,7 @@
 recipes=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$recipes/wmt14_text.sh"
 
-# wmt14 TGT "$@": the whole road; then come the recipe's own arguments. The recipe sets `subwords`,
+# wmt14 TGT "$@": the whole recipe, with its own arguments. The recipe sets `subwords`,
 # options of `nmt prepare`, and `big`, settings of the big model beyond its preset.
 wmt14() {
   tgt=$1
@@ -70,13 +70,13 @@ choose_model() {
   [ -z "${STEPS:-}" ] || settings+=(--max-steps "$STEPS")
 }
 
-# stale FILE SOURCE: whether FILE is missing, or older than what it is made from.
+# stale FILE SOURCE: whether FILE is missing, or older than the SOURCE it is made from.
 stale() {
   [ ! -f "$1" ] || [ "$2" -nt "$1" ]
 }
 
-# The mean of the last checkpoints (as many as the preset keeps: 5 of base, 20 of big), the test
-# sets by it, and the table; each step only where that is not done.
+# Averages the last checkpoints (as many as the preset keeps: 5 of base, 20 of big), translates the
+# test sets and prints the table; steps that are done are skipped.
 average_translate_compare() {
   local name newest
   local tests=()

@@ -1,6 +1,6 @@
-# The text of WMT14: downloaded, checked, taken out of its archives, counted; sourced, not run.
+# Downloads, checks, unpacks and counts the text of WMT14; sourced, not run.
 #
-# All runs in the directory of work. $tgt is de or fr; $data_dir, where it is set, holds local files
+# Everything runs in the working directory. $tgt is de or fr; if $data_dir is set, it holds local files
 # and nothing is downloaded; $sources is wmt14_sources.txt.
 
 say() {
@@ -18,8 +18,8 @@ sha256() {
     cut -d ' ' -f 1
 }
 
-# verified FILE NAME [SUM]: whether FILE has this SHA-256. Without one (or with -) it is compared
-# with what wmt14.lock has for NAME, where a first one is noted.
+# verified FILE NAME [SUM]: whether FILE has this SHA-256. Without SUM (or with -) it is
+# compared with the entry of NAME in wmt14.lock, which is made the first time.
 verified() {
   local found wanted=${3:--}
   touch wmt14.lock
@@ -34,7 +34,7 @@ verified() {
   [ "$found" = "$wanted" ]
 }
 
-# The path of the one of $data_dir/NAME, NAME.gz, NAME.xz that exists, or nothing.
+# The path of $data_dir/NAME, NAME.gz or NAME.xz, whichever exists, or nothing.
 local_file() {
   local suffix
   for suffix in "" .gz .xz; do
@@ -45,13 +45,13 @@ local_file() {
   done
 }
 
-# unchanged PATH: refuse text that is not what an earlier run was given.
+# unchanged PATH: fail if the text differs from that of an earlier run.
 unchanged() {
   verified "$1" "$1" || fail 65 "$1 is not what it was when this work began" \
     "put the old file back, or begin in another directory"
 }
 
-# told PATH NAME: say how many lines it has; counted once.
+# told PATH NAME: print the number of lines, which is counted once.
 told() {
   local lines
   touch counts.tsv
@@ -68,8 +68,8 @@ told() {
   say "$2: $lines lines"
 }
 
-# download ARCHIVE SUM FOLDER...: into downloads/, from the first that has it; goes on where it was
-# interrupted.
+# download ARCHIVE SUM FOLDER...: into downloads/, from the first mirror that has it; an
+# interrupted download is resumed.
 download() {
   local archive=$1 sum=$2 folder done part=downloads/$1.part
   local quietly=()
@@ -95,7 +95,7 @@ download() {
     "run the same command again, or get it in another way and name its folder with --data-dir"
 }
 
-# take_out ARCHIVE MEMBER...: these files out of the archive, into data/.
+# take_out ARCHIVE MEMBER...: unpack these files of the archive into data/.
 take_out() {
   local archive=$1 member
   shift
