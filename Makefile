@@ -37,5 +37,7 @@ fix:  ## what a machine can put right
 	$(PYTHON) -m ruff check --fix $(SOURCES)
 	$(PYTHON) -m ruff format $(SOURCES)
 
-docs:  ## docs/cli.md and the frozen surface of the command line
+docs:  ## docs/cli.md, the frozen surface, the picture of the demo, the map in CONTRIBUTING.md
 	$(PYTHON) -m nmt_cli.cli.docs
+	$(PYTHON) docs/picture.py
+	$(PYTHON) docs/architecture.py

@@ -1,8 +1,15 @@
 """The generated documents say what the commands say."""
 
+import html
+import re
 from pathlib import Path
+from runpy import run_path
+
+import pytest
 
 from nmt_cli.cli import docs
+from nmt_cli.config.presets import PRESETS
+from nmt_cli.extras.demo.files import TEST_PAIRS, TRAIN_PAIRS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -41,3 +48,77 @@ def test_docs_are_written_where_they_are_compared(tmp_path: Path) -> None:
     docs.main(tmp_path)
     assert (tmp_path / docs.GUIDE).read_text() == docs.guide()
     assert (tmp_path / docs.SURFACE).read_text() == docs.surface()
+
+
+def test_picture_shows_the_recorded_demo() -> None:
+    picture = run_path(str(ROOT / "docs/picture.py"))
+    record = (ROOT / "docs/demo.txt").read_text(encoding="utf-8")
+    words = " ".join(picture["shown_lines"](record)).split()
+    assert svg_text((ROOT / "docs/demo.svg").read_text(encoding="utf-8")) == words, "`make docs`"
+
+
+def test_picture_has_lines_of_the_record_only() -> None:
+    picture = run_path(str(ROOT / "docs/picture.py"))
+    record = (ROOT / "docs/demo.txt").read_text(encoding="utf-8").splitlines()
+    shown = picture["shown_lines"]("\n".join(record))
+    assert [line for line in shown if line != picture["CUT"] and line not in record] == []
+    assert "[...]" in shown
+
+
+def test_picture_is_of_the_demo_as_it_is_now() -> None:
+    """The preset's number of steps and the demo's numbers of sentences."""
+    shown = " ".join(svg_text((ROOT / "docs/demo.svg").read_text(encoding="utf-8")))
+    steps = PRESETS["tiny"]["train.max_steps"]
+    assert f"{steps} steps on" in shown
+    assert f"step {steps}, " in shown
+    assert re.findall(r"step (\d+),", shown)[-1] == str(steps)
+    assert f"{TRAIN_PAIRS:,} sentence pairs" in shown
+    assert f"% of {TEST_PAIRS:,}" in shown
+
+
+def test_picture_fits_on_a_page() -> None:
+    text = (ROOT / "docs/demo.svg").read_text(encoding="utf-8")
+    [height] = re.findall(r'<svg [^>]*viewBox="0 0 [\d.]+ ([\d.]+)"', text)
+    assert float(height) < 900
+
+
+def svg_text(svg: str) -> list[str]:
+    """The words of the picture, from top to bottom, without its title."""
+    lines = re.findall(r'<text class="[^"]*-r\d+"[^>]*>(.*?)</text>', svg)
+    return html.unescape(" ".join(lines)).split()
+
+
+def test_contributing_shows_the_layers_and_folders_there_are() -> None:
+    architecture = run_path(str(ROOT / "docs/architecture.py"))
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert page == architecture["current"](), "run `make docs`"
+
+
+def test_contributing_follows_the_contract() -> None:
+    architecture = run_path(str(ROOT / "docs/architecture.py"))
+    pyproject = (
+        '[[tool.importlinter.contracts]]\ntype = "layers"\n'
+        'layers = ["nmt_cli.config | nmt_cli.storage", "nmt_cli.errors"]\n'
+    )
+    assert architecture["layers"](pyproject).splitlines()[1:-1] == ["config | storage", "errors"]
+
+
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("recipes/**/*.md")])
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that GitHub gives the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", "-") for text in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[path.relative_to(ROOT).as_posix() for path in PAGES])
+def test_links_lead_to_files_and_headings(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    wrong = []
+    for link in re.findall(r"\]\((?!https?:|mailto:)([^)\s]+)\)", text):
+        name, _, anchor = link.partition("#")
+        target = page.parent / name if name else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            wrong.append(link)
+    assert wrong == []

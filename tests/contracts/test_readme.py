@@ -87,7 +87,7 @@ def test_the_demo_s_environment_is_active_where_the_next_block_calls_nmt():
             assert ".venv/bin/nmt" not in block
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/translating.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/translating.md", "docs/python.md"])
 def test_the_python_examples_run(page, tmp_path, monkeypatch, capsys):
     config = byte_config()
     monkeypatch.chdir(tmp_path)
@@ -124,3 +124,29 @@ def test_the_table_of_presets_says_what_they_are():
 def test_links_lead_somewhere():
     for target in re.findall(r"\]\((?!http)([^)#]+)\)", README):
         assert (ROOT / target).exists(), target
+
+
+def test_benchmarks_of_the_readme_stand_in_the_results():
+    """Each row links to its section, where each of its figures is."""
+    results = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    sections = {
+        anchor_of(section.split("\n")[0]): section for section in re.split(r"\n#+ ", results)
+    }
+    rows = re.findall(r"^\|.*docs/results\.md#([\w-]+)\) \| ([\d., ]+) \|$", README, re.MULTILINE)
+    assert len(rows) == 3
+    for anchor, figures in rows:
+        for figure in figures.split(", "):
+            assert re.search(rf"(?<![\d.]){re.escape(figure)}(?![\d.])", sections[anchor]), anchor
+
+
+def test_figures_of_the_demo_are_those_of_its_picture():
+    [words] = re.findall(r"!\[([^]]*)\]\(docs/demo\.svg\)", README)
+    record = (ROOT / "docs" / "demo.txt").read_text(encoding="utf-8")
+    figures = re.findall(r"\d+\.\d+", words)
+    assert figures
+    assert [figure for figure in figures if figure not in record] == []
+
+
+def anchor_of(heading: str) -> str:
+    """The anchor that GitHub gives a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")

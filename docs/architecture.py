@@ -1,0 +1,129 @@
+"""Write the layers and the folders of `nmt_cli` into CONTRIBUTING.md: `make docs`.
+
+The layers are those of the import-linter contract in pyproject.toml, the folders those on the
+disk. A folder that `PURPOSES` does not describe is an error, and so is an entry for one that is
+gone.
+"""
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = "nmt_cli"
+PAGE = "CONTRIBUTING.md"
+
+# What each module or folder of `nmt_cli` is for, in one line.
+PURPOSES = {
+    "batch": "batches as streams of tokens with sentence boundaries",
+    "errors": "errors that a user can solve, with their exit codes",
+    "machine": "usable cores, memory limits and the settings of the heap",
+    "model_dir": "save, load and check a model directory",
+    "model_weights": "the safetensors file of a model",
+    "parent_watch": "ends a helper process when its parent has ended",
+    "plurals": "counts in messages: 1 line, 2 lines",
+    "cli": "the command line: parses arguments, calls the library, returns an exit code",
+    "cli/commands": "one file for each subcommand",
+    "cli/display": "what training, translating and verifying show",
+    "cli/experiments": "attention, bench, parse and plot: the commands for studying",
+    "config": "settings: schema, presets, where each value comes from",
+    "data": "from text files to batches",
+    "data/cleaning": "repairs and filters for noisy pairs",
+    "data/corpus": "the prepared corpus and the plan of its batches",
+    "data/languages": "language names, language identification, swapped sides",
+    "data/lexical": "glossary, word-translation table, shortlist",
+    "data/preparation": "nmt prepare",
+    "data/subwords": "BPE, unigram and word-piece models; BPE-dropout",
+    "data/text": "lines of text files: encodings, compression, splitting",
+    "drawing": "charts and SVG files",
+    "extras": "doctor, nmt init, plots and advice",
+    "extras/attention_map": "nmt attention",
+    "extras/demo": "nmt demo",
+    "extras/demo/grammar": "the grammar that generates the demo's sentence pairs",
+    "extras/demo/vocabulary": "the words of the demo",
+    "extras/layer_bench": "nmt bench layers: Table 1 of the paper",
+    "extras/paper_tables": "Tables 2 and 3 of the paper",
+    "extras/parsing": "constituency parsing and its scores",
+    "inference": "engines that run a trained model; ensembles, attention maps",
+    "inference/cuda": "decoding steps as CUDA graphs",
+    "inference/native": "the engine in C for CPUs",
+    "inference/native/kernels": "its C sources: GEMM, attention, thread pool",
+    "inference/packed": "packed weights in torch, for where nothing can be compiled",
+    "model": "the Transformer, one file for each part of section 3 of the paper",
+    "model/backends": "attention backends for GPUs",
+    "model/baselines": "the recurrent and the convolutional model",
+    "scoring": "BLEU, chrF, TER, the paper's BLEU, quality gates",
+    "search": "beam search, sampling, constraints, length penalties",
+    "storage": "every write: atomic files, manifests, checks",
+    "terminal": "console, progress bars, line wrapping",
+    "training": "the training loop, validation, model selection",
+    "training/loss": "label-smoothed cross-entropy, R-Drop",
+    "training/optimizers": "Adam, Muon, Schedule-Free",
+    "training/parallel": "ranks, threads, gradient synchronisation, heartbeats",
+    "training/reporting": "log, speed, cost, samples",
+    "training/saving": "checkpoints and averages of them",
+    "translation": "Translator: lines in, translations out",
+}
+
+
+def folders(package: Path) -> list[str]:
+    """The folders below `package` that hold files, and its modules, by their paths in it."""
+    below = [
+        path.relative_to(package).as_posix()
+        for path in sorted(package.rglob("*"))
+        if path.is_dir() and path.name != "__pycache__" and any(path.glob("*.*"))
+    ]
+    return [path.stem for path in sorted(package.glob("[!_]*.py"))] + below
+
+
+def layers(pyproject: str) -> str:
+    """The contract's layers, the highest first, those of one rank on one line."""
+    contracts = tomllib.loads(pyproject)["tool"]["importlinter"]["contracts"]
+    [contract] = [contract for contract in contracts if contract["type"] == "layers"]
+    return block([layer.replace(f"{PACKAGE}.", "") for layer in contract["layers"]])
+
+
+def tree(names: list[str]) -> str:
+    """The folder map: each module and folder with its purpose."""
+    rows = []
+    for name in names:
+        shown = "  " * name.count("/") + name.rpartition("/")[2]
+        is_folder = (ROOT / PACKAGE / name).is_dir()
+        rows.append((shown + ("/" if is_folder else ".py"), PURPOSES[name]))
+    width = max(len(shown) for shown, _ in rows) + 2
+    lines = [f"{shown:{width}}{purpose}" for shown, purpose in rows]
+    return block([f"{PACKAGE}/", *(f"  {line}" for line in lines)])
+
+
+def block(lines: list[str]) -> str:
+    """Lines as a block of plain text."""
+    return "".join(f"{line}\n" for line in ["```text", *lines, "```"])
+
+
+def updated(page: str, pyproject: str, names: list[str]) -> str:
+    """`page` with the text between its markers made anew."""
+    if wrong := set(PURPOSES) ^ set(names):
+        sys.exit(f"docs/architecture.py: PURPOSES does not fit: {', '.join(sorted(wrong))}")
+    for marker, text in (("layers", layers(pyproject)), ("folders", tree(names))):
+        pattern = rf"(<!-- {marker}: [^\n]* -->\n).*?(<!-- end of {marker} -->)"
+        page, count = re.subn(pattern, lambda m, t=text: m[1] + t + m[2], page, flags=re.DOTALL)
+        if count != 1:
+            sys.exit(f"docs/architecture.py: {PAGE} lacks the markers of `{marker}`")
+    return page
+
+
+def current() -> str:
+    """CONTRIBUTING.md as it should be."""
+    page = (ROOT / PAGE).read_text(encoding="utf-8")
+    pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    return updated(page, pyproject, folders(ROOT / PACKAGE))
+
+
+def main() -> None:
+    """Write CONTRIBUTING.md."""
+    (ROOT / PAGE).write_text(current(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
