@@ -147,6 +147,13 @@ def test_figures_of_the_demo_are_those_of_its_picture():
     assert [figure for figure in figures if figure not in record] == []
 
 
+def test_number_of_kinds_of_noise():
+    from nmt_cli.data.cleaning.kinds import KINDS
+
+    [count] = re.findall(r"finds (\d+) kinds of noise", README)
+    assert int(count) == len(KINDS) - 1  # The first is "clean".
+
+
 def anchor_of(heading: str) -> str:
     """The anchor that GitHub gives a heading."""
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
