@@ -251,4 +251,4 @@ def _log(run: Run, report: Report) -> Report:
 
 def _truncate_log(run: Run) -> None:
     if run.ranks.is_first:
-        run.log.truncate(run.state)
+        run.log.drop_after(run.state)

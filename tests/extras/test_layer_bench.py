@@ -193,11 +193,11 @@ def test_the_command(tmp_path: Path, monkeypatch, capsys) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [(["leyers"], "did you mean `layers`"), (["table1"], "did you mean `layers`"),
-     (["table4"], "known: layers, table2, table3"), (["layers", "--n", "4,x"], "no sizes"),
+     (["table4"], "known: layers, table2, table3"), (["layers", "--n", "4,x"], "positive sizes"),
      (["layers", "--d", "100"], "multiple"), (["layers", "--kernel", "4"], "odd"),
-     (["layers", "--rounds", "0"], "count from 1"),
+     (["layers", "--rounds", "0"], "must be at least 1"),
      (["layers", "--out", "x.jpg"], "no picture"),
-     (["layers", "--n", "4", "--out", "x.svg"], "no curve")],
+     (["layers", "--n", "4", "--out", "x.svg"], "at least two lengths")],
 )  # fmt: skip
 def test_the_command_says_what_is_wrong(arguments, message: str, capsys) -> None:
     assert main(["bench", *arguments]) == 2

@@ -10,8 +10,8 @@ from variants import VARIANTS, Settings, every_variant
 
 from nmt_cli.batch import Segments
 from nmt_cli.config.search import SearchConfig
-from nmt_cli.inference.cuda import cache
 from nmt_cli.inference.cuda import decoder as cuda_decoder
+from nmt_cli.inference.cuda import kv_cache
 from nmt_cli.inference.cuda.decoder import CudaDecoder
 from nmt_cli.inference.cuda.model import CudaModel
 from nmt_cli.inference.reference import ReferenceDecoder
@@ -60,7 +60,7 @@ def assert_same(found: list[list[Hypothesis]], expected: list[list[Hypothesis]])
 def small_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that short sentences outgrow them."""
     monkeypatch.setattr(cuda_decoder, "bucket", lambda length: -(-length // 4) * 4)
-    monkeypatch.setattr(cache, "bucket", lambda length: -(-length // 4) * 4)
+    monkeypatch.setattr(kv_cache, "bucket", lambda length: -(-length // 4) * 4)
     monkeypatch.setattr(cuda_decoder, "MORE_STEPS", 0)
 
 

@@ -99,6 +99,8 @@ def run_demo(
     yield Command("nmt prepare")
     if not corpus.exists():
         yield prepare(config, corpus, progress=progress)
+    # Making and preparing the sentences took memory that training would not reuse.
+    trim_heap()
     yield Command("nmt train")
     yield from train(config, Corpus.open(corpus), model, Ranks(), stop, tell)
     if stop():

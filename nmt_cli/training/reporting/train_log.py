@@ -43,7 +43,7 @@ class TrainLog:
             self._pending = lines
             raise
 
-    def truncate(self, state: TrainState) -> None:
+    def drop_after(self, state: TrainState) -> None:
         """Remove the lines after the step of `state`, the checkpoint that is resumed from.
 
         What the remaining lines contain of that step is marked as reported in `state`.
