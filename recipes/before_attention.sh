@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Compares the models that the Transformer replaced with it: a recurrent model, a convolutional model
-# and a Transformer of about the same size (1.1 M weights at a vocabulary of 1,500), trained for the
-# same number of steps.
+# Compares the models that the Transformer replaced with it: a recurrent model, a convolutional
+# model and a Transformer of about the same size (1.1 M weights at a vocabulary of 1,500), trained
+# for the same number of steps.
 #
 #   recipes/before_attention.sh PROJECT SRC TGT [STEPS]
 #
 # PROJECT: a directory with nmt.toml and a corpus, as `nmt demo` and the other recipes make it; SRC,
 # TGT: its test files, relative to PROJECT; STEPS: default 900, of 1,000 tokens. Each line of
 # PROJECT/before-attention/results.tsv is one model: its kind, steps, counted FLOPs, seconds of
-# training, BLEU of the whole test set, and of its short, middle and long sentences (a third each, by
-# words of the source). Run it again to resume after an interruption.
+# training, BLEU of the whole test set, and of its short, middle and long sentences (a third each,
+# by words of the source). Run it again to resume after an interruption.
 set -euo pipefail
 
 if [ $# -lt 3 ] || [ $# -gt 4 ]; then

@@ -36,8 +36,9 @@ last() {
   grep -o "\"$1\": [0-9.e+]*" "$name/log.jsonl" | tail -n 1 | cut -d ' ' -f 2
 }
 
-# Steps are chosen so that all but one cost as much as 600 of the paper's. Muon's own products, which
-# are not counted, make its steps 11 % more expensive here; the shorter run costs 40 % including them.
+# Steps are chosen so that all but one cost as much as 600 of the paper's. Muon's own products,
+# which are not counted, make its steps 11 % more expensive here; the shorter run costs 40 %
+# including them.
 paper=(train.warmup_steps=200)
 linear=(model.norm_order=pre train.schedule=linear train.warmup_steps=60 train.learning_rate=4e-3)
 muon=("${linear[@]}" train.optimizer=muon train.learning_rate=8e-3)

@@ -6,10 +6,10 @@
 # CRAFT holds ARTICLE.tree files and ids/craft-ids-{train,dev,test}.txt, the official split: the
 # folders structural-annotation/treebank/penn and articles/ids of
 # https://github.com/UCDenver-ccp/CRAFT (CC BY 3.0), in one directory. Text, corpus, model and
-# scores go to WORK (default: runs/craft). Run it again to resume after an interruption. SIZE is small
-# (default: 3 layers, d_model 256), or tiny, which learns nothing but shows within a minute that
-# everything works; STEPS (default 4500) is the number of training steps: two hours. Needs `nmt` on
-# the PATH. The results are in docs/results.md.
+# scores go to WORK (default: runs/craft). Run it again to resume after an interruption. SIZE is
+# small (default: 3 layers, d_model 256), or tiny, which learns nothing but shows within a minute
+# that everything works; STEPS (default 4500) is the number of training steps: two hours. Needs
+# `nmt` on the PATH. The results are in docs/results.md.
 set -euo pipefail
 . "$(dirname "$0")/parsing.sh"
 

@@ -1,9 +1,9 @@
 # Shared by the recipes; sourced, not run.
 
 # enter_project PAIR WORK TRAIN VALID TEST "$@": the first step of every recipe that reads files
-# NAME.src and NAME.tgt. PAIR is src-tgt; TRAIN, VALID and TEST are NAMEs; the recipe's own arguments
-# follow: DATA and, optionally, another WORK. Writes nmt.toml into WORK and changes to it; sets
-# valid_src, valid_tgt, test_src and test_tgt.
+# NAME.src and NAME.tgt. PAIR is src-tgt; TRAIN, VALID and TEST are NAMEs; the recipe's own
+# arguments follow: DATA and, optionally, another WORK. Writes nmt.toml into WORK and changes to it;
+# sets valid_src, valid_tgt, test_src and test_tgt.
 enter_project() {
   local src=${1%-*} tgt=${1#*-} work=$2 train=$3 valid=$4 test=$5
   local train_src train_tgt

@@ -4,9 +4,9 @@
 #   recipes/multi30k_en_de.sh DATA [WORK]
 #
 # DATA holds train.{en,de}, val.{en,de} and test_2016_flickr.{en,de} (plain, .xz or .gz): task 1 of
-# https://github.com/multi30k/dataset. Corpus, model and scores go to WORK (default:
-# runs/multi30k). Run it again to resume after an interruption. STEPS (default 1350) is the number of
-# training steps: 40 minutes on two cores without AVX-512. Needs `nmt` on the PATH. The results are in
+# https://github.com/multi30k/dataset. Corpus, model and scores go to WORK (default: runs/multi30k).
+# Run it again to resume after an interruption. STEPS (default 1350) is the number of training
+# steps: 40 minutes on two cores without AVX-512. Needs `nmt` on the PATH. The results are in
 # docs/results.md.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"

@@ -1,9 +1,9 @@
 # Shared by the recipes of section 6.3, English constituency parsing; sourced, not run.
 
 # parse_and_score VOCABULARY SETTING...: train a parser on train and score its trees of test by
-# labelled F1. VOCABULARY is the size of the vocabulary, SETTINGs are those of model and training, and
-# the array `subwords` holds more options of `nmt prepare`. Expects train, dev and test in $work/data,
-# as `nmt parse prepare` writes them.
+# labelled F1. VOCABULARY is the size of the vocabulary, SETTINGs are those of model and training,
+# and the array `subwords` holds more options of `nmt prepare`. Expects train, dev and test in
+# $work/data, as `nmt parse prepare` writes them.
 parse_and_score() {
   local vocabulary=$1 setting
   local settings=()

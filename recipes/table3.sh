@@ -17,8 +17,8 @@
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
-# The rows, with their settings at SIZE=small, where the base model has 3 layers, d_model 128, d_ff 512
-# and 4 heads.
+# The rows, with their settings at SIZE=small, where the base model has 3 layers, d_model 128, d_ff
+# 512 and 4 heads.
 table3_rows() {
   cat <<'ROWS'
 base

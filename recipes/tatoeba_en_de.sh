@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Tatoeba, English to German: 166,000 short general sentences, preset `paper-small`. Runs on CPU cores.
+# Tatoeba, English to German: 166,000 short general sentences, preset `paper-small`. Runs on CPU
+# cores.
 #
 #   recipes/tatoeba_en_de.sh DATA [WORK]
 #

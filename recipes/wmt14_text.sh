@@ -1,7 +1,7 @@
 # Downloads, checks, unpacks and counts the text of WMT14; sourced, not run.
 #
-# Everything runs in the working directory. $tgt is de or fr; if $data_dir is set, it holds local files
-# and nothing is downloaded; $sources is wmt14_sources.txt.
+# Everything runs in the working directory. $tgt is de or fr; if $data_dir is set, it holds local
+# files and nothing is downloaded; $sources is wmt14_sources.txt.
 
 say() {
   echo "$*" >&2
@@ -111,8 +111,8 @@ take_out() {
   rm -r data/part
 }
 
-# get_pair ARCHIVE EN TGT SUM FOLDER...: both sides of a corpus; EN and TGT are files in the archive.
-# Adds to the list `train`, or to `missing`.
+# get_pair ARCHIVE EN TGT SUM FOLDER...: both sides of a corpus; EN and TGT are files in the
+# archive. Adds to the list `train`, or to `missing`.
 get_pair() {
   local archive=$1 en=$2 other=$3 sum=$4 place
   shift 4
