@@ -4,12 +4,12 @@
 #   recipes/wsj_parsing.sh WSJ [WORK]
 #
 # WSJ is your own copy of the treebank's parsed/mrg/wsj (LDC99T42): folders 02 to 23 with files of
-# trees. As in the paper: trained on sections 02-21, validated on 22, tested on 23; 4 layers, d_model
-# 1024, 16,000 subwords (VOCABULARY=32000 for more text), beam 21, alpha 0.3, output up to input +
-# 300; the paper's F1 is 91.3. What the paper does not state is chosen here: dropout 0.2, STEPS
-# (default 20000) of 8,000 tokens. Text, corpus, model and scores go to WORK (default: runs/wsj). Run
-# it again to resume after an interruption. Needs `nmt` on the PATH. Nobody has run it on the treebank
-# itself yet.
+# trees. As in the paper: trained on sections 02-21, validated on 22, tested on 23; 4 layers,
+# d_model 1024, 16,000 subwords (VOCABULARY=32000 for more text), beam 21, alpha 0.3, output up to
+# input + 300; the paper's F1 is 91.3. What the paper does not state is chosen here: dropout 0.2,
+# STEPS (default 20000) of 8,000 tokens. Text, corpus, model and scores go to WORK (default:
+# runs/wsj). Run it again to resume after an interruption. Needs `nmt` on the PATH. Nobody has run
+# it on the treebank itself yet.
 set -euo pipefail
 . "$(dirname "$0")/parsing.sh"
 
