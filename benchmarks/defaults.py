@@ -65,6 +65,8 @@ TINY: Mapping[str, object] = {
     "model.heads": 2, "train.batch_tokens": 200,
 }  # fmt: skip
 DEFAULT = "default"
+# Settings that change no work: those that differ in nothing else share the lowest of their costs.
+FREE = {"train.learning_rate", "train.label_smoothing", "model.dropout"}
 
 
 class Bench:
@@ -109,7 +111,7 @@ class Bench:
     def _train(self, key: str, name: str) -> None:
         begun = time.monotonic()
         facts = self.default() if name == DEFAULT else self.tuned(name)
-        cost = self.document["costs"][name]
+        cost = self._shared_cost(name)
         facts["cost_seconds"] = round(cost["start"] + facts["steps"] * cost["step"], 1)
         facts["wall_seconds"] = round(time.monotonic() - begun, 1)
         with self.lock:
@@ -131,7 +133,7 @@ class Bench:
     def tuned(self, name: str) -> Json:
         """One of SETTINGS, for as many steps as the CPU time allows."""
         folder, values = self._tuned_project(name)
-        cost = self.document["costs"][name]
+        cost = self._shared_cost(name)
         steps = max(1, int((self.options.seconds - cost["start"]) / cost["step"]))
         out = f"{name}-{self.options.seconds:g}"
         pace = {
@@ -198,6 +200,12 @@ class Bench:
             "step": round(answer["cpu"] / self.options.probe, 4),
         }
 
+    def _shared_cost(self, name: str) -> Json:
+        """The cost of a setting: the lowest measured of all that do the same work."""
+        costs = self.document["costs"]
+        twins = [other for other in SETTINGS if other in costs and work_of(other) == work_of(name)]
+        return min((costs[other] for other in [name, *twins]), key=lambda cost: cost["step"])
+
     def _score(self, folder: Path, model: str) -> Json:
         """BLEU of the model's translation of the validation text."""
         src, tgt = self.options.src, self.options.tgt
@@ -234,6 +242,18 @@ class Bench:
         if process.returncode:
             raise RuntimeError(f"nmt {' '.join(arguments)} in {folder}: {process.returncode}")
         return round(_cpu_seconds(usage), 1)
+
+
+def work_of(name: str) -> Mapping[str, object]:
+    """The settings that decide what a step costs.
+
+    >>> work_of("rate-8e-3") == work_of("dropout-0.3"), work_of("wide") == work_of("basis")
+    (True, False)
+    """
+    if name == DEFAULT:
+        return {}
+    values = {**BASIS, **SETTINGS[name]}
+    return {key: value for key, value in values.items() if key not in FREE}
 
 
 def _cpu_seconds(usage: resource.struct_rusage) -> float:

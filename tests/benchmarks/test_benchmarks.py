@@ -387,6 +387,19 @@ def test_how_near_the_default_comes_to_the_best() -> None:
     assert lines[-1] == "default / best tuned: 0.950"
 
 
+def test_settings_that_do_the_same_work_share_a_cost(tmp_path: Path) -> None:
+    defaults = module("defaults")
+    options = defaults.parse(["--tiny", "--out", str(tmp_path / "out.json")])
+    options.work = tmp_path
+    bench = defaults.Bench(options)
+    bench.document["costs"] = {
+        name: {"start": 1.0, "step": step}
+        for name, step in (("basis", 3.0), ("dropout-0.3", 2.0), ("wide", 1.0), ("default", 4.0))
+    }
+    shared = {name: bench._shared_cost(name)["step"] for name in bench.document["costs"]}
+    assert shared == {"basis": 2.0, "dropout-0.3": 2.0, "wide": 1.0, "default": 4.0}
+
+
 @pytest.mark.slow
 @needs_transformers
 def test_train_memory(tmp_path: Path) -> None:
