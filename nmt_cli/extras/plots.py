@@ -1,4 +1,4 @@
-"""The paper's formulas as pictures, drawn with the functions that train (3.5, 5.3, 5.4)."""
+"""Draws the paper's formulas with the functions that training uses (3.5, 5.3, 5.4)."""
 
 import math
 from collections.abc import Callable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from nmt_cli.model.positions import Positions
 
 WIDTH = 760.0
-# Cells of the picture of positions; more would be too small to see.
+# The number of cells of the picture of positions; more would be too small to see.
 ROWS, COLUMNS = 64, 128
 POINTS = 240
 WORDS = 8
@@ -25,7 +25,7 @@ WORDS = 8
 def plot(what: str, config: Config, model: Path | None = None) -> str:
     """SVG of one of PLOTS; `model`: directory of a model whose learned positions are drawn.
 
-    Raises UsageError for an unknown name, ConfigError where the settings leave nothing to draw.
+    Raises UsageError for an unknown name, ConfigError if there is nothing to draw.
     """
     if what not in PLOTS:
         raise UsageError(f"there is no plot `{what}`", did_you_mean(what, list(PLOTS)))
@@ -33,9 +33,9 @@ def plot(what: str, config: Config, model: Path | None = None) -> str:
 
 
 def positions_table(config: ModelConfig, positions: "Positions") -> "Tensor":
-    """(ROWS, width): what is added to embeddings; if nothing is, how a query is turned.
+    """(ROWS, width): what is added to embeddings; with rotary positions, a rotated query.
 
-    A query of ones and zeros, in turn, is turned into cosines and sines.
+    The query consists of ones and zeros in turn, so that its rotation gives cosines and sines.
     """
     import torch
 
@@ -69,7 +69,7 @@ def _positions(config: Config, model: Path | None) -> str:
             "a model of the kind rnn has no positions: it reads one token after the other"
         )
     table = positions_table(shape, positions)
-    # Sines and cosines are neighbours: dimensions are left out in pairs.
+    # Sines and cosines are neighbours, so dimensions are left out in pairs.
     step = math.ceil(table.shape[1] / COLUMNS)
     kept = [column for column in range(table.shape[1]) if column // 2 % step == 0]
     shown = table[:, kept] / max(1.0, float(table.abs().max()))
@@ -107,7 +107,7 @@ def _schedule(config: Config, _: Path | None) -> str:
 
     train, d_model = config.train, config.model.d_model
     if train.max_steps == "auto":
-        # As for a corpus of a million tokens.
+        # The steps for a corpus of a million tokens.
         config = with_values(config, {"train.max_steps": STEPS})
         train = config.train
     last = max(max_steps(train), 2)
@@ -164,7 +164,7 @@ def _smoothing(config: Config, _: Path | None) -> str:
 
 
 def losses(epsilon: float) -> list[tuple[float, float]]:
-    """(probability of the right word, the loss that training would have) of one token."""
+    """(probability of the correct word, training loss) of one token."""
     import torch
 
     from nmt_cli.training.loss.cross_entropy import label_smoothed_cross_entropy

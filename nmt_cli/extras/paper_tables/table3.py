@@ -27,7 +27,7 @@ class PaperVariation(NamedTuple):
     parameters: float | None = None
 
 
-# By preset; None where the paper prints no number of parameters, since it is that of base.
+# By preset. The paper prints the number of parameters only if it differs from that of base.
 PAPER: Mapping[str, PaperVariation] = types.MappingProxyType(
     {
         "base": PaperVariation("base", 4.92, 25.8, 65),
