@@ -64,7 +64,7 @@ class ConstrainedBeamSearch:
     def expand(
         self, step: Step, edits: Edits, log_probs: Float[Tensor, "slots beam"]
     ) -> BeamCandidates:
-        """The best continuations of a slot and of each hypothesis, and those constraints wait for.
+        """The best continuations of a slot and of each hypothesis, and those for constraints.
 
         (Post and Vilar 2018, section 3.1)
         """

@@ -83,13 +83,13 @@ class FinishedHypotheses(NamedTuple):
 
     @classmethod
     def empty(cls, slots: int, finished: int, device: torch.device) -> "FinishedHypotheses":
-        """Empty entries for so many finished hypotheses of each slot."""
+        """Empty entries for this many finished hypotheses of each slot."""
         floats = torch.full((3, slots, finished), -torch.inf, device=device)
         integers = torch.zeros_like(floats, dtype=torch.int64)
         return cls(*floats, *integers)
 
     def best_with(self, other: "FinishedHypotheses") -> "FinishedHypotheses":
-        """The best of both, as many as there are here; among equal ones the earlier."""
+        """The best entries of both, as many as this one has; of equal ones the earlier is first."""
         joined = [torch.cat(columns, dim=1) for columns in zip(self, other, strict=True)]
         order = joined[0].sort(dim=1, descending=True, stable=True).indices
         order = order[:, : self.scores.shape[1]]

@@ -141,9 +141,9 @@ def score_lines(
         # EVALB also stops at the second error above the limit.
         if parameters.max_errors is not None and len(errors) > parameters.max_errors + 1:
             raise DataError(
-                f"`{names[0]}`, line {line_number:,}: {scores[-1].reason}; so have lines "
-                f"{', '.join(map(str, errors[:-1]))} other words",
-                "is it the parse of the same text? MAX_ERROR of --params puts up with more",
+                f"`{names[0]}`, line {line_number:,}: {scores[-1].reason}; the words of lines "
+                f"{', '.join(map(str, errors[:-1]))} differ too",
+                "is it the parse of the same text? MAX_ERROR in the file of --params allows more",
             )
     return scores
 

@@ -136,7 +136,7 @@ class TreeReader:
     def _begin(self, line_number: int) -> None:
         if self._open and self._open[-1].word is not None:
             word = self._open[-1].word
-            message = f"a bracket opens behind the word `{word}`, in one with it"
+            message = f"a bracket opens behind the word `{word}`, inside the bracket of that word"
             raise self._error(line_number, message)
         self._open.append(_Bracket(line_number))
 
@@ -151,7 +151,7 @@ class TreeReader:
 
     def _take(self, token: str, line_number: int) -> None:
         if not self._open:
-            raise self._error(line_number, f"`{token}` stands outside all brackets")
+            raise self._error(line_number, f"`{token}` is outside all brackets")
         inner = self._open[-1]
         if inner.children or inner.word is not None:
             raise self._error(line_number, f"`{token}` has no bracket and no tag of its own")
