@@ -1,6 +1,6 @@
-"""What the system offers this process: cores, memory, signals and functions of the C library.
+"""Asks the system for cores, memory, signals and functions of the C library.
 
-Everything here that only Linux has is looked for first, and has a fallback elsewhere.
+Whether a feature that only Linux has exists is checked first, and there is a fallback without it.
 """
 
 import math

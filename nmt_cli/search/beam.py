@@ -79,7 +79,7 @@ class Searcher:
         self._decoder = decoder
         tokens = BATCH_TOKENS if config.batch_tokens == "auto" else config.batch_tokens
         self._budget = tokens // decoder.beam
-        # Where synchronising with the device is slow, running the encoder for a few sources is too.
+        # If synchronising with the device is slow, so is running the encoder for a few sources.
         self._min_free_slots = max(1, decoder.slots // REFILLED) if decoder.check_every > 1 else 1
         self._beams = BeamSearch(decoder, config, processor_list, strategy or make_strategy(config))
 

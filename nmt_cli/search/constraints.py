@@ -46,7 +46,7 @@ class LexicalConstraints:
         return sum(max(map(len, forms)) for forms in self.forms)
 
     def matched_tokens(self, state: ConstraintState) -> int:
-        """How many of `tokens` a hypothesis has; it names the bank of the hypothesis."""
+        """The number of `tokens` that a hypothesis has, which is the index of its bank."""
         met = sum(max(map(len, self.forms[term])) for term in state.met)
         return met + len(state.partial)
 

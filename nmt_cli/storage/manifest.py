@@ -16,7 +16,7 @@ from nmt_cli.errors import CannotCreateError, ConfigError, DataError, NmtError, 
 from nmt_cli.storage import files
 
 MANIFEST = "manifest.json"
-# What training writes into a model directory without listing it in the manifest.
+# Files that training writes into a model directory without listing them in the manifest.
 LOG, CHECKPOINTS = "log.jsonl", "checkpoints"
 FORMAT = 1
 MOST_BYTES = 16 << 20

@@ -13,7 +13,7 @@ from nmt_cli.search.decoder import Symbols
 
 
 class EnsembleMember(NamedTuple):
-    """What must be the same in all members."""
+    """The settings and subwords of a member, which have to fit those of the other members."""
 
     config: Config
     subwords: Subwords

@@ -15,7 +15,7 @@ from nmt_cli.scoring import score
 from nmt_cli.storage.files import read_bytes
 
 SCHEMA = 1
-# Of training.loop, which loads torch.
+# The same as in training.loop, which is not imported since it loads torch.
 LOG = "log.jsonl"
 # All of newstest2014, as in the paper. The official evaluation of English-German has 2,737 lines.
 TEST_LINES = 3_003
@@ -39,7 +39,8 @@ PAPER = types.MappingProxyType(
         "big": PaperScores({"de": 28.4, "fr": 41.8}, 2.3e19, 84.0, 300_000),
     }
 )
-# Of the metrics of one text, which give lower values than the paper's; French has no compounds.
+# The metrics by target language, first the paper's, which gives the highest values. French has no
+# compounds, so its tokenised BLEU is the paper's.
 METRICS = types.MappingProxyType(
     {"de": ("bleu-paper", "bleu-tokenized", "bleu"), "fr": ("bleu-paper", "bleu")}
 )
