@@ -56,15 +56,15 @@ def plan(preset: str, size: TextSize) -> str:
     if vocabulary == "auto":
         vocabulary = automatic.vocabulary_size(size.words)
     if steps == "auto":
-        steps = automatic.training_steps(round(size.tgt_words * subwords_a_word(int(vocabulary))))
+        steps = automatic.training_steps(round(size.tgt_words * subwords_per_word(int(vocabulary))))
     stopping = ", early stopping" if values.get("train.patience") else ""
     return f"a vocabulary of about {vocabulary:,}, about {steps:,} steps{stopping}"
 
 
-def subwords_a_word(vocabulary: int) -> float:
+def subwords_per_word(vocabulary: int) -> float:
     """The approximate number of subwords per word, for European languages and this vocabulary size.
 
-    >>> round(subwords_a_word(1_000), 2), round(subwords_a_word(8_000), 2)
+    >>> round(subwords_per_word(1_000), 2), round(subwords_per_word(8_000), 2)
     (2.04, 1.41)
     """
     return 1 + BEYOND_ONE * math.exp(FALL * math.log(AT_VOCABULARY / vocabulary))
