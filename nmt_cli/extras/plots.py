@@ -60,7 +60,8 @@ def _positions(config: Config, model: Path | None) -> str:
         shape, positions = loaded.config.model, getattr(loaded.model, "positions", None)
     elif shape.positions == "learned":
         raise ConfigError(
-            "learned positions are numbers only after training", "`--model MODEL` draws a model's"
+            "learned positions have values only after training",
+            "`--model MODEL` draws the positions of a model",
         )
     else:
         positions = POSITIONS[shape.positions](shape)
@@ -83,7 +84,7 @@ def _positions(config: Config, model: Path | None) -> str:
         ),
         *_nearness(table, Box(64, 420, 600, 160)),
     ]  # fmt: skip
-    about = "What each position adds to the embedding, and how alike two positions are."
+    about = "What each position adds to the embedding, and how similar two positions are."
     return document(WIDTH, 690, "Positions", about, inside)
 
 
@@ -93,7 +94,9 @@ def _nearness(table: "Tensor", box: Box) -> list[str]:
     alike = (unit @ unit.T).tolist()
     shown = [
         Curve(
-            f"likeness to position {position}", list(enumerate(alike[position])), bold=not position
+            f"similarity to position {position}",
+            list(enumerate(alike[position])),
+            bold=not position,
         )
         for position in (0, ROWS // 4, ROWS // 2)
     ]
@@ -148,18 +151,21 @@ def _smoothing(config: Config, _: Path | None) -> str:
     inside = [
         label(20, 28, "Label smoothing (section 5.4)", kind="title"),
         label(
-            20, 48, f"What {epsilon:g} makes of the right word (number {WORDS // 3}) among "
-            f"{WORDS} words", kind="faint",
+            20, 48, f"Target distribution with smoothing {epsilon:g}, {WORDS} words, of which word "
+            f"{WORDS // 3} is correct", kind="faint",
         ),
         *bars(Box(84, 80, 640, 180), Axis(0, WORDS, "word"), Axis(0, 1.1, ""), target),
-        label(20, 330, f"Loss of one token, the other {WORDS - 1} words alike", kind="faint"),
+        label(
+            20, 330, f"Loss of one token if the other {WORDS - 1} words are equally likely",
+            kind="faint",
+        ),
         *curves(
-            Box(84, 360, 640, 240), Axis(0, 1, "probability that the model gives the right word"),
+            Box(84, 360, 640, 240), Axis(0, 1, "the model's probability of the correct word"),
             Axis(0, top, ""), [curve._replace(points=[p for p in curve.points if p[1] <= top])
                                for curve in shown],
         ),
     ]  # fmt: skip
-    about = "The smoothed target, and the loss by the probability of the right word."
+    about = "The smoothed target, and the loss by the probability of the correct word."
     return document(WIDTH, 710, "Label smoothing", about, inside)
 
 

@@ -125,7 +125,7 @@ def chosen(attention: Attention, kind: str, layer: int | None, head: int | None)
     UsageError for what the model does not have.
     """
     if kind not in KINDS:
-        raise UsageError(f"there is no attention `{kind}`", did_you_mean(kind, KINDS))
+        raise UsageError(f"there is no kind of attention `{kind}`", did_you_mean(kind, KINDS))
     weights = attention.weights(kind)
     for dimension, (name, index) in enumerate((("layer", layer), ("head", head))):
         count = weights.shape[dimension]

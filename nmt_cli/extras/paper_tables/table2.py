@@ -186,7 +186,7 @@ def _records(model: Path) -> list[dict[str, object]]:
         if isinstance(record, dict):
             records.append(record)
     if not records:
-        raise DataError(f"`{model / LOG}` tells nothing of any step", "train the model first")
+        raise DataError(f"`{model / LOG}` has no record of a step", "train the model first")
     return records
 
 
@@ -247,7 +247,7 @@ def notes(comparison: PaperComparison) -> Iterator[str]:
         yield f"{_LABELS[name]}: {signature}"
     yield f"trained on {', then '.join(comparison.devices) or 'devices that the log does not name'}"
     if not comparison.finished:
-        yield "training has not come to its end"
+        yield "training has not finished"
     scores = [figure for figure in comparison.figures if figure.lines]
     if scores and scores[0].lines != TEST_LINES:
         yield (
