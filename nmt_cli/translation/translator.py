@@ -341,7 +341,7 @@ class Translator:
         *,
         constrained: bool,
     ) -> Iterator[tuple[Source, list[Hypothesis]]]:
-        """Sources that need so many rows each with their finished hypotheses, as they finish."""
+        """Search sources that need this many rows each; yields the hypotheses as they finish."""
         strategy: BeamStrategy | None = None
         if constrained:
             strategy = ConstrainedBeamSearch(rows, self.config.model.eos_id)

@@ -248,7 +248,7 @@ class TestMemory:
     def test_changed_weights_are_refused(self, kernels, cache, saved) -> None:
         translator = Translator.load(saved, cache=cache)
         refresh_weights(saved, byte_model(byte_config(), 2).state_dict(), {"step": "2"})
-        with pytest.raises(DataError, match="has got other weights since it was loaded"):
+        with pytest.raises(DataError, match="has other weights now than when it was loaded"):
             _ = translator.model
 
 
