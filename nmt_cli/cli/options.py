@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from nmt_cli.cli.click_adapter import CompositeParamType
-from nmt_cli.config.presets import PRESET_NAMES
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -68,10 +67,6 @@ Sets = Annotated[
         "--set", metavar="KEY=VALUE", help="Set any setting, such as model.heads=16; repeatable"
     ),
 ]
-Preset = Annotated[
-    str | None,
-    typer.Option("--preset", metavar="NAME", help=f"Preset: {PRESET_NAMES} [default: base]"),
-]
 
 # Text files.
 TrainPairs = Annotated[
@@ -103,27 +98,6 @@ TrainTsv = Annotated[
         help="Training text as a TSV file (source, tab, target); repeatable",
     ),
 ]  # fmt: skip
-ValidSplit = Annotated[
-    int | None,
-    typer.Option(
-        "--valid-split", metavar="N", min=1,
-        help="Set aside N random training pairs as validation text",
-    ),
-]  # fmt: skip
-SrcLanguage = Annotated[
-    str | None, typer.Option("--src-lang", metavar="CODE", help="Source language code, such as en")
-]
-TgtLanguage = Annotated[
-    str | None, typer.Option("--tgt-lang", metavar="CODE", help="Target language code, such as de")
-]
-
-Strict = Annotated[
-    bool,
-    typer.Option(
-        "--strict", help="Reject text that is not UTF-8 [default: repair it with a warning]"
-    ),
-]
-
 # Output.
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON to stdout")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only warnings and errors")]

@@ -1,12 +1,14 @@
 """`nmt config`: every setting, its meaning, and where its value comes from; all presets."""
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nmt_cli.cli.app import CommandWithExamples, make_app
-from nmt_cli.cli.options import AsJson, ConfigFile, Preset, Sets
+from nmt_cli.cli.options import AsJson, ConfigFile, Sets
+from nmt_cli.cli.setting_options import with_options
 
 if TYPE_CHECKING:
     from nmt_cli.extras.preset_table import PresetRow
@@ -30,11 +32,13 @@ def config(context: typer.Context) -> None:
 
 
 @app.command("show", cls=CommandWithExamples, epilog=EXAMPLES)
+@with_options({"": ("origin", "about", "as_json", "train.preset", "sets", "config_file")})
 def show(
+    *,
+    flags: Mapping[str, object],
     origin: Annotated[bool, typer.Option("--origin", help="Add the origin of each value")] = False,
     about: Annotated[bool, typer.Option("--about", help="Add the meaning of each setting")] = False,
     as_json: AsJson = False,
-    preset: Preset = None,
     sets: Sets = None,
     config_file: ConfigFile = None,
 ) -> None:
@@ -46,7 +50,7 @@ def show(
     from nmt_cli.cli.settings import resolve_settings
     from nmt_cli.config.schema import SETTINGS, flatten
 
-    resolved = resolve_settings({"train.preset": preset}, sets, config_file)
+    resolved = resolve_settings(flags, sets, config_file)
     values = flatten(resolved.config)
     if as_json:
         import json

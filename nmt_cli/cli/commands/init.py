@@ -1,11 +1,10 @@
 """`nmt init`: write the project file nmt.toml, so that the other commands need no arguments."""
 
-from __future__ import annotations
-
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -13,16 +12,13 @@ from nmt_cli.cli.environment import make_console
 from nmt_cli.cli.options import (
     Force,
     Quiet,
-    SrcLanguage,
     TestPair,
-    TgtLanguage,
     TrainPairs,
     TrainTsv,
     ValidPair,
-    ValidSplit,
     no_validation,
 )
-from nmt_cli.config.presets import PRESET_NAMES
+from nmt_cli.cli.setting_options import SettingOption, with_options
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -38,13 +34,9 @@ nmt init --train-tsv pairs.en-de.tsv --valid-split 1000
 _HINT = "say which files: nmt init --train train.en train.de --valid valid.en valid.de"
 
 
-Preset = Annotated[
-    str | None,
-    typer.Option(
-        "--preset", metavar="NAME",
-        help=f"Preset: {PRESET_NAMES} [default: chosen by the amount of text]",
-    ),
-]  # fmt: skip
+GUESSED = "guessed from the names of the text files"
+
+Folder = Annotated[Path, typer.Argument(metavar="[DIR]", help="Directory to write nmt.toml to")]
 ValidTsv = Annotated[
     str | None,
     typer.Option("--valid-tsv", metavar="FILE", help="Validation text as a TSV file"),
@@ -54,18 +46,27 @@ TestTsv = Annotated[
 ]
 
 
+@with_options(
+    {
+        "": (SettingOption("train.preset", default="chosen by the amount of text"),),
+        "Text": (
+            "train", "train_tsv", "valid", "valid_tsv", SettingOption("data.valid_split", low=1),
+            "test", "test_tsv", SettingOption("languages.src", default=GUESSED),
+            SettingOption("languages.tgt", default=GUESSED),
+        ),
+        "Output": ("force", "quiet"),
+    }
+)  # fmt: skip
 def command(
-    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Directory of nmt.toml")] = Path(),
+    *,
+    flags: Mapping[str, object],
+    folder: Folder = Path(),
     train: TrainPairs = None,
     train_tsv: TrainTsv = None,
     valid: ValidPair = None,
     valid_tsv: ValidTsv = None,
-    valid_split: ValidSplit = None,
     test: TestPair = None,
     test_tsv: TestTsv = None,
-    src_lang: SrcLanguage = None,
-    tgt_lang: TgtLanguage = None,
-    preset: Preset = None,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
@@ -78,11 +79,11 @@ def command(
     from nmt_cli.extras import project, project_files
 
     console = make_console(quiet=quiet)
-    _require_preset(preset)
+    given = _given_settings(flags)
     tables = {"valid": valid_tsv, "test": test_tsv}
-    texts = project_files.given_texts(train, train_tsv, valid, test, tables, valid_split)
+    texts = project_files.given_texts(train, train_tsv, valid, test, tables, given.valid_split)
     texts.require()
-    src, tgt = _languages(folder, texts, src_lang, tgt_lang)
+    src, tgt = _languages(folder, texts, given.src, given.tgt)
     project_files.require_different(src, tgt)
     texts = texts.completed(folder, src, tgt)
     if not texts.train:
@@ -90,8 +91,8 @@ def command(
             f"there is no training text: no train.{src} and train.{tgt} in `{folder}`", _HINT
         )
     warnings = project_files.check_text_files(texts, src, tgt)
-    again = project_files.options_of(texts, src, tgt, preset)
-    preset, reason, pairs = _choose_preset(preset, texts)
+    again = project_files.options_of(texts, src, tgt, given.preset)
+    preset, reason, pairs = _choose_preset(given.preset, texts)
     path = project.write_project(
         folder,
         project.Project(
@@ -121,15 +122,31 @@ def _again(folder: Path, options: list[str]) -> str:
     return shlex.join(["nmt", "init", *directory, "--force", *options])
 
 
-def _require_preset(preset: str | None) -> None:
-    """Raise ConfigError for a preset that does not exist, before any text is read."""
+class _GivenSettings(NamedTuple):
+    """The settings that were given as options; None and 0 stand for those that were not."""
+
+    preset: str | None
+    src: str | None
+    tgt: str | None
+    valid_split: int
+
+
+def _given_settings(flags: Mapping[str, object]) -> _GivenSettings:
+    """The settings among the options; raises ConfigError for a preset that does not exist."""
+    from nmt_cli.cli.settings import COMMAND_LINE, option_names
     from nmt_cli.config.schema import SettingsLayer, resolve
 
-    if preset is not None:
-        resolve([SettingsLayer("--preset", {"train.preset": preset})])
+    given = {key: value for key, value in flags.items() if value is not None}
+    config = resolve([SettingsLayer(COMMAND_LINE, given, option_names(given))]).config
+    return _GivenSettings(
+        preset=config.train.preset if "train.preset" in given else None,
+        src=config.languages.src if "languages.src" in given else None,
+        tgt=config.languages.tgt if "languages.tgt" in given else None,
+        valid_split=config.data.valid_split,
+    )
 
 
-def _choose_preset(preset: str | None, texts: ProjectTexts) -> tuple[str, str, int]:
+def _choose_preset(preset: str | None, texts: "ProjectTexts") -> tuple[str, str, int]:
     """The preset, why it was chosen (no reason where it was given), and the training pairs.
 
     Text is only read for what is not given.
@@ -146,7 +163,7 @@ def _choose_preset(preset: str | None, texts: ProjectTexts) -> tuple[str, str, i
     return preset, reason, size.pairs
 
 
-def _in_project(folder: Path, entry: Paths) -> Paths:
+def _in_project(folder: Path, entry: "Paths") -> "Paths":
     from nmt_cli.extras.project import relative_to
 
     return tuple(
@@ -156,7 +173,7 @@ def _in_project(folder: Path, entry: Paths) -> Paths:
 
 
 def _languages(
-    folder: Path, given: ProjectTexts, src: str | None, tgt: str | None
+    folder: Path, given: "ProjectTexts", src: str | None, tgt: str | None
 ) -> tuple[str, str]:
     """The two languages: as given, as the names of the files tell, or as a person answers."""
     from nmt_cli.extras.project_files import languages_in
@@ -183,7 +200,7 @@ def _languages(
     raise UsageError("neither files nor languages are given", _HINT)
 
 
-def _named(entry: Paths) -> str:
+def _named(entry: "Paths") -> str:
     if len(entry) == 1:
         return f"the name `{entry[0]}` does not tell"
     return f"the names `{entry[0]}` and `{entry[1]}` do not tell"

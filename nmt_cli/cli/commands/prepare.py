@@ -1,7 +1,7 @@
 """`nmt prepare`: from parallel text to a corpus ready for training."""
 
 import json
-from enum import StrEnum
+from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,19 +13,14 @@ from nmt_cli.cli.options import (
     ConfigFile,
     FilePair,
     Force,
-    Preset,
     Quiet,
     Sets,
-    SrcLanguage,
-    Strict,
-    TgtLanguage,
     TrainPairs,
     TrainTsv,
     ValidPair,
-    ValidSplit,
     no_validation,
 )
-from nmt_cli.cli.panels import with_panels
+from nmt_cli.cli.setting_options import SettingOption, with_options
 from nmt_cli.plurals import counted
 from nmt_cli.terminal.console import Console
 
@@ -49,41 +44,6 @@ zcat pairs.tsv.gz | nmt prepare --train-tsv - --separate --out my-corpus
 """
 
 
-class SubwordMethod(StrEnum):
-    """Subword methods."""
-
-    bpe = "bpe"
-    unigram = "unigram"
-    wordpiece = "wordpiece"
-    bytes = "bytes"
-    chars = "chars"
-
-
-Kind = Annotated[
-    SubwordMethod | None, typer.Option("--subwords", help="Subword method [default: bpe]")
-]
-VocabSize = Annotated[
-    str | None,
-    typer.Option(
-        "--vocab-size",
-        metavar="N|auto",
-        help="Vocabulary size; auto = chosen from the number of words [default: set by the preset]",
-    ),
-]
-Joint = Annotated[
-    bool | None,
-    typer.Option(
-        "--joint/--separate",
-        help="Learn one vocabulary for both languages, or one for each [default: joint]",
-    ),
-]
-Normalize = Annotated[
-    bool | None,
-    typer.Option(
-        "--normalize/--no-normalize",
-        help="Normalise quotes, dashes and spaces as Moses does [default: off]",
-    ),
-]
 Clean = Annotated[
     bool | None,
     typer.Option(
@@ -99,38 +59,30 @@ Dropped = Annotated[
 Workers = Annotated[
     int, typer.Option("--workers", min=0, metavar="N", help="Worker processes; 0 = one per core")
 ]
-Out = Annotated[
-    str | None,
-    typer.Option("--out", metavar="CORPUS", help="Corpus directory to write [default: corpus]"),
-]
 
 
-@with_panels(
+@with_options(
     {
-        "Text": ("train", "train_tsv", "valid", "valid_split", "src_lang", "tgt_lang", "strict"),
-        "Cleaning": ("normalize", "clean", "dropped"),
-        "Vocabulary": ("subwords", "vocab_size", "joint"),
-        "Output": ("out", "force", "as_json", "quiet"),
+        "": ("train.preset", "sets", "config_file"),
+        "Text": (
+            "train", "train_tsv", "valid", SettingOption("data.valid_split", low=1),
+            "languages.src", "languages.tgt", "data.strict",
+        ),
+        "Cleaning": ("data.normalize", "clean", "dropped"),
+        "Vocabulary": ("data.subwords", "data.vocab_size", "data.joint"),
+        "Output": (SettingOption("paths.corpus", "--out"), "force", "as_json", "quiet"),
         "Hardware": ("workers",),
     }
-)
+)  # fmt: skip
 def command(
+    *,
+    flags: Mapping[str, object],
     train: TrainPairs = None,
     train_tsv: TrainTsv = None,
     valid: ValidPair = None,
-    valid_split: ValidSplit = None,
-    subwords: Kind = None,
-    vocab_size: VocabSize = None,
-    joint: Joint = None,
-    normalize: Normalize = None,
     clean: Clean = None,
     dropped: Dropped = None,
-    src_lang: SrcLanguage = None,
-    tgt_lang: TgtLanguage = None,
-    preset: Preset = None,
-    strict: Strict = False,
     workers: Workers = 0,
-    out: Out = None,
     force: Force = False,
     sets: Sets = None,
     config_file: ConfigFile = None,
@@ -146,22 +98,12 @@ def command(
     from nmt_cli.cli.settings import resolve_settings, tell_defaults
     from nmt_cli.cli.text_io import tell_waiting
 
-    flags = {
-        "paths.corpus": out,
+    others = {
         "data.train": _training_files(train or [], train_tsv or []),
         "data.valid": list(valid) if valid else None,
-        "data.valid_split": valid_split,
-        "data.subwords": subwords and subwords.value,
-        "data.vocab_size": vocab_size,
-        "data.joint": joint,
-        "data.normalize": normalize,
         "data.clean": None if clean is None else "strict" if clean else "off",
-        "data.strict": strict or None,
-        "languages.src": src_lang,
-        "languages.tgt": tgt_lang,
-        "train.preset": preset,
     }
-    resolved = resolve_settings(flags, sets, config_file)
+    resolved = resolve_settings({**flags, **others}, sets, config_file)
     config = resolved.config
     console = make_console(quiet=quiet)
     if config.data.train and config.data.subwords not in ("bytes", "chars"):
@@ -172,6 +114,7 @@ def command(
     show(prepared, console, dropped, AGAIN_WITH_FLAGS if train or train_tsv else AGAIN)
     if as_json:
         typer.echo(_as_json(prepared))
+    out = flags["paths.corpus"]
     console.next("nmt train" if out is None else f"nmt train --corpus {out}")
 
 

@@ -10,7 +10,8 @@ import typer
 
 from nmt_cli.cli.commands.score_checks import check_options, warn_of_references
 from nmt_cli.cli.commands.score_pairs import Each, NBestList, Pairs, score_by_model
-from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets, Strict, TgtLanguage
+from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets
+from nmt_cli.cli.setting_options import SettingOption, with_options
 from nmt_cli.cli.text_io import STDIN, tell_invalid, tell_waiting
 from nmt_cli.errors import NoInputError, QualityGateError, UsageError
 
@@ -29,6 +30,21 @@ nmt score new.txt reference.txt --baseline old.txt --fail-if-worse
 nmt score --min-bleu 27              the test set of nmt.toml; exit code 3 if below
 nmt score --pairs test.en test.de    perplexity of given translations
 """
+
+LAYOUT = {
+    "": ("sets", "config_file"),
+    "Metrics": (
+        "metric", "paper", "confidence", "lowercase", "tokenize",
+        SettingOption("languages.tgt", default="that of nmt.toml"),
+    ),
+    "Comparison and thresholds": (
+        "baseline", "p", "fail_if_worse", "min_bleu", "minimum", "maximum",
+    ),
+    "Scoring with a model": (
+        SettingOption("paths.model", "--model"), "pairs", "each", "n_best_list",
+    ),
+    "Input and output": ("data.strict", "score_only", "as_json", "quiet"),
+}  # fmt: skip
 
 Files = Annotated[
     list[str] | None,
@@ -105,13 +121,12 @@ ScoreOnly = Annotated[
     bool,
     typer.Option("--score-only", "-b", help="Print only the score, one line per metric"),
 ]
-Model = Annotated[
-    str | None,
-    typer.Option("--model", metavar="MODEL", help="Model directory [default: model]"),
-]
 
 
+@with_options(LAYOUT)
 def command(
+    *,
+    flags: Mapping[str, object],
     files: Files = None,
     metric: Metrics = None,
     paper: Paper = False,
@@ -124,12 +139,9 @@ def command(
     maximum: Maximum = None,
     lowercase: Lowercase = False,
     tokenize: Tokenize = "",
-    tgt_lang: TgtLanguage = None,
-    model: Model = None,
     pairs: Pairs = None,
     each: Each = False,
     n_best_list: NBestList = None,
-    strict: Strict = False,
     score_only: ScoreOnly = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -137,16 +149,13 @@ def command(
     sets: Sets = None,
 ) -> None:
     """Score translations: BLEU, chrF, TER and the paper's BLEU, each with its signature."""
-    check_options(locals())
+    check_options({**locals(), "model": flags["paths.model"]})
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import resolve_settings
     from nmt_cli.scoring import score
 
     by_model = bool(pairs or n_best_list)
-    resolved = resolve_settings(
-        {"languages.tgt": tgt_lang, "paths.model": model, "data.strict": strict or None},
-        sets, config_file,
-    )  # fmt: skip
+    resolved = resolve_settings(flags, sets, config_file)
     if by_model:
         _check_files([*(pairs or ()), *(n_best_list or ())])
         console = make_console(quiet=quiet)

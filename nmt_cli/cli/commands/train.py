@@ -3,13 +3,14 @@
 import contextlib
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from nmt_cli.cli.options import AsJson, ConfigFile, Preset, Quiet, Sets, no_validation
-from nmt_cli.cli.panels import with_panels
+from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets, no_validation
+from nmt_cli.cli.setting_options import SettingOption, with_options
 from nmt_cli.cli.signals import StopSignals
 from nmt_cli.storage.files import require_creatable
 
@@ -24,9 +25,6 @@ nmt train --preset small --max-steps 5000 --set model.dropout=0.3 --out runs/dro
 torchrun --nnodes 2 --nproc-per-node 8 --rdzv-endpoint HOST:29500 -m nmt_cli train
 """
 
-CorpusDirectory = Annotated[
-    str | None, typer.Option("--corpus", metavar="CORPUS", help="Prepared corpus [default: corpus]")
-]
 Gpus = Annotated[
     int | None,
     typer.Option(
@@ -42,67 +40,26 @@ Threads = Annotated[
         "--threads", min=1, metavar="N", help="CPU threads per process [default: all cores]"
     ),
 ]
-MaxSteps = Annotated[
-    int | None,
-    typer.Option(
-        "--max-steps", metavar="N", help="Stop after N steps [default: set by the preset]"
-    ),
-]
-MaxEpochs = Annotated[
-    int | None,
-    typer.Option("--max-epochs", metavar="N", help="Stop after N epochs [default: no limit]"),
-]
-MaxHours = Annotated[
-    float | None,
-    typer.Option("--max-hours", metavar="H", help="Stop after H hours [default: no limit]"),
-]
-Patience = Annotated[
-    int | None,
-    typer.Option(
-        "--patience",
-        metavar="N",
-        help="Stop after N validations without improvement [default: set by the preset]",
-    ),
-]
-Deterministic = Annotated[
-    bool | None,
-    typer.Option(
-        "--deterministic",
-        help="Bit-identical results with any number of ranks (1, 2, 4, ...); slower",
-    ),
-]
-Seed = Annotated[
-    int | None,
-    typer.Option(
-        "--seed", metavar="N", help="Random seed for weights, dropout and data order [default: 1]"
-    ),
-]
-Out = Annotated[
-    str | None,
-    typer.Option("--out", metavar="MODEL", help="Model directory to write [default: model]"),
-]
 
 
-@with_panels(
+@with_options(
     {
-        "Stopping": ("max_steps", "max_epochs", "max_hours", "patience"),
-        "Reproducibility": ("seed", "deterministic"),
-        "Output": ("out", "as_json", "quiet"),
+        "": (
+            SettingOption("paths.corpus", "--corpus"),
+            SettingOption("train.preset", default="that of the run in MODEL, else base"),
+            "sets", "config_file",
+        ),
+        "Stopping": ("train.max_steps", "train.max_epochs", "train.max_hours", "train.patience"),
+        "Reproducibility": ("train.seed", "train.deterministic"),
+        "Output": (SettingOption("paths.model", "--out"), "as_json", "quiet"),
         "Hardware": ("gpus", "threads"),
     }
-)
+)  # fmt: skip
 def command(
-    corpus: CorpusDirectory = None,
-    preset: Preset = None,
+    *,
+    flags: Mapping[str, object],
     gpus: Gpus = None,
     threads: Threads = None,
-    max_steps: MaxSteps = None,
-    max_epochs: MaxEpochs = None,
-    max_hours: MaxHours = None,
-    patience: Patience = None,
-    seed: Seed = None,
-    out: Out = None,
-    deterministic: Deterministic = None,
     sets: Sets = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
@@ -122,21 +79,10 @@ def command(
 
     if threads is not None:
         use_threads(threads)
-    flags = {
-        "paths.corpus": corpus,
-        "paths.model": out,
-        "train.preset": preset,
-        "train.max_steps": max_steps,
-        "train.max_epochs": max_epochs,
-        "train.max_hours": max_hours,
-        "train.patience": patience,
-        "train.seed": seed,
-        "train.deterministic": deterministic,
-    }
     resolved = resolve_settings(flags, sets, config_file)
     if resolved.origins["train.preset"] == "default":
-        flags["train.preset"] = preset_of_run(Path(resolved.config.paths.model))
-        resolved = resolve_settings(flags, sets, config_file)
+        preset = preset_of_run(Path(resolved.config.paths.model))
+        resolved = resolve_settings({**flags, "train.preset": preset}, sets, config_file)
     config = resolved.config
     require_corpus(Path(config.paths.corpus))
     require_creatable(Path(config.paths.model) / "log.jsonl")

@@ -2,20 +2,34 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
-from enum import StrEnum
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-import typer
-
-from nmt_cli.cli import search_options as options
+from nmt_cli.cli.commands.translate_options import (
+    LAYOUT,
+    Ban,
+    Device,
+    File,
+    GlossaryFile,
+    Models,
+    Output,
+    Precision,
+    PrecisionOption,
+    Prefix,
+    Scores,
+    Threads,
+    Verify,
+    VerifyEvery,
+)
 from nmt_cli.cli.display.translations import Show, as_json_line, plain_lines
 from nmt_cli.cli.display.verification import Checks
 from nmt_cli.cli.environment import make_console
 from nmt_cli.cli.loading import load_translator, require_models
-from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets, Strict
+from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets
+from nmt_cli.cli.setting_options import with_options
+from nmt_cli.cli.settings import chosen_search, resolve_settings
 from nmt_cli.cli.text_io import (
     STDIN,
     open_text_file,
@@ -50,89 +64,26 @@ nmt translate --sample --top-p 0.9 --beam 32 --mbr chrf test.en
 """
 
 
-class Precision(StrEnum):
-    """Number formats of the arithmetic."""
-
-    float32 = "float32"
-    bf16 = "bf16"
-    int8 = "int8"
-    fp16 = "fp16"
-
-
-File = Annotated[
-    str, typer.Argument(metavar="[FILE]", help="Text to translate; `-` is standard input")
-]
-Output = Annotated[
-    Path | None,
-    typer.Option(
-        "--output", "-o", metavar="FILE", rich_help_panel="Output",
-        help="File to write the translations to [default: standard output]",
-    ),
-]  # fmt: skip
-Models = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--model", metavar="MODEL",
-        help="Model directory; repeatable, for an ensemble [default: the setting "
-        "paths.model, else model]",
-    ),
-]  # fmt: skip
-Device = Annotated[
-    str,
-    typer.Option(
-        "--device", rich_help_panel="Hardware",
-        help="Device to run on, such as cpu, cuda or cuda:1; auto is a GPU if there is one",
-    ),
-]  # fmt: skip
-PrecisionOption = Annotated[
-    Precision,
-    typer.Option(
-        "--precision", rich_help_panel="Hardware",
-        help="Number format of the arithmetic; int8 needs a CPU, fp16 a GPU",
-    ),
-]  # fmt: skip
-Threads = Annotated[
-    int | None,
-    typer.Option(
-        "--threads", metavar="N", min=1, rich_help_panel="Hardware",
-        help="CPU threads [default: all cores]",
-    ),
-]  # fmt: skip
-Verify = Annotated[
-    bool,
-    typer.Option(
-        "--verify",
-        help="Translate every line again on its own, and exit with code 3 if a translation differs",
-    ),
-]
-VerifyEvery = Annotated[
-    int | None,
-    typer.Option(
-        "--verify-every", metavar="N", min=1, help="Verify only every Nth line, as --verify does"
-    ),
-]
-
-
-@options.with_search_options(as_json="Output", quiet="Output")
+@with_options(LAYOUT)
 def command(
+    *,
+    flags: Mapping[str, object],
     file: File = STDIN,
     model: Models = None,
     verify: Verify = False,
     verify_every: VerifyEvery = None,
-    ban: options.Ban = None,
-    glossary: options.GlossaryFile = None,
-    prefix: options.Prefix = None,
+    ban: Ban = None,
+    glossary: GlossaryFile = None,
+    prefix: Prefix = None,
     output: Output = None,
-    scores: options.Scores = False,
+    scores: Scores = False,
     device: Device = "auto",
     precision: PrecisionOption = Precision.float32,
     threads: Threads = None,
-    strict: Strict = False,
     sets: Sets = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
-    **settings: object,
 ) -> None:
     """Translate lines of text.
 
@@ -142,17 +93,15 @@ def command(
     """
     from nmt_cli.data.text.lines import read_lines
 
-    search_options = options.SearchFlags(settings, sets)
-    flags = {"paths.model": model[0] if model else None, "data.strict": strict or None}
-    resolved = search_options.resolve(flags, sets, config_file)
+    paths = {"paths.model": model[0] if model else None}
+    resolved = resolve_settings({**flags, **paths}, sets, config_file)
     _check_output(output, resolved, config_file, model, files_read=(file, glossary, ban, prefix))
     console = make_console(quiet=quiet)
     models = _require_files(file, model or [resolved.config.paths.model], output)
     with read_lines(file, strict=resolved.config.data.strict) as lines:
         constraints = _constraints(glossary, ban)
         translator = _load(models, device, precision, threads, console)
-        with search_options.named_in_errors():
-            search = _search(translator, resolved, constraints)
+        search = _search(translator, resolved, constraints)
         progress = _begin(console, translator.engine.notice, file)
         with open_text_file(output, lines) as out, _prefixes(prefix) as prefixes:
             work = _Work(translator, search, constraints, prefixes)
@@ -180,7 +129,6 @@ def _search(
     translator: "Translator", resolved: "ResolvedConfig", constraints: "Constraints"
 ) -> "SearchConfig":
     """The settings of search; raises if they, the constraints and the model do not go together."""
-    from nmt_cli.cli.settings import chosen_search
     from nmt_cli.translation.constraints import check_constraints
 
     translator.bind(constraints)

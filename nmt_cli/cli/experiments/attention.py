@@ -1,11 +1,13 @@
 """`nmt attention`: show the attention of a model while it translates a sentence."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets
+from nmt_cli.cli.setting_options import with_options
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,9 +24,6 @@ nmt attention "The dog sleeps." --out dog.svg --kind encoder       a sheet of al
 """
 
 Sentence = Annotated[str, typer.Argument(metavar="SENTENCE", help="Sentence to translate")]
-Model = Annotated[
-    str | None, typer.Option("--model", metavar="MODEL", help="Model directory [default: model]")
-]
 Out = Annotated[
     Path | None,
     typer.Option(
@@ -46,9 +45,18 @@ Target = Annotated[
 ]
 
 
+@with_options(
+    {
+        "": (
+            "paths.model", "out", "kind", "layer", "head", "target",
+            "as_json", "sets", "config_file", "quiet",
+        )
+    }
+)  # fmt: skip
 def command(
+    *,
+    flags: Mapping[str, object],
     sentence: Sentence,
-    model: Model = None,
     out: Out = None,
     kind: Kind = "cross",
     layer: Layer = None,
@@ -69,7 +77,7 @@ def command(
     from nmt_cli.cli.settings import resolve_settings
     from nmt_cli.drawing.output import write_picture
 
-    resolved = resolve_settings({"paths.model": model}, sets, config_file)
+    resolved = resolve_settings(flags, sets, config_file)
     if not as_json:
         _check_output(out, resolved, config_file)
     console = make_console(quiet=quiet)

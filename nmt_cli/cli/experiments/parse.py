@@ -1,5 +1,6 @@
 """`nmt parse`: parse text into trees, turn trees into training text, and score trees."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
@@ -9,8 +10,10 @@ import typer
 from nmt_cli.cli.app import HELP_OPTIONS, CommandWithExamples, GroupWithExamples, make_app
 from nmt_cli.cli.display.translations import as_one_line
 from nmt_cli.cli.experiments import parse_score
-from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets, Strict
+from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets
+from nmt_cli.cli.setting_options import SettingOption, with_options
 from nmt_cli.cli.text_io import STDIN
+from nmt_cli.extras.parsing.search import SEARCH
 from nmt_cli.plurals import agreeing, counted
 
 if TYPE_CHECKING:
@@ -67,22 +70,6 @@ Output = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="FILE", help="Output file [default: stdout]"),
 ]
-Model = Annotated[
-    str | None, typer.Option("--model", metavar="MODEL", help="Model directory [default: model]")
-]
-Beam = Annotated[
-    int | None, typer.Option("--beam", metavar="N", help="Beam size; 1 = greedy [default: 21]")
-]
-Alpha = Annotated[
-    float | None,
-    typer.Option("--alpha", metavar="X", help="Length penalty ((5+n)/6)^X [default: 0.3]"),
-]
-MaxExtraLength = Annotated[
-    int | None,
-    typer.Option(
-        "--max-extra-length", metavar="N", help="Longest output: source + N subwords [default: 300]"
-    ),
-]
 Trees = Annotated[
     list[str],
     typer.Argument(metavar="TREES...", help="Treebank files (plain, gz, xz, zst, bz2); - is stdin"),
@@ -110,14 +97,18 @@ def parse() -> None:
 
 
 @app.command(DEFAULT, cls=CommandWithExamples, epilog=EXAMPLES)
+@with_options(
+    {
+        "": ("paths.model", "sets", "config_file"),
+        "Search": tuple(SettingOption(key, default=str(value)) for key, value in SEARCH.items()),
+        "Input and output": ("data.strict", "output", "as_json", "quiet"),
+    }
+)
 def text(
+    *,
+    flags: Mapping[str, object],
     file: File = STDIN,
     output: Output = None,
-    model: Model = None,
-    beam: Beam = None,
-    alpha: Alpha = None,
-    max_extra_length: MaxExtraLength = None,
-    strict: Strict = False,
     sets: Sets = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
@@ -136,10 +127,6 @@ def text(
     from nmt_cli.config.protected_files import needed_files
     from nmt_cli.data.text.lines import read_lines
 
-    flags = {
-        "paths.model": model, "search.beam": beam, "search.alpha": alpha,
-        "search.max_extra_length": max_extra_length, "data.strict": strict or None,
-    }  # fmt: skip
     resolved = resolve_settings(flags, sets, config_file)
     read = needed_files("is the file that is read", file)
     check_outputs([output], read, resolved=resolved, config_file=config_file)

@@ -1,11 +1,13 @@
 """`nmt plot`: draw positions, learning rate or label smoothing with the functions of training."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from nmt_cli.cli.options import ConfigFile, Preset, Quiet, Sets
+from nmt_cli.cli.options import ConfigFile, Quiet, Sets
+from nmt_cli.cli.setting_options import with_options
 
 EXAMPLES = """
 nmt plot positions                                   positions.svg
@@ -27,11 +29,13 @@ Model = Annotated[
 ]
 
 
+@with_options({"": ("out", "model", "train.preset", "sets", "config_file", "quiet")})
 def command(
+    *,
+    flags: Mapping[str, object],
     what: What,
     out: Out = None,
     model: Model = None,
-    preset: Preset = None,
     sets: Sets = None,
     config_file: ConfigFile = None,
     quiet: Quiet = False,
@@ -51,7 +55,7 @@ def command(
 
     output = Path(f"{what}.svg") if out is None else out
     check_picture(output)
-    resolved = resolve_settings({"train.preset": preset}, sets, config_file)
+    resolved = resolve_settings(flags, sets, config_file)
     if out is None:
         require_own_picture(output)
     models = [] if model is None else [model]
