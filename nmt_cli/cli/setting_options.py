@@ -152,4 +152,4 @@ def _shown(value: object, setting: Setting) -> str:
         return (on if value else off).lstrip("-")
     if value == AUTO and not _takes_auto(setting):
         return setting.auto
-    return str(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)

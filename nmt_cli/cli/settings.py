@@ -93,14 +93,14 @@ def _naming_options(typed: Collection[str]) -> Iterator[None]:
         raise
 
 
-def tell_defaults(
+def note_defaults(
     resolved: ResolvedConfig,
     config_file: Path | None,
     console: "Console",
     *,
     vocabulary: bool = False,
 ) -> None:
-    """Say that the defaults are used, if there is no project file and no preset was chosen.
+    """Write a note that the defaults are used, if there is neither project file nor preset.
 
     vocabulary: whether a vocabulary will be learnt, so that its size is a setting that matters.
     """
@@ -131,7 +131,7 @@ def model_option(model: str) -> str:
 def chosen_search(resolved: ResolvedConfig, model: Config) -> SearchConfig:
     """The search settings of the model, overridden by those that the user gave here.
 
-    Raises UsageError or ConfigError if they do not go together.
+    Raises UsageError or ConfigError if they conflict.
     """
     given = {
         key: value

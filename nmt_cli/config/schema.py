@@ -37,7 +37,7 @@ _KEY = re.compile(r"\b[a-z]+\.[a-z_0-9]+")
 
 @dataclass(frozen=True)
 class LanguagesConfig:
-    """Language codes; they choose tokeniser rules and name things."""
+    """Language codes, which select the rules of tokenisers and occur in file names."""
 
     src: str = setting(
         "src", "source language code, such as en", option="--src-lang", metavar="CODE"
@@ -49,7 +49,7 @@ class LanguagesConfig:
 
 @dataclass(frozen=True)
 class PathsConfig:
-    """Where the prepared corpus and the model lie."""
+    """The directories of the prepared corpus and of the model."""
 
     corpus: str = setting("corpus", "directory of the prepared corpus", metavar="CORPUS")
     model: str = setting("model", "model directory", metavar="MODEL")
@@ -57,7 +57,7 @@ class PathsConfig:
 
 @dataclass(frozen=True)
 class DataConfig:
-    """The text, and how it becomes subwords."""
+    """The text files, and how they are cleaned and split into subwords."""
 
     train: tuple[tuple[str, ...], ...] = setting(
         (), "training files, a list whose entries are [source, target] or [tsv]"
@@ -115,7 +115,7 @@ class DataConfig:
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """The Transformer (section 3), or what it replaced; the defaults are the paper's base model."""
+    """The architecture (section 3); the defaults are those of the paper's base model."""
 
     kind: Literal["transformer", "rnn", "conv"] = setting(
         "transformer",
@@ -179,7 +179,7 @@ class ModelConfig:
 
 @dataclass(frozen=True)
 class Config:
-    """Everything that can be set, by section."""
+    """All settings, by section."""
 
     languages: LanguagesConfig = LanguagesConfig()
     paths: PathsConfig = PathsConfig()
@@ -203,7 +203,7 @@ SETTINGS: Mapping[str, Setting] = types.MappingProxyType(_known_settings())
 
 
 class SettingsLayer(NamedTuple):
-    """Some settings and where they come from: `origin` is shown to the user.
+    """Settings from one source; `origin` describes this source to the user.
 
     names: what errors call a setting that the user wrote in another way, such as `--max-steps`.
     """

@@ -1,4 +1,4 @@
-"""The settings of search (section 6.1), and which of them do not go together.
+"""The settings of search (section 6.1), and the conflicts between them.
 
 Each setting is also an option of `nmt translate`, which is made from its declaration here.
 """
@@ -14,7 +14,7 @@ from nmt_cli.plurals import agreeing
 # Candidates of a source subword that a model's shortlist holds.
 LONGEST_SHORTLIST = 100
 
-# Source tokens times beam that suit a CPU: what is computed on stays in its caches.
+# Source tokens times beam size for a CPU: the working set stays in its caches.
 BATCH_TOKENS = 2_048
 
 # Two hypotheses are equally similar to each other: minimum Bayes risk decoding needs more.
@@ -114,7 +114,7 @@ class SearchConfig:
 
 
 class SearchConflictError(ConfigError):
-    """Settings of search that are each valid but do not go together."""
+    """Settings of search that are valid on their own but conflict with each other."""
 
     def __init__(self, message: str, hint: str, search: SearchConfig) -> None:
         super().__init__(message, hint)
@@ -132,7 +132,7 @@ class SearchConflictError(ConfigError):
 
 
 def check_search(search: SearchConfig) -> None:
-    """Raise SearchConflictError for values that are each valid but do not go together."""
+    """Raise SearchConflictError for values that are valid on their own but conflict."""
     for conflict in _conflicts(search, _Names(search, ())):
         raise SearchConflictError(conflict.message, conflict.hint, search)
 
@@ -162,7 +162,7 @@ class _Names:
         return f"{self.name(setting_name)}{equals}{getattr(self._search, setting_name)}"
 
     def advised(self, setting_name: str) -> str:
-        """What to change: the option alone where options were typed, else the setting first."""
+        """What to change, for a hint: the option, or the setting with its option in brackets."""
         option = option_name(setting_name)
         return option if self._typed else f"search.{setting_name} (`nmt translate {option}`)"
 

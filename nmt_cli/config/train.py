@@ -1,4 +1,4 @@
-"""The settings of training (section 5), and which of them do not go together."""
+"""The settings of training (section 5), and the conflicts between them."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -12,9 +12,11 @@ Auto = Literal["auto"]
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """Section 5; the defaults are the paper's base model."""
+    """How a model is trained; the defaults are those of the paper's base model (section 5)."""
 
-    preset: str = setting("base", "preset: " + PRESET_NAMES, metavar="NAME")
+    preset: str = setting(
+        "base", f"preset, a named group of settings: {PRESET_NAMES}", metavar="NAME"
+    )
     batch_tokens: int = setting(
         25_000, "tokens per step on each side, over all GPUs together", 1, 2**31
     )
@@ -98,8 +100,8 @@ class TrainConfig:
     )
     deterministic: bool = setting(
         False,
-        "give bit-identical results with 1, 2, 4, ... ranks; slower, as each rank uses one thread "
-        "on a CPU",
+        "give bit-identical results with 1, 2, 4, ... GPUs or processes; slower, with one thread "
+        "per process on a CPU",
     )
     packing: Literal["auto", "sorted", "packed"] = setting(
         "auto",
@@ -148,7 +150,7 @@ class TrainConfig:
 
 
 def check_training(train: TrainConfig, dropout: float) -> None:
-    """Raise ConfigError for values that are each valid but do not fit together."""
+    """Raise ConfigError for values that are valid on their own but conflict."""
     if train.optimizer == "schedule_free" and train.schedule != "constant":
         raise ConfigError(
             f"train.optimizer=schedule_free keeps the learning rate, but train.schedule is "
@@ -157,7 +159,7 @@ def check_training(train: TrainConfig, dropout: float) -> None:
         )
     if train.optimizer == "schedule_free" and train.ema:
         raise ConfigError(
-            "train.optimizer=schedule_free averages the weights itself: train.ema has no use",
+            "train.optimizer=schedule_free averages the weights itself, so train.ema has no effect",
             "set train.ema=0",
         )
     if train.r_drop and not dropout:

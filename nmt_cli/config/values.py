@@ -1,4 +1,4 @@
-"""Converts texts and TOML values to the type of a setting, and checks its bounds."""
+"""Declarations of settings; converts values to their types and checks their bounds."""
 
 import tomllib
 import types

@@ -307,10 +307,15 @@ class TestScoring:
             ({}, ["--pairs", "text", "nothing"], 66, "nothing"),
             ({"short": "a\n"}, ["--pairs", "text", "short"], 65, "`short` has 1"),
             ({"none": ""}, ["--pairs", "none", "none"], 65, "no lines"),
-            ({}, ["--pairs", "text", "text", "target"], 2, "without other files"),
+            ({}, ["--pairs", "text", "text", "target"], 2, "are used without other files"),
             ({"l": "0 ||| a\nb\n"}, ["--n-best-list", "text", "l"], 65, "`l`, line 2"),
             ({"l": "9 ||| a\n"}, ["--n-best-list", "text", "l"], 65, "no source line 9"),
-            ({"l": "0 ||| a\n"}, ["--n-best-list", "text", "l", "--pairs", "l", "l"], 2, "without"),
+            (
+                {"l": "0 ||| a\n"},
+                ["--n-best-list", "text", "l", "--pairs", "l", "l"],
+                2,
+                "be combined",
+            ),
         ],
     )
     def test_wrong_arguments_are_refused(

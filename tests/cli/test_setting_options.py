@@ -31,6 +31,8 @@ OWN_DEFAULTS = {
     ("nmt init", "languages.tgt"): "guessed from the names of the text files",
     ("nmt train", "train.preset"): "that of the run in MODEL, else base",
     ("nmt score", "languages.tgt"): "that of nmt.toml",
+    ("nmt init", "data.valid_split"): "none",
+    ("nmt prepare", "data.valid_split"): "none",
     **{("nmt parse text", key): str(value) for key, value in SEARCH.items()},
 }
 # Options that have the name of a setting but are no settings, or set them in their own way.
@@ -61,7 +63,7 @@ def test_each_option_shows_what_holds_without_it(
     monkeypatch.chdir(tmp_path)
     value = flatten(resolve_settings({}, environ={}).config)[key]
     names = {True: parameter.opts, False: parameter.secondary_opts}
-    expected = str(value)
+    expected = f"{value:g}" if isinstance(value, float) else str(value)
     if value == "auto":
         expected = SETTINGS[key].auto
     elif isinstance(value, bool):

@@ -155,11 +155,11 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("values", "said"),
         [
-            ({"model.d_model": 512, "model.heads": 3}, "does not divide"),
-            ({"model.d_model": 5, "model.heads": 1}, "is odd"),
+            ({"model.d_model": 512, "model.heads": 3}, "is not divisible by model.heads=3"),
+            ({"model.d_model": 5, "model.heads": 1}, "needs an even width"),
             (
                 {"model.positions": "rotary", "model.d_model": 6, "model.heads": 2},
-                "the width 3 is odd",
+                "a sine and a cosine, not 3",
             ),
             ({"search.n_best": 5}, "more than search.beam=4"),
             ({"train.optimizer": "schedule_free"}, "but train.schedule is inverse_sqrt"),

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 nmt init --train train.en train.de --valid valid.en valid.de
-nmt init --src-lang en --tgt-lang de       finds train.en, train.de, valid.en, ...
-nmt init --train a.en a.de --train b.en b.de --preset small project/
+nmt init --src-lang en --tgt-lang de    find train.en, train.de, valid.en, ...
+nmt init --train a.en a.de --train b.en b.de --preset small
 nmt init --train-tsv pairs.en-de.tsv --valid-split 1000
 """
 _HINT = "say which files: nmt init --train train.en train.de --valid valid.en valid.de"
@@ -39,10 +39,10 @@ GUESSED = "guessed from the names of the text files"
 Folder = Annotated[Path, typer.Argument(metavar="[DIR]", help="Directory to write nmt.toml to")]
 ValidTsv = Annotated[
     str | None,
-    typer.Option("--valid-tsv", metavar="FILE", help="Validation text as a TSV file"),
+    typer.Option("--valid-tsv", metavar="FILE", help="TSV file of the validation text"),
 ]
 TestTsv = Annotated[
-    str | None, typer.Option("--test-tsv", metavar="FILE", help="Test text as a TSV file")
+    str | None, typer.Option("--test-tsv", metavar="FILE", help="TSV file of the test text")
 ]
 
 
@@ -50,7 +50,8 @@ TestTsv = Annotated[
     {
         "": (SettingOption("train.preset", default="chosen by the amount of text"),),
         "Text": (
-            "train", "train_tsv", "valid", "valid_tsv", SettingOption("data.valid_split", low=1),
+            "train", "train_tsv", "valid", "valid_tsv",
+            SettingOption("data.valid_split", default="none", low=1),
             "test", "test_tsv", SettingOption("languages.src", default=GUESSED),
             SettingOption("languages.tgt", default=GUESSED),
         ),
@@ -70,10 +71,11 @@ def command(
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write the project file nmt.toml: languages, text files, preset.
+    """Write the project file nmt.toml, from which the other commands read their settings.
 
-    Text files that are not given are looked for in DIR (train.en, valid.en, test.en, ..., or
-    train.tsv).
+    It names the languages, the text files and the preset. Text files that are not given are looked
+    for in DIR: train.en, train.de, valid.en, valid.de, test.en, test.de for English and German, or
+    train.tsv, valid.tsv, test.tsv.
     """
     from nmt_cli.data.languages.names import code_warnings
     from nmt_cli.extras import project, project_files
@@ -117,13 +119,13 @@ def command(
 
 
 def _again(folder: Path, options: list[str]) -> str:
-    """The command that writes the project file once more."""
+    """The command that writes the same project file again."""
     directory = [] if folder == Path() else [str(folder)]
     return shlex.join(["nmt", "init", *directory, "--force", *options])
 
 
 class _GivenSettings(NamedTuple):
-    """The settings that were given as options; None and 0 stand for those that were not."""
+    """The settings that were given as options; None or 0 if they were not."""
 
     preset: str | None
     src: str | None
@@ -147,9 +149,9 @@ def _given_settings(flags: Mapping[str, object]) -> _GivenSettings:
 
 
 def _choose_preset(preset: str | None, texts: "ProjectTexts") -> tuple[str, str, int]:
-    """The preset, why it was chosen (no reason where it was given), and the training pairs.
+    """The preset, why it was chosen ("" if it was given), and the number of training pairs.
 
-    Text is only read for what is not given.
+    Text is read only to find what is not given; the number of pairs is 0 if none was read.
     Raises DataError where a validation set cannot be taken from so few pairs.
     """
     from nmt_cli.data.cleaning.held_out import require_small_split
@@ -175,7 +177,7 @@ def _in_project(folder: Path, entry: "Paths") -> "Paths":
 def _languages(
     folder: Path, given: "ProjectTexts", src: str | None, tgt: str | None
 ) -> tuple[str, str]:
-    """The two languages: as given, as the names of the files tell, or as a person answers."""
+    """The two languages: those given, or those in the names of the files, or those typed in."""
     from nmt_cli.extras.project_files import languages_in
 
     if src and tgt:
@@ -184,26 +186,26 @@ def _languages(
     if guessed:
         return src or guessed[0], tgt or guessed[1]
     if sys.stdin.isatty() and sys.stderr.isatty():
-        src = src or _ask("Language translated from (such as en)")
-        return src, tgt or _ask("Language translated to (such as de)")
+        src = src or _ask("Source language code (such as en)")
+        return src, tgt or _ask("Target language code (such as de)")
     if given.entries():
         raise UsageError(
-            f"{_named(given.entries()[0])} the languages",
+            f"the languages cannot be guessed from {_names(given.entries()[0])}",
             "add --src-lang en --tgt-lang de, with the codes of your languages",
         )
     there = languages_in(folder)
     if len(there) == 2:
         raise UsageError(
-            f"there is training text in {there[0]} and {there[1]}: which is translated from?",
+            f"there is training text in {there[0]} and {there[1]}: which is the source language?",
             f"nmt init --src-lang {there[0]} --tgt-lang {there[1]}, or the other way round",
         )
     raise UsageError("neither files nor languages are given", _HINT)
 
 
-def _named(entry: "Paths") -> str:
+def _names(entry: "Paths") -> str:
     if len(entry) == 1:
-        return f"the name `{entry[0]}` does not tell"
-    return f"the names `{entry[0]}` and `{entry[1]}` do not tell"
+        return f"the name `{entry[0]}`"
+    return f"the names `{entry[0]}` and `{entry[1]}`"
 
 
 def _ask(question: str) -> str:
@@ -211,5 +213,7 @@ def _ask(question: str) -> str:
     sys.stderr.flush()
     answer = sys.stdin.readline().strip()
     if not answer:
-        raise UsageError("no language was named", "--src-lang and --tgt-lang name them, too")
+        raise UsageError(
+            "no language was given", "set the languages with --src-lang and --tgt-lang"
+        )
     return answer

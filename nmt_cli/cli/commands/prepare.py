@@ -1,4 +1,4 @@
-"""`nmt prepare`: from parallel text to a corpus ready for training."""
+"""`nmt prepare`: make a corpus for training from parallel text."""
 
 import json
 from collections.abc import Mapping
@@ -36,10 +36,10 @@ AGAIN, AGAIN_WITH_FLAGS = "nmt prepare --force", "this command again with --forc
 STYLES = {"dropped": "yellow", "kept": "cyan"}
 
 EXAMPLES = """
-nmt prepare                                as nmt.toml says
+nmt prepare                                  the text files of nmt.toml
 nmt prepare --train a.en a.de --train b.en.gz b.de.gz --valid valid.en valid.de
 nmt prepare --train-tsv pairs.tsv.zst --src-lang en --tgt-lang de --valid-split 1000
-nmt prepare --clean --dropped dropped.tsv  drop every suspicious pair and list them
+nmt prepare --clean --dropped dropped.tsv    list the pairs that are dropped
 zcat pairs.tsv.gz | nmt prepare --train-tsv - --separate --out my-corpus
 """
 
@@ -48,16 +48,16 @@ Clean = Annotated[
     bool | None,
     typer.Option(
         "--clean/--no-clean",
-        help="Drop every suspicious pair, or check nothing [default: repair text without loss, "
+        help="Drop all suspicious pairs, or skip all checks [default: repair text without loss, "
         "drop useless pairs, report the rest]",
     ),
 ]
 Dropped = Annotated[
     Path | None,
-    typer.Option("--dropped", metavar="FILE", help="Write the dropped pairs to this TSV file"),
+    typer.Option("--dropped", metavar="FILE", help="Write the dropped pairs to a TSV file"),
 ]
 Workers = Annotated[
-    int, typer.Option("--workers", min=0, metavar="N", help="Worker processes; 0 = one per core")
+    int, typer.Option("--workers", min=0, metavar="N", help="Number of processes; 0 = one per core")
 ]
 
 
@@ -65,7 +65,7 @@ Workers = Annotated[
     {
         "": ("train.preset", "sets", "config_file"),
         "Text": (
-            "train", "train_tsv", "valid", SettingOption("data.valid_split", low=1),
+            "train", "train_tsv", "valid", SettingOption("data.valid_split", default="none", low=1),
             "languages.src", "languages.tgt", "data.strict",
         ),
         "Cleaning": ("data.normalize", "clean", "dropped"),
@@ -91,12 +91,14 @@ def command(
 ) -> None:
     """Prepare parallel text for training.
 
-    Cleans the text, drops empty, duplicate and badly matching pairs, learns the subwords and
-    encodes the text. Files may be plain, gzip, xz, zstd or bzip2; `-` is stdin.
+    Cleans the text, drops empty, duplicate and mismatched sentence pairs, learns a subword
+    vocabulary and encodes the text with it. Text files have one sentence per line; line N of the
+    target file is the translation of line N of the source file. They may be compressed (gzip, xz,
+    zstd, bzip2); `-` is stdin.
     """
     from nmt_cli.cli.environment import make_console
-    from nmt_cli.cli.settings import resolve_settings, tell_defaults
-    from nmt_cli.cli.text_io import tell_waiting
+    from nmt_cli.cli.settings import note_defaults, resolve_settings
+    from nmt_cli.cli.text_io import note_waiting
 
     others = {
         "data.train": _training_files(train or [], train_tsv or []),
@@ -107,10 +109,10 @@ def command(
     config = resolved.config
     console = make_console(quiet=quiet)
     if config.data.train and config.data.subwords not in ("bytes", "chars"):
-        tell_defaults(resolved, config_file, console, vocabulary=True)
-    tell_waiting(console, *chain(*config.data.train))
+        note_defaults(resolved, config_file, console, vocabulary=True)
+    note_waiting(console, *chain(*config.data.train))
     prepared = _prepared(config, console, force=force, workers=workers, dropped=dropped)
-    tell_languages(config.languages, console)
+    note_languages(config.languages, console)
     show(prepared, console, dropped, AGAIN_WITH_FLAGS if train or train_tsv else AGAIN)
     if as_json:
         typer.echo(_as_json(prepared))
@@ -144,7 +146,7 @@ def _as_json(prepared: "Prepared") -> str:
     return json.dumps({**document, **prepared.to_json()})
 
 
-def tell_languages(languages: "LanguagesConfig", console: Console) -> None:
+def note_languages(languages: "LanguagesConfig", console: Console) -> None:
     """Say which language codes are used if none were given, and warn of unknown codes."""
     from nmt_cli.data.languages.names import code_warnings
 
@@ -196,7 +198,7 @@ def show(
         console.note(f"{prepared.path} was already prepared from the same text and settings")
     else:
         console.note(f"wrote {prepared.path}")
-    tell_dropped(prepared, dropped, console)
+    note_dropped(prepared, dropped, console)
 
 
 def _no_validation(prepared: "Prepared", command: str) -> list[str]:
@@ -214,7 +216,7 @@ def _shortened(finding: "Finding") -> str:
     return ", ".join([*shown, *(["..."] if more else [])])
 
 
-def tell_dropped(prepared: "Prepared", path: Path | None, console: Console) -> None:
+def note_dropped(prepared: "Prepared", path: Path | None, console: Console) -> None:
     """Report what was written to the file of dropped pairs."""
     if path is None:
         return

@@ -1,4 +1,4 @@
-"""`nmt shortlist`: learn which words may translate which, for `nmt translate --shortlist`."""
+"""`nmt shortlist`: learn likely translations of subwords, for `nmt translate --shortlist`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,9 +8,9 @@ from nmt_cli.cli.setting_options import with_options
 from nmt_cli.plurals import counted
 
 EXAMPLES = """
-nmt shortlist                              from the corpus and into the model of nmt.toml
+nmt shortlist                           the corpus and the model of nmt.toml
 nmt shortlist --corpus corpus --model model-average
-nmt translate --shortlist 50 test.en       use it
+nmt translate --shortlist 50 test.en    50 candidates for each subword
 """
 
 
@@ -22,10 +22,11 @@ def command(
     config_file: ConfigFile = None,
     quiet: Quiet = False,
 ) -> None:
-    """Learn the likely translations of each word, for `nmt translate --shortlist`.
+    """Learn the likely translations of each source subword, for `nmt translate --shortlist`.
 
-    Uses the training corpus, not the weights of the model, and adds one file to the model
-    directory; nothing else changes there.
+    Translating with a shortlist is faster on a CPU, because only likely subwords are scored. The
+    shortlist is learnt from the corpus that the model was trained on, and is added to the model
+    directory as one file; its other files stay as they are.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import resolve_settings

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nmt_cli.errors import NmtError
 
 EXAMPLES = """
-nmt train                                    as nmt.toml says, on every GPU of this machine
+nmt train    with the settings of nmt.toml, on all GPUs
 nmt train --gpus 8 --preset big
 nmt train --preset small --max-steps 5000 --set model.dropout=0.3 --out runs/dropout-0.3
 torchrun --nnodes 2 --nproc-per-node 8 --rdzv-endpoint HOST:29500 -m nmt_cli train
@@ -31,7 +31,8 @@ Gpus = Annotated[
         "--gpus",
         min=1,
         metavar="N",
-        help="Number of GPUs, or of CPU processes without a GPU [default: all GPUs]",
+        help="Number of GPUs; on a machine without a GPU, number of CPU processes [default: all "
+        "GPUs, or one process]",
     ),
 ]
 Threads = Annotated[
@@ -67,15 +68,15 @@ def command(
 ) -> None:
     """Train a model on a prepared corpus; run the same command again to resume.
 
-    Validates and saves at intervals, keeps the latest and the best checkpoints, and writes the best
-    of them or their average to MODEL. Ctrl-C, SIGTERM and SIGUSR1 save and stop; SIGUSR1 exits with
-    code 75, for schedulers that requeue the command. Before the first step is complete there is
-    nothing to save, so they stop training at once.
+    Validates the model and saves checkpoints at regular intervals, and writes the best checkpoint,
+    or the average of several if that is better, to the model directory. Ctrl-C, SIGTERM and SIGUSR1
+    save a checkpoint and stop; before the first step is complete, they stop at once. The exit code
+    after SIGUSR1 is 75, for schedulers that requeue the job.
     """
     # Before torch is loaded, which takes seconds.
     stop = StopSignals(at_once=True)
     from nmt_cli.cli.environment import make_console, use_threads
-    from nmt_cli.cli.settings import resolve_settings, tell_defaults
+    from nmt_cli.cli.settings import note_defaults, resolve_settings
 
     if threads is not None:
         use_threads(threads)
@@ -89,7 +90,7 @@ def command(
 
     # The same test as `is_launched`, which would load torch.
     if not {"RANK", "WORLD_SIZE"} <= os.environ.keys():
-        tell_defaults(resolved, config_file, make_console(quiet=quiet))
+        note_defaults(resolved, config_file, make_console(quiet=quiet))
         start_ranks(config, gpus, quiet=quiet)
     with stop.guarded():
         be_rank(config, stop, as_json=as_json, quiet=quiet)
@@ -147,7 +148,7 @@ def require_cpu_memory(config: "Config", processes: int) -> None:
 
 
 def be_rank(config: "Config", stop: StopSignals, *, as_json: bool, quiet: bool) -> None:
-    """Train as one rank, which may be the only one; the first rank shows the progress."""
+    """Train as one rank, possibly the only one; the first rank shows the progress."""
     from nmt_cli.cli.display.training import TrainDisplay
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import model_option
@@ -163,7 +164,7 @@ def be_rank(config: "Config", stop: StopSignals, *, as_json: bool, quiet: bool) 
         # Read by CUDA's libraries at their first use.
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     with joined_ranks(config.train.rank_timeout, end_process) as ranks:
-        stop.tells = ranks.is_first and not quiet
+        stop.announces = ranks.is_first and not quiet
         console = make_console(quiet=quiet or not ranks.is_first)
         opened = Corpus.open(Path(config.paths.corpus), verify=ranks.is_first)
         config = complete(config, opened)
@@ -188,7 +189,7 @@ def newest_step(checkpoints: Path) -> int:
 
 
 def end_process(error: "NmtError") -> NoReturn:
-    """Show `error` and end at once: the main thread waits for another rank and does not answer."""
+    """Show `error` and end the process at once, because the main thread waits for another rank."""
     from nmt_cli.cli.environment import make_console
 
     make_console().error(error)

@@ -1,4 +1,4 @@
-"""`nmt translate`: one line in, one line out, always."""
+"""`nmt translate`: one output line for each input line."""
 
 import contextlib
 import time
@@ -32,11 +32,11 @@ from nmt_cli.cli.setting_options import with_options
 from nmt_cli.cli.settings import chosen_search, resolve_settings
 from nmt_cli.cli.text_io import (
     STDIN,
+    note_waiting,
     open_text_file,
     require_output,
     require_text_file,
-    tell_invalid,
-    tell_waiting,
+    warn_of_invalid,
 )
 from nmt_cli.plurals import agreeing, counted
 
@@ -56,9 +56,9 @@ PATIENCE_SECONDS = 0.2
 
 EXAMPLES = """
 echo "Hello world." | nmt translate
-nmt translate test.en -o test.de           a file, which may be .gz, .xz, .zst or .bz2
-nmt translate --n-best 4 test.en           four translations of each line
-nmt translate --beam 1 --json test.en      greedy search, with scores as JSON
+nmt translate test.en -o test.de
+nmt translate --n-best 4 test.en         4 translations of each line
+nmt translate --beam 1 --json test.en    greedy search, scores as JSON
 nmt translate --glossary terms.tsv test.en
 nmt translate --sample --top-p 0.9 --beam 32 --mbr chrf test.en
 """
@@ -85,11 +85,12 @@ def command(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Translate lines of text.
+    """Translate text line by line.
 
-    Writes one line for each line: an empty line stays empty, and a very long one is translated in
-    pieces. Reads and writes UTF-8, and writes each line as soon as it is ready. With --n-best,
-    lines are `N ||| translation ||| score`, where N is the index of the source line, from 0.
+    Writes one line for each input line, as soon as it is ready. Empty lines stay empty, and very
+    long lines are translated in pieces. With --n-best, output lines are `N ||| translation |||
+    score`, where N is the index of the input line, counted from 0. A model keeps the search
+    settings that it was trained with; they are the defaults of the options for search.
     """
     from nmt_cli.data.text.lines import read_lines
 
@@ -107,7 +108,7 @@ def command(
             work = _Work(translator, search, constraints, prefixes)
             checks = _checks(work, precision, verify_every or int(verify), console)
             _translate(work, lines, out, _form(search, as_json, scores), checks, progress)
-        progress.tell_written(output)
+        progress.note_written(output)
 
 
 def _form(search: "SearchConfig", as_json: bool, scores: bool) -> Show:
@@ -128,7 +129,7 @@ def _require_files(file: str, models: list[str], output: Path | None) -> list[st
 def _search(
     translator: "Translator", resolved: "ResolvedConfig", constraints: "Constraints"
 ) -> "SearchConfig":
-    """The settings of search; raises if they, the constraints and the model do not go together."""
+    """The search settings; raises if settings, constraints and model cannot be combined."""
     from nmt_cli.translation.constraints import check_constraints
 
     translator.bind(constraints)
@@ -139,10 +140,10 @@ def _search(
 
 
 def _begin(console: "Console", notice: str, file: str) -> "_Progress":
-    """Show the notes that come before the first line, and make the progress bar."""
+    """Write the notes before the first line, and make the progress bar."""
     if notice:
         console.note(notice)
-    tell_waiting(console, file)
+    note_waiting(console, file)
     return _Progress(console, file)
 
 
@@ -154,7 +155,7 @@ def _check_output(
     *,
     files_read: tuple[str | Path | None, ...],
 ) -> None:
-    """Refuse to write over what is read here, and over what the project needs.
+    """Raise CannotCreateError if the output would overwrite what the command or project reads.
 
     files_read: the text, and the files of constraints.
     """
@@ -255,7 +256,7 @@ def _translate(
     checks: Checks | None,
     progress: "_Progress",
 ) -> None:
-    """Translate `lines` window by window, write and verify them, and warn of what went wrong."""
+    """Translate, write and verify `lines` window by window; warn of lines with problems."""
     from nmt_cli.translation.inputs import windows
 
     count, failed, missing = 0, 0, 0
@@ -271,14 +272,14 @@ def _translate(
                 missing += "term_missing" in translation.flags
             out.flush()
             if checks:
-                checks.look(translations, prefixes, count)
+                checks.check(translations, prefixes, count)
             count += len(translations)
             progress.update(count)
-    tell_invalid(console, lines)
+    warn_of_invalid(console, lines)
     if failed:
         console.warning(
             f"{counted(failed, 'line')} {agreeing(failed, 'has', 'have')} no translation: "
-            "the model gives no finite numbers"
+            "the model computes NaN or infinite values"
         )
     if missing:
         console.warning(
@@ -290,10 +291,10 @@ def _translate(
 
 
 class _Progress:
-    """The progress bar and the last line, for somebody who does not see the translations."""
+    """The progress bar and the final note, when the translations go to a file."""
 
     def __init__(self, console: "Console", file: str) -> None:
-        """file: the text, for the number of its lines. The time is measured from now on."""
+        """file: the text, whose lines are counted. The time is measured from now on."""
         self.console = console
         self._file = file
         self._bar: Progress | None = None
@@ -318,7 +319,7 @@ class _Progress:
             yield
 
     def update_within(self, before: int, lines: int, share: float) -> None:
-        """Show that `before` lines are written, and a share (0 to 1) of the next `lines` found."""
+        """Show that `before` lines are written, and a share (0 to 1) of the next `lines` done."""
         self.update(before + int(share * lines))
 
     def update(self, lines: int) -> None:
@@ -327,7 +328,7 @@ class _Progress:
         if self._bar is not None:
             self._bar.update(lines)
 
-    def tell_written(self, output: Path | None) -> None:
+    def note_written(self, output: Path | None) -> None:
         """On a terminal, say how many lines the file `output` has and how long they took."""
         from nmt_cli.terminal.progress import duration, speed
 

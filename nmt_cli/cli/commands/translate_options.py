@@ -32,7 +32,7 @@ LAYOUT = {
 
 
 class Precision(StrEnum):
-    """Number formats of the arithmetic."""
+    """Precisions of the computation."""
 
     float32 = "float32"
     bf16 = "bf16"
@@ -41,35 +41,38 @@ class Precision(StrEnum):
 
 
 File = Annotated[
-    str, typer.Argument(metavar="[FILE]", help="Text to translate; `-` is standard input")
+    str,
+    typer.Argument(
+        metavar="[FILE]",
+        help="Text file (plain, gz, xz, zst, bz2), one sentence per line; - is stdin",
+    ),
 ]
 Output = Annotated[
     Path | None,
     typer.Option(
         "--output", "-o", metavar="FILE",
-        help="File to write the translations to [default: standard output]",
+        help="File to write the translations to [default: stdout]",
     ),
 ]  # fmt: skip
 Models = Annotated[
     list[str] | None,
     typer.Option(
         "--model", metavar="MODEL",
-        help="Model directory; repeatable, for an ensemble [default: the setting "
-        "paths.model, else model]",
+        help="Model directory; repeat it for an ensemble of models [default: model]",
     ),
 ]  # fmt: skip
 Device = Annotated[
     str,
     typer.Option(
         "--device",
-        help="Device to run on, such as cpu, cuda or cuda:1; auto is a GPU if there is one",
+        metavar="DEVICE", help="Device, such as cpu, cuda or cuda:1; auto = a GPU if there is one",
     ),
 ]  # fmt: skip
 PrecisionOption = Annotated[
     Precision,
     typer.Option(
         "--precision",
-        help="Number format of the arithmetic; int8 needs a CPU, fp16 a GPU",
+        help="Precision of the computation; int8 needs a CPU, fp16 needs a GPU",
     ),
 ]  # fmt: skip
 Threads = Annotated[
@@ -83,41 +86,43 @@ Verify = Annotated[
     bool,
     typer.Option(
         "--verify",
-        help="Translate every line again on its own, and exit with code 3 if a translation differs",
+        help="Translate each line again by itself (with --precision float32: by the reference "
+        "implementation) and exit with code 3 if a translation differs",
     ),
 ]
 VerifyEvery = Annotated[
     int | None,
     typer.Option(
-        "--verify-every", metavar="N", min=1, help="Verify only every Nth line, as --verify does"
+        "--verify-every", metavar="N", min=1, help="Like --verify, but check only every Nth line"
     ),
 ]
 Ban = Annotated[
     Path | None,
     typer.Option(
         "--ban", metavar="FILE",
-        help="Words and phrases that must not occur in translations, one per line",
+        help="File of words and phrases that must not occur in translations, one per line",
     ),
 ]  # fmt: skip
 GlossaryFile = Annotated[
     Path | None,
     typer.Option(
         "--glossary", metavar="FILE",
-        help="Required translations of terms, one term per line: the source term, a tab, and its "
-        "target forms separated by |",
+        help="File of required translations, one term per line: the source term, a tab, and its "
+        "allowed translations, separated by |",
     ),
 ]  # fmt: skip
 Prefix = Annotated[
     Path | None,
     typer.Option(
         "--prefix", metavar="FILE",
-        help="The beginning of each translation, one per line of the text",
+        help="File of prefixes that the translations must begin with, one for each line of the "
+        "text",
     ),
 ]  # fmt: skip
 Scores = Annotated[
     bool,
     typer.Option(
         "--scores",
-        help="Add the score and the log-probability of each subword, separated by |||",
+        help="Add the score and the log-probabilities of the subwords, separated by |||",
     ),
 ]  # fmt: skip

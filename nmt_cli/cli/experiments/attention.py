@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 DEFAULT_OUT = Path("attention.html")
 
 EXAMPLES = """
-nmt attention "The small dog sleeps."              attention.html: every layer and head
+nmt attention "The dog sleeps."              write attention.html
+nmt attention "The dog sleeps." --out dog.svg --kind encoder
 nmt attention "The dog sleeps." --out dog.svg --layer 5 --head 2
-nmt attention "The dog sleeps." --out dog.svg --kind encoder       a sheet of all heads
 """
 
 Sentence = Annotated[str, typer.Argument(metavar="SENTENCE", help="Sentence to translate")]
@@ -34,14 +34,19 @@ Kind = Annotated[
     str,
     typer.Option(
         "--kind", metavar="KIND",
-        help="encoder or decoder (self-attention), or cross; a page has all, this one first",
+        help="Attention to show: encoder or decoder (self-attention), or cross; a page has all "
+        "three, beginning with this one",
     ),
 ]  # fmt: skip
 Layer = Annotated[int | None, typer.Option("--layer", metavar="N", help="Layer to show, from 1")]
 Head = Annotated[int | None, typer.Option("--head", metavar="N", help="Head to show, from 1")]
 Target = Annotated[
     str | None,
-    typer.Option("--target", metavar="TEXT", help="Translation to show instead of the best one"),
+    typer.Option(
+        "--target",
+        metavar="TEXT",
+        help="Translation to show instead of the one that the model finds",
+    ),
 ]
 
 
@@ -67,10 +72,10 @@ def command(
     config_file: ConfigFile = None,
     quiet: Quiet = False,
 ) -> None:
-    """Show the attention of a model while it translates a sentence: every layer, every head.
+    """Show the attention weights of a model for a sentence, in every layer and head.
 
-    Writes an interactive page (.html, which needs no network) or a picture (.svg, .png; all heads
-    on one sheet, unless --layer and --head choose). With --json, writes the attention weights to
+    Writes an interactive web page (.html, which needs no network) or a picture (.svg or .png), with
+    all heads unless --layer and --head select one. With --json, writes the attention weights to
     stdout instead.
     """
     from nmt_cli.cli.environment import make_console
