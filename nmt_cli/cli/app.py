@@ -59,7 +59,11 @@ WIDTH = 100
 
 
 def _write_examples(formatter: HelpFormatter, examples: str | None) -> None:
-    lines = (examples or "").strip("\n").splitlines()
+    lines = [
+        # Shown as a comment of the shell, so that the whole line can be copied.
+        _GAP.sub(lambda gap: f"{gap[0]}# ", line, count=1)
+        for line in (examples or "").strip("\n").splitlines()
+    ]
     if lines:
         broken = [part for line in lines for part in broken_example(line, formatter.width - 2)]
         formatter.write("\nExamples:\n" + "".join(f"  {line}\n" for line in broken))

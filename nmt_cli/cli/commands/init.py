@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 nmt init --train train.en train.de --valid valid.en valid.de
-nmt init --src-lang en --tgt-lang de    find train.en, train.de, valid.en, ...
+nmt init --src-lang en --tgt-lang de    find train.en, train.de, ...
 nmt init --train a.en a.de --train b.en b.de --preset small
 nmt init --train-tsv pairs.en-de.tsv --valid-split 1000
 """

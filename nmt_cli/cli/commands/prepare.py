@@ -36,10 +36,10 @@ AGAIN, AGAIN_WITH_FLAGS = "nmt prepare --force", "this command again with --forc
 STYLES = {"dropped": "yellow", "kept": "cyan"}
 
 EXAMPLES = """
-nmt prepare                                  the text files of nmt.toml
+nmt prepare    the text files of nmt.toml
 nmt prepare --train a.en a.de --train b.en.gz b.de.gz --valid valid.en valid.de
 nmt prepare --train-tsv pairs.tsv.zst --src-lang en --tgt-lang de --valid-split 1000
-nmt prepare --clean --dropped dropped.tsv    list the pairs that are dropped
+nmt prepare --clean --dropped dropped.tsv    list the dropped pairs
 zcat pairs.tsv.gz | nmt prepare --train-tsv - --separate --out my-corpus
 """
 

@@ -27,8 +27,8 @@ EXAMPLES = """
 nmt score hypothesis.txt reference.txt --metric bleu --metric chrf
 cat test.en | nmt translate | nmt score - reference-a.txt reference-b.txt.gz
 nmt score new.txt reference.txt --baseline old.txt --fail-if-worse
-nmt score --min-bleu 27              translate and score the test set of nmt.toml
-nmt score --pairs test.en test.de    perplexity of the translations in test.de
+nmt score --min-bleu 27              score the test set of nmt.toml
+nmt score --pairs test.en test.de    perplexity of test.de
 """
 
 LAYOUT = {

@@ -8,7 +8,7 @@ from nmt_cli.cli.setting_options import with_options
 from nmt_cli.plurals import counted
 
 EXAMPLES = """
-nmt shortlist                           the corpus and the model of nmt.toml
+nmt shortlist                           the corpus and model of nmt.toml
 nmt shortlist --corpus corpus --model model-average
 nmt translate --shortlist 50 test.en    50 candidates for each subword
 """

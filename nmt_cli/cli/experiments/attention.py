@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DEFAULT_OUT = Path("attention.html")
 
 EXAMPLES = """
-nmt attention "The dog sleeps."              write attention.html
+nmt attention "The dog sleeps."    write attention.html
 nmt attention "The dog sleeps." --out dog.svg --kind encoder
 nmt attention "The dog sleeps." --out dog.svg --layer 5 --head 2
 """

@@ -10,7 +10,7 @@ from nmt_cli.cli.options import ConfigFile, Quiet, Sets
 from nmt_cli.cli.setting_options import with_options
 
 EXAMPLES = """
-nmt plot positions                           write positions.svg
+nmt plot positions    write positions.svg
 nmt plot schedule --preset big --out big.svg
 nmt plot schedule --set train.warmup_steps=8000 --set train.max_steps=50000
 nmt plot smoothing --set train.label_smoothing=0.2
