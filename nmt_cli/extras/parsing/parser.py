@@ -1,21 +1,17 @@
 """`nmt parse`: converts lines of words to trees by a model that translates into brackets (6.3)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from nmt_cli.config.schema import Config, with_values
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.extras.parsing.linearize import from_line
 from nmt_cli.extras.parsing.punctuation import fitting_tag
+from nmt_cli.extras.parsing.search import SEARCH
 from nmt_cli.extras.parsing.trees import Tree, tree_words
 from nmt_cli.translation.inputs import windows
 from nmt_cli.translation.result import Translation
 from nmt_cli.translation.translator import Translator
-
-# The paper's search settings for parsing, which replace those of the model.
-SEARCH: Mapping[str, int | float] = {
-    "search.beam": 21, "search.alpha": 0.3, "search.max_extra_length": 300,
-}  # fmt: skip
 
 
 class Parse(NamedTuple):
