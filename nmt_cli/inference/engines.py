@@ -10,7 +10,7 @@ import torch
 from nmt_cli.config.search import BATCH_TOKENS
 from nmt_cli.errors import UnavailableError
 from nmt_cli.inference.cuda.decoder import CudaDecoder
-from nmt_cli.inference.cuda.model import CudaModel
+from nmt_cli.inference.cuda.model import make_cuda_model
 from nmt_cli.inference.cuda.self_test import find_fault
 from nmt_cli.inference.native.decoder import NativeDecoder
 from nmt_cli.inference.native.linear import Kernels, make_halved, make_rounded
@@ -106,7 +106,7 @@ def cuda_engine(model: Transformer) -> Engine:
     if fault:
         notice = f"the plain model translates, some times slower: CUDA graphs fail here: {fault}"
         return reference_engine(model, notice)._replace(notice=notice)
-    fast = CudaModel(model)
+    fast = make_cuda_model(model)
     return Engine(
         "cuda",
         f"CUDA graphs, {str(weight.dtype).removeprefix('torch.')}, on {weight.device}",

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from nmt_cli.batch import Batch, Shape
 from nmt_cli.model.encoder_decoder import EncoderDecoder
+from nmt_cli.model.torch_adapter import no_recompilation
 
 
 class CompiledHidden:
@@ -44,7 +45,7 @@ class CompiledHidden:
         """(tgt, d_model), as `EncoderDecoder.hidden`."""
         if not self.model.training or not has_shape(batch, self.shape):
             return self.plain(batch)
-        with torch._dynamo.config.patch(error_on_recompile=True):
+        with no_recompilation():
             return self.compiled(batch)
 
 

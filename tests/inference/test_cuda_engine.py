@@ -13,7 +13,7 @@ from nmt_cli.config.search import SearchConfig
 from nmt_cli.inference.cuda import decoder as cuda_decoder
 from nmt_cli.inference.cuda import kv_cache
 from nmt_cli.inference.cuda.decoder import CudaDecoder
-from nmt_cli.inference.cuda.model import CudaModel
+from nmt_cli.inference.cuda.model import make_cuda_model
 from nmt_cli.inference.reference import ReferenceDecoder
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.search.beam import Searcher, search
@@ -88,7 +88,7 @@ def test_log_probabilities_equal_those_of_the_reference(
 ) -> None:
     small_buckets(monkeypatch)
     model = late_model(settings)
-    found = steps_of(CudaDecoder(CudaModel(model), 2, 2))
+    found = steps_of(CudaDecoder(make_cuda_model(model), 2, 2))
     for result, expected in zip(found, steps_of(ReferenceDecoder(model, 2, 2)), strict=True):
         torch.testing.assert_close(result, expected, atol=1e-4, rtol=1e-4)
 
@@ -102,7 +102,7 @@ def test_translations_equal_those_of_the_reference(
     config = SearchConfig(beam=3, n_best=2, max_extra_length=4, batch_tokens=60)
     sources = random_sources(4)
     expected = run(ReferenceDecoder(model, 3, 3), sources, config)
-    assert_same(run(CudaDecoder(CudaModel(model), 3, 3), sources, config), expected)
+    assert_same(run(CudaDecoder(make_cuda_model(model), 3, 3), sources, config), expected)
 
 
 CONFIGS = {
@@ -125,7 +125,7 @@ def test_replayed_graphs_give_the_same_translations(
     assert len({len(expected_item[0].ids) for expected_item in expected}) >= 3, (
         "the lengths must vary"
     )
-    found = run(CudaDecoder(CudaModel(model), slots, config.beam), sources, config)
+    found = run(CudaDecoder(make_cuda_model(model), slots, config.beam), sources, config)
     assert_same(found, expected)
     assert graphs.made >= 2, "more than one bucket"
     assert graphs.replays > 2 * graphs.made
@@ -143,14 +143,14 @@ def test_prefixes_and_vocabulary_masks_are_recorded(late_model, graphs: type[Fak
         for prefix, allowed in (((), None), ((5, 0, 6), None), ((4,), words), ((), words))
     ]
     expected = run(ReferenceDecoder(model, 3, 3), sources, config)
-    assert_same(run(CudaDecoder(CudaModel(model), 3, 3), sources, config), expected)
+    assert_same(run(CudaDecoder(make_cuda_model(model), 3, 3), sources, config), expected)
     assert graphs.replays > 0
     assert expected[1][0].ids[:3] == (5, 0, 6)
 
 
 def test_a_searcher_runs_again_after_an_abandoned_run(late_model, graphs: type[FakeGraph]) -> None:
     model, config = late_model({}), SearchConfig(beam=2, max_extra_length=6)
-    searcher = Searcher(CudaDecoder(CudaModel(model), 3, 2), config)
+    searcher = Searcher(CudaDecoder(make_cuda_model(model), 3, 2), config)
     for longest in (4, 30, 60, 5):
         sources = random_sources(5, longest, longest)
         next(searcher.run(iter(sources)))
@@ -167,7 +167,7 @@ def test_steps_outside_a_recorded_search_are_recorded(late_model, graphs: type[F
         sources = random_sources(4)
         expected = run(ReferenceDecoder(model, 2, config.rows), sources, config)
         before = graphs.replays
-        found = run(CudaDecoder(CudaModel(model), 2, config.rows), sources, config)
+        found = run(CudaDecoder(make_cuda_model(model), 2, config.rows), sources, config)
         assert_same(found, expected)
         assert graphs.replays > before
 
@@ -181,7 +181,7 @@ def test_rows_follow_their_parents_while_slots_are_refilled(
         request.getfixturevalue("graphs")
     small_buckets(monkeypatch)
     model = late_model({})
-    both: list[Decoder] = [CudaDecoder(CudaModel(model), 3, 2), ReferenceDecoder(model, 3, 2)]
+    both: list[Decoder] = [CudaDecoder(make_cuda_model(model), 3, 2), ReferenceDecoder(model, 3, 2)]
     chooser = torch.Generator().manual_seed(1)
 
     def step(starts: tuple[int, ...] = ()) -> None:
@@ -221,7 +221,7 @@ def test_graphs_are_dropped_when_the_cache_is_reallocated(
     small_buckets(monkeypatch)
     model = late_model({})
     # The second slot stays free, and must not run away.
-    both = CudaDecoder(CudaModel(model), 2, 1), ReferenceDecoder(model, 2, 1)
+    both = CudaDecoder(make_cuda_model(model), 2, 1), ReferenceDecoder(model, 2, 1)
     # Room for steps grows in the second, for sources in the fourth; then the first bucket again.
     for turn, (length, steps) in enumerate(((3, 3), (3, 6), (3, 3), (7, 2), (3, 3))):
         for number in range(steps):
@@ -239,7 +239,7 @@ def test_graphs_are_dropped_when_the_cache_is_reallocated(
 
 @torch.inference_mode()
 def test_nan_left_in_the_cache_does_not_spread(late_model) -> None:
-    decoder = CudaDecoder(CudaModel(late_model({})), 2, 1)
+    decoder = CudaDecoder(make_cuda_model(late_model({})), 2, 1)
     decoder.admit([0, 1], [Source([4, 5, EOS]), Source([4, 5, EOS])])
     for one in (2, 4, 5):
         decoder.step(torch.arange(2), torch.full((2,), one))
@@ -252,7 +252,7 @@ def test_nan_left_in_the_cache_does_not_spread(late_model) -> None:
 
 
 def test_the_decoder_implements_the_protocol(late_model) -> None:
-    decoder = CudaDecoder(CudaModel(late_model({})), 2, 2)
+    decoder = CudaDecoder(make_cuda_model(late_model({})), 2, 2)
     assert isinstance(decoder, Decoder)
     assert isinstance(decoder, Recorder)
     assert not isinstance(ReferenceDecoder(late_model({}), 2, 2), Recorder)
@@ -264,9 +264,9 @@ def test_the_decoder_implements_the_protocol(late_model) -> None:
 
 
 def test_position_tables_are_reallocated_only_with_the_cache(make_model) -> None:
-    fast = CudaModel(make_model({}).float())
+    fast = make_cuda_model(make_model({}).float())
     decoder = CudaDecoder(fast, 1, 1)
-    tables = fast._positions
+    tables = fast.inputs.positions
     place = tables["tgt"].table.data_ptr()
     # Longer than the tables are: that of the sources grows.
     fast.encode(torch.full((1_500,), 4), Segments.from_lengths([1_500]))

@@ -18,7 +18,7 @@ from nmt_cli.inference.native import decoder as native_decoder
 from nmt_cli.inference.packed import decoder as packed_decoder
 from nmt_cli.inference.packed import head, linear
 from nmt_cli.inference.packed.decoder import PackedDecoder
-from nmt_cli.inference.packed.head import BLOCK, Head, block_step
+from nmt_cli.inference.packed.head import BLOCK, PackedHead, block_step
 from nmt_cli.inference.packed.model import PackedModel
 from nmt_cli.inference.packed.weights import Affine
 from nmt_cli.model.transformer import Transformer
@@ -177,7 +177,7 @@ class TestHead:
 
     def step(self, values: Tensor, rows: Tensor, all_rows: int) -> LogitsStep:
         """A step whose logits are `values`."""
-        head = Head(Affine(torch.eye(self.WORDS), None))
+        head = PackedHead(Affine(torch.eye(self.WORDS), None))
         return block_step(head.logits(values), self.WORDS, BusyRows(rows, all_rows))
 
     @pytest.mark.parametrize("k", [1, 8, 70, 1000])
@@ -236,14 +236,14 @@ class TestPacking:
     def broken(self, *arguments: object) -> linear.Product:
         raise RuntimeError("no such operator")
 
-    def wrong(self, weight: Tensor, bias: Tensor | None) -> linear.Product:
+    def wrong(self, weight: Tensor, bias: Tensor | None, rows: int) -> linear.Product:
         return lambda x: torch.nn.functional.linear(x, weight, bias) * 1.001
 
     @pytest.mark.parametrize("kind", ["broken", "wrong"])
     def test_the_plain_product_is_used_where_packing_fails(
         self, kind: str, late_model, monkeypatch
     ) -> None:
-        monkeypatch.setattr(linear, "_packed", getattr(self, kind))
+        monkeypatch.setattr(linear, "pack_linear", getattr(self, kind))
         assert not linear.packing_works()
         model = late_model({})
         engine = fastest_engine(model)

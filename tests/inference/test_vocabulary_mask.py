@@ -12,7 +12,7 @@ from torch import Tensor
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.inference.cuda.decoder import CudaDecoder
-from nmt_cli.inference.cuda.model import CudaModel
+from nmt_cli.inference.cuda.model import make_cuda_model
 from nmt_cli.inference.engines import Engine, fastest_engine, kernels_of, reference_engine
 from nmt_cli.inference.ensemble import Ensemble
 from nmt_cli.inference.vocabulary_mask import VocabularyMask
@@ -44,7 +44,7 @@ def engine_of(name: str, model: Transformer, cache: Path, kind: str = "float32")
         return reference_engine(model)
     if name == "cuda":
         # What a GPU runs, without its graphs.
-        fast = CudaModel(model)
+        fast = make_cuda_model(model)
         return reference_engine(model)._replace(decoder=lambda *size: CudaDecoder(fast, *size))
     if name == "native" and shutil.which("cc") is None:
         pytest.skip(kernels_of(cache)[1])

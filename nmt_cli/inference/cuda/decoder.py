@@ -9,9 +9,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from nmt_cli.batch import Segments, moved
 from nmt_cli.inference.cuda.graphs import Graphs
 from nmt_cli.inference.cuda.kv_cache import KVCache, attend_cached, bucket
-from nmt_cli.inference.cuda.model import CudaModel
 from nmt_cli.inference.cuda.step import cuda_step
 from nmt_cli.inference.logits_step import LogitsStep
+from nmt_cli.inference.packed.model import PackedModel
 from nmt_cli.search.decoder import Source, Symbols
 
 # Steps between checks: few sentences are soon done, and superfluous steps cost them most.
@@ -30,7 +30,7 @@ class CudaDecoder:
     many as the oldest may have taken, rounded up by `bucket`.
     """
 
-    def __init__(self, model: CudaModel, slots: int, beam: int) -> None:
+    def __init__(self, model: PackedModel, slots: int, beam: int) -> None:
         self.slots = slots
         self.beam = beam
         self.symbols = Symbols.of(model.config)
@@ -143,13 +143,13 @@ class CudaDecoder:
         positions = lengths[:, None].expand(-1, self.beam).flatten()
 
         def attend_self(layer: int, joined: Tensor) -> Tensor:
-            query, *new = model.split(joined, "tgt", positions, steps)
+            query, *new = model.inputs.split(joined, "tgt", positions, steps)
             for cached, tensor in zip(cache.own[layer], new, strict=True):
                 cached[self._all_slots, :, lengths] = self._by_slot(tensor)
             return attend_cached(self._by_slot(query), cache.own[layer], steps, mask)
 
         def attend_source(layer: int, query: Tensor) -> Tensor:
-            query = self._by_slot(model.by_head(query))
+            query = self._by_slot(model.inputs.by_head(query))
             return attend_cached(query, cache.cross[layer], source, src_mask)
 
         with sdpa_kernel(KERNELS):

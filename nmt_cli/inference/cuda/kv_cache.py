@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nmt_cli.batch import Segments
-from nmt_cli.inference.cuda.model import CudaModel
+from nmt_cli.inference.packed.model import PackedModel
 
 
 def bucket(length: int) -> int:
@@ -31,7 +31,7 @@ class KVCache:
     the row that each hypothesis was in at each step, or -1.
     """
 
-    def __init__(self, model: CudaModel, slots: int, beam: int) -> None:
+    def __init__(self, model: PackedModel, slots: int, beam: int) -> None:
         self._model = model
         self._beam = beam
         layers, heads = len(model.decoder), model.config.heads
@@ -59,7 +59,7 @@ class KVCache:
             self.ancestors = F.pad(self.ancestors, (0, missing), value=-1)
             for layer in self.own:
                 layer[:] = [F.pad(tensor, (0, 0, 0, 0, 0, missing)) for tensor in layer]
-            self._model.reach(self.capacity)
+            self._model.inputs.reach(self.capacity)
         reached = self.source_mask.shape[3]
         if source > reached:
             self.moves += 1

@@ -11,12 +11,12 @@ from nmt_cli.inference.native.linear import KINDS, Kernels, NativeLinear, Packed
 from nmt_cli.inference.native.stack import NativeStack
 from nmt_cli.inference.native.structs import StateStruct
 from nmt_cli.inference.packed.head import whole_blocks
-from nmt_cli.inference.packed.model import PackedEncoder
+from nmt_cli.inference.packed.model import PackedInputs, SourceEncoder
 from nmt_cli.inference.packed.weights import output_weights
 from nmt_cli.model.transformer import Transformer
 
 
-class NativeModel(PackedEncoder):
+class NativeModel:
     """A model run by the library; it does not follow later changes of its weights."""
 
     def __init__(
@@ -33,7 +33,10 @@ class NativeModel(PackedEncoder):
         """
         assert kind in KINDS
         pack = partial(NativeLinear, kernels, kind=kind)
-        super().__init__(model, pack, with_layers=False)
+        self.config = model.config
+        self.inputs = PackedInputs(model)
+        self.d_k, self.d_v = self.inputs.d_k, self.inputs.d_v
+        self.encode = SourceEncoder(model, self.inputs, pack, self.memory)
         self.kernels = kernels
         self.sources = NativeStack(
             model.encoder, model.encoder_norm, model.positions, self.config, pack,
@@ -78,7 +81,7 @@ class NativeModel(PackedEncoder):
         size = self.kernels.library.nmt_step_bytes(self.sources.widest, longest, 1)
         room = {name: torch.empty(rows, width) for name, width in self.row_widths().items()}
         room["scratch"] = torch.empty(threads * size, dtype=torch.uint8)
-        embedded = self.embed("src", ids, segments.positions, longest)
+        embedded = self.inputs.embed("src", ids, segments.positions, longest)
         room["x" if self.sources.model.pre_norm else "normed"].copy_(embedded)
         offsets = segments.offsets.long()
         lengths = offsets.diff()

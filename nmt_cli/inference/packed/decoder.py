@@ -116,7 +116,7 @@ class PackedDecoder:
         position = lengths.repeat_interleave(self.beam)
 
         def attend_self(layer: int, joined: Tensor) -> Tensor:
-            query, *new = self._model.split(joined, "tgt", position, longest)
+            query, *new = self._model.inputs.split(joined, "tgt", position, longest)
             for cached, tensor in zip(self._own[layer], new, strict=True):
                 heads, width = cached.shape[1], cached.shape[3]
                 # (entries, heads, steps * beam, width) -> (entries, heads, steps, beam, width)
@@ -129,7 +129,7 @@ class PackedDecoder:
         src_mask = torch.zeros(inside.shape).masked_fill_(~inside, -torch.inf)[:, None, None]
 
         def attend_source(layer: int, query: Tensor) -> Tensor:
-            query = self._model.by_head(query)
+            query = self._model.inputs.by_head(query)
             return self._attend(query, self._cross[layer], longest_src, src_mask)
 
         logits = self._model.decode(

@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from nmt_cli.model.dropout import use_own_generator
+from nmt_cli.model.torch_adapter import foreach_add_
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -91,7 +92,7 @@ class ReplicaThreadPool:
                     sums.append(weight.grad)
                     shares.append(other.grad)
             if sums:
-                torch._foreach_add_(sums, shares)
+                foreach_add_(sums, shares)
             replica.zero_grad()
 
     def zero_gradients(self) -> None:
