@@ -13,7 +13,7 @@ from nmt_cli.inference.cuda.decoder import CudaDecoder
 from nmt_cli.inference.cuda.model import make_cuda_model
 from nmt_cli.inference.cuda.self_test import find_fault
 from nmt_cli.inference.native.decoder import NativeDecoder
-from nmt_cli.inference.native.linear import Kernels, make_halved, make_rounded
+from nmt_cli.inference.native.linear import Kernels, make_bf16_emulation, make_int8_emulation
 from nmt_cli.inference.native.model import NativeModel
 from nmt_cli.inference.native.self_test import find_kernels
 from nmt_cli.inference.packed.decoder import PackedDecoder
@@ -24,8 +24,12 @@ from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.search.decoder import Decoder
 
-# Linear layers of each weight precision where the kernels cannot be used.
-PLAIN = {"float32": make_product, "bf16": make_halved, "int8": make_rounded}
+# Makes linear layers of each weight precision where the kernels cannot be used.
+LINEAR_WITHOUT_KERNELS = {
+    "float32": make_product,
+    "bf16": make_bf16_emulation,
+    "int8": make_int8_emulation,
+}
 # Enough sentences at a time to keep one GPU busy.
 CUDA_SLOTS, CUDA_BATCH_TOKENS = 512, 131_072
 WEIGHTS = {"float32": "32-bit weights", "bf16": "16-bit weights", "int8": "8-bit weights"}
@@ -80,7 +84,7 @@ def fastest_engine(
         about = f"{WEIGHTS[precision]}, kernels of {kernels.lanes} lanes"
         name = "native" if precision == "float32" else precision
         return Engine(name, about, lambda *size: NativeDecoder(native, *size))
-    packed = PackedModel(model, PLAIN[precision])
+    packed = PackedModel(model, LINEAR_WITHOUT_KERNELS[precision])
     decoder = partial(PackedDecoder, packed)
     if precision != "float32":
         notice = f"{precision} is no faster than float32 here: {reason}"

@@ -24,9 +24,9 @@ class CompiledHidden:
         shape: Shape,
         backend: str | Callable[..., object] = "inductor",
         *,
-        apart: bool = False,
+        separate_graphs: bool = False,
     ) -> None:
-        """apart: encoder and decoder are compiled as separate graphs.
+        """separate_graphs: compile encoder and decoder as two graphs.
 
         All gradients of a graph become ready at its end. With separate graphs, those of the decoder
         are sent during the backward pass of the encoder.
@@ -36,7 +36,7 @@ class CompiledHidden:
         self.plain: Callable[[Batch], Tensor] = partial(EncoderDecoder.hidden, model)
         self.compiled: Callable[[Batch], Tensor]
         compiled = partial(torch.compile, fullgraph=True, dynamic=False, backend=backend)
-        if apart:
+        if separate_graphs:
             self.compiled = partial(_hidden, compiled(model.encode), compiled(model.decode))
         else:
             self.compiled = compiled(self.plain)
@@ -65,8 +65,8 @@ def compile_hidden(
     shape: Shape,
     backend: str | Callable[..., object] = "inductor",
     *,
-    apart: bool = False,
+    separate_graphs: bool = False,
 ) -> None:
     """Have `model.hidden` compiled at the first batch of `shape` in training."""
-    compiled = CompiledHidden(model, shape, backend, apart=apart)
+    compiled = CompiledHidden(model, shape, backend, separate_graphs=separate_graphs)
     model.hidden = compiled  # type: ignore[method-assign]

@@ -73,7 +73,9 @@ class Run:
             self.prefetcher = Prefetcher(self.pairs, self.plan, ranks, start_id(config.model))
         if self.execution.compiled:
             assert isinstance(self.plan, PackedPlan)
-            compile_hidden(self.model, self.plan.shape, apart=self.execution.separate_graphs)
+            compile_hidden(
+                self.model, self.plan.shape, separate_graphs=self.execution.separate_graphs
+            )
         self.replicas = ReplicaThreadPool(self.model, self.execution.replicas)
         self.gradient_sync = make_gradient_sync(config, ranks, self.model, self.replicas)
 

@@ -119,9 +119,11 @@ def test_several_ranks_compile_encoder_and_decoder_separately(setting, tmp_path,
     config = with_values(config, {"train.compile": "on", "train.packing": "packed"})
     config = complete(config, corpus)
     asked = []
-    monkeypatch.setattr(
-        "nmt_cli.training.run.compile_hidden", lambda model, shape, *, apart: asked.append(apart)
-    )
+
+    def compile_hidden(model, shape, *, separate_graphs: bool) -> None:
+        asked.append(separate_graphs)
+
+    monkeypatch.setattr("nmt_cli.training.run.compile_hidden", compile_hidden)
     for count in (1, 2):
         prepare_directory(config, corpus, tmp_path / str(count))
         Run(config, corpus, tmp_path / str(count), Ranks(0, count))

@@ -74,7 +74,7 @@ class CudaDecoder:
         if self._forbidden is None:
             if all(source.allowed is None for source in sources):
                 return
-            self._cache.moves += 1
+            self._cache.reallocations += 1
             shape = self.slots, self._model.head.words
             self._forbidden = torch.zeros(shape, dtype=torch.bool, device=self.device)
         rows = torch.zeros(len(sources), self._model.head.words, dtype=torch.bool)
@@ -129,7 +129,7 @@ class CudaDecoder:
         self._steps = min(bucket(steps), self._cache.capacity)
         longest = max((length for _, length in self._begun.values()), default=1)
         self._source = min(bucket(longest), self._cache.source_mask.shape[3])
-        return (self._steps, self._source), self._cache.moves
+        return (self._steps, self._source), self._cache.reallocations
 
     def _own_step(self) -> LogitsStep:
         return self._compute(self._parents, self._ids)
@@ -138,7 +138,9 @@ class CudaDecoder:
         """One step of all rows, over the present buckets."""
         model, cache, lengths = self._model, self._cache, self._lengths
         steps, source = self._steps, self._source
-        mask = cache.follow(parents.view(self.slots, -1) - self._first_rows, lengths, steps)
+        mask = cache.update_ancestors(
+            parents.view(self.slots, -1) - self._first_rows, lengths, steps
+        )
         src_mask = cache.source_mask[:, :, :, :source]
         positions = lengths[:, None].expand(-1, self.beam).flatten()
 

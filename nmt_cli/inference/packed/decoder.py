@@ -1,4 +1,4 @@
-"""The CPU engine without kernels of its own: torch operators and a KV cache that never moves."""
+"""The CPU engine in torch, for where no kernels can be compiled; its KV cache is never moved."""
 
 from collections.abc import Sequence
 
@@ -64,7 +64,7 @@ class PackedDecoder:
                 tensor[first:last, :, : padded.shape[2]] = padded
         for cached in self._own:
             for tensor in cached:
-                # NaN that a broken model left there would pass even through a weight of 0.
+                # Otherwise NaN that a broken model left there would spread: 0 times NaN is NaN.
                 tensor[first:last] = 0
 
     @torch.inference_mode()
@@ -85,7 +85,7 @@ class PackedDecoder:
         return [self._lengths, self._src_lengths, self._ancestors, *cached]
 
     def _reserve(self, entries: int, steps: int, src: int) -> None:
-        """Grow the cache to so many entries, steps, and source tokens of each."""
+        """Grow the cache to at least these entries, and steps and source tokens of each."""
         entries = max(entries, len(self._lengths))
         if entries > len(self._lengths):
             entries = min(self.slots, max(entries, 2 * len(self._lengths)))

@@ -1,7 +1,7 @@
-"""Linear layers with packed weights, through private operators of torch.
+"""Linear layers with packed weights.
 
-The operators are tested before they are used; where one is missing or gives wrong numbers, torch's
-plain product is used instead.
+Packing is tested before it is used. Where torch cannot pack weights, or packed weights give wrong
+numbers, torch's usual linear layer is used instead.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from nmt_cli.model.torch_adapter import pack_linear
 
 Product = Callable[[Tensor], Tensor]
 MakeProduct = Callable[[Affine], Product]
-# Weights are packed for about this many rows, and work for any number.
+# The number of rows that weights are packed for; they work with any number.
 PACKED_FOR = 64
 LARGEST_ERROR = 1e-5
 

@@ -124,7 +124,7 @@ class PackedInputs:
         heads = self.config.heads
         return joined.view(len(joined), heads, joined.shape[1] // heads)
 
-    def reach(self, steps: int) -> None:
+    def extend_positions(self, steps: int) -> None:
         """Extend the target's position tables to `steps` now, so that no step reallocates them."""
         device = self._embedding.matrix("tgt").device
         first = torch.zeros(1, dtype=torch.int64, device=device)
