@@ -39,7 +39,7 @@ class Engine(NamedTuple):
     """A way to run a model.
 
     about: describes what was chosen; decoder: makes a decoder, given slots and beam; notice: tells
-    users that they did not get what they asked for, mostly empty; slots: the most sources at a
+    users that they did not get what they asked for, usually empty; slots: the most sources at a
     time; batch_tokens: source tokens times beam, where the settings leave it to the engine;
     reusable: whether decoders are expensive to make and should be used again.
     """

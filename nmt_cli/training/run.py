@@ -168,7 +168,7 @@ class Run:
     def save(self) -> None:
         """Save a checkpoint, on the first rank, unless this step has one.
 
-        Checkpoints of the interval may be averaged, whatever the reason for this one.
+        A checkpoint of the interval may be averaged, even if it is saved for another reason.
         """
         if not self.ranks.is_first:
             return

@@ -17,9 +17,9 @@ from nmt_cli.search.decoder import Source, Symbols
 # Steps between checks: few sentences are soon done, and superfluous steps cost them most.
 CHECK_FEW, CHECK_MANY = 4, 8
 FEW_SLOTS = 8
-# Attention kernels that take a mask and need no plan for each shape.
+# Attention kernels that accept a mask and are not planned anew for each shape.
 KERNELS = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
-# Translations are mostly at most this much longer than their sources.
+# Most translations are not longer than their sources by more than this.
 MORE_STEPS = 16
 
 
@@ -47,7 +47,7 @@ class CudaDecoder:
         self._first_rows = self._parents.view(slots, beam)[:, :1].clone()
         self._ids = torch.zeros_like(self._parents)
         self._graphs = Graphs(self.device, self._own_step)
-        # Of each busy slot: the step it began at, and the tokens of its source.
+        # For each busy slot: the step at which it began, and the number of its source tokens.
         self._begun: dict[int, tuple[int, int]] = {}
         self._now = 0
         # The buckets of target steps and of source tokens that are computed.

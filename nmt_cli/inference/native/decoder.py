@@ -21,7 +21,7 @@ GROWTH = 16
 class LogitsLayout(NamedTuple):
     """The layout of logits: `beam` rows of each slot, with room for `widest` words in each row.
 
-    lists: the words of each slot; None where all slots have all words.
+    lists: the words of each slot; None if every slot has all words.
     """
 
     beam: int

@@ -12,7 +12,7 @@ from nmt_cli.inference.packed.model import PackedModel
 from nmt_cli.inference.vocabulary_mask import VocabularyMask
 from nmt_cli.search.decoder import Source, Symbols
 
-# The KV cache grows by so many steps.
+# The number of steps by which the KV cache grows.
 GROWTH = 16
 
 
@@ -39,7 +39,7 @@ class PackedDecoder:
         self._ancestors = torch.zeros(0, beam, 0, dtype=torch.int64)
         layers, heads = len(model.decoder), model.config.heads
         widths = model.d_k, model.d_v
-        # Of each layer, self- and cross-attention: keys and values by (entry, head, position).
+        # Self- and cross-attention: keys and values of each layer: (entry, head, position, width).
         self._own = [[torch.zeros(0, heads, 0, width) for width in widths] for _ in range(layers)]
         self._cross = [[torch.zeros(0, heads, 0, width) for width in widths] for _ in range(layers)]
 

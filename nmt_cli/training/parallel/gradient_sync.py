@@ -28,7 +28,7 @@ class StepSums(NamedTuple):
     """Sums over all ranks in one step.
 
     loss, nll: over target tokens; splits: shards that were split; failures: ranks on which a single
-    pair did not fit into memory; too_large: that pair, if this rank is one of them.
+    pair did not fit into memory; too_large: that pair, if it was on this rank.
     """
 
     loss: float
