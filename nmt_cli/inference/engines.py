@@ -121,11 +121,6 @@ def cuda_engine(model: Transformer) -> Engine:
     )
 
 
-def int8_engine(model: Transformer, cache: Path | None) -> Engine:
-    """The engine with 8-bit weights for a float32 model on the CPU."""
-    return fastest_engine(model, cache, "int8")
-
-
 def kernels_of(cache: Path | None) -> tuple[Kernels | None, str]:
     """The kernels in the folder `cache`, compiled where they are missing, or None and why."""
     if cache is None:

@@ -12,7 +12,7 @@ import torch
 from byte_models import byte_config, byte_model, byte_subwords
 
 from nmt_cli.errors import ConfigError, DataError
-from nmt_cli.inference.engines import int8_engine
+from nmt_cli.inference.engines import fastest_engine
 from nmt_cli.inference.native import library, self_test
 from nmt_cli.inference.native.library import load_library, must_compile
 from nmt_cli.inference.native.linear import (
@@ -266,7 +266,7 @@ class TestTranslations:
     def test_int8_without_kernels_works_with_a_notice(self, tmp_path: Path, monkeypatch) -> None:
         monkeypatch.setenv("PATH", str(tmp_path))
         model = byte_model(byte_config())
-        engine = int8_engine(model, tmp_path)
+        engine = fastest_engine(model, tmp_path, "int8")
         assert "no C compiler" in engine.notice
         translator = Translator(model, byte_config(), byte_subwords(), lambda _: engine)
         assert all(translation.text for translation in translator.translate(["abc", "de"]))

@@ -12,12 +12,7 @@ from engine_cases import EOS, translations
 from torch import Tensor
 
 from nmt_cli.config.search import SearchConfig
-from nmt_cli.inference.engines import (
-    Engine,
-    fastest_engine,
-    int8_engine,
-    reference_engine,
-)
+from nmt_cli.inference.engines import Engine, fastest_engine, reference_engine
 from nmt_cli.inference.logits_step import BusyRows, LogitsStep
 from nmt_cli.inference.native import self_test
 from nmt_cli.inference.native.decoder import NativeDecoder, NativeStep
@@ -229,7 +224,7 @@ def test_narrow_weights_give_nearly_equal_scores(
         for found in others:
             assert found[0].score == pytest.approx(expected[0].score, abs=error)
     assert fastest_engine(model, None, precision).notice
-    assert not int8_engine(model, kernel_cache).notice
+    assert not fastest_engine(model, kernel_cache, "int8").notice
 
 
 def test_long_sentences_equal_the_reference(kernels, make_model) -> None:
