@@ -127,9 +127,9 @@ def did_you_mean(word: str, known: list[str] | tuple[str, ...]) -> str:
 def nearest(word: str, known: list[str] | tuple[str, ...]) -> str:
     """The one of `known` that `word` is a misspelling or the beginning of, or "".
 
-    A misspelling has up to two wrong, missing, additional or swapped letters, but no more than one
-    for three letters of the word; other digits make another name (table1, table2). The beginning
-    of several words stands for none of them.
+    A misspelling has up to two wrong, missing, additional or swapped letters, but at most one in a
+    word of three or four letters, and none in a shorter one; other digits make another name
+    (table1, table2). The beginning of several words stands for none of them.
 
     >>> nearest("--lr", ["--p"]), nearest("--temp", ["--temperature", "--help"])
     ('', '--temperature')
@@ -137,7 +137,7 @@ def nearest(word: str, known: list[str] | tuple[str, ...]) -> str:
     ('table2', '')
     """
     length = len(word.lstrip("-"))
-    most = min(MOST_EDITS, length // 3)
+    most = MOST_EDITS if length > 4 else length // 3
     distances = {
         candidate: edits(word, candidate)
         for candidate in known

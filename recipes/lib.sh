@@ -44,7 +44,7 @@ data_file() {
 translate_and_score() {
   local beam
   for beam in 1 4; do
-    nmt translate --beam "$beam" "$test_src" -o "test.beam$beam.txt"
+    nmt translate --beam "$beam" "$test_src" -o "test.beam$beam.txt" --force
     echo "beam $beam:"
     nmt score "test.beam$beam.txt" "$test_tgt" --metric bleu --metric chrf --confidence
   done

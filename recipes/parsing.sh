@@ -20,6 +20,6 @@ parse_and_score() {
   nmt prepare --vocab-size "$vocabulary" "${subwords[@]}" --set data.subwords=wordpiece \
     --set data.max_length=512 --set data.max_ratio=100
   nmt train "${settings[@]}"
-  nmt parse data/test.words -o test.parsed
+  nmt parse data/test.words -o test.parsed --force
   nmt parse score test.parsed data/test.trees --by-length
 }

@@ -88,7 +88,7 @@ average_translate_compare() {
     [ -f "data/$name.$tgt" ] || continue
     if stale "$model/$name.$tgt" "$model/average/manifest.json"; then
       nmt translate --model "$model/average" --beam 4 --alpha 0.6 "data/$name.en" \
-        -o "$model/$name.part"
+        -o "$model/$name.part" --force
       mv "$model/$name.part" "$model/$name.$tgt"
     fi
     tests+=(--test "$model/$name.$tgt" "data/$name.$tgt")

@@ -111,3 +111,4 @@ TrainTsv = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Write the results as JSON to stdout")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only warnings and errors")]
 Force = Annotated[bool, typer.Option("--force", help="Replace existing output, if nmt wrote it")]
+ForceFile = Annotated[bool, typer.Option("--force", help="Replace an existing output file")]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nmt_cli.cli.settings import PROJECT_FILE, resolve_settings
+from nmt_cli.cli.text_io import STDOUT
 
 if TYPE_CHECKING:
     from nmt_cli.config.protected_files import Needed
@@ -19,16 +20,18 @@ def check_outputs(
     resolved: "ResolvedConfig | None" = None,
     config_file: Path | None = None,
     models: Iterable[Path | str] = (),
+    force: bool = False,
 ) -> None:
     """Raise CannotCreateError if one of `outputs` would overwrite a file that is still needed.
 
     These are the files that the command reads (`read`, `models`, `config_file`), the text files
     that its settings or nmt.toml name, project files, and all files of a model directory or
-    corpus. Call it before any work. An output of None is stdout.
+    corpus. Without `force`, this is any file that is not empty. Call it before any work. An output
+    of None or `-` is stdout.
     """
     from nmt_cli.config.protected_files import data_files, needed_files, require_replaceable
 
-    written = [output for output in outputs if output is not None]
+    written = [output for output in outputs if output is not None and str(output) != STDOUT]
     directories = [Path(model) for model in models]
     needed = list(read)
     for project in dict.fromkeys(_project_files(written, config_file)):
@@ -39,7 +42,7 @@ def check_outputs(
         paths = resolved.config.paths
         directories += [Path(paths.model), Path(paths.corpus)]
         needed += data_files(resolved.config, "the settings")
-    require_replaceable(written, needed, directories)
+    require_replaceable(written, needed, directories, force=force)
 
 
 def _project_files(written: Iterable[Path], config_file: Path | None) -> Iterator[Path]:

@@ -1,6 +1,6 @@
 """Refuses to overwrite files that are still needed: data, inputs, settings, files of a model.
 
-Other files are replaced without asking, as `sort -o` does.
+Any other file with content is replaced only with --force.
 """
 
 import os
@@ -15,6 +15,7 @@ from nmt_cli.storage import manifest
 
 STDIN = "-"
 HINT = "write to another file; a file that you do not need any more you can remove first"
+FORCE_HINT = "choose another file, or replace this one with --force"
 
 
 class Needed(NamedTuple):
@@ -40,19 +41,29 @@ def data_files(config: Config, origin: str) -> Iterator[Needed]:
 
 
 def require_replaceable(
-    outputs: Iterable[Path], needed: Iterable[Needed], directories: Iterable[Path] = ()
+    outputs: Iterable[Path],
+    needed: Iterable[Needed],
+    directories: Iterable[Path] = (),
+    *,
+    force: bool = False,
 ) -> None:
     """Raise CannotCreateError, naming every reason, if one of `outputs` must not be written.
 
     That is so if it exists and is the same file as one of `needed`, by any path or link, and
     anywhere in a model directory or corpus. The files in `directories` are also compared with the
-    outputs for hard links.
+    outputs for hard links. Other files that have any content are refused too, unless `force`.
     """
+    outputs = list(outputs)
     needed, directories = list(needed), list(directories)
     reasons = (_problem(output, needed, directories) for output in outputs)
     problems = list(dict.fromkeys(reason for reason in reasons if reason))
     if problems:
         raise CannotCreateError("; ".join(problems), HINT)
+    existing = [] if force else [output for output in outputs if has_content(output)]
+    if existing:
+        names = ", ".join(f"`{output}`" for output in dict.fromkeys(existing))
+        verb = "exists" if len(existing) == 1 else "exist"
+        raise CannotCreateError(f"{names} {verb} already", FORCE_HINT)
 
 
 def _problem(output: Path, needed: list[Needed], directories: list[Path]) -> str:
@@ -62,6 +73,18 @@ def _problem(output: Path, needed: list[Needed], directories: list[Path]) -> str
         return f"`{output}` {role}"
     directory = _directory_around(output) or _linked_directory(output, directories)
     return f"`{output}` belongs to `{directory}`, which nmt wrote" if directory else ""
+
+
+def has_content(output: Path) -> bool:
+    """Whether `output` is a regular file, or a link to one, that is not empty.
+
+    An empty file, as `mktemp` makes it, has nothing to lose, nor has a pipe or a device.
+    """
+    try:
+        status = output.stat()
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_size > 0
 
 
 def is_same_file(output: Path, other: Path) -> bool:

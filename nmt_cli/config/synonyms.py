@@ -19,6 +19,8 @@ COMMANDS = {
     "tokenize": "prepare",
     "binarize": "prepare",
     "build-vocab": "prepare",
+    "completion": "nmt --install-completion",
+    "completions": "nmt --install-completion",
 }
 
 # The first that a command has is suggested; `--set` needs a command that takes settings.

@@ -5,10 +5,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from nmt_cli.drawing.svg import GENERATOR, document, in_light, label
-from nmt_cli.errors import CannotCreateError, UnavailableError, UsageError
+from nmt_cli.errors import UnavailableError, UsageError
 from nmt_cli.storage.files import write_bytes, write_text
 
-HINT = "name the file to write with --out"
 # The beginning of a picture (`svg.document`) and of a page (`page.html`) of nmt.
 OWN = re.compile(
     f"<svg[^>]*><metadata>{GENERATOR}</metadata>|"
@@ -39,20 +38,15 @@ def check_picture(path: Path) -> None:
         )
 
 
-def require_own_picture(path: Path) -> None:
-    """Raise CannotCreateError if `path` exists and is not a picture or page made by nmt.
-
-    For default names: a file that the user has named is replaced without this check.
-    """
+def is_own_picture(path: Path) -> bool:
+    """Whether `path` is a picture or page made by nmt; a PNG is never known to be."""
     if not path.is_file():
-        return
+        return False
     try:
         with path.open("rb") as file:
-            start = file.read(MARKED_BYTES).decode("utf-8", "replace")
-    except OSError as error:
-        raise CannotCreateError(f"`{path}` cannot be written: {error.strerror}", HINT) from error
-    if not OWN.match(start):
-        raise CannotCreateError(f"`{path}` exists and was not made by nmt", HINT)
+            return bool(OWN.match(file.read(MARKED_BYTES).decode("utf-8", "replace")))
+    except OSError:
+        return False
 
 
 def write_picture(path: Path, drawn: str) -> None:

@@ -97,8 +97,9 @@ def _zstd() -> Check:
     for module in ("compression.zstd", "backports.zstd"):
         with contextlib.suppress(ImportError):
             importlib.import_module(module)
-            return Check("reading .zst", "ok", "installed")
-    return Check("reading .zst", "ok", "not installed (pip install 'nmt-cli[zstd]' adds it)")
+            return Check("compressed text", "ok", "gz, bz2, xz and zst")
+    found = "gz, bz2 and xz; for zst: pip install 'nmt-cli[zstd]'"
+    return Check("compressed text", "ok", found)
 
 
 def _torch() -> Check:

@@ -1,12 +1,12 @@
 """The text files of a project, as given or found in a directory, and their languages."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from nmt_cli.data.languages.names import guess_languages, guess_tsv_languages, is_tsv, language_of
-from nmt_cli.errors import NmtError, NoInputError, UsageError
+from nmt_cli.errors import DataError, NmtError, NoInputError, UsageError
 from nmt_cli.extras.project import Paths
 from nmt_cli.storage.files import require_file
 
@@ -83,15 +83,34 @@ def require_different(src: str, tgt: str) -> None:
 def check_text_files(texts: ProjectTexts, src: str, tgt: str) -> list[str]:
     """Return warnings about the languages of the files.
 
-    Raises UsageError or DataError if they are swapped, DataError if one is not UTF-8.
+    Raises UsageError or DataError if they are swapped, DataError if one is empty or not UTF-8.
     """
     from nmt_cli.data.languages.checks import check_names, check_texts, texts_of
     from nmt_cli.data.preparation.encoding_check import require_utf8
 
+    _require_lines(path for entry in texts.entries() for path in entry)
     require_utf8(path for entry in texts.entries() for path in entry)
     named = texts_of(texts.train, texts.valid or (), texts.test or ())
     check_names(named, src, tgt)
     return check_texts(named, src, tgt)
+
+
+def _require_lines(paths: Iterable[str]) -> None:
+    """Raise DataError naming all files without a line; what can be read only once is not read."""
+    from nmt_cli.data.text.lines import read_lines
+
+    empty = []
+    for path in dict.fromkeys(paths):
+        if Path(path).is_file():
+            with read_lines(path) as lines:
+                if next(lines, None) is None:
+                    empty.append(path)
+    if empty:
+        names = ", ".join(f"`{path}`" for path in empty)
+        raise DataError(
+            f"{names} {'is' if len(empty) == 1 else 'are'} empty",
+            "name files with text, one sentence per line",
+        )
 
 
 def languages_in(folder: Path) -> list[str]:

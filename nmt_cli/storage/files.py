@@ -32,6 +32,7 @@ from nmt_cli.storage.disk import Disk
 
 LOCK = ".lock"
 CHUNK_BYTES = 1 << 20
+OTHER_FOLDER_HINT = "choose a folder in which you may write"
 # Tests replace it by one that counts operations, fails, or ends the process.
 DISK = Disk()
 
@@ -257,9 +258,11 @@ def make_directory(path: Path) -> Path:
     try:
         DISK.make_directories(path)
     except OSError as error:
-        raise CannotCreateError(f"`{path}` cannot be created: {error.strerror}") from error
+        raise CannotCreateError(
+            f"`{path}` cannot be created: {error.strerror}", OTHER_FOLDER_HINT
+        ) from error
     if not os.access(path, os.W_OK | os.X_OK):
-        raise CannotCreateError(f"`{path}` may not be written by this user")
+        raise CannotCreateError(f"`{path}` may not be written by this user", OTHER_FOLDER_HINT)
     return path
 
 

@@ -8,6 +8,7 @@ from nmt_cli.config.schema import Config, with_values
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.errors import ConfigError, did_you_mean
 
+PRECISION_NAMES = ("float32", "bf16", "int8", "fp16")
 EXPECTED = "translate() takes a line (str), a list of lines, or another iterable of lines"
 
 
@@ -58,6 +59,14 @@ def chosen_settings(
         # A Python caller passed an argument; there is no settings file to name.
         message = error.message.replace("config: `search.", "translate(): `")
         raise ConfigError(message, error.hint.replace("search.", "")) from None
+
+
+def require_precision(precision: str) -> None:
+    """Raise ConfigError for a precision that does not exist."""
+    if precision not in PRECISION_NAMES:
+        raise ConfigError(
+            f"there is no precision `{precision}`", did_you_mean(precision, PRECISION_NAMES)
+        )
 
 
 def one_line(text: str) -> str:

@@ -13,6 +13,7 @@ from nmt_cli.data.subwords.spelling import (
     begins_inside,
     ends_inside,
     target_spellings,
+    unwritable_hint,
 )
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import DataError, UsageError
@@ -105,7 +106,7 @@ def _forms(glossary: Sequence[Entry], subwords: Subwords) -> dict[int, tuple[For
             if not form or subwords.unk_id in form:
                 raise DataError(
                     f"the glossary, line {entry.line}: the model cannot write `{text}`",
-                    "its subwords lack a letter of it: another spelling may do",
+                    unwritable_hint(text, subwords),
                 )
         result[entry.line] = tuple(dict.fromkeys(forms))
     return result

@@ -105,12 +105,25 @@ def score_pairs(
     Raises DataError for a pair that is longer than the learned positions of a member.
     """
     window: list[tuple[str, str]] = []
-    for pair in pairs:
+    for index, pair in enumerate(pairs):
+        if not _is_pair(pair):
+            raise TypeError(
+                f"element {index:,} is {shortened(repr(pair))}; "
+                "score() takes pairs (source, target), each of two str"
+            )
         window.append(pair)
         if len(window) == SCORE_WINDOW:
             yield from _score_window(members, window)
             window = []
     yield from _score_window(members, window)
+
+
+def _is_pair(pair: object) -> bool:
+    return (
+        isinstance(pair, tuple | list)
+        and len(pair) == 2
+        and all(isinstance(side, str) for side in pair)
+    )
 
 
 def _score_window(

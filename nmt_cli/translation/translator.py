@@ -27,6 +27,7 @@ from nmt_cli.translation.calls import (
     each_line,
     one_line,
     require_lines,
+    require_precision,
     require_prefixes,
 )
 from nmt_cli.translation.constraints import (
@@ -117,6 +118,7 @@ class Translator:
         the CPU are compiled into the folder `cache`; without one torch computes with the rounded
         weights. others: the other members of an ensemble, with the same vocabularies.
         """
+        require_precision(precision)
         torch_device = find_device(device)
         if precision == "int8" and torch_device.type != "cpu":
             raise ConfigError("int8 is for the CPU", "`--device cpu`, or `--precision bf16`")
@@ -242,6 +244,8 @@ class Translator:
                 window, search=search, constraints=constraints, prefixes=starts, first=count
             )
             count += len(window)
+        if stream:
+            stream.end()
 
     def translate_window(
         self,

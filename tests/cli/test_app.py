@@ -134,6 +134,8 @@ class TestUsage:
             (["evaluate"], "there is no command `evaluate`", "did you mean `score`?"),
             (["preprocess"], "there is no command `preprocess`", "did you mean `prepare`?"),
             (["help", "trian"], "there is no command `trian`", "did you mean `train`?"),
+            (["help", "trane"], "there is no command `trane`", "did you mean `train`?"),
+            (["completion"], "there is no command", "did you mean `nmt --install-completion`?"),
             (["config", "shwo"], "nmt config: no such command `shwo`. Did you mean `show`?", "he"),
         ],
     )

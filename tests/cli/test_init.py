@@ -1,5 +1,6 @@
 """`nmt init`: from flags or from the files that are there to a project file that loads."""
 
+import gzip
 import os
 import pty
 import shlex
@@ -30,6 +31,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def written(folder: Path = Path()) -> Config:
     return resolve_settings({}, config_file=folder / "nmt.toml", environ={}).config
+
+
+@pytest.mark.parametrize("more", [[], ["--valid", "valid.en", "valid.de", "--preset", "tiny"]])
+def test_empty_files_are_refused(more: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    Path("train.en").write_bytes(b"")
+    Path("empty.gz").write_bytes(gzip.compress(b""))
+    languages = ["--src-lang", "en", "--tgt-lang", "de"]
+    assert main(["init", "--train", "train.en", "empty.gz", *languages, *more]) == 65
+    assert capsys.readouterr().err.startswith("error: `train.en`, `empty.gz` are empty\n")
+    assert not Path("nmt.toml").exists()
 
 
 class TestFlags:

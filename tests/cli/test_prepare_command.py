@@ -266,10 +266,24 @@ def test_a_header_of_a_table_is_dropped_and_told(folder, capsys, header):
 
 
 @pytest.mark.parametrize("command", ["init", "prepare"])
-def test_a_name_in_place_of_a_language_code_is_warned_of(folder, capsys, command):
+def test_a_name_in_place_of_a_language_code_is_refused(folder, capsys, command):
     more = () if command == "init" else SMALL
-    languages = ("--src-lang", "English", "--tgt-lang", "xx")
-    assert main([command, *TRAIN, *languages, *more]) == 0
+    languages = ("--src-lang", "English", "--tgt-lang", "german")
+    assert main([command, *TRAIN, *languages, *more]) == 2
+    assert capsys.readouterr().err == (
+        "error: `English` is not a language code; `german` is not a language code\n\n"
+        "hint: for English use en; for german use de\n"
+    )
+    assert not (folder / "nmt.toml").exists()
+    assert not (folder / "corpus").exists()
+
+
+@pytest.mark.parametrize("command", ["init", "prepare"])
+def test_codes_that_nmt_does_not_know_are_noted_once(folder, capsys, command):
+    more = () if command == "init" else SMALL
+    assert main([command, *TRAIN, "--src-lang", "xx", "--tgt-lang", "gsw", *more]) == 0
     err = capsys.readouterr().err
-    assert "warning: `English` is not a language code; use en\n" in err
-    assert "xx` is not" not in err
+    assert err.count("`xx` and `gsw` are not language codes that nmt knows") == 1
+    again = ("--force", "--src-lang", "deu", "--tgt-lang", "cy")
+    assert main([command, *TRAIN, *again, *more]) == 0
+    assert "that nmt knows" not in capsys.readouterr().err

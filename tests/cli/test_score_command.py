@@ -83,7 +83,9 @@ def test_prints_value_and_signature_on_stdout_and_nothing_else(nmt: Nmt) -> None
 def test_details_of_bleu_are_on_stderr_as_sacrebleu_writes_them(nmt: Nmt) -> None:
     result = nmt("good.txt", "ref.txt", "--metric", "bleu,chrf")
     whole = BLEU().corpus_score(GOOD, [REFERENCE])
-    assert result.err == whole.format(width=2) + "\n"
+    assert result.err == whole.format(width=2).split(" ", 3)[3] + "\n"
+    assert f"{whole.score:.2f} " in result.out
+    assert f"{whole.score:.2f} " not in result.err
     assert "hyp_len" in result.err
     assert nmt("good.txt", "ref.txt", "--json").err == ""
 
@@ -117,6 +119,28 @@ def test_a_text_scored_against_itself_is_warned_of(nmt: Nmt) -> None:
     assert json.loads(copied.out)["value"] == pytest.approx(100)
     assert nmt("ref.txt", "ref.txt", "--quiet").err == ""
     assert "warning" not in nmt("good.txt", "ref.txt").err
+
+
+GATES = (
+    ["--min-bleu", "5"], ["--min", "chrf=5"], ["--max", "ter=99"], ["--baseline", "bad.txt"],
+    ["--baseline", "bad.txt", "--fail-if-worse", "--quiet"],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("gate", GATES, ids=" ".join)
+def test_a_gate_does_not_pass_for_the_wrong_file(nmt: Nmt, gate: list[str]) -> None:
+    itself = nmt("ref.txt", "./ref.txt", *gate)
+    assert (itself.code, itself.out) == (65, "")
+    assert itself.err.startswith("error: `ref.txt` is scored against itself")
+    write("en.txt", ENGLISH)
+    write("bad.txt", ENGLISH)
+    write("de.txt", GERMAN)
+    foreign = nmt("en.txt", "de.txt", *gate)
+    assert (foreign.code, foreign.out) == (65, "")
+    assert foreign.err.startswith("error: the hypotheses seem to be in en, the reference `de.txt`")
+    # A perfect translation may be the same text.
+    write("copy.txt", GERMAN)
+    assert nmt("copy.txt", "de.txt", *gate).code == 0
 
 
 ENGLISH = ["She said that the house is on the hill and that it was not for sale at all"] * 30

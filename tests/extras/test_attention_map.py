@@ -284,5 +284,7 @@ def test_the_command(tmp_path: Path, monkeypatch, capsys) -> None:
 def test_the_command_says_what_is_wrong(arguments, code, tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["attention", "--model", str(MODEL), *arguments]) == code
-    assert capsys.readouterr().err.startswith("error: ")
+    err = capsys.readouterr().err
+    assert err.startswith("error: ")
+    assert "hint: " in err
     assert list(tmp_path.iterdir()) == []

@@ -10,6 +10,7 @@ from nmt_cli.cli.commands.demo import _settings, _show_outcome
 from nmt_cli.extras.demo import files as demo_files
 from nmt_cli.extras.demo.run import Accuracy, Command, Outcome, assess, run_demo
 from nmt_cli.model_dir import load_model
+from nmt_cli.storage import files
 from nmt_cli.terminal.console import Console
 from nmt_cli.training.reporting.report import Report
 
@@ -66,12 +67,29 @@ def test_a_demo_that_is_stopped_goes_no_further(tmp_path):
     assert not (tmp_path / "demo" / "average").exists()
 
 
-def test_a_demo_shorter_than_the_interval_averages_its_only_checkpoint(tmp_path, capsys):
+def test_a_demo_shorter_than_the_interval_averages_its_only_checkpoint(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    name = "My demo [ü] 100%"
     options = [option.replace("checkpoint_every=2", "checkpoint_every=90") for option in QUICK]
-    assert main(["demo", str(tmp_path / "demo"), *options]) == 0
+    assert main(["demo", name, *options]) == 0
     step = "model/checkpoints/step-000000004"
-    assert f"$ nmt average {step} --out average" in capsys.readouterr().err
-    assert load_model(tmp_path / "demo" / "average").metadata["averaged"] == "step-000000004"
+    err = capsys.readouterr().err
+    assert f"$ nmt average {step} --out average" in err
+    assert f"next: cd '{name}' && echo " in err
+    assert load_model(tmp_path / name / "average").metadata["averaged"] == "step-000000004"
+
+
+def test_a_demo_in_a_folder_that_cannot_be_made_says_what_to_do(tmp_path, monkeypatch, capsys):
+    def fail(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(files.DISK, "make_directories", fail)
+    assert main(["demo", str(tmp_path / "demo")]) == 73
+    err = capsys.readouterr().err
+    assert "cannot be created: Permission denied" in err
+    assert "hint: choose a folder in which you may write" in err
 
 
 def test_the_second_demo_goes_on_from_the_first(tmp_path, capsys):

@@ -92,6 +92,18 @@ def test_both_counts_and_the_place_are_told(tmp_path: Path) -> None:
     assert abs(place - 401) <= 3
 
 
+@pytest.mark.parametrize("longer", ["src", "tgt"])
+def test_a_file_that_is_cut_off_is_said_to_end(tmp_path: Path, longer: str) -> None:
+    src, tgt = made_up_text(500, 3)
+    sides = (src, tgt[:400]) if longer == "src" else (src[:400], tgt)
+    paths = written(tmp_path, *sides)
+    with pytest.raises(DataError) as caught:
+        list(read_pairs(paths))
+    assert "diverge" not in caught.value.hint
+    shorter = paths[longer == "src"]
+    assert caught.value.hint.endswith(f"; they seem to fit until `{shorter}` ends: is it cut off?")
+
+
 @fault("P2")
 def test_a_shift_with_equal_counts_is_noted_with_its_place(tmp_path: Path) -> None:
     src, tgt = made_up_text(2_000, 3)

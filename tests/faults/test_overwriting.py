@@ -68,8 +68,8 @@ NEEDED = (
     "text/train/src",
 )  # fmt: skip
 TRAIN = "--set train.max_steps=1 --set train.validate_every=1 --quiet"
-# Every command, and what it may replace: nothing that is there, but for an ordinary file that is
-# named as its output, and what it has written before.
+# Every command, and what it may replace: nothing that is there, but for what it has written before,
+# and with --force an ordinary file that is named as its output.
 TABLE: dict[str, list[Try]] = {
     "nmt init": [
         *refused("--src-lang en --tgt-lang de", "--train train.en train.de ."),
@@ -129,7 +129,9 @@ TABLE: dict[str, list[Try]] = {
         *refused("--model own test.en -o terms.tsv --ban terms.tsv"),
         *refused("--model own test.en -o terms.tsv --prefix terms.tsv"),
         *refused("--model own test.en -o settings --config settings"),
-        Try("--model own --beam 1 test.en -o config.toml", 0, ("config.toml",)),
+        *refused("--model own test.en -o config.toml", "--model own test.en -o test.output.de"),
+        *refused(*(f"test.en --model own -o {out} --force" for out in NEEDED)),
+        Try("--model own --beam 1 test.en -o config.toml --force", 0, ("config.toml",)),
         Try("--model own --beam 1 test.en -o new", 0, ("new",)),
         Try("--model model test.en -o new", 78),
     ],
@@ -140,13 +142,20 @@ TABLE: dict[str, list[Try]] = {
     "nmt parse text": [
         *refused(*(f"--model own test.en -o {out}" for out in NEEDED)),
         *refused("--model own more.trees -o more.trees"),
-        Try("--model own --beam 1 test.en -o config.toml", 0, ("config.toml",)),
+        *refused("--model own test.en -o config.toml"),
+        Try("--model own --beam 1 test.en -o config.toml --force", 0, ("config.toml",)),
     ],
     "nmt parse prepare": [
         *refused(
-            "more.trees --out train", "more.trees --out more", "train.trees --out sub/../train"
+            "more.trees --out train",
+            "more.trees --out more",
+            "train.trees --out sub/../train",
+            "more.trees --out more --force",
+            "train.trees --out valid",
         ),
         Try("more.trees --out new", 0, ("new.words", "new.brackets", "new.trees")),
+        Try("train.trees --out new"),
+        Try("train.trees --out new --force", 0, ("new.words", "new.brackets", "new.trees")),
     ],
     "nmt parse score": [Try("train.trees more.trees", 0)],
     "nmt attention": [
@@ -154,18 +163,21 @@ TABLE: dict[str, list[Try]] = {
         *refused(*(f"--model own a --out {out}" for out in ("figure.svg", "own/new.html"))),
         Try("--model own a --out train.de", 2),
         Try("--model own a --json", 0),
-        Try("--model own a --out layers.svg", 0, ("layers.svg",)),
+        *refused("--model own a --out layers.svg", "--model own a --out figure.svg --force"),
+        Try("--model own a --out layers.svg --force", 0, ("layers.svg",)),
     ],
     "nmt plot": [
         *refused("positions", "schedule", "smoothing"),
         *refused("schedule --out figure.svg", "schedule --out own/new.svg"),
         Try("schedule --out nmt.toml", 2),
-        Try("schedule --out layers.svg", 0, ("layers.svg",)),
+        *refused("schedule --out layers.svg", "schedule --out own/new.svg --force"),
+        Try("schedule --out layers.svg --force", 0, ("layers.svg",)),
     ],
     "nmt bench layers": [
         *refused("--tiny --out figure.svg", "--tiny --out own/new.svg"),
         Try("--tiny --out train.de", 2),
-        Try("--tiny --rounds 1 --out layers.svg", 0, ("layers.svg",)),
+        *refused("--tiny --rounds 1 --out layers.svg"),
+        Try("--tiny --rounds 1 --out layers.svg --force", 0, ("layers.svg",)),
     ],
     "nmt bench table2": [Try("--model own", 78), Try("--test test.de test.de --model model", 78)],
     "nmt bench table3": [Try("corpus", 66)],
@@ -295,6 +307,22 @@ def test_a_project_file_that_cannot_be_read_protects_too(folder: Path) -> None:
     assert forked("bench", "layers", "--tiny", "--out", "figure.svg").code == 78
     assert Path("figure.svg").read_text() == FOREIGN["figure.svg"]
     assert forked("bench", "layers", "--tiny", "--rounds", "1", "--out", "new.svg").code == 0
+
+
+def test_an_empty_file_may_be_replaced_without_force(folder: Path) -> None:
+    Path("made").touch()
+    Path("other").touch()
+    Path("link").symlink_to("other")
+    for output in ("made", "link", "/dev/null"):
+        line = f"translate --model own --beam 1 test.en -o {output}"
+        assert forked(*line.split()).code == 0, output
+    line = "translate --model own --beam 1 test.en -o made"
+    refused_again = forked(*line.split())
+    assert refused_again.code == 73
+    assert refused_again.err == (
+        b"error: `made` exists already\n\n"
+        b"hint: choose another file, or replace this one with --force\n"
+    )
 
 
 def test_own_pictures_are_replaced_without_being_named(folder: Path) -> None:

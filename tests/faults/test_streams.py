@@ -325,7 +325,7 @@ def test_killed_at_any_moment_nothing_half_written_has_the_name(
             kill = Killed(place)
             os.fsync = kill(os.fsync)  # type: ignore[assignment]
             Path.replace = kill(Path.replace)  # type: ignore[assignment,method-assign]
-            become_nmt(["translate", "test.en", "-o", "out"], (0, 1, 2))
+            become_nmt(["translate", "test.en", "-o", "out", "--force"], (0, 1, 2))
 
         code = ended(start(work))
         assert code == (-signal.SIGKILL if place < 3 else 0)
@@ -357,7 +357,7 @@ def test_what_ends_with_an_error_leaves_the_old_file(folder: Path, checks) -> No
         (["translate", "test.en", "--prefix", "short"], 65),
     ):
         (folder / "out").write_bytes(b"old\n")
-        assert forked(*arguments, "-o", "out").code == code
+        assert forked(*arguments, "-o", "out", "--force").code == code
         assert (folder / "out").read_bytes() == b"old\n"
         assert not list(folder.glob(".tmp*"))
         checks()
@@ -390,9 +390,14 @@ def test_the_text_is_never_written_over(folder: Path, checks) -> None:
 
 
 @fault("I9")
-def test_other_files_are_replaced_and_devices_written_to(folder: Path, expected, checks) -> None:
+def test_other_files_are_replaced_by_force_and_devices_written_to(
+    folder: Path, expected, checks
+) -> None:
     (folder / "out").write_bytes(b"old\n" * 1_000)
-    assert forked("translate", "test.en", "-o", "out").code == 0
+    assert forked("translate", "test.en", "-o", "out").code == 73
+    assert (folder / "out").read_bytes() == b"old\n" * 1_000
+    checks()
+    assert forked("translate", "test.en", "-o", "out", "--force").code == 0
     assert (folder / "out").read_text("utf-8").split("\n")[:-1] == expected
     checks()
     nothing = os.open("/dev/null", os.O_RDWR)

@@ -322,8 +322,10 @@ class TestReranking:
 
 def test_a_form_that_the_model_cannot_spell_is_named() -> None:
     translator = make_word_translator("bpe")
-    with pytest.raises(DataError, match="line 7: the model cannot write `Ω`"):
-        translator.bind(Constraints(glossary=(Entry("dog", ("bird", "Ω"), 7),)))
+    with pytest.raises(DataError, match="line 7: the model cannot write `bird Ωd§Ω`") as caught:
+        translator.bind(Constraints(glossary=(Entry("dog", ("bird", "bird Ωd§Ω"), 7),)))
+    assert caught.value.hint.startswith("its subwords lack `Ω`, `§`: remove the line or")
+    assert "data.byte_fallback=true" in caught.value.hint
 
 
 def test_banned_phrases_that_cannot_be_spelt_are_ignored() -> None:

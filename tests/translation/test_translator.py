@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.subwords.model import Subwords
-from nmt_cli.errors import ConfigError, NoInputError, UnavailableError
+from nmt_cli.errors import ConfigError, DataError, NoInputError, UnavailableError
 from nmt_cli.inference.engines import find_device
 from nmt_cli.inference.reference import ReferenceDecoder
 from nmt_cli.model_dir import save_model
@@ -160,6 +160,22 @@ class TestCalls:
         found = translator.translate(iter(["abc", 5]))  # type: ignore[list-item]
         with pytest.raises(TypeError, match="line 2 is of type int"):
             next(found)
+
+    @pytest.mark.parametrize("lines", ["abc", ["abc"], iter(["abc"])], ids=["str", "list", "iter"])
+    def test_more_prefixes_than_lines_are_refused(self, translator: Translator, lines) -> None:
+        with pytest.raises(DataError, match="has a line 2, but the text ends before it"):
+            list(translator.translate(lines, prefixes=["x", "y"]))
+
+    def test_an_unknown_precision_is_refused(self) -> None:
+        with pytest.raises(ConfigError, match="there is no precision `int4`") as caught:
+            Translator.load("m", precision="int4")
+        assert "float32" in caught.value.hint or "int8" in caught.value.hint
+
+    @pytest.mark.parametrize("pair", [("a", "b", "c"), "ab", ("a", 1), 5])
+    def test_what_is_no_pair_is_not_scored(self, translator: Translator, pair) -> None:
+        message = r"element 1 is .*; score\(\) takes pairs \(source, target\)"
+        with pytest.raises(TypeError, match=message):
+            list(translator.score([("a", "b"), pair]))
 
     def test_prefixes(self, translator: Translator) -> None:
         one = translator.translate("abc", prefixes="xy")

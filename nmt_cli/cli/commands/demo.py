@@ -1,5 +1,6 @@
 """`nmt demo`: train a small model on generated sentences and test it."""
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -73,7 +74,8 @@ def command(
     if outcome is not None:
         _show_outcome(outcome, console, as_json=as_json)
         console.note(OWN_DATA)
-        console.next(f'cd {folder} && echo "The small dog sleeps." | nmt translate')
+        directory = shlex.quote(str(folder))
+        console.next(f'cd {directory} && echo "The small dog sleeps." | nmt translate')
     raise typer.Exit(stop.exit_code)
 
 

@@ -77,7 +77,7 @@ def command(
     for in DIR: train.en, train.de, valid.en, valid.de, test.en, test.de for English and German, or
     train.tsv, valid.tsv, test.tsv.
     """
-    from nmt_cli.data.languages.names import code_warnings
+    from nmt_cli.data.languages.names import require_codes, unknown_codes_note
     from nmt_cli.extras import project, project_files
 
     console = make_console(quiet=quiet)
@@ -86,6 +86,7 @@ def command(
     texts = project_files.given_texts(train, train_tsv, valid, test, tables, given.valid_split)
     texts.require()
     src, tgt = _languages(folder, texts, given.src, given.tgt)
+    require_codes(src, tgt)
     project_files.require_different(src, tgt)
     texts = texts.completed(folder, src, tgt)
     if not texts.train:
@@ -109,7 +110,9 @@ def command(
     console.note(f"wrote {path}: {src} to {tgt}")
     if reason:
         console.note(reason)
-    for warning in (*code_warnings(src, tgt), *warnings):
+    if note := unknown_codes_note(src, tgt):
+        console.note(note)
+    for warning in warnings:
         console.warning(warning)
     if not texts.valid and not texts.valid_split:
         console.warning(no_validation(pairs, _again(folder, again)))

@@ -99,6 +99,7 @@ def command(
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import note_defaults, resolve_settings
     from nmt_cli.cli.text_io import note_waiting
+    from nmt_cli.data.languages.names import require_codes
 
     others = {
         "data.train": _training_files(train or [], train_tsv or []),
@@ -107,6 +108,7 @@ def command(
     }
     resolved = resolve_settings({**flags, **others}, sets, config_file)
     config = resolved.config
+    require_codes(config.languages.src, config.languages.tgt)
     console = make_console(quiet=quiet)
     if config.data.train and config.data.subwords not in ("bytes", "chars"):
         note_defaults(resolved, config_file, console, vocabulary=True)
@@ -147,12 +149,13 @@ def _as_json(prepared: "Prepared") -> str:
 
 
 def note_languages(languages: "LanguagesConfig", console: Console) -> None:
-    """Say which language codes are used if none were given, and warn of unknown codes."""
-    from nmt_cli.data.languages.names import code_warnings
+    """Say which language codes are used if none were given, and which are not known."""
+    from nmt_cli.data.languages.names import unknown_codes_note
 
-    for warning in code_warnings(languages.src, languages.tgt):
-        console.warning(warning)
-    if languages == type(languages)():
+    is_default = languages == type(languages)()
+    if not is_default and (note := unknown_codes_note(languages.src, languages.tgt)):
+        console.note(note)
+    if is_default:
         console.note(
             f"no languages were given, so they are called {languages.src} and "
             f"{languages.tgt}; set them with --src-lang and --tgt-lang"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nmt_cli.cli.commands.score_checks import check_options, warn_of_references
+from nmt_cli.cli.commands.score_checks import check_options, check_references
 from nmt_cli.cli.commands.score_pairs import Each, NBestList, Pairs, score_by_model
 from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets
 from nmt_cli.cli.setting_options import SettingOption, with_options
@@ -173,7 +173,10 @@ def command(
     metrics = _metrics(metric or [], gates, paper=paper)
     level = SIGNIFICANT if p is None else p
     console = make_console(quiet=quiet)
-    hypotheses, references, baselines = _texts(files or [], baseline or [], resolved, console)
+    gated = bool(gates or baseline)
+    hypotheses, references, baselines = _texts(
+        files or [], baseline or [], resolved, console, gated=gated
+    )
     results = score(
         hypotheses, references, metrics, lowercase=lowercase, tokenize=tokenize,
         tgt_lang=language, confidence=confidence, baselines=baselines,
@@ -219,11 +222,17 @@ def _metrics(names: Sequence[str], gates: Sequence["Gate"], *, paper: bool) -> l
 
 
 def _texts(
-    files: Sequence[str], baselines: Sequence[str], resolved: "ResolvedConfig", console: "Console"
+    files: Sequence[str],
+    baselines: Sequence[str],
+    resolved: "ResolvedConfig",
+    console: "Console",
+    *,
+    gated: bool,
 ) -> tuple[list[str], list[list[str]], dict[str, list[str]]]:
     """The lines of hypotheses, references and baselines, checked to have the same number.
 
-    The test set of the project file replaces files that are not given.
+    The test set of the project file replaces files that are not given. gated: the score has a
+    threshold or is compared with a baseline.
     """
     from nmt_cli.scoring import check_aligned
 
@@ -253,7 +262,7 @@ def _texts(
         hypotheses = translate_test_set(src, resolved, console)
     check_aligned([(files[0] if files else "the translation", hypotheses), *references, *others])
     if files:
-        warn_of_references((files[0], hypotheses), references, console)
+        check_references((files[0], hypotheses), references, console, gated=gated)
     return hypotheses, [lines for _, lines in references], dict(others)
 
 
@@ -347,9 +356,9 @@ def _as_text(metric: str, score: "Score", level: float) -> str:
 
 
 def _tell_details(score: "Score", console: "Console") -> None:
-    """Write the precisions and lengths of BLEU to stderr, as sacreBLEU does."""
+    """Write the precisions and lengths of BLEU to stderr, in sacreBLEU's words."""
     if score.details:
-        console.detail(f"{score.name} = {score.value:.2f} {score.details}")
+        console.detail(score.details)
 
 
 def _shown(name: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nmt_cli.cli.text_io import STDIN
-from nmt_cli.errors import UsageError
+from nmt_cli.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from nmt_cli.terminal.console import Console
@@ -68,26 +68,38 @@ def check_options(parameters: Mapping[str, object]) -> None:
         raise UsageError("; ".join(missing))
 
 
-def warn_of_references(
-    hypotheses: NamedLines, references: Sequence[NamedLines], console: "Console"
+def check_references(
+    hypotheses: NamedLines, references: Sequence[NamedLines], console: "Console", *, gated: bool
 ) -> None:
     """Warn once if a reference is the hypothesis itself, or in another language.
 
-    There is no check if `console` is quiet.
+    There is no check if `console` is quiet. gated: the score decides about success, which would
+    mean nothing then. Raises DataError in this case, also if `console` is quiet; but two files with
+    the same text may be right.
     """
-    if console.quiet:
+    if console.quiet and not gated:
         return
     for reference in references:
-        warning = _same_text(hypotheses, reference) or _other_language(hypotheses, reference)
+        wrong = _same_file(hypotheses, reference) or _other_language(hypotheses, reference)
+        if wrong and gated:
+            raise DataError(
+                wrong, "name the right files; without a threshold or --baseline, this is a warning"
+            )
+        warning = wrong or _same_text(hypotheses, reference)
         if warning:
             console.warning(warning)
             return
 
 
-def _same_text(hypotheses: NamedLines, reference: NamedLines) -> str:
+def _same_file(hypotheses: NamedLines, reference: NamedLines) -> str:
     name, other = hypotheses[0], reference[0]
     if STDIN not in (name, other) and Path(name).resolve() == Path(other).resolve():
         return f"`{name}` is scored against itself: hypothesis and reference are the same file"
+    return ""
+
+
+def _same_text(hypotheses: NamedLines, reference: NamedLines) -> str:
+    other = reference[0]
     if hypotheses[1] == reference[1]:
         return f"the hypotheses and the reference `{other}` are identical: is this the right file?"
     return ""

@@ -27,7 +27,7 @@ from nmt_cli.cli.display.translations import Show, as_json_line, plain_lines
 from nmt_cli.cli.display.verification import Checks
 from nmt_cli.cli.environment import make_console
 from nmt_cli.cli.loading import load_translator, require_models
-from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets
+from nmt_cli.cli.options import AsJson, ConfigFile, ForceFile, Quiet, Sets
 from nmt_cli.cli.setting_options import with_options
 from nmt_cli.cli.settings import chosen_search, resolve_settings
 from nmt_cli.cli.text_io import (
@@ -56,7 +56,7 @@ PATIENCE_SECONDS = 0.2
 
 EXAMPLES = """
 echo "Hello world." | nmt translate
-nmt translate test.en -o test.de
+nmt translate test.en -o output.de
 nmt translate --n-best 4 test.en         4 translations of each line
 nmt translate --beam 1 --json test.en    greedy search, scores as JSON
 nmt translate --glossary terms.tsv test.en
@@ -76,6 +76,7 @@ def command(
     glossary: GlossaryFile = None,
     prefix: Prefix = None,
     output: Output = None,
+    force: ForceFile = False,
     scores: Scores = False,
     device: Device = "auto",
     precision: PrecisionOption = Precision.float32,
@@ -96,7 +97,8 @@ def command(
 
     paths = {"paths.model": model[0] if model else None}
     resolved = resolve_settings({**flags, **paths}, sets, config_file)
-    _check_output(output, resolved, config_file, model, files_read=(file, glossary, ban, prefix))
+    read = (file, glossary, ban, prefix)
+    _check_output(output, resolved, config_file, model, files_read=read, force=force)
     console = make_console(quiet=quiet)
     models = _require_files(file, model or [resolved.config.paths.model], output)
     with read_lines(file, strict=resolved.config.data.strict) as lines:
@@ -154,10 +156,11 @@ def _check_output(
     models: Sequence[str] | None,
     *,
     files_read: tuple[str | Path | None, ...],
+    force: bool,
 ) -> None:
     """Raise CannotCreateError if the output would overwrite what the command or project reads.
 
-    files_read: the text, and the files of constraints.
+    files_read: the text, and the files of constraints. force: replace any other file.
     """
     from nmt_cli.cli.outputs import check_outputs
     from nmt_cli.config.protected_files import needed_files
@@ -167,7 +170,10 @@ def _check_output(
         *needed_files("is the file that is read", text),
         *needed_files("is read, too", *others),
     ]
-    check_outputs([output], read, resolved=resolved, config_file=config_file, models=models or ())
+    check_outputs(
+        [output], read,
+        resolved=resolved, config_file=config_file, models=models or (), force=force,
+    )  # fmt: skip
 
 
 class _Work(NamedTuple):

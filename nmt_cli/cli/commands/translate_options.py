@@ -23,7 +23,7 @@ LAYOUT = {
         "search.sample", "search.temperature", "search.top_k", "search.top_p", "search.seed",
     ),
     "Input and output": (
-        "data.strict", "output", "scores", "search.alignment", "search.replace_unknown",
+        "data.strict", "output", "force", "scores", "search.alignment", "search.replace_unknown",
         "as_json", "quiet",
     ),
     "Verification": ("verify", "verify_every"),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets
+from nmt_cli.cli.options import AsJson, ConfigFile, ForceFile, Quiet, Sets
 from nmt_cli.cli.setting_options import with_options
 from nmt_cli.errors import UsageError
 
@@ -53,7 +53,7 @@ Target = Annotated[
 @with_options(
     {
         "": (
-            "paths.model", "out", "kind", "layer", "head", "target",
+            "paths.model", "out", "force", "kind", "layer", "head", "target",
             "as_json", "sets", "config_file", "quiet",
         )
     }
@@ -63,6 +63,7 @@ def command(
     flags: Mapping[str, object],
     sentence: Sentence,
     out: Out = None,
+    force: ForceFile = False,
     kind: Kind = "cross",
     layer: Layer = None,
     head: Head = None,
@@ -84,7 +85,7 @@ def command(
 
     resolved = resolve_settings(flags, sets, config_file)
     if not as_json:
-        _check_output(out, resolved, config_file)
+        _check_output(out, resolved, config_file, force=force)
     console = make_console(quiet=quiet)
     attention = _attention_of(sentence, target, resolved, console)
     if as_json:
@@ -105,10 +106,12 @@ def command(
     console.note(f"{attention.translation}\nwrote {out}: open it in a browser")
 
 
-def _check_output(out: Path | None, resolved: "ResolvedConfig", config_file: Path | None) -> None:
+def _check_output(
+    out: Path | None, resolved: "ResolvedConfig", config_file: Path | None, *, force: bool
+) -> None:
     """Raise UsageError for an unknown extension; refuse to overwrite files that are needed."""
     from nmt_cli.cli.outputs import check_outputs
-    from nmt_cli.drawing.output import check_picture, require_own_picture
+    from nmt_cli.drawing.output import check_picture, is_own_picture
 
     output = out or DEFAULT_OUT
     if output.suffix.lower() not in (".html", ".svg", ".png"):
@@ -117,9 +120,8 @@ def _check_output(out: Path | None, resolved: "ResolvedConfig", config_file: Pat
         )
     if output.suffix.lower() != ".html":
         check_picture(output)
-    if out is None:
-        require_own_picture(output)
-    check_outputs([output], resolved=resolved, config_file=config_file)
+    force = force or is_own_picture(output)
+    check_outputs([output], resolved=resolved, config_file=config_file, force=force)
 
 
 def _attention_of(

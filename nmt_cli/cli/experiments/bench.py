@@ -9,7 +9,7 @@ import typer
 from nmt_cli.cli.app import CommandWithExamples, GroupWithExamples, make_app
 from nmt_cli.cli.environment import make_console
 from nmt_cli.cli.experiments import bench_table2, bench_table3
-from nmt_cli.cli.options import AsJson, Quiet
+from nmt_cli.cli.options import AsJson, ForceFile, Quiet
 from nmt_cli.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -101,6 +101,7 @@ def layers(
     rounds: Rounds = 5,
     tiny: Tiny = False,
     out: Out = None,
+    force: ForceFile = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -112,7 +113,7 @@ def layers(
     """
     lengths = _numbers("--n", n or (TINY_LENGTHS if tiny else LENGTHS))
     widths = _numbers("--d", d or (TINY_WIDTHS if tiny else WIDTHS))
-    _check(lengths, widths, min(neighbours, rounds, kernel * (kernel % 2)), out)
+    _check(lengths, widths, min(neighbours, rounds, kernel * (kernel % 2)), out, force=force)
     from nmt_cli.extras.layer_bench.measure import chains, measure
     from nmt_cli.extras.layer_bench.report import picture
 
@@ -146,7 +147,9 @@ def _show(timings: "Sequence[Timing]", chained: "Sequence[Chain]", *, as_json: b
         console.plain(line)
 
 
-def _check(lengths: list[int], widths: list[int], least: int, out: Path | None) -> None:
+def _check(
+    lengths: list[int], widths: list[int], least: int, out: Path | None, *, force: bool
+) -> None:
     """Raise UsageError for sizes that cannot be measured or drawn."""
     if least < 1:
         raise UsageError(
@@ -158,10 +161,10 @@ def _check(lengths: list[int], widths: list[int], least: int, out: Path | None) 
         )
     if out is not None:
         from nmt_cli.cli.outputs import check_outputs
-        from nmt_cli.drawing.output import check_picture
+        from nmt_cli.drawing.output import check_picture, is_own_picture
 
         check_picture(out)
-        check_outputs([out])
+        check_outputs([out], force=force or is_own_picture(out))
     if out is not None and len(lengths) < 2:
         raise UsageError("a drawing needs at least two lengths", "`--n 64,128`")
 

@@ -10,7 +10,7 @@ import typer
 from nmt_cli.cli.app import HELP_OPTIONS, CommandWithExamples, GroupWithExamples, make_app
 from nmt_cli.cli.display.translations import as_one_line
 from nmt_cli.cli.experiments import parse_score
-from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets
+from nmt_cli.cli.options import AsJson, ConfigFile, ForceFile, Quiet, Sets
 from nmt_cli.cli.setting_options import SettingOption, with_options
 from nmt_cli.cli.text_io import STDIN
 from nmt_cli.extras.parsing.search import SEARCH
@@ -109,7 +109,7 @@ def parse() -> None:
     {
         "": ("paths.model", "sets", "config_file"),
         "Search": tuple(SettingOption(key, default=str(value)) for key, value in SEARCH.items()),
-        "Input and output": ("data.strict", "output", "as_json", "quiet"),
+        "Input and output": ("data.strict", "output", "force", "as_json", "quiet"),
     }
 )
 def text(
@@ -117,6 +117,7 @@ def text(
     flags: Mapping[str, object],
     file: File = STDIN,
     output: Output = None,
+    force: ForceFile = False,
     sets: Sets = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
@@ -138,7 +139,7 @@ def text(
 
     resolved = resolve_settings(flags, sets, config_file)
     read = needed_files("is the file that is read", file)
-    check_outputs([output], read, resolved=resolved, config_file=config_file)
+    check_outputs([output], read, resolved=resolved, config_file=config_file, force=force)
     console = make_console(quiet=quiet)
     require_models([resolved.config.paths.model])
     require_output(output)
@@ -205,6 +206,7 @@ def prepare(
     trees: Trees,
     out: Out,
     tags: TagsOption = Tags.all,
+    force: ForceFile = False,
     quiet: Quiet = False,
 ) -> None:
     """Convert a treebank to training text for a parser.
@@ -215,9 +217,14 @@ def prepare(
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.outputs import check_outputs
-    from nmt_cli.extras.parsing.training_text import output_files, write_text_of_trees
+    from nmt_cli.extras.parsing.training_text import (
+        output_files,
+        require_other_files,
+        write_text_of_trees,
+    )
 
-    check_outputs(output_files(out))
+    require_other_files(out, trees)
+    check_outputs(output_files(out), force=force)
     written = write_text_of_trees(trees, out, tags.value)
     console = make_console(quiet=quiet)
     console.note(

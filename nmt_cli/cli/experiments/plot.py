@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from nmt_cli.cli.options import ConfigFile, Quiet, Sets
+from nmt_cli.cli.options import ConfigFile, ForceFile, Quiet, Sets
 from nmt_cli.cli.setting_options import with_options
 
 EXAMPLES = """
@@ -31,12 +31,13 @@ Model = Annotated[
 ]
 
 
-@with_options({"": ("out", "model", "train.preset", "sets", "config_file", "quiet")})
+@with_options({"": ("out", "force", "model", "train.preset", "sets", "config_file", "quiet")})
 def command(
     *,
     flags: Mapping[str, object],
     what: What,
     out: Out = None,
+    force: ForceFile = False,
     model: Model = None,
     sets: Sets = None,
     config_file: ConfigFile = None,
@@ -52,17 +53,18 @@ def command(
     from nmt_cli.cli.outputs import check_outputs
     from nmt_cli.cli.settings import resolve_settings
     from nmt_cli.config.schema import load, with_values
-    from nmt_cli.drawing.output import check_picture, require_own_picture, write_picture
+    from nmt_cli.drawing.output import check_picture, is_own_picture, write_picture
     from nmt_cli.extras.plots import plot
     from nmt_cli.storage.model_check import CONFIG
 
     output = Path(f"{what}.svg") if out is None else out
     check_picture(output)
     resolved = resolve_settings(flags, sets, config_file)
-    if out is None:
-        require_own_picture(output)
     models = [] if model is None else [model]
-    check_outputs([output], resolved=resolved, config_file=config_file, models=models)
+    check_outputs(
+        [output], resolved=resolved, config_file=config_file, models=models,
+        force=force or is_own_picture(output),
+    )  # fmt: skip
     config = resolved.config
     if model is not None and what != "positions":
         # The settings of this model, not those of the project.

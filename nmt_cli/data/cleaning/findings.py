@@ -1,6 +1,5 @@
 """Records the noise in the training pairs, reports it with line numbers, lists dropped pairs."""
 
-import os
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from nmt_cli.config.protected_files import has_content
 from nmt_cli.config.schema import DataConfig
 from nmt_cli.data.cleaning import kinds
 from nmt_cli.data.cleaning.clean import (
@@ -210,7 +210,7 @@ def check_dropped_path(path: Path, inputs: Sequence[str], *, force: bool = False
                 f"`{path}` is an input file",
                 f"name another file, such as: --dropped {shlex.quote('dropped.tsv')}",
             )
-    if os.path.lexists(path) and not path.is_dir() and not force:
+    if has_content(path) and not force:
         raise CannotCreateError(
             f"`{path}` exists already", "name another file, or use --force to replace it"
         )

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from nmt_cli.errors import UsageError
+
 Pair = tuple[str, str]
 
 _COMPRESSED = (".gz", ".xz", ".zst", ".bz2")
 _CODE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,4})?")
-# A code may have a script, a region or a custom variant: sr_Latn_RS, en_plain.
-_ANY_CODE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]+)*")
 _TWO_CODES = re.compile(r"(?:^|[._])([a-z]{2,3})[-_]([a-z]{2,3})(?=[._])")
 # Suffixes of file names that look like language codes and are not.
 _NOT_LANGUAGES = {"txt", "tsv", "csv", "tok", "bpe", "src", "tgt", "ref", "hyp", "raw", "tc", "lc"}
@@ -29,18 +29,43 @@ ENGLISH_NAMES = {
 }  # fmt: skip
 
 
-def code_warnings(*codes: str) -> list[str]:
-    """Return a warning for each malformed language code; unknown codes are accepted.
+def require_codes(*codes: str) -> None:
+    """Raise UsageError where the name of a language stands for its code, such as `english`."""
+    names = [code for code in dict.fromkeys(codes) if code.lower() in ENGLISH_NAMES]
+    if names:
+        raise UsageError(
+            "; ".join(f"`{name}` is not a language code" for name in names),
+            "; ".join(f"for {name} use {ENGLISH_NAMES[name.lower()]}" for name in names),
+        )
 
-    >>> code_warnings("english", "pt_BR", "xx")
-    ['`english` is not a language code; use en']
+
+def unknown_codes_note(*codes: str) -> str:
+    """Return a note on the codes that nmt knows nothing about, or "" if there are none.
+
+    >>> unknown_codes_note("en", "xx")
+    '`xx` is not a language code that nmt knows: text is not checked to be in this language'
+    >>> unknown_codes_note("pt_BR", "deu")
+    ''
     """
-    return [
-        f"`{code}` is not a language code; use {ENGLISH_NAMES.get(code.lower(), 'two or three')}"
-        + ("" if code.lower() in ENGLISH_NAMES else " letters, such as en or gsw")
-        for code in codes
-        if not _ANY_CODE.fullmatch(code)
+    from nmt_cli.data.languages.words import base_code, is_known
+
+    unknown = [
+        code
+        for code in dict.fromkeys(codes)
+        if not is_known(code) and base_code(code) not in ENGLISH_NAMES.values()
     ]
+    if not unknown:
+        return ""
+    names = " and ".join(f"`{code}`" for code in unknown)
+    if len(unknown) == 1:
+        return (
+            f"{names} is not a language code that nmt knows: text is not checked to be in this "
+            "language"
+        )
+    return (
+        f"{names} are not language codes that nmt knows: text is not checked to be in these "
+        "languages"
+    )
 
 
 def language_of(name: str) -> str | None:

@@ -96,6 +96,15 @@ def base_code(code: str) -> str:
     return _TWO_LETTER_CODES.get(language, language)
 
 
+def is_known(code: str) -> bool:
+    """Return whether text can be checked to be in the language of this code.
+
+    >>> is_known("deu"), is_known("xx")
+    (True, False)
+    """
+    return base_code(code) in _SCRIPTS_OF
+
+
 def other_language(lines: Iterable[str], stated: str) -> str | None:
     """Return the language or script of `lines` if it is clearly not the `stated` language.
 

@@ -21,6 +21,21 @@ def source_spellings(subwords: Subwords) -> list[bytes]:
     return _spellings(subwords.source_pieces(range(subwords.src_size)), subwords)
 
 
+def unwritable_hint(text: str, subwords: Subwords) -> str:
+    """Return which letters of a target text the subwords lack, and what helps."""
+    letters = list(dict.fromkeys(text.replace(" ", "")))
+    encoded = subwords.encode_target(letters)
+    missing = [
+        letter for letter, ids in zip(letters, encoded, strict=True) if subwords.unk_id in ids
+    ]
+    listed = ", ".join(f"`{letter}`" for letter in missing)
+    lack = f"its subwords lack {listed}" if listed else "its subwords cannot spell it"
+    return (
+        f"{lack}: remove the line or spell it in another way; a model that is prepared and trained "
+        "with --set data.byte_fallback=true can write every letter"
+    )
+
+
 def _spellings(pieces: Sequence[str], subwords: Subwords) -> list[bytes]:
     special = set(subwords.special)
     return [b"" if i in special else _spelling(piece) for i, piece in enumerate(pieces)]

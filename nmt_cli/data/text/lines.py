@@ -27,6 +27,8 @@ from nmt_cli.plurals import counted
 
 # A line is held in memory, so a longer one, for example of a compressed file of zeros, is refused.
 LONGEST_LINE = 1 << 24
+# Files that differ only from fewer lines before the end of the shorter one: it is cut off.
+LINES_AT_END = 16
 # After this many lines it is decided whether a file is TSV.
 ROWS_CHECKED = 1_000
 # The separator of a file without tabs is guessed from this many lines.
@@ -322,7 +324,11 @@ class LinePairs(Iterator[tuple[str, str]]):
 
             profiles = [Profile.of(read_lines(path)) for path in self.paths]
             line = find_misalignment(profiles[0], profiles[1])
-            hint += f"; they seem to diverge near line {line:,}" if line else ""
+            shorter = min((self.src, self.tgt), key=lambda lines: lines.count)
+            if line is not None and line > shorter.count - LINES_AT_END:
+                hint += f"; they seem to fit until `{shorter.name}` ends: is it cut off?"
+            elif line is not None:
+                hint += f"; they seem to diverge near line {line:,}"
         return DataError(message, hint)
 
 

@@ -130,11 +130,17 @@ def chosen(attention: Attention, kind: str, layer: int | None, head: int | None)
     for dimension, (name, index) in enumerate((("layer", layer), ("head", head))):
         count = weights.shape[dimension]
         if not count:
-            raise UsageError(f"the model has no {name} of the kind `{kind}`")
+            raise UsageError(
+                f"the model has no {name} of the kind `{kind}`",
+                f"choose another kind with --kind: {', '.join(KINDS)}",
+            )
         if index is None:
             continue
         if not 1 <= index <= count:
-            raise UsageError(f"there is no {name} {index}, only 1 to {count}")
+            raise UsageError(
+                f"there is no {name} {index}, only 1 to {count}",
+                f"choose one of them, or leave out --{name} to see all",
+            )
         weights = weights.narrow(dimension, index - 1, 1)
     return weights
 

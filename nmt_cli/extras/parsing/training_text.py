@@ -30,6 +30,12 @@ def output_files(out: Path) -> list[Path]:
     return [out.with_name(f"{out.name}.{end}") for end in (WORDS, BRACKETS, GOLD)]
 
 
+def require_other_files(out: Path, trees: Iterable[Path | str]) -> None:
+    """Raise CannotCreateError if one of the files to write is one of the files of `trees`."""
+    needed = needed_files("is one of the files of trees", *trees)
+    require_replaceable(output_files(out), needed, force=True)
+
+
 def write_text_of_trees(paths: Iterable[Path | str], out: Path, tags: Tags = "all") -> Written:
     """Write the trees of `paths`, cleaned, as `out`.words, `out`.brackets and `out`.trees.
 
@@ -38,7 +44,7 @@ def write_text_of_trees(paths: Iterable[Path | str], out: Path, tags: Tags = "al
     is among `paths`, NoInputError, and DataError naming file and line; nothing is written then.
     """
     paths = list(paths)
-    require_replaceable(output_files(out), needed_files("is one of the files of trees", *paths))
+    require_other_files(out, paths)
     make_directory(out.parent)
     count, without_words = 0, 0
     with ExitStack() as stack:
