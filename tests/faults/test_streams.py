@@ -455,7 +455,7 @@ def test_any_name_of_a_file_works(folder: Path, expected, name: str, checks) -> 
         found = forked("translate", *arguments)
         assert (found.code, found.lines, found.err) == (0, expected, b"")
         checks()
-    found = forked("translate", "test.en", "-o", odd)
+    found = forked("translate", "test.en", "-o", odd, "--force")
     assert found.code == 0
     assert (folder / odd).read_text("utf-8").split("\n")[:-1] == expected
     checks()

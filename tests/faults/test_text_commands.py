@@ -102,7 +102,7 @@ def parse_prepare(text: Path) -> int:
     with Path("trees").open("wb") as file:
         for line in text_lines(text):
             file.write(b"(S (X %b))\n" % re.sub(rb"[ \t\x0b\x0c\r()]", b"", line))
-    assert forked("parse", "prepare", "trees", "--out", "out").code == 0
+    assert forked("parse", "prepare", "trees", "--out", "out", "--force").code == 0
     return Path("out.words").read_bytes().count(b"\n")
 
 

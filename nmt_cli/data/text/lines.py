@@ -27,7 +27,8 @@ from nmt_cli.plurals import counted
 
 # A line is held in memory, so a longer one, for example of a compressed file of zeros, is refused.
 LONGEST_LINE = 1 << 24
-# Files that differ only from fewer lines before the end of the shorter one: it is cut off.
+# Where files differ from at most this many lines before the end of the shorter one, or this part of
+# its lines, it is cut off.
 LINES_AT_END = 16
 # After this many lines it is decided whether a file is TSV.
 ROWS_CHECKED = 1_000
@@ -325,7 +326,8 @@ class LinePairs(Iterator[tuple[str, str]]):
             profiles = [Profile.of(read_lines(path)) for path in self.paths]
             line = find_misalignment(profiles[0], profiles[1])
             shorter = min((self.src, self.tgt), key=lambda lines: lines.count)
-            if line is not None and line > shorter.count - LINES_AT_END:
+            at_end = min(LINES_AT_END, shorter.count // LINES_AT_END)
+            if line is not None and line > shorter.count - at_end:
                 hint += f"; they seem to fit until `{shorter.name}` ends: is it cut off?"
             elif line is not None:
                 hint += f"; they seem to diverge near line {line:,}"
