@@ -1,7 +1,7 @@
 """Learns the abbreviations of a language from the full stops of training text."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -22,20 +22,16 @@ class StopCounts:
     """Counts of full stops in training text, from which abbreviations are learnt.
 
     before_lower, before_upper: words before a full stop within a line, by what follows: lower case
-    or a digit, or anything else. ending: words before the full stop that ends a line. plain: words
-    without a full stop. lines: of the text; several: lines that seem to have several sentences.
+    or a digit, or anything else. ending: words before the full stop that ends a line.
     """
 
     before_lower: Counter[str] = field(default_factory=Counter)
     before_upper: Counter[str] = field(default_factory=Counter)
     ending: Counter[str] = field(default_factory=Counter)
-    plain: Counter[str] = field(default_factory=Counter)
-    lines: int = 0
 
     def add(self, lines: Iterable[str]) -> None:
         """Count the full stops of more lines."""
         for line in lines:
-            self.lines += 1
             words = line.split()
             for word, following in pairwise(words):
                 if not word.endswith(".") or word.endswith(".."):
@@ -50,41 +46,41 @@ class StopCounts:
                 counts[key] += 1
             if words and words[-1].endswith("."):
                 self.ending[_key(words[-1])] += 1
-            self.plain.update(word.lower() for word in words if not word.endswith("."))
 
     def merge(self, other: "StopCounts") -> None:
         """Add other counts to these."""
-        for name in ("before_lower", "before_upper", "ending", "plain"):
+        for name in ("before_lower", "before_upper", "ending"):
             getattr(self, name).update(getattr(other, name))
-        self.lines += other.lines
 
-    def splitter(self, language: str) -> SentenceSplitter:
-        """The splitter that these counts give; where they are few, the common lists decide."""
+    def splitter(self, language: str, words: Mapping[str, int]) -> SentenceSplitter:
+        """The splitter that these counts give.
+
+        words: the counts of all words of the text, with the punctuation that is attached to them.
+        """
         abbreviations, titles = set(), set()
-        for key in {*self.before_lower, *self.before_upper}:
-            if key == _NUMBER or len(key) > LONGEST_ABBREVIATION:
+        for key in {*self.before_lower, *self.before_upper} - {_NUMBER}:
+            lower, upper = self.before_lower[key], self.before_upper[key]
+            within = lower + upper
+            if len(key) > LONGEST_ABBREVIATION or within < MIN_ABBREVIATION_COUNT:
                 continue
-            within = self.before_lower[key] + self.before_upper[key]
-            total = within + self.ending[key] + self.plain[key]
-            if within < MIN_ABBREVIATION_COUNT:
-                continue
-            if (
-                self.before_upper[key] >= MIN_ABBREVIATION_COUNT
-                and within >= MIN_TITLE_SHARE * total
-                and len(key) <= LONGEST_TITLE
-            ):
+            plain = sum(words.get(form, 0) for form in {key, key.capitalize(), key.upper()})
+            total = within + self.ending[key] + plain
+            is_short = len(key) <= LONGEST_TITLE
+            if upper >= MIN_ABBREVIATION_COUNT and within >= MIN_TITLE_SHARE * total and is_short:
                 titles.add(key)
-            elif (
-                self.before_lower[key] >= MIN_ABBREVIATION_COUNT
-                and self.before_lower[key] >= MIN_ABBREVIATION_SHARE * total
-            ):
+            elif lower >= MIN_ABBREVIATION_COUNT and lower >= MIN_ABBREVIATION_SHARE * total:
                 abbreviations.add(key)
+        return SentenceSplitter(
+            language, frozenset(abbreviations), frozenset(titles), self._has_ordinals()
+        )
+
+    def _has_ordinals(self) -> bool | None:
+        """Whether short numbers before a full stop are ordinals; None where there are few."""
         within = self.before_lower[_NUMBER] + self.before_upper[_NUMBER]
         stops = within + self.ending[_NUMBER]
-        ordinals = None
-        if stops >= MIN_ORDINAL_COUNT:
-            ordinals = within >= MIN_ORDINAL_COUNT and within >= MIN_ORDINAL_SHARE * stops
-        return SentenceSplitter(language, frozenset(abbreviations), frozenset(titles), ordinals)
+        if stops < MIN_ORDINAL_COUNT:
+            return None
+        return within >= MIN_ORDINAL_COUNT and within >= MIN_ORDINAL_SHARE * stops
 
 
 # The key of all short numbers.
