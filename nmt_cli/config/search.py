@@ -45,6 +45,12 @@ class SearchConfig:
     n_best: int = setting(
         1, "translations to return for each line, without duplicates", 1, 1_024, panel="Search"
     )
+    sentences: Literal["auto", "line"] = setting(
+        "auto",
+        "auto = translate each sentence of a line on its own, unless the lines of the training "
+        "text had several; line = translate lines as they are",
+        panel="Search",
+    )
     batch_tokens: int | Literal["auto"] = setting(
         "auto",
         "maximum source tokens times beam size to search together; auto = chosen for the device",

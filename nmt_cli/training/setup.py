@@ -9,7 +9,6 @@ from pathlib import Path
 from nmt_cli.config.automatic import training_steps
 from nmt_cli.config.schema import Config, dump, flatten, load, with_values
 from nmt_cli.data.corpus.corpus import Corpus
-from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.errors import CannotCreateError, ConfigError
 from nmt_cli.model.kinds import count_parameters
 from nmt_cli.model_dir import SUBWORDS, save_model
@@ -99,8 +98,7 @@ def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
     refuse_foreign(out, corpus)
     if not out.exists() or _is_unused(out):
         files.make_directory(out)
-        text = TextStatistics.load(corpus.path)
-        save_model(out, {}, config, corpus.subwords, {"step": "0"}, text=text)
+        save_model(out, {}, config, corpus.subwords, {"step": "0"}, text=corpus.text)
         return
     earlier, now = flatten(load(out / CONFIG)), flatten(config)
     differing = [

@@ -66,7 +66,7 @@ def validate(
     sources, references = (side[:count] for side in corpus.valid_text)
     # A shortlist belongs to a finished model directory.
     config = replace(config, search=replace(config.search, shortlist=0))
-    translator = Translator(model, config, corpus.subwords)
+    translator = Translator(model, config, corpus.subwords, text=corpus.text)
     outputs = _translations(translator, sources, device, stop, on_progress)
     measured = score(outputs, [references], ["bleu"])[0]
     samples = tuple(zip(sources, references, outputs, strict=True))[:SAMPLES]

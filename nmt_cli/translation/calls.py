@@ -18,6 +18,7 @@ class SearchOptions(TypedDict, total=False):
     alpha: float
     max_extra_length: int
     n_best: int
+    sentences: Literal["auto", "line"]
     batch_tokens: int | Literal["auto"]
     length_penalty: Literal["gnmt", "power", "none"]
     word_reward: float

@@ -8,6 +8,7 @@ import torch
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.lexical.shortlist import HINT, Shortlist
+from nmt_cli.data.sentences.splitter import Sentence, SentenceSplitter
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.data.text.splitting import Piece, split_line
@@ -17,7 +18,10 @@ from nmt_cli.translation.constraints import BoundConstraints
 
 
 class SourceLine(NamedTuple):
-    """The segments of a line and the source of each."""
+    """The segments of a line and the source of each.
+
+    A segment is a sentence, or a part of a sentence that is too long for the model.
+    """
 
     pieces: list[Piece]
     sources: list[Source]
@@ -42,34 +46,59 @@ def make_source_lines(
     constraints: BoundConstraints,
     max_subwords: int,
     fields: SourceFields,
+    splitter: SentenceSplitter | None = None,
 ) -> list[SourceLine]:
     """The sources of each line; a blank line has none.
 
-    A line of more than `max_subwords` subwords is split; its prefix belongs to the first segment.
+    With a `splitter` each sentence is a source, except in a line with a prefix, which may begin
+    with several sentences. A sentence of more than `max_subwords` subwords is split; a prefix
+    belongs to the first segment.
     """
     texts = [clean_line(line).strip() for line in lines]
     # Without EOS.
     forced = [ids[:-1] for ids in subwords.encode_target(prefixes)]
+    sentences = [
+        [Sentence(text, "")]
+        if splitter is None or (forced and forced[index])
+        else splitter.split(text) or [Sentence("", "")]
+        for index, text in enumerate(texts)
+    ]
+    encoded = iter(
+        subwords.encode_source([sentence.text for of_line in sentences for sentence in of_line])
+    )
     source_lines = []
-    for index, (text, ids) in enumerate(zip(texts, subwords.encode_source(texts), strict=True)):
-        pieces, encoded = [Piece(text, "")], [ids]
-        if len(ids) - 1 > max_subwords:
-            pieces = split_line(text, lambda parts: _lengths(subwords, parts), max_subwords)
-            encoded = subwords.encode_source([piece.text for piece in pieces])
-        kept = [pair for pair in zip(pieces, encoded, strict=True) if len(pair[1]) > 1]
+    for index, of_line in enumerate(sentences):
+        kept = [
+            segment
+            for sentence in of_line
+            for segment in _segments(sentence, next(encoded), subwords, max_subwords)
+            if len(segment[1]) > 1
+        ]
         prefix = tuple(forced[index]) if forced else ()
         sources = [
             Source(
-                tuple(piece_ids),
+                tuple(ids),
                 () if segment else prefix,
                 constraints.for_source(piece.text),
                 (fields.first + index, segment) if fields.sampled else (),
                 piece.text if fields.keep_text else "",
             )
-            for segment, (piece, piece_ids) in enumerate(kept)
+            for segment, (piece, ids) in enumerate(kept)
         ]
         source_lines.append(SourceLine([piece for piece, _ in kept], sources))
     return source_lines
+
+
+def _segments(
+    sentence: Sentence, ids: list[int], subwords: Subwords, max_subwords: int
+) -> list[tuple[Piece, list[int]]]:
+    """The segments of a sentence, each with its ids: the sentence itself, unless it is long."""
+    if len(ids) - 1 <= max_subwords:
+        return [(Piece(sentence.text, sentence.gap, ends_sentence=True), ids)]
+    pieces = split_line(sentence.text, lambda parts: _lengths(subwords, parts), max_subwords)
+    if pieces:
+        pieces[-1] = Piece(pieces[-1].text, sentence.gap, ends_sentence=True)
+    return list(zip(pieces, subwords.encode_source([piece.text for piece in pieces]), strict=True))
 
 
 def _lengths(subwords: Subwords, texts: Sequence[str]) -> list[int]:

@@ -10,9 +10,10 @@ import torch
 
 from nmt_cli.config.schema import Config
 from nmt_cli.config.search import SearchConfig
+from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.data.lexical.shortlist import Shortlist
+from nmt_cli.data.sentences.splitter import SentenceSplitter
 from nmt_cli.data.subwords.model import Subwords
-from nmt_cli.data.subwords.spelling import WITHOUT_SPACES
 from nmt_cli.errors import ConfigError, is_out_of_memory
 from nmt_cli.inference.engines import Engine, fastest_engine, find_device, reference_engine
 from nmt_cli.model.encoder_decoder import EncoderDecoder
@@ -38,18 +39,16 @@ from nmt_cli.translation.constraints import (
 from nmt_cli.translation.ensemble_members import EnsembleMember, check_members, joint_engine
 from nmt_cli.translation.inputs import (
     SourceFields,
-    SourceLine,
     make_source_lines,
     no_shortlist,
     windows,
     with_shortlist,
 )
-from nmt_cli.translation.outputs import HypothesisSelector, LinePart, join_segments
+from nmt_cli.translation.joining import line_translation
+from nmt_cli.translation.outputs import HypothesisSelector
 from nmt_cli.translation.prefixes import Prefixes
 from nmt_cli.translation.result import (
     Translation,
-    empty_translation,
-    flags_of,
 )
 from nmt_cli.translation.scoring import ScoredPair, score_pairs
 from nmt_cli.translation.searcher_cache import SearcherCache
@@ -72,6 +71,7 @@ class Translator:
         others: Sequence["Translator"] = (),
         shortlist: Callable[[], Shortlist] = no_shortlist,
         directory: Path | None = None,
+        text: TextStatistics | None = None,
     ) -> None:
         """`model` is put into evaluation mode and stays on its device.
 
@@ -79,7 +79,8 @@ class Translator:
         weights. others: the other members of an ensemble, with the same vocabularies; their
         probabilities and those of `model` are averaged. shortlist: loads the shortlist of the
         model, when the settings of a search ask for one. directory: where the model is loaded from
-        again once the engine has taken its weights.
+        again once the engine has taken its weights. text: what is usual in the training text, which
+        decides whether lines are split into sentences.
         """
         self._model = model.eval()
         weight = next(model.parameters())
@@ -88,6 +89,7 @@ class Translator:
         self._directory = directory
         self.config = config
         self.subwords = subwords
+        self.text = text
         self.others = tuple(others)
         members = [EnsembleMember(member.config, member.subwords) for member in (self, *others)]
         check_members(members)
@@ -130,13 +132,15 @@ class Translator:
             # The engine rounds the weights itself: the arithmetic is float32.
             engine = partial(fastest_engine, cache=cache, precision=precision, consumes=True)
             translator = cls(
-                loaded.model, loaded.config, loaded.subwords, engine, members, shortlist, Path(path)
-            )
+                loaded.model, loaded.config, loaded.subwords, engine, members, shortlist,
+                Path(path), loaded.text,
+            )  # fmt: skip
         else:
             model = loaded.model.to(PRECISIONS[precision])
             translator = cls(
-                model, loaded.config, loaded.subwords, fastest_engine, members, shortlist
-            )
+                model, loaded.config, loaded.subwords, fastest_engine, members, shortlist,
+                text=loaded.text,
+            )  # fmt: skip
         translator._path, translator._precision = Path(path), precision
         return translator
 
@@ -262,14 +266,20 @@ class Translator:
         bound = self.bind(constraints)
         fields = SourceFields(first, config.sample, config.replace_unknown)
         source_lines = make_source_lines(
-            lines, prefixes or (), self.subwords, bound, self._max_subwords, fields
-        )
+            lines, prefixes or (), self.subwords, bound, self._max_subwords, fields,
+            self._splitter(config),
+        )  # fmt: skip
         sources = {source for source_line in source_lines for source in source_line.sources}
         hypotheses = self._search(sources, config, bound, on_progress)
         parts = self._selector.parts(hypotheses, config)
         return [
-            self._translation(
-                line, source_line, [parts[source] for source in source_line.sources], config
+            line_translation(
+                line,
+                source_line,
+                [parts[source] for source in source_line.sources],
+                config,
+                self.subwords,
+                self.config.languages.tgt,
             )
             for line, source_line in zip(lines, source_lines, strict=True)
         ]
@@ -280,6 +290,14 @@ class Translator:
             bound = BoundConstraints(constraints, self.subwords, self.config.languages)
             self._bound = constraints, bound
         return self._bound[1]
+
+    def _splitter(self, search: SearchConfig) -> SentenceSplitter | None:
+        """What splits lines into sentences; None where they are translated as they are."""
+        if search.sentences == "line":
+            return None
+        if self.text is None:
+            return SentenceSplitter(self.config.languages.src)
+        return self.text.src.splitter if self.text.has_single_sentences else None
 
     def shortlist_for(self, search: SearchConfig) -> Shortlist | None:
         """The shortlist of a search with these settings; raises the errors of `Shortlist.load`.
@@ -361,28 +379,6 @@ class Translator:
         """The most subwords of a line that all models can take; longer lines are split."""
         members = (self, *self.others)
         return max(MIN_SUBWORDS, min(_max_subwords_of(member.config) for member in members))
-
-    def _translation(
-        self, line: str, source_line: SourceLine, parts: list[list[LinePart]], config: SearchConfig
-    ) -> Translation:
-        if not source_line.sources:
-            return empty_translation(line, "empty")
-        if not all(parts):
-            return empty_translation(line, "failed")
-        spaced = self.config.languages.tgt not in WITHOUT_SPACES
-        # The n-th translation of a split line consists of the n-th ones of its segments.
-        alternatives = tuple(
-            join_segments(
-                source_line.pieces,
-                [alternatives[min(rank, len(alternatives) - 1)] for alternatives in parts],
-                config, self.subwords, spaced=spaced,
-            )
-            for rank in range(max(map(len, parts)))
-        )  # fmt: skip
-        best = alternatives[0]
-        best_hypotheses = [of_segment[0].hypothesis for of_segment in parts]
-        flags = flags_of(source_line.sources, best_hypotheses, config)
-        return Translation(line, best.text, best.score, alternatives, flags)
 
 
 def _search_order(source: Source) -> tuple[object, ...]:

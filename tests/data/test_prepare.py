@@ -306,7 +306,7 @@ def test_progress_is_reported_to_the_end(project, monkeypatch):
         progress=lambda stage, done, total: reported.setdefault(stage, []).append((done, total)),
     )  # fmt: skip
     assert list(reported) == [
-        "read", "compare languages", "count words", "learn subwords", "encode",
+        "read", "compare languages", "count words", "learn subwords", "encode", "measure text",
     ]  # fmt: skip
     assert [done for done, _ in reported["read"]] == list(range(50, 401, 50))
     assert reported["read"][-1] == reported["encode"][-1] == (400, 400)

@@ -163,7 +163,7 @@ class TestTerms:
 
 
 class TestLongLines:
-    LINE = "The first sentence of them all is this. The second one is about as long. A third one."
+    LINE = "The first part of them all is this, the second one is about as long, and a third one."
 
     def test_each_segment_has_the_terms_that_it_triggers(self) -> None:
         translator = make_translator()

@@ -19,6 +19,7 @@ from nmt_cli.data.languages.trigrams import BUCKETS
 from nmt_cli.data.sentences.splitter import SentenceSplitter
 from nmt_cli.errors import DataError
 from nmt_cli.storage import manifest
+from nmt_cli.storage.tensor_header import read_metadata, with_sorted_header
 
 TEXT = "text.safetensors"
 FORMAT = 1
@@ -88,10 +89,10 @@ class TextStatistics:
             "src": asdict(self.src), "tgt": asdict(self.tgt), "lines": self.lines,
             "length_ratios": self.length_ratios,
         }  # fmt: skip
-        header = {"format": str(FORMAT), "numbers": json.dumps(numbers, ensure_ascii=False)}
+        header = {"format": str(FORMAT), "numbers": json.dumps(numbers)}
         odds = {"language_odds": self.language_odds.astype(np.float16)}
         content: bytes = safetensors.numpy.save(odds, header)
-        return content
+        return with_sorted_header(content)
 
     @classmethod
     def load(cls, directory: Path) -> "TextStatistics | None":
@@ -105,9 +106,7 @@ class TextStatistics:
         data = manifest.read_checked(directory, TEXT, MAX_BYTES)
         try:
             odds = safetensors.numpy.load(data)["language_odds"].astype(np.float32)
-            # The header is a length of eight bytes and JSON.
-            size = int.from_bytes(data[:8], "little")
-            header = json.loads(data[8 : 8 + size])["__metadata__"]
+            header = read_metadata(data)
             if header["format"] != str(FORMAT):
                 raise DataError(f"`{path}` is of another version of nmt", HINT)
             return cls._from_json(json.loads(header["numbers"]), odds)

@@ -37,6 +37,8 @@ _ROMAN = re.compile(r"[IVXLC]{1,6}")
 _WIDE_OPENERS = "「『“‘（【《〈"
 
 
+_WIDE_PAIRS = ("「」", "『』", "（）", "《》", "【】")
+LONGEST_QUOTE = 1_000
 # So many characters on each side of a full stop are looked at.
 REACH = 80
 
@@ -85,11 +87,8 @@ Sentence(text='Good!', gap='')]
     def _is_end(self, line: str, begin: int, match: re.Match[str], *, all_lower: bool) -> bool:
         following = line[match.end() : match.end() + REACH]
         if match["wide"] is not None:
-            closed = match["wide"][-1] not in "。！？｡．"
-            full_stop_inside = match["wide"].startswith("．") and not match["wide_gap"]
-            return not full_stop_inside and (
-                not closed or bool(match["wide_gap"]) or following[0] in _WIDE_OPENERS
-            )
+            quoted = line[max(begin, match.end() - LONGEST_QUOTE) : match.end()]
+            return _ends_wide(match, following) and not _is_quoted(quoted)
         first = _FIRST_WORD.match(following)
         if first is None:
             return False
@@ -155,6 +154,22 @@ Sentence(text='Good!', gap='')]
         code = base_code(self.language)
         texts = [FUNCTION_WORDS[code]] if code in FUNCTION_WORDS else FUNCTION_WORDS.values()
         return frozenset(word for text in texts for word in text.split() if len(word) > 1)
+
+
+def _ends_wide(match: re.Match[str], following: str) -> bool:
+    """Whether a mark of Chinese or Japanese ends a sentence, by what comes after it."""
+    if match["wide_gap"]:
+        return True
+    if match["wide"].startswith("．"):
+        # As in a number.
+        return False
+    is_closed = match["wide"][-1] not in "。！？｡．"
+    return not is_closed or following[0] in _WIDE_OPENERS
+
+
+def _is_quoted(text: str) -> bool:
+    """Whether a quotation or a bracket of Chinese or Japanese is still open after `text`."""
+    return any(text.count(opener) > text.count(closer) for opener, closer in _WIDE_PAIRS)
 
 
 def _has_text(line: str, begin: int, end: int) -> bool:

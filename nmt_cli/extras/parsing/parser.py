@@ -1,6 +1,7 @@
 """`nmt parse`: lines of words into trees, by a model that translates them into brackets (6.3)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from nmt_cli.config.schema import Config, with_values
@@ -52,7 +53,7 @@ def parse_window(
     translator: Translator, lines: Sequence[str], search: SearchConfig | None = None
 ) -> list[Parse]:
     """The parses of some lines, which are searched in one batch."""
-    config = search or for_parsing(translator.config).search
+    config = replace(search or for_parsing(translator.config).search, sentences="line")
     words = [tree_words(line) for line in lines]
     translations = translator.translate_window(
         [" ".join(line_words) for line_words in words], search=config

@@ -1,0 +1,114 @@
+"""From the translations of segments to the translation of their line."""
+
+from collections.abc import Sequence
+
+import torch
+
+from nmt_cli.config.search import SearchConfig
+from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.data.subwords.spelling import WITHOUT_SPACES
+from nmt_cli.data.text.splitting import Piece
+from nmt_cli.search.ranking import HypothesisRanker
+from nmt_cli.translation.inputs import SourceLine
+from nmt_cli.translation.outputs import LinePart
+from nmt_cli.translation.result import (
+    Alternative,
+    SentenceTranslation,
+    Translation,
+    empty_translation,
+    flags_of,
+)
+
+
+def line_translation(
+    line: str,
+    source_line: SourceLine,
+    parts: Sequence[Sequence[LinePart]],
+    config: SearchConfig,
+    subwords: Subwords,
+    language: str,
+) -> Translation:
+    """The translation of a line; parts: the translations of each segment, best first.
+
+    language: the code of the target language.
+    """
+    if not source_line.sources:
+        return empty_translation(line, "empty")
+    if not all(parts):
+        return empty_translation(line, "failed")
+    spaced = language not in WITHOUT_SPACES
+    pieces = source_line.pieces
+    # The n-th translation of a line consists of the n-th ones of its segments.
+    alternatives = tuple(
+        join_segments(
+            pieces,
+            [of_segment[min(rank, len(of_segment) - 1)] for of_segment in parts],
+            config, subwords, spaced=spaced,
+        )
+        for rank in range(max(map(len, parts)))
+    )  # fmt: skip
+    best, best_parts = alternatives[0], [of_segment[0] for of_segment in parts]
+    hypotheses = [part.hypothesis for part in best_parts]
+    flags = flags_of(pieces, source_line.sources, hypotheses, config)
+    sentences = sentence_translations(pieces, best_parts, spaced=spaced)
+    return Translation(line, best.text, best.score, alternatives, flags, sentences)
+
+
+def _glue(piece: Piece, *, spaced: bool) -> str:
+    """What follows the translation of a piece; sentences get a space where the source has none.
+
+    spaced: whether the target language has spaces between words.
+    """
+    return (piece.glue or (" " if piece.ends_sentence else "")) if spaced else ""
+
+
+def sentence_translations(
+    pieces: Sequence[Piece], parts: Sequence[LinePart], *, spaced: bool
+) -> tuple[SentenceTranslation, ...]:
+    """Each sentence of a line with its translation; spaced: as for `join_segments`."""
+    sentences = []
+    source, text = "", ""
+    for piece, part in zip(pieces, parts, strict=True):
+        source, text = source + piece.text, text + part.text
+        if piece.ends_sentence:
+            sentences.append(SentenceTranslation(source, text))
+            source, text = "", ""
+        else:
+            source, text = source + piece.glue, text + _glue(piece, spaced=spaced)
+    return tuple(sentences)
+
+
+def join_segments(
+    pieces: Sequence[Piece],
+    parts: Sequence[LinePart],
+    config: SearchConfig,
+    subwords: Subwords,
+    *,
+    spaced: bool,
+) -> Alternative:
+    """One translation of a line; spaced: whether the target language has spaces between words."""
+    ends = [_glue(piece, spaced=spaced) for piece in pieces]
+    text = "".join(part.text + end for part, end in zip(parts, ends, strict=True)).strip()
+    hypotheses = [part.hypothesis for part in parts]
+    ids = [token_id for hypothesis in hypotheses for token_id in hypothesis.ids]
+    log_prob = sum(hypothesis.log_prob for hypothesis in hypotheses)
+    score = hypotheses[0].score
+    if len(parts) > 1:
+        score = float(
+            HypothesisRanker(config).score(torch.tensor(log_prob), torch.tensor(len(ids)))
+        )
+    links, src_words, tgt_words = [], 0, 0
+    for piece, part, end in zip(pieces, parts, ends, strict=True):
+        links += [(src_words + src, tgt_words + tgt) for src, tgt in part.links]
+        # Without a space between them, the last word and the first of the next piece are one word.
+        src_words += max(0, part.src_words - (not piece.glue))
+        tgt_words += max(0, part.tgt_words - (not end))
+    return Alternative(
+        text,
+        score,
+        log_prob,
+        tuple(subwords.target_pieces(ids)),
+        tuple(score for hypothesis in hypotheses for score in hypothesis.token_scores),
+        tuple(links),
+        tuple(ids),
+    )
