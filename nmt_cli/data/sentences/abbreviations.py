@@ -7,17 +7,18 @@ from nmt_cli.data.languages.words import base_code
 # Abbreviations by language; those of "" are used for every language. They are written without the
 # last full stop and used with those that are learnt, and alone where nothing was learnt.
 #
-# Titles and the like stand before another word and never end a sentence.
+# Titles and the like stand before another word and never end a sentence. Those in lower case may be
+# capitalised.
 TITLES = {
     "": "Dr Prof Mr Mrs Ms Mx St Mme Mlle Mgr",
     "da": "hr fr f.eks bl.a",
-    "de": "Hr Hrn Fr Frl Dipl Ing Hl Chr z.B d.h u.a v.a i.d.R z.T bzw ca vgl evtl ggf inkl exkl "
-          "sog",
+    "de": "Hr Hrn Fr Frl Fa Dipl Ing Hl Chr z.B d.h u.a v.a i.d.R z.T bzw ca vgl evtl ggf inkl "
+          "exkl sog",
     "en": "Gen Col Maj Capt Cmdr Lt Sgt Gov Sen Rep Rev Hon Messrs Fr Mt Ft Pres vs i.e e.g cf viz "
           "approx ca",
-    "es": "Sr Sra Srta Sres D Dña Dra Ud Uds Vd Vds Gral Lic Ing Arq p.ej",
+    "es": "sr sra srta sres D Dña dra Ud Uds Vd Vds Gral Lic Ing Arq p.ej",
     "fr": "M MM Mmes Mlles Me Vve cf c.-à-d env",
-    "it": "Sig Sigg Sig.ra Dott Dott.ssa Ing Avv Arch Geom On Rag cfr",
+    "it": "sig sigg sig.ra dott dott.ssa ing avv arch geom on rag cfr",
     "nl": "dhr mevr mw drs ir mr ds bijv o.a d.w.z m.b.t t.o.v ca",
     "pl": "ul al np im św tzw prof inż mgr gen płk ks",
     "pt": "Sr Sra Srta Dra Eng Exmo Exma p.ex V.Exa",
@@ -32,6 +33,8 @@ _REFERENCES = """
     janv févr avr juil déc ene abr ago dic
 """
 REFERENCES = frozenset(_REFERENCES.split())
+# Words with such an end are too: Hauptstr. 5.
+REFERENCE_ENDS = ("str",)
 # Abbreviations that may also end a sentence.
 OTHER_ABBREVIATIONS = {
     "": "etc inc ltd corp bros jr sr al",

@@ -15,6 +15,7 @@ from nmt_cli.data.languages.words import FUNCTION_WORDS, base_code
 from nmt_cli.data.sentences.abbreviations import (
     ORDINALS,
     OTHER_ABBREVIATIONS,
+    REFERENCE_ENDS,
     REFERENCES,
     TITLES,
     words_of,
@@ -24,7 +25,7 @@ OPENERS = "\"'«»“”„‚‘’›‹([{¿¡*_#–—-"
 # Marks that end a sentence where a space follows, with what closes quotes and brackets. A match
 # begins only at the first mark of a run, so that a hundred thousand dots are scanned once.
 _END = re.compile(
-    r"(?<![.!?…؟۔।॥։።])(?P<marks>[.!?…؟۔।॥։።]++)"
+    r"(?<![.!?…؟۔।॥։።။])(?P<marks>[.!?…؟۔।॥։።။]++)"
     r"(?P<closers>(?:[\u00a0\u202f ]?[»”]|[\"'»«”“’‘›‹)\]}])*+)(?P<gap>\s+)(?=\S)"
     r"|(?P<wide>[。！？｡．]++[」』”’）】》〉]*+)(?P<wide_gap>\s*)(?=\S)"
 )
@@ -120,9 +121,9 @@ Sentence(text='Good!', gap='')]
             return False
         if word.isdigit():
             return starts or not (self._has_ordinals and ORDINAL.fullmatch(word))
-        if word in self._titles or key in self.titles:
+        if not self._titles.isdisjoint((word, key)) or key in self.titles:
             return False
-        if key in REFERENCES and (next_word[0].isdigit() or _ROMAN.fullmatch(next_word)):
+        if _is_number(next_word) and (key in REFERENCES or key.endswith(REFERENCE_ENDS)):
             return False
         if key in self._abbreviations or self._is_initials(word):
             return starts
@@ -134,7 +135,7 @@ Sentence(text='Good!', gap='')]
         if not _INITIALS.fullmatch(word):
             return False
         pronoun = word == "I" and base_code(self.language) in ("", "en")
-        return "." in word or (word.isupper() and not pronoun)
+        return "." in word or not pronoun
 
     @cached_property
     def _titles(self) -> frozenset[str]:
@@ -170,6 +171,10 @@ def _ends_wide(match: re.Match[str], following: str) -> bool:
 def _is_quoted(text: str) -> bool:
     """Whether a quotation or a bracket of Chinese or Japanese is still open after `text`."""
     return any(text.count(opener) > text.count(closer) for opener, closer in _WIDE_PAIRS)
+
+
+def _is_number(word: str) -> bool:
+    return word[0].isdigit() or (_ROMAN.fullmatch(word) is not None and word != "I")
 
 
 def _has_text(line: str, begin: int, end: int) -> bool:
