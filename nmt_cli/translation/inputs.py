@@ -20,11 +20,13 @@ from nmt_cli.translation.constraints import BoundConstraints
 class SourceLine(NamedTuple):
     """The segments of a line and the source of each.
 
-    A segment is a sentence, or a part of a sentence that is too long for the model.
+    A segment is a sentence, or a part of a sentence that is too long for the model. sentences: the
+    text of each sentence.
     """
 
     pieces: list[Piece]
     sources: list[Source]
+    sentences: list[str]
 
 
 class SourceFields(NamedTuple):
@@ -68,12 +70,12 @@ def make_source_lines(
     )
     source_lines = []
     for index, of_line in enumerate(sentences):
-        kept = [
-            segment
-            for sentence in of_line
-            for segment in _segments(sentence, next(encoded), subwords, max_subwords)
-            if len(segment[1]) > 1
-        ]
+        kept: list[tuple[Piece, list[int]]] = []
+        kept_sentences = []
+        for sentence in of_line:
+            segments = _segments(sentence, next(encoded), subwords, max_subwords)
+            kept += segments
+            kept_sentences += [sentence.text] if segments else []
         prefix = tuple(forced[index]) if forced else ()
         sources = [
             Source(
@@ -85,20 +87,23 @@ def make_source_lines(
             )
             for segment, (piece, ids) in enumerate(kept)
         ]
-        source_lines.append(SourceLine([piece for piece, _ in kept], sources))
+        source_lines.append(SourceLine([piece for piece, _ in kept], sources, kept_sentences))
     return source_lines
 
 
 def _segments(
     sentence: Sentence, ids: list[int], subwords: Subwords, max_subwords: int
 ) -> list[tuple[Piece, list[int]]]:
-    """The segments of a sentence, each with its ids: the sentence itself, unless it is long."""
-    if len(ids) - 1 <= max_subwords:
-        return [(Piece(sentence.text, sentence.gap, ends_sentence=True), ids)]
-    pieces = split_line(sentence.text, lambda parts: _lengths(subwords, parts), max_subwords)
-    if pieces:
-        pieces[-1] = Piece(pieces[-1].text, sentence.gap, ends_sentence=True)
-    return list(zip(pieces, subwords.encode_source([piece.text for piece in pieces]), strict=True))
+    """The segments of a sentence with their ids: itself, unless it is long; none if it is blank."""
+    pieces, encoded = [Piece(sentence.text, "")], [ids]
+    if len(ids) - 1 > max_subwords:
+        pieces = split_line(sentence.text, lambda parts: _lengths(subwords, parts), max_subwords)
+        encoded = subwords.encode_source([piece.text for piece in pieces])
+    segments = [pair for pair in zip(pieces, encoded, strict=True) if len(pair[1]) > 1]
+    if segments:
+        last, last_ids = segments[-1]
+        segments[-1] = Piece(last.text, sentence.gap, ends_sentence=True), last_ids
+    return segments
 
 
 def _lengths(subwords: Subwords, texts: Sequence[str]) -> list[int]:

@@ -50,32 +50,29 @@ def line_translation(
     best, best_parts = alternatives[0], [of_segment[0] for of_segment in parts]
     hypotheses = [part.hypothesis for part in best_parts]
     flags = flags_of(pieces, source_line.sources, hypotheses, config)
-    sentences = sentence_translations(pieces, best_parts, spaced=spaced)
+    texts, _ = _sentence_texts(pieces, best_parts, spaced=spaced)
+    sentences = tuple(map(SentenceTranslation, source_line.sentences, texts))
     return Translation(line, best.text, best.score, alternatives, flags, sentences)
 
 
-def _glue(piece: Piece, *, spaced: bool) -> str:
-    """What follows the translation of a piece; sentences get a space where the source has none.
-
-    spaced: whether the target language has spaces between words.
-    """
-    return (piece.glue or (" " if piece.ends_sentence else "")) if spaced else ""
-
-
-def sentence_translations(
+def _sentence_texts(
     pieces: Sequence[Piece], parts: Sequence[LinePart], *, spaced: bool
-) -> tuple[SentenceTranslation, ...]:
-    """Each sentence of a line with its translation; spaced: as for `join_segments`."""
-    sentences = []
-    source, text = "", ""
+) -> tuple[list[str], list[str]]:
+    """The translation of each sentence, and what follows each.
+
+    Sentences get a space between them where the source has none. spaced: whether the target
+    language has spaces between words.
+    """
+    texts, gaps = [""], []
     for piece, part in zip(pieces, parts, strict=True):
-        source, text = source + piece.text, text + part.text
+        texts[-1] += part.text
         if piece.ends_sentence:
-            sentences.append(SentenceTranslation(source, text))
-            source, text = "", ""
+            texts[-1] = texts[-1].strip()
+            gaps.append((piece.glue or " ") if spaced else "")
+            texts.append("")
         else:
-            source, text = source + piece.glue, text + _glue(piece, spaced=spaced)
-    return tuple(sentences)
+            texts[-1] += piece.glue if spaced else ""
+    return texts[:-1], gaps
 
 
 def join_segments(
@@ -87,8 +84,8 @@ def join_segments(
     spaced: bool,
 ) -> Alternative:
     """One translation of a line; spaced: whether the target language has spaces between words."""
-    ends = [_glue(piece, spaced=spaced) for piece in pieces]
-    text = "".join(part.text + end for part, end in zip(parts, ends, strict=True)).strip()
+    sentences = zip(*_sentence_texts(pieces, parts, spaced=spaced), strict=True)
+    text = "".join(sentence + gap for sentence, gap in sentences).strip()
     hypotheses = [part.hypothesis for part in parts]
     ids = [token_id for hypothesis in hypotheses for token_id in hypothesis.ids]
     log_prob = sum(hypothesis.log_prob for hypothesis in hypotheses)
@@ -98,11 +95,12 @@ def join_segments(
             HypothesisRanker(config).score(torch.tensor(log_prob), torch.tensor(len(ids)))
         )
     links, src_words, tgt_words = [], 0, 0
-    for piece, part, end in zip(pieces, parts, ends, strict=True):
+    for piece, part in zip(pieces, parts, strict=True):
         links += [(src_words + src, tgt_words + tgt) for src, tgt in part.links]
         # Without a space between them, the last word and the first of the next piece are one word.
         src_words += max(0, part.src_words - (not piece.glue))
-        tgt_words += max(0, part.tgt_words - (not end))
+        is_joined = not spaced or not (piece.glue or piece.ends_sentence)
+        tgt_words += max(0, part.tgt_words - is_joined)
     return Alternative(
         text,
         score,

@@ -38,7 +38,7 @@ _ROMAN = re.compile(r"[IVXLC]{1,6}")
 _WIDE_OPENERS = "「『“‘（【《〈"
 
 
-_WIDE_PAIRS = ("「」", "『』", "（）", "《》", "【】")
+_WIDE_PAIRS = (("「", "」"), ("『", "』"), ("（", "）"), ("《", "》"), ("【", "】"))
 LONGEST_QUOTE = 1_000
 # So many characters on each side of a full stop are looked at.
 REACH = 80
