@@ -34,6 +34,7 @@ PURPOSES = {
     "data/languages": "language names, language identification, swapped sides",
     "data/lexical": "glossary, word-translation table, shortlist",
     "data/preparation": "nmt prepare",
+    "data/sentences": "splits lines into sentences; abbreviations learnt from text",
     "data/subwords": "BPE, unigram and word-piece models; BPE-dropout",
     "data/text": "lines of text files: encodings, compression, splitting",
     "drawing": "charts and SVG files",
