@@ -127,6 +127,8 @@ class ModelSelector:
         """
         score = f"{validation.score:.4f} {validation.signature}".strip() if validation else ""
         metadata = {"step": str(state.step), "validation": score}
+        if validation is not None and validation.confidence:
+            metadata["confidence"] = validation.confidence
         size = sum(tensor.nbytes for tensor in chosen.weights.values())
         published = Published(state.step, chosen.kind, chosen.steps or (state.step,))
         if validation is not None:

@@ -1,7 +1,7 @@
 """Validation: the loss per token on the validation pairs, and BLEU of the translations."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import torch
@@ -13,12 +13,16 @@ from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.scoring import score
 from nmt_cli.training.reporting.report import Validation
 from nmt_cli.training.step import shard_loss, start_id
+from nmt_cli.translation.quality import Confidence
+from nmt_cli.translation.result import Translation
 from nmt_cli.translation.translator import Translator
 
 BATCH_TOKENS = 4_096
 # Lines decoded together: small enough that `stop` is asked often, large enough for the device.
 WINDOW = {"cpu": 32, "cuda": 128}
 SAMPLES = 3
+# A translation is flagged as unlikely if fewer than this share of the validation is as unlikely.
+UNUSUAL_SHARE = 0.01
 # Called with the number of sentences translated so far, and of all.
 OnProgress = Callable[[int, int], None]
 
@@ -67,10 +71,19 @@ def validate(
     # A shortlist belongs to a finished model directory.
     config = replace(config, search=replace(config.search, shortlist=0))
     translator = Translator(model, config, corpus.subwords, text=corpus.text)
-    outputs = _translations(translator, sources, device, stop, on_progress)
+    translations = _translations(translator, sources, device, stop, on_progress)
+    outputs = [translation.text for translation in translations]
     measured = score(outputs, [references], ["bleu"])[0]
     samples = tuple(zip(sources, references, outputs, strict=True))[:SAMPLES]
-    return replace(validation, bleu=measured.value, signature=measured.signature, samples=samples)
+    return replace(
+        validation, bleu=measured.value, signature=measured.signature, samples=samples,
+        confidence=_confidence(translations),
+    )  # fmt: skip
+
+
+def _confidence(translations: Sequence[Translation]) -> str:
+    scores = [translation.hypotheses[0].token_scores for translation in translations]
+    return str(Confidence.measured(scores, UNUSUAL_SHARE) or "")
 
 
 def _translations(
@@ -79,8 +92,8 @@ def _translations(
     device: torch.device,
     stop: Callable[[], bool],
     on_progress: OnProgress,
-) -> list[str]:
-    outputs: list[str] = []
+) -> list[Translation]:
+    translations: list[Translation] = []
     size = WINDOW.get(device.type, WINDOW["cpu"])
     for start in range(0, len(sources), size):
         _check(stop)
@@ -90,9 +103,8 @@ def _translations(
             on_progress(start + int(share * lines), len(sources))
 
         advance(0.0)
-        translations = translator.translate_window(window, on_progress=advance)
-        outputs += [translation.text for translation in translations]
-    return outputs
+        translations += translator.translate_window(window, on_progress=advance)
+    return translations
 
 
 def _check(stop: Callable[[], bool]) -> None:

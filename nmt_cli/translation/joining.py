@@ -8,15 +8,17 @@ from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelling import WITHOUT_SPACES
 from nmt_cli.data.text.splitting import Piece
+from nmt_cli.search.decoder import Hypothesis
 from nmt_cli.search.ranking import HypothesisRanker
 from nmt_cli.translation.inputs import SourceLine
 from nmt_cli.translation.outputs import LinePart
+from nmt_cli.translation.quality import CheckedSentence, QualityChecker, in_order
 from nmt_cli.translation.result import (
     Alternative,
     SentenceTranslation,
     Translation,
     empty_translation,
-    flags_of,
+    search_flags,
 )
 
 
@@ -26,17 +28,14 @@ def line_translation(
     parts: Sequence[Sequence[LinePart]],
     config: SearchConfig,
     subwords: Subwords,
-    language: str,
+    quality: QualityChecker,
 ) -> Translation:
-    """The translation of a line; parts: the translations of each segment, best first.
-
-    language: the code of the target language.
-    """
+    """The translation of a line; parts: the translations of each segment, best first."""
     if not source_line.sources:
         return empty_translation(line, "empty")
     if not all(parts):
         return empty_translation(line, "failed")
-    spaced = language not in WITHOUT_SPACES
+    spaced = quality.languages[1] not in WITHOUT_SPACES
     pieces = source_line.pieces
     # The n-th translation of a line consists of the n-th ones of its segments.
     alternatives = tuple(
@@ -49,10 +48,26 @@ def line_translation(
     )  # fmt: skip
     best, best_parts = alternatives[0], [of_segment[0] for of_segment in parts]
     hypotheses = [part.hypothesis for part in best_parts]
-    flags = flags_of(pieces, source_line.sources, hypotheses, config)
     texts, _ = _sentence_texts(pieces, best_parts, spaced=spaced)
     sentences = tuple(map(SentenceTranslation, source_line.sentences, texts))
-    return Translation(line, best.text, best.score, alternatives, flags, sentences)
+    checked = map(
+        CheckedSentence, source_line.sentences, texts, _sentence_scores(pieces, hypotheses)
+    )
+    flags = search_flags(pieces, source_line.sources, hypotheses, config, subwords.unk_id)
+    flags |= quality.flags(list(checked))
+    return Translation(line, best.text, best.score, alternatives, in_order(flags), sentences)
+
+
+def _sentence_scores(
+    pieces: Sequence[Piece], hypotheses: Sequence[Hypothesis]
+) -> list[list[float]]:
+    """The token scores of each sentence."""
+    scores: list[list[float]] = [[]]
+    for piece, hypothesis in zip(pieces, hypotheses, strict=True):
+        scores[-1] += hypothesis.token_scores
+        if piece.ends_sentence:
+            scores.append([])
+    return scores[:-1]
 
 
 def _sentence_texts(

@@ -45,10 +45,8 @@ class Translation:
     """The translation of a line, always a single line.
 
     source: the line as it was given; hypotheses: best first, the first is `text` and `score`;
-    sentences: the sentences that were translated on their own; flags: `empty` (nothing to
-    translate), `split` (a sentence too long for the model, translated in segments),
-    `at_limit` (cut off at the maximum length), `repetition`, `term_missing` (there was no room for
-    a term of the glossary), `failed` (the model gives NaN or infinite values).
+    sentences: the sentences that were translated on their own; flags: what makes the translation
+    doubtful, see quality.FLAGS.
     """
 
     source: str
@@ -64,12 +62,13 @@ def empty_translation(line: str, flag: str) -> Translation:
     return Translation(line, "", 0.0, (Alternative("", 0.0, 0.0),), (flag,))
 
 
-def flags_of(
+def search_flags(
     pieces: Sequence[Piece],
     sources: Sequence[Source],
     best: Sequence[Hypothesis],
     config: SearchConfig,
-) -> tuple[str, ...]:
+    unk_id: int,
+) -> set[str]:
     """The flags of a translation of these segments, which has these best hypotheses."""
     flags = {
         "split": not all(piece.ends_sentence for piece in pieces),
@@ -79,8 +78,9 @@ def flags_of(
         ),
         "repetition": any(has_repetition(hypothesis.ids) for hypothesis in best),
         "term_missing": any(hypothesis.missing for hypothesis in best),
+        "unknown_words": any(unk_id in source.ids for source in sources),
     }
-    return tuple(name for name, is_set in flags.items() if is_set)
+    return {name for name, is_set in flags.items() if is_set}
 
 
 def has_repetition(ids: Sequence[int]) -> bool:

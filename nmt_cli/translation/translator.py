@@ -47,6 +47,7 @@ from nmt_cli.translation.inputs import (
 from nmt_cli.translation.joining import line_translation
 from nmt_cli.translation.outputs import HypothesisSelector
 from nmt_cli.translation.prefixes import Prefixes
+from nmt_cli.translation.quality import Confidence, QualityChecker
 from nmt_cli.translation.result import (
     Translation,
 )
@@ -72,6 +73,7 @@ class Translator:
         shortlist: Callable[[], Shortlist] = no_shortlist,
         directory: Path | None = None,
         text: TextStatistics | None = None,
+        confidence: Confidence | None = None,
     ) -> None:
         """`model` is put into evaluation mode and stays on its device.
 
@@ -80,7 +82,8 @@ class Translator:
         probabilities and those of `model` are averaged. shortlist: loads the shortlist of the
         model, when the settings of a search ask for one. directory: where the model is loaded from
         again once the engine has taken its weights. text: what is usual in the training text, which
-        decides whether lines are split into sentences.
+        decides whether lines are split into sentences, and with `confidence`, what is usual in
+        the validation, which translations are flagged.
         """
         self._model = model.eval()
         weight = next(model.parameters())
@@ -90,6 +93,9 @@ class Translator:
         self.config = config
         self.subwords = subwords
         self.text = text
+        self.quality = QualityChecker(
+            (config.languages.src, config.languages.tgt), text, confidence
+        )
         self.others = tuple(others)
         members = [EnsembleMember(member.config, member.subwords) for member in (self, *others)]
         check_members(members)
@@ -127,19 +133,20 @@ class Translator:
         members = [cls.load(other, device, precision=precision, cache=cache) for other in others]
         loaded = load_model(Path(path), torch_device)
         shortlist = partial(Shortlist.load, Path(path), loaded.subwords)
+        confidence = Confidence.parse(loaded.metadata.get("confidence", ""))
         use_fast_float32(torch_device)
         if torch_device.type == "cpu":
             # The engine rounds the weights itself: the arithmetic is float32.
             engine = partial(fastest_engine, cache=cache, precision=precision, consumes=True)
             translator = cls(
                 loaded.model, loaded.config, loaded.subwords, engine, members, shortlist,
-                Path(path), loaded.text,
+                Path(path), loaded.text, confidence,
             )  # fmt: skip
         else:
             model = loaded.model.to(PRECISIONS[precision])
             translator = cls(
                 model, loaded.config, loaded.subwords, fastest_engine, members, shortlist,
-                text=loaded.text,
+                text=loaded.text, confidence=confidence,
             )  # fmt: skip
         translator._path, translator._precision = Path(path), precision
         return translator
@@ -279,7 +286,7 @@ class Translator:
                 [parts[source] for source in source_line.sources],
                 config,
                 self.subwords,
-                self.config.languages.tgt,
+                self.quality,
             )
             for line, source_line in zip(lines, source_lines, strict=True)
         ]
@@ -295,9 +302,10 @@ class Translator:
         """What splits lines into sentences; None where they are translated as they are."""
         if search.sentences == "line":
             return None
-        if self.text is None:
+        text = self.quality.text
+        if text is None:
             return SentenceSplitter(self.config.languages.src)
-        return self.text.src.splitter if self.text.has_single_sentences else None
+        return text.src.splitter if text.has_single_sentences else None
 
     def shortlist_for(self, search: SearchConfig) -> Shortlist | None:
         """The shortlist of a search with these settings; raises the errors of `Shortlist.load`.

@@ -287,8 +287,11 @@ class TestFlags:
                 model.output_bias[one] += value
         return Translator(model, config, byte_subwords()).translate(["abcd"])[0].flags
 
-    def test_an_ordinary_translation_has_no_flags(self, translator: Translator) -> None:
-        assert self.flags({}, {3: 50.0}) == ()
+    def test_an_empty_translation_loses_its_sentence(self) -> None:
+        assert self.flags({}, {3: 50.0}) == ("sentences_lost",)
+
+    def test_a_translation_with_words_has_no_flags(self) -> None:
+        assert self.flags({"search.min_length": 2}, {3: 50.0}) == ()
 
     def test_a_translation_cut_off_is_flagged_at_limit(self) -> None:
         assert "at_limit" in self.flags({}, {3: -50.0})
