@@ -45,10 +45,15 @@ class SearchConfig:
     n_best: int = setting(
         1, "translations to return for each line, without duplicates", 1, 1_024, panel="Search"
     )
-    sentences: Literal["auto", "line"] = setting(
+    sentences: Literal["auto", "split", "line"] = setting(
         "auto",
-        "auto = translate each sentence of a line on its own, unless the lines of the training "
-        "text had several; line = translate lines as they are",
+        "split = translate each sentence of a line on its own; line = translate lines as they "
+        "are; auto = split unless the lines of the training text had several sentences",
+        panel="Search",
+    )
+    retry: bool = setting(
+        False,
+        "translate doubtful lines once more with other settings and keep the better translation",
         panel="Search",
     )
     batch_tokens: int | Literal["auto"] = setting(

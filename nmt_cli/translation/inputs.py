@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import torch
 
+from nmt_cli.config.schema import Config
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.lexical.shortlist import HINT, Shortlist
 from nmt_cli.data.sentences.splitter import Sentence, SentenceSplitter
@@ -15,6 +16,9 @@ from nmt_cli.data.text.splitting import Piece, split_line
 from nmt_cli.errors import NmtError, NoInputError
 from nmt_cli.search.decoder import Source
 from nmt_cli.translation.constraints import BoundConstraints
+
+# Limits of the subwords of a sentence; longer ones are split.
+MAX_SUBWORDS, MIN_SUBWORDS = 1_024, 16
 
 
 class SourceLine(NamedTuple):
@@ -32,11 +36,11 @@ class SourceLine(NamedTuple):
 class SourceFields(NamedTuple):
     """What the sources of a window carry beyond ids, prefix and constraints.
 
-    first: the index of the first line; sampled: whether translations are sampled, by the index of
-    their line; keep_text: whether words are copied from the text.
+    indices: the index of each line in the whole text; sampled: whether translations are sampled, by
+    the index of their line; keep_text: whether words are copied from the text.
     """
 
-    first: int = 0
+    indices: Sequence[int]
     sampled: bool = False
     keep_text: bool = False
 
@@ -82,7 +86,7 @@ def make_source_lines(
                 tuple(ids),
                 () if segment else prefix,
                 constraints.for_source(piece.text),
-                (fields.first + index, segment) if fields.sampled else (),
+                (fields.indices[index], segment) if fields.sampled else (),
                 piece.text if fields.keep_text else "",
             )
             for segment, (piece, ids) in enumerate(kept)
@@ -104,6 +108,16 @@ def _segments(
         last, last_ids = segments[-1]
         segments[-1] = Piece(last.text, sentence.gap, ends_sentence=True), last_ids
     return segments
+
+
+def max_subwords(configs: Iterable[Config]) -> int:
+    """The most subwords of a sentence that all of these models can take."""
+    limits = [MAX_SUBWORDS]
+    for config in configs:
+        limits.append(config.data.max_length)
+        if config.model.positions == "learned":
+            limits.append(config.model.max_positions - 1)
+    return max(MIN_SUBWORDS, min(limits))
 
 
 def _lengths(subwords: Subwords, texts: Sequence[str]) -> list[int]:

@@ -34,6 +34,8 @@ FLAGS = {
 }
 # Flags that need statistics of the training text or of the validation.
 NEED_STATISTICS = ("untranslated", "length_outlier", "low_confidence")
+# Flags that a second translation with other settings may not have.
+RETRIED = frozenset(FLAGS) - {"empty", "split", "unknown_words"}
 # Names and numbers may stay as they are: a copy has at least so many words of letters.
 MIN_COPIED_WORDS = 3
 

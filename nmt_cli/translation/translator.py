@@ -14,14 +14,11 @@ from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.data.lexical.shortlist import Shortlist
 from nmt_cli.data.sentences.splitter import SentenceSplitter
 from nmt_cli.data.subwords.model import Subwords
-from nmt_cli.errors import ConfigError, is_out_of_memory
+from nmt_cli.errors import ConfigError
 from nmt_cli.inference.engines import Engine, fastest_engine, find_device, reference_engine
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.model.precision import use_fast_float32
 from nmt_cli.model_dir import is_emptied, load_model, reload_model
-from nmt_cli.search.constrained_beam import ConstrainedBeamSearch, required_rows
-from nmt_cli.search.decoder import Hypothesis, Source
-from nmt_cli.search.strategy import BeamStrategy
 from nmt_cli.translation.calls import (
     SearchOptions,
     chosen_settings,
@@ -40,22 +37,20 @@ from nmt_cli.translation.ensemble_members import EnsembleMember, check_members, 
 from nmt_cli.translation.inputs import (
     SourceFields,
     make_source_lines,
+    max_subwords,
     no_shortlist,
     windows,
-    with_shortlist,
 )
 from nmt_cli.translation.joining import line_translation
 from nmt_cli.translation.outputs import HypothesisSelector
 from nmt_cli.translation.prefixes import Prefixes
 from nmt_cli.translation.quality import Confidence, QualityChecker
-from nmt_cli.translation.result import (
-    Translation,
-)
+from nmt_cli.translation.result import Translation
+from nmt_cli.translation.retry import better, is_doubtful, retry_settings
 from nmt_cli.translation.scoring import ScoredPair, score_pairs
 from nmt_cli.translation.searcher_cache import SearcherCache
+from nmt_cli.translation.source_search import SourceSearch
 
-# Limits of the subwords of a line; longer lines are split.
-MAX_SUBWORDS, MIN_SUBWORDS = 1_024, 16
 # The dtypes that a model on a GPU can be loaded in.
 PRECISIONS = {"float32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -103,8 +98,10 @@ class Translator:
         self.engine: Engine = (
             joint_engine([own, *(other.engine for other in others)]) if others else own
         )
-        self._searchers = SearcherCache(self.engine)
         self._shortlist = called_once(shortlist)
+        self._source_search = SourceSearch(
+            SearcherCache(self.engine), config.model.eos_id, subwords, self.shortlist_for
+        )
         self._selector = HypothesisSelector(lambda: self.model, subwords)
         unconstrained = BoundConstraints(NO_CONSTRAINTS, subwords, config.languages)
         self._bound = NO_CONSTRAINTS, unconstrained
@@ -270,14 +267,41 @@ class Translator:
         """
         config = search or self.config.search
         check_constraints(constraints, config)
+        indices = range(first, first + len(lines))
+        translations = self._window(lines, config, constraints, prefixes, indices, on_progress)
+        if not config.retry:
+            return translations
+        doubtful = [index for index, each in enumerate(translations) if is_doubtful(each)]
+        again = self._window(
+            [lines[index] for index in doubtful],
+            retry_settings(config),
+            constraints,
+            [prefixes[index] for index in doubtful] if prefixes else None,
+            [indices[index] for index in doubtful],
+            lambda _: None,
+        )
+        for index, translation in zip(doubtful, again, strict=True):
+            translations[index] = better(translations[index], translation)
+        return translations
+
+    def _window(
+        self,
+        lines: Sequence[str],
+        config: SearchConfig,
+        constraints: Constraints,
+        prefixes: Sequence[str] | None,
+        indices: Sequence[int],
+        on_progress: Callable[[float], None],
+    ) -> list[Translation]:
+        """The translations of lines with these indices in the whole text, each searched once."""
         bound = self.bind(constraints)
-        fields = SourceFields(first, config.sample, config.replace_unknown)
+        fields = SourceFields(indices, config.sample, config.replace_unknown)
         source_lines = make_source_lines(
             lines, prefixes or (), self.subwords, bound, self._max_subwords, fields,
             self._splitter(config),
         )  # fmt: skip
         sources = {source for source_line in source_lines for source in source_line.sources}
-        hypotheses = self._search(sources, config, bound, on_progress)
+        hypotheses = self._source_search.run(sources, config, bound, on_progress)
         parts = self._selector.parts(hypotheses, config)
         return [
             line_translation(
@@ -291,6 +315,10 @@ class Translator:
             for line, source_line in zip(lines, source_lines, strict=True)
         ]
 
+    @property
+    def _max_subwords(self) -> int:
+        return max_subwords(member.config for member in (self, *self.others))
+
     def bind(self, constraints: Constraints) -> BoundConstraints:
         """Constraints in this model's ids; raises DataError for a term that it cannot spell."""
         if self._bound[0] is not constraints:
@@ -300,12 +328,11 @@ class Translator:
 
     def _splitter(self, search: SearchConfig) -> SentenceSplitter | None:
         """What splits lines into sentences; None where they are translated as they are."""
-        if search.sentences == "line":
-            return None
         text = self.quality.text
-        if text is None:
-            return SentenceSplitter(self.config.languages.src)
-        return text.src.splitter if text.has_single_sentences else None
+        several = text is not None and not text.has_single_sentences
+        if search.sentences == "line" or (search.sentences == "auto" and several):
+            return None
+        return text.src.splitter if text else SentenceSplitter(self.config.languages.src)
 
     def shortlist_for(self, search: SearchConfig) -> Shortlist | None:
         """The shortlist of a search with these settings; raises the errors of `Shortlist.load`.
@@ -320,81 +347,3 @@ class Translator:
         Raises DataError for a pair that is longer than the learned positions of the model.
         """
         return score_pairs((self, *self.others), pairs)
-
-    def _search(
-        self,
-        sources: set[Source],
-        config: SearchConfig,
-        bound: BoundConstraints,
-        on_progress: Callable[[float], None],
-    ) -> dict[Source, list[Hypothesis]]:
-        """The finished hypotheses of each source.
-
-        Sources with constraints need more rows and are searched separately. The longest come
-        first, so that neighbours need little padding; equal lines are translated once. When memory
-        runs out, the rest is searched with half as many slots.
-        """
-        by_rows: dict[tuple[int, bool], list[Source]] = {}
-        for source in sources:
-            constraints, rows = source.constraints, config.rows
-            if constraints:
-                rows = required_rows(constraints, rows)
-            by_rows.setdefault((rows, constraints is not None), []).append(source)
-        result: dict[Source, list[Hypothesis]] = {}
-
-        def on_step() -> None:
-            on_progress(len(result) / len(sources))
-
-        for (rows, constrained), group in sorted(by_rows.items()):
-            group.sort(key=_search_order)
-            while group := [source for source in group if source not in result]:
-                try:
-                    result |= self._search_group(
-                        group, rows, config, bound, on_step, constrained=constrained
-                    )
-                except (MemoryError, RuntimeError) as error:
-                    if not (is_out_of_memory(error) and self._searchers.halve(len(group))):
-                        raise
-        return result
-
-    def _search_group(
-        self,
-        sources: list[Source],
-        rows: int,
-        config: SearchConfig,
-        bound: BoundConstraints,
-        on_step: Callable[[], None],
-        *,
-        constrained: bool,
-    ) -> Iterator[tuple[Source, list[Hypothesis]]]:
-        """Sources that need so many rows each with their finished hypotheses, as they finish."""
-        strategy: BeamStrategy | None = None
-        if constrained:
-            strategy = ConstrainedBeamSearch(rows, self.config.model.eos_id)
-        unbanned_ids = {self.subwords.unk_id} if config.replace_unknown else set()
-        stream = iter(sources)
-        shortlist = self.shortlist_for(config)
-        if shortlist is not None:
-            stream = with_shortlist(sources, shortlist, config, self.subwords)
-        searcher = self._searchers.searcher(
-            len(sources), rows, config, bound.processors, strategy, unbanned_ids
-        )
-        for index, hypotheses in searcher.run(stream, on_step):
-            yield sources[index], hypotheses
-
-    @property
-    def _max_subwords(self) -> int:
-        """The most subwords of a line that all models can take; longer lines are split."""
-        members = (self, *self.others)
-        return max(MIN_SUBWORDS, min(_max_subwords_of(member.config) for member in members))
-
-
-def _search_order(source: Source) -> tuple[object, ...]:
-    """Sorts the longest sources first, and equal lengths in a fixed order."""
-    return -len(source.ids), source.ids, source.prefix, source.sample_key, source.text
-
-
-def _max_subwords_of(config: Config) -> int:
-    model = config.model
-    positions = model.max_positions - 1 if model.positions == "learned" else MAX_SUBWORDS
-    return min(MAX_SUBWORDS, positions, config.data.max_length)
