@@ -1,5 +1,6 @@
 """What a parser gives its translator, and what it makes of the answer."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 from byte_models import byte_config
@@ -19,7 +20,7 @@ def test_words_as_trees_have_them_go_in_and_tags_that_fit_come_out() -> None:
 
     translator = SimpleNamespace(config=config, translate_window=translate_window)
     (found,) = parse(translator, [" a\t (b) ."], config.search)
-    assert asked == [(["a -LRB-b-RRB- ."], config.search)]
+    assert asked == [(["a -LRB-b-RRB- ."], replace(config.search, sentences="line"))]
     assert found.tree is not None
     assert tree_text(found.tree) == "(S (XX a) (NN -LRB-b-RRB-) (. .))"
     assert (found.repairs, found.translation.score) == (0, -1.0)
