@@ -1,9 +1,10 @@
-"""How much dirt `nmt prepare` finds: 20 kinds are planted into real text, 200 pairs of each.
+"""How much noise `nmt prepare` finds: 22 kinds are planted into real text, 200 pairs of each.
 
-    python benchmarks/dirt.py train.en train.de [--pairs 20000] [--each 200] [--out dirt.json]
+    python benchmarks/dirt.py train.en train.de [--pairs 30000] [--each 200] [--out dirt.json]
 
-Prints one row a kind: planted, found by `nmt prepare`, found by `nmt prepare --clean`; and what is
-found among the pairs that were left alone.
+Prints one row for each kind: how many pairs were planted, how many `nmt prepare` repaired or
+`nmt prepare --clean` dropped, and what happens by default. The last lines say how many of the pairs
+in which nothing was planted were dropped.
 """
 
 import argparse

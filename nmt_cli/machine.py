@@ -1,6 +1,6 @@
-"""What the system offers this process: cores, memory, signals and functions of the C library.
+"""Asks the system for cores, memory, signals and functions of the C library.
 
-Everything here that only Linux has is looked for first, and has a fallback elsewhere.
+Whether a feature that only Linux has exists is checked first, and there is a fallback without it.
 """
 
 import math
@@ -117,12 +117,12 @@ def _read(path: Path) -> str:
 
 
 def child_processes() -> list[int]:
-    """The numbers of the processes that this one has started; empty where /proc does not list them.
+    """The ids of the processes that this one has started; empty if /proc does not list them.
 
     Threads other than the main one may have started further processes, which are not listed.
     """
-    own = os.getpid()
-    return [int(number) for number in _read(Path(f"/proc/{own}/task/{own}/children")).split()]
+    pid = os.getpid()
+    return [int(child) for child in _read(Path(f"/proc/{pid}/task/{pid}/children")).split()]
 
 
 def existing_signals(*names: str) -> list[signal.Signals]:

@@ -177,7 +177,7 @@ def reload_model(directory: Path, emptied: EncoderDecoder) -> EncoderDecoder:
     pairs = zip(model.parameters(), emptied.parameters(), strict=True)
     if not all(torch.equal(loaded, kept) for loaded, kept in pairs if kept.numel()):
         raise DataError(
-            f"`{directory}` has got other weights since it was loaded", "load the model again"
+            f"`{directory}` has other weights now than when it was loaded", "load the model again"
         )
     return model
 

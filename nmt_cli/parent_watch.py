@@ -1,10 +1,10 @@
 """Ends a helper process soon after the process that started it has ended, in whatever way.
 
-Ranks of training get the process number of their parent before they start, and check it first of
-all, because the parent may have ended already. From then on the kernel sends SIGTERM when the
-parent ends (Linux: PR_SET_PDEATHSIG). A thread that polls the parent ends the process on other
-systems, and where SIGTERM did not end it. Worker processes of a pool wait on a pipe that only their
-parent holds open.
+Ranks of training get the process id of their parent before they start, and check it first, because
+the parent may have ended already. From then on the kernel sends SIGTERM when the parent ends
+(Linux: PR_SET_PDEATHSIG). On other systems, and if SIGTERM did not end the process, a thread that
+polls the parent ends it. Worker processes of a pool wait on a pipe that only their parent holds
+open.
 """
 
 import os
@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from nmt_cli.machine import c_function
 
-# The environment variable that gives a rank the process number of its parent.
+# The environment variable that gives a rank the process id of its parent.
 PARENT = "NMT_PARENT"
 POLL_SECONDS = 0.25
 # How long a rank may take to save after its parent has ended.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Section 6.2, Table 3: variations of the model. Needs GPUs; scaled down, CPU cores.
+# Section 6.2, Table 3: variations of the model. Needs GPUs; scaled down, it runs on CPU cores.
 #
 #   recipes/table3.sh WMT14 [WORK]
 #   SIZE=small recipes/table3.sh MULTI30K [WORK]
@@ -82,13 +82,13 @@ usage() {
 
 # row FOLDER PRESET SETTING...: train a row, then measure its perplexity and BLEU.
 row() {
-  local folder=rows/$1 preset=$2 one
+  local folder=rows/$1 preset=$2 setting
   local settings=()
   shift 2
   [ "${SIZE:-}" != tiny ] || set -- "$@" model.d_model=16 model.d_ff=32 model.layers=1 \
     train.max_steps=2 train.checkpoint_every=1
-  for one in "${common[@]}" "$@"; do
-    settings+=(--set "$one")
+  for setting in "${common[@]}" "$@"; do
+    settings+=(--set "$setting")
   done
   [ -f "$folder/bleu.json" ] && return
   mkdir -p "$folder"

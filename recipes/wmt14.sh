@@ -48,11 +48,11 @@ read_arguments() {
 
 # Sets row (of Table 2), corpus, settings, and for `tiny` other subwords.
 choose_model() {
-  local one
+  local setting
   local chosen=()
   row=$model corpus=corpus
   case $model in
-    # What the preset does not say is how often to look: it changes no weight.
+    # The preset leaves open how often to validate, which changes no weight.
     base) chosen=(train.validate_every=15000 train.validation_sentences=0) ;;
     big) chosen=(train.validate_every=6000 train.validation_sentences=0 "${big[@]}") ;;
     tiny)
@@ -64,8 +64,8 @@ choose_model() {
     *) fail 2 "there is no model $model" "MODEL is base, big or tiny" ;;
   esac
   settings=()
-  for one in "${chosen[@]}"; do
-    settings+=(--set "$one")
+  for setting in "${chosen[@]}"; do
+    settings+=(--set "$setting")
   done
   [ -z "${STEPS:-}" ] || settings+=(--max-steps "$STEPS")
 }

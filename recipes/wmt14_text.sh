@@ -19,7 +19,7 @@ sha256() {
 }
 
 # verified FILE NAME [SUM]: whether FILE has this SHA-256. Without SUM (or with -) it is
-# compared with the entry of NAME in wmt14.lock, which is made the first time.
+# compared with the entry of NAME in wmt14.lock, which the first run makes.
 verified() {
   local found wanted=${3:--}
   touch wmt14.lock
@@ -51,8 +51,8 @@ unchanged() {
     "put the old file back, or begin in another directory"
 }
 
-# told PATH NAME: print the number of lines, which is counted once.
-told() {
+# report_lines PATH NAME: print the number of lines of PATH, which is counted only once.
+report_lines() {
   local lines
   touch counts.tsv
   lines=$(awk -F '\t' -v name="$1" '$1 == name { print $2 }' counts.tsv)
@@ -81,7 +81,7 @@ download() {
     done=yes
     curl -fL "${quietly[@]}" --connect-timeout 30 --retry 2 -C - -o "$part" "$folder$archive" ||
       done=no
-    # A whole one that is asked for again is an error of curl's, too.
+    # If the file is complete already, curl fails too.
     if [ -f "$part" ] && { [ $done = yes ] || [ "$sum" != - ]; }; then
       if verified "$part" "$archive" "$sum"; then
         mv "$part" "downloads/$archive"
@@ -89,7 +89,7 @@ download() {
       fi
       [ $done = no ] || rm "$part"
     fi
-    [ $done = no ] || say "warning: that is another file: its SHA-256 is not the known one"
+    [ $done = no ] || say "warning: this is another file: its SHA-256 is not the known one"
   done
   fail 69 "$archive could not be downloaded" \
     "run the same command again, or get it in another way and name its folder with --data-dir"
@@ -114,7 +114,7 @@ take_out() {
 # get_pair ARCHIVE EN TGT SUM FOLDER...: both sides of a corpus; EN and TGT are files in the
 # archive. Adds to the list `train`, or to `missing`.
 get_pair() {
-  local archive=$1 en=$2 other=$3 sum=$4 place
+  local archive=$1 en=$2 other=$3 sum=$4 path
   shift 4
   local files=("data/${en##*/}" "data/${other##*/}")
   if [ -n "$data_dir" ] && [ -n "$(local_file "${en##*/}")" ] &&
@@ -123,21 +123,21 @@ get_pair() {
     unchanged "${files[0]}"
     unchanged "${files[1]}"
   elif [ ! -f "${files[0]}" ] || [ ! -f "${files[1]}" ]; then
-    place=${data_dir:-downloads}/$archive
-    if [ -n "$data_dir" ] && [ ! -f "$place" ]; then
+    path=${data_dir:-downloads}/$archive
+    if [ -n "$data_dir" ] && [ ! -f "$path" ]; then
       missing+=("${en##*/} and ${other##*/}, or $archive")
       return
     fi
-    if [ -f "$place" ]; then
-      verified "$place" "$archive" "$sum" || fail 65 "$place is damaged: its SHA-256 is another" \
+    if [ -f "$path" ]; then
+      verified "$path" "$archive" "$sum" || fail 65 "$path is damaged: its SHA-256 is another" \
         "remove it and run the same command again"
     else
       download "$archive" "$sum" "$@"
     fi
-    take_out "$place" "$en" "$other"
+    take_out "$path" "$en" "$other"
   fi
-  told "${files[0]}" "${en##*/}"
-  told "${files[1]}" "${other##*/}"
+  report_lines "${files[0]}" "${en##*/}"
+  report_lines "${files[1]}" "${other##*/}"
   train+=(--train "${files[@]}")
 }
 
@@ -159,11 +159,11 @@ get_held_out() {
       mv "data/$name.part" "data/$name.$language"
     fi
     unchanged "data/$name.$language"
-    told "data/$name.$language" "$name.$language"
+    report_lines "data/$name.$language" "$name.$language"
   done
 }
 
-# All text; fills the list `train` with the options of `nmt init`.
+# Gets all text and fills the list `train` with options of `nmt init`.
 get_text() {
   local languages archive pattern sum folders
   local missing=()

@@ -19,9 +19,10 @@ from lib.sentences import LONGEST_SOURCE, make_config, make_sources
 from nmt_cli.config.schema import Config
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.inference.cuda.decoder import CudaDecoder
-from nmt_cli.inference.cuda.model import CudaModel
+from nmt_cli.inference.cuda.model import make_cuda_model
 from nmt_cli.inference.cuda.self_test import find_fault
 from nmt_cli.inference.engines import reference_engine
+from nmt_cli.inference.packed.model import PackedModel
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.search.beam import Searcher
 from nmt_cli.search.decoder import Decoder, Source
@@ -154,7 +155,7 @@ def gates(run: Decoding, facts: Json) -> None:
         expected = translate(by_reference, sources)
         facts[f"tokens, beam {beam}"] = sum(map(len, expected))
         for dtype in dict.fromkeys((torch.float32, run.dtype)):
-            fast = CudaModel(plain if dtype == torch.float32 else run.model(dtype))
+            fast = make_cuda_model(plain if dtype == torch.float32 else run.model(dtype))
             found = translate(Searcher(CudaDecoder(fast, slots, beam), config), sources)
             same = _equal(found, expected)
             facts[f"identical lines, beam {beam}, {dtype}"] = same
@@ -169,12 +170,12 @@ def _equal(found: Ids, expected: Ids) -> float:
 
 def bulk(run: Decoding, facts: Json, beam: int) -> None:
     """Tokens a second of many sentences, by how many are translated at a time."""
-    fast = CudaModel(run.model(run.dtype))
+    fast = make_cuda_model(run.model(run.dtype))
     for slots in run.sizes.slots:
         facts[f"{slots} at once"] = attempt(lambda slots=slots: _rate(run, fast, slots, beam))
 
 
-def _rate(run: Decoding, fast: CudaModel, slots: int, beam: int) -> Json:
+def _rate(run: Decoding, fast: PackedModel, slots: int, beam: int) -> Json:
     decoder = CudaDecoder(fast, slots, beam)
     found = rate_of(run, decoder, beam, run.sources, run.sizes.rounds)
     if run.device.type == "cuda":
@@ -208,7 +209,7 @@ def plain(run: Decoding, facts: Json) -> None:
 
 def single(run: Decoding, facts: Json) -> None:
     """Milliseconds of one sentence by itself."""
-    fast = CudaModel(run.model(run.dtype))
+    fast = make_cuda_model(run.model(run.dtype))
     sources = run.some(run.sizes.singles)
     for beam in (4, 1):
         searcher = Searcher(CudaDecoder(fast, 1, beam), search_settings(beam))
@@ -247,7 +248,7 @@ def peer(run: Decoding, facts: Json) -> None:
             for source in singles
         ]
         _tell_singles(facts, beam, timed)
-    fast = CudaModel(run.model(run.dtype))
+    fast = make_cuda_model(run.model(run.dtype))
     searcher = Searcher(CudaDecoder(fast, run.sizes.slots[0], 4), search_settings(4))
     facts["same lines as ours, beam 4"] = _equal(translate(searcher, sources), expected or [])
 

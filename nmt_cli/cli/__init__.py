@@ -1,9 +1,9 @@
 """The `nmt` command: arguments in, one library call, an exit code out.
 
-One file a subcommand. `nmt_cli/cli/<name>.py` holds the function `command` (its docstring is the
-help, its parameters the options) and the text `EXAMPLES`, or a Typer `app` with commands of its
-own. What several commands share lies in `options`, `settings` and `environment` (`make_console`).
-Nothing heavy may be imported by these files outside their functions.
+Each subcommand is a module in `commands` or `experiments`, with the function `command` (its
+docstring is the help, its parameters are the options) and the text `EXAMPLES`, or with a Typer
+`app` that has commands of its own. Shared code is in `options`, `setting_options`,
+`settings` and `environment`. These modules import nothing heavy outside functions.
 """
 
 import sys
@@ -15,7 +15,7 @@ def run() -> None:
     from nmt_cli.cli import environment, signals
 
     environment.end_with_launcher()
-    signals.heed_interrupts()
+    signals.handle_interrupts()
     environment.open_standard_streams()
     environment.choose_threads()
     environment.quiet_torch()
@@ -25,7 +25,7 @@ def run() -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run `nmt` with `arguments`, show what went wrong, and give the exit code."""
+    """Run `nmt` with `arguments`, report errors, and return the exit code."""
     from nmt_cli.cli import environment, error_reporting
     from nmt_cli.cli.app import invoke
 

@@ -19,29 +19,30 @@ from nmt_cli.errors import UsageError, did_you_mean
 if TYPE_CHECKING:
     from nmt_cli.cli.click_adapter import Command, Context, HelpFormatter
 
+STUDY = 'Study "Attention Is All You Need": plots, tables'
 # In the order in which they are used.
 COMMANDS = {
-    "init": "write the project file nmt.toml",
-    "prepare": "prepare parallel text for training",
-    "train": "train a model; run again to resume",
-    "average": "average checkpoints into one model",
-    "shortlist": "learn likely word translations, for faster decoding",
-    "translate": "translate text line by line",
-    "score": "score translations: BLEU, chrF, TER",
-    "demo": "watch a small model learn to translate",
-    "parse": "parse sentences into trees; score trees like EVALB",
-    "attention": "study the paper: attention, formulas, Tables 1 to 3",
-    "plot": "study the paper: attention, formulas, Tables 1 to 3",
-    "bench": "study the paper: attention, formulas, Tables 1 to 3",
-    "config": "show every setting and its origin",
-    "doctor": "check this machine and suggest fixes",
+    "init": "Write the project file nmt.toml",
+    "prepare": "Prepare parallel text for training",
+    "train": "Train a model; run again to resume",
+    "average": "Average checkpoints into one model",
+    "shortlist": "Learn likely word translations, for faster decoding",
+    "translate": "Translate text line by line",
+    "score": "Score translations: BLEU, chrF, TER",
+    "demo": "Train and test a small model on generated sentences",
+    "parse": "Parse sentences into trees; score trees like EVALB",
+    "attention": STUDY,
+    "plot": STUDY,
+    "bench": STUDY,
+    "config": "Show all settings and their origins; presets",
+    "doctor": "Check this machine and suggest fixes",
 }
 # Commands for the experiments of the paper, whose modules are in cli/experiments.
 EXPERIMENTS = {"attention", "bench", "parse", "plot"}
 
 EXAMPLES = """
-nmt demo                                   see it work, in 2 to 3 minutes
-nmt init --src-lang en --tgt-lang de && nmt prepare && nmt train && nmt score
+nmt demo    see it work in about 2 minutes
+nmt init --src-lang en --tgt-lang de && nmt prepare && nmt train
 """
 
 COMPLETION_VARIABLE = "_NMT_COMPLETE"
@@ -49,11 +50,20 @@ COMPLETION_VARIABLE = "_NMT_COMPLETE"
 # an option with its value count as one word.
 _GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
 _COMMAND_WORD = re.compile(r"""(?:-\S+ (?=[^\s-]))?(?:[^\s"']|"[^"]*"|'[^']*'|["'])+""")
+# What Typer adds to the help of a number, such as `[x>=1]`, and the second space before the rest.
+_BOUNDS = re.compile(r" +\[x>=\d+\]|; x>=\d+(?=\])| (?= \[)")
+_FULL_STOP = re.compile(r"(?<!\.)\.$")
 HELP_OPTIONS = ["--help", "-h"]
+# Help is not wider than this, even on a wider terminal.
+WIDTH = 100
 
 
 def _write_examples(formatter: HelpFormatter, examples: str | None) -> None:
-    lines = (examples or "").strip("\n").splitlines()
+    lines = [
+        # Shown as a comment of the shell, so that the whole line can be copied.
+        _GAP.sub(lambda gap: f"{gap[0]}# ", line, count=1)
+        for line in (examples or "").strip("\n").splitlines()
+    ]
     if lines:
         broken = [part for line in lines for part in broken_example(line, formatter.width - 2)]
         formatter.write("\nExamples:\n" + "".join(f"  {line}\n" for line in broken))
@@ -94,7 +104,7 @@ def _broken(words: Sequence[str], width: int, end: str) -> list[str]:
 
 @contextlib.contextmanager
 def _of_command(context: Context) -> Iterator[None]:
-    """Add the command to errors of the parser that lack it."""
+    """Name the command in errors of the parser that do not name it."""
     try:
         yield
     except ClickUsageError as error:
@@ -113,11 +123,20 @@ def _write_parameters(command: Command, context: Context, formatter: HelpFormatt
         if row is not None:
             default = "Arguments" if parameter.param_type_name == "argument" else "Options"
             heading = getattr(parameter, "rich_help_panel", None) or default
-            sections.setdefault(heading, []).append(row)
+            sections.setdefault(heading, []).append((row[0], _tidy(row[1])))
     for heading, rows in sections.items():
         if rows:
             with formatter.section(heading):
                 formatter.write_dl(rows)
+
+
+def _tidy(text: str) -> str:
+    """The help of an option or command without its bounds, as a phrase without a full stop.
+
+    >>> _tidy("Threads [default: 1]  [x>=1]"), _tidy("Cores  [default: 0; x>=0]"), _tidy("Exit.")
+    ('Threads [default: 1]', 'Cores [default: 0]', 'Exit')
+    """
+    return _FULL_STOP.sub("", _BOUNDS.sub("", text))
 
 
 class CommandWithExamples(TyperCommand):
@@ -127,6 +146,10 @@ class CommandWithExamples(TyperCommand):
         """Parse like every command, and let errors name the command."""
         with _of_command(ctx):
             return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: Context) -> list[str]:
+        """The parts of the usage; Typer writes a required argument as `{NAME}`."""
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
     def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
         """Write usage, description, examples and options."""
@@ -156,15 +179,15 @@ class GroupWithExamples(TyperGroup):
         with formatter.section("Commands"):
             formatter.write_dl(
                 [
-                    (name, command.get_short_help_str(limit=100))
+                    (name, _tidy(command.get_short_help_str(limit=100)))
                     for name, command in self.commands.items()
                 ]
             )
-        TyperCommand.format_options(self, ctx, formatter)  # type: ignore[arg-type]
+        _write_parameters(self, ctx, formatter)
 
 
 def _debug_option() -> TyperOption:
-    """Accepted by every command but read earlier, by `nmt_cli.cli.main`."""
+    """The option `--debug`, which every command accepts and `nmt_cli.cli.main` reads earlier."""
     return TyperOption(
         param_decls=["--debug"], is_flag=True, default=False, expose_value=False, hidden=True,
         help="Show tracebacks",
@@ -197,12 +220,12 @@ class CommandTable(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
-        """Write usage, examples, commands and options."""
+        """Write usage, examples, commands and options, in as many lines as a terminal has."""
         self.format_usage(ctx, formatter)
         _write_examples(formatter, EXAMPLES)
         with formatter.section("Commands"):
             formatter.write_dl(_rows())
-        TyperCommand.format_options(self, ctx, formatter)  # type: ignore[arg-type]
+        _write_parameters(self, ctx, formatter)
 
 
 def _rows() -> list[tuple[str, str]]:
@@ -247,7 +270,7 @@ def _top(
         bool, typer.Option("--json", hidden=True, help="With --version: show all versions as JSON")
     ] = False,
 ) -> None:
-    """Train and run Transformer translators: two text files in, a translator out."""
+    """Train Transformer translation models, translate with them and score translations."""
     if version:
         _show_version(as_json=as_json)
         raise typer.Exit
@@ -305,8 +328,9 @@ def invoke(arguments: Sequence[str]) -> int:
         group.main([], "nmt", complete_var=COMPLETION_VARIABLE)
     try:
         with group.make_context(
-            "nmt", _without_help_command(arguments), help_option_names=HELP_OPTIONS
-        ) as context:
+            "nmt", _without_help_command(arguments),
+            help_option_names=HELP_OPTIONS, max_content_width=WIDTH,
+        ) as context:  # fmt: skip
             group.invoke(context)
     except typer.Exit as exit_:
         return exit_.exit_code

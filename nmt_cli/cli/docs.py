@@ -1,4 +1,4 @@
-"""docs/cli.md and the frozen surface, made from the commands: `python -m nmt_cli.cli.docs`."""
+"""Generates docs/cli.md and the list of all options: `python -m nmt_cli.cli.docs`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperGroup
 
-from nmt_cli.cli.app import HELP_OPTIONS, make_command
+from nmt_cli.cli.app import HELP_OPTIONS, WIDTH, make_command
 from nmt_cli.cli.exit_codes import STABLE, exit_codes
 from nmt_cli.config.presets import PRESETS
 from nmt_cli.config.schema import SETTINGS
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 GUIDE = Path("docs/cli.md")
 SURFACE = Path("tests/contracts/cli_surface.txt")
-WIDTH = 100
 
 _HEAD = """\
 # The command line
 
 Generated from the commands themselves by `make docs`; a test compares.
 
-Data goes to stdout, everything else to stderr. Settings fold in this order, the strongest last:
-default, preset, `nmt.toml` (or `--config FILE`), `NMT_*` variables, options, `--set key=value`.
+Data goes to stdout, everything else to stderr. Settings come from these sources, each of which
+overrides the ones before: defaults, preset, `nmt.toml` (or `--config FILE`), `NMT_*` variables,
+options, `--set key=value`.
 
 `nmt CMD --help`, `nmt CMD -h` and `nmt help CMD` are the same. Each command also takes `--debug`
 (or `NMT_DEBUG=1`), which shows tracebacks. Colour and progress bars appear only on a terminal;
@@ -71,7 +71,7 @@ def guide() -> str:
         "`model.heads` is `NMT_MODEL_HEADS`.\n\n| setting | default | meaning |\n|---|---|---|\n"
         + "".join(_setting_rows())
     )
-    parts.append("## Presets\n\nWhat each changes.\n\n" + "".join(_preset_rows()))
+    parts.append("## Presets\n\nThe settings that each preset sets.\n\n" + "".join(_preset_rows()))
     return "\n".join(parts)
 
 
@@ -88,7 +88,7 @@ def _preset_rows() -> Iterator[str]:
 
 
 def surface() -> str:
-    """Every command and parameter on one line each; a change here is a change for users."""
+    """Every command and parameter on a line; a change here is a change for users."""
     lines = []
     for path, command, _ in walk_commands():
         lines.append(path)

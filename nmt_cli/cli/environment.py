@@ -1,4 +1,4 @@
-"""What the process around `nmt` decides: environment variables, standard streams, threads."""
+"""The environment of the process: environment variables, standard streams, threads."""
 
 import contextlib
 import errno
@@ -15,7 +15,7 @@ from typing import NoReturn, TextIO
 from nmt_cli.parent_watch import PARENT, end_with_parent
 from nmt_cli.terminal.console import Console
 
-# What torchrun sets for the processes that it starts.
+# The variable that torchrun sets for the processes that it starts.
 TORCHRUN = "TORCHELASTIC_RUN_ID"
 EXIT_BROKEN_PIPE = 141
 EXIT_WRITE_ERROR = 74
@@ -34,7 +34,7 @@ def debugging(arguments: Sequence[str]) -> bool:
 
 
 def make_console(stream: TextIO | None = None, *, quiet: bool = False) -> Console:
-    """The console on stderr (or `stream`); colour and animation only where a person looks at it.
+    """The console on stderr or `stream`, with colours and bars only on a terminal.
 
     NO_COLOR, FORCE_COLOR, TERM=dumb and CI are honoured.
     """
@@ -46,9 +46,9 @@ def make_console(stream: TextIO | None = None, *, quiet: bool = False) -> Consol
 
 
 def name_of_program() -> str:
-    """What a user types to start this nmt: `nmt` where the shell finds it by that name.
+    """The command that starts this nmt: `nmt` if the shell finds it by that name.
 
-    Else the path of the script that was started, or `PYTHON -m nmt_cli`.
+    Otherwise it is the path of the script that was started, or `PYTHON -m nmt_cli`.
     """
     started = Path(sys.argv[0]) if sys.argv else Path()
     known = shutil.which("nmt")
@@ -66,7 +66,7 @@ def name_of_program() -> str:
 
 
 def cache_folder() -> Path | None:
-    """Where what can be made anew is kept: $XDG_CACHE_HOME/nmt, or ~/.cache/nmt; None: nowhere."""
+    """The cache directory, $XDG_CACHE_HOME/nmt or ~/.cache/nmt; None if there is none."""
     chosen = os.environ.get("XDG_CACHE_HOME", "")
     if Path(chosen).is_absolute():
         return Path(chosen) / "nmt"
@@ -76,10 +76,10 @@ def cache_folder() -> Path | None:
 
 
 def end_with_launcher() -> None:
-    """Where a launcher has started this process as a rank, end when the launcher does.
+    """If a launcher started this process as a rank, end this process when the launcher ends.
 
-    `nmt train --gpus` tells its own number, which shows whether it is gone already; torchrun, whose
-    number is not known, is whatever has started this process by now.
+    `nmt train --gpus` passes its process ID, which shows whether it has ended already; for torchrun
+    the launcher is the present parent process.
     """
     parent = os.environ.pop(PARENT, "")
     if parent.isdecimal():
@@ -89,11 +89,11 @@ def end_with_launcher() -> None:
 
 
 def choose_threads() -> None:
-    """Tell OpenMP, before torch loads, to use the cores this process may use and how to wait.
+    """Set OpenMP, before torch loads, to the usable cores and to a way of waiting.
 
     Threads that spin for long on shared cores cost a factor of 30. Threads that sleep at once are
     woken tens of thousands of times a second, often all on one core: two are then slower than one
-    (0.6 times). So they spin for some microseconds. What the user set stays.
+    (0.6 times). So they spin for some microseconds. Variables that the user has set are kept.
     """
     from nmt_cli.machine import usable_cores
 
@@ -113,18 +113,18 @@ def use_threads(count: int) -> None:
 
 
 def quiet_torch() -> None:
-    """Have torch's C++ write errors only, before it loads, unless the user has said what it writes.
+    """Set the log level of torch's C++ code to errors, unless the user has set it.
 
-    When a rank or the launcher is gone, each message of the others to it is a warning of 20 lines;
-    nmt says what happened in one.
+    When a rank or the launcher has ended, torch writes a warning of 20 lines for each message to
+    it; nmt reports it in one line.
     """
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
 
 
 def keep_out_current_directory() -> None:
-    """Let no process that this one starts take modules from the current directory.
+    """Keep child processes from importing modules from the current directory.
 
-    `nmt` itself does not; `python -m nmt_cli` does, and means to.
+    `nmt` itself does not import from there; `python -m nmt_cli` does so on purpose.
     """
     with contextlib.suppress(OSError):
         if sys.path[:1] not in ([""], [str(Path.cwd())]):
@@ -132,9 +132,9 @@ def keep_out_current_directory() -> None:
 
 
 def open_standard_streams() -> None:
-    """Occupy closed descriptors 0-2, so that no file of ours ever gets their number.
+    """Open closed descriptors 0-2, so that no other file gets one of their numbers.
 
-    A closed stdin or stdout is opened the wrong way round: using it fails, as it should.
+    A closed stdin is opened for writing and a closed stdout for reading, so that using them fails.
     """
     for descriptor, flags in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
@@ -148,23 +148,23 @@ def open_standard_streams() -> None:
     if sys.stderr is None:
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # Arguments that were no UTF-8 come out as the bytes they were.
+        # Arguments that are not UTF-8 are written as the original bytes.
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
 
 
 def _let_go_nowhere(descriptor: int) -> None:
-    """The interpreter flushes once more when it ends: what it cannot write is dropped."""
+    """Redirect a descriptor to /dev/null, because the interpreter flushes again when it ends."""
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
 
 
 def _computes_still() -> bool:
-    """Whether threads work on a step that was given up: the interpreter would wait for them."""
+    """Whether threads still compute an abandoned step; the interpreter would wait for them."""
     return any(thread.name.startswith("replica") for thread in threading.enumerate())
 
 
 def leave(code: int) -> NoReturn:
-    """End the process with `code`; what stdout cannot take any more is dropped without a word."""
+    """End the process with `code`; output that stdout no longer accepts is dropped."""
     try:
         sys.stdout.flush()
     except OSError as error:
@@ -174,9 +174,9 @@ def leave(code: int) -> NoReturn:
     try:
         sys.stderr.flush()
     except (OSError, ValueError):
-        # Nobody listens: that is no failure.
+        # A closed stderr is not a failure.
         _let_go_nowhere(2)
     if code and (os.environ.get("WORLD_SIZE", "1") != "1" or _computes_still()):
-        # A failed rank leaves its group as it is, whose threads may abort while all is taken down.
+        # The threads of a failed rank's process group may abort while the interpreter shuts down.
         os._exit(code)
     sys.exit(code)

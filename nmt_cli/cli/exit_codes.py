@@ -1,4 +1,4 @@
-"""The exit codes of `nmt`, in one table: scripts rely on them."""
+"""The exit codes of `nmt`, on which scripts rely."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ STABLE = (
     "Codes keep their meaning until the next major version (semantic versioning); new codes may\n"
     "be added. A command ended by a signal exits with 128 plus the number of the signal."
 )
-# Codes that do not come from an exception of ours.
+# Codes that do not belong to a subclass of NmtError.
 OTHERS = {
     0: "success",
     1: "a bug in nmt; for `nmt doctor`: a check failed",

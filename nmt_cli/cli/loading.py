@@ -1,4 +1,4 @@
-"""A model directory opened as the commands that translate want it."""
+"""Loads models for the commands that translate."""
 
 import contextlib
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ def require_models(models: Sequence[Path | str]) -> None:
 
 
 def announce_compiling(model: Path, cache: Path, console: "Console") -> None:
-    """Say that kernels are about to be compiled, if the model uses them."""
+    """Write a note if kernels are about to be compiled."""
     from nmt_cli.config.schema import load
     from nmt_cli.errors import NmtError
     from nmt_cli.inference.native.library import must_compile

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from nmt_cli.cli.click_adapter import CompositeParamType
-from nmt_cli.config.presets import PRESET_NAMES
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -60,17 +59,19 @@ def no_validation(pairs: int, command: str) -> str:
 # Settings: every command that reads nmt.toml has these two.
 ConfigFile = Annotated[
     Path | None,
-    typer.Option("--config", metavar="FILE", help="Project file [default: ./nmt.toml, if present]"),
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="Project file with settings [default: nmt.toml, if present]",
+    ),
 ]
 Sets = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="KEY=VALUE", help="Set any setting, such as model.heads=16; repeatable"
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change any setting, such as model.heads=16 (see `nmt config show`); repeatable",
     ),
-]
-Preset = Annotated[
-    str | None,
-    typer.Option("--preset", metavar="NAME", help=f"Preset: {PRESET_NAMES} [default: base]"),
 ]
 
 # Text files.
@@ -78,7 +79,7 @@ TrainPairs = Annotated[
     list[FilePair] | None,
     typer.Option(
         "--train", click_type=FILE_PAIR, metavar="SRC TGT",
-        help="Training text, source and target file; repeatable",
+        help="Source and target file of the training text; repeatable",
     ),
 ]  # fmt: skip
 ValidPair = Annotated[
@@ -87,44 +88,26 @@ ValidPair = Annotated[
         "--valid",
         click_type=FILE_PAIR,
         metavar="SRC TGT",
-        help="Validation text, source and target file",
+        help="Source and target file of the validation text",
     ),
 ]
 TestPair = Annotated[
     FilePair | None,
     typer.Option(
-        "--test", click_type=FILE_PAIR, metavar="SRC TGT", help="Test text, source and target file"
+        "--test",
+        click_type=FILE_PAIR,
+        metavar="SRC TGT",
+        help="Source and target file of the test text",
     ),
 ]
 TrainTsv = Annotated[
     list[str] | None,
     typer.Option(
         "--train-tsv", metavar="FILE",
-        help="Training text as a TSV file (source, tab, target); repeatable",
+        help="TSV file of the training text (source, tab, target); repeatable",
     ),
 ]  # fmt: skip
-ValidSplit = Annotated[
-    int | None,
-    typer.Option(
-        "--valid-split", metavar="N", min=1,
-        help="Set aside N random training pairs as validation text",
-    ),
-]  # fmt: skip
-SrcLanguage = Annotated[
-    str | None, typer.Option("--src-lang", metavar="CODE", help="Source language code, such as en")
-]
-TgtLanguage = Annotated[
-    str | None, typer.Option("--tgt-lang", metavar="CODE", help="Target language code, such as de")
-]
-
-Strict = Annotated[
-    bool,
-    typer.Option(
-        "--strict", help="Reject text that is not UTF-8 [default: repair it with a warning]"
-    ),
-]
-
 # Output.
-AsJson = Annotated[bool, typer.Option("--json", help="Write JSON to stdout")]
+AsJson = Annotated[bool, typer.Option("--json", help="Write the results as JSON to stdout")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only warnings and errors")]
-Force = Annotated[bool, typer.Option("--force", help="Replace existing output of nmt")]
+Force = Annotated[bool, typer.Option("--force", help="Replace existing output, if nmt wrote it")]

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +17,9 @@ from nmt_cli.config.schema import (
     resolve,
     with_values,
 )
-from nmt_cli.config.search import SearchConfig
-from nmt_cli.errors import NmtError, UsageError
+from nmt_cli.config.search import SearchConfig, SearchConflictError
+from nmt_cli.config.values import convert
+from nmt_cli.errors import ConfigError, NmtError, UsageError
 
 if TYPE_CHECKING:
     from nmt_cli.terminal.console import Console
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 PROJECT_FILE = Path("nmt.toml")
 COMMAND_LINE = "command line"
 _PATHS = ("paths.corpus", "paths.model")
-# Options that are not named like their setting.
-_OPTIONS = {"languages.src": "--src-lang", "languages.tgt": "--tgt-lang"}
 _SECTIONS = tuple(dict.fromkeys(key.split(".")[0] for key in SETTINGS))
 
 
@@ -41,27 +40,67 @@ def resolve_settings(
 
     `flags` maps dotted keys to the values of a command's options; None means not given. `sets`
     are the texts of `--set`. Without `config_file`, nmt.toml of the current directory is read
-    where there is one. Raises UsageError and ConfigError, naming every wrong key.
+    where there is one. Raises UsageError for wrong options, and ConfigError, naming every wrong
+    key, for the settings from elsewhere.
     """
     given = {key: value for key, value in flags.items() if value is not None}
-    return resolve(
-        [
-            *_project_layer(config_file),
-            *_environment_layers(environ),
-            SettingsLayer(COMMAND_LINE, given, option_names(given)),
-            *(_set_layer(text) for text in sets or ()),
-        ]
-    )
+    _check_options(given)
+    set_layers = [_set_layer(text) for text in sets or ()]
+    with _naming_options(given.keys() - {key for layer in set_layers for key in layer.values}):
+        return resolve(
+            [
+                *_project_layer(config_file),
+                *_environment_layers(environ),
+                SettingsLayer(COMMAND_LINE, given, option_names(given)),
+                *set_layers,
+            ]
+        )
 
 
-def tell_defaults(
+def _check_options(given: Mapping[str, object]) -> None:
+    """Raise UsageError, naming every option, if values of options are no values of their setting.
+
+    given: the values by dotted key.
+    """
+    names = option_names(given)
+    problems: list[str] = []
+    hints: list[str] = []
+    for key, value in given.items():
+        try:
+            convert(SETTINGS[key], value)
+        except ValueError as error:
+            name = names.get(key, f"`{key}`")
+            problems.append(f"{name} {error}")
+            hints.append(f"{name}: {SETTINGS[key].about}")
+    if problems:
+        raise UsageError("; ".join(problems), "; ".join(hints))
+
+
+@contextlib.contextmanager
+def _naming_options(typed: Collection[str]) -> Iterator[None]:
+    """Where settings of search conflict that were options, raise a UsageError that names these.
+
+    typed: the dotted keys of the settings whose values are from options.
+    """
+    try:
+        yield
+    except ConfigError as error:
+        # `resolve` may have raised it again with other names.
+        conflict = error if isinstance(error, SearchConflictError) else error.__cause__
+        if isinstance(conflict, SearchConflictError):
+            names = {key.removeprefix("search.") for key in typed if key.startswith("search.")}
+            raise (conflict.as_usage_error(names) or error) from None
+        raise
+
+
+def note_defaults(
     resolved: ResolvedConfig,
     config_file: Path | None,
     console: "Console",
     *,
     vocabulary: bool = False,
 ) -> None:
-    """Say that the defaults are used, if there is no project file and no preset was chosen.
+    """Write a note that the defaults are used, if there is neither project file nor preset.
 
     vocabulary: whether a vocabulary will be learnt, so that its size is a setting that matters.
     """
@@ -90,14 +129,18 @@ def model_option(model: str) -> str:
 
 
 def chosen_search(resolved: ResolvedConfig, model: Config) -> SearchConfig:
-    """The search settings of the model, overridden by those that the user gave here."""
+    """The search settings of the model, overridden by those that the user gave here.
+
+    Raises UsageError or ConfigError if they conflict.
+    """
     given = {
         key: value
         for key, value in flatten(resolved.config).items()
         if key.startswith("search.") and not resolved.origins[key].startswith(("default", "preset"))
     }
-    typed = (key for key in given if resolved.origins[key] == COMMAND_LINE)
-    return with_values(model, given, option_names(typed)).search
+    typed = [key for key in given if resolved.origins[key] == COMMAND_LINE]
+    with _naming_options(typed):
+        return with_values(model, given, option_names(typed)).search
 
 
 def option_names(keys: Iterable[str]) -> dict[str, str]:
@@ -106,11 +149,7 @@ def option_names(keys: Iterable[str]) -> dict[str, str]:
     >>> option_names(["train.max_steps", "languages.src", "paths.model"])
     {'train.max_steps': '--max-steps', 'languages.src': '--src-lang'}
     """
-    return {
-        key: _OPTIONS.get(key, f"--{key.split('.')[1].replace('_', '-')}")
-        for key in keys
-        if key not in _PATHS
-    }
+    return {key: SETTINGS[key].option.split("/")[0] for key in keys if key not in _PATHS}
 
 
 def _project_layer(config_file: Path | None) -> Iterator[SettingsLayer]:

@@ -1,4 +1,4 @@
-"""Signals: what ends the process, at once or after saving, and with which exit code."""
+"""Signals that end the process, at once or after saving, and their exit codes."""
 
 import contextlib
 import os
@@ -27,9 +27,9 @@ HANDLING_SECONDS = 0.5
 
 
 def _end_import(frame: FrameType | None, code: int, words: bytes = b"") -> None:
-    """End the process if the signal came in the midst of an import.
+    """End the process if the signal came during an import.
 
-    What a handler raises there is swallowed by some libraries, which then go on half loaded.
+    Some libraries swallow what a handler raises during their import, and stay half loaded.
     """
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
@@ -39,8 +39,8 @@ def _end_import(frame: FrameType | None, code: int, words: bytes = b"") -> None:
         frame = frame.f_back
 
 
-def heed_interrupts() -> None:
-    """Let Ctrl-C be a KeyboardInterrupt, as Python does; in an import it ends the process."""
+def handle_interrupts() -> None:
+    """Let Ctrl-C raise KeyboardInterrupt, or end the process at once during an import."""
 
     def interrupt(_: int, frame: FrameType | None) -> None:
         _end_import(frame, INTERRUPTED, b"interrupted\n")
@@ -53,14 +53,14 @@ def heed_interrupts() -> None:
 class StopSignals:
     """Remembers the first signal that asks to stop; a Ctrl-C after it ends the process at once.
 
-    at_once: until it is asked for the first time there is nothing to save, and the first signal
-    ends the process. tells: whether to say what the signal does.
+    at_once: end the process at the first signal until this object is called for the first time,
+    because there is nothing to save before. announces: whether to write what the signal does.
     """
 
     def __init__(self, *, at_once: bool = False) -> None:
         self.received: signal.Signals | None = None
         self.at_once = at_once
-        self.tells = False
+        self.announces = False
         self._guard = contextlib.ExitStack()
         for number in EXIT_CODES:
             # What `nohup` and a shell's background jobs ignore stays ignored.
@@ -75,13 +75,13 @@ class StopSignals:
             _end_import(frame, self.exit_code)
             self._write(NOTHING_TRAINED)
             raise SystemExit(self.exit_code)
-        # From now on the kernel does it, whatever this process is at.
+        # A second Ctrl-C is handled by the kernel, whatever this process is doing.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        self._write(b"\nstopping: saves first; Ctrl-C ends it at once\n")
+        self._write(b"\nsaving, then stopping; press Ctrl-C again to stop at once\n")
 
     def _write(self, words: bytes) -> None:
-        """Not through a stream: the signal may have come in the midst of its writing."""
-        if self.tells:
+        """Write to stderr without its stream, which the signal may have interrupted in a write."""
+        if self.announces:
             with contextlib.suppress(OSError):
                 os.write(2, words)
 
@@ -117,12 +117,12 @@ class StopSignals:
         os.close(reader)
 
     def __call__(self) -> bool:
-        """Whether to stop."""
+        """Whether a signal has asked to stop."""
         self._guard.close()
         self.at_once = False
         return self.received is not None
 
     @property
     def exit_code(self) -> int:
-        """0, or what the signal asks for."""
+        """The exit code for the signal; 0 if there was none."""
         return EXIT_CODES[self.received] if self.received is not None else 0

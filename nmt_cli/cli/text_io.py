@@ -20,13 +20,13 @@ STDIN = "-"
 STDOUT = "-"
 
 
-def tell_waiting(console: "Console", *names: str) -> None:
+def note_waiting(console: "Console", *names: str) -> None:
     """Say that input is expected, if one of the files is stdin and stdin is a terminal."""
     if STDIN in names and sys.stdin is not None and sys.stdin.isatty():
         console.note("reading from the terminal, one line each; Ctrl-D ends")
 
 
-def tell_invalid(console: "Console", *texts: "Lines") -> None:
+def warn_of_invalid(console: "Console", *texts: "Lines") -> None:
     """Warn of lines that were not UTF-8, once per file."""
     for lines in dict.fromkeys(texts):
         if lines.invalid:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from nmt_cli.errors import ConfigError
+from nmt_cli.plurals import agreeing
 
 Settings = Mapping[str, object]
 
@@ -36,11 +37,11 @@ def check_kind(model: Settings, defaults: Settings, compile_setting: str) -> Non
     if kind in BASELINES and compile_setting == "on":
         wrong.append("train.compile=on")
     if wrong:
-        verb = "means" if len(wrong) == 1 else "mean"
+        verb = agreeing(len(wrong), "does", "do")
         hint = "leave it out, or set model.kind=conv"
         if kind in BASELINES:
-            hint = f"leave out what is the Transformer's; `--preset {kind}` has what fits"
-        raise ConfigError(f"{', '.join(wrong)} {verb} nothing for a model of the kind {kind}", hint)
+            hint = f"leave out the settings of the Transformer; `--preset {kind}` has suitable ones"
+        raise ConfigError(f"{', '.join(wrong)} {verb} not apply to model.kind={kind}", hint)
     CHECKS[kind](model)
 
 
@@ -56,7 +57,7 @@ def _check_transformer(model: Settings) -> None:
     assert isinstance(heads, int)
     if "auto" in (d_k, model["d_v"]) and d_model % heads:
         raise ConfigError(
-            f"model.d_model={d_model} does not divide among model.heads={heads}",
+            f"model.d_model={d_model} is not divisible by model.heads={heads}",
             "choose a divisor, or set model.d_k and model.d_v",
         )
     width = d_model if model["positions"] in SINUSOIDS else 0
@@ -68,8 +69,8 @@ def _check_transformer(model: Settings) -> None:
 def _check_sinusoids(model: Settings, width: int) -> None:
     if width % 2:
         raise ConfigError(
-            f"model.positions={model['positions']} pairs sines with cosines: the width {width} is "
-            "odd"
+            f"model.positions={model['positions']} needs an even width, for pairs of a sine and a "
+            f"cosine, not {width}"
         )
 
 
@@ -78,8 +79,8 @@ def _check_rnn(model: Settings) -> None:
     assert isinstance(d_model, int)
     if d_model % 2:
         raise ConfigError(
-            f"model.d_model={d_model} is odd: the two directions of the encoder have half of it "
-            "each"
+            f"model.d_model={d_model} is odd, but must be divided between the two directions of "
+            "the encoder"
         )
 
 
@@ -91,14 +92,14 @@ def _check_conv(model: Settings) -> None:
     assert isinstance(kernel_width, int)
     if kernel_width % 2 == 0:
         raise ConfigError(
-            f"model.kernel_width={kernel_width} is even: no token of the source would stand in "
-            "the middle of what it sees",
+            f"model.kernel_width={kernel_width} is even, so that the kernel cannot be centred on a "
+            "token",
             f"set model.kernel_width={kernel_width + 1}",
         )
     if positions == "rotary":
         raise ConfigError(
-            "model.positions=rotary turns queries and keys of self-attention, which a model of "
-            "the kind conv has not",
+            "model.positions=rotary rotates the queries and keys of self-attention, which "
+            "model.kind=conv does not have",
             "set model.positions=learned",
         )
     _check_sinusoids(model, d_model if positions in SINUSOIDS else 0)

@@ -1,6 +1,6 @@
 """Refuses to overwrite files that are still needed: data, inputs, settings, files of a model.
 
-Other files are replaced without a question, as `sort -o` does.
+Other files are replaced without asking, as `sort -o` does.
 """
 
 import os
@@ -86,7 +86,7 @@ def _directory_around(output: Path) -> Path | None:
 
 
 def _linked_directory(output: Path, directories: list[Path]) -> Path | None:
-    """The one of `directories` with a file that is a hard link to the file of `output`."""
+    """The first of `directories` with a file that is a hard link to `output`, or None."""
     try:
         if output.stat().st_nlink < 2:
             return None

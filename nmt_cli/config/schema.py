@@ -22,7 +22,7 @@ from nmt_cli.config.synonyms import meant_setting
 from nmt_cli.config.toml import read_settings
 from nmt_cli.config.train import TrainConfig as TrainConfig
 from nmt_cli.config.train import check_training
-from nmt_cli.config.values import Setting, convert, setting, shortened
+from nmt_cli.config.values import Setting, convert, declaration, setting, shortened
 from nmt_cli.errors import ConfigError
 from nmt_cli.storage.files import read_bytes
 
@@ -37,44 +37,61 @@ _KEY = re.compile(r"\b[a-z]+\.[a-z_0-9]+")
 
 @dataclass(frozen=True)
 class LanguagesConfig:
-    """Language codes; they choose tokeniser rules and name things."""
+    """Language codes, which select the rules of tokenisers and occur in file names."""
 
-    src: str = setting("src", "source language code, such as en")
-    tgt: str = setting("tgt", "target language code, such as de")
+    src: str = setting(
+        "src", "source language code, such as en", option="--src-lang", metavar="CODE"
+    )
+    tgt: str = setting(
+        "tgt", "target language code, such as de", option="--tgt-lang", metavar="CODE"
+    )
 
 
 @dataclass(frozen=True)
 class PathsConfig:
-    """Where the prepared corpus and the model lie."""
+    """The directories of the prepared corpus and of the model."""
 
-    corpus: str = setting("corpus", "directory of the prepared corpus, written by `nmt prepare`")
-    model: str = setting("model", "model directory, written by `nmt train`")
+    corpus: str = setting("corpus", "directory of the prepared corpus", metavar="CORPUS")
+    model: str = setting("model", "model directory", metavar="MODEL")
 
 
 @dataclass(frozen=True)
 class DataConfig:
-    """The text, and how it becomes subwords."""
+    """The text files, and how they are cleaned and split into subwords."""
 
     train: tuple[tuple[str, ...], ...] = setting(
         (), "training files, a list whose entries are [source, target] or [tsv]"
     )
     valid: tuple[str, ...] = setting((), "validation files: [source, target] or [tsv]")
     valid_split: int = setting(
-        0, "training pairs to set apart for validation if there are no validation files", 0, 2**31
+        0, "number of random training pairs to set aside for validation", 0, 2**31
     )
     test: tuple[str, ...] = setting((), "test files: [source, reference, ...] or [tsv]")
     subwords: Literal["bpe", "unigram", "wordpiece", "bytes", "chars"] = setting(
         "bpe", "subword method"
     )
     vocab_size: int | Auto = setting(
-        37_000, "vocabulary size; auto = chosen from the number of words", 8, 2**24
+        37_000,
+        "vocabulary size",
+        8,
+        2**24,
+        auto="chosen from the number of words",
+        metavar="N|auto",
     )
-    joint: bool = setting(True, "share one vocabulary between source and target")
+    joint: bool = setting(
+        True,
+        "share one vocabulary between source and target, or learn one for each",
+        option="--joint/--separate",
+    )
     tgt_vocab_size: int | Auto = setting(
-        "auto", "target vocabulary size, unless data.joint; auto = data.vocab_size", 8, 2**24
+        "auto", "target vocabulary size, unless data.joint", 8, 2**24, auto="data.vocab_size"
     )
     byte_fallback: bool = setting(False, "encode unknown characters as bytes (bpe, unigram)")
-    normalize: bool = setting(False, "normalise punctuation as Moses does")
+    normalize: bool = setting(
+        False,
+        "normalise quotes, dashes and spaces as Moses does",
+        option="--normalize/--no-normalize",
+    )
     min_length: int = setting(1, "minimum length of both sides, in subwords", 1, 2**20)
     max_length: int = setting(256, "maximum length of both sides, in subwords", 1, 2**20)
     max_ratio: float = setting(
@@ -98,7 +115,7 @@ class DataConfig:
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """The Transformer (section 3), or what it replaced; the defaults are the paper's base model."""
+    """The architecture (section 3); the defaults are those of the paper's base model."""
 
     kind: Literal["transformer", "rnn", "conv"] = setting(
         "transformer",
@@ -106,19 +123,19 @@ class ModelConfig:
     )
     layers: int = setting(6, "layers of the encoder and of the decoder (N)", 1, 1_000)
     encoder_layers: int | Auto = setting(
-        "auto", "layers of the encoder; auto = model.layers", 0, 1_000
+        "auto", "layers of the encoder", 0, 1_000, auto="model.layers"
     )
     decoder_layers: int | Auto = setting(
-        "auto", "layers of the decoder; auto = model.layers", 1, 1_000
+        "auto", "layers of the decoder", 1, 1_000, auto="model.layers"
     )
     d_model: int = setting(512, "width of the model", 1, 65_536)
     d_ff: int = setting(2_048, "inner width of the feed-forward sublayers", 1, 1_048_576)
     heads: int = setting(8, "attention heads (h)", 1, 4_096)
     d_k: int | Auto = setting(
-        "auto", "width of each head's queries and keys; auto = d_model/heads", 1, 65_536
+        "auto", "width of each head's queries and keys", 1, 65_536, auto="d_model/heads"
     )
     d_v: int | Auto = setting(
-        "auto", "width of each head's values; auto = d_model/heads", 1, 65_536
+        "auto", "width of each head's values", 1, 65_536, auto="d_model/heads"
     )
     dropout: float = setting(
         0.1, "dropout rate of sublayer outputs and embeddings (P_drop)", 0.0, 0.95
@@ -147,22 +164,22 @@ class ModelConfig:
     )
     scale_embeddings: bool = setting(True, "multiply embeddings by sqrt(d_model)")
     src_vocab_size: int | Auto = setting(
-        "auto", "source vocabulary size; auto = that of the corpus", 1, 2**24
+        "auto", "source vocabulary size", 1, 2**24, auto="that of the corpus"
     )
     tgt_vocab_size: int | Auto = setting(
-        "auto", "target vocabulary size; auto = that of the corpus", 1, 2**24
+        "auto", "target vocabulary size", 1, 2**24, auto="that of the corpus"
     )
     pad_id: int = setting(0, "ID of the padding token", 0, 2**24)
     unk_id: int = setting(1, "ID of the unknown token", 0, 2**24)
     bos_id: int = setting(2, "ID of the beginning-of-sentence token", 0, 2**24)
     eos_id: int = setting(3, "ID of the end-of-sentence token", 0, 2**24)
-    start_id: int | Auto = setting("auto", "first decoder input; auto = model.bos_id", 0, 2**24)
+    start_id: int | Auto = setting("auto", "first decoder input", 0, 2**24, auto="model.bos_id")
     banned_ids: tuple[int, ...] = setting((0, 1, 2), "token IDs that search never generates")
 
 
 @dataclass(frozen=True)
 class Config:
-    """Everything that can be set, by section."""
+    """All settings, by section."""
 
     languages: LanguagesConfig = LanguagesConfig()
     paths: PathsConfig = PathsConfig()
@@ -178,10 +195,7 @@ def _known_settings() -> dict[str, Setting]:
         cls: Any = type(section.default)
         type_hints = get_type_hints(cls)
         for field in dataclasses.fields(cls):
-            known[f"{section.name}.{field.name}"] = Setting(
-                type_hints[field.name], field.default, field.metadata["about"],
-                field.metadata["low"], field.metadata["high"],
-            )  # fmt: skip
+            known[f"{section.name}.{field.name}"] = declaration(field, type_hints[field.name])
     return known
 
 
@@ -189,7 +203,7 @@ SETTINGS: Mapping[str, Setting] = types.MappingProxyType(_known_settings())
 
 
 class SettingsLayer(NamedTuple):
-    """Some settings and where they come from: `origin` is shown to the user.
+    """Settings from one source; `origin` describes this source to the user.
 
     names: what errors call a setting that the user wrote in another way, such as `--max-steps`.
     """

@@ -1,20 +1,20 @@
-"""The settings of search (section 6.1), and which of them do not go together.
+"""The settings of search (section 6.1), and the conflicts between them.
 
-Each setting is also an option of `nmt translate`, made from its declaration here.
+Each setting is also an option of `nmt translate`, which is made from its declaration here.
 """
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from nmt_cli.config.values import setting
+from nmt_cli.config.values import option_name, setting
 from nmt_cli.errors import ConfigError, UsageError
 from nmt_cli.plurals import agreeing
 
 # Candidates of a source subword that a model's shortlist holds.
 LONGEST_SHORTLIST = 100
 
-# Source tokens times beam that suit a CPU: what is computed on stays in its caches.
+# Source tokens times beam size for a CPU: the working set stays in its caches.
 BATCH_TOKENS = 2_048
 
 # Two hypotheses are equally similar to each other: minimum Bayes risk decoding needs more.
@@ -23,128 +23,91 @@ MIN_MBR_HYPOTHESES = 3
 
 @dataclass(frozen=True)
 class SearchConfig:
-    """Section 6.1."""
+    """How translations are searched for; the defaults are those of section 6.1."""
 
-    beam: int = setting(
-        4, "hypotheses kept by beam search; 1 = greedy search", 1, 1_024, panel="Search"
-    )
+    beam: int = setting(4, "beam size; 1 = greedy search", 1, 1_024)
     alpha: float = setting(
-        0.6,
-        "exponent of the length penalty; higher values favour longer translations",
-        0.0,
-        10.0,
-        panel="Length",
+        0.6, "exponent of the length penalty; higher values favour longer translations", 0.0, 10.0
     )
     max_extra_length: int = setting(
-        50,
-        "maximum output length, in subwords more than the source has",
-        0,
-        65_536,
-        panel="Length",
+        50, "maximum output length beyond the length of the source, in subwords", 0, 65_536
     )
     n_best: int = setting(
-        1, "translations to return for each line, without duplicates", 1, 1_024, panel="Search"
+        1, "number of translations to return for each line, without duplicates", 1, 1_024
     )
     sentences: Literal["auto", "split", "line"] = setting(
         "auto",
         "split = translate each sentence of a line on its own; line = translate lines as they "
         "are; auto = split unless the lines of the training text had several sentences",
-        panel="Search",
     )
     retry: bool = setting(
         False,
         "translate doubtful lines once more with other settings and keep the better translation",
-        panel="Search",
     )
     batch_tokens: int | Literal["auto"] = setting(
         "auto",
-        "maximum source tokens times beam size to search together; auto = chosen for the device",
+        "batch size: maximum number of source tokens times beam size",
         1,
         2**31,
-        panel="Hardware",
+        auto="chosen for the device",
     )
     length_penalty: Literal["gnmt", "power", "none"] = setting(
         "gnmt",
-        "divisor of the log-probability: gnmt = ((5 + length) / 6)^alpha, power = length^alpha, "
-        "none = 1",
-        panel="Length",
+        "length penalty, which divides the log-probability: gnmt = ((5 + length) / 6)^alpha, "
+        "power = length^alpha, none = 1",
     )
     word_reward: float = setting(
-        0.0, "reward added to the score for each subword", -100.0, 100.0, panel="Length"
+        0.0, "reward added to the score for each subword of the translation", -100.0, 100.0
     )
     coverage_penalty: float = setting(
         0.0,
-        "beta of the GNMT coverage penalty, used to rerank finished hypotheses; 0 = off",
+        "weight (beta) of the GNMT coverage penalty, used to rerank finished hypotheses; 0 = off",
         0.0,
         100.0,
-        panel="Search",
     )
-    min_length: int = setting(0, "minimum output length, in subwords", 0, 65_536, panel="Length")
-    max_length: int = setting(
-        0,
-        "maximum output length, in subwords; 0 = only the limit relative to the source",
-        0,
-        65_536,
-        panel="Length",
-    )
+    min_length: int = setting(0, "minimum output length, in subwords", 0, 65_536)
+    max_length: int = setting(0, "absolute maximum output length, in subwords; 0 = none", 0, 65_536)
     no_repeat_ngram: int = setting(
-        0,
-        "length of n-grams that may not be repeated, in subwords; 0 = off",
-        0,
-        1_024,
-        panel="Constraints",
+        0, "never generate the same n-gram of this many subwords twice; 0 = off", 0, 1_024
     )
     repetition_penalty: float = setting(
         1.0,
-        "divisor of the probability of subwords that were already generated; 1 = off",
+        "penalty that divides the probability of subwords that were already generated; 1 = off",
         1.0,
         1e6,
-        panel="Constraints",
     )
-    sample: bool = setting(
-        False, "sample translations at random instead of using beam search", panel="Sampling"
-    )
+    sample: bool = setting(False, "sample translations at random instead of using beam search")
     temperature: float = setting(
-        1.0, "sampling temperature; below 1 favours likely subwords", 0.01, 100.0, panel="Sampling"
+        1.0, "sampling temperature; below 1 favours likely subwords", 0.01, 100.0
     )
     top_k: int = setting(
-        0,
-        "sample only from this many most probable subwords; 0 = from all",
-        0,
-        2**24,
-        panel="Sampling",
+        0, "sample only from this number of most probable subwords; 0 = from all", 0, 2**24
     )
     top_p: float = setting(
         1.0,
-        "sample only from the most probable subwords that together have this probability",
+        "nucleus sampling: sample only from the most probable subwords whose probabilities add up "
+        "to this; 1 = from all",
         0.0,
         1.0,
-        panel="Sampling",
     )
-    seed: int = setting(1, "random seed for sampling", 0, 2**31, panel="Sampling")
+    seed: int = setting(1, "random seed for sampling", 0, 2**31)
     mbr: Literal["off", "chrf", "bleu"] = setting(
         "off",
-        "minimum Bayes risk decoding: return the hypothesis or sample, of as many as the beam "
-        "has, that is most similar to the others by this metric",
-        panel="Search",
+        "minimum Bayes risk decoding: of all hypotheses of the beam, or samples, return the one "
+        "that is most similar to the others by this metric",
     )
     replace_unknown: bool = setting(
-        False,
-        "replace each unknown word by the source word with the most attention",
-        panel="Output",
+        False, "replace each unknown word with the source word that has the most attention"
     )
     alignment: bool = setting(
-        False,
-        "add the word alignment, as pairs of source and target words such as 0-0 1-2",
-        panel="Output",
+        False, "add the word alignment, as pairs of source and target words such as 0-0 1-2"
     )
     shortlist: int = setting(
         0,
-        "use only this many candidates for each source subword, from the list that "
-        "`nmt shortlist` makes; 0 = the whole vocabulary",
+        "generate only from this many likely translations of each source subword, which "
+        "`nmt shortlist` learns; 0 = from the whole vocabulary",
         0,
         LONGEST_SHORTLIST,
-        panel="Search",
     )
 
     @property
@@ -160,7 +123,7 @@ class SearchConfig:
 
 
 class SearchConflictError(ConfigError):
-    """Settings of search that are each valid but do not go together."""
+    """Settings of search that are valid on their own but conflict with each other."""
 
     def __init__(self, message: str, hint: str, search: SearchConfig) -> None:
         super().__init__(message, hint)
@@ -177,17 +140,8 @@ class SearchConflictError(ConfigError):
         return UsageError(conflict.message, conflict.hint)
 
 
-def option_name(setting_name: str) -> str:
-    """The option of `nmt translate` for a setting of search.
-
-    >>> option_name("top_p")
-    '--top-p'
-    """
-    return "--" + setting_name.replace("_", "-")
-
-
 def check_search(search: SearchConfig) -> None:
-    """Raise SearchConflictError for values that are each valid but do not go together."""
+    """Raise SearchConflictError for values that are valid on their own but conflict."""
     for conflict in _conflicts(search, _Names(search, ())):
         raise SearchConflictError(conflict.message, conflict.hint, search)
 
@@ -217,7 +171,7 @@ class _Names:
         return f"{self.name(setting_name)}{equals}{getattr(self._search, setting_name)}"
 
     def advised(self, setting_name: str) -> str:
-        """What to change: the option alone where options were typed, else the setting first."""
+        """What to change, for a hint: the option, or the setting with its option in brackets."""
         option = option_name(setting_name)
         return option if self._typed else f"search.{setting_name} (`nmt translate {option}`)"
 

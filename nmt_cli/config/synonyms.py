@@ -1,4 +1,4 @@
-"""Names of our commands, options and settings in other toolkits, for hints."""
+"""Names of commands, options and settings in other toolkits, for hints."""
 
 from collections.abc import Iterable
 
@@ -94,7 +94,7 @@ _SETTINGS = {
 
 
 def meant_option(name: str, known: Iterable[str]) -> str:
-    """The one of a command's options that `name` stands for, possibly with a value, or "".
+    """The option of a command that `name` probably means, possibly with a value, or "".
 
     >>> meant_option("--lr", ["--preset", "--set"]), meant_option("--lr", ["--preset"])
     ('--set train.learning_rate=X', '')
@@ -107,7 +107,7 @@ def meant_option(name: str, known: Iterable[str]) -> str:
 
 
 def meant_setting(key: str, known: Iterable[str]) -> str:
-    """The dotted key that the unknown `key` stands for, or ""."""
+    """The dotted key that the unknown `key` probably means, or ""."""
     known = list(known)
     name = key.split(".")[-1]
     same_name = [setting for setting in known if setting.split(".")[1] == name]

@@ -1,4 +1,4 @@
-"""The settings of training (section 5), and which of them do not go together."""
+"""The settings of training (section 5), and the conflicts between them."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -12,33 +12,40 @@ Auto = Literal["auto"]
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """Section 5; the defaults are the paper's base model."""
+    """How a model is trained; the defaults are those of the paper's base model (section 5)."""
 
-    preset: str = setting("base", "preset: " + PRESET_NAMES)
+    preset: str = setting(
+        "base", f"preset, a named group of settings: {PRESET_NAMES}", metavar="NAME"
+    )
     batch_tokens: int = setting(
         25_000, "tokens per step on each side, over all GPUs together", 1, 2**31
     )
     micro_batch_tokens: int | Auto = setting(
         "auto",
         "tokens per micro-batch on one device; a step accumulates the gradients of its "
-        "micro-batches; auto = chosen for the device",
+        "micro-batches",
         1,
         2**31,
+        auto="chosen for the device",
     )
     parallel_shards: int | Auto = setting(
         "auto",
-        "micro-batches computed at the same time on a CPU, one thread each; "
-        "auto = one per core, at most 8",
+        "micro-batches computed at the same time on a CPU, one thread each",
         1,
         1_024,
+        auto="one per core, at most 8",
     )
     max_steps: int | Auto = setting(
-        100_000, "stop after this many steps; auto = chosen from the corpus size", 1, 2**40
+        100_000, "stop after this many steps", 1, 2**40, auto="chosen from the corpus size"
     )
     max_epochs: int = setting(0, "stop after this many epochs; 0 = no limit", 0, 2**31)
-    max_hours: float = setting(0.0, "stop after this many hours; 0 = no limit", 0.0, 1e6)
+    max_hours: float = setting(
+        0.0, "stop after this many hours; 0 = no limit", 0.0, 1e6, metavar="H"
+    )
     patience: int = setting(
-        0, "stop after this many validations that improve neither BLEU nor loss; 0 = never", 0
+        0,
+        "stop after this many validations in a row that improve neither BLEU nor loss; 0 = never",
+        0,
     )
     optimizer: Literal["adam", "schedule_free", "muon"] = setting(
         "adam", "optimiser; schedule_free requires train.schedule=constant"
@@ -63,9 +70,10 @@ class TrainConfig:
     warmup_steps: int = setting(4_000, "warm-up steps (equation 3)", 1, 2**31)
     learning_rate: float | Auto = setting(
         "auto",
-        "learning rate at the end of warm-up; auto = (d_model * warmup_steps)^-0.5 (equation 3)",
+        "learning rate at the end of warm-up",
         0.0,
         100.0,
+        auto="(d_model * warmup_steps)^-0.5 (equation 3)",
     )
     label_smoothing: float = setting(0.1, "label smoothing (epsilon_ls, section 5.4)", 0.0, 0.99)
     r_drop: float = setting(
@@ -92,20 +100,21 @@ class TrainConfig:
     )
     deterministic: bool = setting(
         False,
-        "bit-identical results with 1, 2, 4, ... ranks; slower: one thread per rank on a CPU",
+        "give bit-identical results with 1, 2, 4, ... GPUs or processes; slower, with one thread "
+        "per process on a CPU",
     )
     packing: Literal["auto", "sorted", "packed"] = setting(
         "auto",
-        "sorted = batches of sentences of similar length; packed = batches of one shape; "
-        "auto = packed on a GPU",
+        "sorted = batches of sentences of similar length; packed = batches of one shape",
+        auto="packed on a GPU",
     )
     compile: Literal["auto", "on", "off"] = setting(
-        "auto", "use torch.compile, for packed batches; auto = on a GPU"
+        "auto", "use torch.compile, for packed batches", auto="on a GPU"
     )
     seed: int = setting(1, "random seed for weights, dropout and data order", 0, 2**63 - 1)
-    log_every: int | Auto = setting("auto", "steps between reports; auto = checkpoint_every/10", 1)
+    log_every: int | Auto = setting("auto", "steps between reports", 1, auto="checkpoint_every/10")
     checkpoint_every: int | Auto = setting(
-        1_500, "steps between checkpoints; auto = max_steps/30", 1, 2**40
+        1_500, "steps between checkpoints", 1, 2**40, auto="max_steps/30"
     )
     save_minutes: float = setting(
         10.0,
@@ -116,9 +125,9 @@ class TrainConfig:
     )
     validate_every: int | Auto = setting(
         "auto",
-        "steps between validations; auto = at each checkpoint, or max_steps/10 if "
-        "checkpoint_every is auto as well",
+        "steps between validations",
         1,
+        auto="at each checkpoint, or max_steps/10 if checkpoint_every is auto as well",
     )
     keep_last: int = setting(
         5, "number of latest checkpoints to keep, and to average at the end", 1, 1_000
@@ -141,7 +150,7 @@ class TrainConfig:
 
 
 def check_training(train: TrainConfig, dropout: float) -> None:
-    """Raise ConfigError for values that are each valid but do not fit together."""
+    """Raise ConfigError for values that are valid on their own but conflict."""
     if train.optimizer == "schedule_free" and train.schedule != "constant":
         raise ConfigError(
             f"train.optimizer=schedule_free keeps the learning rate, but train.schedule is "
@@ -150,7 +159,7 @@ def check_training(train: TrainConfig, dropout: float) -> None:
         )
     if train.optimizer == "schedule_free" and train.ema:
         raise ConfigError(
-            "train.optimizer=schedule_free averages the weights itself: train.ema has no use",
+            "train.optimizer=schedule_free averages the weights itself, so train.ema has no effect",
             "set train.ema=0",
         )
     if train.r_drop and not dropout:

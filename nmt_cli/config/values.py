@@ -1,19 +1,32 @@
-"""Converts texts and TOML values to the type of a setting, and checks its bounds."""
+"""Declarations of settings; converts values to their types and checks their bounds."""
 
 import tomllib
 import types
-from dataclasses import field
+from dataclasses import Field, field
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 
 class Setting(NamedTuple):
-    """Type, default, explanation and bounds of a dotted key."""
+    """The declaration of a dotted key.
+
+    summary: what it is, without what `auto` stands for. auto: what `auto` stands for, or "".
+    option: the name of the option that sets it, where a command has one. metavar: the placeholder
+    for the value in the help of this option, or "".
+    """
 
     type_hint: Any
     default: object
-    about: str
+    summary: str
     low: float | None
     high: float | None
+    auto: str
+    option: str
+    metavar: str
+
+    @property
+    def about(self) -> str:
+        """The complete explanation, in one line."""
+        return f"{self.summary}; auto = {self.auto}" if self.auto else self.summary
 
 
 def setting(
@@ -22,25 +35,52 @@ def setting(
     low: float | None = None,
     high: float | None = None,
     *,
-    panel: str = "",
+    auto: str = "",
+    option: str = "",
+    metavar: str = "",
 ) -> Any:
     """A dataclass field with its one-line explanation and, for numbers, its inclusive bounds.
 
-    panel: the heading of its option, for settings whose options are made from this declaration.
+    auto: what the value `auto` stands for. option: the name of its option, where that is not the
+    name of the field, such as `--joint/--separate`. metavar: the placeholder in its help, such as
+    `N|auto` for an option that takes a number or `auto`; options without it take no `auto`.
     """
-    return field(
-        default=default, metadata={"about": about, "low": low, "high": high, "panel": panel}
-    )
+    declared = {
+        "about": about, "low": low, "high": high,
+        "auto": auto, "option": option, "metavar": metavar,
+    }  # fmt: skip
+    return field(default=default, metadata=declared)
+
+
+def declaration(field: "Field[Any]", type_hint: Any) -> Setting:
+    """The declaration of a dataclass field that `setting` made; type_hint: its resolved type."""
+    declared = field.metadata
+    return Setting(
+        type_hint, field.default, declared["about"], declared["low"], declared["high"],
+        declared["auto"], declared["option"] or option_name(field.name), declared["metavar"],
+    )  # fmt: skip
+
+
+def option_name(setting_name: str) -> str:
+    """The option for a setting, by the name of its field.
+
+    >>> option_name("top_p")
+    '--top-p'
+    """
+    return "--" + setting_name.replace("_", "-")
 
 
 def convert(setting: Setting, value: object) -> object:
-    """`value` as the setting's type; a string is parsed. Raises ValueError with the reason."""
+    """`value` as the setting's type; a string is parsed.
+
+    Raises ValueError whose message is a predicate, such as "must be at least 1, not 0".
+    """
     for type_hint in _alternatives(setting.type_hint):
         try:
             return _bounded(setting, _convert_to(type_hint, value))
         except TypeError:
             continue
-    raise ValueError(f"= {shortened(repr(value))} is not {_type_name(setting.type_hint)}")
+    raise ValueError(f"must be {_type_name(setting.type_hint)}, not {shortened(repr(value))}")
 
 
 def shortened(text: str, length: int = 80) -> str:
@@ -79,12 +119,12 @@ def _convert_to(type_hint: Any, value: object) -> object:
         value = _parse_number(type_hint, value)
     if type_hint is float and type(value) is int:
         if abs(value) > 1 << 1_000:
-            raise ValueError("is no number that fits a float")
+            raise ValueError("is too large for a floating-point number")
         value = float(value)
     if type(value) is not type_hint:
         raise TypeError
     if isinstance(value, str) and "\0" in value:
-        raise ValueError("holds the character NUL, which no name may have")
+        raise ValueError("must not contain the character NUL")
     return value
 
 
@@ -107,9 +147,9 @@ def _parse_list(text: str) -> object:
 def _bounded(setting: Setting, value: object) -> object:
     if isinstance(value, int | float) and not isinstance(value, bool):
         if value != value or (setting.low is not None and value < setting.low):
-            raise ValueError(f"= {value} is below its minimum {setting.low}")
+            raise ValueError(f"must be at least {setting.low}, not {value}")
         if setting.high is not None and value > setting.high:
-            raise ValueError(f"= {value} is above its maximum {setting.high}")
+            raise ValueError(f"must be at most {setting.high}, not {value}")
     return value
 
 

@@ -23,7 +23,7 @@ def check_picture(path: Path) -> None:
     """Raise UsageError for another suffix, UnavailableError if a PNG cannot be rendered here."""
     suffix = path.suffix.lower()
     if suffix not in (".svg", ".png"):
-        raise UsageError(f"`{path}` is no picture", "end its name in .svg or .png")
+        raise UsageError(f"`{path}` is not the name of a picture", "end its name in .svg or .png")
     if suffix == ".svg":
         return
     if find_spec("resvg_py") is None:

@@ -31,7 +31,7 @@ THEMES = f"""
 # Marks the pictures made by nmt.
 GENERATOR = "nmt"
 FONTS = "system-ui, sans-serif"
-# For programs that do not support these generic font names.
+# The fonts for programs that do not support these generic names.
 NAMED_FONTS = (
     "'Segoe UI', Arial, Helvetica, 'Liberation Sans', 'DejaVu Sans', 'Noto Sans', Roboto, "
     "sans-serif"

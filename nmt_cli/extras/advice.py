@@ -1,4 +1,4 @@
-"""`nmt init` without --preset: the one that suits the text and the machine, and why."""
+"""The preset that `nmt init` chooses by the text and the machine, and the reason for it."""
 
 import math
 from collections.abc import Sequence
@@ -14,16 +14,16 @@ from nmt_cli.plurals import counted
 
 # More pairs than this are estimated from the first ones and the size of the file.
 MOST_COUNTED = 300_000
-# From so many pairs on, the paper's base model has something to learn from, on a GPU.
+# The least number of pairs for which the paper's base model is chosen, on a GPU.
 PAIRS_FOR_BASE = 1_000_000
-# Subwords of a word, its share of the end of the sentence included, beyond one, at a vocabulary of
-# this size; they fall with a power of it. Measured on French laws and captions, from 500 to 8,000
-# entries: right to a tenth. It only serves to announce the steps.
+# How many subwords more than one a word has at a vocabulary of this size, EOS included; this number
+# falls with a power of the size. Measured on French laws and captions with 500 to 8,000 entries,
+# where it is exact to a tenth. It is only used to announce the number of steps.
 BEYOND_ONE, AT_VOCABULARY, FALL = 0.56, 4_000, 0.45
 
 
 class TextSize(NamedTuple):
-    """pairs: of lines; words: of both sides together; tgt_words: of the target side."""
+    """The size of a text: pairs of lines, words of both sides together, words of the target."""
 
     pairs: int
     words: int
@@ -31,14 +31,14 @@ class TextSize(NamedTuple):
 
 
 class Advice(NamedTuple):
-    """A preset, and one line that says what was chosen and for what."""
+    """A preset, and one line that says what was chosen and why."""
 
     preset: str
     reason: str
 
 
 def advise(size: TextSize, root: Path = Path("/")) -> Advice:
-    """The preset for so much training text on this machine."""
+    """The preset for training text of this size on this machine."""
     gpu = has_gpu(root)
     preset = "base" if gpu and size.pairs >= PAIRS_FOR_BASE else "small"
     machine = "a GPU" if gpu else counted(usable_cores(), "CPU core")
@@ -56,31 +56,31 @@ def plan(preset: str, size: TextSize) -> str:
     if vocabulary == "auto":
         vocabulary = automatic.vocabulary_size(size.words)
     if steps == "auto":
-        steps = automatic.training_steps(round(size.tgt_words * subwords_a_word(int(vocabulary))))
+        steps = automatic.training_steps(round(size.tgt_words * subwords_per_word(int(vocabulary))))
     stopping = ", early stopping" if values.get("train.patience") else ""
     return f"a vocabulary of about {vocabulary:,}, about {steps:,} steps{stopping}"
 
 
-def subwords_a_word(vocabulary: int) -> float:
-    """About how many subwords a word of European languages has with a vocabulary of this size.
+def subwords_per_word(vocabulary: int) -> float:
+    """The approximate number of subwords per word, for European languages and this vocabulary size.
 
-    >>> round(subwords_a_word(1_000), 2), round(subwords_a_word(8_000), 2)
+    >>> round(subwords_per_word(1_000), 2), round(subwords_per_word(8_000), 2)
     (2.04, 1.41)
     """
     return 1 + BEYOND_ONE * math.exp(FALL * math.log(AT_VOCABULARY / vocabulary))
 
 
 def has_gpu(root: Path = Path("/")) -> bool:
-    """Whether the system has an NVIDIA GPU; torch, which takes seconds to load, is not asked."""
+    """Whether the system has an NVIDIA GPU; does not load torch, which takes seconds."""
     gpus = root / "proc/driver/nvidia/gpus"
     return gpus.is_dir() and any(gpus.iterdir())
 
 
 def measure(entries: Sequence[Sequence[str]]) -> TextSize:
-    """How much text there is in `entries` (two files or one TSV file each).
+    """Measure the text in `entries` (two files or one TSV file each).
 
-    Of long files the first 300,000 pairs are counted. Raises DataError or NoInputError where the
-    text cannot be read.
+    Of long files only the first 300,000 pairs are counted, and the rest is estimated from the sizes
+    of the files. Raises DataError or NoInputError where the text cannot be read.
     """
     sizes = [_measure_entry(entry) for entry in entries]
     return TextSize(*(sum(column) for column in zip(*sizes, strict=True)))

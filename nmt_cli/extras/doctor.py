@@ -1,4 +1,4 @@
-"""Examine the machine: versions, GPUs, cores, memory, disk, limits; and say what to fix."""
+"""Checks the machine (versions, GPUs, cores, memory, disk, limits) and says what to fix."""
 
 import contextlib
 import importlib
@@ -31,7 +31,7 @@ TORCH_VERSIONS = ((2, 11), (2, 14))
 
 
 class Check(NamedTuple):
-    """The result of one check; `fix` says what to do unless it is ok."""
+    """The result of one check; fix: what to do if it is not ok."""
 
     name: str
     status: Status
@@ -40,7 +40,7 @@ class Check(NamedTuple):
 
 
 def versions() -> dict[str, str]:
-    """The versions of nmt, of Python and of the packages it builds on; missing ones are absent."""
+    """The versions of nmt, of Python and of the packages that nmt needs, if they are installed."""
     known = {"nmt": __version__, "python": platform.python_version()}
     for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
@@ -49,9 +49,10 @@ def versions() -> dict[str, str]:
 
 
 def examine(environ: Mapping[str, str], folder: Path, cache: Path | None = None) -> list[Check]:
-    """Run all checks, which change nothing; `folder` is where work would be written.
+    """Run all checks, which change nothing.
 
-    `environ` holds the environment variables; cache: where compiled kernels are kept, if at all.
+    folder: where results would be written; environ: the environment variables; cache: the folder of
+    compiled kernels, if any.
     """
     checks: list[Callable[[], Check]] = [
         _python, _packages, _zstd, _torch, _gpus, _cores, lambda: _threads(environ),
@@ -121,7 +122,7 @@ def _gpus() -> Check:
     if torch.cuda.is_available():
         count = torch.cuda.device_count()
         first = torch.cuda.get_device_properties(0)
-        # Without running something, a broken driver goes unnoticed.
+        # A broken driver is noticed only when something runs.
         torch.ones(8, device="cuda").sum().item()
         memory = first.total_memory / GIB
         return Check(
@@ -180,7 +181,7 @@ def _threads(environ: Mapping[str, str]) -> Check:
 
 
 def _kernels(cache: Path | None) -> Check:
-    """Check the engine that translates on the CPU; kernels are compiled where they are missing."""
+    """Check the engine that translates on the CPU; kernels are compiled if they are missing."""
     from nmt_cli.inference.engines import kernels_of
     from nmt_cli.inference.packed.linear import packing_works
 

@@ -1,4 +1,4 @@
-"""The paper's formulas as pictures, drawn with the functions that train (3.5, 5.3, 5.4)."""
+"""Draws the paper's formulas with the functions that training uses (3.5, 5.3, 5.4)."""
 
 import math
 from collections.abc import Callable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from nmt_cli.model.positions import Positions
 
 WIDTH = 760.0
-# Cells of the picture of positions; more would be too small to see.
+# The number of cells of the picture of positions; more would be too small to see.
 ROWS, COLUMNS = 64, 128
 POINTS = 240
 WORDS = 8
@@ -25,7 +25,7 @@ WORDS = 8
 def plot(what: str, config: Config, model: Path | None = None) -> str:
     """SVG of one of PLOTS; `model`: directory of a model whose learned positions are drawn.
 
-    Raises UsageError for an unknown name, ConfigError where the settings leave nothing to draw.
+    Raises UsageError for an unknown name, ConfigError if there is nothing to draw.
     """
     if what not in PLOTS:
         raise UsageError(f"there is no plot `{what}`", did_you_mean(what, list(PLOTS)))
@@ -33,9 +33,9 @@ def plot(what: str, config: Config, model: Path | None = None) -> str:
 
 
 def positions_table(config: ModelConfig, positions: "Positions") -> "Tensor":
-    """(ROWS, width): what is added to embeddings; if nothing is, how a query is turned.
+    """(ROWS, width): what is added to embeddings; with rotary positions, a rotated query.
 
-    A query of ones and zeros, in turn, is turned into cosines and sines.
+    The query consists of ones and zeros in turn, so that its rotation gives cosines and sines.
     """
     import torch
 
@@ -60,7 +60,8 @@ def _positions(config: Config, model: Path | None) -> str:
         shape, positions = loaded.config.model, getattr(loaded.model, "positions", None)
     elif shape.positions == "learned":
         raise ConfigError(
-            "learned positions are numbers only after training", "`--model MODEL` draws a model's"
+            "learned positions have values only after training",
+            "`--model MODEL` draws the positions of a model",
         )
     else:
         positions = POSITIONS[shape.positions](shape)
@@ -69,7 +70,7 @@ def _positions(config: Config, model: Path | None) -> str:
             "a model of the kind rnn has no positions: it reads one token after the other"
         )
     table = positions_table(shape, positions)
-    # Sines and cosines are neighbours: dimensions are left out in pairs.
+    # Sines and cosines are neighbours, so dimensions are left out in pairs.
     step = math.ceil(table.shape[1] / COLUMNS)
     kept = [column for column in range(table.shape[1]) if column // 2 % step == 0]
     shown = table[:, kept] / max(1.0, float(table.abs().max()))
@@ -83,7 +84,7 @@ def _positions(config: Config, model: Path | None) -> str:
         ),
         *_nearness(table, Box(64, 420, 600, 160)),
     ]  # fmt: skip
-    about = "What each position adds to the embedding, and how alike two positions are."
+    about = "What each position adds to the embedding, and how similar two positions are."
     return document(WIDTH, 690, "Positions", about, inside)
 
 
@@ -93,7 +94,9 @@ def _nearness(table: "Tensor", box: Box) -> list[str]:
     alike = (unit @ unit.T).tolist()
     shown = [
         Curve(
-            f"likeness to position {position}", list(enumerate(alike[position])), bold=not position
+            f"similarity to position {position}",
+            list(enumerate(alike[position])),
+            bold=not position,
         )
         for position in (0, ROWS // 4, ROWS // 2)
     ]
@@ -107,7 +110,7 @@ def _schedule(config: Config, _: Path | None) -> str:
 
     train, d_model = config.train, config.model.d_model
     if train.max_steps == "auto":
-        # As for a corpus of a million tokens.
+        # The steps for a corpus of a million tokens.
         config = with_values(config, {"train.max_steps": STEPS})
         train = config.train
     last = max(max_steps(train), 2)
@@ -148,23 +151,26 @@ def _smoothing(config: Config, _: Path | None) -> str:
     inside = [
         label(20, 28, "Label smoothing (section 5.4)", kind="title"),
         label(
-            20, 48, f"What {epsilon:g} makes of the right word (number {WORDS // 3}) among "
-            f"{WORDS} words", kind="faint",
+            20, 48, f"Target distribution with smoothing {epsilon:g}, {WORDS} words, of which word "
+            f"{WORDS // 3} is correct", kind="faint",
         ),
         *bars(Box(84, 80, 640, 180), Axis(0, WORDS, "word"), Axis(0, 1.1, ""), target),
-        label(20, 330, f"Loss of one token, the other {WORDS - 1} words alike", kind="faint"),
+        label(
+            20, 330, f"Loss of one token if the other {WORDS - 1} words are equally likely",
+            kind="faint",
+        ),
         *curves(
-            Box(84, 360, 640, 240), Axis(0, 1, "probability that the model gives the right word"),
+            Box(84, 360, 640, 240), Axis(0, 1, "the model's probability of the correct word"),
             Axis(0, top, ""), [curve._replace(points=[p for p in curve.points if p[1] <= top])
                                for curve in shown],
         ),
     ]  # fmt: skip
-    about = "The smoothed target, and the loss by the probability of the right word."
+    about = "The smoothed target, and the loss by the probability of the correct word."
     return document(WIDTH, 710, "Label smoothing", about, inside)
 
 
 def losses(epsilon: float) -> list[tuple[float, float]]:
-    """(probability of the right word, the loss that training would have) of one token."""
+    """(probability of the correct word, training loss) of one token."""
     import torch
 
     from nmt_cli.training.loss.cross_entropy import label_smoothed_cross_entropy

@@ -7,7 +7,7 @@ from nmt_cli.config.presets import PRESETS
 from nmt_cli.config.schema import SettingsLayer, resolve, with_values
 from nmt_cli.model.kinds import count_parameters
 
-# What a vocabulary whose size is `auto` is counted as: that of a text of VOCABULARY_WORDS.
+# The vocabulary size that is shown for `auto`: that for a text of VOCABULARY_WORDS.
 AUTO_VOCABULARY = vocabulary_size(VOCABULARY_WORDS)
 AUTO_NOTE = (
     "auto: worked out from the corpus; parameters are counted with the vocabulary of "
@@ -34,7 +34,7 @@ def preset_rows() -> list[PresetRow]:
 
 
 def preset_row(name: str) -> PresetRow:
-    """The preset `name`; its model is made without memory for weights."""
+    """The row of the preset `name`; its model is made without memory for weights."""
     config = resolve([SettingsLayer("preset", {"train.preset": name})]).config
     vocabulary = config.data.vocab_size
     size = AUTO_VOCABULARY if isinstance(vocabulary, str) else vocabulary

@@ -15,7 +15,7 @@ Paths = tuple[str, ...]
 
 
 class Project(NamedTuple):
-    """What nmt.toml says; files as they are written there: two, or one TSV file."""
+    """The content of nmt.toml; files as they are written there: two, or one TSV file."""
 
     src: str
     tgt: str
@@ -28,7 +28,7 @@ class Project(NamedTuple):
 
 
 def relative_to(folder: Path, name: str) -> str:
-    """How a file that is called `name` here is called in a project file in `folder`."""
+    """The path of the file `name` as it is written in a project file in `folder`."""
     return name if Path(name).is_absolute() else os.path.relpath(name, folder)
 
 
@@ -48,7 +48,7 @@ def toml_value(value: object) -> str:
 
 
 def project_text(project: Project) -> str:
-    """The project file, with a word on each part."""
+    """The text of the project file, with comments."""
     lines = [
         "# The settings of this project; `nmt config show --origin` shows all and their sources.",
         "",
@@ -80,7 +80,7 @@ def _optional(split: str, pair: Paths | None, project: Project) -> str:
 
 
 def write_project(folder: Path, project: Project, *, force: bool = False) -> Path:
-    """Write `folder`/nmt.toml; an existing one is refused unless `force`."""
+    """Write `folder`/nmt.toml; raises CannotCreateError if it exists, unless `force`."""
     path = folder / PROJECT_NAME
     if os.path.lexists(path) and not force:
         raise CannotCreateError(f"`{path}` exists already", "use --force to replace it")
@@ -95,16 +95,16 @@ def write_project(folder: Path, project: Project, *, force: bool = False) -> Pat
 
 
 def config_text(config: Mapping[str, object], comments: Mapping[str, Sequence[str]]) -> str:
-    """Every dotted key as TOML, one line each, with its `comments` behind it.
+    """Write every dotted key as one line of TOML, with its `comments` behind it.
 
     `config` is a flat configuration (`config.schema.flatten`); the text can be loaded again.
     """
     lines = ["format = 1"]
     section = ""
     for key, value in config.items():
-        here, name = key.split(".")
-        if here != section:
-            section = here
+        key_section, name = key.split(".")
+        if key_section != section:
+            section = key_section
             lines += ["", f"[{section}]"]
         line = f"{name} = {toml_value(value)}"
         comment_text = "; ".join(comment for comment in comments.get(key, ()) if comment)

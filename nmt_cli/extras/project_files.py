@@ -1,4 +1,4 @@
-"""The text files of a project: those that were given, those of a directory, and their languages."""
+"""The text files of a project, as given or found in a directory, and their languages."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -19,9 +19,9 @@ _STEMS = {
 
 
 class ProjectTexts(NamedTuple):
-    """The files of a project, each entry two files or one TSV file, as they are called from here.
+    """The files of a project; each entry is two files or one TSV file.
 
-    valid_split: how many training pairs shall become validation text.
+    valid_split: the number of training pairs that will be validation text.
     """
 
     train: tuple[Paths, ...] = ()
@@ -30,13 +30,13 @@ class ProjectTexts(NamedTuple):
     valid_split: int = 0
 
     def entries(self) -> list[Paths]:
-        """All entries that there are."""
+        """All entries."""
         return [*self.train, *(entry for entry in (self.valid, self.test) if entry)]
 
     def require(self) -> None:
         """Raise NoInputError naming every file that cannot be read.
 
-        UsageError where one file is given for both sides.
+        Raises UsageError if one file is given for both sides.
         """
         missing: list[NmtError] = []
         for name in (name for entry in self.entries() for name in entry):
@@ -51,17 +51,17 @@ class ProjectTexts(NamedTuple):
                 raise UsageError(f"`{entry[0]}` is given for both sides", "name two files")
 
     def languages(self) -> tuple[str, str] | None:
-        """The languages that the files' names tell."""
+        """The languages in the names of the files."""
         pairs = [(entry[0], entry[1]) for entry in self.entries() if len(entry) == 2]
         names = [entry[0] for entry in self.entries() if len(entry) == 1]
         return guess_languages(pairs) or guess_tsv_languages(names)
 
     def completed(self, folder: Path, src: str, tgt: str) -> "ProjectTexts":
-        """With the files of `folder`, where no training files were given."""
+        """Add the files of `folder` if no training files were given."""
         if self.train:
             return self
         train = find_texts(folder, "train", src, tgt)
-        # Another validation text than the given one is not looked for.
+        # If a validation text is given, no other one is searched for.
         valid = None if self.valid_split else find_texts(folder, "valid", src, tgt)
         return self._replace(
             train=() if train is None else (train,),
@@ -71,7 +71,7 @@ class ProjectTexts(NamedTuple):
 
 
 def require_different(src: str, tgt: str) -> None:
-    """Raise UsageError where both languages have one code."""
+    """Raise UsageError if both languages have the same code."""
     if src == tgt:
         raise UsageError(
             f"source and target are both `{src}`",
@@ -81,9 +81,9 @@ def require_different(src: str, tgt: str) -> None:
 
 
 def check_text_files(texts: ProjectTexts, src: str, tgt: str) -> list[str]:
-    """Warnings about the languages of the files.
+    """Return warnings about the languages of the files.
 
-    Raises UsageError or DataError where they are swapped, DataError where one is not UTF-8.
+    Raises UsageError or DataError if they are swapped, DataError if one is not UTF-8.
     """
     from nmt_cli.data.languages.checks import check_names, check_texts, texts_of
     from nmt_cli.data.preparation.encoding_check import require_utf8
@@ -95,13 +95,13 @@ def check_text_files(texts: ProjectTexts, src: str, tgt: str) -> list[str]:
 
 
 def languages_in(folder: Path) -> list[str]:
-    """The languages of the training files that lie in `folder`, sorted."""
+    """The languages of the training files in `folder`, sorted."""
     codes = {language_of(path.name) for path in _text_files(folder, "train")}
     return sorted(code for code in codes if code)
 
 
 def find_texts(folder: Path, split: str, src: str, tgt: str) -> Paths | None:
-    """The two files, or the TSV file, of `split` (train, valid, test) in `folder`, if there are."""
+    """Find the two files, or the TSV file, of `split` (train, valid, test) in `folder`, if any."""
     files = [str(path) for path in _text_files(folder, split)]
     sides = [[name for name in files if language_of(name) == code] for code in (src, tgt)]
     if len(sides[0]) == 1 and len(sides[1]) == 1:
@@ -128,7 +128,7 @@ def given_texts(
     tables: Mapping[str, str | None],
     valid_split: int | None,
 ) -> ProjectTexts:
-    """The files of the command line; `tables`: TSV files, by split. Raises UsageError."""
+    """Collect the files of the command line; tables: TSV files by split. Raises UsageError."""
     entries = {"valid": valid, "test": test}
     for split, table in tables.items():
         if table and entries[split]:

@@ -10,10 +10,10 @@ import torch
 from nmt_cli.config.search import BATCH_TOKENS
 from nmt_cli.errors import UnavailableError
 from nmt_cli.inference.cuda.decoder import CudaDecoder
-from nmt_cli.inference.cuda.model import CudaModel
+from nmt_cli.inference.cuda.model import make_cuda_model
 from nmt_cli.inference.cuda.self_test import find_fault
 from nmt_cli.inference.native.decoder import NativeDecoder
-from nmt_cli.inference.native.linear import Kernels, make_halved, make_rounded
+from nmt_cli.inference.native.linear import Kernels, make_bf16_emulation, make_int8_emulation
 from nmt_cli.inference.native.model import NativeModel
 from nmt_cli.inference.native.self_test import find_kernels
 from nmt_cli.inference.packed.decoder import PackedDecoder
@@ -24,8 +24,12 @@ from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.search.decoder import Decoder
 
-# Linear layers of each weight precision where the kernels cannot be used.
-PLAIN = {"float32": make_product, "bf16": make_halved, "int8": make_rounded}
+# Makes linear layers of each weight precision where the kernels cannot be used.
+LINEAR_WITHOUT_KERNELS = {
+    "float32": make_product,
+    "bf16": make_bf16_emulation,
+    "int8": make_int8_emulation,
+}
 # Enough sentences at a time to keep one GPU busy.
 CUDA_SLOTS, CUDA_BATCH_TOKENS = 512, 131_072
 WEIGHTS = {"float32": "32-bit weights", "bf16": "16-bit weights", "int8": "8-bit weights"}
@@ -35,7 +39,7 @@ class Engine(NamedTuple):
     """A way to run a model.
 
     about: describes what was chosen; decoder: makes a decoder, given slots and beam; notice: tells
-    users that they did not get what they asked for, mostly empty; slots: the most sources at a
+    users that they did not get what they asked for, usually empty; slots: the most sources at a
     time; batch_tokens: source tokens times beam, where the settings leave it to the engine;
     reusable: whether decoders are expensive to make and should be used again.
     """
@@ -80,7 +84,7 @@ def fastest_engine(
         about = f"{WEIGHTS[precision]}, kernels of {kernels.lanes} lanes"
         name = "native" if precision == "float32" else precision
         return Engine(name, about, lambda *size: NativeDecoder(native, *size))
-    packed = PackedModel(model, PLAIN[precision])
+    packed = PackedModel(model, LINEAR_WITHOUT_KERNELS[precision])
     decoder = partial(PackedDecoder, packed)
     if precision != "float32":
         notice = f"{precision} is no faster than float32 here: {reason}"
@@ -106,7 +110,7 @@ def cuda_engine(model: Transformer) -> Engine:
     if fault:
         notice = f"the plain model translates, some times slower: CUDA graphs fail here: {fault}"
         return reference_engine(model, notice)._replace(notice=notice)
-    fast = CudaModel(model)
+    fast = make_cuda_model(model)
     return Engine(
         "cuda",
         f"CUDA graphs, {str(weight.dtype).removeprefix('torch.')}, on {weight.device}",
@@ -115,11 +119,6 @@ def cuda_engine(model: Transformer) -> Engine:
         batch_tokens=CUDA_BATCH_TOKENS,
         reusable=True,
     )
-
-
-def int8_engine(model: Transformer, cache: Path | None) -> Engine:
-    """The engine with 8-bit weights for a float32 model on the CPU."""
-    return fastest_engine(model, cache, "int8")
 
 
 def kernels_of(cache: Path | None) -> tuple[Kernels | None, str]:

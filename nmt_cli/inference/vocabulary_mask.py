@@ -9,12 +9,12 @@ from nmt_cli.search.decoder import Source
 
 
 class VocabularyMask:
-    """For engines that compute all logits: it saves no time, but the choice is the same."""
+    """For engines that compute all logits. It saves no time, but gives the same choice of ids."""
 
     def __init__(self, words: int, device: torch.device) -> None:
         self._words = words
         self._device = device
-        # Of each slot whose source does not allow all ids: (words,), True for forbidden ones.
+        # For each slot whose source does not allow all ids: (words,), True for forbidden ids.
         self._forbidden: dict[int, Tensor] = {}
 
     def admit(self, slots: Sequence[int], sources: Sequence[Source]) -> None:

@@ -101,7 +101,7 @@ def head_widths(config: ModelConfig) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class KeysValues:
-    """What queries attend to: key (tokens, heads, d_k) and value (tokens, heads, d_v)."""
+    """The keys (tokens, heads, d_k) and values (tokens, heads, d_v) that queries attend to."""
 
     key: Tensor
     value: Tensor

@@ -46,7 +46,7 @@ class GatedFeedForward(FeedForward):
 
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    # In place: its input is not needed for the backward pass.
+    # Computed in place, since the backward pass does not need its input.
     "relu": F.relu_,
     "gelu": F.gelu,
     "silu": F.silu,

@@ -1,6 +1,8 @@
 """Section 3.5: how the order of the tokens enters the model."""
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import torch
 from jaxtyping import Float, Int
@@ -9,6 +11,8 @@ from torch import Tensor, nn
 from nmt_cli.config.schema import ModelConfig
 
 TABLE_ROWS = 1_024
+# From the number of rows and d_model to a table, (rows, d_model).
+Encoding = Callable[[int, int], Tensor]
 
 
 def sinusoidal_encoding(rows: int, d_model: int) -> Float[Tensor, "rows d_model"]:
@@ -63,10 +67,11 @@ class SinusoidalPositions(Positions):
     """Sines and cosines added to the embeddings, as in the paper."""
 
     table: Tensor
-    encoding = staticmethod(sinusoidal_encoding)
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, encoding: Encoding = sinusoidal_encoding) -> None:
+        """encoding: computes the table."""
         super().__init__()
+        self.encoding = encoding
         self.register_buffer("table", self.encoding(TABLE_ROWS, config.d_model), persistent=False)
 
     def add(
@@ -80,12 +85,6 @@ class SinusoidalPositions(Positions):
             longer = self.encoding(2 * max_length, self.table.shape[1])
             self.table = longer.to(self.table)
         return embedded + self.table.index_select(0, positions).to(embedded.dtype)
-
-
-class SinusoidalHalvesPositions(SinusoidalPositions):
-    """Sinusoids in the order of Marian's models."""
-
-    encoding = staticmethod(sinusoidal_halves_encoding)
 
 
 class LearnedPositions(Positions):
@@ -141,9 +140,10 @@ class RotaryPositions(Positions):
         return torch.stack(rotated, dim=-1).flatten(-2)
 
 
-POSITIONS: dict[str, type[Positions]] = {
+POSITIONS: dict[str, Callable[[ModelConfig], Positions]] = {
     "sinusoidal": SinusoidalPositions,
-    "sinusoidal_halves": SinusoidalHalvesPositions,
+    # In the order of Marian's models.
+    "sinusoidal_halves": partial(SinusoidalPositions, encoding=sinusoidal_halves_encoding),
     "learned": LearnedPositions,
     "rotary": RotaryPositions,
 }

@@ -46,7 +46,7 @@ def check_precision(precision: str, device: torch.device) -> None:
 
 @cache
 def computes_bf16(device_type: str) -> bool:
-    """Whether the hardware computes in bf16; on a CPU this is measured, for want of a full list."""
+    """Whether the hardware computes in bf16; on a CPU a trial decides, as no list is complete."""
     if device_type != "cpu":
         return True
     matrix = torch.ones(PROBE_SIZE, PROBE_SIZE)

@@ -75,7 +75,7 @@ def score(
         ]
     )
     if resamples < 1:
-        raise UsageError(f"a confidence needs at least one resample, not {resamples}")
+        raise UsageError(f"a confidence interval needs at least one resample, not {resamples}")
     options = Options(lowercase, tokenize, tgt_lang)
     # All are made before any is used: a wrong name is refused before any work.
     made = [make_metric(name, options) for name in metrics]

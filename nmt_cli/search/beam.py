@@ -1,10 +1,10 @@
 """Beam search (section 6.1) over all slots of an engine at once, refilled as sentences finish.
 
 At each step a strategy chooses among the continuations of every source: those that end enter the
-finished hypotheses of the source, some of the others live on. A source is done when no live
-hypothesis can enter its finished ones any more; as log-probabilities are never positive, this is
-certain. A source that is done rests until the search asks, which a GPU engine wants only every few
-steps.
+finished hypotheses of the source, and some of the others stay live. A source is done when no live
+hypothesis can enter its finished ones any more, which is certain since log-probabilities are never
+positive. The search asks at each step, or on a GPU only every few steps, which sources are done;
+until then a source that is done does not change.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence, Set
@@ -36,7 +36,7 @@ from nmt_cli.search.strategy import (
     FinishedHypotheses,
 )
 
-# One in so many slots must be free before new sources are admitted.
+# New sources are admitted once one in this many slots is free.
 REFILLED = 8
 
 
@@ -79,7 +79,7 @@ class Searcher:
         self._decoder = decoder
         tokens = BATCH_TOKENS if config.batch_tokens == "auto" else config.batch_tokens
         self._budget = tokens // decoder.beam
-        # Where synchronising with the device is slow, running the encoder for a few sources is too.
+        # If synchronising with the device is slow, so is running the encoder for a few sources.
         self._min_free_slots = max(1, decoder.slots // REFILLED) if decoder.check_every > 1 else 1
         self._beams = BeamSearch(decoder, config, processor_list, strategy or make_strategy(config))
 
@@ -208,7 +208,7 @@ class BeamSearch:
 
     @torch.inference_mode()
     def _step(self, state: BeamState) -> BeamState:
-        """Extend every hypothesis by one id; slots that are done come to rest."""
+        """Extend every hypothesis by one id; slots that are done do not change any more."""
         edits = self._edits(state)
         rows = (self.first_rows + state.parents).flatten()
         step = self.decoder.step(rows, state.ids.flatten())

@@ -46,7 +46,7 @@ class BeamState(NamedTuple):
             old.copy_(new)
 
     def admit(self, slots: Int[Tensor, " new"], start_id: int, hypotheses: int) -> None:
-        """Begin in these slots with so many live hypotheses that have no ids yet."""
+        """Begin in these slots with this many live hypotheses, which have no ids yet."""
         self.lengths.index_fill_(0, slots, 0)
         self.busy.index_fill_(0, slots, 1)
         self.log_probs.index_fill_(0, slots, -torch.inf)

@@ -50,7 +50,7 @@ class ConstrainedBeamSearch:
         self._eos_id = eos_id
         self._unconstrained = BeamSelection(beam)
         self._constraints: dict[int, LexicalConstraints] = {}
-        # Of each slot: the constraint state of every hypothesis, and the sorted candidates.
+        # For each slot: the constraint state of every hypothesis, and the sorted candidates.
         self._states: dict[int, list[ConstraintState]] = {}
         self._candidates: dict[int, list[ConstrainedCandidate]] = {}
         self._inner: tuple[WordIds, Tensor] | None = None
@@ -64,7 +64,7 @@ class ConstrainedBeamSearch:
     def expand(
         self, step: Step, edits: Edits, log_probs: Float[Tensor, "slots beam"]
     ) -> BeamCandidates:
-        """The best continuations of a slot and of each hypothesis, and those constraints wait for.
+        """The best continuations of a slot and of each hypothesis, and those for constraints.
 
         (Post and Vilar 2018, section 3.1)
         """

@@ -1,4 +1,4 @@
-"""Lexical constraints: terms a translation must contain, and how much of them a hypothesis has."""
+"""Lexical constraints: terms a translation must contain, and which of them a hypothesis has met."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class WordIds:
 
 
 class ConstraintState(NamedTuple):
-    """What a hypothesis has of its constraints.
+    """The constraints that a hypothesis has met, and the one that it has begun.
 
     met: indices of the terms it contains; partial: the beginning of a form that it ends with;
     last_met: the term that its last id completed, or NOTHING; last_id: its last id.
@@ -46,7 +46,7 @@ class LexicalConstraints:
         return sum(max(map(len, forms)) for forms in self.forms)
 
     def matched_tokens(self, state: ConstraintState) -> int:
-        """How many of `tokens` a hypothesis has; it names the bank of the hypothesis."""
+        """The number of `tokens` that a hypothesis has, which is the index of its bank."""
         met = sum(max(map(len, self.forms[term])) for term in state.met)
         return met + len(state.partial)
 

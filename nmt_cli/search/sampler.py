@@ -24,7 +24,7 @@ class Sampler:
     def __init__(self, config: SearchConfig) -> None:
         self.initial_hypotheses = config.rows
         self._config = config
-        # Of each slot: the uniform random numbers of all steps, and the step it is at.
+        # For each slot: the uniform random numbers of all steps, and its present step.
         self._uniforms: dict[int, Float[Tensor, "steps beam"]] = {}
         self._steps: dict[int, int] = {}
 

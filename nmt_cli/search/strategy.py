@@ -1,4 +1,4 @@
-"""How the beam is selected: candidates, the live beam, finished hypotheses and beam selection."""
+"""Beam selection: candidates, the live beam, finished hypotheses, and the strategy that chooses."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from nmt_cli.search.decoder import Edits, Source, Step
 
-# More than any difference of scores: hypotheses that meet more constraints rank first.
+# Larger than any difference of scores, so that hypotheses that meet more constraints rank first.
 MISSING = 1e3
 
 
@@ -35,7 +35,7 @@ class LiveBeam(NamedTuple):
 
 @runtime_checkable
 class BeamStrategy(Protocol):
-    """How continuations are chosen; slots are independent of one another.
+    """Chooses continuations; slots are independent of one another.
 
     initial_hypotheses: live hypotheses that a source begins with. synchronizes: whether a step
     reads values from the device, so that it cannot be recorded.
@@ -83,13 +83,13 @@ class FinishedHypotheses(NamedTuple):
 
     @classmethod
     def empty(cls, slots: int, finished: int, device: torch.device) -> "FinishedHypotheses":
-        """Empty entries for so many finished hypotheses of each slot."""
+        """Empty entries for this many finished hypotheses of each slot."""
         floats = torch.full((3, slots, finished), -torch.inf, device=device)
         integers = torch.zeros_like(floats, dtype=torch.int64)
         return cls(*floats, *integers)
 
     def best_with(self, other: "FinishedHypotheses") -> "FinishedHypotheses":
-        """The best of both, as many as there are here; among equal ones the earlier."""
+        """The best entries of both, as many as this one has; of equal ones the earlier is first."""
         joined = [torch.cat(columns, dim=1) for columns in zip(self, other, strict=True)]
         order = joined[0].sort(dim=1, descending=True, stable=True).indices
         order = order[:, : self.scores.shape[1]]
@@ -134,5 +134,5 @@ class BeamSelection:
         return LiveBeam(live[:, : self._beam], order[:, : self._beam])
 
     def max_log_prob(self, log_probs: Float[Tensor, "slots beam"]) -> Float[Tensor, " slots"]:
-        """That of the first hypothesis: they are sorted."""
+        """The log-probability of the first hypothesis, since they are sorted."""
         return log_probs[:, 0]

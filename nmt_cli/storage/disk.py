@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 TEMPORARY_PREFIX = ".tmp-"
-# The prefix of what gets its name back if its replacement never came.
+# The prefix of files and directories that get their name back if their replacement never came.
 ASIDE_PREFIX = f"{TEMPORARY_PREFIX}old-"
 AT_FDCWD = -100
 RENAME_EXCHANGE = 2

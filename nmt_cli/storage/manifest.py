@@ -16,11 +16,11 @@ from nmt_cli.errors import CannotCreateError, ConfigError, DataError, NmtError, 
 from nmt_cli.storage import files
 
 MANIFEST = "manifest.json"
-# What training writes into a model directory without listing it in the manifest.
+# Files that training writes into a model directory without listing them in the manifest.
 LOG, CHECKPOINTS = "log.jsonl", "checkpoints"
 FORMAT = 1
 MOST_BYTES = 16 << 20
-# At most so many files that are not nmt's are named when a directory is not replaced.
+# The most files that are named in the error if a directory contains files that nmt did not write.
 FOREIGN_NAMED = 3
 READ_BYTES = 1 << 20
 # No system supports a longer component of a path.

@@ -1,7 +1,7 @@
-"""Everything a person sees, on stderr: errors with hints, notes, progress with ETA, tables.
+"""Messages for the user, on stderr: errors with hints, notes, progress bars, tables.
 
-Words from outside (file names, sentences, settings) are shown as they are: never read as markup,
-with control characters spelt out. rich is imported only when a table is drawn.
+Text from outside (file names, sentences, settings) is never read as markup, and its control
+characters are escaped. rich is imported only when a table is drawn.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 NARROWEST_WRAPPED = 24
 RED, GREEN, YELLOW, CYAN, DIM = "31", "32", "33", "36", "2"
 # C0 without newline and tab, DEL, C1, separators of lines, bidirectional controls, and what
-# stands for bytes that are no UTF-8.
+# stands for bytes that are not UTF-8.
 _CONTROL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-# A call of ours within a command line.
+# A call of nmt within a command line.
 _OWN_CALL = re.compile(r"(?<![\w./-])nmt(?= [a-z])")
 # Longer words of a table may be broken.
 _LONGEST_WHOLE_WORD = 24
@@ -41,7 +41,7 @@ ProgressFunction = Callable[[str, int, int | None], None]
 
 
 def escaped(text: str) -> str:
-    r"""`text` with control characters spelt out, so that it cannot steer a terminal.
+    r"""`text` with control characters escaped, so that it cannot control a terminal.
 
     >>> escaped("a\x1b[31mb")
     'a\\x1b[31mb'
@@ -50,9 +50,9 @@ def escaped(text: str) -> str:
 
 
 class Console:
-    """One place to speak to a person.
+    """Writes messages and progress to a terminal or a log.
 
-    `stream`: None means the stderr of the moment; stdout where a table is a command's result.
+    `stream`: None means the current stderr; it is stdout where a table is the result of a command.
     `interactive`: a terminal that can be redrawn. `quiet`: errors and warnings only.
     `program`: what starts nmt here, for the commands that are to be run next.
     """
@@ -81,7 +81,7 @@ class Console:
         return self._given if self._given is not None else sys.stderr
 
     def plain(self, text: str) -> None:
-        """One or more lines as they are, whether quiet or not."""
+        """Write lines as they are, even if quiet."""
         self._write(escaped(text) + "\n")
 
     def _write(self, text: str) -> None:
@@ -95,7 +95,7 @@ class Console:
             self.stream.flush()
 
     def _labelled(self, label: str, color: str, text: str, *, whole: bool = False) -> None:
-        """One message behind its label; whole: never broken into lines, as a command to copy."""
+        """Write a message after its label; whole: do not wrap it, because it is a command."""
         shown = f"\x1b[{color}m{label}:\x1b[0m" if self.color else f"{label}:"
         line = self.safe(text)
         self._write(f"{shown} {line if whole else self._wrapped(line, len(label) + 2)}\n")
@@ -108,11 +108,11 @@ class Console:
             self._labelled("hint", CYAN, error.hint)
 
     def warning(self, text: str) -> None:
-        """Something to look at that does not stop the work."""
+        """Write a warning."""
         self._labelled("warning", YELLOW, text)
 
     def note(self, text: str) -> None:
-        """Lines of news, broken between words on a terminal; nothing when quiet."""
+        """Write lines, wrapped between words on a terminal; nothing if quiet."""
         if not self.quiet:
             # What is indented is a list, a sentence or a command, which stays as it is.
             lines = escaped(text).split("\n")
@@ -121,7 +121,7 @@ class Console:
             )
 
     def detail(self, text: str) -> None:
-        """One line that explains the one before, dim where there are colours; none when quiet."""
+        """Write a line with details of the one before, dimmed on colour terminals; not if quiet."""
         if not self.quiet:
             line = self._wrapped(self.safe(text))
             self._write(f"\x1b[{DIM}m{line}\x1b[0m\n" if self.color else f"{line}\n")
@@ -132,12 +132,12 @@ class Console:
         return columns_of(self.stream) if self.interactive else 0
 
     def _wrapped(self, line: str, taken: int = 0) -> str:
-        """One line, broken between words where a terminal would break it within one."""
+        """The line, wrapped between words to the width of the terminal."""
         columns = self.columns
         return wrapped(line, columns, taken) if columns >= NARROWEST_WRAPPED else line
 
     def next(self, command: str) -> None:
-        """The command to run next; nothing when quiet."""
+        """Write the command to run next; nothing if quiet."""
         if not self.quiet:
             command = _OWN_CALL.sub(lambda _: self._program, command)
             self._labelled("next", GREEN, command, whole=True)
@@ -150,7 +150,7 @@ class Console:
         header: Sequence[str] = (),
         styles: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """A table; a column of numbers is aligned to the right.
+        """Write a table; columns of numbers are aligned to the right.
 
         `styles` colours the cells that hold exactly its key.
         """
@@ -173,18 +173,18 @@ class Console:
         return "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines())
 
     def show_bar(self, progress: Progress) -> None:
-        """Take away the bar that is on the screen; that of `progress` takes its place."""
+        """Replace the bar on the screen by that of `progress`."""
         if self._bar is not None and self._bar is not progress:
             self._bar.close()
         self._bar = progress
 
     def clear(self) -> None:
-        """Take away the bar that is on the screen."""
+        """Remove the bar from the screen."""
         if self._bar is not None:
             self._bar.close()
 
     def safe(self, text: str) -> str:
-        """`text` in one line, so that no file's name can look like a message of ours."""
+        """`text` in one line, so that no file name can look like a message of nmt."""
         return escaped(text).replace("\n", r"\n")
 
     @contextlib.contextmanager
@@ -195,7 +195,7 @@ class Console:
         unit: str = "",
         estimate_after: int | None = 0,
     ) -> Iterator[Progress]:
-        """Progress through `total` things: a bar with ETA on a terminal, else a line a minute.
+        """Show progress through `total` units: a bar on a terminal, else a line per minute.
 
         estimate_after: as `Progress` has it.
         """

@@ -1,6 +1,6 @@
-"""How far a piece of work is: a bar on a terminal, a line a minute in a log; both know one clock.
+"""Progress: a bar on a terminal, or a line per minute in a log.
 
-What the bar shows is chosen by the terminal's width. tqdm, which draws it, is imported when the
+The width of the terminal decides how much the bar shows. tqdm, which draws it, is imported when the
 first bar is drawn.
 """
 
@@ -19,7 +19,7 @@ DEFAULT_COLUMNS = 80
 
 
 def duration(seconds: float) -> str:
-    """A length of time for people.
+    """A duration in readable units.
 
     >>> duration(45), duration(150), duration(7_380), duration(400_000)
     ('45s', '2m 30s', '2h 03m', '4d 15h')
@@ -35,7 +35,7 @@ def duration(seconds: float) -> str:
 
 
 def speed(count: float, seconds: float, unit: str) -> str:
-    """How fast `count` things were done.
+    """A rate, in units per second.
 
     >>> speed(1_000, 12.0, "line"), speed(3, 12.0, "layer")
     ('83 lines/s', '0.25 layers/s')
@@ -83,16 +83,16 @@ class Screen(Protocol):
         ...
 
     def show_bar(self, progress: Progress) -> None:
-        """Take away the bar that is on the screen; this one takes its place."""
+        """Replace the bar on the screen by this one."""
         ...
 
     def safe(self, text: str) -> str:
-        """`text` without anything that steers a terminal."""
+        """`text` without anything that controls a terminal."""
         ...
 
 
 class Progress:
-    """How far one piece of work is; made by `Console.progress`, whose clock starts then."""
+    """The progress of one task; `Console.progress` makes it, and its clock starts then."""
 
     def __init__(
         self,
@@ -104,10 +104,10 @@ class Progress:
         before: int = 0,
         estimate_after: int | None = 0,
     ) -> None:
-        """before: things that were done when the clock started; they say nothing of the speed.
+        """before: units that were done when the clock started, which are not part of the speed.
 
-        estimate_after: the time left and the speed are worked out once more things than this are
-        done; None: they are only shown where `update` is given them.
+        estimate_after: the time left and the speed are estimated once more units than this are
+        done; None: they are shown only if `update` receives them.
         """
         self.label = label
         self.total = total
@@ -133,10 +133,10 @@ class Progress:
         elapsed: float | None = None,
         left: float | None = None,
     ) -> None:
-        """`done` things are finished by now; `details` are shown beside, the most important first.
+        """Show that `done` units are done, and the `details`, the most important first.
 
-        activity: what goes on while nothing more is finished, shown before all else. elapsed, left:
-        seconds, where the caller knows them better than the clock of this object.
+        activity: what is being done at present, shown before all else. elapsed, left: seconds, if
+        the caller knows them better than the clock of this object.
         """
         self._done, self._details, self._elapsed, self._left = done, details, elapsed, left
         self._activity = activity
@@ -152,7 +152,7 @@ class Progress:
             self._screen.plain(self.line(done, *details))
 
     def line(self, done: int, *details: str) -> str:
-        """The state in one line, with the time that is left."""
+        """The progress in one line, with the time left."""
         self._done, self._details = done, details
         parts = [f"{self.label}: {done:,}"]
         if self.total:
@@ -176,7 +176,7 @@ class Progress:
         return (self._clock() - self._start) * (self.total - self._done) / fresh
 
     def _extras(self) -> list[str]:
-        """What the bar shows beside the count, the most important first."""
+        """What the bar shows besides the count, the most important first."""
         left, details = self._seconds_left(), list(self._details)
         elapsed = self._clock() - self._start if self._elapsed is None else self._elapsed
         measured = self._estimate_after is not None and self._done > self._before
@@ -232,7 +232,7 @@ class Progress:
                 self.draw()
 
     def close(self) -> None:
-        """Take the bar away; a later `update` would draw it again."""
+        """Remove the bar; a later `update` draws it again."""
         self._change_bar("close")
         self._bar = None
 

@@ -1,4 +1,4 @@
-"""Breaks a message into lines between its words, where a terminal would break it within one."""
+"""Wraps messages between words to the width of a terminal."""
 
 import re
 import unicodedata
@@ -11,9 +11,9 @@ _INDENT = "  "
 def wrapped(text: str, width: int, taken: int = 0) -> str:
     """`text` with line breaks between words, none of its lines longer than `width` if possible.
 
-    What stands between backticks is one word: a command can be copied. taken: columns that the
-    first line has lost to a label. The lines that follow are indented: no name that a text quotes
-    can look like the beginning of a message.
+    Text between backticks is not broken, so that commands can be copied. taken: columns of the
+    first line that a label takes. Later lines are indented, so that no quoted name can look like
+    the beginning of a message.
 
     >>> wrapped("see `nmt train --help` for more", 14)
     'see\\n  `nmt train --help`\\n  for more'

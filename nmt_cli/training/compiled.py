@@ -8,6 +8,7 @@ from torch import Tensor
 
 from nmt_cli.batch import Batch, Shape
 from nmt_cli.model.encoder_decoder import EncoderDecoder
+from nmt_cli.model.torch_adapter import no_recompilation
 
 
 class CompiledHidden:
@@ -23,9 +24,9 @@ class CompiledHidden:
         shape: Shape,
         backend: str | Callable[..., object] = "inductor",
         *,
-        apart: bool = False,
+        separate_graphs: bool = False,
     ) -> None:
-        """apart: encoder and decoder are compiled as separate graphs.
+        """separate_graphs: compile encoder and decoder as two graphs.
 
         All gradients of a graph become ready at its end. With separate graphs, those of the decoder
         are sent during the backward pass of the encoder.
@@ -35,7 +36,7 @@ class CompiledHidden:
         self.plain: Callable[[Batch], Tensor] = partial(EncoderDecoder.hidden, model)
         self.compiled: Callable[[Batch], Tensor]
         compiled = partial(torch.compile, fullgraph=True, dynamic=False, backend=backend)
-        if apart:
+        if separate_graphs:
             self.compiled = partial(_hidden, compiled(model.encode), compiled(model.decode))
         else:
             self.compiled = compiled(self.plain)
@@ -44,7 +45,7 @@ class CompiledHidden:
         """(tgt, d_model), as `EncoderDecoder.hidden`."""
         if not self.model.training or not has_shape(batch, self.shape):
             return self.plain(batch)
-        with torch._dynamo.config.patch(error_on_recompile=True):
+        with no_recompilation():
             return self.compiled(batch)
 
 
@@ -64,8 +65,8 @@ def compile_hidden(
     shape: Shape,
     backend: str | Callable[..., object] = "inductor",
     *,
-    apart: bool = False,
+    separate_graphs: bool = False,
 ) -> None:
     """Have `model.hidden` compiled at the first batch of `shape` in training."""
-    compiled = CompiledHidden(model, shape, backend, apart=apart)
+    compiled = CompiledHidden(model, shape, backend, separate_graphs=separate_graphs)
     model.hidden = compiled  # type: ignore[method-assign]

@@ -25,7 +25,7 @@ class Divergence(NamedTuple):
 
 
 def messages_for(run: Run, result: StepResult, position: Position) -> list[str]:
-    """Messages for the user about the step just taken on `position`; its splits are counted."""
+    """Messages for the user about the step just taken on `position`; counts its splits."""
     messages = []
     if result.skipped:
         messages.append(
@@ -46,9 +46,9 @@ def _pairs_at(run: Run, position: Position) -> str:
 
 
 def detect_divergence(run: Run, result: StepResult) -> Divergence | None:
-    """Whether the step just taken shows that training diverges; its loss enters the trend.
+    """The divergence that the step just taken shows, or None; adds its loss to the trend.
 
-    Signs are too many skipped steps in a row, and a loss far above its trend.
+    Training diverges when too many steps in a row are skipped, or the loss is far above its trend.
     """
     step = run.state.step
     if run.state.skipped >= SKIPS_ALLOWED:
@@ -150,7 +150,7 @@ class LossTrend:
     high: bool = False
 
     def add(self, loss: float) -> bool:
-        """Count a step; whether the loss has risen far above its trend, once until it is back.
+        """Count a step; True where the loss rises far above its trend, once until it is back.
 
         >>> trend = LossTrend()
         >>> [step for step in range(200) if trend.add(9.0 if step >= 150 else 3.0 + step % 2)]
@@ -161,7 +161,7 @@ class LossTrend:
         share = 1 / min(self.steps, SLOW_STEPS)
         distance = loss - self.slow
         if self.steps > FIRST_STEPS:
-            # Limited, so that a jump does not soon become the trend it is compared with.
+            # Limited: otherwise a jump would soon raise the trend that it is compared with.
             limit = MAX_DEVIATIONS * math.sqrt(self.variance)
             distance = min(max(distance, -limit), limit)
         self.slow += share * distance

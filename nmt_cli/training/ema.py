@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from nmt_cli.errors import DataError
+from nmt_cli.model.torch_adapter import foreach_lerp_
 
 
 class MovingAverage:
@@ -24,7 +25,7 @@ class MovingAverage:
     def update(self, step: int) -> None:
         """Update the mean with the model's weights after step `step`, from 1."""
         decay = min(self.decay, (1.0 + step) / (10.0 + step))
-        torch._foreach_lerp_(list(self._mean.values()), list(self._weights.values()), 1.0 - decay)
+        foreach_lerp_(list(self._mean.values()), list(self._weights.values()), 1.0 - decay)
 
     def weights(self) -> dict[str, Tensor]:
         """A copy of the mean of each weight by name, float32, on the CPU."""

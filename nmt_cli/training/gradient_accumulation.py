@@ -19,8 +19,8 @@ from nmt_cli.training.parallel.thread_pool import ReplicaThreadPool
 class MicroBatch:
     """Pairs of one shard, by id.
 
-    seed: of dropout; None: the generator goes on from the micro-batch before; depth: how often it
-    was halved.
+    seed: of dropout; None: continue with the generator of the micro-batch before; depth: how often
+    it was halved.
     """
 
     ids: np.ndarray
@@ -42,7 +42,7 @@ Backward = Callable[[nn.Module, MicroBatch], Tensor]
 
 class AccumulatedGradients(NamedTuple):
     """sums: (2,) over the results of the micro-batches; splits: how often one was split;
-    too_large: the pair that does not fit even by itself (no gradients are kept then), or None."""
+    too_large: a pair that does not fit even alone (no gradients are kept then), or None."""
 
     sums: Tensor
     splits: int

@@ -134,7 +134,7 @@ def _steps(
     if validation or (meter.steps and run.is_due(every.log)):
         yield _report(run, meter, validation)
         meter = Meter()
-    # Not called before there is something to save: until then a signal may end the process at once.
+    # `stop` is not called before the first step: with nothing to save, a signal ends the process.
     ended = run.is_over(run.stopped or (run.state.step > 0 and stop()))
     while not ended:
         position, begun = run.position, time.monotonic()

@@ -6,8 +6,8 @@ from nmt_cli.model.kinds import count_parameters
 from nmt_cli.plurals import counted
 
 GB = 1_000_000_000
-# Python and torch by themselves: 155 MB that no other process shares, measured after the imports,
-# and what a step needs whatever the model.
+# Python and torch without a model (155 MB that are not shared with other processes, measured after
+# the imports), and what a step needs for every model.
 BASE_BYTES = 250_000_000
 BYTES_PER_NUMBER = 4
 

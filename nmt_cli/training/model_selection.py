@@ -63,7 +63,7 @@ class ModelSelector:
     ) -> Iterator[WeightsCandidate]:
         """The current weights, the mean of the last checkpoints if several, the moving average.
 
-        The first one does not wait until the last checkpoint is written.
+        The first is available at once; the others wait until the last checkpoint is written.
         """
         yield WeightsCandidate("current", (), model_weights(self._model, optimizer))
         last = self._checkpoints.members()[-self._config.train.keep_last :]

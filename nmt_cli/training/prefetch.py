@@ -24,10 +24,10 @@ class _Prefetched(NamedTuple):
 
 
 class Prefetcher:
-    """Takes the place of `pairs` in training: `batch` returns the same batches, on the device.
+    """Used instead of `pairs` in training: `batch` returns the same batches, on the device.
 
-    The plan tells which batches come next; any other one is made when it is requested. Nothing is
-    made beyond the end of an epoch, after which pairs and lengths may change.
+    The plan says which batches come next; any other batch is made when it is requested. No batch of
+    the next epoch is made ahead, because pairs and lengths may change between epochs.
     """
 
     def __init__(self, pairs: Pairs, plan: BatchPlan, ranks: Ranks, start_id: int) -> None:

@@ -5,29 +5,24 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
-import numpy as np
-import torch
-
 from nmt_cli.config.automatic import Intervals, max_steps
 from nmt_cli.config.schema import Config
-from nmt_cli.data.corpus.batch_plan import BatchPlan, Position, count_shards
+from nmt_cli.data.corpus.batch_plan import Position
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.corpus.packed_plan import PackedPlan
-from nmt_cli.data.corpus.resegmentation import SampledPairs
 from nmt_cli.errors import DataError, UnavailableError, is_out_of_memory
-from nmt_cli.machine import usable_cores
-from nmt_cli.model.attention import head_widths, rectangle_backend
-from nmt_cli.model.backends.dispatch import choose_backend, use_backend
+from nmt_cli.model.backends.dispatch import use_backend
 from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.kinds import make_model
 from nmt_cli.plurals import agreeing, counted
 from nmt_cli.training.compiled import compile_hidden
 from nmt_cli.training.ema import MovingAverage
+from nmt_cli.training.execution_plan import ExecutionPlan, long_pair_notes, plan_batches
 from nmt_cli.training.model_selection import MODEL, ModelSelector, early_stopping_reason
 from nmt_cli.training.optimizers.factory import make_optimizer
-from nmt_cli.training.parallel.deterministic import check_ranks, next_power_of_two
+from nmt_cli.training.parallel.deterministic import check_ranks
 from nmt_cli.training.parallel.ranks import Ranks
-from nmt_cli.training.parallel.thread_pool import ReplicaThreadPool, thread_count
+from nmt_cli.training.parallel.thread_pool import ReplicaThreadPool
 from nmt_cli.training.prefetch import Prefetcher
 from nmt_cli.training.reporting.report import Validation
 from nmt_cli.training.reporting.train_log import TrainLog
@@ -37,11 +32,8 @@ from nmt_cli.training.state import TrainState
 from nmt_cli.training.step import StepResult, make_gradient_sync, start_id, take_step
 from nmt_cli.training.validation import AbandonedError
 
-# Attention backends that are as fast on sentences of mixed lengths.
-MIXED_LENGTH_BACKENDS = ("tiles", "varlen")
 CHECKPOINTS = "checkpoints"
 STATE = "the state of the run"
-MICRO_BATCH_TOKENS = {"cpu": 4_096, "cuda": 8_192}
 
 
 class Run:
@@ -60,32 +52,38 @@ class Run:
         self.selector = ModelSelector(
             config, corpus, out, self.model, self.checkpoints, ranks.device
         )
-        self.state = TrainState(digest=corpus.digest)
         self.notes: list[str] = []
-        self._resume_or_start()
+        latest = self._latest_checkpoint()
+        resumed = latest.state() if latest is not None else None
+        self.execution = ExecutionPlan.of(config, ranks.device, ranks.world_size, resumed)
+        self.state = resumed or TrainState(
+            digest=corpus.digest, shards=self.execution.shards, packed=self.execution.packed
+        )
+        self.load_or_initialise(latest)
+        if train.deterministic:
+            check_ranks(ranks.world_size, self.execution.shards)
+        if latest is not None:
+            self._continue()
         self.saved_step = self.state.step
         self.stopped = False
-        self.pairs = corpus.train
-        plan_class = PackedPlan if self.state.packed else BatchPlan
-        self.plan = plan_class(
-            self.pairs.src_lengths, self.pairs.tgt_lengths, train.batch_tokens, self.state.shards,
-            train.seed,
-        )  # fmt: skip
-        if train.subword_dropout:
-            workers = max(1, usable_cores() // ranks.world_size)
-            sampled = SampledPairs(corpus, train.subword_dropout, train.seed, workers)
-            self.pairs, self.plan.lengths_of = sampled, sampled.segment
+        self.pairs, self.plan = plan_batches(config, corpus, self.execution)
+        self.notes += long_pair_notes(self.plan)
         self.prefetcher: Prefetcher | None = None
-        if self._prefetches():
+        if self.execution.prefetched:
             self.prefetcher = Prefetcher(self.pairs, self.plan, ranks, start_id(config.model))
-        self.compiles = isinstance(self.plan, PackedPlan) and self._compiles()
-        if self.compiles:
-            compile_hidden(self.model, self.plan.shape, apart=ranks.world_size > 1)
-        self.replicas = ReplicaThreadPool(self.model, self._replica_count())
+        if self.execution.compiled:
+            assert isinstance(self.plan, PackedPlan)
+            compile_hidden(
+                self.model, self.plan.shape, separate_graphs=self.execution.separate_graphs
+            )
+        self.replicas = ReplicaThreadPool(self.model, self.execution.replicas)
         self.gradient_sync = make_gradient_sync(config, ranks, self.model, self.replicas)
-        self._count_long_pairs()
 
-    def _resume_or_start(self) -> None:
+    def _latest_checkpoint(self) -> Checkpoint | None:
+        """The checkpoint to continue from; None for a new run.
+
+        Raises DataError where there are checkpoints, but none is complete.
+        """
         latest, problems = self.checkpoints.latest()
         self.notes += [f"an older checkpoint is used: {problem}" for problem in problems]
         if latest is None and self.checkpoints.exist():
@@ -94,18 +92,13 @@ class Run:
                 f"`{self.checkpoints.directory}` has no checkpoint to go on from: {reason}",
                 "copy it again, or begin anew with another --out",
             )
-        if latest is None:
-            self.state = TrainState(
-                digest=self.corpus.digest, shards=self._count_shards(), packed=self._packs()
-            )
-        self.load_or_initialise(latest)
-        if self.config.train.deterministic:
-            check_ranks(self.ranks.world_size, self.state.shards)
-        if latest is not None:
-            # A finished run continues when its limits were raised.
-            self.state.mark_finished(self.end_reason() and self.state.finished)
-            if not self.state.finished:
-                self.notes.append(f"continues after step {self.state.step:,}")
+        return latest
+
+    def _continue(self) -> None:
+        """Continue a resumed run, also a finished one if its limits were raised."""
+        self.state.mark_finished(self.end_reason() and self.state.finished)
+        if not self.state.finished:
+            self.notes.append(f"continues after step {self.state.step:,}")
 
     def load_or_initialise(self, checkpoint: Checkpoint | None) -> None:
         """Take state, weights, optimiser and average from `checkpoint`, or initialise them."""
@@ -116,7 +109,7 @@ class Run:
         else:
             self.state = checkpoint.state()
         self.model.to(self.ranks.device)
-        use_backend(self.model, self._backend())
+        use_backend(self.model, self.execution.backend)
         self.optimizer = make_optimizer(self.model, self.config)
         decay = self.config.train.ema
         # Only the first rank validates and saves.
@@ -132,48 +125,6 @@ class Run:
         if self.ema is not None:
             self.ema.load(checkpoint.moving_average())
 
-    def _count_shards(self) -> int:
-        train = self.config.train
-        replicas = self._replica_count()
-        micro_batch_tokens = train.micro_batch_tokens
-        if micro_batch_tokens == "auto":
-            # All replicas together need the memory of one pass.
-            micro_batch_tokens = MICRO_BATCH_TOKENS.get(self.ranks.device.type, 4_096) // replicas
-        shards = count_shards(
-            train.batch_tokens, micro_batch_tokens, self.ranks.world_size * replicas
-        )
-        return next_power_of_two(shards) if train.deterministic else shards
-
-    def _replica_count(self) -> int:
-        train = self.config.train
-        # A compiled graph belongs to one model.
-        if self.ranks.device.type != "cpu" or train.deterministic or train.compile == "on":
-            return 1
-        return thread_count(train.parallel_shards, train.batch_tokens // self.ranks.world_size)
-
-    @property
-    def threads(self) -> int:
-        """Threads that compute in this process, on a CPU."""
-        return torch.get_num_threads()
-
-    def _backend(self) -> str:
-        if self.config.model.kind != "transformer":
-            return rectangle_backend(self.ranks.device)
-        return choose_backend(self.ranks.device, *head_widths(self.config.model))
-
-    def _packs(self) -> bool:
-        """Whether batches are packed: where attention needs no sentences of one length."""
-        wanted = self.config.train.packing
-        return wanted == "packed" or (wanted == "auto" and self._backend() in MIXED_LENGTH_BACKENDS)
-
-    def _compiles(self) -> bool:
-        wanted = self.config.train.compile
-        return wanted == "on" or (wanted == "auto" and self._backend() == "tiles")
-
-    def _prefetches(self) -> bool:
-        """Whether a thread makes batches ahead of time; on a CPU, all cores compute."""
-        return self.ranks.device.type == "cuda" and not self.config.train.deterministic
-
     def close(self) -> None:
         """End the thread that makes batches, and wait until all that was saved is written.
 
@@ -184,15 +135,6 @@ class Run:
         self.checkpoints.flush()
         self.log.sync()
         self.write_failures.require_none()
-
-    def _count_long_pairs(self) -> None:
-        longest = np.maximum(self.plan.src_lengths, self.plan.tgt_lengths)
-        count = int((longest > self.plan.capacity).sum())
-        if count:
-            self.notes.append(
-                f"{counted(count, 'pair')} {agreeing(count, 'is', 'are')} longer than the "
-                f"{self.plan.capacity:,} tokens of one pass: each has a pass of its own"
-            )
 
     @property
     def position(self) -> Position:
@@ -226,7 +168,7 @@ class Run:
     def save(self) -> None:
         """Save a checkpoint, on the first rank, unless this step has one.
 
-        Checkpoints of the interval may be averaged, whatever the reason for this one.
+        A checkpoint of the interval may be averaged, even if it is saved for another reason.
         """
         if not self.ranks.is_first:
             return

@@ -11,7 +11,8 @@ from nmt_cli.data.corpus.batch_plan import Position
 class TrainState:
     """Where a run stands, beside weights and optimiser.
 
-    epoch, batch: the next batch; shards: V of the plan; packed: its kind; digest: of the corpus;
+    epoch, batch: the next batch; shards: in each batch of the plan; packed: whether batches are
+    packed; digest: of the corpus;
     scores: negative validation loss of each validated step's own weights; validated: the last
     validated step; published_score: of the best candidate so far; stale: validations since then;
     seconds: time of all steps; elapsed: with validations and all else; skipped: steps in a row

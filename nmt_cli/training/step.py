@@ -16,6 +16,7 @@ from nmt_cli.errors import NmtError, UnavailableError
 from nmt_cli.model.dropout import seed_masks
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.model.precision import autocast
+from nmt_cli.model.torch_adapter import foreach_mul_
 from nmt_cli.training.gradient_accumulation import MicroBatch
 from nmt_cli.training.loss.cross_entropy import Loss, linear_cross_entropy
 from nmt_cli.training.loss.r_drop import linear_r_drop_loss
@@ -170,7 +171,7 @@ def clip(gradients: list[Tensor], max_norm: float) -> float:
     """Scale gradients down to the joint norm `max_norm`, unless it is 0; the norm before that."""
     norm = float(torch.nn.utils.get_total_norm(gradients))
     if 0.0 < max_norm < norm:
-        torch._foreach_mul_(gradients, max_norm / norm)
+        foreach_mul_(gradients, max_norm / norm)
     return norm
 
 

@@ -44,7 +44,7 @@ def chosen_settings(
 ) -> SearchConfig:
     """The settings of a search: `search`, else those of `config`, with `options` in their place.
 
-    Raises TypeError for an option that is none, ConfigError for a value that does not fit.
+    Raises TypeError for an unknown option, ConfigError for an invalid value.
     """
     base = search or config.search
     if not options:
@@ -91,9 +91,9 @@ def require_lines(lines: object) -> None:
 
 def each_line(lines: Iterable[str]) -> Iterator[str]:
     """The lines in their order; raises TypeError for one that is not a str."""
-    for number, line in enumerate(lines, 1):
+    for line_number, line in enumerate(lines, 1):
         if not isinstance(line, str):
-            raise TypeError(f"line {number:,} is of type {type(line).__name__}; {EXPECTED}")
+            raise TypeError(f"line {line_number:,} is of type {type(line).__name__}; {EXPECTED}")
         yield line
 
 

@@ -13,7 +13,7 @@ from nmt_cli.search.decoder import Symbols
 
 
 class EnsembleMember(NamedTuple):
-    """What must be the same in all members."""
+    """The settings and subwords of a member, which have to fit those of the other members."""
 
     config: Config
     subwords: Subwords
@@ -22,18 +22,18 @@ class EnsembleMember(NamedTuple):
 def check_members(members: Sequence[EnsembleMember]) -> None:
     """Raise ConfigError unless all members have the same vocabularies and special ids."""
     first = members[0]
-    for number, other in enumerate(members[1:], 2):
+    for position, other in enumerate(members[1:], 2):
         for side in ("source", "target"):
             ours, theirs = (_pieces(member.subwords, side) for member in (first, other))
             if ours != theirs:
                 raise ConfigError(
-                    f"model {number} of the ensemble has another {side} vocabulary than the "
+                    f"model {position} of the ensemble has another {side} vocabulary than the "
                     f"first: {_difference(ours, theirs)}",
                     "the models of an ensemble must be trained on one prepared corpus",
                 )
         if Symbols.of(first.config.model) != Symbols.of(other.config.model):
             raise ConfigError(
-                f"model {number} of the ensemble has other special ids than the first",
+                f"model {position} of the ensemble has other special ids than the first",
                 "the models of an ensemble must be trained on one prepared corpus",
             )
 

@@ -1,4 +1,4 @@
-"""From lines to sources: cleaned, split where they are too long, encoded."""
+"""Converts lines to sources: cleans them, splits long ones, and encodes them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -34,7 +34,7 @@ class SourceLine(NamedTuple):
 
 
 class SourceFields(NamedTuple):
-    """What the sources of a window carry beyond ids, prefix and constraints.
+    """The fields of the sources of a window besides ids, prefix and constraints.
 
     indices: the index of each line in the whole text; sampled: whether translations are sampled, by
     the index of their line; keep_text: whether words are copied from the text.

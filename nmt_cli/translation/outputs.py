@@ -1,4 +1,4 @@
-"""From the finished hypotheses of a source to its best translations as text.
+"""Converts the finished hypotheses of a source to its best translations as text.
 
 Coverage, word alignment and the replacement of unknown words come from one pass of the reference
 model over finished hypotheses, because the kernels of the engines do not return attention.

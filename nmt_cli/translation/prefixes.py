@@ -30,5 +30,5 @@ class Prefixes:
         """Raise DataError where there are more prefixes than lines."""
         if next(self._lines, None) is not None:
             raise DataError(
-                f"{self._name} has a line {self._count + 1:,}, but the text has not", HINT
+                f"{self._name} has a line {self._count + 1:,}, but the text ends before it", HINT
             )

@@ -17,7 +17,7 @@ SCORE_WINDOW = 256
 
 
 class ScoringModel(Protocol):
-    """What is needed of a translator, or of a member of an ensemble."""
+    """The interface of a translator, or of a member of an ensemble, that scoring needs."""
 
     config: Config
     subwords: Subwords

@@ -14,7 +14,7 @@ MAX_SEARCHERS = 4
 
 
 class SearcherCache:
-    """The searchers of an engine; a reusable one gets sizes that are powers of two, so few of them.
+    """The searchers of an engine; those of a reusable one have few sizes, which are powers of two.
 
     The searcher that was not used for longest is dropped first.
     """
@@ -42,7 +42,7 @@ class SearcherCache:
         strategy: BeamStrategy | None,
         unbanned_ids: Set[int],
     ) -> Searcher:
-        """A searcher for so many sources, or as many as the engine takes, with `rows` rows each."""
+        """A searcher for this many sources, or the most that fit, with `rows` rows each."""
         engine = self._engine
         slots = min(sources, self._max_slots)
         if config.batch_tokens == "auto":

@@ -51,7 +51,7 @@ class Verifier:
         """
         self._translator = translator
         self._baseline = _reference(translator, search) if against_reference else translator
-        # So few tokens that no two sources, nor segments of a line, are searched together.
+        # With this few tokens, no two sources or segments of a line are searched together.
         self._search = replace(search, batch_tokens=1)
         self._constraints = constraints
         self._every = every
@@ -59,7 +59,7 @@ class Verifier:
 
     @property
     def baseline(self) -> str:
-        """What lines are compared with, for messages."""
+        """The translation that lines are compared with, for messages."""
         same = self._baseline is self._translator
         return "alone" if same else "alone, by the plain model"
 

@@ -22,7 +22,7 @@ def align_words(attention: Tensor, src_words: Sequence[int], tgt_words: Sequence
     counts = max(src_words, default=-1) + 1, max(tgt_words, default=-1) + 1
     if not all(counts):
         return ()
-    # What belongs to no word goes to a last row or column, which is dropped.
+    # Ids that belong to no word go to a last row or column, which is dropped.
     src, tgt = (
         torch.tensor([word if word >= 0 else count for word in words])
         for words, count in zip((src_words, tgt_words), counts, strict=True)

@@ -366,6 +366,21 @@ def test_examples_are_broken_between_words_and_can_be_copied() -> None:
     ]  # fmt: skip
 
 
+def test_examples_of_the_help_can_be_copied(capsys, monkeypatch) -> None:
+    """At the width of a small terminal, descriptions are comments of the shell."""
+    monkeypatch.setenv("COLUMNS", "80")
+    programs = {"nmt", "echo", "cat", "zcat", "cd", "torchrun"}
+    for path, _, _ in docs.walk_commands():
+        assert main([*path.split()[1:], "--help"]) == 0
+        shown = capsys.readouterr().out
+        examples = shown.partition("Examples:\n")[2].partition("\n\n")[0]
+        assert examples, path
+        for line in examples.replace("\\\n", " ").splitlines():
+            words = shlex.split(line, comments=True)
+            assert words[:1] == [] or words[0] in programs, line
+            assert len(line) < 80 or "    #" not in line, line
+
+
 @pytest.mark.parametrize(
     ("option", "hint"),
     [

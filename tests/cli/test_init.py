@@ -108,7 +108,7 @@ class TestFinding:
     ) -> None:
         assert main(["init"]) == 2
         err = capsys.readouterr().err
-        assert "training text in de and en: which is translated from?" in err
+        assert "training text in de and en: which is the source language?" in err
         assert "nmt init --src-lang de --tgt-lang en" in err
         assert not Path("nmt.toml").exists()
 
@@ -133,7 +133,7 @@ class TestFinding:
         os.close(ours)
         os.close(theirs)
         assert (done.returncode, done.stdout) == (code, b"")
-        assert "Language translated from" in shown
+        assert "Source language code (such as en)" in shown
         assert Path("nmt.toml").exists() == (code == 0)
         if code == 0:
             assert (written().languages.src, written().languages.tgt) == ("en", "de")

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import pytest
 from byte_models import byte_config, byte_model, byte_subwords
 
-from nmt_cli.cli import docs, main
-from nmt_cli.cli.settings import option_names
+from nmt_cli.cli import main
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.extras.parsing import parser
 from nmt_cli.extras.parsing.trees import leaves, tree_words, trees_of
@@ -249,10 +248,3 @@ def test_one_sided_outer_brackets_are_told_of(nmt) -> None:
     warning = "0 parsed trees and 3 gold trees have an outer bracket without a label"
     assert warning in nmt("score", "gold", "raw").err
     assert nmt("score", "raw", "raw").err == ""
-
-
-def test_the_defaults_in_the_help_of_parsing_are_those_of_the_paper() -> None:
-    command = next(command for name, command, _ in docs.walk_commands() if name == "nmt parse text")
-    shown = {parameter.opts[0]: getattr(parameter, "help", "") for parameter in command.params}
-    for key, value in parser.SEARCH.items():
-        assert f"[default: {value}]" in shown[option_names([key])[key]]

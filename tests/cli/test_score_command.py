@@ -97,7 +97,7 @@ def test_the_value_alone_one_line_a_metric(nmt: Nmt) -> None:
     for other in (["good.txt", "ref.txt", "--json"], ["--pairs", "good.txt", "ref.txt"]):
         result = nmt("-b", *other)
         assert result.code == 2
-        assert "--score-only goes without" in result.err
+        assert "--score-only cannot be combined with" in result.err
 
 
 def test_a_text_scored_against_itself_is_warned_of(nmt: Nmt) -> None:
@@ -268,7 +268,7 @@ def test_a_model_beside_a_finished_translation_is_refused(nmt: Nmt) -> None:
     write("hyp.txt", ["one"])
     result = nmt("hyp.txt", "ref.txt", "--model", "nothing")
     assert result.code == 2
-    assert "--model goes without a hypothesis" in result.err
+    assert "--model cannot be combined with a hypothesis" in result.err
 
 
 def test_without_arguments_the_test_set_is_translated(
@@ -334,7 +334,7 @@ def test_lower_ter_is_better(nmt: Nmt) -> None:
         (["good.txt", "ref.txt", "--each"], 2, "--each needs --pairs SRC TGT"),
         (["--pairs", "good.txt", "ref.txt", "--min", "bleu=3"], 2, "--min: --pairs computes no"),
         (["--n-best-list", "a", "b", "--min-bleu", "0"], 2, "--min-bleu: --n-best-list computes"),
-        (["--n-best-list", "a", "b", "--json"], 2, "--json goes without --n-best-list"),
+        (["--n-best-list", "a", "b", "--json"], 2, "--json cannot be combined with --n-best-list"),
     ],
 )
 def test_what_is_refused(nmt: Nmt, arguments: list[str], code: int, told: str) -> None:

@@ -262,7 +262,7 @@ def test_options_override_the_project_file_and_the_model(nmt, model: Path) -> No
         (["model"], 66, "is a directory"),
         (["--model", "test.en"], 78, "not a model directory"),
         (["--n-best", "9"], 2, "--n-best 9 is more than search.beam=4"),
-        (["--beam", "0"], 2, "--beam 0 is below its minimum 1"),
+        (["--beam", "0"], 2, "--beam must be at least 1, not 0"),
         (["--beam", "two"], 2, "two"),
         (["--device", "banana"], 69, "banana"),
         (["--precision", "int3"], 2, "int3"),

@@ -90,5 +90,5 @@ def test_the_announced_steps_are_those_of_corpora_that_were_prepared(
     words: int, vocabulary: int, tokens: int
 ) -> None:
     """Target words and subwords of European laws and of captions, both French."""
-    announced = training_steps(round(words * advice.subwords_a_word(vocabulary)))
+    announced = training_steps(round(words * advice.subwords_per_word(vocabulary)))
     assert announced == pytest.approx(training_steps(tokens), rel=0.06)

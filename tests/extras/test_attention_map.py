@@ -252,7 +252,7 @@ def test_a_sheet_holds_all_heads_that_are_not_chosen() -> None:
 @pytest.mark.parametrize("draw", [page, picture])
 @pytest.mark.parametrize(
     ("asked", "message"),
-    [(("crosss", None, None), "no attention `crosss`"), (("cross", 3, None), "only 1 to 2"),
+    [(("crosss", None, None), "no kind of attention `crosss`"), (("cross", 3, None), "only 1 to 2"),
      (("cross", None, 0), "only 1 to 3")],
 )  # fmt: skip
 def test_what_the_model_lacks_is_named(draw, asked, message: str) -> None:

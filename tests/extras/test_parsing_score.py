@@ -351,7 +351,7 @@ def test_as_many_errors_as_evalb_puts_up_with() -> None:
     with pytest.raises(DataError) as caught:
         score_lines([gold[0], *[other] * 4, *gold[5:]], gold, parameters, ("x", "y"))
     assert caught.value.message == (
-        "`x`, line 5: the word `b`, the gold tree has `a`; so have lines 2, 3, 4 other words"
+        "`x`, line 5: the word `b`, the gold tree has `a`; the words of lines 2, 3, 4 differ too"
     )
 
 

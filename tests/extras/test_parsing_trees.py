@@ -62,7 +62,7 @@ def test_only_ascii_white_space_ends_a_word() -> None:
         (["(S (NN a))", "(S (NN a)))"], 2, "closed that was not opened"),
         (["(S (NN a)", "", "(S", "(NN b))"], 1, "never closed"),
         (["(S", "(NP (NN a)"], 2, "never closed"),
-        (["", "", "dog (S (NN a))"], 3, "`dog` stands outside all brackets"),
+        (["", "", "dog (S (NN a))"], 3, "`dog` is outside all brackets"),
         (["(NN a dog)"], 1, "`dog` has no bracket and no tag"),
         (["(NP (DT a)", "dog)"], 2, "`dog` has no bracket and no tag"),
         (["(S a", "(NN dog))"], 2, "behind the word `a`"),

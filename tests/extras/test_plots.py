@@ -185,7 +185,7 @@ def test_the_command(what: str, tmp_path: Path, monkeypatch, capsys) -> None:
     assert (said.out, f"wrote {what}.svg" in said.err) == ("", True)
     assert main(["plot", what, "--out", "x.jpg"]) == 2
     assert main(["plot", what, "--out", "x.svg", "-q"]) == 0
-    assert capsys.readouterr().err.startswith("error: `x.jpg` is no picture")
+    assert capsys.readouterr().err.startswith("error: `x.jpg` is not the name of a picture")
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"{what}.svg", "x.svg"]
 
 

@@ -153,7 +153,7 @@ def test_what_is_said_below_the_table(model: Path, tests) -> None:
     log(model, {**FINISHED, "devices": "CPU"}, {**REPORT, "step": 100_500})
     *_, devices, unfinished, lines = notes(compare(model, tests[1:]))
     assert devices == "trained on CPU, then 8 x NVIDIA H100"
-    assert unfinished == "training has not come to its end"
+    assert unfinished == "training has not finished"
     assert lines.startswith("2,737 lines are not the paper's test set, which has 3,003")
     log(model, {"step": 1})
     said = list(notes(compare(model, [])))
@@ -219,7 +219,7 @@ def test_what_is_refused(model: Path, tmp_path: Path) -> None:
             compare(model, [])
     configure(model)
     (model / LOG).write_text("")
-    with pytest.raises(DataError, match="tells nothing"):
+    with pytest.raises(DataError, match="no record of a step"):
         compare(model, [])
     (model / LOG).unlink()
     with pytest.raises(NoInputError, match="not what `nmt train` wrote"):

@@ -10,7 +10,7 @@ from nmt_cli.errors import ConfigError
 from nmt_cli.inference.cuda import decoder as cuda_decoder
 from nmt_cli.inference.cuda import self_test
 from nmt_cli.inference.cuda.decoder import CudaDecoder
-from nmt_cli.inference.cuda.model import CudaModel
+from nmt_cli.inference.cuda.model import make_cuda_model
 from nmt_cli.inference.engines import Engine, cuda_engine
 from nmt_cli.inference.reference import ReferenceDecoder
 from nmt_cli.model.transformer import Transformer
@@ -59,7 +59,7 @@ def test_a_translator_gives_the_same_translations(graphs: type[FakeGraph]) -> No
     made: list[tuple[int, int]] = []
 
     def engine(model: Transformer) -> Engine:
-        fast = CudaModel(model)
+        fast = make_cuda_model(model)
 
         def decoder(slots: int, beam: int) -> CudaDecoder:
             made.append((slots, beam))

@@ -10,7 +10,6 @@ from torch import Tensor
 from nmt_cli.inference.cuda.step import WideHead, cuda_step
 from nmt_cli.inference.logits_step import LogitsStep
 from nmt_cli.inference.packed.head import BLOCK
-from nmt_cli.inference.packed.linear import make_product
 from nmt_cli.inference.packed.weights import Affine
 from nmt_cli.search.decoder import Edits
 from nmt_cli.search.top_k import top_k, top_k_by_keys
@@ -38,7 +37,7 @@ def test_top_k_by_keys_takes_large_vocabularies() -> None:
 
 def step(values: Tensor, free: Tensor | None = None) -> LogitsStep:
     """A step whose logits are `values`."""
-    head = WideHead(Affine(torch.eye(WORDS), None), make_product)
+    head = WideHead(Affine(torch.eye(WORDS), None))
     none = torch.zeros(len(values), dtype=torch.bool)
     return cuda_step(head.logits(values), WORDS, none if free is None else free)
 
@@ -49,7 +48,7 @@ def test_the_output_layer_gives_whole_blocks_of_float32(dtype: torch.dtype, bias
     chooser = torch.Generator().manual_seed(1)
     weight, hidden, own = (torch.randn(*s, generator=chooser) for s in ((9, 8), (2, 8), (9,)))
     narrow = [one.to(dtype) for one in (weight, own)]
-    head = WideHead(Affine(narrow[0], narrow[1] if bias else None), make_product)
+    head = WideHead(Affine(narrow[0], narrow[1] if bias else None))
     logits = head.logits(hidden.to(dtype))
     assert logits.dtype == torch.float32
     assert logits.shape == (2, BLOCK)

@@ -12,15 +12,15 @@ import torch
 from byte_models import byte_config, byte_model, byte_subwords
 
 from nmt_cli.errors import ConfigError, DataError
-from nmt_cli.inference.engines import int8_engine
+from nmt_cli.inference.engines import fastest_engine
 from nmt_cli.inference.native import library, self_test
 from nmt_cli.inference.native.library import load_library, must_compile
 from nmt_cli.inference.native.linear import (
-    KINDS,
+    PRECISIONS,
     Kernels,
     NativeLinear,
     QuantizedMatrix,
-    make_rounded,
+    make_int8_emulation,
 )
 from nmt_cli.inference.native.self_test import LANES, find_kernels
 from nmt_cli.inference.packed.weights import Affine
@@ -31,15 +31,6 @@ from nmt_cli.translation.translator import Translator
 @pytest.fixture(scope="module")
 def cache(kernel_cache: Path) -> Path:
     return kernel_cache
-
-
-@pytest.fixture(scope="module")
-def kernels(kernel_cache: Path) -> Kernels:
-    found, reason = find_kernels(kernel_cache)
-    if shutil.which("cc") is None:
-        pytest.skip(reason)
-    assert found is not None, reason
-    return found
 
 
 def affine(outputs: int, inputs: int, *, bias: bool = True) -> Affine:
@@ -75,7 +66,7 @@ def test_products_equal_those_of_the_rounded_weights(
         # The sums are exact: every instruction set gives the same bits.
         assert torch.equal(found, NativeLinear(kernels, one)(x))
         # Torch adds up in float32, which is exact as long as sums stay small.
-        torch.testing.assert_close(found, make_rounded(one)(x), atol=1e-5, rtol=1e-6)
+        torch.testing.assert_close(found, make_int8_emulation(one)(x), atol=1e-5, rtol=1e-6)
 
 
 def test_rows_of_one_sign_use_the_whole_integer_range(kernels: Kernels) -> None:
@@ -94,26 +85,28 @@ def test_sums_of_the_largest_integers_do_not_overflow(kernels: Kernels) -> None:
 
 
 @pytest.mark.parametrize("lanes", LANES)
-@pytest.mark.parametrize("kind", ["float32", "bf16"])
+@pytest.mark.parametrize("precision", ["float32", "bf16"])
 @pytest.mark.parametrize(("outputs", "inputs"), [(16, 8), (35, 37), (1, 1), (200, 512), (7, 2050)])
 def test_products_of_float_weights(
-    kernels: Kernels, kind, lanes: int, outputs: int, inputs: int
+    kernels: Kernels, precision, lanes: int, outputs: int, inputs: int
 ) -> None:
     for count in (1, 5, 23, 60):
         one, x = affine(outputs, inputs, bias=count != 5), rows(count, inputs)
         try:
-            found = NativeLinear(Kernels(kernels.library, lanes), one, kind)(x)
+            found = NativeLinear(Kernels(kernels.library, lanes), one, precision)(x)
         except RuntimeError:
             pytest.skip(f"no kernels of {lanes} lanes here")
-        weight = one.weight.bfloat16() if kind == "bf16" else one.weight
+        weight = one.weight.bfloat16() if precision == "bf16" else one.weight
         expected = x.double() @ weight.double().T
         expected = expected if one.bias is None else expected + one.bias
         torch.testing.assert_close(found.double(), expected, atol=1e-5 * inputs**0.5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_row_does_not_depend_on_its_neighbours_or_threads(kernels: Kernels, kind: str) -> None:
-    one = NativeLinear(kernels, affine(3000, 512), kind)
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_a_row_does_not_depend_on_its_neighbours_or_threads(
+    kernels: Kernels, precision: str
+) -> None:
+    one = NativeLinear(kernels, affine(3000, 512), precision)
     x = rows(40, 512)
     together = one(x)
     alone = torch.cat([one(row[None]) for row in x])
@@ -248,7 +241,7 @@ class TestMemory:
     def test_changed_weights_are_refused(self, kernels, cache, saved) -> None:
         translator = Translator.load(saved, cache=cache)
         refresh_weights(saved, byte_model(byte_config(), 2).state_dict(), {"step": "2"})
-        with pytest.raises(DataError, match="has got other weights since it was loaded"):
+        with pytest.raises(DataError, match="has other weights now than when it was loaded"):
             _ = translator.model
 
 
@@ -273,7 +266,7 @@ class TestTranslations:
     def test_int8_without_kernels_works_with_a_notice(self, tmp_path: Path, monkeypatch) -> None:
         monkeypatch.setenv("PATH", str(tmp_path))
         model = byte_model(byte_config())
-        engine = int8_engine(model, tmp_path)
+        engine = fastest_engine(model, tmp_path, "int8")
         assert "no C compiler" in engine.notice
         translator = Translator(model, byte_config(), byte_subwords(), lambda _: engine)
         assert all(translation.text for translation in translator.translate(["abc", "de"]))

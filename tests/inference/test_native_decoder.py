@@ -2,40 +2,27 @@
 
 import os
 import random
-import shutil
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 import torch
+from engine_cases import EOS, translations
 from torch import Tensor
 
 from nmt_cli.config.search import SearchConfig
-from nmt_cli.inference.engines import fastest_engine, int8_engine, kernels_of, reference_engine
+from nmt_cli.inference.engines import Engine, fastest_engine, reference_engine
 from nmt_cli.inference.logits_step import BusyRows, LogitsStep
 from nmt_cli.inference.native import self_test
 from nmt_cli.inference.native.decoder import NativeDecoder, NativeStep
-from nmt_cli.inference.native.linear import KINDS, Kernels
+from nmt_cli.inference.native.linear import PRECISIONS, Kernels
 from nmt_cli.inference.native.model import NativeModel
 from nmt_cli.inference.native.self_test import LANES, find_kernels
 from nmt_cli.inference.packed.head import block_step
 from nmt_cli.inference.reference import ReferenceDecoder
 from nmt_cli.model.transformer import Transformer
-from nmt_cli.search.beam import search
 from nmt_cli.search.decoder import Edits, Hypothesis, Source
-
-EOS = 3
-
-
-@pytest.fixture(scope="module")
-def kernels(kernel_cache: Path) -> Kernels:
-    found, reason = kernels_of(kernel_cache)
-    if shutil.which("cc") is None:
-        pytest.skip(reason)
-    assert found is not None, reason
-    return found
 
 
 @pytest.fixture
@@ -71,11 +58,11 @@ def random_step(kernels: Kernels, make_model, rows: int) -> tuple[NativeStep, Lo
     # Few different values: many are equal.
     values = torch.randint(9, (rows, 384), generator=torch.Generator().manual_seed(rows)).float()
     values[:, 330:] = -torch.inf
-    logits = step._room["logits"]
+    logits = step._buffers["logits"]
     logits[:rows] = values
     by_block = values.view(rows, -1, 64)
-    step._room["maxima"][:rows] = by_block.amax(2)
-    step._room["totals"][:rows] = values.logsumexp(1, keepdim=True)
+    step._buffers["maxima"][:rows] = by_block.amax(2)
+    step._buffers["totals"][:rows] = values.logsumexp(1, keepdim=True)
     places = torch.tensor(busy)
     return step, block_step(values.clone(), 330, BusyRows(places, rows + 3)), places
 
@@ -84,7 +71,7 @@ def random_step(kernels: Kernels, make_model, rows: int) -> tuple[NativeStep, Lo
 @torch.inference_mode()
 def test_top_k_equals_that_of_torch(kernels, make_model, k: int) -> None:
     step, plain, busy = random_step(kernels, make_model, 6)
-    before = step._room["logits"].clone(), step._room["maxima"].clone()
+    before = step._buffers["logits"].clone(), step._buffers["maxima"].clone()
     edits = Edits(
         torch.tensor([1, 1, 1, 2, 0, 8, 8]),
         torch.tensor([5, 70, 5, 329, 7, 9, 64]),
@@ -101,8 +88,8 @@ def test_top_k_equals_that_of_torch(kernels, make_model, k: int) -> None:
         assert found[0][[0, 4, 5]].isneginf().all()
     assert int(found[1][busy].max()) < 330
     torch.testing.assert_close(step.full(), plain.full())
-    assert torch.equal(step._room["logits"], before[0])
-    assert torch.equal(step._room["maxima"], before[1])
+    assert torch.equal(step._buffers["logits"], before[0])
+    assert torch.equal(step._buffers["maxima"], before[1])
 
 
 def test_nan_logits_give_valid_ids(kernels, make_model) -> None:
@@ -206,38 +193,38 @@ def test_a_forked_process_has_its_own_thread_pool(kernels, make_model, threads) 
     assert all(torch.equal(*pair) for pair in zip(before, two_steps(native, 40), strict=True))
 
 
-def run(engine, sources, slots: int, tokens: int = 10_000) -> list[list[Hypothesis]]:
+def run_engine(engine: Engine, sources, slots: int, tokens: int = 10_000) -> list[list[Hypothesis]]:
     config = SearchConfig(beam=3, n_best=2, max_extra_length=6, batch_tokens=tokens)
-    decoder = engine.decoder(slots, config.beam)
-    found = dict(search(decoder, iter(sources), config))
-    return [found[number] for number in range(len(sources))]
+    return translations(engine.decoder(slots, 3), sources, config)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_steps_are_bitwise_equal_in_any_batch(kernels, kernel_cache, make_model, kind: str) -> None:
-    engine = fastest_engine(some_model(make_model), kernel_cache, kind)
-    assert engine.name == ("native" if kind == "float32" else kind)
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_steps_are_bitwise_equal_in_any_batch(
+    kernels, kernel_cache, make_model, precision: str
+) -> None:
+    engine = fastest_engine(some_model(make_model), kernel_cache, precision)
+    assert engine.name == ("native" if precision == "float32" else precision)
     sources = some_sources(12)
-    together, few = run(engine, sources, 12), run(engine, sources, 3, tokens=90)
+    together, few = run_engine(engine, sources, 12), run_engine(engine, sources, 3, tokens=90)
     assert len({len(one[0].ids) for one in together}) > 3
     assert together == few
-    assert together == [run(engine, [source], 1)[0] for source in sources]
+    assert together == [run_engine(engine, [source], 1)[0] for source in sources]
 
 
-@pytest.mark.parametrize(("kind", "error"), [("bf16", 0.2), ("int8", 0.3)])
+@pytest.mark.parametrize(("precision", "error"), [("bf16", 0.2), ("int8", 0.3)])
 def test_narrow_weights_give_nearly_equal_scores(
-    kernels, kernel_cache, make_model, kind: str, error: float
+    kernels, kernel_cache, make_model, precision: str, error: float
 ) -> None:
     model = some_model(make_model)
     sources = some_sources(8)
-    plain = run(reference_engine(model), sources, 8)
-    native = run(fastest_engine(model, kernel_cache, kind), sources, 8)
-    rounded = run(fastest_engine(model, None, kind), sources, 8)
+    plain = run_engine(reference_engine(model), sources, 8)
+    native = run_engine(fastest_engine(model, kernel_cache, precision), sources, 8)
+    rounded = run_engine(fastest_engine(model, None, precision), sources, 8)
     for expected, *others in zip(plain, native, rounded, strict=True):
         for found in others:
             assert found[0].score == pytest.approx(expected[0].score, abs=error)
-    assert fastest_engine(model, None, kind).notice
-    assert not int8_engine(model, kernel_cache).notice
+    assert fastest_engine(model, None, precision).notice
+    assert not fastest_engine(model, kernel_cache, "int8").notice
 
 
 def test_long_sentences_equal_the_reference(kernels, make_model) -> None:

@@ -1,9 +1,8 @@
 """The reference engine: it equals a full recomputation in any batch."""
 
-import random
-
 import pytest
 import torch
+from engine_cases import EOS, random_sources, translations
 from teacher_forcing import logits_of
 from torch import Tensor
 from variants import Settings
@@ -11,45 +10,13 @@ from variants import Settings
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.inference.reference import ReferenceDecoder
 from nmt_cli.model.transformer import Transformer
-from nmt_cli.search.beam import search
-from nmt_cli.search.decoder import Decoder, Edits, Hypothesis, Source, Step
+from nmt_cli.search.decoder import Edits, Source
 
-EOS = 3
-KINDS: list[Settings] = [
+SETTINGS: list[Settings] = [
     {},
     {"model.positions": "learned", "model.norm_order": "pre"},
     {"model.positions": "rotary", "model.activation": "swiglu", "model.tie_embeddings": "none"},
-    {"model.decoder_layers": 1, "model.d_k": 3, "model.d_v": 5},
 ]
-
-
-@pytest.fixture
-def model_that_ends_late(make_model):
-    """Random models like to end at once: their EOS is made less likely."""
-
-    def make(settings: Settings) -> Transformer:
-        model = make_model({**settings, "model.output_bias": True})
-        with torch.no_grad():
-            model.output_bias[EOS] -= 2.0
-        return model
-
-    return make
-
-
-def random_sources(count: int, seed: int = 1, longest: int = 9) -> list[tuple[int, ...]]:
-    chooser = random.Random(seed)
-    return [
-        (*(chooser.randrange(4, 14) for _ in range(chooser.randrange(longest))), EOS)
-        for _ in range(count)
-    ]
-
-
-def run(
-    model: Transformer, sources, config: SearchConfig, slots: int = 4
-) -> list[list[Hypothesis]]:
-    decoder = ReferenceDecoder(model, slots, config.beam)
-    results = dict(search(decoder, iter([Source(source) for source in sources]), config))
-    return [results[number] for number in range(len(sources))]
 
 
 def log_probs_after(model: Transformer, source, prefixes) -> list[Tensor]:
@@ -66,55 +33,35 @@ def naive(model: Transformer, source, config: SearchConfig) -> list[tuple[float,
     for length in range(limit + 1):
         rows = log_probs_after(model, source, [prefix for _, prefix in live])
         candidates = [
-            (log_prob + row[one].item(), (*prefix, one))
+            (log_prob + row[token_id].item(), (*prefix, token_id))
             for (log_prob, prefix), row in zip(live, rows, strict=True)
-            for one in range(len(row))
-            if one not in model.config.banned_ids and (length < limit or one == EOS)
+            for token_id in range(len(row))
+            if token_id not in model.config.banned_ids and (length < limit or token_id == EOS)
         ]
-        best = sorted(candidates, key=lambda one: -one[0])[:count]
+        best = sorted(candidates, key=lambda candidate: -candidate[0])[:count]
         finished += [(s / ((5 + len(p)) / 6) ** config.alpha, p) for s, p in best if p[-1] == EOS]
-        live = [one for one in best if one[1][-1] != EOS][: config.beam]
+        live = [candidate for candidate in best if candidate[1][-1] != EOS][: config.beam]
         if not live:
             break
-    return sorted(finished, key=lambda one: -one[0])[: config.n_best]
+    return sorted(finished, key=lambda candidate: -candidate[0])[: config.n_best]
 
 
-@pytest.mark.parametrize("settings", KINDS[:3], ids=range(3))
+@pytest.mark.parametrize("settings", SETTINGS, ids=range(3))
 @pytest.mark.parametrize("beam", [1, 4])
 def test_search_equals_a_naive_search_without_a_cache(
-    settings: Settings, beam: int, model_that_ends_late
+    settings: Settings, beam: int, late_model
 ) -> None:
-    model = model_that_ends_late(settings)
+    model = late_model(settings, torch.float64)
     config = SearchConfig(beam=beam, n_best=min(beam, 3), max_extra_length=6)
-    sources = random_sources(10)
-    found = run(model, sources, config)
-    assert len({len(result[0].ids) for result in found}) >= 3, "the lengths must vary"
-    for source, hypotheses in zip(sources, found, strict=True):
-        expected = naive(model, source, config)
+    sources = random_sources(10, words=14)
+    results = translations(ReferenceDecoder(model, 4, beam), sources, config)
+    assert len({len(hypotheses[0].ids) for hypotheses in results}) >= 3, "the lengths must vary"
+    for source, hypotheses in zip(sources, results, strict=True):
+        expected = naive(model, source.ids, config)
         assert [hypothesis.ids for hypothesis in hypotheses] == [ids for _, ids in expected]
         assert [hypothesis.score for hypothesis in hypotheses] == pytest.approx(
             [score for score, _ in expected], abs=1e-4
         )
-
-
-@pytest.mark.parametrize("settings", KINDS, ids=range(len(KINDS)))
-def test_batched_translations_equal_those_of_single_lines(
-    settings: Settings, model_that_ends_late
-) -> None:
-    model = model_that_ends_late(settings).float()
-    config = SearchConfig(beam=3, n_best=3, max_extra_length=8, batch_tokens=90)
-    sources = random_sources(16, longest=14)
-    alone = [run(model, [source], config, slots=1)[0] for source in sources]
-    for slots, tokens in ((16, 10_000), (3, 60)):
-        order = random.Random(slots).sample(range(16), 16)
-        config = SearchConfig(beam=3, n_best=3, max_extra_length=8, batch_tokens=tokens)
-        together = run(model, [sources[index] for index in order], config, slots)
-        for place, hypotheses in zip(order, together, strict=True):
-            assert [hypothesis.ids for hypothesis in hypotheses] == [
-                one.ids for one in alone[place]
-            ]
-            for hypothesis, single in zip(hypotheses, alone[place], strict=True):
-                assert hypothesis.score == pytest.approx(single.score, abs=1e-4)
 
 
 def test_padding_shrinks_with_the_longest_source(make_model) -> None:
@@ -182,18 +129,12 @@ def test_edits_change_the_choice_and_are_restored(make_model) -> None:
     torch.testing.assert_close(values[2], expected[2].topk(5).values)
 
 
-def test_the_decoder_implements_the_protocol(make_model) -> None:
-    decoder = ReferenceDecoder(make_model({}), 2, 2)
-    assert isinstance(decoder, Decoder)
-    decoder.admit([1], [Source([4, EOS])])
-    assert isinstance(decoder.step(torch.arange(4), torch.full((4,), 2)), Step)
-
-
 def test_decoding_begins_with_the_start_id_of_the_config(make_model) -> None:
     model = make_model({"model.start_id": 5})
-    found = run(model, [(4, 6, EOS)], SearchConfig(beam=1))[0][0]
-    pair = (torch.tensor([4, 6, EOS]), torch.tensor(found.ids))
+    decoder = ReferenceDecoder(model, 4, 1)
+    best = translations(decoder, [Source((4, 6, EOS))], SearchConfig(beam=1))[0][0]
+    pair = (torch.tensor([4, 6, EOS]), torch.tensor(best.ids))
     model.config = make_model({"model.bos_id": 5, "model.start_id": 5}).config
     rows = logits_of(model, [pair])[0].float().log_softmax(1)
-    expected = [row[token_id].item() for row, token_id in zip(rows, found.ids, strict=True)]
-    assert found.token_scores == pytest.approx(expected, abs=1e-4)
+    expected = [row[token_id].item() for row, token_id in zip(rows, best.ids, strict=True)]
+    assert best.token_scores == pytest.approx(expected, abs=1e-4)

@@ -1,19 +1,17 @@
 """Vocabulary masks: every engine makes the same choice among the allowed ids."""
 
 import random
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from engine_cases import ENGINES, EOS, engine_of, translations
 from torch import Tensor
 
 from nmt_cli.config.search import SearchConfig
-from nmt_cli.inference.cuda.decoder import CudaDecoder
-from nmt_cli.inference.cuda.model import CudaModel
-from nmt_cli.inference.engines import Engine, fastest_engine, kernels_of, reference_engine
+from nmt_cli.inference.engines import Engine, fastest_engine, reference_engine
 from nmt_cli.inference.ensemble import Ensemble
 from nmt_cli.inference.vocabulary_mask import VocabularyMask
 from nmt_cli.model.transformer import Transformer
@@ -21,8 +19,7 @@ from nmt_cli.search.beam import search
 from nmt_cli.search.decoder import Decoder, Edits, Hypothesis, Source
 from nmt_cli.search.top_k import edited_log_probs
 
-WORDS, EOS = 330, 3
-ENGINES = ("reference", "packed", "native", "cuda")
+WORDS = 330
 
 
 @pytest.fixture
@@ -37,18 +34,6 @@ def model(make_model) -> Transformer:
 @pytest.fixture
 def engine(request, model, kernel_cache: Path) -> Engine:
     return engine_of(request.param, model, kernel_cache)
-
-
-def engine_of(name: str, model: Transformer, cache: Path, kind: str = "float32") -> Engine:
-    if name == "reference":
-        return reference_engine(model)
-    if name == "cuda":
-        # What a GPU runs, without its graphs.
-        fast = CudaModel(model)
-        return reference_engine(model)._replace(decoder=lambda *size: CudaDecoder(fast, *size))
-    if name == "native" and shutil.which("cc") is None:
-        pytest.skip(kernels_of(cache)[1])
-    return fastest_engine(model, cache if name == "native" else None, kind)
 
 
 @pytest.fixture
@@ -77,8 +62,7 @@ def run(
         SearchConfig(beam=3, n_best=2, max_extra_length=6, batch_tokens=tokens), **settings
     )
     decoder = engine.decoder(slots, config.rows)
-    found = dict(search(decoder, iter(sources), config))
-    return [found[number] for number in range(len(sources))]
+    return translations(decoder, sources, config)
 
 
 def mask_of(source: Source) -> Tensor:
@@ -157,9 +141,9 @@ def test_engines_give_the_same_translations(engine, model, beam: int) -> None:
         assert mask_of(source)[list(result[0].ids)].all()
 
 
-@pytest.mark.parametrize("kind", ["float32", "bf16", "int8"])
-def test_masked_steps_are_bitwise_equal_in_any_batch(model, kernel_cache, kind: str) -> None:
-    engine = engine_of("native", model, kernel_cache, kind)
+@pytest.mark.parametrize("precision", ["float32", "bf16", "int8"])
+def test_masked_steps_are_bitwise_equal_in_any_batch(model, kernel_cache, precision: str) -> None:
+    engine = engine_of("native", model, kernel_cache, precision)
     sources = sources_of(14)
     together, few = run(engine, sources, 14), run(engine, sources, 3, tokens=70)
     assert together == few
@@ -173,9 +157,9 @@ def test_masked_steps_without_kernels_in_any_batch(model) -> None:
     assert [result[0].ids for result in run(engine, sources, 14)] == one_by_one
 
 
-@pytest.mark.parametrize("kind", ["float32", "bf16", "int8"])
-def test_allowing_all_ids_changes_nothing(model, kernel_cache, kind: str) -> None:
-    engine = engine_of("native", model, kernel_cache, kind)
+@pytest.mark.parametrize("precision", ["float32", "bf16", "int8"])
+def test_allowing_all_ids_changes_nothing(model, kernel_cache, precision: str) -> None:
+    engine = engine_of("native", model, kernel_cache, precision)
     sources = [replace(one, allowed=None) for one in sources_of(9)]
     all_words = [replace(source, allowed=torch.arange(WORDS)) for source in sources]
     assert run(engine, sources, 9) == run(engine, all_words, 9)

@@ -94,7 +94,7 @@ def test_gradients_come_through(made, monkeypatch, joined) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")
-def test_the_decoder_s_gradients_do_not_wait_for_the_encoder_where_they_are_apart(made) -> None:
+def test_decoder_gradients_do_not_wait_for_the_encoder_with_separate_graphs(made) -> None:
     model, batches, plan = made
     model.train()
     weights = dict(model.named_parameters())
@@ -102,7 +102,7 @@ def test_the_decoder_s_gradients_do_not_wait_for_the_encoder_where_they_are_apar
     expected = {name: weight.grad for name, weight in weights.items()}
     model.zero_grad()
     graphs: list[int] = []
-    compile_hidden(model, plan.shape, counting(graphs, "aot_eager"), apart=True)
+    compile_hidden(model, plan.shape, counting(graphs, "aot_eager"), separate_graphs=True)
     ready: list[str] = []
     for name, weight in weights.items():
         weight.register_post_accumulate_grad_hook(lambda _, name=name: ready.append(name))

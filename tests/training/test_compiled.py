@@ -32,12 +32,14 @@ def test_has_shape_compares_tokens_of_both_sides_and_pairs(shape, fits) -> None:
     assert has_shape(batch, Shape(*shape)) is fits
 
 
-@pytest.mark.parametrize("apart", [False, True])
-def test_a_graph_that_breaks_is_an_error(monkeypatch: pytest.MonkeyPatch, apart: bool) -> None:
+@pytest.mark.parametrize("separate_graphs", [False, True])
+def test_a_graph_that_breaks_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, separate_graphs: bool
+) -> None:
     """torch goes on without a word unless it is told not to."""
     given: list[dict[str, object]] = []
     monkeypatch.setattr(torch, "compile", lambda work, **options: given.append(options) or work)
     model = SimpleNamespace(encode=None, decode=None)
-    CompiledHidden(model, Shape(8, 8, 2), apart=apart)
-    assert len(given) == 1 + apart
+    CompiledHidden(model, Shape(8, 8, 2), separate_graphs=separate_graphs)
+    assert len(given) == 1 + separate_graphs
     assert all(one["fullgraph"] is True and one["dynamic"] is False for one in given)

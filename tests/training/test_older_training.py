@@ -134,10 +134,10 @@ def test_what_is_the_transformer_s_alone_is_not_asked_for(
     corpus, tmp_path, monkeypatch, kind, backend
 ):
     """Where its attention on a GPU would have batches packed and compiled."""
-    monkeypatch.setattr("nmt_cli.training.run.choose_backend", lambda *_: backend)
+    monkeypatch.setattr("nmt_cli.training.execution_plan.choose_backend", lambda *_: backend)
     run, _ = one_step(settings(kind), corpus, tmp_path)
     assert not run.state.packed
-    assert not run._compiles()
+    assert not run.execution.compiled
 
 
 @both

@@ -3,20 +3,21 @@
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from corpora import reversal_corpus, tiny_config
+from corpora import reversal_corpus
 
 from nmt_cli.batch import Batch, moved
 from nmt_cli.data.corpus.batch_plan import BatchPlan, Position
 from nmt_cli.data.corpus.packed_plan import PackedPlan
+from nmt_cli.training.execution_plan import ExecutionPlan
 from nmt_cli.training.loop import train
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.prefetch import PREFETCHED, Prefetcher
-from nmt_cli.training.run import Run
 from nmt_cli.training.saving.checkpoints import Checkpoints
 
 START = 2
@@ -180,6 +181,12 @@ def threads() -> list[str]:
     return [one.name for one in threading.enumerate() if one.name.startswith("prefetch")]
 
 
+def always_prefetch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs on a CPU prefetch, too."""
+    of = ExecutionPlan.of
+    monkeypatch.setattr(ExecutionPlan, "of", lambda *args: replace(of(*args), prefetched=True))
+
+
 def weights_after(config, corpus, out: Path, stop_after: int = 0) -> dict[str, torch.Tensor]:
     steps = iter(range(1, 1_000))
     list(train(config, corpus, out, stop=lambda: next(steps) > stop_after > 0))
@@ -192,7 +199,7 @@ def test_training_with_prefetching_gives_the_same_weights(tmp_path, monkeypatch,
     expected = weights_after(config, corpus, tmp_path / "plain")
     assert {name for name, _ in asked} == {threading.current_thread().name}
     asked.clear()
-    monkeypatch.setattr(Run, "_prefetches", lambda self: True)
+    always_prefetch(monkeypatch)
     weights_after(config, corpus, tmp_path / "ahead", stop_after=5)
     found = weights_after(config, corpus, tmp_path / "ahead")
     made_elsewhere = [name for name, _ in asked if not name.startswith("prefetch")]
@@ -206,7 +213,7 @@ def test_training_with_prefetching_gives_the_same_weights(tmp_path, monkeypatch,
 @pytest.mark.parametrize("how", ["closed", "failed"])
 def test_no_thread_outlives_a_run_that_ends_early(tmp_path, monkeypatch, how) -> None:
     config, corpus = reversal_corpus(tmp_path, train_validation_sentences=0, train_log_every=1)
-    monkeypatch.setattr(Run, "_prefetches", lambda self: True)
+    always_prefetch(monkeypatch)
     reports = train(config, corpus, tmp_path / "model")
     next(reports)
     assert threads()
@@ -217,17 +224,6 @@ def test_no_thread_outlives_a_run_that_ends_early(tmp_path, monkeypatch, how) ->
         with pytest.raises(ZeroDivisionError):
             list(reports)
     assert not threads()
-
-
-@pytest.mark.parametrize(
-    ("device", "deterministic", "wanted"),
-    [("cpu", False, False), ("cuda", False, True), ("cuda", True, False)],
-)
-def test_prefetching_is_used_on_gpus_only(device: str, deterministic: bool, wanted: bool) -> None:
-    run = Run.__new__(Run)
-    run.ranks = Ranks(device=torch.device(device))
-    run.config = tiny_config(train_deterministic=deterministic)
-    assert run._prefetches() is wanted
 
 
 def test_a_copy_to_a_gpu_comes_from_pinned_memory() -> None:

@@ -5,7 +5,7 @@ import torch
 from corpora import reversal_corpus
 from runs import VARIANTS, assert_same, go, last, make_run, settings_of, take_steps
 
-from nmt_cli.config.schema import Config, with_values
+from nmt_cli.config.schema import with_values
 from nmt_cli.data.corpus.batch_plan import Position
 from nmt_cli.data.corpus.corpus import Pairs
 from nmt_cli.data.corpus.resegmentation import SampledPairs
@@ -119,31 +119,15 @@ def test_several_ranks_compile_encoder_and_decoder_separately(setting, tmp_path,
     config = with_values(config, {"train.compile": "on", "train.packing": "packed"})
     config = complete(config, corpus)
     asked = []
-    monkeypatch.setattr(
-        "nmt_cli.training.run.compile_hidden", lambda model, shape, *, apart: asked.append(apart)
-    )
+
+    def compile_hidden(model, shape, *, separate_graphs: bool) -> None:
+        asked.append(separate_graphs)
+
+    monkeypatch.setattr("nmt_cli.training.run.compile_hidden", compile_hidden)
     for count in (1, 2):
         prepare_directory(config, corpus, tmp_path / str(count))
         Run(config, corpus, tmp_path / str(count), Ranks(0, count))
     assert asked == [False, True]
-
-
-@pytest.mark.parametrize(
-    ("backend", "packs", "compiles"),
-    [("plain", False, False), ("fused", False, False), ("varlen", True, False),
-     ("tiles", True, True)],
-)  # fmt: skip
-def test_the_attention_backend_decides_packing_and_compiling(backend, packs, compiles):
-    """Unless they are set."""
-    run = Run.__new__(Run)
-    run._backend = lambda: backend
-    for packing, compile, expected in (
-        ("auto", "auto", (packs, compiles)),
-        ("packed", "on", (True, True)),
-        ("sorted", "off", (False, False)),
-    ):
-        run.config = with_values(Config(), {"train.packing": packing, "train.compile": compile})
-        assert (run._packs(), run._compiles()) == expected
 
 
 def test_ranks_share_the_cores_that_draw_subwords(setting, tmp_path, monkeypatch):
@@ -157,8 +141,8 @@ def test_ranks_share_the_cores_that_draw_subwords(setting, tmp_path, monkeypatch
             asked.append((share, seed, workers))
             Pairs.__init__(self, corpus.train.src, corpus.train.tgt, corpus.train.origin)
 
-    monkeypatch.setattr("nmt_cli.training.run.SampledPairs", Sampled)
-    monkeypatch.setattr("nmt_cli.training.run.usable_cores", lambda: 6)
+    monkeypatch.setattr("nmt_cli.training.execution_plan.SampledPairs", Sampled)
+    monkeypatch.setattr("nmt_cli.training.execution_plan.usable_cores", lambda: 6)
     config = with_values(config, {"train.subword_dropout": 0.1, "train.seed": 5})
     for count in (1, 2, 8):
         Run(config, corpus, tmp_path / "m", Ranks(0, count))

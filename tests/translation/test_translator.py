@@ -144,7 +144,7 @@ class TestCalls:
             translator.translate(iter(["abc"]), bem=2)  # type: ignore[call-overload]
         with pytest.raises(TypeError, match=r"no option `colour`; known: alignment, alpha, "):
             translator.translate(iter(["abc"]), colour=2)  # type: ignore[call-overload]
-        with pytest.raises(ConfigError, match=r"`beam` = 0 is below its minimum 1"):
+        with pytest.raises(ConfigError, match=r"`beam` must be at least 1, not 0"):
             translator.translate(iter(["abc"]), beam=0)
 
     @pytest.mark.parametrize(
@@ -418,7 +418,7 @@ def test_repr_names_languages_device_and_precision(translator: Translator, tmp_p
 def test_an_invalid_option_is_named_as_the_argument(translator: Translator) -> None:
     with pytest.raises(ConfigError) as caught:
         translator.translate("a", beam=0)
-    assert caught.value.message == "translate(): `beam` = 0 is below its minimum 1"
+    assert caught.value.message == "translate(): `beam` must be at least 1, not 0"
     assert "search." not in caught.value.hint
 
 

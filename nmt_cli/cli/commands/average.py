@@ -8,17 +8,17 @@ import typer
 from nmt_cli.cli.options import ConfigFile, Force, Quiet, Sets
 
 EXAMPLES = """
-nmt average                                  the last checkpoints of nmt.toml's model
-nmt average model --last 20 --out model-average
-nmt average model --best 5 --out model-average
-nmt average model/checkpoints/step-000001500 model/checkpoints/step-000003000 --out two
+nmt average    the last checkpoints of the model in nmt.toml
+nmt average model --last 20 --out model-last-20
+nmt average model --best 5 --out model-best-5
+nmt average model/checkpoints/step-000001500 model/checkpoints/step-000003000
 """
 
 Models = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="[MODEL or CHECKPOINT]...",
-        help="Model directories or checkpoints [default: the project's model]",
+        help="Model directories or checkpoints [default: model]",
     ),
 ]
 Last = Annotated[
@@ -27,13 +27,16 @@ Last = Annotated[
         "--last",
         min=1,
         metavar="N",
-        help="Average the last N checkpoints [default: train.keep_last]",
+        help="Average the last N checkpoints [default: the setting train.keep_last]",
     ),
 ]
 Best = Annotated[
     int | None,
     typer.Option(
-        "--best", min=1, metavar="N", help="Average the N checkpoints with the best validation"
+        "--best",
+        min=1,
+        metavar="N",
+        help="Average the N checkpoints with the best validation results",
     ),
 ]
 Out = Annotated[Path, typer.Option("--out", metavar="MODEL", help="Model directory to write")]
@@ -49,10 +52,11 @@ def command(
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Average checkpoints into one model (section 6.1: the last 5 of base, the last 20 of big).
+    """Average the weights of checkpoints into one model.
 
-    Given one MODEL, averages its last checkpoints, or those chosen by --last or --best. Given
-    several models, averages the models themselves.
+    Given one model directory, averages its last checkpoints, or those chosen by --last or --best.
+    Given several models or checkpoints, averages these. "Attention Is All You Need" (section 6.1)
+    averages the last 5 checkpoints of the base model and the last 20 of the big one.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import model_option, resolve_settings
@@ -60,7 +64,7 @@ def command(
     from nmt_cli.plurals import counted
 
     if last is not None and best is not None:
-        raise UsageError("--last and --best exclude each other")
+        raise UsageError("--last and --best cannot be combined")
     if not models:
         models = [Path(resolve_settings({}, sets, config_file).config.paths.model)]
 
@@ -70,8 +74,9 @@ def command(
     used = average(models, out, last=last, best=best, force=force)
     if last is not None and len(used) < last:
         console.warning(
-            f"--last {last}, but {counted(len(used), 'checkpoint')} could be averaged: training "
-            "keeps the last train.keep_last, and a checkpoint given by name stands for itself"
+            f"--last {last}, but only {counted(len(used), 'checkpoint')} could be averaged: the "
+            "setting train.keep_last says how many checkpoints training keeps, and --last does not "
+            "apply to checkpoints that are named"
         )
     console.note(f"averaged {len(used)}: {', '.join(str(path) for path in used)}")
     console.next(f'echo "..." | nmt translate{model_option(str(out))}')

@@ -1,52 +1,64 @@
-"""`nmt config`: every setting, its meaning, and where its value comes from; all presets."""
+"""`nmt config`: all settings with their meanings and origins; all presets."""
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nmt_cli.cli.app import CommandWithExamples, make_app
-from nmt_cli.cli.options import AsJson, ConfigFile, Preset, Sets
+from nmt_cli.cli.app import CommandWithExamples, GroupWithExamples, make_app
+from nmt_cli.cli.options import AsJson, ConfigFile, Sets
+from nmt_cli.cli.setting_options import with_options
 
 if TYPE_CHECKING:
     from nmt_cli.extras.preset_table import PresetRow
 
+GROUP_EXAMPLES = """
+nmt config show --origin
+nmt config presets
+"""
 EXAMPLES = """
-nmt config show --origin                   where each value comes from
-nmt config show --about                    what each setting means
+nmt config show --origin       where each value comes from
+nmt config show --about        what each setting means
 nmt config show --preset big --set model.layers=12 > big.toml
-nmt train --config big.toml                the output is itself a project file
+nmt train --config big.toml    the output is itself a project file
 """
 
 app = make_app()
 
 
-@app.callback(invoke_without_command=True)
+@app.callback(cls=GroupWithExamples, epilog=GROUP_EXAMPLES, invoke_without_command=True)
 def config(context: typer.Context) -> None:
-    """Show every setting and its origin, or compare the presets."""
+    """Show all settings with their origins, or compare the presets."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help(), err=True)
         raise typer.Exit(2)
 
 
 @app.command("show", cls=CommandWithExamples, epilog=EXAMPLES)
+@with_options({"": ("origin", "about", "as_json", "train.preset", "sets", "config_file")})
 def show(
-    origin: Annotated[bool, typer.Option("--origin", help="Add the origin of each value")] = False,
-    about: Annotated[bool, typer.Option("--about", help="Add the meaning of each setting")] = False,
+    *,
+    flags: Mapping[str, object],
+    origin: Annotated[
+        bool, typer.Option("--origin", help="Add the source of each value as a comment")
+    ] = False,
+    about: Annotated[
+        bool, typer.Option("--about", help="Add the meaning of each setting as a comment")
+    ] = False,
     as_json: AsJson = False,
-    preset: Preset = None,
     sets: Sets = None,
     config_file: ConfigFile = None,
 ) -> None:
-    """Show every setting as TOML on stdout.
+    """Print all settings as TOML.
 
-    Precedence: command line, NMT_* variables, nmt.toml, preset, default. The variable of
-    `model.heads` is NMT_MODEL_HEADS.
+    A value comes from the first of these sources that sets it: command line, NMT_* environment
+    variables, nmt.toml, preset, default. The variable of `model.heads` is NMT_MODEL_HEADS.
     """
     from nmt_cli.cli.settings import resolve_settings
     from nmt_cli.config.schema import SETTINGS, flatten
 
-    resolved = resolve_settings({"train.preset": preset}, sets, config_file)
+    resolved = resolve_settings(flags, sets, config_file)
     values = flatten(resolved.config)
     if as_json:
         import json
@@ -67,16 +79,16 @@ def show(
 
 
 PRESETS_EXAMPLES = """
-nmt config presets                         compare all presets
-nmt config show --preset small             all settings with one preset
+nmt config presets
+nmt config show --preset small    all settings with one preset
 """
 
 
 @app.command("presets", cls=CommandWithExamples, epilog=PRESETS_EXAMPLES)
 def presets(as_json: AsJson = False) -> None:
-    """Compare the presets: model size, batch size and steps.
+    """Compare the presets: size of the model, batch size and number of steps.
 
-    Needs no corpus: parameters are counted for the vocabulary size of the preset.
+    The number of parameters is that for the vocabulary size of the preset.
     """
     from dataclasses import asdict
 
@@ -97,7 +109,7 @@ def presets(as_json: AsJson = False) -> None:
 
 
 def _shown(row: "PresetRow") -> list[object]:
-    """The cells of one row; numbers that stand beside `auto` are text."""
+    """The cells of a row; the numbers of columns that also have `auto` are texts."""
     from nmt_cli.cli.display.training import parameters
 
     return [

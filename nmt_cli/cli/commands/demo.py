@@ -1,4 +1,4 @@
-"""`nmt demo`: learn a small language pair before your eyes."""
+"""`nmt demo`: train a small model on generated sentences and test it."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from nmt_cli.terminal.console import Console
 
 EXAMPLES = """
-nmt demo                                     in the directory nmt-demo
-nmt demo somewhere --set train.max_steps=3000
+nmt demo    in the directory nmt-demo
+nmt demo my-demo --set train.max_steps=3000
 cd nmt-demo && echo "The small dog sleeps." | nmt translate
 """
 
@@ -41,11 +41,11 @@ def command(
 ) -> None:
     """Train a small English-German model on generated sentences and test it.
 
-    Takes one and a half to three minutes on two CPU cores. Runs prepare, train, average, translate
-    and score on 60,000 sentence pairs from a built-in grammar, shows how a few translations
-    improve, and reports the accuracy for each phenomenon of German. Needs no data and no network.
-    Run it again to resume. DIR must be new, empty, or the directory of an earlier demo; your own
-    files are never replaced.
+    Takes one and a half to three minutes on two CPU cores. Needs no data and no network. Generates
+    60,000 sentence pairs with a built-in grammar, then prepares, trains, averages, translates and
+    scores. Shows how some translations improve, and reports the accuracy for each phenomenon of
+    German grammar. Run the same command again to resume. DIR must be new, empty, or the directory
+    of an earlier demo; other files are never replaced.
     """
     from nmt_cli.cli.display.training import TrainDisplay
     from nmt_cli.cli.environment import make_console
@@ -78,7 +78,7 @@ def command(
 
 
 def _settings(folder: Path, sets: list[str] | None) -> "Config":
-    """Those of the demo's nmt.toml, which is written first if need be."""
+    """The settings of the demo's nmt.toml, which is written if it does not exist."""
     from nmt_cli.cli.settings import resolve_settings
     from nmt_cli.extras.demo.files import make_project
 
@@ -139,7 +139,7 @@ def _show_outcome(outcome: "Outcome", console: "Console", *, as_json: bool) -> N
 
 
 def _hardest(phenomena: Sequence["Accuracy"]) -> tuple[list["Accuracy"], list["Accuracy"]]:
-    """Those with the lowest accuracy, and the others, each from the lowest on."""
+    """The phenomena with the lowest accuracy, and the others, each in ascending order."""
     ordered = sorted(phenomena, key=lambda accuracy: accuracy.percent)
     return ordered[:MOST_PHENOMENA], ordered[MOST_PHENOMENA:]
 

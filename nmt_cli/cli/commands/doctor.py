@@ -11,15 +11,15 @@ from nmt_cli.cli.options import AsJson
 
 EXAMPLES = """
 nmt doctor
-nmt doctor --json > report.json            for a bug report
+nmt doctor --json > report.json    for a bug report
 """
 _COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
 def command(as_json: AsJson = False) -> None:
-    """Check this machine and suggest fixes.
+    """Check whether this machine has all that nmt needs, and suggest fixes.
 
-    Exits with code 0 if nmt has everything it needs, and with code 1 if a check failed.
+    The exit code is 1 if a check failed, else 0.
     """
     from nmt_cli.extras.doctor import examine, versions
 

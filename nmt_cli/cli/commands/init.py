@@ -1,11 +1,10 @@
 """`nmt init`: write the project file nmt.toml, so that the other commands need no arguments."""
 
-from __future__ import annotations
-
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -13,16 +12,13 @@ from nmt_cli.cli.environment import make_console
 from nmt_cli.cli.options import (
     Force,
     Quiet,
-    SrcLanguage,
     TestPair,
-    TgtLanguage,
     TrainPairs,
     TrainTsv,
     ValidPair,
-    ValidSplit,
     no_validation,
 )
-from nmt_cli.config.presets import PRESET_NAMES
+from nmt_cli.cli.setting_options import SettingOption, with_options
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,58 +27,65 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 nmt init --train train.en train.de --valid valid.en valid.de
-nmt init --src-lang en --tgt-lang de       finds train.en, train.de, valid.en, ...
-nmt init --train a.en a.de --train b.en b.de --preset small project/
+nmt init --src-lang en --tgt-lang de    find train.en, train.de, ...
+nmt init --train a.en a.de --train b.en b.de --preset small
 nmt init --train-tsv pairs.en-de.tsv --valid-split 1000
 """
 _HINT = "say which files: nmt init --train train.en train.de --valid valid.en valid.de"
 
 
-Preset = Annotated[
-    str | None,
-    typer.Option(
-        "--preset", metavar="NAME",
-        help=f"Preset: {PRESET_NAMES} [default: chosen by the amount of text]",
-    ),
-]  # fmt: skip
+GUESSED = "guessed from the names of the text files"
+
+Folder = Annotated[Path, typer.Argument(metavar="[DIR]", help="Directory to write nmt.toml to")]
 ValidTsv = Annotated[
     str | None,
-    typer.Option("--valid-tsv", metavar="FILE", help="Validation text as a TSV file"),
+    typer.Option("--valid-tsv", metavar="FILE", help="TSV file of the validation text"),
 ]
 TestTsv = Annotated[
-    str | None, typer.Option("--test-tsv", metavar="FILE", help="Test text as a TSV file")
+    str | None, typer.Option("--test-tsv", metavar="FILE", help="TSV file of the test text")
 ]
 
 
+@with_options(
+    {
+        "": (SettingOption("train.preset", default="chosen by the amount of text"),),
+        "Text": (
+            "train", "train_tsv", "valid", "valid_tsv",
+            SettingOption("data.valid_split", default="none", low=1),
+            "test", "test_tsv", SettingOption("languages.src", default=GUESSED),
+            SettingOption("languages.tgt", default=GUESSED),
+        ),
+        "Output": ("force", "quiet"),
+    }
+)  # fmt: skip
 def command(
-    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Directory of nmt.toml")] = Path(),
+    *,
+    flags: Mapping[str, object],
+    folder: Folder = Path(),
     train: TrainPairs = None,
     train_tsv: TrainTsv = None,
     valid: ValidPair = None,
     valid_tsv: ValidTsv = None,
-    valid_split: ValidSplit = None,
     test: TestPair = None,
     test_tsv: TestTsv = None,
-    src_lang: SrcLanguage = None,
-    tgt_lang: TgtLanguage = None,
-    preset: Preset = None,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write the project file nmt.toml: languages, text files, preset.
+    """Write the project file nmt.toml, from which the other commands read their settings.
 
-    Text files that are not given are looked for in DIR (train.en, valid.en, test.en, ..., or
-    train.tsv).
+    It names the languages, the text files and the preset. Text files that are not given are looked
+    for in DIR: train.en, train.de, valid.en, valid.de, test.en, test.de for English and German, or
+    train.tsv, valid.tsv, test.tsv.
     """
     from nmt_cli.data.languages.names import code_warnings
     from nmt_cli.extras import project, project_files
 
     console = make_console(quiet=quiet)
-    _require_preset(preset)
+    given = _given_settings(flags)
     tables = {"valid": valid_tsv, "test": test_tsv}
-    texts = project_files.given_texts(train, train_tsv, valid, test, tables, valid_split)
+    texts = project_files.given_texts(train, train_tsv, valid, test, tables, given.valid_split)
     texts.require()
-    src, tgt = _languages(folder, texts, src_lang, tgt_lang)
+    src, tgt = _languages(folder, texts, given.src, given.tgt)
     project_files.require_different(src, tgt)
     texts = texts.completed(folder, src, tgt)
     if not texts.train:
@@ -90,8 +93,8 @@ def command(
             f"there is no training text: no train.{src} and train.{tgt} in `{folder}`", _HINT
         )
     warnings = project_files.check_text_files(texts, src, tgt)
-    again = project_files.options_of(texts, src, tgt, preset)
-    preset, reason, pairs = _choose_preset(preset, texts)
+    again = project_files.options_of(texts, src, tgt, given.preset)
+    preset, reason, pairs = _choose_preset(given.preset, texts)
     path = project.write_project(
         folder,
         project.Project(
@@ -116,23 +119,39 @@ def command(
 
 
 def _again(folder: Path, options: list[str]) -> str:
-    """The command that writes the project file once more."""
+    """The command that writes the same project file again."""
     directory = [] if folder == Path() else [str(folder)]
     return shlex.join(["nmt", "init", *directory, "--force", *options])
 
 
-def _require_preset(preset: str | None) -> None:
-    """Raise ConfigError for a preset that does not exist, before any text is read."""
+class _GivenSettings(NamedTuple):
+    """The settings that were given as options; None or 0 if they were not."""
+
+    preset: str | None
+    src: str | None
+    tgt: str | None
+    valid_split: int
+
+
+def _given_settings(flags: Mapping[str, object]) -> _GivenSettings:
+    """The settings among the options; raises ConfigError for a preset that does not exist."""
+    from nmt_cli.cli.settings import COMMAND_LINE, option_names
     from nmt_cli.config.schema import SettingsLayer, resolve
 
-    if preset is not None:
-        resolve([SettingsLayer("--preset", {"train.preset": preset})])
+    given = {key: value for key, value in flags.items() if value is not None}
+    config = resolve([SettingsLayer(COMMAND_LINE, given, option_names(given))]).config
+    return _GivenSettings(
+        preset=config.train.preset if "train.preset" in given else None,
+        src=config.languages.src if "languages.src" in given else None,
+        tgt=config.languages.tgt if "languages.tgt" in given else None,
+        valid_split=config.data.valid_split,
+    )
 
 
-def _choose_preset(preset: str | None, texts: ProjectTexts) -> tuple[str, str, int]:
-    """The preset, why it was chosen (no reason where it was given), and the training pairs.
+def _choose_preset(preset: str | None, texts: "ProjectTexts") -> tuple[str, str, int]:
+    """The preset, why it was chosen ("" if it was given), and the number of training pairs.
 
-    Text is only read for what is not given.
+    Text is read only to find what is not given; the number of pairs is 0 if none was read.
     Raises DataError where a validation set cannot be taken from so few pairs.
     """
     from nmt_cli.data.cleaning.held_out import require_small_split
@@ -146,7 +165,7 @@ def _choose_preset(preset: str | None, texts: ProjectTexts) -> tuple[str, str, i
     return preset, reason, size.pairs
 
 
-def _in_project(folder: Path, entry: Paths) -> Paths:
+def _in_project(folder: Path, entry: "Paths") -> "Paths":
     from nmt_cli.extras.project import relative_to
 
     return tuple(
@@ -156,9 +175,9 @@ def _in_project(folder: Path, entry: Paths) -> Paths:
 
 
 def _languages(
-    folder: Path, given: ProjectTexts, src: str | None, tgt: str | None
+    folder: Path, given: "ProjectTexts", src: str | None, tgt: str | None
 ) -> tuple[str, str]:
-    """The two languages: as given, as the names of the files tell, or as a person answers."""
+    """The two languages: those given, or those in the names of the files, or those typed in."""
     from nmt_cli.extras.project_files import languages_in
 
     if src and tgt:
@@ -167,26 +186,26 @@ def _languages(
     if guessed:
         return src or guessed[0], tgt or guessed[1]
     if sys.stdin.isatty() and sys.stderr.isatty():
-        src = src or _ask("Language translated from (such as en)")
-        return src, tgt or _ask("Language translated to (such as de)")
+        src = src or _ask("Source language code (such as en)")
+        return src, tgt or _ask("Target language code (such as de)")
     if given.entries():
         raise UsageError(
-            f"{_named(given.entries()[0])} the languages",
+            f"the languages cannot be guessed from {_names(given.entries()[0])}",
             "add --src-lang en --tgt-lang de, with the codes of your languages",
         )
     there = languages_in(folder)
     if len(there) == 2:
         raise UsageError(
-            f"there is training text in {there[0]} and {there[1]}: which is translated from?",
+            f"there is training text in {there[0]} and {there[1]}: which is the source language?",
             f"nmt init --src-lang {there[0]} --tgt-lang {there[1]}, or the other way round",
         )
     raise UsageError("neither files nor languages are given", _HINT)
 
 
-def _named(entry: Paths) -> str:
+def _names(entry: "Paths") -> str:
     if len(entry) == 1:
-        return f"the name `{entry[0]}` does not tell"
-    return f"the names `{entry[0]}` and `{entry[1]}` do not tell"
+        return f"the name `{entry[0]}`"
+    return f"the names `{entry[0]}` and `{entry[1]}`"
 
 
 def _ask(question: str) -> str:
@@ -194,5 +213,7 @@ def _ask(question: str) -> str:
     sys.stderr.flush()
     answer = sys.stdin.readline().strip()
     if not answer:
-        raise UsageError("no language was named", "--src-lang and --tgt-lang name them, too")
+        raise UsageError(
+            "no language was given", "set the languages with --src-lang and --tgt-lang"
+        )
     return answer

@@ -1,7 +1,7 @@
-"""`nmt prepare`: from parallel text to a corpus ready for training."""
+"""`nmt prepare`: make a corpus for training from parallel text."""
 
 import json
-from enum import StrEnum
+from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,19 +13,14 @@ from nmt_cli.cli.options import (
     ConfigFile,
     FilePair,
     Force,
-    Preset,
     Quiet,
     Sets,
-    SrcLanguage,
-    Strict,
-    TgtLanguage,
     TrainPairs,
     TrainTsv,
     ValidPair,
-    ValidSplit,
     no_validation,
 )
-from nmt_cli.cli.panels import with_panels
+from nmt_cli.cli.setting_options import SettingOption, with_options
 from nmt_cli.plurals import counted
 from nmt_cli.terminal.console import Console
 
@@ -41,96 +36,53 @@ AGAIN, AGAIN_WITH_FLAGS = "nmt prepare --force", "this command again with --forc
 STYLES = {"dropped": "yellow", "kept": "cyan"}
 
 EXAMPLES = """
-nmt prepare                                as nmt.toml says
+nmt prepare    the text files of nmt.toml
 nmt prepare --train a.en a.de --train b.en.gz b.de.gz --valid valid.en valid.de
 nmt prepare --train-tsv pairs.tsv.zst --src-lang en --tgt-lang de --valid-split 1000
-nmt prepare --clean --dropped dropped.tsv  drop every suspicious pair and list them
+nmt prepare --clean --dropped dropped.tsv    list the dropped pairs
 zcat pairs.tsv.gz | nmt prepare --train-tsv - --separate --out my-corpus
 """
 
 
-class SubwordMethod(StrEnum):
-    """Subword methods."""
-
-    bpe = "bpe"
-    unigram = "unigram"
-    wordpiece = "wordpiece"
-    bytes = "bytes"
-    chars = "chars"
-
-
-Kind = Annotated[
-    SubwordMethod | None, typer.Option("--subwords", help="Subword method [default: bpe]")
-]
-VocabSize = Annotated[
-    str | None,
-    typer.Option(
-        "--vocab-size",
-        metavar="N|auto",
-        help="Vocabulary size; auto = chosen from the number of words [default: set by the preset]",
-    ),
-]
-Joint = Annotated[
-    bool | None,
-    typer.Option(
-        "--joint/--separate",
-        help="Learn one vocabulary for both languages, or one for each [default: joint]",
-    ),
-]
-Normalize = Annotated[
-    bool | None,
-    typer.Option(
-        "--normalize/--no-normalize",
-        help="Normalise quotes, dashes and spaces as Moses does [default: off]",
-    ),
-]
 Clean = Annotated[
     bool | None,
     typer.Option(
         "--clean/--no-clean",
-        help="Drop every suspicious pair, or check nothing [default: repair text without loss, "
+        help="Drop all suspicious pairs, or skip all checks [default: repair text without loss, "
         "drop useless pairs, report the rest]",
     ),
 ]
 Dropped = Annotated[
     Path | None,
-    typer.Option("--dropped", metavar="FILE", help="Write the dropped pairs to this TSV file"),
+    typer.Option("--dropped", metavar="FILE", help="Write the dropped pairs to a TSV file"),
 ]
 Workers = Annotated[
-    int, typer.Option("--workers", min=0, metavar="N", help="Worker processes; 0 = one per core")
-]
-Out = Annotated[
-    str | None,
-    typer.Option("--out", metavar="CORPUS", help="Corpus directory to write [default: corpus]"),
+    int, typer.Option("--workers", min=0, metavar="N", help="Number of processes; 0 = one per core")
 ]
 
 
-@with_panels(
+@with_options(
     {
-        "Text": ("train", "train_tsv", "valid", "valid_split", "src_lang", "tgt_lang", "strict"),
-        "Cleaning": ("normalize", "clean", "dropped"),
-        "Vocabulary": ("subwords", "vocab_size", "joint"),
-        "Output": ("out", "force", "as_json", "quiet"),
+        "": ("train.preset", "sets", "config_file"),
+        "Text": (
+            "train", "train_tsv", "valid", SettingOption("data.valid_split", default="none", low=1),
+            "languages.src", "languages.tgt", "data.strict",
+        ),
+        "Cleaning": ("data.normalize", "clean", "dropped"),
+        "Vocabulary": ("data.subwords", "data.vocab_size", "data.joint"),
+        "Output": (SettingOption("paths.corpus", "--out"), "force", "as_json", "quiet"),
         "Hardware": ("workers",),
     }
-)
+)  # fmt: skip
 def command(
+    *,
+    flags: Mapping[str, object],
     train: TrainPairs = None,
     train_tsv: TrainTsv = None,
     valid: ValidPair = None,
-    valid_split: ValidSplit = None,
-    subwords: Kind = None,
-    vocab_size: VocabSize = None,
-    joint: Joint = None,
-    normalize: Normalize = None,
     clean: Clean = None,
     dropped: Dropped = None,
-    src_lang: SrcLanguage = None,
-    tgt_lang: TgtLanguage = None,
-    preset: Preset = None,
-    strict: Strict = False,
     workers: Workers = 0,
-    out: Out = None,
     force: Force = False,
     sets: Sets = None,
     config_file: ConfigFile = None,
@@ -139,39 +91,32 @@ def command(
 ) -> None:
     """Prepare parallel text for training.
 
-    Cleans the text, drops empty, duplicate and badly matching pairs, learns the subwords and
-    encodes the text. Files may be plain, gzip, xz, zstd or bzip2; `-` is stdin.
+    Cleans the text, drops empty, duplicate and mismatched sentence pairs, learns a subword
+    vocabulary and encodes the text with it. Text files have one sentence per line; line N of the
+    target file is the translation of line N of the source file. They may be compressed (gzip, xz,
+    zstd, bzip2); `-` is stdin.
     """
     from nmt_cli.cli.environment import make_console
-    from nmt_cli.cli.settings import resolve_settings, tell_defaults
-    from nmt_cli.cli.text_io import tell_waiting
+    from nmt_cli.cli.settings import note_defaults, resolve_settings
+    from nmt_cli.cli.text_io import note_waiting
 
-    flags = {
-        "paths.corpus": out,
+    others = {
         "data.train": _training_files(train or [], train_tsv or []),
         "data.valid": list(valid) if valid else None,
-        "data.valid_split": valid_split,
-        "data.subwords": subwords and subwords.value,
-        "data.vocab_size": vocab_size,
-        "data.joint": joint,
-        "data.normalize": normalize,
         "data.clean": None if clean is None else "strict" if clean else "off",
-        "data.strict": strict or None,
-        "languages.src": src_lang,
-        "languages.tgt": tgt_lang,
-        "train.preset": preset,
     }
-    resolved = resolve_settings(flags, sets, config_file)
+    resolved = resolve_settings({**flags, **others}, sets, config_file)
     config = resolved.config
     console = make_console(quiet=quiet)
     if config.data.train and config.data.subwords not in ("bytes", "chars"):
-        tell_defaults(resolved, config_file, console, vocabulary=True)
-    tell_waiting(console, *chain(*config.data.train))
+        note_defaults(resolved, config_file, console, vocabulary=True)
+    note_waiting(console, *chain(*config.data.train))
     prepared = _prepared(config, console, force=force, workers=workers, dropped=dropped)
-    tell_languages(config.languages, console)
+    note_languages(config.languages, console)
     show(prepared, console, dropped, AGAIN_WITH_FLAGS if train or train_tsv else AGAIN)
     if as_json:
         typer.echo(_as_json(prepared))
+    out = flags["paths.corpus"]
     console.next("nmt train" if out is None else f"nmt train --corpus {out}")
 
 
@@ -201,7 +146,7 @@ def _as_json(prepared: "Prepared") -> str:
     return json.dumps({**document, **prepared.to_json()})
 
 
-def tell_languages(languages: "LanguagesConfig", console: Console) -> None:
+def note_languages(languages: "LanguagesConfig", console: Console) -> None:
     """Say which language codes are used if none were given, and warn of unknown codes."""
     from nmt_cli.data.languages.names import code_warnings
 
@@ -253,7 +198,7 @@ def show(
         console.note(f"{prepared.path} was already prepared from the same text and settings")
     else:
         console.note(f"wrote {prepared.path}")
-    tell_dropped(prepared, dropped, console)
+    note_dropped(prepared, dropped, console)
 
 
 def _no_validation(prepared: "Prepared", command: str) -> list[str]:
@@ -271,7 +216,7 @@ def _shortened(finding: "Finding") -> str:
     return ", ".join([*shown, *(["..."] if more else [])])
 
 
-def tell_dropped(prepared: "Prepared", path: Path | None, console: Console) -> None:
+def note_dropped(prepared: "Prepared", path: Path | None, console: Console) -> None:
     """Report what was written to the file of dropped pairs."""
     if path is None:
         return

@@ -10,8 +10,9 @@ import typer
 
 from nmt_cli.cli.commands.score_checks import check_options, warn_of_references
 from nmt_cli.cli.commands.score_pairs import Each, NBestList, Pairs, score_by_model
-from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets, Strict, TgtLanguage
-from nmt_cli.cli.text_io import STDIN, tell_invalid, tell_waiting
+from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets
+from nmt_cli.cli.setting_options import SettingOption, with_options
+from nmt_cli.cli.text_io import STDIN, note_waiting, warn_of_invalid
 from nmt_cli.errors import NoInputError, QualityGateError, UsageError
 
 if TYPE_CHECKING:
@@ -26,30 +27,44 @@ EXAMPLES = """
 nmt score hypothesis.txt reference.txt --metric bleu --metric chrf
 cat test.en | nmt translate | nmt score - reference-a.txt reference-b.txt.gz
 nmt score new.txt reference.txt --baseline old.txt --fail-if-worse
-nmt score --min-bleu 27              the test set of nmt.toml; exit code 3 if below
-nmt score --pairs test.en test.de    perplexity of given translations
+nmt score --min-bleu 27              score the test set of nmt.toml
+nmt score --pairs test.en test.de    perplexity of test.de
 """
+
+LAYOUT = {
+    "": ("sets", "config_file"),
+    "Metrics": (
+        "metric", "paper", "confidence", "lowercase", "tokenize",
+        SettingOption("languages.tgt", default="that of nmt.toml"),
+    ),
+    "Comparison and thresholds": (
+        "baseline", "p", "fail_if_worse", "min_bleu", "minimum", "maximum",
+    ),
+    "Scoring with a model": (
+        SettingOption("paths.model", "--model"), "pairs", "each", "n_best_list",
+    ),
+    "Input and output": ("data.strict", "score_only", "as_json", "quiet"),
+}  # fmt: skip
 
 Files = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[HYPOTHESIS REFERENCE...]", show_default=False,
-        help="Text files (plain, gz, xz, zst, bz2; - is stdin), one sentence per line. Without "
-        "REFERENCE, those of nmt.toml's test set are used; without any file, the test set is "
-        "translated first.",
+        help="Text files (plain, gz, xz, zst, bz2; - is stdin), one sentence per line",
     ),
 ]  # fmt: skip
 Metrics = Annotated[
     list[str] | None,
     typer.Option(
         "--metric", metavar="NAME",
-        help="bleu, chrf, chrf++, ter, bleu-paper or bleu-tokenized; repeatable [default: bleu]",
+        help="bleu, chrf, chrf++, ter, bleu-paper (see --paper) or bleu-tokenized (for tokenised "
+        "text); repeatable [default: bleu]",
     ),
 ]  # fmt: skip
 Paper = Annotated[
     bool,
     typer.Option(
-        "--paper", help="Also compute the paper's BLEU: tokenised, German compounds split"
+        "--paper", help="Add the BLEU of the paper, on tokenised text with German compounds split"
     ),
 ]
 Confidence = Annotated[
@@ -58,20 +73,23 @@ Confidence = Annotated[
 Baselines = Annotated[
     list[str] | None,
     typer.Option(
-        "--baseline", metavar="FILE", help="Output of another system to test against; repeatable"
+        "--baseline",
+        metavar="FILE",
+        help="Output of another system, to test whether the difference is significant; repeatable",
     ),
 ]
 Level = Annotated[
     float | None,
     typer.Option(
         "--p", metavar="P", show_default=False,
-        help="Significance level for --baseline [default: 0.05]",
+        help="Significance level of the comparison with --baseline [default: 0.05]",
     ),
 ]  # fmt: skip
 FailIfWorse = Annotated[
     bool,
     typer.Option(
-        "--fail-if-worse", help="Exit with code 3 if significantly worse than a --baseline"
+        "--fail-if-worse",
+        help="Exit with code 3 if the score is significantly worse than that of a --baseline",
     ),
 ]
 MinBleu = Annotated[
@@ -105,13 +123,12 @@ ScoreOnly = Annotated[
     bool,
     typer.Option("--score-only", "-b", help="Print only the score, one line per metric"),
 ]
-Model = Annotated[
-    str | None,
-    typer.Option("--model", metavar="MODEL", help="Model directory [default: model]"),
-]
 
 
+@with_options(LAYOUT)
 def command(
+    *,
+    flags: Mapping[str, object],
     files: Files = None,
     metric: Metrics = None,
     paper: Paper = False,
@@ -124,29 +141,27 @@ def command(
     maximum: Maximum = None,
     lowercase: Lowercase = False,
     tokenize: Tokenize = "",
-    tgt_lang: TgtLanguage = None,
-    model: Model = None,
     pairs: Pairs = None,
     each: Each = False,
     n_best_list: NBestList = None,
-    strict: Strict = False,
     score_only: ScoreOnly = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
     config_file: ConfigFile = None,
     sets: Sets = None,
 ) -> None:
-    """Score translations: BLEU, chrF, TER and the paper's BLEU, each with its signature."""
-    check_options(locals())
+    """Score translations with BLEU, chrF or TER, or with a model.
+
+    Prints each score with its signature, as sacreBLEU does. Without REFERENCE, the references are
+    those of the test set of nmt.toml; without any file, this test set is translated first.
+    """
+    check_options({**locals(), "model": flags["paths.model"]})
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import resolve_settings
     from nmt_cli.scoring import score
 
     by_model = bool(pairs or n_best_list)
-    resolved = resolve_settings(
-        {"languages.tgt": tgt_lang, "paths.model": model, "data.strict": strict or None},
-        sets, config_file,
-    )  # fmt: skip
+    resolved = resolve_settings(flags, sets, config_file)
     if by_model:
         _check_files([*(pairs or ()), *(n_best_list or ())])
         console = make_console(quiet=quiet)
@@ -193,7 +208,7 @@ def _gates(min_bleu: float | None, minimum: Sequence[str], maximum: Sequence[str
 
 
 def _metrics(names: Sequence[str], gates: Sequence["Gate"], *, paper: bool) -> list[str]:
-    """The metrics to compute, each once: those named, those that have a bound, or bleu."""
+    """The metrics to compute, each once: those given and those with a threshold, or else bleu."""
     from nmt_cli.scoring import check_metrics
 
     named = [part.strip().lower() for name in names for part in name.split(",")]
@@ -206,9 +221,9 @@ def _metrics(names: Sequence[str], gates: Sequence["Gate"], *, paper: bool) -> l
 def _texts(
     files: Sequence[str], baselines: Sequence[str], resolved: "ResolvedConfig", console: "Console"
 ) -> tuple[list[str], list[list[str]], dict[str, list[str]]]:
-    """The lines of hypotheses, references and baselines, checked to go together.
+    """The lines of hypotheses, references and baselines, checked to have the same number.
 
-    What the command line leaves out comes from the test set of the project file.
+    The test set of the project file replaces files that are not given.
     """
     from nmt_cli.scoring import check_aligned
 
@@ -222,7 +237,7 @@ def _texts(
             "`nmt score HYPOTHESIS REFERENCE`, or name a test set: data.test in nmt.toml",
         )
     _check_files([*(files[:1] or [src_file]), *reference_files, *baselines])
-    tell_waiting(console, *files, *baselines)
+    note_waiting(console, *files, *baselines)
     strict = resolved.config.data.strict
     # Of a test set in one TSV file the second column is the reference.
     column = 1 if is_tsv and not files[1:] else None
@@ -268,7 +283,7 @@ def _read(name: str, console: "Console", *, strict: bool, column: int | None = N
         return [pair[column] for pair in read_pairs((name,), strict=strict)]
     reading = read_lines(name, strict=strict)
     lines = list(reading)
-    tell_invalid(console, reading)
+    warn_of_invalid(console, reading)
     return lines
 
 
@@ -332,7 +347,7 @@ def _as_text(metric: str, score: "Score", level: float) -> str:
 
 
 def _tell_details(score: "Score", console: "Console") -> None:
-    """Show BLEU's precisions and lengths on stderr, as sacreBLEU writes them."""
+    """Write the precisions and lengths of BLEU to stderr, as sacreBLEU does."""
     if score.details:
         console.detail(f"{score.name} = {score.value:.2f} {score.details}")
 
@@ -344,14 +359,14 @@ def _shown(name: str) -> str:
 
 
 def _for_github(text: str) -> str:
-    """A message of a workflow command: the end of its line would end it."""
+    """Escape a message for a workflow command of GitHub Actions, which ends with its line."""
     for character, spelling in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A")):
         text = text.replace(character, spelling)
     return _shown(text)
 
 
 def _enforce(results: Mapping[str, "Score"], gates: Sequence["Gate"], level: float | None) -> None:
-    """Raise QualityGateError that lists every bound not kept, and every baseline lost to."""
+    """Raise QualityGateError with every threshold missed and every baseline that is better."""
     from nmt_cli.scoring import missed, verdict
 
     failed = missed(results, gates)

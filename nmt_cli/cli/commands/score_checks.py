@@ -1,4 +1,4 @@
-"""Checks of `nmt score`: options that go together, and texts that are hardly meant."""
+"""Checks of `nmt score`: conflicts of options, and references that are probably wrong."""
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -30,7 +30,7 @@ RENAMED = {"minimum": "min", "maximum": "max", "as_json": "json"}
 
 
 def check_options(parameters: Mapping[str, object]) -> None:
-    """Raise UsageError for options that do not go together, or that would do nothing.
+    """Raise UsageError for options that cannot be combined, or that would have no effect.
 
     parameters: the values of the command's parameters, by their names.
     """
@@ -42,21 +42,23 @@ def check_options(parameters: Mapping[str, object]) -> None:
     by_model = [name for name in ("--pairs", "--n-best-list") if name in given]
     if "--model" in given and parameters["files"] and not by_model:
         raise UsageError(
-            "--model goes without a hypothesis to score: a model translates the test set itself",
+            "--model cannot be combined with a hypothesis: the model translates the test set",
             "leave out --model, or leave out the files (`nmt score --model MODEL`)",
         )
     if by_model and parameters["files"]:
-        raise UsageError("--pairs and --n-best-list go without other files to score")
+        raise UsageError("--pairs and --n-best-list are used without other files")
     if "--score-only" in given and ("--json" in given or by_model):
-        raise UsageError("--score-only goes without --json, --pairs and --n-best-list")
+        raise UsageError("--score-only cannot be combined with --json, --pairs or --n-best-list")
     ignored = [name for name in OF_METRICS if name in given and by_model]
     if ignored:
         raise UsageError(
-            f"{', '.join(ignored)}: {by_model[0]} computes no metric, so this would do nothing",
+            f"{', '.join(ignored)}: {by_model[0]} computes no metric, so these have no effect",
             f"leave out either {by_model[0]} or the other options",
         )
     if "--json" in given and "--n-best-list" in given:
-        raise UsageError("--json goes without --n-best-list", "the list is written as it was read")
+        raise UsageError(
+            "--json cannot be combined with --n-best-list", "n-best lists are written as text"
+        )
     missing = [
         f"{name} needs {spelling}"
         for name, (needed, spelling) in NEEDED.items()
@@ -69,9 +71,9 @@ def check_options(parameters: Mapping[str, object]) -> None:
 def warn_of_references(
     hypotheses: NamedLines, references: Sequence[NamedLines], console: "Console"
 ) -> None:
-    """One warning where a reference is the hypothesis itself, or in another language.
+    """Warn once if a reference is the hypothesis itself, or in another language.
 
-    Nothing is said when quiet: the scores are what was asked for.
+    There is no check if `console` is quiet.
     """
     if console.quiet:
         return

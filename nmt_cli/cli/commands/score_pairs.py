@@ -1,4 +1,4 @@
-"""`nmt score --pairs` and `--n-best-list`: how likely a model finds translations it is given."""
+"""`nmt score --pairs` and `--n-best-list`: the probability of given translations."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -8,7 +8,7 @@ import typer
 
 from nmt_cli.cli.display.translations import SCHEMA, as_one_line
 from nmt_cli.cli.options import FILE_PAIR, FilePair
-from nmt_cli.cli.text_io import tell_invalid, tell_waiting
+from nmt_cli.cli.text_io import note_waiting, warn_of_invalid
 from nmt_cli.errors import DataError, UsageError
 from nmt_cli.plurals import counted
 
@@ -20,27 +20,32 @@ if TYPE_CHECKING:
     from nmt_cli.translation.translator import Translator
 
 BETWEEN = " ||| "
-LIST_HINT = "each line is: number of the source line from 0 ||| translation, and more behind |||"
+LIST_HINT = (
+    "each line is `N ||| translation`, where N is the index of the source line, from 0; further "
+    "fields after ||| are kept"
+)
 
 
 Pairs = Annotated[
     FilePair | None,
     typer.Option(
         "--pairs", click_type=FILE_PAIR, metavar="SRC TGT",
-        help="Score given translations with the model (perplexity), instead of BLEU",
+        help="Compute the perplexity of given translations instead of a metric",
     ),
 ]  # fmt: skip
 Each = Annotated[
     bool,
     typer.Option(
-        "--each", help="With --pairs: show log-probability, perplexity and tokens of each line"
+        "--each",
+        help="With --pairs: print the log-probability, the perplexity and the number of tokens of "
+        "each line",
     ),
 ]
 NBestList = Annotated[
     FilePair | None,
     typer.Option(
         "--n-best-list", click_type=FILE_PAIR, metavar="SRC LIST",
-        help="Rescore an n-best list with the model and sort each line's entries, best first",
+        help="Rescore an n-best list and sort the translations of each line, best first",
     ),
 ]  # fmt: skip
 
@@ -62,10 +67,10 @@ def score_by_model(
     each: bool,
     as_json: bool,
 ) -> None:
-    """Do what one of the two options asks for."""
+    """Score pairs or rescore an n-best list; raises UsageError if both are given."""
     if pairs and n_best_list:
-        raise UsageError("--pairs and --n-best-list go without one another")
-    tell_waiting(console, *(pairs or ()), *(n_best_list or ()))
+        raise UsageError("--pairs and --n-best-list cannot be combined")
+    note_waiting(console, *(pairs or ()), *(n_best_list or ()))
     if n_best_list:
         rescore(n_best_list, resolved, console)
     elif pairs:
@@ -80,7 +85,7 @@ def score_pairs(
     each: bool,
     as_json: bool,
 ) -> None:
-    """Write the log-probability of each pair, if asked, and perplexity over all of them."""
+    """Write the perplexity of all pairs and, if requested, the log-probability of each pair."""
     from nmt_cli.data.text.lines import read_pairs
     from nmt_cli.translation.scoring import perplexity
 
@@ -94,7 +99,7 @@ def score_pairs(
             log_prob, tokens = log_prob + pair.log_prob, tokens + len(pair.tokens)
             count += 1
             progress.update(count)
-    tell_invalid(console, reading.src, reading.tgt)
+    warn_of_invalid(console, reading.src, reading.tgt)
     if not count:
         raise DataError(
             "nothing to score, no lines at all", "did the step before write its output?"
@@ -132,7 +137,7 @@ def _pair_as_json(index: int, pair: "ScoredPair") -> str:
 
 
 def rescore(files: tuple[str, str], resolved: "ResolvedConfig", console: "Console") -> None:
-    """Write an n-best list again, each line with its score by the model, the best of each first."""
+    """Write an n-best list with the scores of the model, sorted by score for each source line."""
     from nmt_cli.data.text.lines import read_lines
     from nmt_cli.data.text.sanitize import clean_line
 
@@ -147,7 +152,7 @@ def rescore(files: tuple[str, str], resolved: "ResolvedConfig", console: "Consol
         order = sorted(range(len(listed)), key=lambda rank: -scores[rank])
         for rank in order:
             typer.echo(f"{clean_line(listed[rank].line)}{BETWEEN}{scores[rank]:.6f}")
-    tell_invalid(console, source_lines, listed_lines)
+    warn_of_invalid(console, source_lines, listed_lines)
 
 
 def _scores(translator: "Translator", source: str, texts: list[str]) -> list[float]:

@@ -3,13 +3,14 @@
 import contextlib
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from nmt_cli.cli.options import AsJson, ConfigFile, Preset, Quiet, Sets, no_validation
-from nmt_cli.cli.panels import with_panels
+from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets, no_validation
+from nmt_cli.cli.setting_options import SettingOption, with_options
 from nmt_cli.cli.signals import StopSignals
 from nmt_cli.storage.files import require_creatable
 
@@ -18,22 +19,20 @@ if TYPE_CHECKING:
     from nmt_cli.errors import NmtError
 
 EXAMPLES = """
-nmt train                                    as nmt.toml says, on every GPU of this machine
+nmt train    with the settings of nmt.toml, on all GPUs
 nmt train --gpus 8 --preset big
 nmt train --preset small --max-steps 5000 --set model.dropout=0.3 --out runs/dropout-0.3
 torchrun --nnodes 2 --nproc-per-node 8 --rdzv-endpoint HOST:29500 -m nmt_cli train
 """
 
-CorpusDirectory = Annotated[
-    str | None, typer.Option("--corpus", metavar="CORPUS", help="Prepared corpus [default: corpus]")
-]
 Gpus = Annotated[
     int | None,
     typer.Option(
         "--gpus",
         min=1,
         metavar="N",
-        help="Number of GPUs, or of CPU processes without a GPU [default: all GPUs]",
+        help="Number of GPUs; on a machine without a GPU, number of CPU processes [default: all "
+        "GPUs, or one process]",
     ),
 ]
 Threads = Annotated[
@@ -42,67 +41,26 @@ Threads = Annotated[
         "--threads", min=1, metavar="N", help="CPU threads per process [default: all cores]"
     ),
 ]
-MaxSteps = Annotated[
-    int | None,
-    typer.Option(
-        "--max-steps", metavar="N", help="Stop after N steps [default: set by the preset]"
-    ),
-]
-MaxEpochs = Annotated[
-    int | None,
-    typer.Option("--max-epochs", metavar="N", help="Stop after N epochs [default: no limit]"),
-]
-MaxHours = Annotated[
-    float | None,
-    typer.Option("--max-hours", metavar="H", help="Stop after H hours [default: no limit]"),
-]
-Patience = Annotated[
-    int | None,
-    typer.Option(
-        "--patience",
-        metavar="N",
-        help="Stop after N validations without improvement [default: set by the preset]",
-    ),
-]
-Deterministic = Annotated[
-    bool | None,
-    typer.Option(
-        "--deterministic",
-        help="Bit-identical results with any number of ranks (1, 2, 4, ...); slower",
-    ),
-]
-Seed = Annotated[
-    int | None,
-    typer.Option(
-        "--seed", metavar="N", help="Random seed for weights, dropout and data order [default: 1]"
-    ),
-]
-Out = Annotated[
-    str | None,
-    typer.Option("--out", metavar="MODEL", help="Model directory to write [default: model]"),
-]
 
 
-@with_panels(
+@with_options(
     {
-        "Stopping": ("max_steps", "max_epochs", "max_hours", "patience"),
-        "Reproducibility": ("seed", "deterministic"),
-        "Output": ("out", "as_json", "quiet"),
+        "": (
+            SettingOption("paths.corpus", "--corpus"),
+            SettingOption("train.preset", default="that of the run in MODEL, else base"),
+            "sets", "config_file",
+        ),
+        "Stopping": ("train.max_steps", "train.max_epochs", "train.max_hours", "train.patience"),
+        "Reproducibility": ("train.seed", "train.deterministic"),
+        "Output": (SettingOption("paths.model", "--out"), "as_json", "quiet"),
         "Hardware": ("gpus", "threads"),
     }
-)
+)  # fmt: skip
 def command(
-    corpus: CorpusDirectory = None,
-    preset: Preset = None,
+    *,
+    flags: Mapping[str, object],
     gpus: Gpus = None,
     threads: Threads = None,
-    max_steps: MaxSteps = None,
-    max_epochs: MaxEpochs = None,
-    max_hours: MaxHours = None,
-    patience: Patience = None,
-    seed: Seed = None,
-    out: Out = None,
-    deterministic: Deterministic = None,
     sets: Sets = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
@@ -110,40 +68,29 @@ def command(
 ) -> None:
     """Train a model on a prepared corpus; run the same command again to resume.
 
-    Validates and saves at intervals, keeps the latest and the best checkpoints, and writes the best
-    of them or their average to MODEL. Ctrl-C, SIGTERM and SIGUSR1 save and stop; SIGUSR1 exits with
-    code 75, for schedulers that requeue the command. Before the first step is complete there is
-    nothing to save, so they stop training at once.
+    Validates the model and saves checkpoints at regular intervals, and writes the best checkpoint,
+    or the average of several if that is better, to the model directory. Ctrl-C, SIGTERM and SIGUSR1
+    save a checkpoint and stop; before the first step is complete, they stop at once. The exit code
+    after SIGUSR1 is 75, for schedulers that requeue the job.
     """
     # Before torch is loaded, which takes seconds.
     stop = StopSignals(at_once=True)
     from nmt_cli.cli.environment import make_console, use_threads
-    from nmt_cli.cli.settings import resolve_settings, tell_defaults
+    from nmt_cli.cli.settings import note_defaults, resolve_settings
 
     if threads is not None:
         use_threads(threads)
-    flags = {
-        "paths.corpus": corpus,
-        "paths.model": out,
-        "train.preset": preset,
-        "train.max_steps": max_steps,
-        "train.max_epochs": max_epochs,
-        "train.max_hours": max_hours,
-        "train.patience": patience,
-        "train.seed": seed,
-        "train.deterministic": deterministic,
-    }
     resolved = resolve_settings(flags, sets, config_file)
     if resolved.origins["train.preset"] == "default":
-        flags["train.preset"] = preset_of_run(Path(resolved.config.paths.model))
-        resolved = resolve_settings(flags, sets, config_file)
+        preset = preset_of_run(Path(resolved.config.paths.model))
+        resolved = resolve_settings({**flags, "train.preset": preset}, sets, config_file)
     config = resolved.config
     require_corpus(Path(config.paths.corpus))
     require_creatable(Path(config.paths.model) / "log.jsonl")
 
     # The same test as `is_launched`, which would load torch.
     if not {"RANK", "WORLD_SIZE"} <= os.environ.keys():
-        tell_defaults(resolved, config_file, make_console(quiet=quiet))
+        note_defaults(resolved, config_file, make_console(quiet=quiet))
         start_ranks(config, gpus, quiet=quiet)
     with stop.guarded():
         be_rank(config, stop, as_json=as_json, quiet=quiet)
@@ -201,7 +148,7 @@ def require_cpu_memory(config: "Config", processes: int) -> None:
 
 
 def be_rank(config: "Config", stop: StopSignals, *, as_json: bool, quiet: bool) -> None:
-    """Train as one rank, which may be the only one; the first rank shows the progress."""
+    """Train as one rank, possibly the only one; the first rank shows the progress."""
     from nmt_cli.cli.display.training import TrainDisplay
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import model_option
@@ -217,7 +164,7 @@ def be_rank(config: "Config", stop: StopSignals, *, as_json: bool, quiet: bool) 
         # Read by CUDA's libraries at their first use.
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     with joined_ranks(config.train.rank_timeout, end_process) as ranks:
-        stop.tells = ranks.is_first and not quiet
+        stop.announces = ranks.is_first and not quiet
         console = make_console(quiet=quiet or not ranks.is_first)
         opened = Corpus.open(Path(config.paths.corpus), verify=ranks.is_first)
         config = complete(config, opened)
@@ -242,7 +189,7 @@ def newest_step(checkpoints: Path) -> int:
 
 
 def end_process(error: "NmtError") -> NoReturn:
-    """Show `error` and end at once: the main thread waits for another rank and does not answer."""
+    """Show `error` and end the process at once, because the main thread waits for another rank."""
     from nmt_cli.cli.environment import make_console
 
     make_console().error(error)

@@ -1,30 +1,47 @@
-"""`nmt translate`: one line in, one line out, always."""
+"""`nmt translate`: one output line for each input line."""
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
-from enum import StrEnum
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-import typer
-
-from nmt_cli.cli import search_options as options
+from nmt_cli.cli.commands.translate_options import (
+    LAYOUT,
+    Ban,
+    Device,
+    FailOn,
+    File,
+    FlagFile,
+    GlossaryFile,
+    Models,
+    Output,
+    Precision,
+    PrecisionOption,
+    Prefix,
+    Scores,
+    Threads,
+    Verify,
+    VerifyEvery,
+)
+from nmt_cli.cli.display.flags import FlagReport, check_flags
 from nmt_cli.cli.display.translations import Show, as_json_line, plain_lines
 from nmt_cli.cli.display.verification import Checks
 from nmt_cli.cli.environment import make_console
 from nmt_cli.cli.loading import load_translator, require_models
-from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets, Strict
+from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets
+from nmt_cli.cli.setting_options import with_options
+from nmt_cli.cli.settings import chosen_search, resolve_settings
 from nmt_cli.cli.text_io import (
     STDIN,
+    note_waiting,
     open_text_file,
     require_output,
     require_text_file,
-    tell_invalid,
-    tell_waiting,
+    warn_of_invalid,
 )
-from nmt_cli.plurals import agreeing, counted
+from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from nmt_cli.config.schema import ResolvedConfig
@@ -42,123 +59,69 @@ PATIENCE_SECONDS = 0.2
 
 EXAMPLES = """
 echo "Hello world." | nmt translate
-nmt translate test.en -o test.de           a file, which may be .gz, .xz, .zst or .bz2
-nmt translate --n-best 4 test.en           four translations of each line
-nmt translate --beam 1 --json test.en      greedy search, with scores as JSON
+nmt translate test.en -o test.de
+nmt translate --n-best 4 test.en         4 translations of each line
+nmt translate --beam 1 --json test.en    greedy search, scores as JSON
 nmt translate --glossary terms.tsv test.en
 nmt translate --sample --top-p 0.9 --beam 32 --mbr chrf test.en
 """
 
 
-class Precision(StrEnum):
-    """Number formats of the arithmetic."""
-
-    float32 = "float32"
-    bf16 = "bf16"
-    int8 = "int8"
-    fp16 = "fp16"
-
-
-File = Annotated[
-    str, typer.Argument(metavar="[FILE]", help="Text to translate; `-` is standard input")
-]
-Output = Annotated[
-    Path | None,
-    typer.Option(
-        "--output", "-o", metavar="FILE", rich_help_panel="Output",
-        help="File to write the translations to [default: standard output]",
-    ),
-]  # fmt: skip
-Models = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--model", metavar="MODEL",
-        help="Model directory; repeatable, for an ensemble [default: the setting "
-        "paths.model, else model]",
-    ),
-]  # fmt: skip
-Device = Annotated[
-    str,
-    typer.Option(
-        "--device", rich_help_panel="Hardware",
-        help="Device to run on, such as cpu, cuda or cuda:1; auto is a GPU if there is one",
-    ),
-]  # fmt: skip
-PrecisionOption = Annotated[
-    Precision,
-    typer.Option(
-        "--precision", rich_help_panel="Hardware",
-        help="Number format of the arithmetic; int8 needs a CPU, fp16 a GPU",
-    ),
-]  # fmt: skip
-Threads = Annotated[
-    int | None,
-    typer.Option(
-        "--threads", metavar="N", min=1, rich_help_panel="Hardware",
-        help="CPU threads [default: all cores]",
-    ),
-]  # fmt: skip
-Verify = Annotated[
-    bool,
-    typer.Option(
-        "--verify",
-        help="Translate every line again on its own, and exit with code 3 if a translation differs",
-    ),
-]
-VerifyEvery = Annotated[
-    int | None,
-    typer.Option(
-        "--verify-every", metavar="N", min=1, help="Verify only every Nth line, as --verify does"
-    ),
-]
-
-
-@options.with_search_options(as_json="Output", quiet="Output")
+@with_options(LAYOUT)
 def command(
+    *,
+    flags: Mapping[str, object],
     file: File = STDIN,
     model: Models = None,
     verify: Verify = False,
     verify_every: VerifyEvery = None,
-    ban: options.Ban = None,
-    glossary: options.GlossaryFile = None,
-    prefix: options.Prefix = None,
+    ban: Ban = None,
+    glossary: GlossaryFile = None,
+    prefix: Prefix = None,
     output: Output = None,
-    scores: options.Scores = False,
+    scores: Scores = False,
+    flag_file: FlagFile = None,
+    fail_on: FailOn = None,
     device: Device = "auto",
     precision: PrecisionOption = Precision.float32,
     threads: Threads = None,
-    strict: Strict = False,
     sets: Sets = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
-    **settings: object,
 ) -> None:
-    """Translate lines of text.
+    """Translate text line by line.
 
-    Writes one line for each line: an empty line stays empty, and a very long one is translated in
-    pieces. Reads and writes UTF-8, and writes each line as soon as it is ready. With --n-best,
-    lines are `N ||| translation ||| score`, where N is the index of the source line, from 0.
+    Writes one line for each input line, as soon as it is ready. Empty lines stay empty, and very
+    long lines are translated in pieces. With --n-best, output lines are `N ||| translation |||
+    score`, where N is the index of the input line, counted from 0. A model keeps the search
+    settings that it was trained with; they are the defaults of the options for search.
     """
     from nmt_cli.data.text.lines import read_lines
 
-    search_options = options.SearchFlags(settings, sets)
-    flags = {"paths.model": model[0] if model else None, "data.strict": strict or None}
-    resolved = search_options.resolve(flags, sets, config_file)
-    _check_output(output, resolved, config_file, model, files_read=(file, glossary, ban, prefix))
+    paths = {"paths.model": model[0] if model else None}
+    resolved = resolve_settings({**flags, **paths}, sets, config_file)
+    check_flags(fail_on or ())
+    _check_output(
+        (output, flag_file), resolved, config_file, model, files_read=(file, glossary, ban, prefix)
+    )
     console = make_console(quiet=quiet)
-    models = _require_files(file, model or [resolved.config.paths.model], output)
+    models = _require_files(file, model or [resolved.config.paths.model], output, flag_file)
     with read_lines(file, strict=resolved.config.data.strict) as lines:
         constraints = _constraints(glossary, ban)
         translator = _load(models, device, precision, threads, console)
-        with search_options.named_in_errors():
-            search = _search(translator, resolved, constraints)
+        search = _search(translator, resolved, constraints)
         progress = _begin(console, translator.engine.notice, file)
-        with open_text_file(output, lines) as out, _prefixes(prefix) as prefixes:
+        with (
+            open_text_file(output, lines) as out,
+            _prefixes(prefix) as prefixes,
+            _flag_report(console, fail_on, flag_file) as report,
+        ):
             work = _Work(translator, search, constraints, prefixes)
             checks = _checks(work, precision, verify_every or int(verify), console)
-            _translate(work, lines, out, _form(search, as_json, scores), checks, progress)
-        progress.tell_written(output)
+            _translate(work, lines, out, _form(search, as_json, scores), checks, report, progress)
+        progress.note_written(output)
+        report.end()
 
 
 def _form(search: "SearchConfig", as_json: bool, scores: bool) -> Show:
@@ -168,19 +131,21 @@ def _form(search: "SearchConfig", as_json: bool, scores: bool) -> Show:
     return plain_lines(n_best=search.n_best > 1, scores=scores, alignment=search.alignment)
 
 
-def _require_files(file: str, models: list[str], output: Path | None) -> list[str]:
+def _require_files(file: str, models: list[str], *outputs: Path | None) -> list[str]:
     """The `models`; raises before torch is loaded if a file cannot be read or written."""
     require_text_file(file)
     require_models(models)
-    require_output(output)
+    for output in outputs:
+        require_output(output)
+    if None not in outputs and len({output.resolve() for output in outputs if output}) == 1:
+        raise UsageError("--output and --flag-file name the same file", "name two files")
     return models
 
 
 def _search(
     translator: "Translator", resolved: "ResolvedConfig", constraints: "Constraints"
 ) -> "SearchConfig":
-    """The settings of search; raises if they, the constraints and the model do not go together."""
-    from nmt_cli.cli.settings import chosen_search
+    """The search settings; raises if settings, constraints and model cannot be combined."""
     from nmt_cli.translation.constraints import check_constraints
 
     translator.bind(constraints)
@@ -191,22 +156,22 @@ def _search(
 
 
 def _begin(console: "Console", notice: str, file: str) -> "_Progress":
-    """Show the notes that come before the first line, and make the progress bar."""
+    """Write the notes before the first line, and make the progress bar."""
     if notice:
         console.note(notice)
-    tell_waiting(console, file)
+    note_waiting(console, file)
     return _Progress(console, file)
 
 
 def _check_output(
-    output: Path | None,
+    outputs: Sequence[Path | None],
     resolved: "ResolvedConfig",
     config_file: Path | None,
     models: Sequence[str] | None,
     *,
     files_read: tuple[str | Path | None, ...],
 ) -> None:
-    """Refuse to write over what is read here, and over what the project needs.
+    """Raise CannotCreateError if an output would overwrite what the command or project reads.
 
     files_read: the text, and the files of constraints.
     """
@@ -218,7 +183,7 @@ def _check_output(
         *needed_files("is the file that is read", text),
         *needed_files("is read, too", *others),
     ]
-    check_outputs([output], read, resolved=resolved, config_file=config_file, models=models or ())
+    check_outputs(outputs, read, resolved=resolved, config_file=config_file, models=models or ())
 
 
 class _Work(NamedTuple):
@@ -269,6 +234,18 @@ def _constraints(glossary: Path | None, ban: Path | None) -> "Constraints":
 
 
 @contextlib.contextmanager
+def _flag_report(
+    console: "Console", fail_on: Sequence[str] | None, path: Path | None
+) -> Iterator[FlagReport]:
+    """The report of flags; `path` gets the flagged lines when the block ends without an error."""
+    if path is None:
+        yield FlagReport(console, fail_on or ())
+        return
+    with open_text_file(path) as file:
+        yield FlagReport(console, fail_on or (), file)
+
+
+@contextlib.contextmanager
 def _prefixes(path: Path | None) -> Iterator["Prefixes | None"]:
     """The prefixes in a file; raises DataError if the file has more lines than the text."""
     from nmt_cli.data.text.lines import read_lines
@@ -305,47 +282,48 @@ def _translate(
     out: BinaryIO,
     show: Show,
     checks: Checks | None,
+    report: FlagReport,
     progress: "_Progress",
 ) -> None:
-    """Translate `lines` window by window, write and verify them, and warn of what went wrong."""
+    """Translate, write and verify `lines` window by window; warn of lines with problems."""
     from nmt_cli.translation.inputs import windows
 
-    count, failed, missing = 0, 0, 0
-    console = progress.console
+    count = 0
     with progress.shown(out):
         for window in windows(lines, lambda: lines.must_wait(PATIENCE_SECONDS)):
+            if not count:
+                _warn_of_misfit(work.translator, window, progress.console)
             prefixes = work.prefixes.take(len(window)) if work.prefixes else None
             on_progress = partial(progress.update_within, count, len(window))
             translations = work.translate(window, prefixes, count, on_progress)
             for index, translation in enumerate(translations, count):
                 out.write(show(index, translation).encode("utf-8", errors="replace"))
-                failed += "failed" in translation.flags
-                missing += "term_missing" in translation.flags
+                report.add(index, translation)
             out.flush()
             if checks:
-                checks.look(translations, prefixes, count)
+                checks.check(translations, prefixes, count)
             count += len(translations)
             progress.update(count)
-    tell_invalid(console, lines)
-    if failed:
-        console.warning(
-            f"{counted(failed, 'line')} {agreeing(failed, 'has', 'have')} no translation: "
-            "the model gives no finite numbers"
-        )
-    if missing:
-        console.warning(
-            f"{counted(missing, 'line')} {agreeing(missing, 'lacks', 'lack')} a term of the "
-            "glossary: raise --max-extra-length"
-        )
+    warn_of_invalid(progress.console, lines)
+    report.show(work.translator.quality.left_out)
     if checks:
         checks.end()
 
 
+def _warn_of_misfit(translator: "Translator", window: Sequence[str], console: "Console") -> None:
+    """Warn before the work if the first lines are of another kind than the training text."""
+    from nmt_cli.translation.input_check import find_misfit
+
+    misfit = find_misfit(window, translator.subwords, translator.quality.text)
+    if misfit is not None:
+        console.warning(str(misfit))
+
+
 class _Progress:
-    """The progress bar and the last line, for somebody who does not see the translations."""
+    """The progress bar and the final note, when the translations go to a file."""
 
     def __init__(self, console: "Console", file: str) -> None:
-        """file: the text, for the number of its lines. The time is measured from now on."""
+        """file: the text, whose lines are counted. The time is measured from now on."""
         self.console = console
         self._file = file
         self._bar: Progress | None = None
@@ -370,7 +348,7 @@ class _Progress:
             yield
 
     def update_within(self, before: int, lines: int, share: float) -> None:
-        """Show that `before` lines are written, and a share (0 to 1) of the next `lines` found."""
+        """Show that `before` lines are written, and a share (0 to 1) of the next `lines` done."""
         self.update(before + int(share * lines))
 
     def update(self, lines: int) -> None:
@@ -379,7 +357,7 @@ class _Progress:
         if self._bar is not None:
             self._bar.update(lines)
 
-    def tell_written(self, output: Path | None) -> None:
+    def note_written(self, output: Path | None) -> None:
         """On a terminal, say how many lines the file `output` has and how long they took."""
         from nmt_cli.terminal.progress import duration, speed
 

@@ -1,11 +1,11 @@
-"""What `nmt translate` tells of flags: a count of each, a file of the lines, and an exit code."""
+"""Shows the flags of a run of `nmt translate`: counts, a file of the lines, an exit code."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
 from nmt_cli.errors import QualityGateError, UsageError, did_you_mean
-from nmt_cli.plurals import counted
+from nmt_cli.plurals import agreeing, counted
 from nmt_cli.terminal.console import Console
 from nmt_cli.translation.flags import FLAGS
 
@@ -33,7 +33,7 @@ class FlagReport:
     def __init__(
         self, console: Console, fail_on: Collection[str] = (), file: BinaryIO | None = None
     ) -> None:
-        """fail_on: flags that end the run with exit code 3; file: gets a row for each flagged line."""
+        """fail_on: flags that end the run with exit code 3; file: gets the flagged lines."""
         self._console = console
         self._fail_on = fail_on
         self._file = file
@@ -42,10 +42,6 @@ class FlagReport:
         self._first_failing = ""
         if file is not None:
             file.write(("\t".join(COLUMNS) + "\n").encode())
-
-    def count(self, flag: str) -> int:
-        """The number of lines with a flag."""
-        return self._counts[flag]
 
     def add(self, index: int, translation: "Translation") -> None:
         """Count the flags of a line; index: from 0."""
@@ -61,8 +57,19 @@ class FlagReport:
             row = "\t".join([str(index + 1), ",".join(flags), *texts])
             self._file.write(f"{row}\n".encode("utf-8", "replace"))
 
-    def tell(self, left_out: Sequence[str]) -> None:
-        """Show the number of lines with each flag; left_out: flags that this model never gives."""
+    def show(self, left_out: Sequence[str]) -> None:
+        """Write the number of lines with each flag; left_out: flags that this model never gives."""
+        failed, missing = self._counts["failed"], self._counts["term_missing"]
+        if failed:
+            self._console.warning(
+                f"{counted(failed, 'line')} {agreeing(failed, 'has', 'have')} no translation: "
+                "the model computes NaN or infinite values"
+            )
+        if missing:
+            self._console.warning(
+                f"{counted(missing, 'line')} {agreeing(missing, 'lacks', 'lack')} a term of the "
+                "glossary: raise --max-extra-length"
+            )
         if self._doubtful:
             counts = [
                 f"{self._counts[flag]:,} {flag}"

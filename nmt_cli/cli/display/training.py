@@ -1,4 +1,4 @@
-"""What `nmt train` shows while it trains: the header, the bar, validations, the last lines."""
+"""What `nmt train` shows: header, progress bar, validations, final lines."""
 
 import json
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Steps of this process after which its speed is reliable enough for an estimate.
 ESTIMATED_AFTER = 3
 LONG_SECONDS = 24 * 3_600
-# Told of the first step when it takes so long; a run is called long by then only if it surely is.
+# A first step that takes longer is reported; the run is called long only with this safety factor.
 LONG_STEP_SECONDS = 30.0
 SURELY = 1.5
 # Characters of a sample.
@@ -36,10 +36,10 @@ SMALL_PARAMETERS = 10_000_000
 
 
 class TrainDisplay:
-    """Shows one run on a console; `event` and `report` are called as they come."""
+    """Shows a training run on a console; `event` and `report` are called as it proceeds."""
 
     def __init__(self, console: "Console", progress: "Progress", *, as_json: bool = False) -> None:
-        """as_json: reports also go to stdout."""
+        """as_json: also write the reports to stdout."""
         self._console = console
         self._progress = progress
         self._as_json = as_json
@@ -47,7 +47,7 @@ class TrainDisplay:
         self._has_warned = False
 
     def event(self, event: "Event") -> None:
-        """What happened between two reports."""
+        """Show an event between two reports."""
         from nmt_cli.training.reporting.events import (
             FirstStep,
             Outline,
@@ -98,7 +98,7 @@ class TrainDisplay:
         text = "validating"
         if validating.total:
             text += f" {validating.done:,}/{validating.total:,}"
-        # At the last step, nothing may be left that is known.
+        # At the last step, there may be no estimate of the time left.
         self._progress.update(
             validating.step,
             activity=text,
@@ -125,7 +125,7 @@ class TrainDisplay:
         self._console.note(lines)
 
     def report(self, report: "Report") -> None:
-        """Show notes and validations as permanent lines; the rest is in the bar or the log."""
+        """Write notes and validations as lines; the rest is shown by the bar or the log."""
         if self._as_json:
             with self._progress.aside():
                 typer.echo(json.dumps(report.as_json()))
@@ -138,7 +138,7 @@ class TrainDisplay:
                 self._console.note(line)
 
     def _rates(self, report: "Report") -> str:
-        """Where there is no bar to say it."""
+        """The loss, learning rate and speed, if there is no bar that shows them."""
         if self._console.interactive or not report.tokens:
             return ""
         return (
@@ -148,7 +148,7 @@ class TrainDisplay:
 
 
 def header(outline: "Outline") -> list[str]:
-    """What is about to be done, in two lines, or up to four."""
+    """The description of the run, in two to four lines."""
     lines = [
         f"{outline.src}-{outline.tgt}: {outline.pairs:,} pairs, preset {outline.preset} "
         f"({parameters(outline.parameters)} parameters), {machine(outline)}, {outline.precision}",
@@ -162,7 +162,7 @@ def header(outline: "Outline") -> list[str]:
 
 
 def parameters(count: int) -> str:
-    """A number of parameters for people.
+    """A number of parameters in readable form.
 
     >>> parameters(214_171_648), parameters(7_590_000), parameters(24_300)
     ('214 M', '7.6 M', '24,300')
@@ -174,7 +174,7 @@ def parameters(count: int) -> str:
 
 
 def other_vocabulary(outline: "Outline") -> str:
-    """The corpus's vocabulary where its size is not the one that the preset asks for, else ""."""
+    """The vocabulary of the corpus, if its size is not that of the preset, else ""."""
     src, tgt = outline.vocabularies
     asked = outline.preset_vocabulary
     if isinstance(asked, str) or src == tgt == asked:
@@ -184,7 +184,7 @@ def other_vocabulary(outline: "Outline") -> str:
 
 
 def minutes(seconds: float) -> str:
-    """An expected length of time, without a precision that it does not have.
+    """An estimated duration, rounded to its precision.
 
     >>> minutes(42.3), minutes(110), minutes(7_300)
     ('42 seconds', '2 minutes', '2h 01m')
@@ -195,7 +195,7 @@ def minutes(seconds: float) -> str:
 
 
 def rounded(number: float) -> str:
-    """A few digits of a number.
+    """A number with its first digits only.
 
     >>> rounded(97.4), rounded(1.25), rounded(12_345.6), rounded(0.004)
     ('97', '1.2', '12,346', '0.004')
@@ -204,7 +204,7 @@ def rounded(number: float) -> str:
 
 
 def machine(outline: "Outline") -> str:
-    """What it runs on."""
+    """The devices, or the CPU with its threads and processes."""
     if outline.devices != "CPU":
         return outline.devices
     threads = counted(outline.threads, "thread")
@@ -214,7 +214,7 @@ def machine(outline: "Outline") -> str:
 
 
 def limits(outline: "Outline") -> str:
-    """What else may end the run."""
+    """The other limits that may end the run."""
     text = f", {outline.max_hours:g} hours at most" if outline.max_hours else ""
     if outline.patience:
         text += (
@@ -240,7 +240,7 @@ def expected_time(step: "StepDone", outline: "Outline") -> str:
 
 
 def long_run(step: "FirstStep | StepDone", outline: "Outline") -> list[str]:
-    """A warning that the run takes more than a day, and what would suit this machine."""
+    """A warning that the run takes more than a day, with suggestions for this machine."""
     days = rounded(step.seconds_left / LONG_SECONDS)
     reached = step.step + int(LONG_SECONDS / max(step.seconds_per_step, 1e-9))
     smaller = "`--preset small`"
@@ -256,7 +256,7 @@ def long_run(step: "FirstStep | StepDone", outline: "Outline") -> list[str]:
 
 
 def validation_line(report: "Report", validation: "Validation", rates: str) -> str:
-    """How good the model is by now."""
+    """The results of a validation."""
     bleu = "" if validation.bleu is None else f", BLEU {validation.bleu:.2f}"
     mean = f" (average of {validation.averaged})" if validation.averaged > 1 else ""
     mean = " (moving average)" if validation.weights == "ema" else mean
@@ -268,9 +268,9 @@ def validation_line(report: "Report", validation: "Validation", rates: str) -> s
 
 
 def pair_lines(source: str, output: str, reference: str, columns: int = 0) -> str:
-    """A sample: what was translated, what came out, and what people wrote.
+    """A sample: the source, the output of the model and the reference.
 
-    columns: of the terminal, of which each takes at most one line; 0: there is none.
+    columns: the width of the terminal, to which each line is cut; 0: there is no terminal.
     """
     # Early outputs often repeat a word until the length limit.
     room = max(FEWEST_SHOWN, min(MOST_SHOWN, columns - SAMPLE_INDENT)) if columns else MOST_SHOWN
@@ -281,7 +281,7 @@ def pair_lines(source: str, output: str, reference: str, columns: int = 0) -> st
 def closing(report: "Report", note: str) -> list[str]:
     """The lines of a note; the last note of a run also describes the published model."""
     if report.published is None:
-        # Only a run without any validation or model ends without.
+        # Only a run without validation or model publishes nothing.
         return [f"{note}, {duration(report.elapsed_seconds)}" if _ends(note) else note]
     return [
         f"{note}, {duration(report.elapsed_seconds)}",
@@ -295,7 +295,7 @@ def _ends(note: str) -> bool:
 
 
 def best_line(published: "Published") -> list[str]:
-    """The validation that chose the weights; nothing if there is no validation text."""
+    """The validation that selected the weights; nothing if there is no validation text."""
     if published.perplexity is None:
         return []
     bleu = "" if published.bleu is None else f"BLEU {published.bleu:.2f}, "
@@ -305,7 +305,7 @@ def best_line(published: "Published") -> list[str]:
 
 
 def published_weights(published: "Published") -> str:
-    """Which weights the model directory holds."""
+    """The description of the weights in the model directory."""
     steps = published.steps
     if published.weights == "mean":
         return f"the average of {len(steps)} checkpoints (steps {steps[0]:,} to {steps[-1]:,})"

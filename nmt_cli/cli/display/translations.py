@@ -1,4 +1,4 @@
-"""How a translation is written: plain lines, n-best lists, JSON."""
+"""Output formats of translations: plain lines, n-best lists, JSON."""
 
 import json
 import re
@@ -15,7 +15,7 @@ Show = Callable[[int, "Translation"], str]
 
 
 def plain_lines(*, n_best: bool, scores: bool, alignment: bool) -> Show:
-    """A line for each translation, or for each hypothesis; what else was asked for behind |||."""
+    """Write a line for each translation or hypothesis; further fields follow |||."""
 
     def fields(line: int, hypothesis: "Alternative") -> list[str]:
         return [
@@ -34,7 +34,7 @@ def plain_lines(*, n_best: bool, scores: bool, alignment: bool) -> Show:
 
 
 def as_json_line(line: int, translation: "Translation") -> str:
-    """All that is known of a translation, as one line of JSON."""
+    """A translation with all its hypotheses, as one line of JSON."""
     document = {
         "schema": SCHEMA,
         "line": line,
@@ -61,7 +61,6 @@ def as_json_line(line: int, translation: "Translation") -> str:
 
 
 def as_one_line(document: object) -> str:
-    """JSON in which nothing looks like the end of a line but the one at its end."""
+    """JSON in one line, without characters that other programs take for the end of a line."""
     text = json.dumps(document, ensure_ascii=False)
-    # What other programs take for the end of a line is spelt out.
     return _ENDS.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n"

@@ -1,4 +1,4 @@
-"""What `nmt translate --verify` shows: each difference when it is found, and a summary."""
+"""What `nmt translate --verify` shows: each difference as it occurs, and a summary."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -35,7 +35,7 @@ class Checks:
             translator, search, constraints, against_reference=precision == "float32", every=every
         )
 
-    def look(
+    def check(
         self, translations: "list[Translation]", starts: Sequence[str] | None, first: int
     ) -> None:
         """Check some of these lines; starts: their prefixes, first: the index of the first line."""

@@ -1,11 +1,13 @@
 """`nmt attention`: show the attention of a model while it translates a sentence."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets
+from nmt_cli.cli.setting_options import with_options
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -16,15 +18,12 @@ if TYPE_CHECKING:
 DEFAULT_OUT = Path("attention.html")
 
 EXAMPLES = """
-nmt attention "The small dog sleeps."              attention.html: every layer and head
+nmt attention "The dog sleeps."    write attention.html
+nmt attention "The dog sleeps." --out dog.svg --kind encoder
 nmt attention "The dog sleeps." --out dog.svg --layer 5 --head 2
-nmt attention "The dog sleeps." --out dog.svg --kind encoder       a sheet of all heads
 """
 
 Sentence = Annotated[str, typer.Argument(metavar="SENTENCE", help="Sentence to translate")]
-Model = Annotated[
-    str | None, typer.Option("--model", metavar="MODEL", help="Model directory [default: model]")
-]
 Out = Annotated[
     Path | None,
     typer.Option(
@@ -35,20 +34,34 @@ Kind = Annotated[
     str,
     typer.Option(
         "--kind", metavar="KIND",
-        help="encoder or decoder (self-attention), or cross; a page has all, this one first",
+        help="Attention to show: encoder or decoder (self-attention), or cross; a page has all "
+        "three, beginning with this one",
     ),
 ]  # fmt: skip
 Layer = Annotated[int | None, typer.Option("--layer", metavar="N", help="Layer to show, from 1")]
 Head = Annotated[int | None, typer.Option("--head", metavar="N", help="Head to show, from 1")]
 Target = Annotated[
     str | None,
-    typer.Option("--target", metavar="TEXT", help="Translation to show instead of the best one"),
+    typer.Option(
+        "--target",
+        metavar="TEXT",
+        help="Translation to show instead of the one that the model finds",
+    ),
 ]
 
 
+@with_options(
+    {
+        "": (
+            "paths.model", "out", "kind", "layer", "head", "target",
+            "as_json", "sets", "config_file", "quiet",
+        )
+    }
+)  # fmt: skip
 def command(
+    *,
+    flags: Mapping[str, object],
     sentence: Sentence,
-    model: Model = None,
     out: Out = None,
     kind: Kind = "cross",
     layer: Layer = None,
@@ -59,17 +72,17 @@ def command(
     config_file: ConfigFile = None,
     quiet: Quiet = False,
 ) -> None:
-    """Show the attention of a model while it translates a sentence: every layer, every head.
+    """Show the attention weights of a model for a sentence, in every layer and head.
 
-    Writes an interactive page (.html, which needs no network) or a picture (.svg, .png; all heads
-    on one sheet, unless --layer and --head choose). With --json, writes the attention weights to
+    Writes an interactive web page (.html, which needs no network) or a picture (.svg or .png), with
+    all heads unless --layer and --head select one. With --json, writes the attention weights to
     stdout instead.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import resolve_settings
     from nmt_cli.drawing.output import write_picture
 
-    resolved = resolve_settings({"paths.model": model}, sets, config_file)
+    resolved = resolve_settings(flags, sets, config_file)
     if not as_json:
         _check_output(out, resolved, config_file)
     console = make_console(quiet=quiet)

@@ -1,4 +1,4 @@
-"""`nmt bench`: Table 1 of the paper measured here, and runs compared with Tables 2 and 3."""
+"""`nmt bench`: measure Table 1 of the paper, and compare models with Tables 2 and 3."""
 
 import sys
 from pathlib import Path
@@ -35,30 +35,33 @@ nmt bench layers --tiny --json
 """
 
 Lengths = Annotated[
-    str | None, typer.Option("--n", metavar="N,N", help=f"Sequence lengths [default: {LENGTHS}]")
+    str | None,
+    typer.Option("--n", metavar="N,N", help=f"Sequence lengths n [default: {LENGTHS}]"),
 ]
 Widths = Annotated[
-    str | None, typer.Option("--d", metavar="D,D", help=f"Layer widths [default: {WIDTHS}]")
+    str | None, typer.Option("--d", metavar="D,D", help=f"Layer widths d [default: {WIDTHS}]")
 ]
 Neighbours = Annotated[
     int,
-    typer.Option("--neighbours", metavar="R", help="Positions that restricted attention covers"),
+    typer.Option(
+        "--neighbours", metavar="R", help="Positions that restricted self-attention covers (r)"
+    ),
 ]
 Kernel = Annotated[
-    int, typer.Option("--kernel", metavar="K", help="Kernel width of the convolution")
+    int, typer.Option("--kernel", metavar="K", help="Kernel width of the convolution (k)")
 ]
 Rounds = Annotated[
     int,
-    typer.Option(
-        "--rounds", metavar="N", help="Number of measurements, of which the median counts"
-    ),
+    typer.Option("--rounds", metavar="N", help="Number of measurements; the median is reported"),
 ]
 Tiny = Annotated[
-    bool, typer.Option("--tiny", help="Use tiny sizes: takes a second, without meaningful figures")
+    bool, typer.Option("--tiny", help="Use tiny sizes, for a quick test without meaningful results")
 ]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", metavar="FILE", help="Draw time over length to this file (.svg, .png)"),
+    typer.Option(
+        "--out", metavar="FILE", help="Draw time over sequence length to a file (.svg or .png)"
+    ),
 ]
 
 
@@ -83,7 +86,10 @@ app = make_app()
 
 @app.callback(cls=_Benches, epilog=GROUP_EXAMPLES)
 def bench() -> None:
-    """Measure Table 1 of the paper and compare models with Tables 2 and 3."""
+    """Measure Table 1 of the paper, or compare models with Tables 2 and 3.
+
+    The paper is "Attention Is All You Need" (Vaswani et al., 2017).
+    """
 
 
 @app.command("layers", cls=CommandWithExamples, epilog=EXAMPLES)
@@ -100,8 +106,9 @@ def layers(
 ) -> None:
     """Measure Table 1: self-attention, restricted, recurrent and convolutional layers.
 
-    Shows time and memory over length n and width d, sequential operations and path length next to
-    the paper's O(n^2 d), O(r n d), O(n d^2), O(k n d^2). Excludes projections, as the paper does.
+    Prints time and memory by sequence length n and width d, sequential operations and path lengths,
+    next to the complexities of the paper: O(n^2 d), O(r n d), O(n d^2) and O(k n d^2). Linear
+    projections are left out, as in the paper.
     """
     lengths = _numbers("--n", n or (TINY_LENGTHS if tiny else LENGTHS))
     widths = _numbers("--d", d or (TINY_WIDTHS if tiny else WIDTHS))

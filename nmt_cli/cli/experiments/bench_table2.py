@@ -27,11 +27,18 @@ Model = Annotated[
     Path, typer.Option("--model", metavar="MODEL", help="Model directory with its training log")
 ]
 PaperRow = Annotated[
-    str, typer.Option("--row", metavar="NAME", help="base or big [default: the model's preset]")
+    str,
+    typer.Option(
+        "--row",
+        metavar="NAME",
+        help="Row of the table: base or big [default: that of the model's preset]",
+    ),
 ]
 FailIfMissed = Annotated[
     bool,
-    typer.Option("--fail-if-missed", help="Exit with code 3 if a figure of the paper is missed"),
+    typer.Option(
+        "--fail-if-missed", help="Exit with code 3 if a result of the paper is not reached"
+    ),
 ]
 
 
@@ -43,11 +50,12 @@ def command(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compare a trained model with Table 2: BLEU three ways, operations, hours; pass or fail.
+    """Compare a trained model with Table 2: BLEU and training cost.
 
-    The paper's BLEU is computed on tokenised text with German compounds split; sacreBLEU's is lower
-    for the same text, and both are shown. Operations are counted in two ways: from the equations,
-    and as GPU time x peak performance, as in the paper.
+    The BLEU of the paper is computed on tokenised text with German compounds split; that of
+    sacreBLEU is lower for the same text, and both are printed. Floating-point operations are
+    estimated in two ways: from the equations of the model and, as in the paper, from the GPU time
+    and the peak performance.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.extras.paper_tables import table2

@@ -16,12 +16,14 @@ nmt bench table3 runs/table3/rows --json
 
 Rows = Annotated[
     Path,
-    typer.Argument(metavar="ROWS", help="Directory of recipes/table3.sh, with one folder per row"),
+    typer.Argument(
+        metavar="ROWS", help="Output directory of recipes/table3.sh, with a folder for each row"
+    ),
 ]
 
 
 def command(rows: Rows, as_json: AsJson = False, quiet: Quiet = False) -> None:
-    """Compare runs of one change each with Table 3: perplexity, BLEU, parameters.
+    """Compare variations of the base model with Table 3: perplexity, BLEU, parameters.
 
     Perplexity is per subword on the validation text, as in the paper. Rows that are missing or
     unfinished are left out.

@@ -1,5 +1,6 @@
 """`nmt parse`: parse text into trees, turn trees into training text, and score trees."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
@@ -9,8 +10,10 @@ import typer
 from nmt_cli.cli.app import HELP_OPTIONS, CommandWithExamples, GroupWithExamples, make_app
 from nmt_cli.cli.display.translations import as_one_line
 from nmt_cli.cli.experiments import parse_score
-from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets, Strict
+from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets
+from nmt_cli.cli.setting_options import SettingOption, with_options
 from nmt_cli.cli.text_io import STDIN
+from nmt_cli.extras.parsing.search import SEARCH
 from nmt_cli.plurals import agreeing, counted
 
 if TYPE_CHECKING:
@@ -32,14 +35,14 @@ nmt parse score test.parsed test.trees
 """
 EXAMPLES = """
 echo "The dog sleeps ." | nmt parse
-nmt parse test.words -o test.parsed        one tree per line, always over all words
-nmt parse --beam 4 --json test.words       faster; scores and repairs for machines
+nmt parse test.words -o test.parsed
+nmt parse --beam 4 --json test.words    a smaller beam, scores as JSON
 """
 PREPARE_EXAMPLES = """
 nmt parse prepare wsj/0[2-9]/*.mrg wsj/1*/*.mrg wsj/2[01]/*.mrg --out train
 nmt parse prepare wsj/22/*.mrg --out valid
-nmt init --src-lang words --tgt-lang brackets --train train.words train.brackets \\
-  --valid valid.words valid.brackets
+nmt init --src-lang words --tgt-lang brackets \\
+    --train train.words train.brackets --valid valid.words valid.brackets
 """
 
 
@@ -54,33 +57,23 @@ class _Parsing(GroupWithExamples):
 
 
 class Tags(StrEnum):
-    """Which tags a parser learns."""
+    """The part-of-speech tags that a parser learns."""
 
     all = "all"
     xx = "xx"
 
 
 File = Annotated[
-    str, typer.Argument(metavar="[FILE]", help="Words, one sentence per line; - is stdin")
+    str,
+    typer.Argument(
+        metavar="[FILE]",
+        help="Text file of words separated by spaces, one sentence per line; - is stdin",
+    ),
 ]
 Output = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Output file [default: stdout]"),
-]
-Model = Annotated[
-    str | None, typer.Option("--model", metavar="MODEL", help="Model directory [default: model]")
-]
-Beam = Annotated[
-    int | None, typer.Option("--beam", metavar="N", help="Beam size; 1 = greedy [default: 21]")
-]
-Alpha = Annotated[
-    float | None,
-    typer.Option("--alpha", metavar="X", help="Length penalty ((5+n)/6)^X [default: 0.3]"),
-]
-MaxExtraLength = Annotated[
-    int | None,
     typer.Option(
-        "--max-extra-length", metavar="N", help="Longest output: source + N subwords [default: 300]"
+        "--output", "-o", metavar="FILE", help="File to write the trees to [default: stdout]"
     ),
 ]
 Trees = Annotated[
@@ -94,7 +87,8 @@ Out = Annotated[
 TagsOption = Annotated[
     Tags,
     typer.Option(
-        "--tags", help="all = keep the tags; xx = one tag for all words except punctuation"
+        "--tags",
+        help="Part-of-speech tags: all = keep them; xx = write XX for all but punctuation",
     ),
 ]
 
@@ -103,43 +97,45 @@ app = make_app()
 
 @app.callback(cls=_Parsing, epilog=GROUP_EXAMPLES)
 def parse() -> None:
-    """Parse sentences into trees with a translation model (section 6.3).
+    """Parse sentences into constituency trees with a translation model.
 
+    Section 6.3 of "Attention Is All You Need" does so with the Penn Treebank.
     `nmt parse FILE` is short for `nmt parse text FILE`.
     """
 
 
 @app.command(DEFAULT, cls=CommandWithExamples, epilog=EXAMPLES)
+@with_options(
+    {
+        "": ("paths.model", "sets", "config_file"),
+        "Search": tuple(SettingOption(key, default=str(value)) for key, value in SEARCH.items()),
+        "Input and output": ("data.strict", "output", "as_json", "quiet"),
+    }
+)
 def text(
+    *,
+    flags: Mapping[str, object],
     file: File = STDIN,
     output: Output = None,
-    model: Model = None,
-    beam: Beam = None,
-    alpha: Alpha = None,
-    max_extra_length: MaxExtraLength = None,
-    strict: Strict = False,
     sets: Sets = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Parse lines of words into trees.
+    """Parse sentences into trees.
 
-    Writes one tree per line, over exactly the words of the line: open brackets are closed and
-    brackets that do not fit are dropped. The defaults of search are those of the paper.
+    Writes one tree per line, always over exactly the words of the line: missing brackets are added
+    and wrong ones are dropped. The search settings are those of the paper unless they are given as
+    options.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.loading import load_translator, require_models
     from nmt_cli.cli.outputs import check_outputs
     from nmt_cli.cli.settings import chosen_search, resolve_settings
-    from nmt_cli.cli.text_io import open_text_file, require_output, tell_invalid, tell_waiting
+    from nmt_cli.cli.text_io import note_waiting, open_text_file, require_output, warn_of_invalid
     from nmt_cli.config.protected_files import needed_files
     from nmt_cli.data.text.lines import read_lines
 
-    flags = {
-        "paths.model": model, "search.beam": beam, "search.alpha": alpha,
-        "search.max_extra_length": max_extra_length, "data.strict": strict or None,
-    }  # fmt: skip
     resolved = resolve_settings(flags, sets, config_file)
     read = needed_files("is the file that is read", file)
     check_outputs([output], read, resolved=resolved, config_file=config_file)
@@ -151,10 +147,10 @@ def text(
 
         translator = load_translator(resolved.config.paths.model, "auto", console=console)
         search = chosen_search(resolved, for_parsing(translator.config))
-        tell_waiting(console, file)
+        note_waiting(console, file)
         with open_text_file(output, lines) as out:
             repaired = _parse(lines, translator, search, out, as_json=as_json)
-    tell_invalid(console, lines)
+    warn_of_invalid(console, lines)
     if repaired:
         console.note(
             f"repaired {repaired:,} of {counted(lines.count, 'parse')}, which "
@@ -211,11 +207,11 @@ def prepare(
     tags: TagsOption = Tags.all,
     quiet: Quiet = False,
 ) -> None:
-    """Turn a treebank into training text for a parser.
+    """Convert a treebank to training text for a parser.
 
-    Removes traces, function tags and the outer bracket, as is customary. NAME.words and
-    NAME.brackets are the source and target files for `nmt init`; NAME.trees holds the gold trees
-    for `nmt parse score`.
+    Removes traces, function tags and outer brackets, as is customary. NAME.words and NAME.brackets
+    are the source and target files for `nmt init`; NAME.trees has the gold trees for `nmt parse
+    score`.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.outputs import check_outputs

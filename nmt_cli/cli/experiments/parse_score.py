@@ -1,4 +1,4 @@
-"""`nmt parse score`: labelled brackets of parsed trees beside gold ones, as EVALB counts them."""
+"""`nmt parse score`: compare the labelled brackets of parsed and gold trees, as EVALB does."""
 
 import json
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nmt_cli.cli.options import AsJson, Quiet
-from nmt_cli.cli.text_io import STDIN, tell_invalid, tell_waiting
+from nmt_cli.cli.text_io import STDIN, note_waiting, warn_of_invalid
 from nmt_cli.errors import UsageError
 from nmt_cli.plurals import agreeing, counted
 
@@ -34,10 +34,10 @@ Params = Annotated[
     Path | None,
     typer.Option("--params", metavar="FILE", help="EVALB parameter file [default: COLLINS.prm]"),
 ]
-Each = Annotated[bool, typer.Option("--each", help="Add EVALB's table of sentences")]
+Each = Annotated[bool, typer.Option("--each", help="Print a row for each sentence, as EVALB does")]
 ByLength = Annotated[
     bool,
-    typer.Option("--by-length", help="Add F1 by sentence length: 1 to 10 words, 11 to 20, ..."),
+    typer.Option("--by-length", help="Print F1 by sentence length: 1 to 10 words, 11 to 20, ..."),
 ]
 
 
@@ -50,10 +50,10 @@ def command(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Score trees by their labelled brackets, with the same figures as EVALB.
+    """Score trees by their labelled brackets, with the same results as EVALB.
 
-    A line whose words differ from the gold line is an error, and an empty line is skipped; neither
-    counts.
+    Sentences whose words differ from those of the gold tree are reported as errors, and empty lines
+    are skipped; the scores are those of the other sentences.
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.extras.parsing.parameters import COLLINS, read_parameters
@@ -63,7 +63,7 @@ def command(
         raise UsageError("only one of the files can come from stdin (`-`)")
     parameters = read_parameters(params) if params else COLLINS
     console = make_console(quiet=quiet)
-    tell_waiting(console, parsed, gold)
+    note_waiting(console, parsed, gold)
     texts = _lines(parsed, console), _lines(gold, console)
     scores = score_lines(*texts, parameters, (parsed, gold))
     _warn(*texts, scores, console)
@@ -78,7 +78,7 @@ def _lines(name: str, console: "Console") -> list[str]:
 
     reading = read_lines(name)
     lines = list(reading)
-    tell_invalid(console, reading)
+    warn_of_invalid(console, reading)
     return lines
 
 
@@ -88,7 +88,7 @@ def _warn(
     scores: Sequence["SentenceScore"],
     console: "Console",
 ) -> None:
-    """Warn of lines and brackets that change the figures without showing in them."""
+    """Warn of lines and brackets that affect the scores without being visible in them."""
     from nmt_cli.extras.parsing.summary import unlabelled
 
     left_out = [(line, score) for line, score in enumerate(scores, 1) if score.status == "error"]

@@ -1,14 +1,16 @@
-"""`nmt plot`: draw positions, learning rate or label smoothing with the functions of training."""
+"""`nmt plot`: draw position encodings, learning rate schedules or label smoothing."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from nmt_cli.cli.options import ConfigFile, Preset, Quiet, Sets
+from nmt_cli.cli.options import ConfigFile, Quiet, Sets
+from nmt_cli.cli.setting_options import with_options
 
 EXAMPLES = """
-nmt plot positions                                   positions.svg
+nmt plot positions    write positions.svg
 nmt plot schedule --preset big --out big.svg
 nmt plot schedule --set train.warmup_steps=8000 --set train.max_steps=50000
 nmt plot smoothing --set train.label_smoothing=0.2
@@ -22,24 +24,29 @@ Out = Annotated[
 Model = Annotated[
     Path | None,
     typer.Option(
-        "--model", metavar="MODEL", help="Draw the positions, schedule or smoothing of this model"
+        "--model",
+        metavar="MODEL",
+        help="Model directory, to draw what this model uses instead of the settings",
     ),
 ]
 
 
+@with_options({"": ("out", "model", "train.preset", "sets", "config_file", "quiet")})
 def command(
+    *,
+    flags: Mapping[str, object],
     what: What,
     out: Out = None,
     model: Model = None,
-    preset: Preset = None,
     sets: Sets = None,
     config_file: ConfigFile = None,
     quiet: Quiet = False,
 ) -> None:
-    """Draw the position encoding, learning rate or label smoothing that training uses.
+    """Draw the position encoding, the learning rate schedule or the label smoothing of training.
 
-    positions: section 3.5. schedule: section 5.3, with the other schedules for comparison.
-    smoothing: section 5.4, the smoothed target and the loss.
+    `positions` draws the position encodings (section 3.5 of "Attention Is All You Need"),
+    `schedule` the learning rate over the steps, with the other schedules for comparison (section
+    5.3), and `smoothing` the smoothed target distribution and the loss (section 5.4).
     """
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.outputs import check_outputs
@@ -51,7 +58,7 @@ def command(
 
     output = Path(f"{what}.svg") if out is None else out
     check_picture(output)
-    resolved = resolve_settings({"train.preset": preset}, sets, config_file)
+    resolved = resolve_settings(flags, sets, config_file)
     if out is None:
         require_own_picture(output)
     models = [] if model is None else [model]

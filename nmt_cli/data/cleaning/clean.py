@@ -30,7 +30,7 @@ from nmt_cli.plurals import agreeing, counted
 from nmt_cli.storage.files import writing
 
 CHUNK_PAIRS = 8_192
-# The number of lines that are reported for each kind of dirt.
+# The number of lines that are reported for each kind of noise.
 FIRST_LINES = 5
 EARLY_TEXT = "early.tsv"
 
@@ -95,7 +95,7 @@ class RawChunk(NamedTuple):
 class CleanChunk(NamedTuple):
     """Some cleaned pairs: the lines of each side with newlines, and digests of both sentences.
 
-    doubts: a kind of dirt for each pair; early: indices and kinds of the pairs that are dropped in
+    doubts: a kind of noise for each pair; early: indices and kinds of the pairs that are dropped in
     this pass, early_text: their text, if needed; repaired: the number of repaired pairs and the
     first indices, by kind.
     """
@@ -163,7 +163,7 @@ class Span(NamedTuple):
     """A span of the cleaned text: the bytes of each side, the first pair and the number of pairs.
 
     first_line, read: the lines of the files that the pairs come from; early: two arrays (dropped,),
-    the indices of pairs dropped in the first pass among these lines, and their kinds of dirt.
+    the indices of pairs dropped in the first pass among these lines, and their kinds of noise.
     """
 
     corpus: int
@@ -196,7 +196,7 @@ class LineRange(NamedTuple):
 class CleanText:
     """The cleaned text of all training pairs: `clean.src` and `clean.tgt` in `directory`.
 
-    digests: (pairs,) of both sentences; kinds: (pairs,) uint8, the kind of dirt of each pair;
+    digests: (pairs,) of both sentences; kinds: (pairs,) uint8, the kind of noise of each pair;
     repaired: by kind, the number of repaired pairs and the first of them; shifts: lines that seem
     shifted; notes: warnings for the user.
     """

@@ -52,7 +52,7 @@ _SCRIPTS = _script_table()
 
 
 def find_doubts(src: Sequence[str], tgt: Sequence[str]) -> np.ndarray:
-    """Return the kind of dirt of each cleaned pair, the gravest one: (pairs,) uint8."""
+    """Return the kind of noise of each cleaned pair, the gravest one: (pairs,) uint8."""
     doubts = np.zeros(len(src), np.uint8)
     for kind, indices in _checks(src, tgt):
         for index in indices:
@@ -86,7 +86,7 @@ def _has_lost_letters(line: str) -> bool:
     return _LOST_LETTER.search(line) is not None and not _LIKE_ADDRESS.search(line)
 
 
-# Kind of dirt, the sign that a doubtful line contains, and the check of such a line.
+# Kind of noise, the sign that a doubtful line contains, and the check of such a line.
 _LINE_CHECKS: tuple[tuple[int, re.Pattern[str], Callable[[str], object]], ...] = (
     (kinds.ADDRESS, re.compile(r"://|www\.|@"), _ONLY_ADDRESSES.fullmatch),
     (kinds.NOT_UTF8, re.compile("\ufffd"), str),

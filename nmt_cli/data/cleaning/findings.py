@@ -1,4 +1,4 @@
-"""Records the dirt of the training pairs, reports it with line numbers, lists dropped pairs."""
+"""Records the noise in the training pairs, reports it with line numbers, lists dropped pairs."""
 
 import os
 import shlex
@@ -31,7 +31,7 @@ HEADER = "file\tline\treason\tsource\ttarget\n"
 
 @dataclass(frozen=True)
 class Finding:
-    """One kind of dirt: how many pairs, what was done with them, and the lines of the first ones.
+    """One kind of noise: how many pairs, what was done with them, and the lines of the first ones.
 
     lines: `line` or `first-last`; `file:line` if there is more than one training corpus.
     """
@@ -48,7 +48,7 @@ class Finding:
 
 
 class Ledger:
-    """The kind of dirt of each pair of the cleaned text, which decides whether it is kept.
+    """The kind of noise of each pair of the cleaned text, which decides whether it is kept.
 
     kinds: (pairs,) uint8, 0 for none; set_apart: (pairs,) bool, True for validation pairs.
     """
@@ -119,7 +119,7 @@ class Ledger:
         return counts
 
     def findings(self) -> list[Finding]:
-        """Return all kinds of dirt that were found, in the order of KINDS."""
+        """Return all kinds of noise that were found, in the order of KINDS."""
         counts = np.bincount(self.kinds, minlength=len(KINDS)) + self._early_counts()
         findings = []
         for kind in range(1, len(KINDS)):

@@ -1,4 +1,4 @@
-"""The kinds of dirt that `nmt prepare` detects, and what it does with each (see docs/data.md).
+"""The kinds of noise that `nmt prepare` detects, and what it does with each (see docs/data.md).
 
 A kind is represented by its index in KINDS; 0 means that nothing was found.
 """
@@ -11,8 +11,8 @@ Level = Literal["off", "safe", "strict"]
 Action = Literal["repaired", "dropped", "kept"]
 
 
-class DirtKind(NamedTuple):
-    """One kind of dirt: its name, and the action at the level `safe`.
+class NoiseKind(NamedTuple):
+    """One kind of noise: its name, and the action at the level `safe`.
 
     The level `strict` drops everything that `safe` keeps.
     """
@@ -21,39 +21,39 @@ class DirtKind(NamedTuple):
     safe: Action
 
 
-KINDS: tuple[DirtKind, ...] = (
-    DirtKind("clean", "kept"),
+KINDS: tuple[NoiseKind, ...] = (
+    NoiseKind("clean", "kept"),
     # Repairs, which do not change the words.
-    DirtKind("byte order marks in the text", "repaired"),
-    DirtKind("HTML entities", "repaired"),
-    DirtKind("invisible characters", "repaired"),
-    DirtKind("control characters", "repaired"),
-    DirtKind("UTF-8 read as Latin-1 (Ã¼)", "repaired"),
-    DirtKind("tags on one side only", "repaired"),
-    DirtKind("marks of subwords (@@)", "repaired"),
+    NoiseKind("byte order marks in the text", "repaired"),
+    NoiseKind("HTML entities", "repaired"),
+    NoiseKind("invisible characters", "repaired"),
+    NoiseKind("control characters", "repaired"),
+    NoiseKind("UTF-8 read as Latin-1 (Ã¼)", "repaired"),
+    NoiseKind("tags on one side only", "repaired"),
+    NoiseKind("marks of subwords (@@)", "repaired"),
     # Pairs from which nothing can be learnt.
-    DirtKind("wrong number of columns", "dropped"),
-    DirtKind("header of a table", "dropped"),
-    DirtKind("empty side", "dropped"),
-    DirtKind("same pair before", "dropped"),
-    DirtKind("nothing but a web address", "dropped"),
-    DirtKind("too short", "dropped"),
-    DirtKind("too long", "dropped"),
-    DirtKind("lengths too different", "dropped"),
+    NoiseKind("wrong number of columns", "dropped"),
+    NoiseKind("header of a table", "dropped"),
+    NoiseKind("empty side", "dropped"),
+    NoiseKind("same pair before", "dropped"),
+    NoiseKind("nothing but a web address", "dropped"),
+    NoiseKind("too short", "dropped"),
+    NoiseKind("too long", "dropped"),
+    NoiseKind("lengths too different", "dropped"),
     # Pairs that look wrong, of which some may be right.
-    DirtKind("not UTF-8", "kept"),
-    DirtKind("letters lost (M?nchen)", "kept"),
-    DirtKind("another script than the rest", "kept"),
-    DirtKind("repeated letters or words", "kept"),
-    DirtKind("numbers that differ", "kept"),
-    DirtKind("the same text on both sides", "kept"),
-    DirtKind("sides swapped", "kept"),
-    DirtKind("source in the target's language", "kept"),
-    DirtKind("target in the source's language", "kept"),
-    DirtKind("lines shifted", "kept"),
-    DirtKind("not a translation", "kept"),
-    DirtKind("one source, too many targets", "kept"),
-    DirtKind("also in validation or test text", "kept"),
+    NoiseKind("not UTF-8", "kept"),
+    NoiseKind("letters lost (M?nchen)", "kept"),
+    NoiseKind("another script than the rest", "kept"),
+    NoiseKind("repeated letters or words", "kept"),
+    NoiseKind("numbers that differ", "kept"),
+    NoiseKind("the same text on both sides", "kept"),
+    NoiseKind("sides swapped", "kept"),
+    NoiseKind("source in the target's language", "kept"),
+    NoiseKind("target in the source's language", "kept"),
+    NoiseKind("lines shifted", "kept"),
+    NoiseKind("not a translation", "kept"),
+    NoiseKind("one source, too many targets", "kept"),
+    NoiseKind("also in validation or test text", "kept"),
 )
 (
     CLEAN, BYTE_ORDER_MARK, ENTITY, INVISIBLE, CONTROL, MOJIBAKE, TAG, SUBWORD_MARK,

@@ -105,7 +105,7 @@ def threshold(values: np.ndarray, random: np.ndarray) -> tuple[float, float]:
 
 
 def _sample(text: CleanText, pairs: int) -> list[Span]:
-    """Return whole spans at even distances with about so many pairs."""
+    """Return whole spans at even distances with about this many pairs."""
     spans = [span for span in text.spans if span.pairs]
     largest = max(span.pairs for span in spans)
     count = max(1, pairs // largest)

@@ -76,7 +76,7 @@ def _missing(text: str, candidates: set[str], other: str) -> dict[str, set[str]]
         groups = _DIGITS.findall(number)
         if "".join(groups).strip("0") in held:
             continue
-        # Of a year the last two digits may be enough: 1990-91, the 60s.
+        # The last two digits of a year may be enough: 1990-91, the 60s.
         lacking = {
             group
             for group in candidates.intersection(groups)

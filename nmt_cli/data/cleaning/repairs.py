@@ -167,7 +167,7 @@ def _remove_invisible(text: str) -> str:
     return _INVISIBLE.sub("", text)
 
 
-# Kind of dirt, the sign of a line that may need the repair, and the repair.
+# Kind of noise, the sign of a line that may need the repair, and the repair.
 _REPAIRS: tuple[tuple[int, re.Pattern[str], Callable[[str], str]], ...] = (
     (kinds.MOJIBAKE, _MOJIBAKE_SIGN, undo_mojibake),
     (kinds.BYTE_ORDER_MARK, re.compile("\ufeff"), _remove_byte_order_marks),

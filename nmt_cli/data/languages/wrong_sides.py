@@ -23,7 +23,8 @@ MIN_EVIDENCE_EACH = 0.15
 # At least this share of the lines must clearly belong to their side, or nothing is reported.
 MIN_DISTINCT_SHARE = 0.5
 MIN_LINES = 100
-# The trigrams are learnt from the first so many spans, and from every so many spans after them.
+# The trigrams are learnt from this many spans at the beginning, and then from each span whose index
+# is a multiple of this number.
 LEARNT_SPANS = 16
 
 

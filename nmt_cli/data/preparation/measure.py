@@ -123,14 +123,28 @@ def _measure_span(splitters: Sequence[SentenceSplitter], job: EncodeJob) -> _Mea
     counts = [
         (
             sum(len(splitter.split(line)) > 1 for line in lines),
-            sum(line == line.lower() and line != line.upper() for line in lines),
-            sum(_SPACED_MARK.search(line) is not None for line in lines),
+            sum(map(is_lower_case, lines)),
+            sum(map(has_spaced_mark, lines)),
         )
         for splitter, lines in zip(splitters, sides, strict=True)
     ]
     lengths = np.array([[len(line) for line in lines] for lines in sides], np.int32).T
     trigrams = np.stack([trigram_counts(_text(lines)) for lines in sides])
     return _Measured(np.array(counts, float), lengths.reshape(-1, 2), trigrams)
+
+
+def is_lower_case(line: str) -> bool:
+    """Return whether a line has letters, and no capital one."""
+    return line == line.lower() and line != line.upper()
+
+
+def has_spaced_mark(line: str) -> bool:
+    """Return whether a line has a space before its punctuation, as tokenised text has.
+
+    >>> has_spaced_mark("The dog , he sleeps ."), has_spaced_mark("The dog .45")
+    (True, False)
+    """
+    return _SPACED_MARK.search(line) is not None
 
 
 def _text(lines: Sequence[str]) -> np.ndarray:

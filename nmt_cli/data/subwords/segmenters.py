@@ -170,7 +170,7 @@ def learn_sentence_pieces(
 
 
 def sample_words(words: Sequence[tuple[str, int]], characters: int) -> list[tuple[str, int]]:
-    """Return an even sample of a text, as word counts, with at most so many characters.
+    """Return an even sample of a text, as word counts, with at most this many characters.
 
     >>> sample_words([("ab", 10), ("cd", 1), ("ef", 1)], 12)
     [('ab', 5), ('ef', 1)]

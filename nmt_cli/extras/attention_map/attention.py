@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 KINDS = ("encoder", "decoder", "cross")
 START, END, UNKNOWN = "[start]", "[end]", "[unknown]"
-# Kinds of subwords in which nearly every piece stands inside a word.
+# Kinds of subwords of which nearly all are inside a word.
 SINGLE = ("chars", "bytes")
 SCHEMA = 1
 _BYTE = re.compile("<0x([0-9A-F]{2})>")
@@ -98,7 +98,7 @@ def sentence_attention(
 
 
 def labels(pieces: Sequence[str], ids: Sequence[int], subwords: Subwords) -> tuple[str, ...]:
-    """Subwords for a reader: `The`, `·re` inside a word, `[end]`; never empty."""
+    """Subwords as they are shown: `The`, `·re` inside a word, `[end]`; never empty."""
     special = {subwords.eos_id: END, subwords.unk_id: UNKNOWN, subwords.bos_id: START}
     single = subwords.kind in SINGLE
     return tuple(
@@ -125,7 +125,7 @@ def chosen(attention: Attention, kind: str, layer: int | None, head: int | None)
     UsageError for what the model does not have.
     """
     if kind not in KINDS:
-        raise UsageError(f"there is no attention `{kind}`", did_you_mean(kind, KINDS))
+        raise UsageError(f"there is no kind of attention `{kind}`", did_you_mean(kind, KINDS))
     weights = attention.weights(kind)
     for dimension, (name, index) in enumerate((("layer", layer), ("head", head))):
         count = weights.shape[dimension]

@@ -1,4 +1,4 @@
-"""Attention as one interactive HTML file: it needs no network and no script but its own."""
+"""Attention as one interactive HTML file, which needs no network and no other files."""
 
 import base64
 import hashlib
@@ -38,7 +38,7 @@ def page(
         "DATA": _as_data({**as_document(attention), "start": start}),
         "SCRIPT": script,
     }
-    # In one pass, so that nothing in a part is taken for the placeholder of another.
+    # All placeholders are replaced in one pass, so that text of one is never taken for another one.
     return re.sub("@([A-Z]+)@", lambda match: parts[match[1]], template)
 
 

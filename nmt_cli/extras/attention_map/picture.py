@@ -1,4 +1,4 @@
-"""Attention as a still picture: words and lines between them, thick where a weight is large."""
+"""Attention as a picture: words and lines between them, whose width is the weight."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -22,7 +22,7 @@ MARGIN, GAP = 16.0, 8.0
 
 
 class _Scale(NamedTuple):
-    """Sizes of a panel in pixels: height of a row, width between words, thickest line, text."""
+    """Sizes of a panel in pixels: row height, distance between words, thickest line, text size."""
 
     row: float
     width: float
@@ -37,10 +37,10 @@ SMALL = _Scale(9.0, 90.0, 4.0, "tiny")
 def picture(
     attention: Attention, kind: str = "cross", layer: int | None = None, head: int | None = None
 ) -> str:
-    """SVG of one head with its words, or a sheet of all that are not chosen.
+    """Draw one head with its words as SVG, or all heads if `layer` and `head` do not choose one.
 
-    Sheets have a row for each layer and a column for each head. layer, head: from 1. Raises
-    UsageError for what the model does not have.
+    A picture of several heads has a row for each layer and a column for each head. layer, head:
+    counted from 1. Raises UsageError for a layer or head that the model does not have.
     """
     weights = chosen(attention, kind, layer, head)
     layers, heads = weights.shape[:2]
@@ -74,7 +74,7 @@ def picture(
 
 
 def _links(weights: list[list[float]], x: float, top: float, scale: _Scale) -> Iterator[str]:
-    """A line for each weight, from the row on the left to the column on the right."""
+    """Draw a line for each weight, from the row on the left to the column on the right."""
     for row, row_weights in enumerate(weights):
         for column, weight in enumerate(row_weights):
             if weight >= LEAST:
@@ -96,7 +96,7 @@ def _words(
 
 
 def _shares(shares: Sequence[float], top: float, scale: _Scale) -> Iterator[str]:
-    """The strongest weight of each row as a number."""
+    """Write the largest weight of each row as a number."""
     for row, share in enumerate(shares):
         y = top + (row + 0.5) * scale.row + 4
         yield label(MARGIN, y, f"{share:.0%}", kind="small faint")

@@ -17,9 +17,9 @@ LABELS = "labels"
 
 
 def make_project(folder: Path) -> Path:
-    """The demo's nmt.toml in `folder`, written if it is not there.
+    """Return the path of the demo's nmt.toml in `folder`, which is written if it is missing.
 
-    Raises CannotCreateError where `folder` is not the demo's own.
+    Raises CannotCreateError if `folder` was not made by the demo.
     """
     claim_folder(folder)
     path = folder / PROJECT_NAME
@@ -37,8 +37,8 @@ def write_demo(
 ) -> None:
     """Fill `folder` with the demo's sentences, the same on every machine.
 
-    Raises CannotCreateError, before anything is written, where `folder` is not the demo's own, or
-    one of the files has been changed since.
+    Raises CannotCreateError, before anything is written, if `folder` was not made by the demo, or
+    if one of the files has been changed since.
     """
     claim_folder(folder)
     sizes: dict[Split, int] = {
@@ -56,7 +56,7 @@ def write_demo(
 def _made(
     split: Split, count: int, progress: Callable[[str, int, int | None], None] | None
 ) -> list[LabelledPair]:
-    """The pairs of a split; `progress` is told of every thousandth."""
+    """Return the pairs of a split; `progress` is called at every thousandth pair."""
     pairs = []
     for done, pair in enumerate(make_pairs(count, seed=SEED, split=split)):
         if progress is not None and done % 1_000 == 0:

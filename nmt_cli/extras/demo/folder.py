@@ -1,4 +1,4 @@
-"""The demo's own folder: the marker that tells it from a user's, and what may be replaced there."""
+"""The demo's folder: the marker file by which it is recognised, and what may be replaced in it."""
 
 import contextlib
 import json
@@ -18,7 +18,7 @@ MARKER = ".nmt-demo.json"
 MARKER_BYTES = 1 << 16
 MADE_BY = "nmt demo"
 FORMAT = 1
-# What the demo makes anew each time, beside the texts, which never change.
+# The results that each run of the demo makes again; the texts never change.
 OUTPUT = "test.output.de"
 AVERAGE = "average"
 RESULTS = (OUTPUT, AVERAGE)
@@ -26,10 +26,10 @@ RESULTS = (OUTPUT, AVERAGE)
 
 @dataclass
 class Marker:
-    """What the marker file says.
+    """The content of the marker file.
 
     results: SHA-256 of each result as the demo wrote it; unfinished: results that an interrupted
-    demo may have written without saying so.
+    demo may have written without recording their SHA-256.
     """
 
     made_by: str = ""
@@ -43,10 +43,10 @@ class Marker:
 
 
 def claim_folder(folder: Path) -> None:
-    """Make `folder`, with its marker, where it is missing or empty; recognise an earlier demo's.
+    """Make `folder` and its marker if it is missing or empty; accept the folder of an earlier demo.
 
-    Raises CannotCreateError, before anything is written, for a folder that holds other things and
-    for results that were changed since the demo wrote them.
+    Raises CannotCreateError, before anything is written, for a folder with other content and for
+    results that were changed since the demo wrote them.
     """
     if not _is_empty(folder):
         marker = _read_marker(folder)
@@ -59,7 +59,7 @@ def claim_folder(folder: Path) -> None:
 
 
 def _is_empty(folder: Path) -> bool:
-    """Whether `folder` is missing, or holds no more than a marker that was never finished."""
+    """Whether `folder` is missing, empty, or contains only an incomplete marker."""
     if not os.path.lexists(folder):
         return True
     if not folder.is_dir():
@@ -78,7 +78,7 @@ def _other_directory() -> str:
 
 
 def _read_marker(folder: Path) -> Marker:
-    """The marker of `folder`; raises CannotCreateError where there is none of this version."""
+    """Read the marker of `folder`; raises CannotCreateError if there is none of this version."""
     path = folder / MARKER
     foreign = CannotCreateError(
         f"`{folder}` is not empty and was not made by `nmt demo`", _other_directory()
@@ -101,7 +101,7 @@ def _read_marker(folder: Path) -> Marker:
 
 
 def _is_own(folder: Path, name: str, marker: Marker) -> bool:
-    """Whether a result is missing, or still as the demo wrote it."""
+    """Whether a result is missing, or unchanged since the demo wrote it."""
     path = folder / name
     if not os.path.lexists(path) or name in marker.unfinished:
         return True
@@ -109,7 +109,7 @@ def _is_own(folder: Path, name: str, marker: Marker) -> bool:
 
 
 def _digest(path: Path) -> str:
-    """SHA-256 of a file; of a directory's manifest, which holds that of each file in it."""
+    """SHA-256 of a file, or of the manifest of a directory, which lists those of its files."""
     path = path / MANIFEST if path.is_dir() else path
     try:
         return files.sha256_of(path)
@@ -129,9 +129,9 @@ def _refuse_changed(folder: Path, names: Iterable[str]) -> None:
 
 @contextlib.contextmanager
 def replacing_result(folder: Path, name: str) -> Iterator[Path]:
-    """Note that the demo writes the result `name` while the block runs, and what it has become.
+    """Record that the demo writes the result `name` in this block, and its SHA-256 afterwards.
 
-    Raises CannotCreateError where somebody else has changed it meanwhile.
+    Raises CannotCreateError if another program has changed it in the meantime.
     """
     marker = _read_marker(folder)
     _refuse_changed(folder, [] if _is_own(folder, name, marker) else [name])
@@ -146,7 +146,7 @@ def replacing_result(folder: Path, name: str) -> Iterator[Path]:
 def write_texts(folder: Path, texts: dict[str, bytes]) -> None:
     """Write those of `texts` that are missing in `folder`.
 
-    Raises CannotCreateError, before anything is written, naming every file with another content.
+    Raises CannotCreateError, before anything is written, naming every file with other content.
     """
     _refuse_changed(folder, [name for name in texts if _differs(folder / name, texts[name])])
     for name, text in texts.items():
@@ -165,7 +165,7 @@ def _differs(path: Path, text: bytes) -> bool:
 
 
 def require_own_data(folder: Path, config: Config) -> None:
-    """Raise CannotCreateError where the settings name other texts than the demo's own."""
+    """Raise CannotCreateError if the settings name other texts than those of the demo."""
     train, valid, test = (
         (str(folder / f"{split}.en"), str(folder / f"{split}.de"))
         for split in ("train", "valid", "test")
@@ -179,7 +179,7 @@ def require_own_data(folder: Path, config: Config) -> None:
 
 
 def require_own_corpus(config: Config) -> None:
-    """Raise CannotCreateError where there is a corpus that was prepared from other texts."""
+    """Raise CannotCreateError if there is a corpus that was prepared from other texts."""
     corpus = Path(config.paths.corpus)
     if not corpus.exists():
         return

@@ -1,4 +1,4 @@
-"""`nmt demo`: the five commands on the demo's sentences, told step by step while they run."""
+"""`nmt demo`: runs the five commands on the demo's sentences and reports each step."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -40,14 +40,14 @@ HELD_OUT_ABOUT = (
 
 @dataclass(frozen=True)
 class Command:
-    """The command line that does what follows."""
+    """A report: the command line that does the same as the next step."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How many sentences with a phenomenon were translated exactly as the grammar has them."""
+    """How many sentences with a phenomenon were translated exactly as by the grammar."""
 
     label: str
     about: str
@@ -62,9 +62,9 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How good the model has become: scores, exact matches, and the same for each phenomenon.
+    """The quality of the model: scores, and exact matches in all and for each phenomenon.
 
-    held_out: of combinations of words and forms that training never showed.
+    held_out: exact matches of combinations of words and forms that do not occur in training.
     """
 
     scores: tuple[Score, ...]
@@ -84,12 +84,11 @@ def run_demo(
     progress: Callable[[str, int, int | None], None] | None = None,
     tell: Listener = ignore,
 ) -> Iterator[Event]:
-    """Write the demo into `folder` and run it there; what was done before is not done again.
+    """Write the demo into `folder` and run it there; steps that are done are not repeated.
 
-    `config` holds the settings of the demo's nmt.toml, with paths that lead into `folder`. Ends
-    early, with everything saved, when `stop()` says so. tell: as of `train`. Raises
-    CannotCreateError where `folder` holds anything that the demo did not write and would have to
-    replace.
+    `config` holds the settings of the demo's nmt.toml, with paths in `folder`. If `stop()` returns
+    true, the run ends early with everything saved. tell: as for `train`. Raises CannotCreateError
+    if `folder` contains a file that the demo did not write and would have to replace.
     """
     started = time.monotonic()
     require_own_data(folder, config)
@@ -99,13 +98,13 @@ def run_demo(
     yield Command("nmt prepare")
     if not corpus.exists():
         yield prepare(config, corpus, progress=progress)
-    # Making and preparing the sentences took memory that training would not reuse.
+    # Free the memory that making and preparing the sentences took: training would not reuse it.
     trim_heap()
     yield Command("nmt train")
     yield from train(config, Corpus.open(corpus), model, Ranks(), stop, tell)
     if stop():
         return
-    # What training has used is not needed any more.
+    # Free the memory that training used.
     trim_heap()
     yield from _average(folder, model, config)
     yield Command(f"nmt translate test.en -o {OUTPUT}")
@@ -119,7 +118,7 @@ def run_demo(
 
 
 def _average(folder: Path, model: Path, config: Config) -> Iterator[Command]:
-    """The mean of the last checkpoints; of a very short run there is only the last one."""
+    """Average the last checkpoints; a very short run has only one."""
     train = config.train
     checkpoints = Checkpoints(model / CHECKPOINTS, train.keep_last, train.keep_best)
     if checkpoints.members():
@@ -134,13 +133,13 @@ def _average(folder: Path, model: Path, config: Config) -> Iterator[Command]:
 
 
 def translate_split(translator: Translator, folder: Path, split: str) -> list[str]:
-    """The model's translations of one of the demo's files."""
+    """Translate one of the demo's files with the model."""
     lines = read_lines(folder / f"{split}.en")
     return [translation.text for translation in translator.translate(lines)]
 
 
 def assess(folder: Path, outputs: list[str], held_out: list[str], seconds: float) -> Outcome:
-    """Compare translations with the grammar's own."""
+    """Compare the translations with those of the grammar."""
     references = list(read_lines(folder / "test.de"))
     labels = [set(line.split()) for line in read_lines(folder / f"test.{LABELS}")]
     right = [output == reference for output, reference in zip(outputs, references, strict=True)]

@@ -27,8 +27,8 @@ class Sizes(NamedTuple):
 class LayerKind:
     """One row of Table 1.
 
-    make: the layer; step: what it does in one operation, where the layer is many in a row; work:
-    multiply-adds of a sequence of n; the rest is what the paper's table says.
+    make: makes the layer; step: makes one operation of a layer that consists of many in sequence;
+    work: multiply-adds for a sequence of n; the other fields are the entries of the paper's table.
     """
 
     name: str
@@ -84,7 +84,7 @@ def recurrent(sizes: Sizes) -> Layer:
 
 
 def recurrent_step(sizes: Sizes) -> Layer:
-    """One operation of the above at every position: the state before it comes in."""
+    """One step of `recurrent` at every position, with the state of the position before it."""
     cell = nn.RNNCell(sizes.d, sizes.d)
 
     def layer(x: Tensor) -> Tensor:

@@ -14,8 +14,8 @@ from nmt_cli.extras.layer_bench.kinds import KINDS, Layer, LayerKind, Sizes
 class Timing(NamedTuple):
     """One layer over one sequence of n positions, forward.
 
-    milliseconds: median of the rounds; work: multiply-adds; saved_bytes: what it keeps for the
-    backward pass besides weights and its input.
+    milliseconds: median of the rounds; work: multiply-adds; saved_bytes: what is kept for the
+    backward pass, without weights and input.
     """
 
     kind: str
@@ -40,14 +40,14 @@ class Chain(NamedTuple):
 
 
 def sizes_for(d: int, *, neighbours: int, kernel: int) -> Sizes:
-    """Heads of 64 numbers, as in the paper."""
+    """Sizes of a layer with heads of width 64, as in the paper."""
     return Sizes(d, max(1, d // 64), neighbours, kernel)
 
 
 def measure(
     lengths: Sequence[int], widths: Sequence[int], rounds: int, *, neighbours: int, kernel: int
 ) -> Iterator[Timing]:
-    """Each layer at each length and width; layers take turns, so that a busy moment hits all."""
+    """Measure each layer at each length and width; layers take turns, so that load affects all."""
     for d in widths:
         sizes = sizes_for(d, neighbours=neighbours, kernel=kernel)
         layers = [(kind, kind.make(sizes)) for kind in KINDS]
@@ -58,7 +58,7 @@ def measure(
                 for kind, layer in layers:
                     times[kind.name].append(_seconds(layer, x))
             for kind, layer in layers:
-                # The first round only warms up.
+                # The first round is warm-up.
                 median = statistics.median(times[kind.name][1:])
                 work = kind.work(n, sizes)
                 yield Timing(kind.name, n, d, 1e3 * median, work, saved_bytes(layer, x))
@@ -75,14 +75,14 @@ def saved_bytes(layer: Layer, x: Tensor) -> int:
     """Bytes that autograd keeps for the backward pass, each once, without weights and input."""
     inputs = [x.clone().requires_grad_() for _ in range(2)]
     (kept, output), (again, _other) = (_saved(layer, x) for x in inputs)
-    # What two runs share, both of them alive, are weights.
+    # Memory that two runs share while both exist belongs to weights.
     own = kept.keys() - again.keys() - {inputs[0].untyped_storage().data_ptr()}
     del output
     return sum(kept[address] for address in own)
 
 
 def _saved(layer: Layer, x: Tensor) -> tuple[dict[int, int], Tensor]:
-    """Size of each memory that the backward pass of `layer` will read, and the output."""
+    """The size of each memory block that the backward pass of `layer` reads, and the output."""
     kept: dict[int, int] = {}
 
     def keep(tensor: Tensor) -> Tensor:
@@ -96,7 +96,7 @@ def _saved(layer: Layer, x: Tensor) -> tuple[dict[int, int], Tensor]:
 
 
 def chains(lengths: Sequence[int], *, neighbours: int, kernel: int) -> Iterator[Chain]:
-    """Each layer at each length; a small width, since it changes nothing here."""
+    """Measure the chains of each layer at each length; the width does not matter and is small."""
     sizes = Sizes(8, 1, neighbours, kernel)
     for n in lengths:
         for kind in KINDS:
@@ -104,9 +104,9 @@ def chains(lengths: Sequence[int], *, neighbours: int, kernel: int) -> Iterator[
 
 
 def _depth(kind: LayerKind, n: int, sizes: Sizes) -> int:
-    """Operations of autograd's graph on its longest chain, beyond those of a sequence of one.
+    """The length of the longest chain in autograd's graph, relative to that of a sequence of one.
 
-    So a layer whose positions are worked out together has 1, however many formulas it is made of.
+    A layer that computes all positions together has 1, however many operations it consists of.
     """
     layer = kind.make(sizes)
     graphs = [_longest_chain(layer(torch.randn(m, sizes.d, requires_grad=True))) for m in (1, 2, n)]
@@ -130,7 +130,7 @@ def _longest_chain(output: Tensor) -> int:
 
 
 def _links(kind: LayerKind, n: int, sizes: Sizes) -> Tensor:
-    """(n, n) bool: whether one operation takes position j (column) into account for i (row)."""
+    """(n, n) bool: whether position i (row) depends on position j (column) after one operation."""
     layer = (kind.step or kind.make)(sizes)
     x = torch.randn(n, sizes.d, requires_grad=True)
     output = layer(x)
@@ -142,7 +142,7 @@ def _links(kind: LayerKind, n: int, sizes: Sizes) -> Tensor:
 
 
 def path_length(links: Tensor) -> int:
-    """How many operations it takes until every position has reached all that it ever can.
+    """The number of operations until every position has reached all positions that it can reach.
 
     >>> path_length(torch.tensor([[1, 0, 0], [1, 1, 0], [0, 1, 1]], dtype=torch.bool))
     2
@@ -158,7 +158,7 @@ def path_length(links: Tensor) -> int:
 def crossing(timings: Sequence[Timing], layer: str, rival: str, d: int) -> float | None:
     """The length from which `layer` takes longer than `rival`, between the measured lengths.
 
-    None: it does not happen among them.
+    None: it takes longer at none of the measured lengths.
     """
     curves = [
         {

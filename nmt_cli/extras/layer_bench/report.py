@@ -69,7 +69,7 @@ def picture(timings: Sequence[Timing]) -> str:
     widths = list(dict.fromkeys(timing.d for timing in timings))
     lengths = sorted({timing.n for timing in timings})
     times = [max(timing.milliseconds, 1e-6) for timing in timings]
-    # Whole powers of ten around all times.
+    # The axis begins and ends at powers of ten.
     y = Axis(10 ** math.floor(math.log10(min(times))), 10 ** math.ceil(math.log10(max(times))),
              "milliseconds", logarithmic=True)  # fmt: skip
     x = Axis(lengths[0], lengths[-1], "n: positions", logarithmic=True)

@@ -1,4 +1,4 @@
-"""Table 2 of the paper beside a run of ours: BLEU, operations and hours, each with pass or fail."""
+"""Compares a training run with Table 2 of the paper: BLEU, FLOPs and hours, pass or fail."""
 
 import json
 import types
@@ -15,16 +15,16 @@ from nmt_cli.scoring import score
 from nmt_cli.storage.files import read_bytes
 
 SCHEMA = 1
-# Of training.loop, which loads torch.
+# The same as in training.loop, which is not imported since it loads torch.
 LOG = "log.jsonl"
-# newstest2014 whole, as the paper has it. WMT14's official part of English-German has 2,737.
+# All of newstest2014, as in the paper. The official evaluation of English-German has 2,737 lines.
 TEST_LINES = 3_003
 
 
 class PaperScores(NamedTuple):
-    """What Table 2 says of one model; `bleu` by target language, source English.
+    """The entries of Table 2 for one model; bleu: by target language, from English.
 
-    flops: GPU-time x peak of 8 P100, 9.5 TFLOPS each; hours and steps: section 5.2.
+    flops: GPU time x peak of 8 P100, 9.5 TFLOPS each; hours and steps: section 5.2.
     """
 
     bleu: Mapping[str, float]
@@ -39,7 +39,8 @@ PAPER = types.MappingProxyType(
         "big": PaperScores({"de": 28.4, "fr": 41.8}, 2.3e19, 84.0, 300_000),
     }
 )
-# Of the paper's BLEU and others of the same text, which are lower; French has no compounds.
+# The metrics by target language, first the paper's, which gives the highest values. French has no
+# compounds, so its tokenised BLEU is the paper's.
 METRICS = types.MappingProxyType(
     {"de": ("bleu-paper", "bleu-tokenized", "bleu"), "fr": ("bleu-paper", "bleu")}
 )
@@ -49,9 +50,9 @@ METRICS = types.MappingProxyType(
 class Figure:
     """One line of the table.
 
-    name: BLEU-paper, BLEU-tokenized, BLEU, flops, gpu_time_flops, hours, steps; value: None where
-    it is not known; paper: None where the paper has no such figure; lines, signature: of a BLEU;
-    at_least: more is better; None where more is neither.
+    name: BLEU-paper, BLEU-tokenized, BLEU, flops, gpu_time_flops, hours, steps; value: None if it
+    is not known; paper: None if the paper has no such figure; lines, signature: of a BLEU;
+    at_least: True if higher is better, False if lower is, None if neither.
     """
 
     name: str
@@ -63,9 +64,9 @@ class Figure:
 
     @property
     def verdict(self) -> str:
-        """`pass`, `fail`, or nothing where there is nothing to compare.
+        """`pass` or `fail`, or "" if there is nothing to compare.
 
-        BLEU is compared as the paper prints it, with one digit.
+        BLEU is compared with one digit, as the paper prints it.
 
         >>> Figure("BLEU-paper", 27.26, 27.3, True).verdict
         'pass'
@@ -79,10 +80,10 @@ class Figure:
 
 @dataclass(frozen=True)
 class PaperComparison:
-    """A run beside a row of Table 2.
+    """The comparison of a run with a row of Table 2.
 
-    pair, row: which one, such as en-de and base; devices: what it ran on, in order; finished:
-    whether training came to its end.
+    pair, row: such as en-de and base; devices: those it ran on, in order; finished: whether
+    training has finished.
     """
 
     pair: str
@@ -114,11 +115,11 @@ class PaperComparison:
 
 
 def compare(model: Path, tests: Sequence[tuple[str, str]], row: str = "") -> PaperComparison:
-    """What `nmt train` left in `model` beside Table 2.
+    """Compare the training run in `model` with Table 2.
 
-    tests: (translation, reference) files; the paper's test set first, others to see beside it.
-    row: base or big; else the preset of the model. Raises NoInputError, DataError, and ConfigError
-    where the table has no such row or language.
+    tests: (translation, reference) files, the paper's test set first. row: base or big; "" for the
+    preset of the model. Raises NoInputError, DataError, and ConfigError if the table has no such
+    row or language.
     """
     config = load(model / "config.toml")
     src, tgt = config.languages.src, config.languages.tgt
@@ -185,7 +186,7 @@ def _records(model: Path) -> list[dict[str, object]]:
         if isinstance(record, dict):
             records.append(record)
     if not records:
-        raise DataError(f"`{model / LOG}` tells nothing of any step", "train the model first")
+        raise DataError(f"`{model / LOG}` has no record of a step", "train the model first")
     return records
 
 
@@ -246,7 +247,7 @@ def notes(comparison: PaperComparison) -> Iterator[str]:
         yield f"{_LABELS[name]}: {signature}"
     yield f"trained on {', then '.join(comparison.devices) or 'devices that the log does not name'}"
     if not comparison.finished:
-        yield "training has not come to its end"
+        yield "training has not finished"
     scores = [figure for figure in comparison.figures if figure.lines]
     if scores and scores[0].lines != TEST_LINES:
         yield (

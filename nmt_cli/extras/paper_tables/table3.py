@@ -1,4 +1,4 @@
-"""Table 3 of the paper beside runs of ours: what each change to the base model does."""
+"""Compares training runs with Table 3 of the paper: what each change of the base model does."""
 
 import json
 import math
@@ -19,7 +19,7 @@ BLEU = "bleu.json"
 
 
 class PaperVariation(NamedTuple):
-    """A row: its group, perplexity a subword and BLEU on newstest2013, millions of parameters."""
+    """A row: its group, perplexity per subword and BLEU on newstest2013, millions of parameters."""
 
     group: str
     perplexity: float
@@ -27,7 +27,7 @@ class PaperVariation(NamedTuple):
     parameters: float | None = None
 
 
-# By preset; the paper leaves out parameters that are the base model's.
+# By preset. The paper prints the number of parameters only if it differs from that of base.
 PAPER: Mapping[str, PaperVariation] = types.MappingProxyType(
     {
         "base": PaperVariation("base", 4.92, 25.8, 65),
@@ -56,7 +56,7 @@ PAPER: Mapping[str, PaperVariation] = types.MappingProxyType(
 
 @dataclass(frozen=True)
 class VariationRun:
-    """The results of one row here; parameters in millions."""
+    """The results of one training run; parameters in millions."""
 
     preset: str
     settings: Mapping[str, int | float | str]
@@ -66,7 +66,7 @@ class VariationRun:
 
 
 class VariationRows(NamedTuple):
-    """Rows in the paper's order, the base model with other seeds, names of what still trains."""
+    """Rows in the paper's order, base with other seeds, and the names of unfinished rows."""
 
     runs: Sequence[VariationRun]
     again: Sequence[VariationRun]
@@ -74,11 +74,11 @@ class VariationRows(NamedTuple):
 
 
 def read_rows(folder: Path) -> VariationRows:
-    """The rows in `folder`.
+    """Read the rows in `folder`.
 
-    A row is a folder with the name of its preset: `model`, and what `nmt score` gave as JSON,
-    perplexity.json and, last of all, bleu.json. Raises NoInputError where there is none, DataError
-    where one is no such thing.
+    A row is a folder with the name of its preset. It contains `model` and the JSON of `nmt score`,
+    perplexity.json and bleu.json, which is written last. Raises NoInputError if there is no row,
+    DataError if the content of one is not as expected.
     """
     paths = [folder / name for name in PAPER if (folder / name).is_dir()]
     paths += sorted(folder.glob(f"{SEED}*"))

@@ -1,4 +1,4 @@
-"""One parsed sentence beside the gold one, counted as EVALB counts: brackets, crossings, tags."""
+"""Compares a parsed sentence with the gold one as EVALB does: brackets, crossings, tags."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -25,10 +25,10 @@ class Bracket:
 
 @dataclass
 class Quote:
-    """A quotation mark that is a word for one of two parsers and punctuation for the other.
+    """A quotation mark, which one parser may tag as a word and another one as punctuation.
 
-    index: of the word that it is or stands before; bracket: the number of those that opened before
-    it; around: those of them that are open there.
+    index: of its word, or of the word after it; bracket: the number of brackets that begin before
+    it; around: those of them that contain it.
     """
 
     leaf: Leaf
@@ -39,7 +39,7 @@ class Quote:
 
 @dataclass
 class TreeSide:
-    """What counts of a sentence: words with tags, brackets in order, length for the cutoff."""
+    """What is counted in a sentence: words with tags, brackets in order, length for the cutoff."""
 
     leaves: list[Leaf] = field(default_factory=list)
     brackets: list[Bracket] = field(default_factory=list)
@@ -48,7 +48,7 @@ class TreeSide:
 
     @classmethod
     def of(cls, trees: Sequence[Tree], parameters: Parameters) -> "TreeSide":
-        """Collect what counts of the trees of one line."""
+        """Collect the parts of the trees of one line that count."""
         side = cls()
         open_: list[Bracket] = []
         for event in (event for tree in trees for event in walk(tree)):
@@ -64,13 +64,12 @@ class TreeSide:
     def _take(self, leaf: Leaf, parameters: Parameters, around: Sequence[Bracket]) -> None:
         self.length += leaf.tag not in parameters.deleted_for_length
         if leaf.tag in parameters.quotes and leaf.word in QUOTATION_MARKS:
-            here = len(self.leaves), len(self.brackets)
-            self.quotes.append(Quote(leaf, *here, tuple(around)))
+            self.quotes.append(Quote(leaf, len(self.leaves), len(self.brackets), tuple(around)))
         if leaf.tag not in parameters.deleted:
             self.leaves.append(leaf)
 
     def put_back(self, index: int) -> None:
-        """Let a quotation mark that was deleted count as a word after all."""
+        """Count a quotation mark as a word although its tag is deleted."""
         quote = self.quotes[index]
         self.leaves.insert(quote.index, quote.leaf)
         for bracket in self.brackets[quote.bracket :]:
@@ -84,10 +83,10 @@ class TreeSide:
 
 @dataclass(frozen=True)
 class SentenceScore:
-    """The counts of one sentence; of one that is not valid only its length counts.
+    """The counts of one sentence; if it is not valid, only its length.
 
     length: of the gold sentence, for the cutoff; matched, gold, parsed: brackets; crossing: parsed
-    brackets that cross a gold one; words: those that count; tags: the right ones; reason: why a
+    brackets that cross a gold one; words: those that count; tags: correct tags; reason: why the
     sentence is an error or skipped.
     """
 
@@ -112,8 +111,8 @@ def score_sentence(
 ) -> SentenceScore:
     """Compare the trees of one line with the gold ones.
 
-    Skipped where the parsed line has no words that count; an error where its words are not the
-    gold ones.
+    The sentence is skipped if the parsed line has no words that count, and an error if its words
+    differ from the gold ones.
     """
     parsed = TreeSide.of(parsed_trees, parameters)
     gold = TreeSide.of(gold_trees, parameters)
@@ -145,18 +144,18 @@ def score_sentence(
 
 
 def agree_on_quotes(gold: TreeSide, parsed: TreeSide, parameters: Parameters) -> None:
-    """Let quotation marks count as words on both sides where one of them has them as words."""
-    for number, quote in enumerate(parsed.quotes):
-        index = quote.index
-        for gold_number, gold_quote in enumerate(gold.quotes):
+    """Count a quotation mark as a word on both sides if it is a word on one of them."""
+    for index, quote in enumerate(parsed.quotes):
+        word_index = quote.index
+        for gold_index, gold_quote in enumerate(gold.quotes):
             tags = gold_quote.leaf.tag, quote.leaf.tag
-            if gold_quote.index != index or tags[0] == tags[1]:
+            if gold_quote.index != word_index or tags[0] == tags[1]:
                 continue
             deleted = [tag in parameters.deleted for tag in tags]
             if deleted == [True, False]:
-                gold.put_back(gold_number)
+                gold.put_back(gold_index)
             elif deleted == [False, True]:
-                parsed.put_back(number)
+                parsed.put_back(index)
 
 
 def _difference(gold: list[Leaf], parsed: list[Leaf], parameters: Parameters) -> str:
@@ -169,7 +168,7 @@ def _difference(gold: list[Leaf], parsed: list[Leaf], parameters: Parameters) ->
 
 
 def count_brackets(side: TreeSide, parameters: Parameters) -> list[Bracket]:
-    """The brackets that count: around words, without function tags, not deleted."""
+    """The brackets that count: those with words, not deleted, labels without function tags."""
     counted = []
     for bracket in side.brackets:
         label = bracket.label.replace("=", "-").partition("-")[0]
@@ -179,7 +178,7 @@ def count_brackets(side: TreeSide, parameters: Parameters) -> list[Bracket]:
 
 
 def _matched(gold: Iterable[Bracket], parsed: Iterable[Bracket], parameters: Parameters) -> int:
-    """Gold brackets, in order, that each find a parsed one of their own, the first that fits."""
+    """The number of gold brackets that match; each takes the first free parsed one that fits."""
     free: dict[Span, list[str]] = {}
     for bracket in parsed:
         free.setdefault((bracket.start, bracket.end), []).append(bracket.label)

@@ -1,4 +1,4 @@
-"""A tree as a line of tokens and back (6.3), after "Grammar as a Foreign Language" (2014).
+"""Converts a tree to a line of tokens and back (6.3), as "Grammar as a Foreign Language" (2014).
 
 `(S (NP (DT The) (NN dog)) (VP (VBZ sleeps)))` is `(S (NP DT NN )NP (VP VBZ )VP )S`: the words are
 the source sentence and are not repeated. Tags are kept, since EVALB finds punctuation by them.
@@ -19,17 +19,17 @@ _TOKENS = re.compile(r"[()][^\s()]*|[^\s()]+")
 
 
 class Restored(NamedTuple):
-    """A tree over all words, and how many tokens had to be dropped or added for it."""
+    """A tree over all words, and the number of tokens that were dropped or added to make it."""
 
     tree: Tree
     repairs: int
 
 
 def to_line(tree: Tree, tags: Tags = "all") -> str:
-    """The line of tokens that stands for a tree without its words.
+    """Convert a tree to the line of tokens that represents it without its words.
 
-    tags: `xx` writes XX for each tag that has a letter, as the paper cited above does for all of
-    them; those of punctuation stay, since scores leave punctuation out.
+    tags: `xx` writes XX for each tag that has a letter. The paper cited above does so for all tags;
+    here punctuation keeps its tags, since scores leave out punctuation by its tags.
 
     >>> to_line(Node("NP", (Leaf("DT", "a"), Leaf("NN", "dog"))))
     '(NP DT NN )NP'
@@ -48,7 +48,7 @@ def to_line(tree: Tree, tags: Tags = "all") -> str:
 
 
 def shown_tag(tag: str, tags: Tags) -> str:
-    """The token that a tag is written as."""
+    """The token by which a tag is represented."""
     return UNTAGGED if tags == "xx" and any(map(str.isalpha, tag)) else tag
 
 
@@ -57,14 +57,15 @@ def from_line(
     words: Sequence[str],
     tag_of: Callable[[str, str], str] = lambda tag, _: tag,
 ) -> Restored:
-    """The tree over `words`, at least one, that a line of tokens stands for, whatever the line is.
+    """Convert any line of tokens to a tree over `words`, of which there is at least one.
 
-    A closing bracket closes the innermost open one with its label, and those within; one without
-    such is dropped, and so are brackets without words. Where there are more or fewer tags than
-    words, marks of punctuation show where: tags too many are dropped; words without a tag, tagged
-    XX, stand before the next mark, or, behind all tags, in the bracket that is still open or at
-    the end of the tree. Several trees are put into one bracket TOP. Round brackets in words are
-    written -LRB- and -RRB-. tag_of: the tag of a word, from the one that the line gives it.
+    A closing bracket closes the innermost open one with its label, and all brackets inside it. A
+    closing bracket without an open one is dropped, and so are brackets without words. If there are
+    more or fewer tags than words, they are matched from one punctuation mark to the next: extra
+    tags are dropped, and words without a tag get the tag XX, before the next mark or, behind all
+    tags, in the bracket that is still open or at the end of the tree. Several trees are put into a
+    bracket TOP. Round brackets in words are written -LRB- and -RRB-. tag_of: returns the tag of a
+    word, given the tag that the line has for it.
     """
     if not words:
         raise ValueError("a tree needs a word")
@@ -77,9 +78,10 @@ def from_line(
 
 
 def shared_out(tags: Sequence[str], words: Sequence[str]) -> list[int]:
-    """How many words each tag takes, the last of which is its own; some may be left at the end.
+    """The number of words that each tag takes, the last of which is its own; some may remain.
 
-    Equal numbers go together one by one. Otherwise marks of punctuation find one another.
+    If there are as many tags as words, each tag takes one word. Otherwise equal punctuation marks
+    are matched with each other.
 
     >>> shared_out(["DT", "."], ["a", "dog", "."]), shared_out(["NN", "NN", "."], ["dogs", "."])
     ([1, 2], [1, 0, 1])
@@ -98,7 +100,7 @@ def shared_out(tags: Sequence[str], words: Sequence[str]) -> list[int]:
 
 
 def _same_marks(tags: Sequence[str], words: Sequence[str]) -> list[tuple[int, int]]:
-    """Indices of tags of punctuation and of the words that match them, in order."""
+    """Indices of punctuation tags and of the words that match them, in order."""
     among_tags = [index for index, tag in enumerate(tags) if tag in PUNCTUATION_TAGS]
     among_words = [index for index, word in enumerate(words) if punctuation_tag(word)]
     matcher = SequenceMatcher(
@@ -115,7 +117,7 @@ def _same_marks(tags: Sequence[str], words: Sequence[str]) -> list[tuple[int, in
 
 
 class _Restoring:
-    """The brackets so far: of each its label and what it holds; the first holds all."""
+    """The open brackets, each with its label and content; the first contains the whole tree."""
 
     def __init__(
         self, words: Sequence[str], shares: Sequence[int], tag_of: Callable[[str, str], str]

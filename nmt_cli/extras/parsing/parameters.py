@@ -1,4 +1,4 @@
-"""EVALB's parameters: which labels and words count, which are equal, and the files that say so."""
+"""EVALB's parameters: which labels and words count, which are equal; reads parameter files."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,19 +7,19 @@ from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import DataError, did_you_mean
 
 Pairs = frozenset[tuple[str, str]]
-# What our answers do not depend on; EVALB prints more for it.
+# Parameters that do not change the scores; they make EVALB print more.
 _IDLE = ("DEBUG",)
 
 
 @dataclass(frozen=True)
 class Parameters:
-    """What EVALB's parameter file can say; the defaults are those that EVALB has without one.
+    """The parameters of EVALB; the defaults are those that EVALB has without a parameter file.
 
     deleted: brackets and tags that do not count, with their words; deleted_for_length: tags whose
-    words do not count in a sentence's length; quotes: tags that quotation marks may bear;
+    words do not count in a sentence's length; quotes: tags that quotation marks may have;
     equal_labels, equal_words: pairs, each in both orders; cutoff: longest sentence, in words, of
-    the second summary; max_errors: sentences of other words than the gold ones that are put up
-    with; None: all.
+    the second summary; max_errors: the number of sentences whose words may differ from the gold
+    ones; None: any number.
     """
 
     labeled: bool = True
@@ -41,13 +41,14 @@ class Parameters:
 
     @property
     def deleted_brackets(self) -> frozenset[str]:
-        """Labels of brackets that do not count: the deleted ones and those equal to them."""
+        """Labels of brackets that do not count: deleted labels and those equal to them."""
         equal = {label for label, other in self.equal_labels if other in self.deleted}
         return self.deleted | equal
 
 
-# What COLLINS.prm says, by which results on the Penn Treebank are given: punctuation is left out.
-# But for its MAX_ERROR 10: a large test set may have more, and the summary says how many.
+# The parameters of COLLINS.prm, with which results on the Penn Treebank are usually computed:
+# punctuation is left out. Its MAX_ERROR 10 is not used, since a large test set may have more
+# errors, and the summary says how many.
 COLLINS = Parameters(
     deleted=frozenset({"TOP", "-NONE-", ",", ":", "``", "''", "."}),
     deleted_for_length=frozenset({"-NONE-"}),
@@ -67,7 +68,7 @@ class _Collected:
         self.pairs: dict[str, set[tuple[str, str]]] = {"EQ_LABEL": set(), "EQ_WORD": set()}
 
     def take(self, line: str) -> None:
-        """Take one line; raises ValueError that says what is wrong with it."""
+        """Read one line; raises ValueError that says what is wrong with it."""
         keyword, *rest = line.split(maxsplit=1)
         value = rest[0].rstrip() if rest else ""
         known = [*self.numbers, *self.labels, *self.pairs, *_IDLE]
@@ -89,20 +90,20 @@ class _Collected:
 
 
 def read_parameters(path: Path | str) -> Parameters:
-    """The parameters of a file as EVALB reads it; raises DataError naming file and line.
+    """Read a parameter file as EVALB does; raises DataError naming file and line.
 
-    An unknown keyword and a missing value are errors here; EVALB warns and goes on.
+    An unknown keyword and a missing value are errors here; EVALB only warns.
     """
     collected = _Collected()
     with read_lines(path) as lines:
-        for number, line in enumerate(lines, 1):
+        for line_number, line in enumerate(lines, 1):
             if line.startswith("#") or len(line.strip()) < 3:
                 continue
             try:
                 collected.take(line)
             except ValueError as error:
                 raise DataError(
-                    f"`{lines.name}`, line {number}: {error}",
+                    f"`{lines.name}`, line {line_number}: {error}",
                     "each line is a parameter of EVALB and its value, such as CUTOFF_LEN 40",
                 ) from error
     labels = {name: frozenset(some) for name, some in collected.labels.items()}

@@ -1,6 +1,6 @@
-"""`nmt parse`: lines of words into trees, by a model that translates them into brackets (6.3)."""
+"""`nmt parse`: converts lines of words to trees by a model that translates into brackets (6.3)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -8,22 +8,18 @@ from nmt_cli.config.schema import Config, with_values
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.extras.parsing.linearize import from_line
 from nmt_cli.extras.parsing.punctuation import fitting_tag
+from nmt_cli.extras.parsing.search import SEARCH
 from nmt_cli.extras.parsing.trees import Tree, tree_words
 from nmt_cli.translation.inputs import windows
 from nmt_cli.translation.result import Translation
 from nmt_cli.translation.translator import Translator
 
-# The paper's search for parsing, in place of the model's own.
-SEARCH: Mapping[str, int | float] = {
-    "search.beam": 21, "search.alpha": 0.3, "search.max_extra_length": 300,
-}  # fmt: skip
-
 
 class Parse(NamedTuple):
     """The tree over the words of one line.
 
-    tree: None where the line has no words; repairs: tokens of `translation` that were dropped or
-    added to make a tree of it.
+    tree: None if the line has no words; repairs: the number of tokens of `translation` that were
+    dropped or added to make a tree of it.
     """
 
     words: tuple[str, ...]
@@ -33,17 +29,17 @@ class Parse(NamedTuple):
 
 
 def for_parsing(config: Config) -> Config:
-    """A model's settings with the paper's search for parsing: beam 21, alpha 0.3, input + 300."""
+    """Replace the search settings by those of the paper: beam 21, alpha 0.3, input + 300."""
     return with_values(config, SEARCH)
 
 
 def parse(
     translator: Translator, lines: Iterable[str], search: SearchConfig | None = None
 ) -> Iterator[Parse]:
-    """One parse a line, in order: always a tree over exactly the line's words.
+    """Yield one parse per line, in order: always a tree over exactly the words of the line.
 
-    Words are what ASCII's white space separates; their round brackets become -LRB- and -RRB-.
-    Tags that make a word count or not count in scores are put right (`punctuation.fitting_tag`).
+    Words are separated by ASCII white space; their round brackets become -LRB- and -RRB-. Tags that
+    decide whether a word counts in scores are corrected (`punctuation.fitting_tag`).
     """
     for window in windows(iter(lines)):
         yield from parse_window(translator, window, search)
@@ -52,7 +48,7 @@ def parse(
 def parse_window(
     translator: Translator, lines: Sequence[str], search: SearchConfig | None = None
 ) -> list[Parse]:
-    """The parses of some lines, which are searched in one batch."""
+    """Parse some lines, which are searched together."""
     config = replace(search or for_parsing(translator.config).search, sentences="line")
     words = [tree_words(line) for line in lines]
     translations = translator.translate_window(

@@ -1,19 +1,19 @@
-"""Punctuation by its looks: the tags of the Penn Treebank, by which scores leave it out (6.3)."""
+"""The Penn Treebank's tags of punctuation, by which scores leave punctuation out (6.3)."""
 
 PUNCTUATION_TAGS = frozenset({",", ".", ":", "``", "''"})
-# A word that says nothing of its tag.
+# The tag of a word that does not show which tag it has.
 UNTAGGED = "XX"
 _TAG_OF = {
     ",": ",", ".": ".", "?": ".", "!": ".", ";": ":", ":": ":", "--": ":", "...": ":",
     "``": "``", "\u201c": "``", "''": "''", "\u201d": "''",
 }  # fmt: skip
-# Between words, or for what cannot be written: which one is for the model to say.
-_OPEN_QUESTIONS = frozenset({"-", "\u2013", "\u2014", "'", "\u2018", "\u2019", "`", '"'})
+# Words that may be punctuation or not: the model decides.
+_AMBIGUOUS = frozenset({"-", "\u2013", "\u2014", "'", "\u2018", "\u2019", "`", '"'})
 _COLON_TAGS = frozenset({"SYM", "HYPH"})
 
 
 def punctuation_tag(word: str) -> str:
-    """The tag of a word that is punctuation wherever it stands; "" for others.
+    """The tag of a word that is always punctuation; "" for other words.
 
     >>> punctuation_tag("?"), punctuation_tag("dog"), punctuation_tag("-")
     ('.', '', '')
@@ -22,10 +22,10 @@ def punctuation_tag(word: str) -> str:
 
 
 def fitting_tag(tag: str, word: str) -> str:
-    """`tag` where `word` can have it, else punctuation's own, or XX.
+    """`tag` if `word` can have it, else the tag of the punctuation mark, or XX.
 
-    One full stop taken for a noun would change the words that count, and with them the whole
-    sentence would not be scored.
+    A full stop that is tagged as a noun would change the words that count, so the whole sentence
+    would be an error.
 
     >>> fitting_tag("NN", ","), fitting_tag(",", "dog"), fitting_tag(":", "-")
     (',', 'XX', ':')
@@ -34,6 +34,6 @@ def fitting_tag(tag: str, word: str) -> str:
     if own:
         known = tag in PUNCTUATION_TAGS or (own == ":" and tag in _COLON_TAGS)
         return tag if known else own
-    if tag in PUNCTUATION_TAGS and word not in _OPEN_QUESTIONS:
+    if tag in PUNCTUATION_TAGS and word not in _AMBIGUOUS:
         return UNTAGGED
     return tag

@@ -20,11 +20,11 @@ _HEAD = f"""\
 
 @dataclass(frozen=True)
 class Summary:
-    """Sums over sentences; all but the numbers of sentences are of the valid ones.
+    """Sums over sentences; all except the numbers of sentences are those of the valid ones.
 
-    matched, gold, parsed: brackets; complete: sentences with all brackets right; crossing: parsed
-    brackets that cross a gold one; uncrossed, little_crossed: sentences with none, with two or
-    less; words: those that count; tags: the right ones.
+    matched, gold, parsed: brackets; complete: sentences whose brackets are all correct; crossing:
+    parsed brackets that cross a gold one; uncrossed, little_crossed: sentences with no crossing
+    bracket, with at most two; words: those that count; tags: correct tags.
     """
 
     sentences: int
@@ -57,12 +57,12 @@ class Summary:
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of recall and precision; 0 where no bracket matches."""
+        """The harmonic mean of recall and precision; 0 if no bracket matches."""
         total = self.recall + self.precision
         return 2 * self.recall * self.precision / total if total else 0.0
 
     def figures(self) -> dict[str, float]:
-        """What EVALB prints, by name: numbers of sentences, percentages, the mean of crossings."""
+        """EVALB's figures by name: numbers of sentences, percentages, the mean of crossings."""
         return {
             "sentences": self.sentences,
             "errors": self.errors,
@@ -84,7 +84,7 @@ def _percent(count: int, total: int) -> float:
 
 
 def summarize(scores: Iterable[SentenceScore]) -> Summary:
-    """The sums over some sentences."""
+    """Sum up the scores of some sentences."""
     scores = list(scores)
     valid = [score for score in scores if score.status == "valid"]
     return Summary(
@@ -104,7 +104,7 @@ def summarize(scores: Iterable[SentenceScore]) -> Summary:
 
 
 def by_length(scores: Sequence[SentenceScore]) -> list[tuple[int, Summary]]:
-    """The sums over sentences of 1 to 10 words, 11 to 20 ...: the longest of each, and its sums."""
+    """Sum up sentences of 1 to 10 words, 11 to 20 ...; returns the longest length and the sums."""
     buckets: dict[int, list[SentenceScore]] = {}
     for score in scores:
         buckets.setdefault(max(1, -(-score.length // BUCKET)) * BUCKET, []).append(score)
@@ -117,11 +117,11 @@ def score_lines(
     parameters: Parameters = COLLINS,
     names: tuple[str, str] = ("the parsed trees", "the gold trees"),
 ) -> list[SentenceScore]:
-    """The score of each line of `parsed` beside the same line of `gold`; both are read as EVALB's.
+    """Compare each line of `parsed` with the same line of `gold`, as EVALB does.
 
-    A line holds one tree, several or none. Raises DataError, naming one of `names` and the line,
-    for what is no tree, where the lines are not as many, and where more sentences have other words
-    than parameters.max_errors puts up with.
+    A line contains one tree, several or none. Raises DataError, naming one of `names` and the line,
+    if a line is not a tree, if there are not as many lines, and if more sentences than
+    parameters.max_errors have other words than the gold ones.
     """
     if len(parsed) != len(gold):
         raise DataError(
@@ -132,34 +132,35 @@ def score_lines(
         raise DataError("nothing to score, no lines at all", "did the parser write its output?")
     scores: list[SentenceScore] = []
     errors: list[int] = []
-    for number, (parsed_line, gold_line) in enumerate(zip(parsed, gold, strict=True), 1):
-        trees = trees_of(parsed_line, names[0], number), trees_of(gold_line, names[1], number)
-        scores.append(score_sentence(*trees, parameters))
+    for line_number, (parsed_line, gold_line) in enumerate(zip(parsed, gold, strict=True), 1):
+        parsed_trees = trees_of(parsed_line, names[0], line_number)
+        gold_trees = trees_of(gold_line, names[1], line_number)
+        scores.append(score_sentence(parsed_trees, gold_trees, parameters))
         if scores[-1].status == "error":
-            errors.append(number)
-        # EVALB, too, stops at the second one beyond.
+            errors.append(line_number)
+        # EVALB also stops at the second error above the limit.
         if parameters.max_errors is not None and len(errors) > parameters.max_errors + 1:
             raise DataError(
-                f"`{names[0]}`, line {number:,}: {scores[-1].reason}; so have lines "
-                f"{', '.join(map(str, errors[:-1]))} other words",
-                "is it the parse of the same text? MAX_ERROR of --params puts up with more",
+                f"`{names[0]}`, line {line_number:,}: {scores[-1].reason}; the words of lines "
+                f"{', '.join(map(str, errors[:-1]))} differ too",
+                "is it the parse of the same text? MAX_ERROR in the file of --params allows more",
             )
     return scores
 
 
 def unlabelled(lines: Iterable[str]) -> int:
-    """How many lines begin a tree with a bracket that has no label, as the treebank's files do."""
+    """The number of lines with a tree whose outermost bracket has no label, as in treebanks."""
     return sum(
         any(isinstance(tree, Node) and not tree.label for tree in trees_of(line)) for line in lines
     )
 
 
 def sentence_table(scores: Sequence[SentenceScore]) -> Iterator[str]:
-    """EVALB's table of sentences, line by line."""
+    """Yield the lines of EVALB's table of sentences."""
     yield from _HEAD.splitlines()
-    for number, score in enumerate(scores, 1):
+    for index, score in enumerate(scores, 1):
         yield (
-            f"{number:4d}  {score.length:3d}    {_STATUS[score.status]}  "
+            f"{index:4d}  {score.length:3d}    {_STATUS[score.status]}  "
             f"{_percent(score.matched, score.gold):6.2f} "
             f"{_percent(score.matched, score.parsed):6.2f}"
             f"   {score.matched:3d}    {score.gold:3d}  {score.parsed:3d}    {score.crossing:3d}"
@@ -169,7 +170,7 @@ def sentence_table(scores: Sequence[SentenceScore]) -> Iterator[str]:
 
 
 def summary_lines(title: str, summary: Summary) -> Iterator[str]:
-    """A summary as EVALB prints it, line by line."""
+    """Yield the lines of a summary as EVALB prints it."""
     figures = summary.figures()
     yield f"-- {title} --"
     for label, name, number_format in _ROWS:

@@ -1,4 +1,4 @@
-"""`nmt parse prepare`: trees as the parallel text that a parser is trained on (6.3)."""
+"""`nmt parse prepare`: writes trees as the parallel text on which a parser is trained (6.3)."""
 
 from collections.abc import Iterable
 from contextlib import ExitStack
@@ -10,12 +10,12 @@ from nmt_cli.extras.parsing.linearize import Tags, to_line
 from nmt_cli.extras.parsing.trees import cleaned, read_trees, sentence, tree_text
 from nmt_cli.storage.files import make_directory, writing
 
-# The languages, and so the ends of the files' names, between which a parser translates.
+# The source and the target language of a parser, which are also the suffixes of its text files.
 WORDS, BRACKETS, GOLD = "words", "brackets", "trees"
 
 
 class Written(NamedTuple):
-    """How many trees were written, and how many held nothing but traces."""
+    """The number of trees that were written, and of trees that contain only traces."""
 
     trees: int
     without_words: int
@@ -33,9 +33,9 @@ def output_files(out: Path) -> list[Path]:
 def write_text_of_trees(paths: Iterable[Path | str], out: Path, tags: Tags = "all") -> Written:
     """Write the trees of `paths`, cleaned, as `out`.words, `out`.brackets and `out`.trees.
 
-    Line n of each is of one tree: the words, the line that stands for the tree without them
-    (`linearize.to_line`), the tree itself. Raises CannotCreateError where one of these is among
-    `paths`, NoInputError, and DataError naming file and line; nothing is written then.
+    Line n of each file belongs to one tree: its words, the line that represents the tree without
+    them (`linearize.to_line`), and the tree itself. Raises CannotCreateError if one of these files
+    is among `paths`, NoInputError, and DataError naming file and line; nothing is written then.
     """
     paths = list(paths)
     require_replaceable(output_files(out), needed_files("is one of the files of trees", *paths))

@@ -1,4 +1,4 @@
-"""Bracketed trees as treebanks have them: read, cleaned as parsers' data is, written (6.3)."""
+"""Bracketed trees of treebanks: reads, cleans and writes them (6.3)."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,14 +8,14 @@ from pathlib import Path
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import DataError
 
-# What ends a word: ASCII's white space only, as in EVALB; U+00A0 or U+0085 may stand in a word.
+# Only ASCII white space ends a word, as in EVALB; U+00A0 or U+0085 may be in a word.
 SPACE = " \t\n\v\f\r"
 _TOKENS = re.compile(rf"[()]|[^(){SPACE}]+")
 _WORDS = re.compile(rf"[^{SPACE}]+")
-# What may steer a terminal.
+# Control characters, which a terminal could execute.
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 _TRACE = "-NONE-"
-# Labels of a bracket around the whole tree that says nothing; the treebank's own has none at all.
+# Labels of an outermost bracket that has no meaning; in treebank files it has no label at all.
 _OUTER = ("", "TOP", "ROOT", "S1")
 TOP = "TOP"
 
@@ -40,9 +40,9 @@ Tree = Leaf | Node
 
 
 def walk(tree: Tree) -> Iterator[Tree | None]:
-    """Each node where it opens, each leaf, None where a node closes: the order of the text.
+    """Yield each node where it opens, each leaf, and None where a node closes, in text order.
 
-    Trees are walked, never descended into: there may be more brackets than Python nests calls.
+    This does not recurse: there may be more brackets than Python allows nested calls.
     """
     rest: list[Tree | None] = [tree]
     while rest:
@@ -76,9 +76,9 @@ def tree_text(tree: Tree) -> str:
 
 
 def tree_words(line: str) -> list[str]:
-    """The words of a line of text, as they stand in a tree: without brackets of their own.
+    """The words of a line of text with their brackets escaped, as in trees.
 
-    Control characters go.
+    Control characters are removed.
 
     >>> tree_words("f(x) grows\\x07")
     ['f-LRB-x-RRB-', 'grows']
@@ -107,81 +107,82 @@ class _Bracket:
 
 
 class TreeReader:
-    """Takes the lines of a file and gives its trees; a tree may go over several lines.
+    """Reads the lines of a file and returns its trees; a tree may extend over several lines.
 
-    A bracket may lack its label (the treebank's outermost has none) or its content (parsers write
-    `(())` where they fail).
+    A bracket may lack its label (the outermost one of treebank files has none) or its content
+    (parsers write `(())` if they fail).
     """
 
     def __init__(self, name: str) -> None:
-        """`name` of the file, for errors."""
+        """name: the file name for error messages."""
         self._name = name
         self._open: list[_Bracket] = []
 
-    def feed(self, line: str, number: int) -> Iterator[Tree]:
-        """The trees that end on this line, the `number`-th; raises DataError for what is none."""
+    def feed(self, line: str, line_number: int) -> Iterator[Tree]:
+        """The trees that end on this line; raises DataError if it is not part of a tree."""
         for token in _TOKENS.findall(line):
             if token == "(":
-                self._begin(number)
+                self._begin(line_number)
             elif token == ")":
-                yield from self._end(number)
+                yield from self._end(line_number)
             else:
-                self._take(token, number)
+                self._take(token, line_number)
 
     def finish(self) -> None:
-        """Raise DataError where a tree has not ended."""
+        """Raise DataError if a tree has not ended."""
         if self._open:
             raise self._error(self._open[-1].line, "a bracket is opened here and never closed")
 
-    def _begin(self, number: int) -> None:
+    def _begin(self, line_number: int) -> None:
         if self._open and self._open[-1].word is not None:
             word = self._open[-1].word
-            raise self._error(number, f"a bracket opens behind the word `{word}`, in one with it")
-        self._open.append(_Bracket(number))
+            message = f"a bracket opens behind the word `{word}`, inside the bracket of that word"
+            raise self._error(line_number, message)
+        self._open.append(_Bracket(line_number))
 
-    def _end(self, number: int) -> Iterator[Tree]:
+    def _end(self, line_number: int) -> Iterator[Tree]:
         if not self._open:
-            raise self._error(number, "a bracket is closed that was not opened")
+            raise self._error(line_number, "a bracket is closed that was not opened")
         tree = self._open.pop().closed()
         if self._open:
             self._open[-1].children.append(tree)
         else:
             yield tree
 
-    def _take(self, token: str, number: int) -> None:
+    def _take(self, token: str, line_number: int) -> None:
         if not self._open:
-            raise self._error(number, f"`{token}` stands outside all brackets")
+            raise self._error(line_number, f"`{token}` is outside all brackets")
         inner = self._open[-1]
         if inner.children or inner.word is not None:
-            raise self._error(number, f"`{token}` has no bracket and no tag of its own")
+            raise self._error(line_number, f"`{token}` has no bracket and no tag of its own")
         if inner.label is None:
             inner.label = token
         else:
             inner.word = token
 
-    def _error(self, number: int, what: str) -> DataError:
+    def _error(self, line_number: int, what: str) -> DataError:
         return DataError(
-            f"`{self._name}`, line {number:,}: {what}",
+            f"`{self._name}`, line {line_number:,}: {what}",
             "a tree looks like this: (S (NP (DT The) (NN dog)) (VP (VBZ sleeps)) (. .))",
         )
 
 
 def read_trees(path: Path | str) -> Iterator[Tree]:
-    """The trees of a file (`-`: stdin; compressed or not), one a line or over several lines.
+    """Read the trees of a file (`-`: stdin; compressed or not), each on one or several lines.
 
     Raises NoInputError, and DataError naming file and line.
     """
     with read_lines(path) as lines:
         reader = TreeReader(lines.name)
-        for number, line in enumerate(lines, 1):
-            yield from reader.feed(line, number)
+        for line_number, line in enumerate(lines, 1):
+            yield from reader.feed(line, line_number)
         reader.finish()
 
 
-def trees_of(line: str, name: str = "the tree", number: int = 1) -> tuple[Tree, ...]:
-    """All trees of one line, none or several; raises DataError where one goes on beyond it."""
+def trees_of(line: str, name: str = "the tree", line_number: int = 1) -> tuple[Tree, ...]:
+    """All trees of one line, none or several; raises DataError if one does not end on the line."""
     reader = TreeReader(name)
-    trees = tuple(reader.feed(line, number))
+    trees = tuple(reader.feed(line, line_number))
     reader.finish()
     return trees
 
@@ -196,10 +197,10 @@ def base_label(label: str) -> str:
 
 
 def cleaned(tree: Tree) -> Tree | None:
-    """A tree as parsers are trained and scored on it; None where no word is left.
+    """The tree as parsers are trained and scored on it; None if no word is left.
 
-    Without traces and the brackets that hold nothing else, without function tags and indices, and
-    without a bracket around all that says nothing (none, TOP, ROOT or S1 for a label).
+    Traces and brackets that contain only traces are removed, and so are function tags, indices and
+    an outermost bracket without meaning (unlabelled, TOP, ROOT or S1).
     """
     open_: list[tuple[str, list[Tree]]] = [("", [])]
     for event in walk(tree):
@@ -228,5 +229,5 @@ def sentence(tree: Tree) -> str:
 
 
 def join_trees(trees: Sequence[Tree]) -> Tree:
-    """One tree of some; a bracket TOP, which scores nothing, holds several together."""
+    """Join trees to one; several are put into a bracket TOP, which does not count in scores."""
     return trees[0] if len(trees) == 1 else Node(TOP, tuple(trees))

@@ -9,17 +9,17 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from nmt_cli.batch import Segments, moved
 from nmt_cli.inference.cuda.graphs import Graphs
 from nmt_cli.inference.cuda.kv_cache import KVCache, attend_cached, bucket
-from nmt_cli.inference.cuda.model import CudaModel
 from nmt_cli.inference.cuda.step import cuda_step
 from nmt_cli.inference.logits_step import LogitsStep
+from nmt_cli.inference.packed.model import PackedModel
 from nmt_cli.search.decoder import Source, Symbols
 
 # Steps between checks: few sentences are soon done, and superfluous steps cost them most.
 CHECK_FEW, CHECK_MANY = 4, 8
 FEW_SLOTS = 8
-# Attention kernels that take a mask and need no plan for each shape.
+# Attention kernels that accept a mask and are not planned anew for each shape.
 KERNELS = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
-# Translations are mostly at most this much longer than their sources.
+# Most translations are not longer than their sources by more than this.
 MORE_STEPS = 16
 
 
@@ -30,7 +30,7 @@ class CudaDecoder:
     many as the oldest may have taken, rounded up by `bucket`.
     """
 
-    def __init__(self, model: CudaModel, slots: int, beam: int) -> None:
+    def __init__(self, model: PackedModel, slots: int, beam: int) -> None:
         self.slots = slots
         self.beam = beam
         self.symbols = Symbols.of(model.config)
@@ -47,7 +47,7 @@ class CudaDecoder:
         self._first_rows = self._parents.view(slots, beam)[:, :1].clone()
         self._ids = torch.zeros_like(self._parents)
         self._graphs = Graphs(self.device, self._own_step)
-        # Of each busy slot: the step it began at, and the tokens of its source.
+        # For each busy slot: the step at which it began, and the number of its source tokens.
         self._begun: dict[int, tuple[int, int]] = {}
         self._now = 0
         # The buckets of target steps and of source tokens that are computed.
@@ -74,7 +74,7 @@ class CudaDecoder:
         if self._forbidden is None:
             if all(source.allowed is None for source in sources):
                 return
-            self._cache.moves += 1
+            self._cache.reallocations += 1
             shape = self.slots, self._model.head.words
             self._forbidden = torch.zeros(shape, dtype=torch.bool, device=self.device)
         rows = torch.zeros(len(sources), self._model.head.words, dtype=torch.bool)
@@ -129,7 +129,7 @@ class CudaDecoder:
         self._steps = min(bucket(steps), self._cache.capacity)
         longest = max((length for _, length in self._begun.values()), default=1)
         self._source = min(bucket(longest), self._cache.source_mask.shape[3])
-        return (self._steps, self._source), self._cache.moves
+        return (self._steps, self._source), self._cache.reallocations
 
     def _own_step(self) -> LogitsStep:
         return self._compute(self._parents, self._ids)
@@ -138,18 +138,20 @@ class CudaDecoder:
         """One step of all rows, over the present buckets."""
         model, cache, lengths = self._model, self._cache, self._lengths
         steps, source = self._steps, self._source
-        mask = cache.follow(parents.view(self.slots, -1) - self._first_rows, lengths, steps)
+        mask = cache.update_ancestors(
+            parents.view(self.slots, -1) - self._first_rows, lengths, steps
+        )
         src_mask = cache.source_mask[:, :, :, :source]
         positions = lengths[:, None].expand(-1, self.beam).flatten()
 
         def attend_self(layer: int, joined: Tensor) -> Tensor:
-            query, *new = model.split(joined, "tgt", positions, steps)
+            query, *new = model.inputs.split(joined, "tgt", positions, steps)
             for cached, tensor in zip(cache.own[layer], new, strict=True):
                 cached[self._all_slots, :, lengths] = self._by_slot(tensor)
             return attend_cached(self._by_slot(query), cache.own[layer], steps, mask)
 
         def attend_source(layer: int, query: Tensor) -> Tensor:
-            query = self._by_slot(model.by_head(query))
+            query = self._by_slot(model.inputs.by_head(query))
             return attend_cached(query, cache.cross[layer], source, src_mask)
 
         with sdpa_kernel(KERNELS):

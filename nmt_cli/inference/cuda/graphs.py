@@ -55,7 +55,7 @@ class Graphs(Generic[Result]):
         return recording.result
 
     def _run_eagerly(self) -> Result:
-        """Do the work beside the main stream."""
+        """Do the work on a stream of its own."""
         main = torch.cuda.current_stream(self._device)
         side = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
         side.wait_stream(main)

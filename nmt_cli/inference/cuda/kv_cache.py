@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nmt_cli.batch import Segments
-from nmt_cli.inference.cuda.model import CudaModel
+from nmt_cli.inference.packed.model import PackedModel
 
 
 def bucket(length: int) -> int:
@@ -31,7 +31,7 @@ class KVCache:
     the row that each hypothesis was in at each step, or -1.
     """
 
-    def __init__(self, model: CudaModel, slots: int, beam: int) -> None:
+    def __init__(self, model: PackedModel, slots: int, beam: int) -> None:
         self._model = model
         self._beam = beam
         layers, heads = len(model.decoder), model.config.heads
@@ -44,7 +44,7 @@ class KVCache:
         self.source_mask = zeros(slots, 1, 1, 0)
         self.ancestors = torch.zeros(slots, beam, 0, dtype=torch.int16, device=model.device)
         # How often the tensors were reallocated.
-        self.moves = 0
+        self.reallocations = 0
 
     @property
     def capacity(self) -> int:
@@ -52,19 +52,19 @@ class KVCache:
         return self.ancestors.shape[2]
 
     def reserve(self, steps: int, source: int) -> None:
-        """Grow to so many steps, and source tokens of each slot; mostly nothing has to grow."""
+        """Grow to `steps` steps and `source` source tokens of each slot, if it is smaller."""
         if steps > self.capacity:
-            self.moves += 1
+            self.reallocations += 1
             missing = max(bucket(steps), 2 * self.capacity) - self.capacity
             self.ancestors = F.pad(self.ancestors, (0, missing), value=-1)
             for layer in self.own:
                 layer[:] = [F.pad(tensor, (0, 0, 0, 0, 0, missing)) for tensor in layer]
-            self._model.reach(self.capacity)
+            self._model.inputs.extend_positions(self.capacity)
         reached = self.source_mask.shape[3]
         if source > reached:
-            self.moves += 1
+            self.reallocations += 1
             missing = max(bucket(source), 2 * reached) - reached
-            # A free slot attends to one position: the softmax of nothing would be NaN.
+            # A free slot attends to one position, as the softmax over no position is NaN.
             self.source_mask = F.pad(self.source_mask, (0, missing), value=-torch.inf)
             self.source_mask[:, :, :, 0] = 0
             for layer in self.cross:
@@ -75,7 +75,7 @@ class KVCache:
         self.ancestors.index_fill_(0, slots, -1)
         for layer in self.own:
             for tensor in layer:
-                # NaN that a broken model left there would pass even through a weight of 0.
+                # Otherwise NaN that a broken model left there would spread: 0 times NaN is NaN.
                 tensor.index_fill_(0, slots, 0)
         mask = torch.zeros(segments.inside.shape, dtype=self._model.dtype, device=slots.device)
         mask.masked_fill_(~segments.inside, -torch.inf)
@@ -88,7 +88,7 @@ class KVCache:
                 padded = segments.to_rectangle(stream).transpose(1, 2)
                 tensor[:, :, : segments.max_length][slots] = padded
 
-    def follow(self, parents: Tensor, lengths: Tensor, steps: int) -> Tensor:
+    def update_ancestors(self, parents: Tensor, lengths: Tensor, steps: int) -> Tensor:
         """(slots, 1, beam, steps * beam): 0 where a row attends to a key, else -inf.
 
         Rows take over the ancestors of their parents and become their own at step `lengths[slot]`.

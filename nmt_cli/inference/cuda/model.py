@@ -3,33 +3,23 @@
 import copy
 from functools import partial
 
-import torch
 import torch.nn.functional as F
 
 from nmt_cli.inference.cuda.step import WideHead
 from nmt_cli.inference.packed.linear import Product
-from nmt_cli.inference.packed.model import PackedModel
-from nmt_cli.inference.packed.weights import Affine
+from nmt_cli.inference.packed.model import PackedInputs, PackedModel
+from nmt_cli.inference.packed.weights import Affine, output_weights
 from nmt_cli.model.transformer import Transformer
 
 
-class CudaModel(PackedModel):
-    """A model on its device in the dtype of its weights; it does not follow their changes."""
+def make_cuda_model(model: Transformer) -> PackedModel:
+    """The model on its device in the dtype of its weights; it does not follow their changes.
 
-    def __init__(self, model: Transformer) -> None:
-        """model: in evaluation mode."""
-        super().__init__(model, plain_product, WideHead)
-        self.device = model.output_weight.device
-        self.dtype = model.output_weight.dtype
-        # A copy of the table: a long source must not reallocate the one that a graph refers to.
-        self._positions["tgt"] = copy.deepcopy(model.tgt_positions)
-
-    def reach(self, steps: int) -> None:
-        """Extend the position tables to `steps` now, so that no step reallocates them."""
-        first = torch.zeros(1, dtype=torch.int64, device=self.device)
-        embedded = self.embed("tgt", first, first, steps)
-        joined = embedded.new_zeros(1, self.config.heads * (2 * self.d_k + self.d_v))
-        self.split(joined, "tgt", first, steps)
+    model: in evaluation mode.
+    """
+    # A copy of the table: a long source must not reallocate the one that a graph refers to.
+    inputs = PackedInputs(model, copy.deepcopy(model.tgt_positions))
+    return PackedModel(model, plain_product, inputs=inputs, head=WideHead(output_weights(model)))
 
 
 def plain_product(affine: Affine) -> Product:

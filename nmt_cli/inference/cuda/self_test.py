@@ -6,7 +6,7 @@ from torch import Tensor
 from nmt_cli.config.schema import ModelConfig
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.inference.cuda.decoder import CudaDecoder
-from nmt_cli.inference.cuda.model import CudaModel
+from nmt_cli.inference.cuda.model import make_cuda_model
 from nmt_cli.inference.reference import ReferenceDecoder
 from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.transformer import Transformer
@@ -30,11 +30,11 @@ def find_fault(device: torch.device, dtype: torch.dtype) -> str:
         return f"not made for {dtype}"
     try:
         model = initialise(Transformer(SMALL), 0).eval().to(device)
-        same_words = _words(CudaDecoder(CudaModel(model), SLOTS, BEAM)) == _words(
+        same_words = _words(CudaDecoder(make_cuda_model(model), SLOTS, BEAM)) == _words(
             ReferenceDecoder(model, SLOTS, BEAM)
         )
         model = model.to(dtype)
-        actual = _steps(CudaDecoder(CudaModel(model), SLOTS, BEAM))
+        actual = _steps(CudaDecoder(make_cuda_model(model), SLOTS, BEAM))
         expected = _steps(ReferenceDecoder(model, SLOTS, BEAM))
         near = torch.allclose(actual, expected, rtol=0.0, atol=limit)
     except (RuntimeError, AttributeError, TypeError) as error:

@@ -5,18 +5,17 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nmt_cli.inference.logits_step import LogitsStep
-from nmt_cli.inference.packed.head import BLOCK, BlockTopK, Head
-from nmt_cli.inference.packed.linear import MakeProduct
+from nmt_cli.inference.packed.head import BLOCK, BlockTopK
 from nmt_cli.inference.packed.weights import Affine
 from nmt_cli.search.top_k import top_k_by_keys
 
 NARROW = (torch.bfloat16, torch.float16)
 
 
-class WideHead(Head):
-    """The output layer in whole blocks, with float32 logits; -inf fills the last block."""
+class WideHead:
+    """An OutputLayer that sums in float32, and adds the bias in float32 also to narrow products."""
 
-    def __init__(self, output: Affine, _make: MakeProduct) -> None:
+    def __init__(self, output: Affine) -> None:
         self.words = output.outputs
         missing = -output.outputs % BLOCK
         self._weight = F.pad(output.weight, (0, 0, 0, missing))
@@ -26,7 +25,7 @@ class WideHead(Head):
         self._sums_out = self._weight.is_cuda and self._weight.dtype in NARROW
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """(rows, whole blocks), float32."""
+        """(rows, d_model) -> (rows, whole blocks of words), float32."""
         if self._sums_out:
             logits = torch.mm(hidden, self._weight.T, out_dtype=torch.float32)
         else:

@@ -1,4 +1,4 @@
-"""The CPU engine with kernels of its own: a step is one call, and its KV cache never moves."""
+"""The CPU engine in C: a step is one call of the library, and the KV cache is never moved."""
 
 import ctypes
 from collections.abc import Sequence
@@ -18,10 +18,10 @@ from nmt_cli.search.decoder import Edits, Source, Symbols
 GROWTH = 16
 
 
-class CacheSlot(NamedTuple):
+class LogitsLayout(NamedTuple):
     """The layout of logits: `beam` rows of each slot, with room for `widest` words in each row.
 
-    lists: the words of each slot; None where all slots have all words.
+    lists: the words of each slot; None if every slot has all words.
     """
 
     beam: int
@@ -49,7 +49,7 @@ class NativeDecoder:
         self.symbols = Symbols.of(model.config)
         self.device = torch.device("cpu")
         self._model = model
-        # The step that each busy slot began at, as `_now` counts them.
+        # The step at which each busy slot began; `_now` counts all steps of this decoder.
         self._begun: dict[int, int] = {}
         self._now = 0
         self._lengths = torch.zeros(slots, dtype=torch.int64)
@@ -58,7 +58,7 @@ class NativeDecoder:
         self._sources = (CrossKeysValues * slots)()
         # The keys and values that the entries of `_sources` refer to.
         self._memories: dict[int, tuple[Tensor, Tensor]] = {}
-        self._room: dict[str, Tensor] = {}
+        self._buffers: dict[str, Tensor] = {}
         self._lists = Shortlists(model, slots)
         # The number of steps that memory is reserved for.
         self._reached = 0
@@ -123,18 +123,20 @@ class NativeDecoder:
         state, library = self._state, self._model.kernels.library
         state.parents, state.ids = parents.data_ptr(), ids.data_ptr()
         completed = library.nmt_step(
-            self._model.kernels.lanes, ctypes.byref(self._model.targets.model), ctypes.byref(state)
+            self._model.kernels.lanes,
+            ctypes.byref(self._model.decoder_stack.model),
+            ctypes.byref(state),
         )
         if not completed:
             raise RuntimeError(f"no kernels of {self._model.kernels.lanes} lanes here")
         self._now += 1
         lists = self._lists if state.shortlists else None
-        layout = CacheSlot(state.beam, state.widest, lists)
-        return NativeStep(self._model, self._room, self._rows, self._row_of, layout)
+        layout = LogitsLayout(state.beam, state.widest, lists)
+        return NativeStep(self._model, self._buffers, self._rows, self._row_of, layout)
 
     @torch.inference_mode()
     def _reserve(self, steps: int) -> None:
-        """Reserve memory for so many steps, rounded up."""
+        """Reserve memory for `steps` steps, rounded up to a multiple of GROWTH."""
         model, state = self._model, self._state
         self._reached = steps = -(-steps // GROWTH) * GROWTH
         capacity = self._ancestors.shape[1]
@@ -144,13 +146,13 @@ class NativeDecoder:
             self._ancestors = longer
             state.capacity, state.ancestors = longer.shape[1], longer.data_ptr()
         while steps > GROWTH * len(self._blocks):
-            layers, heads = model.targets.model.depth, model.config.heads
+            layers, heads = model.decoder_stack.model.depth, model.config.heads
             size = layers * heads * GROWTH * self.beam * (model.d_k + model.d_v)
             self._blocks.append(torch.empty(self.slots, size))
         addresses = [block.data_ptr() for block in self._blocks]
         self._block_table = (ctypes.c_void_p * len(addresses))(*addresses)
         state.blocks = ctypes.addressof(self._block_table)
-        model.targets.reach(steps)
+        model.decoder_stack.extend_positions(steps)
         self._reserve_scratch()
 
     def _reserve_rows(self) -> None:
@@ -168,10 +170,10 @@ class NativeDecoder:
         }
         rows = len(self._rows)
         for name, width in widths.items():
-            held = self._room.get(name)
+            held = self._buffers.get(name)
             if held is None or held.numel() < rows * width:
-                self._room[name] = torch.empty(rows, width)
-                setattr(state, name, self._room[name].data_ptr())
+                self._buffers[name] = torch.empty(rows, width)
+                setattr(state, name, self._buffers[name].data_ptr())
         self._reserve_scratch()
 
     def _reserve_scratch(self) -> None:
@@ -181,10 +183,10 @@ class NativeDecoder:
         if longest > state.longest or threads > state.threads:
             longest = max(longest, state.longest)
             kernels = self._model.kernels.library
-            size = kernels.nmt_step_bytes(self._model.targets.widest, longest, self.beam)
-            self._room["scratch"] = torch.empty(threads * size, dtype=torch.uint8)
+            size = kernels.nmt_step_bytes(self._model.decoder_stack.widest, longest, self.beam)
+            self._buffers["scratch"] = torch.empty(threads * size, dtype=torch.uint8)
             state.longest, state.scratch_bytes = longest, size
-            state.scratch = self._room["scratch"].data_ptr()
+            state.scratch = self._buffers["scratch"].data_ptr()
         state.threads = threads
 
 
@@ -194,35 +196,35 @@ class NativeStep:
     def __init__(
         self,
         model: NativeModel,
-        room: dict[str, Tensor],
+        buffers: dict[str, Tensor],
         rows: Tensor,
         row_of: Tensor,
-        layout: CacheSlot,
+        layout: LogitsLayout,
     ) -> None:
         """rows: the index of each row of the logits among all rows; row_of: the inverse."""
         self._model = model
-        self._room = room
+        self._buffers = buffers
         self._rows = rows
         self._row_of = row_of
         self._layout = layout
 
     def top(self, k: int, edits: Edits) -> tuple[Tensor, Tensor]:
         """The best `k` of each row."""
-        k, all_rows, room = min(k, self._model.words), len(self._row_of), self._room
+        k, all_rows, buffers = min(k, self._model.words), len(self._row_of), self._buffers
         values = torch.full((all_rows, k), -torch.inf)
         ids = torch.zeros(all_rows, k, dtype=torch.int64)
         forced, rows = edits.forced.contiguous(), edits.rows.contiguous()
         words, bias = edits.ids.contiguous(), edits.bias.contiguous()
         kept, tops, indices = torch.empty(len(rows)), torch.empty(k), torch.empty_like(ids[0])
         blocks = self._layout.widest // BLOCK
-        numbers = len(self._rows), self._model.words, blocks, k, len(rows)
+        sizes = len(self._rows), self._model.words, blocks, k, len(rows)
         tensors = (
-            self._rows, self._row_of, forced, rows, words, bias, room["totals"], room["logits"],
-            room["maxima"], values, kept, tops, ids, indices,
+            self._rows, self._row_of, forced, rows, words, bias, buffers["totals"],
+            buffers["logits"], buffers["maxima"], values, kept, tops, ids, indices,
         )  # fmt: skip
         addresses = [tensor.data_ptr() for tensor in tensors]
         layout = self._layout
-        choice = ChoiceStruct(*numbers, *addresses, layout.lists_address, layout.beam)
+        choice = ChoiceStruct(*sizes, *addresses, layout.lists_address, layout.beam)
         self._model.kernels.library.nmt_top_k(ctypes.byref(choice))
         return values, ids
 
@@ -230,7 +232,7 @@ class NativeStep:
     def full(self) -> Tensor:
         """All log-probabilities, without edits."""
         beam, widest, lists = self._layout
-        logits, totals = self._room["logits"].view(-1), self._room["totals"].view(-1, 1)
+        logits, totals = self._buffers["logits"].view(-1), self._buffers["totals"].view(-1, 1)
         all_log_probs = torch.full((len(self._row_of), self._model.words), -torch.inf)
         if lists is None:
             logits = logits[: len(self._rows) * widest].view(-1, widest)

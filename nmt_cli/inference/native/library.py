@@ -1,4 +1,4 @@
-"""The kernels as a library: compiled once by the C compiler here, and kept in the user's cache."""
+"""The library of kernels, which the C compiler of this machine makes once for the user's cache."""
 
 import ctypes
 import hashlib
@@ -24,7 +24,7 @@ LIMIT_SECONDS = 120
 def load_library(cache: Path) -> tuple[ctypes.CDLL | None, str]:
     """The library and "", or None and why there is none; cache: a folder of this user.
 
-    Two processes may do this at once: each moves a complete file into place.
+    Two processes may compile at the same time, because each moves a complete file to its place.
     """
     compiler = shutil.which("cc")
     if compiler is None:
@@ -78,19 +78,19 @@ def _compile(compiler: str, texts: dict[str, bytes]) -> bytes:
 
 
 def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
-    """The library with the argument types of its functions: Python's integers become 64 bits."""
-    number, pointer = ctypes.c_int64, ctypes.c_void_p
+    """Declare the argument types of the functions, so that integers are passed as 64 bits."""
+    integer, pointer = ctypes.c_int64, ctypes.c_void_p
     functions = {
-        "nmt_product_bytes": (number,),
-        "nmt_product": (number, number, pointer, pointer, number, pointer, pointer),
-        "nmt_step_bytes": (number, number, number),
-        "nmt_step": (number, pointer, pointer),
-        "nmt_encode": (number, pointer, pointer),
+        "nmt_product_bytes": (integer,),
+        "nmt_product": (integer, integer, pointer, pointer, integer, pointer, pointer),
+        "nmt_step_bytes": (integer, integer, integer),
+        "nmt_step": (integer, pointer, pointer),
+        "nmt_encode": (integer, pointer, pointer),
         "nmt_top_k": (pointer,),
     }
     for name, arguments in functions.items():
         function = getattr(library, name)
-        function.argtypes, function.restype = arguments, number
+        function.argtypes, function.restype = arguments, integer
     return library
 
 

@@ -16,35 +16,35 @@ from nmt_cli.inference.packed.linear import Product, make_product
 from nmt_cli.inference.packed.weights import Affine
 
 PANEL = 16
-# Of 8-bit weights: AVX2 sums two products in 16 bits, and 2 * 255 * 64 is less than 2^15.
+# The largest 8-bit weight. AVX2 adds two products in 16 bits, and 2 * 255 * 64 is below 2^15.
 LARGEST_WEIGHT = 64
-# Inputs whose 8-bit weights lie together, and the largest integer of a quantised row; one less
-# than there are, because both the number and the zero point are rounded.
+# How many inputs of an output have their 8-bit weights side by side, and the largest integer of a
+# quantised row: 254 instead of 255, because both the value and the zero point are rounded.
 QUAD, LARGEST_INPUT = 4, 254
-# A row whose range of values is at most this counts as zeros.
+# A row whose values differ by at most this is treated as zeros.
 NARROWEST = 1e-30
 ROWS = 1_024
-# Weight dtypes, as the kernels number them.
-KINDS = {"float32": 0, "bf16": 1, "int8": 2}
+# The precisions of weights, and the numbers that the kernels have for them.
+PRECISIONS = {"float32": 0, "bf16": 1, "int8": 2}
 
 
 class QuantizedMatrix(NamedTuple):
-    """whole: (outputs, inputs) int8, scales: (outputs,): the weight is whole * scales."""
+    """integers: (outputs, inputs) int8, scales: (outputs,): the weight is integers * scales."""
 
-    whole: Tensor
+    integers: Tensor
     scales: Tensor
 
     @classmethod
     def of(cls, weight: Tensor) -> "QuantizedMatrix":
-        """The nearest quantised matrix to `weight`."""
+        """`weight` rounded to integers, with a scale for each output."""
         scales = torch.maximum(weight.amax(1), -weight.amin(1)) / LARGEST_WEIGHT
-        whole = torch.empty(weight.shape, dtype=torch.int8)
+        integers = torch.empty(weight.shape, dtype=torch.int8)
         divisors = scales.where(scales > 0, 1.0)[:, None]
         # Some rows at a time: the temporary copies of a whole vocabulary would be several times it.
         for first in range(0, len(weight), ROWS):
             rows = slice(first, first + ROWS)
-            whole[rows] = (weight[rows] / divisors[rows]).round()
-        return cls(whole, scales)
+            integers[rows] = (weight[rows] / divisors[rows]).round()
+        return cls(integers, scales)
 
 
 class Linear(ctypes.Structure):
@@ -71,19 +71,19 @@ class Kernels(NamedTuple):
 class NativeLinear:
     """x -> x W^T + b in the library, for float32 rows."""
 
-    def __init__(self, kernels: Kernels, affine: Affine, kind: str = "int8") -> None:
-        """kind: one of KINDS."""
+    def __init__(self, kernels: Kernels, affine: Affine, precision: str = "int8") -> None:
+        """precision: of the weights, one of PRECISIONS."""
         self._kernels = kernels
-        rows = PackedRows.of(affine.weight, kind)
+        rows = PackedRows.of(affine.weight, precision)
         outputs, inputs = affine.weight.shape
         more = -outputs % PANEL
-        self._packed = in_panels(rows.weight, kind)
+        self._packed = in_panels(rows.weight, precision)
         self._sums = [None if sums is None else F.pad(sums, (0, more)) for sums in rows[1:]]
         self._bias = None if affine.bias is None else F.pad(affine.bias, (0, more))
         # Refers to the tensors above.
         self.linear = Linear(
             self._packed.data_ptr(), address(self._bias), *map(address, self._sums), inputs,
-            outputs, KINDS[kind],
+            outputs, PRECISIONS[precision],
         )  # fmt: skip
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -108,47 +108,50 @@ def address(tensor: Tensor | None) -> int | None:
 
 
 class PackedRows(NamedTuple):
-    """Weights of a dtype, not yet packed: (outputs, inputs); 8-bit ones with scales and totals."""
+    """Weights, (outputs, inputs), before they are packed; 8-bit ones have scales and totals.
+
+    scales: of the integers of each output; totals: the sum of the integers of each output.
+    """
 
     weight: Tensor
     scales: Tensor | None = None
     totals: Tensor | None = None
 
     @classmethod
-    def of(cls, weight: Tensor, kind: str) -> "PackedRows":
-        """The nearest to `weight` in this dtype."""
-        if kind == "int8":
-            whole, scales = QuantizedMatrix.of(weight)
-            return cls(whole, scales, whole.sum(1, dtype=torch.int32))
-        return cls(weight.to(torch.bfloat16) if kind == "bf16" else weight)
+    def of(cls, weight: Tensor, precision: str) -> "PackedRows":
+        """`weight` rounded to this precision."""
+        if precision == "int8":
+            integers, scales = QuantizedMatrix.of(weight)
+            return cls(integers, scales, integers.sum(1, dtype=torch.int32))
+        return cls(weight.to(torch.bfloat16) if precision == "bf16" else weight)
 
 
-def in_panels(weight: Tensor, kind: str) -> Tensor:
+def in_panels(weight: Tensor, precision: str) -> Tensor:
     """Weights in panels of outputs and inputs; those of 8 bits in quads of inputs."""
     outputs, inputs = weight.shape
-    more = -inputs % QUAD if kind == "int8" else 0
+    more = -inputs % QUAD if precision == "int8" else 0
     if outputs % PANEL or more:
         weight = F.pad(weight, (0, more, 0, -outputs % PANEL))
-    if kind == "int8":
+    if precision == "int8":
         # Quads are moved as one 32-bit integer.
         weight = weight.view(torch.int32)
     return weight.view(-1, PANEL, weight.shape[1]).transpose(1, 2).contiguous()
 
 
-def make_rounded(affine: Affine) -> Product:
-    """The same product of 8-bit integers without the library: computed in float32, not faster."""
-    whole, scales = QuantizedMatrix.of(affine.weight)
-    multiply = make_product(Affine(whole.float(), None))
+def make_int8_emulation(affine: Affine) -> Product:
+    """The linear layer with 8-bit weights, without the library: in float32, and no faster."""
+    integers, scales = QuantizedMatrix.of(affine.weight)
+    multiply = make_product(Affine(integers.float(), None))
 
     def product(x: Tensor) -> Tensor:
-        rounded, row_scales = rounded_rows(x)
+        rounded, row_scales = quantized_rows(x)
         result = multiply(rounded) * (scales * row_scales)
         return result if affine.bias is None else result + affine.bias
 
     return product
 
 
-def rounded_rows(x: Tensor) -> tuple[Tensor, Tensor]:
+def quantized_rows(x: Tensor) -> tuple[Tensor, Tensor]:
     """A row's integers minus its zero point, and the scale of each row: (rows, 1)."""
     width = x.amax(1, keepdim=True).clamp(min=0) - x.amin(1, keepdim=True).clamp(max=0)
     largest = torch.full_like(width, LARGEST_INPUT)
@@ -156,6 +159,6 @@ def rounded_rows(x: Tensor) -> tuple[Tensor, Tensor]:
     return (x * factor).round(), width / largest
 
 
-def make_halved(affine: Affine) -> Product:
-    """The same 16-bit weights without the library: used as float32 numbers, not faster."""
+def make_bf16_emulation(affine: Affine) -> Product:
+    """The linear layer with bf16 weights, without the library: in float32, and no faster."""
     return make_product(Affine(affine.weight.to(torch.bfloat16).float(), affine.bias))

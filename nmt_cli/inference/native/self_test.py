@@ -1,4 +1,4 @@
-"""The self-test of the kernels: the best that give the reference numbers on this machine."""
+"""The self-test of the kernels: which of them give correct numbers on this machine."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from torch import Tensor
 from nmt_cli.config.schema import ModelConfig
 from nmt_cli.inference.native.decoder import NativeDecoder
 from nmt_cli.inference.native.library import load_library
-from nmt_cli.inference.native.linear import KINDS, Kernels, NativeLinear, make_rounded
+from nmt_cli.inference.native.linear import PRECISIONS, Kernels, NativeLinear, make_int8_emulation
 from nmt_cli.inference.native.model import NativeModel
 from nmt_cli.inference.packed.weights import Affine
 from nmt_cli.inference.reference import ReferenceDecoder
@@ -17,7 +17,7 @@ from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.search.decoder import Decoder, Edits, Source
 
-# Kernels by the floats that they compute at once, best first.
+# The SIMD lanes of the kernels: how many floats they compute at once, best first.
 LANES = (16, 8, 4)
 LARGEST_ERROR = 1e-5
 # A step accumulates more rounding errors than a product.
@@ -35,7 +35,8 @@ def find_kernels(folder: Path) -> tuple[Kernels | None, str]:
     for lanes in LANES:
         kernels = Kernels(library, lanes)
         try:
-            correct = all(_multiplies(kernels, kind) for kind in KINDS) and _steps(kernels)
+            products = all(_products_are_right(kernels, precision) for precision in PRECISIONS)
+            correct = products and _steps_are_right(kernels)
         except RuntimeError:
             continue
         if correct:
@@ -43,20 +44,20 @@ def find_kernels(folder: Path) -> tuple[Kernels | None, str]:
     return None, "the kernels give wrong numbers here"
 
 
-def _multiplies(kernels: Kernels, kind: str) -> bool:
+def _products_are_right(kernels: Kernels, precision: str) -> bool:
     """Whether products agree with torch's; raises RuntimeError where there are no such kernels."""
     generator = torch.Generator().manual_seed(0)
     weight = torch.randn(35, 37, generator=generator)
     x, bias = torch.randn(29, 37, generator=generator), torch.randn(35, generator=generator)
-    exact = weight.to(torch.bfloat16).double() if kind == "bf16" else weight.double()
+    exact = weight.to(torch.bfloat16).double() if precision == "bf16" else weight.double()
     expected = F.linear(x.double(), exact, bias.double())
-    if kind == "int8":
-        expected = make_rounded(Affine(weight, bias))(x).double()
-    actual = NativeLinear(kernels, Affine(weight, bias), kind)(x)
+    if precision == "int8":
+        expected = make_int8_emulation(Affine(weight, bias))(x).double()
+    actual = NativeLinear(kernels, Affine(weight, bias), precision)(x)
     return bool((actual - expected).abs().max() < LARGEST_ERROR * expected.abs().max() * 10)
 
 
-def _steps(kernels: Kernels) -> bool:
+def _steps_are_right(kernels: Kernels) -> bool:
     """Whether steps of a small random model agree with those of the reference engine."""
     config = ModelConfig(
         layers=1, d_model=40, d_ff=24, heads=2, src_vocab_size=70, tgt_vocab_size=70, dropout=0.0

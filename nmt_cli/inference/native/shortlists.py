@@ -1,4 +1,4 @@
-"""The words that the source in each slot allows, with the output weights of those words."""
+"""Shortlists: the words that the source in each slot allows, with their output weights."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from nmt_cli.search.decoder import Source
 class Shortlists:
     """The word lists for the library, which multiplies a row with the words of its slot only.
 
-    entries: one `shortlist` for each slot; all words where its source allows all.
+    entries: the struct `shortlist` of each slot, with all words where its source allows all.
     """
 
     def __init__(self, model: NativeModel, slots: int) -> None:
@@ -48,7 +48,7 @@ class Shortlists:
         for slot, source in zip(slots, sources, strict=True):
             self.ids[slot] = source.allowed
             if source.allowed is None:
-                self.entries[slot] = WordList(model.targets.model.head, None, model.words)
+                self.entries[slot] = WordList(model.decoder_stack.model.head, None, model.words)
             else:
                 listed[slot] = source.allowed.contiguous()
         if listed:
@@ -73,7 +73,7 @@ class Shortlists:
             inside[: len(ids)] = 0.0 if model.bias is None else model.bias[ids]
             first += count
         rows = joined.flatten()
-        packed = in_panels(model.rows.weight.index_select(0, rows), model.kind).view(
+        packed = in_panels(model.rows.weight.index_select(0, rows), model.precision).view(
             sum(blocks), -1
         )
         sums = [None if tensor is None else tensor[rows].view_as(bias) for tensor in model.rows[1:]]
@@ -82,8 +82,8 @@ class Shortlists:
             own = slice(first, first + count)
             own_sums = (None if tensor is None else tensor[own] for tensor in sums)
             kept = packed[own], bias[own], *own_sums, ids
-            whole = model.targets.model.head
-            head = Linear(*map(address, kept[:-1]), whole.inputs, count * BLOCK, whole.kind)
+            full = model.decoder_stack.model.head
+            head = Linear(*map(address, kept[:-1]), full.inputs, count * BLOCK, full.kind)
             self.entries[slot] = WordList(head, address(ids), len(ids))
             self._kept[slot] = kept
             first += count

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from nmt_cli.config.schema import ModelConfig as Config
+from nmt_cli.config.schema import ModelConfig
 from nmt_cli.inference.native.linear import Linear, NativeLinear, address
 from nmt_cli.inference.native.structs import LayerStruct, ModelStruct, NormStruct
 from nmt_cli.inference.packed.weights import Affine, LayerWeights, layer_weights
@@ -24,19 +24,22 @@ ACTIVATIONS = {"relu": 0, "gelu": 1, "silu": 2, "swiglu": 2}
 
 
 class NativeStack:
-    """Encoder or decoder. model: its struct; widest: the inputs of its widest linear layer."""
+    """The layers of an encoder or of a decoder, packed for the kernels.
+
+    model: the struct that the kernels read; widest: the inputs of the widest linear layer.
+    """
 
     def __init__(
         self,
         layers: nn.ModuleList,
         last_norm: nn.Module,
         positions: Positions,
-        config: Config,
+        config: ModelConfig,
         pack: Callable[[Affine], NativeLinear],
         *,
         consumes: bool = False,
     ) -> None:
-        """last_norm: of the stack, with pre-norm; pack: packs a linear layer.
+        """last_norm: the norm after all layers, used with pre-norm; pack: packs a linear layer.
 
         consumes: each layer loses its weights as soon as they are packed.
         """
@@ -66,7 +69,8 @@ class NativeStack:
             slots += self._fill_layer(struct, layer_weights(layer))
             if consumes:
                 _empty(layer)
-        # With pre-norm the norm after a sublayer is that of the next one, the last the stack's.
+        # With pre-norm, each sublayer is followed by the norm of the next one, and the last one by
+        # the stack's own.
         norms = [norm for _, _, norm in slots]
         if self.model.pre_norm:
             norms.append(last_norm)
@@ -100,8 +104,8 @@ class NativeStack:
         root_mean_square = isinstance(norm, nn.RMSNorm)
         return NormStruct(address(weight), address(bias), norm.eps, root_mean_square)
 
-    def reach(self, longest: int) -> None:
-        """Extend the tables of positions to so many steps."""
+    def extend_positions(self, longest: int) -> None:
+        """Extend the position tables to at least `longest` positions."""
         encoding, first = self._positions, (torch.zeros(1, dtype=torch.int64), longest)
         if isinstance(encoding, SinusoidalPositions):
             encoding.add(torch.zeros(1, self._d_model), *first)

@@ -1,4 +1,4 @@
-"""What the kernels work on, as ctypes structures with the fields of step.h and output.c."""
+"""The structs of the kernels, as ctypes structures with the fields of step.h and output.c."""
 
 import ctypes
 
@@ -8,7 +8,7 @@ _INTEGER, _POINTER = ctypes.c_int64, ctypes.c_void_p
 
 
 class NormStruct(ctypes.Structure):
-    """`norm`: LayerNorm or RMSNorm."""
+    """The struct `norm`: a LayerNorm or an RMSNorm."""
 
     _fields_ = (
         ("weight", _POINTER),
@@ -19,7 +19,7 @@ class NormStruct(ctypes.Structure):
 
 
 class LayerStruct(ctypes.Structure):
-    """`layer` of the decoder."""
+    """The struct `layer`: a layer of the encoder or of the decoder."""
 
     _fields_ = (
         *((name, Linear) for name in ("joined", "output", "query", "cross_output")),
@@ -30,7 +30,7 @@ class LayerStruct(ctypes.Structure):
 
 
 class ModelStruct(ctypes.Structure):
-    """`model`."""
+    """The struct `model`: a stack of layers."""
 
     _fields_ = (
         ("layers", _POINTER),
@@ -44,13 +44,13 @@ class ModelStruct(ctypes.Structure):
 
 
 class WordList(ctypes.Structure):
-    """`shortlist`: the words of the source in a slot."""
+    """The struct `shortlist`: the words that the source in a slot allows."""
 
     _fields_ = (("head", Linear), ("ids", _POINTER), ("count", _INTEGER))
 
 
 class CrossKeysValues(ctypes.Structure):
-    """`source`: the keys and values of the source in a slot."""
+    """The struct `source`: the keys and values of the source in a slot."""
 
     _fields_ = (
         ("keys", _POINTER),
@@ -61,7 +61,7 @@ class CrossKeysValues(ctypes.Structure):
 
 
 class StateStruct(ctypes.Structure):
-    """`state` of a step."""
+    """The struct `state`: what changes from step to step."""
 
     _fields_ = (
         *((name, _INTEGER) for name in ("busy", "beam", "capacity", "growth", "threads")),
@@ -77,7 +77,7 @@ class StateStruct(ctypes.Structure):
 
 
 class ChoiceStruct(ctypes.Structure):
-    """`top_k_task`: the top k words of each row."""
+    """The struct `top_k_task`: the best k words of each row."""
 
     _fields_ = (
         *((name, _INTEGER) for name in ("busy", "words", "blocks", "k", "edits")),

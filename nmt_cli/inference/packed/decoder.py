@@ -1,4 +1,4 @@
-"""The CPU engine without kernels of its own: torch operators and a KV cache that never moves."""
+"""The CPU engine in torch, for where no kernels can be compiled; its KV cache is never moved."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from nmt_cli.inference.packed.model import PackedModel
 from nmt_cli.inference.vocabulary_mask import VocabularyMask
 from nmt_cli.search.decoder import Source, Symbols
 
-# The KV cache grows by so many steps.
+# The number of steps by which the KV cache grows.
 GROWTH = 16
 
 
@@ -39,7 +39,7 @@ class PackedDecoder:
         self._ancestors = torch.zeros(0, beam, 0, dtype=torch.int64)
         layers, heads = len(model.decoder), model.config.heads
         widths = model.d_k, model.d_v
-        # Of each layer, self- and cross-attention: keys and values by (entry, head, position).
+        # Self- and cross-attention: keys and values of each layer: (entry, head, position, width).
         self._own = [[torch.zeros(0, heads, 0, width) for width in widths] for _ in range(layers)]
         self._cross = [[torch.zeros(0, heads, 0, width) for width in widths] for _ in range(layers)]
 
@@ -64,7 +64,7 @@ class PackedDecoder:
                 tensor[first:last, :, : padded.shape[2]] = padded
         for cached in self._own:
             for tensor in cached:
-                # NaN that a broken model left there would pass even through a weight of 0.
+                # Otherwise NaN that a broken model left there would spread: 0 times NaN is NaN.
                 tensor[first:last] = 0
 
     @torch.inference_mode()
@@ -85,7 +85,7 @@ class PackedDecoder:
         return [self._lengths, self._src_lengths, self._ancestors, *cached]
 
     def _reserve(self, entries: int, steps: int, src: int) -> None:
-        """Grow the cache to so many entries, steps, and source tokens of each."""
+        """Grow the cache to at least these entries, and steps and source tokens of each."""
         entries = max(entries, len(self._lengths))
         if entries > len(self._lengths):
             entries = min(self.slots, max(entries, 2 * len(self._lengths)))
@@ -116,7 +116,7 @@ class PackedDecoder:
         position = lengths.repeat_interleave(self.beam)
 
         def attend_self(layer: int, joined: Tensor) -> Tensor:
-            query, *new = self._model.split(joined, "tgt", position, longest)
+            query, *new = self._model.inputs.split(joined, "tgt", position, longest)
             for cached, tensor in zip(self._own[layer], new, strict=True):
                 heads, width = cached.shape[1], cached.shape[3]
                 # (entries, heads, steps * beam, width) -> (entries, heads, steps, beam, width)
@@ -129,7 +129,7 @@ class PackedDecoder:
         src_mask = torch.zeros(inside.shape).masked_fill_(~inside, -torch.inf)[:, None, None]
 
         def attend_source(layer: int, query: Tensor) -> Tensor:
-            query = self._model.by_head(query)
+            query = self._model.inputs.by_head(query)
             return self._attend(query, self._cross[layer], longest_src, src_mask)
 
         logits = self._model.decode(

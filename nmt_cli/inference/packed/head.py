@@ -5,6 +5,7 @@ greatest maxima, so that only those are searched.
 """
 
 from collections.abc import Callable
+from typing import Protocol
 
 import torch
 import torch.nn.functional as F
@@ -44,15 +45,27 @@ def best_of_blocks(by_block: Tensor, maxima: Tensor, k: int, best: TopK) -> tupl
     return values, chosen.gather(1, indices // width) * width + indices % width
 
 
-class Head:
-    """The output layer in whole blocks: words that fill the last block have logits of -inf."""
+class OutputLayer(Protocol):
+    """The output layer in whole blocks: the last block is filled up with logits of -inf.
+
+    words: the number of words, without those that fill the last block.
+    """
+
+    words: int
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """(rows, d_model) -> (rows, whole blocks of words), float32."""
+
+
+class PackedHead:
+    """An OutputLayer whose weights are packed together with the words that fill the last block."""
 
     def __init__(self, output: Affine, make: MakeProduct = make_product) -> None:
         self.words = output.outputs
         self._product: Product = make(whole_blocks(output))
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """(rows, whole blocks of words), float32."""
+        """(rows, d_model) -> (rows, whole blocks of words), float32."""
         return self._product(hidden).float()
 
 

@@ -1,7 +1,7 @@
-"""Linear layers with packed weights, through private operators of torch.
+"""Linear layers with packed weights.
 
-The operators are tested before they are used; where one is missing or gives wrong numbers, torch's
-plain product is used instead.
+Packing is tested before it is used. Where torch cannot pack weights, or packed weights give wrong
+numbers, torch's usual linear layer is used instead.
 """
 
 from collections.abc import Callable
@@ -12,10 +12,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from nmt_cli.inference.packed.weights import Affine
+from nmt_cli.model.torch_adapter import pack_linear
 
 Product = Callable[[Tensor], Tensor]
 MakeProduct = Callable[[Affine], Product]
-# Weights are packed for about this many rows, and work for any number.
+# The number of rows that weights are packed for; they work with any number.
 PACKED_FOR = 64
 LARGEST_ERROR = 1e-5
 
@@ -24,19 +25,8 @@ def make_product(affine: Affine) -> Product:
     """x -> x W^T + b, with packed weights if they work here."""
     weight, bias = affine.weight, affine.bias
     if weight.dtype == torch.float32 and packing_works():
-        return _packed(weight, bias)
+        return pack_linear(weight, bias, PACKED_FOR)
     return lambda x: F.linear(x, weight, bias)
-
-
-def _packed(weight: Tensor, bias: Tensor | None) -> Product:
-    ready = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), PACKED_FOR)
-    multiply = torch.ops.mkldnn._linear_pointwise
-
-    def product(x: Tensor) -> Tensor:
-        result: Tensor = multiply(x, ready, bias, "none", [], "")
-        return result
-
-    return product
 
 
 @cache
@@ -47,7 +37,7 @@ def packing_works() -> bool:
     bias = torch.randn(48, generator=generator)
     try:
         with torch.inference_mode():
-            result = _packed(weight, bias)(x)
+            result = pack_linear(weight, bias, PACKED_FOR)(x)
     except (RuntimeError, AttributeError):
         return False
     return bool((result - F.linear(x, weight, bias)).abs().max() < LARGEST_ERROR * 48)

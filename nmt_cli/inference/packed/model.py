@@ -4,15 +4,15 @@ import math
 from collections.abc import Callable
 from functools import partial
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt_cli.batch import Segments
 from nmt_cli.config.schema import ModelConfig
-from nmt_cli.inference.packed.head import Head
+from nmt_cli.inference.packed.head import OutputLayer, PackedHead
 from nmt_cli.inference.packed.linear import MakeProduct, make_product
 from nmt_cli.inference.packed.weights import (
-    Affine,
     CrossAttentionWeights,
     FeedForwardWeights,
     LayerWeights,
@@ -24,10 +24,13 @@ from nmt_cli.inference.packed.weights import (
 from nmt_cli.model.attention import head_widths
 from nmt_cli.model.backends.dispatch import attend
 from nmt_cli.model.layers import ACTIVATIONS
+from nmt_cli.model.positions import Positions
 from nmt_cli.model.transformer import Transformer
 
 # The attention of a layer, given its index, to the KV cache.
 Attend = Callable[[int, Tensor], Tensor]
+# From the ids of sources, (tokens,), to the output of the encoder, (tokens, d_model).
+Encoder = Callable[[Tensor, Segments], Tensor]
 
 
 class PackedFeedForward:
@@ -84,58 +87,32 @@ class PackedLayer:
         return self.residual(x, self.feed_forward, self.norms[-1])
 
 
-class PackedEncoder:
-    """The encoder, prepared for inference, and the layers that all decoders share with it."""
+class PackedInputs:
+    """Embeddings with positions, and the queries, keys and values of self-attention, by side.
 
-    def __init__(
-        self, model: Transformer, make: MakeProduct = make_product, *, with_layers: bool = True
-    ) -> None:
-        """model: float32, in evaluation mode, on the CPU; make: packs each linear layer.
+    positions: the positional encoding of "src" and of "tgt".
+    """
 
-        with_layers: False where a subclass computes `memory` in another way.
-        """
-        config = model.config
-        self.config = config
-        self.d_k, self.d_v = head_widths(config)
-        self.encoder = _layers(model.encoder, config, make) if with_layers else []
-        self.encoder_norm = model.encoder_norm
+    def __init__(self, model: Transformer, tgt_positions: Positions | None = None) -> None:
+        """tgt_positions: instead of the model's own."""
+        self.config = model.config
+        self.d_k, self.d_v = head_widths(model.config)
+        self.positions = {"src": model.positions, "tgt": tgt_positions or model.tgt_positions}
         self._embedding = model.embedding
-        self._positions = {"src": model.positions, "tgt": model.tgt_positions}
-        # Of each layer of the decoder: the projection of the memory to keys and values.
-        self._memory = [make(memory_weights(layer)) for layer in model.decoder_layers]
-
-    def encode(self, ids: Tensor, segments: Segments) -> list[tuple[Tensor, Tensor]]:
-        """Keys (tokens, heads, d_k) and values (..., d_v) of the sources, of each decoder layer."""
-        memory = self.memory(ids, segments)
-        return [self._split_memory(keys_values(memory)) for keys_values in self._memory]
-
-    def memory(self, ids: Tensor, segments: Segments) -> Tensor:
-        """The output of the encoder: (tokens, d_model)."""
-        position = segments.positions, segments.max_length
-        x = self.embed("src", ids, *position)
-
-        def attend_self(joined: Tensor) -> Tensor:
-            query, key, value = self.split(joined, "src", *position)
-            return attend(query, key, value, segments, segments, causal=False).flatten(1)
-
-        for layer in self.encoder:
-            x = layer(x, attend_self)
-        normalised: Tensor = self.encoder_norm(x)
-        return normalised
 
     def embed(self, side: str, ids: Tensor, positions: Tensor, max_length: int) -> Tensor:
         """The embedding of section 3.4, with positions: (tokens, d_model)."""
         x = F.embedding(ids, self._embedding.matrix(side))
         if self.config.scale_embeddings:
             x = x * math.sqrt(self.config.d_model)
-        return self._positions[side].add(x, positions, max_length)
+        return self.positions[side].add(x, positions, max_length)
 
     def split(
         self, joined: Tensor, side: str, positions: Tensor, max_length: int
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values of self-attention, each (tokens, heads, width)."""
         keys = self.config.heads * self.d_k
-        encoding, position = self._positions[side], (positions, max_length)
+        encoding, position = self.positions[side], (positions, max_length)
         return (
             encoding.rotate(self.by_head(joined[:, :keys]), *position),
             encoding.rotate(self.by_head(joined[:, keys : 2 * keys]), *position),
@@ -147,25 +124,86 @@ class PackedEncoder:
         heads = self.config.heads
         return joined.view(len(joined), heads, joined.shape[1] // heads)
 
-    def _split_memory(self, joined: Tensor) -> tuple[Tensor, Tensor]:
-        keys = self.config.heads * self.d_k
-        return self.by_head(joined[:, :keys]), self.by_head(joined[:, keys:])
+    def extend_positions(self, steps: int) -> None:
+        """Extend the target's position tables to `steps` now, so that no step reallocates them."""
+        device = self._embedding.matrix("tgt").device
+        first = torch.zeros(1, dtype=torch.int64, device=device)
+        embedded = self.embed("tgt", first, first, steps)
+        joined = embedded.new_zeros(1, self.config.heads * (2 * self.d_k + self.d_v))
+        self.split(joined, "tgt", first, steps)
 
 
-class PackedModel(PackedEncoder):
+class PackedEncoder:
+    """The layers of the encoder, with packed weights."""
+
+    def __init__(self, model: Transformer, inputs: PackedInputs, make: MakeProduct) -> None:
+        """make: packs each linear layer."""
+        self._inputs = inputs
+        self._layers = _layers(model.encoder, model.config, make)
+        self._norm = model.encoder_norm
+
+    def __call__(self, ids: Tensor, segments: Segments) -> Tensor:
+        """The output of the encoder: (tokens, d_model)."""
+        inputs, position = self._inputs, (segments.positions, segments.max_length)
+        x = inputs.embed("src", ids, *position)
+
+        def attend_self(joined: Tensor) -> Tensor:
+            query, key, value = inputs.split(joined, "src", *position)
+            return attend(query, key, value, segments, segments, causal=False).flatten(1)
+
+        for layer in self._layers:
+            x = layer(x, attend_self)
+        normalised: Tensor = self._norm(x)
+        return normalised
+
+
+class SourceEncoder:
+    """Encodes sources into the keys and values that each layer of the decoder attends to."""
+
+    def __init__(
+        self, model: Transformer, inputs: PackedInputs, make: MakeProduct, encoder: Encoder
+    ) -> None:
+        """make: packs the projections of the encoder's output."""
+        self._encoder = encoder
+        self._inputs = inputs
+        self._projections = [make(memory_weights(layer)) for layer in model.decoder_layers]
+
+    def __call__(self, ids: Tensor, segments: Segments) -> list[tuple[Tensor, Tensor]]:
+        """Keys (tokens, heads, d_k) and values (..., d_v) of the sources, of each decoder layer."""
+        memory = self._encoder(ids, segments)
+        return [self._split(project(memory)) for project in self._projections]
+
+    def _split(self, joined: Tensor) -> tuple[Tensor, Tensor]:
+        keys, by_head = self._inputs.config.heads * self._inputs.d_k, self._inputs.by_head
+        return by_head(joined[:, :keys]), by_head(joined[:, keys:])
+
+
+class PackedModel:
     """A model prepared for inference; it does not follow later changes of its weights."""
 
     def __init__(
         self,
         model: Transformer,
         make: MakeProduct = make_product,
-        make_head: Callable[[Affine, MakeProduct], Head] = Head,
+        *,
+        inputs: PackedInputs | None = None,
+        head: OutputLayer | None = None,
     ) -> None:
-        """model: in evaluation mode; make: packs each linear layer; make_head: the output layer."""
-        super().__init__(model, make)
+        """model: in evaluation mode; make: packs each linear layer.
+
+        inputs: None: of the model; head: the output layer, None: packed by `make`.
+        """
+        self.config = model.config
+        self.device = model.output_weight.device
+        self.dtype = model.output_weight.dtype
+        self.inputs = inputs or PackedInputs(model)
+        self.d_k, self.d_v = self.inputs.d_k, self.inputs.d_v
+        self.encode = SourceEncoder(
+            model, self.inputs, make, PackedEncoder(model, self.inputs, make)
+        )
         self.decoder = _layers(model.decoder, model.config, make)
         self.decoder_norm = model.decoder_norm
-        self.head = make_head(output_weights(model), make)
+        self.head = head or PackedHead(output_weights(model), make)
 
     def decode(
         self,
@@ -179,7 +217,7 @@ class PackedModel(PackedEncoder):
 
         attend_self: given the layer's joined queries, keys and values, not yet split.
         """
-        x = self.embed("tgt", ids, positions, max_length)
+        x = self.inputs.embed("tgt", ids, positions, max_length)
         for index, layer in enumerate(self.decoder):
             x = layer(x, partial(attend_self, index), partial(attend_source, index))
         return self.head.logits(self.decoder_norm(x))

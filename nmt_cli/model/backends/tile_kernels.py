@@ -20,7 +20,7 @@ LOG2_E = tl.constexpr(1.4426950408889634)
 @triton.jit
 @no_type_check
 def _load_tile(tiles, size: tl.constexpr):
-    """This program's tile: its rows, which of them exist, its sentence, its start in that."""
+    """This program's tile: its rows, a mask of existing rows, its sentence, its start there."""
     entry = tiles + 4 * tl.program_id(0)
     start = tl.load(entry)
     end = tl.load(entry + 1)

@@ -50,7 +50,7 @@ class AdditiveAttention(nn.Module):
 
 
 class Annotations(NamedTuple):
-    """What a row attends to: the annotations, U times them, and the mask of their tokens."""
+    """The memory of each row: the annotations, U times them, and the mask of their tokens."""
 
     values: Float[Tensor, "rows src d_model"]
     keys: Float[Tensor, "rows src d_model"]

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nmt_cli.model.torch_adapter import foreach_add_, foreach_lerp, foreach_lerp_, foreach_mul_
 from nmt_cli.training.optimizers.adam import Optimizer
 
 # The quintic a s + b s^3 + c s^5 drives every singular value s towards 1, quickly, not exactly.
@@ -67,15 +68,15 @@ class Muon(Optimizer):
             if MOMENTUM not in self.state[weight]:
                 self.state[weight][MOMENTUM] = torch.zeros_like(weight)
         momenta = [self.state[weight][MOMENTUM] for weight in weights]
-        torch._foreach_lerp_(momenta, gradients, 1.0 - self.momentum)
+        foreach_lerp_(momenta, gradients, 1.0 - self.momentum)
         # Nesterov: the momentum as it will be if the next gradient is like this one.
         # (n, rows, columns)
-        lookahead = torch.stack(torch._foreach_lerp(gradients, momenta, self.momentum))
+        lookahead = torch.stack(foreach_lerp(gradients, momenta, self.momentum))
         updates = orthogonalise(lookahead).to(weights[0].dtype)
         scale = ADAM_UPDATE_SIZE * math.sqrt(max(weights[0].shape))
         if weight_decay:
-            torch._foreach_mul_(weights, 1.0 - rate * weight_decay)
-        torch._foreach_add_(weights, list(updates.unbind()), alpha=-rate * scale)
+            foreach_mul_(weights, 1.0 - rate * weight_decay)
+        foreach_add_(weights, list(updates.unbind()), alpha=-rate * scale)
 
 
 def orthogonalise(matrices: Tensor) -> Tensor:

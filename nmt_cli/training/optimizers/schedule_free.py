@@ -12,6 +12,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nmt_cli.model.torch_adapter import (
+    foreach_add_,
+    foreach_addcdiv_,
+    foreach_addcmul_,
+    foreach_copy_,
+    foreach_lerp_,
+    foreach_mul_,
+    foreach_sqrt,
+)
 from nmt_cli.training.optimizers.adam import Decays, Optimizer
 
 # Keys of a weight's state; the paper's letters.
@@ -61,20 +70,20 @@ class ScheduleFree(Optimizer):
         states = [self._state(weight) for weight in weights]
         x, z, v = ([state[key] for state in states] for key in (X, Z, V))
         gradients = [weight.grad for weight in weights if weight.grad is not None]
-        torch._foreach_mul_(v, self.decays.beta2)
-        torch._foreach_addcmul_(v, gradients, gradients, 1.0 - self.decays.beta2)
-        scale = torch._foreach_sqrt(v)
-        torch._foreach_add_(scale, self.decays.epsilon)
-        torch._foreach_addcdiv_(z, gradients, scale, -rate)
+        foreach_mul_(v, self.decays.beta2)
+        foreach_addcmul_(v, gradients, gradients, 1.0 - self.decays.beta2)
+        scale = foreach_sqrt(v)
+        foreach_add_(scale, self.decays.epsilon)
+        foreach_addcdiv_(z, gradients, scale, -rate)
         if weight_decay:
-            torch._foreach_add_(z, weights, alpha=-rate * weight_decay)
-        torch._foreach_lerp_(x, z, newest)
+            foreach_add_(z, weights, alpha=-rate * weight_decay)
+        foreach_lerp_(x, z, newest)
         self._place(weights, x, z)
 
     def _place(self, weights: list[Tensor], x: list[Tensor], z: list[Tensor]) -> None:
         """Set the weights to y."""
-        torch._foreach_copy_(weights, z)
-        torch._foreach_lerp_(weights, x, self.decays.beta1)
+        foreach_copy_(weights, z)
+        foreach_lerp_(weights, x, self.decays.beta1)
 
     @torch.no_grad()
     def place_weights(self) -> None:

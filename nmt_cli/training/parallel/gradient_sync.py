@@ -13,6 +13,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from nmt_cli.model.torch_adapter import foreach_copy_, foreach_zero_
 from nmt_cli.training.gradient_accumulation import Backward, MicroBatch, accumulate_gradients
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.parallel.thread_pool import ReplicaThreadPool
@@ -27,7 +28,7 @@ class StepSums(NamedTuple):
     """Sums over all ranks in one step.
 
     loss, nll: over target tokens; splits: shards that were split; failures: ranks on which a single
-    pair did not fit into memory; too_large: that pair, if this rank is one of them.
+    pair did not fit into memory; too_large: that pair, if it was on this rank.
     """
 
     loss: float
@@ -64,9 +65,9 @@ class GradientBucket:
         present = [(view, weight.grad) for view, weight in pairs if weight.grad is not None]
         absent = [view for view, weight in pairs if weight.grad is None]
         if present:
-            torch._foreach_copy_([view for view, _ in present], [grad for _, grad in present])
+            foreach_copy_([view for view, _ in present], [grad for _, grad in present])
         if absent:
-            torch._foreach_zero_(absent)
+            foreach_zero_(absent)
 
     def assign_gradients(self) -> None:
         """Make the sums the gradients of the weights, without a copy."""

@@ -16,27 +16,28 @@ from torch.distributed.distributed_c10d import Store
 from nmt_cli.errors import NmtError, UnavailableError
 
 BEAT_SECONDS = 0.5
-# A rank that missed so many beats counts as silent; the others are read less often than that.
+# A rank that missed this many beats counts as silent; the statuses of the others are read once in
+# BEATS_BETWEEN_READS beats.
 SILENT_BEATS = 6
 BEATS_BETWEEN_READS = 4
 BEATS_WITHOUT_STORE = 20
-# A rank that does not even beat is not waited for any longer: it was stopped, or its machine died.
+# After this time, a rank that sends no beats is given up: it was stopped, or its machine died.
 SILENT_SECONDS = 22.0
 STORE_TIMEOUT = timedelta(seconds=5)
 PAIRS_NAMED = 3
 
 
 class LostRankError(NmtError):
-    """Another rank is gone: this one ends in consequence."""
+    """Another rank ended or does not answer, so that this one ends, too."""
 
 
 @dataclass
 class RankStatus:
     """What a rank last published.
 
-    beat: how often it did; collectives_started: how many collective operations it has begun;
-    pairs: the first of its share of the step; end: why it ended; consequence: whether that was
-    because of another rank; suspects: ranks that it waited for in vain.
+    beat: how many statuses it has published; collectives_started: how many collective operations it
+    has begun; pairs: the first of its share of the step; end: why it ended; consequence: whether it
+    ended because of another rank; suspects: the ranks that it waited for without an answer.
     """
 
     rank: int

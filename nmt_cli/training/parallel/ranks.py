@@ -27,7 +27,7 @@ from nmt_cli.training.parallel.heartbeat import Heartbeat, LostRankError, RankSt
 
 # Exit codes of a rank that ended only because another one did.
 CONSEQUENCES = (1, -signal.SIGTERM, 128 + signal.SIGTERM)
-# The launcher ends what is left of a failed group by force after so many seconds.
+# Seconds after which the launcher kills the processes that are left of a failed group.
 PATIENCE_SECONDS = 25
 SAVING_SECONDS = 300
 # torch's timeout comes after the heartbeat's, which can name the rank that is missing.

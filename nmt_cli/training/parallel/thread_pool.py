@@ -14,12 +14,13 @@ import torch
 from torch import nn
 
 from nmt_cli.model.dropout import use_own_generator
+from nmt_cli.model.torch_adapter import foreach_add_
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 # Replicas cost memory; with more cores than this, each thread gets several of torch's threads.
 MAX_THREADS = 8
-# Smaller shards would not repay the fixed cost of each operation.
+# In smaller shards, the fixed cost of each operation outweighs the gain.
 MIN_TOKENS_PER_THREAD = 256
 
 
@@ -59,7 +60,7 @@ class ReplicaThreadPool:
             return self._map_until_none(partial(work, self.models[index]), items[index::count])
 
         futures = [self._pool.submit(work_on_share, index) for index in range(count)]
-        # All threads end before the error of one is raised: the others would go on working.
+        # Wait for all threads before the error of one is raised; the others would continue working.
         wait(futures)
         results: list[Result | None] = [None] * len(items)
         for index, future in enumerate(futures):
@@ -91,7 +92,7 @@ class ReplicaThreadPool:
                     sums.append(weight.grad)
                     shares.append(other.grad)
             if sums:
-                torch._foreach_add_(sums, shares)
+                foreach_add_(sums, shares)
             replica.zero_grad()
 
     def zero_gradients(self) -> None:

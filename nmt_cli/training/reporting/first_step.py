@@ -36,7 +36,7 @@ class FirstStepEstimate:
     def begin(self, position: Position) -> None:
         """The step at `position` begins now."""
         run = self._run
-        if run.ranks.device.type == "cpu" and run.ranks.is_first and not run.compiles:
+        if run.ranks.device.type == "cpu" and run.ranks.is_first and not run.execution.compiled:
             self._start_time = time.monotonic()
             self._total_flops = step_flops(run.config, run.plan, position) / run.ranks.world_size
             run.replicas.on_item_done = self._on_micro_batch

@@ -1,6 +1,6 @@
-"""The speed of a run and the time it still takes, from the steps of this process alone."""
+"""The speed of a run and the time to its end, measured on the steps of this process only."""
 
-# The speed is a running mean over about so many steps.
+# The speed is a running mean over about this many steps.
 MEMORY = 200
 # The first step also loads, allocates and compiles.
 WARM_UP = 1
@@ -17,7 +17,7 @@ class RunningMean:
     """
 
     def __init__(self, memory: int) -> None:
-        """memory: the mean is over about so many values."""
+        """memory: about how many values the mean is over."""
         self._keep = 1 - 1 / memory
         self._sum = self._weight = 0.0
 
@@ -35,7 +35,7 @@ class RunningMean:
 class Pace:
     """The speed of this process; steps and validations are measured separately.
 
-    fresh: steps taken.
+    fresh: how many steps this process has taken.
     """
 
     def __init__(self) -> None:

@@ -59,7 +59,7 @@ class WriteFailures:
     def require_none(self, but: str = "") -> None:
         """Raises WriteError if something is still not written, unless that error was raised before.
 
-        but: is not looked at.
+        but: what is not checked.
         """
         failed = [what for what in self._in_a_row if what != but]
         if failed and not self._has_raised:

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 DEFINITE: Determiners = ("the", "this", "owner")
 INDEFINITE: Determiners = ("a", "number", "bare")
-# Women saw Emma, doctors may sleep: a bare plural seldom makes a good subject.
+# A plural without an article is rarely a good subject: "Women saw Emma", "Doctors may sleep".
 SUBJECT: Determiners = ("the", "a", "owner", "this", "number")
 _Weights = tuple[tuple[int, Determiner], ...]
 _COMMON: _Weights = (
@@ -33,7 +33,7 @@ _RELATED: _Weights = ((1, "owner"),)
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Who is spoken to: the name that makes `you` du, ihr or Sie; no name means Sie."""
+    """The person who is addressed: the name makes `you` du, ihr or Sie; without one it is Sie."""
 
     name: Name | None
     pronoun: Pronoun
@@ -53,16 +53,16 @@ class Chooser:
         return self.rng.random() < probability
 
     def pick(self, options: Sequence[T]) -> T:
-        """One of the options, all alike."""
-        # Of Random's methods only random() is promised to stay the same in every Python.
+        """One of the options, all equally likely."""
+        # Python guarantees only for random() that it gives the same numbers in every version.
         return options[int(self.rng.random() * len(options))]
 
     def favoured(self, options: Sequence[T]) -> T:
-        """One of the options, the first ones more often: some words are commoner than others."""
+        """One of the options, the first ones more often, as some words are more frequent."""
         return options[int(self.rng.random() ** 1.6 * len(options))]
 
     def weighted(self, options: Sequence[tuple[int, T]]) -> T:
-        """One of the (weight, option) pairs."""
+        """One of the options of (weight, option) pairs, with a probability by its weight."""
         rest = self.rng.random() * sum([weight for weight, _ in options])
         for weight, option in options:
             rest -= weight
@@ -72,7 +72,7 @@ class Chooser:
 
     @property
     def address(self) -> Address:
-        """Who is addressed in this sentence, chosen when first asked for."""
+        """The person who is addressed in this sentence, chosen at the first call."""
         if self._address is None:
             self._address = self._new_address()
         return self._address
@@ -114,7 +114,7 @@ class Chooser:
         return self.couple() if roll < 0.32 else self.first_name()
 
     def city(self) -> Name:
-        """A city, spelt differently in German or not."""
+        """A city, whose German name may be spelt differently."""
         en, de = self.pick(words.CITIES)
         return Name((en,), "n", de=de)
 
@@ -129,18 +129,18 @@ class Chooser:
         return Pronoun({"I": 0, "we": 3}.get(kind, 5))
 
     def noun(self, tags: str) -> Noun:
-        """A noun with one of the tags, at times a compound."""
+        """A noun with one of the tags, sometimes a compound."""
         plain, compounds = lexicon.nouns_tagged(tags)
         if compounds and self.chance(0.14):
             return self.pick(compounds)
         return self.favoured(plain)
 
     def noun_phrase(self, tags: str, determiners: Determiners = ()) -> NounPhrase:
-        """A noun phrase; `determiners` names the allowed ones, none means all that fit."""
+        """A noun phrase; determiners: the allowed ones, none: all that fit."""
         return self.dress(self.noun(tags), determiners)
 
     def dress(self, noun: Noun, determiners: Determiners = ()) -> NounPhrase:
-        """The noun with a determiner that fits, and at times an adjective."""
+        """The noun with a determiner that fits, and sometimes an adjective."""
         determiner = self._determiner(noun, determiners)
         plural = determiner == "number" or self._is_plural(noun, determiner)
         adjective = None
@@ -162,7 +162,7 @@ class Chooser:
         if "kin" in noun.tags:
             options = _RELATED
         elif "unowned" in noun.tags:
-            # `seine Frau` would be his wife.
+            # `seine Frau` would mean `his wife`.
             options = _UNOWNED
         elif "mass" in noun.tags:
             options = _MASS
@@ -191,14 +191,14 @@ class Chooser:
         return self.first_name() if owner.noun == noun else owner
 
     def simple(self, tags: str, determiners: Determiners) -> NounPhrase:
-        """A short singular noun phrase, as owners and people in passing are named."""
+        """A short singular noun phrase, for owners and for people who are mentioned briefly."""
         noun = self.pick(lexicon.nouns_tagged(tags)[0])
         determiner = self._determiner(noun, determiners)
         owner = self.pronoun() if determiner == "owner" else None
         return NounPhrase(noun, determiner, owner=owner)
 
     def person(self, tags: str = "person", determiners: Determiners = ()) -> Nominal:
-        """Somebody: a pronoun, a name, or a noun with one of the tags, as a subject."""
+        """A person as a subject: a pronoun, a name, or a noun with one of the tags."""
         roll = self.rng.random()
         if roll < 0.26:
             return self.pronoun()
@@ -213,7 +213,7 @@ class Chooser:
         return self.noun_phrase(tags, determiners or SUBJECT)
 
     def object(self, tags: str, subject: Nominal, determiners: Determiners = ()) -> Nominal:
-        """An object that is not the subject over again."""
+        """An object that is not the subject itself."""
         phrase = self._object(tags, determiners)
         while clashes(phrase, subject):
             phrase = self._object(tags, determiners)
@@ -231,7 +231,7 @@ class Chooser:
         return self.noun_phrase(tags, determiners)
 
     def place(self, verb: Verb) -> PlacePhrase:
-        """A place or a goal for the verb."""
+        """A place or a destination for the verb."""
         if verb.place == "to":
             return self._goal(verb.places)
         if "home" in verb.places and self.chance(0.2):
@@ -239,7 +239,7 @@ class Chooser:
         return self.place_at(verb.places)
 
     def place_at(self, tags: str) -> PlacePhrase:
-        """In the garden, at the station, in Berlin."""
+        """A place, such as `in the garden`, `at the station`, `in Berlin`."""
         if "town" in tags and self.chance(0.4):
             return PlacePhrase("in", "in", "dat", self.city())
         phrase = self.dress_place(self.pick(lexicon.nouns_tagged(tags)[0]))
@@ -248,7 +248,7 @@ class Chooser:
         return PlacePhrase("in", "in", "dat", phrase)
 
     def dress_place(self, noun: Noun) -> NounPhrase:
-        """A singular place."""
+        """A phrase for a place, in the singular."""
         adjective = None
         if self.chance(0.25):
             adjective = self.pick(lexicon.fitting_adjectives(noun.look))
@@ -270,7 +270,7 @@ class Chooser:
 
 
 def clashes(phrase: Nominal, subject: Nominal) -> bool:
-    """Whether an object would make the subject act on itself."""
+    """Whether subject and object would be the same person."""
     match phrase, subject:
         case Pronoun(), Pronoun():
             if phrase.index == subject.index == 2:

@@ -1,4 +1,4 @@
-"""Word order: one clause, said in English and in German, each by its own rules."""
+"""Word order: writes a clause in English and in German, each by its own rules."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -22,8 +22,8 @@ Order = Literal["statement", "question", "subordinate"]
 class Clause:
     """One clause as a tree that both languages share.
 
-    `verb` None is `be`; `predicate` is what follows `be`, English and German. A relative clause
-    has no `subject` or lacks the object that its pronoun stands for.
+    verb: None for `be`; predicate: the English and German words after `be`. A relative clause has
+    no `subject`, or lacks the object that its pronoun replaces.
     """
 
     subject: Nominal
@@ -51,9 +51,9 @@ class Clause:
 
 
 def english_clause(clause: Clause, order: Order = "statement", front: str = "") -> str:
-    """The English words; `front` (a time or a question word) stands before everything.
+    """The English words; `front` (a time or a question word) comes first.
 
-    The subject of a relative clause is its pronoun: pass it as the clause's subject.
+    The subject of a relative clause is its pronoun, which has to be the subject of `clause`.
     """
     asks = order == "question"
     subject = clause.subject
@@ -80,7 +80,7 @@ def _english_objects(clause: Clause) -> list[str]:
     if clause.indirect:
         return [clause.indirect.english("object"), direct]
     if verb.particle:
-        # pick him up, but pick up the child; bring the child along.
+        # For example: pick him up, but pick up the child; bring the child along.
         late = (clause.direct and clause.direct.is_pronoun) or verb.particle == "along"
         return [direct, verb.particle] if late else [verb.particle, direct]
     return [verb.preposition[0], direct]
@@ -89,12 +89,12 @@ def _english_objects(clause: Clause) -> list[str]:
 def german_clause(
     clause: Clause, labels: Labels, order: Order = "statement", front: str = ""
 ) -> str:
-    """The German words: verb second, first, or last; a `front` pushes the subject behind it."""
+    """The German words: verb second, first, or last; after a `front`, the subject follows it."""
     finite, tail, closing = german_group(clause.group, clause.subject.person, labels)
     subject = clause.subject.german("nom", labels)
     field = _middle_field(clause, labels)
     if _belongs_to_pronoun(clause) and (front or order != "statement"):
-        # Gehört dir das Auto? The pronoun stands before the thing.
+        # `Gehört dir das Auto?`: the pronoun comes before the noun.
         subject, field = f"{field[0]} {subject}", field[1:]
     if order == "subordinate":
         if is_held_out(clause.verb):
@@ -117,7 +117,7 @@ def _belongs_to_pronoun(clause: Clause) -> bool:
 
 
 def _middle_field(clause: Clause, labels: Labels) -> list[str]:
-    """Pronouns, what is known, time, what is new, negation, and what belongs to the verb."""
+    """In this order: pronouns, known objects, time, new objects, negation, parts of the verb."""
     objects = _objects(clause)
     nicht = clause.negated and not any(_is_kein(phrase) for phrase, _ in objects)
     late = nicht or (clause.time is not None and clause.time.late)
@@ -174,7 +174,7 @@ def _is_early(phrase: Nominal, case: Case, *, late: bool) -> bool:
 
 
 def fronted(clause: Clause, labels: Labels) -> tuple[str, str]:
-    """The clause with its time in front, in both languages; without a time, as it is."""
+    """Both languages with the time of the clause in front; unchanged without a time."""
     time = clause.time
     if time is None or time.mid:
         return english_clause(clause), german_clause(clause, labels)

@@ -1,4 +1,4 @@
-"""Random clauses that make sense: who does what, when and where, and what is how."""
+"""Random clauses that make sense: who does what, when and where, and descriptions."""
 
 from dataclasses import replace
 
@@ -43,7 +43,7 @@ def event(
     negation: float = 0.0,
     time: float = 0.35,
 ) -> Clause:
-    """Somebody does something; `negation` and `time` are probabilities."""
+    """A clause in which somebody does something; negation, time: probabilities."""
     negated = ch.chance(negation)
     if verb is None:
         verb = ch.pick(lexicon.verbs())
@@ -61,7 +61,7 @@ def event(
 
 
 def is_possible(verb: Verb, subject: Nominal, tense: Tense) -> bool:
-    """Whether English and German both say this verb in this tense with this subject."""
+    """Whether this verb with this subject is usual in this tense in both languages."""
     if "lasting" in verb.traits and tense not in ("present", "past"):
         return False
     if tense == "progressive":
@@ -69,7 +69,7 @@ def is_possible(verb: Verb, subject: Nominal, tense: Tense) -> bool:
     if tense == "past modal":
         return not (isinstance(subject, NounPhrase) and "train" in subject.noun.tags)
     if tense == "past":
-        # Du schliefst, Sie aßen: nobody says so; and "they read" would be two tenses.
+        # `Du schliefst` and `Sie aßen` are unusual, and `they read` can be of two tenses.
         return not is_you(subject)
     return tense != "present" or verb.en != verb.en_past or subject.person == 2
 
@@ -80,7 +80,7 @@ def is_you(subject: Nominal) -> bool:
 
 
 def pick_tense(ch: Chooser, verb: Verb, subject: Nominal, tenses: Tenses) -> Tense:
-    """One of the tenses that is possible here."""
+    """One of the possible tenses."""
     possible = [entry for entry in tenses if is_possible(verb, subject, entry[1])]
     if possible:
         return ch.weighted([(weight * _factor(verb, tense), tense) for weight, tense in possible])
@@ -102,7 +102,11 @@ def _place(ch: Chooser, verb: Verb, subject: Nominal) -> PlacePhrase:
 
 
 def _factor(verb: Verb, tense: Tense) -> int:
-    """English says what is going on with -ing; few verbs make their perfect with sein."""
+    """The weight of a verb in a tense.
+
+    In the English present, verbs of states and habits are more usual than others; verbs whose
+    perfect has `sein` are few, so they are chosen more often there.
+    """
     if tense == "present":
         return 4 if verb.traits & {"habit", "stative"} else 1
     return 16 if tense == "perfect" and "sein" in verb.traits else 4
@@ -154,7 +158,7 @@ def _negate(phrase: NounPhrase, negated: bool) -> NounPhrase:
 
 
 def _generic(phrase: NounPhrase) -> NounPhrase:
-    """One likes dogs, not a dog."""
+    """The noun phrase as in a general statement: `dogs` instead of `a dog` in `He likes dogs`."""
     if phrase.determiner in ("a", "number", "no") and "mass" not in phrase.noun.tags:
         kind: Determiner = "no" if phrase.determiner == "no" else "bare"
         return replace(phrase, determiner=kind, plural=True, count=("", ""))
@@ -162,7 +166,7 @@ def _generic(phrase: NounPhrase) -> NounPhrase:
 
 
 def _wished(ch: Chooser, phrase: NounPhrase) -> NounPhrase:
-    """A faster car: the comparative before a noun."""
+    """A comparative before a noun, such as `a faster car`."""
     known = lexicon.comparable(phrase.noun.look)
     if phrase.determiner not in ("a", "no") or not known:
         return phrase
@@ -170,7 +174,7 @@ def _wished(ch: Chooser, phrase: NounPhrase) -> NounPhrase:
 
 
 def time_for(ch: Chooser, clause: Clause) -> TimePhrase | None:
-    """A time that fits tense and verb, or None."""
+    """A time phrase that fits tense and verb, or None."""
     traits = clause.verb.traits if clause.verb else frozenset({"copula"})
     if "lasting" in traits or (clause.negated and "copula" in traits):
         return None
@@ -233,37 +237,37 @@ def day(ch: Chooser) -> TimePhrase:
 
 
 def date(ch: Chooser) -> tuple[str, str]:
-    """May 3, 3. Mai."""
+    """A date, such as `May 3` and `3. Mai`."""
     en, de = ch.pick(words.MONTHS)
     number = 1 + int(ch.rng.random() * 28)
     return f"{en} {number}", f"{number}. {de}"
 
 
 def hour(ch: Chooser) -> TimePhrase:
-    """At 8 o'clock."""
+    """An hour, such as `at 8 o'clock`."""
     number = 1 + int(ch.rng.random() * 12)
     return TimePhrase(f"at {number} o'clock", f"um {number} Uhr", label="number")
 
 
 def looks(subject: Nominal) -> tuple[Adjective, ...]:
-    """The adjectives that can be said of the subject."""
+    """The adjectives that fit the subject."""
     if isinstance(subject, NounPhrase):
         return lexicon.fitting_adjectives(subject.noun.look)
     return lexicon.fitting_adjectives("person")
 
 
 def mood(ch: Chooser, subject: Nominal, tenses: Tenses) -> Clause:
-    """Somebody is tired, happy, sick or hungry."""
+    """A clause in which somebody is tired, happy, sick or hungry."""
     return described(ch, plain(subject), ch.pick(lexicon.moods()), tenses)
 
 
 def plain(subject: Nominal) -> Nominal:
-    """The subject without an adjective."""
+    """The subject without its adjective."""
     return replace(subject, adjective=None) if isinstance(subject, NounPhrase) else subject
 
 
 def state(ch: Chooser, subject: Nominal, tenses: Tenses, *, negation: float = 0.0) -> Clause:
-    """Somebody or something is so; any adjective before the subject's noun goes."""
+    """A clause with an adjective after `be`; an adjective before the subject's noun is removed."""
     subject = plain(subject)
     adjective = ch.pick(looks(subject))
     return described(ch, subject, adjective, tenses, negation=negation)
@@ -277,7 +281,7 @@ def described(
     *,
     negation: float = 0.0,
 ) -> Clause:
-    """The subject is as the adjective says."""
+    """A clause that says that the subject is as the adjective says."""
     negated = ch.chance(negation)
     if isinstance(subject, NounPhrase) and not subject.is_definite:
         negated = False
@@ -288,7 +292,7 @@ def described(
 
 
 def whereabouts(ch: Chooser) -> Clause:
-    """Somebody or something is somewhere."""
+    """A clause that says where somebody or something is."""
     tense: Tense = "past" if ch.chance(0.3) else "present"
     if ch.chance(0.5):
         subject = ch.subject("person pet", DEFINITE)

@@ -1,4 +1,4 @@
-"""Talk of more and less: comparisons, prices, ages, how many there are, dates."""
+"""Sentences about amounts: comparisons, prices, ages, numbers of things, dates."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from nmt_cli.extras.demo.vocabulary.lexicon import Adjective, Noun, Verb
 
 
 def comparison(ch: Chooser) -> Text:
-    """Bigger than, as big as, the biggest."""
+    """A comparison with `bigger than`, `as big as` or `the biggest`."""
     ch.labels.add("comparative")
     kind = ch.weighted(((5, "than"), (3, "as"), (3, "most")))
     if kind == "most":
@@ -39,7 +39,7 @@ def _than(adjective: Adjective, en: str, de: str) -> Text:
 
 
 def _two(ch: Chooser) -> tuple[Nominal, Nominal, str]:
-    """Two of a kind, and how they look."""
+    """Two things or people that can be compared, and the look that adjectives have to fit."""
     kind = ch.weighted(((4, "people"), (1, "cities"), (3, "same noun"), (3, "two nouns")))
     if kind == "people":
         return *_two_people(ch), "person"
@@ -50,9 +50,9 @@ def _two(ch: Chooser) -> tuple[Nominal, Nominal, str]:
         return first, second, "city"
     noun = ch.pick(lexicon.nouns_tagged("thing text pet dear kitchen garden room office")[0])
     if kind == "same noun":
-        # This car is faster than my car.
+        # Such as: This car is faster than my car.
         return NounPhrase(noun, "this"), NounPhrase(noun, "owner", owner=ch.pronoun()), noun.look
-    # Not of cars or horses: that would be judging who is faster or bigger.
+    # Cars and horses are left out: it would be unusual to say which is faster or bigger.
     alike = lexicon.nouns_tagged("bag lamp chair table book letter")[0]
     noun = ch.pick(alike)
     other = ch.pick([n for n in alike if n.look == noun.look])
@@ -86,7 +86,7 @@ def _most(ch: Chooser) -> Text:
 
 
 def number_talk(ch: Chooser) -> Text:
-    """Prices, ages and how many there are."""
+    """A sentence about a price, an age or a number of things."""
     kind = ch.weighted(((3, _price), (2, _payment), (2, _age), (2, _there_are), (2, _how_much)))
     return kind(ch)
 
@@ -140,7 +140,7 @@ def _age(ch: Chooser) -> Text:
 
 
 def _there_are(ch: Chooser) -> Text:
-    """There are three hotels in the city: es gibt with the accusative."""
+    """A sentence with `there is`, in German `es gibt` with the accusative."""
     phrase = ch.dress(ch.pick(lexicon.nouns_tagged("hotel park school")[0]), ("number", "a"))
     place = PlacePhrase("in", "in", "dat", NounPhrase(lexicon.nouns()["city"], "the"))
     if ch.chance(0.5):
@@ -174,7 +174,7 @@ def _how_much(ch: Chooser) -> Text:
 
 
 def dates(ch: Chooser) -> Text:
-    """Today is Monday; my birthday is on May 3; it is 8 o'clock."""
+    """A sentence about a date, such as `Today is Monday` or `It is 8 o'clock`."""
     kind = ch.weighted(((4, "birthday"), (2, "weekday"), (2, "today"), (2, "hour")))
     if kind == "hour":
         ch.labels.add("number")

@@ -1,4 +1,4 @@
-"""What can be a subject or an object: pronouns, names and question words, in both languages."""
+"""Words that can be a subject or an object, in both languages: pronouns, names, question words."""
 
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -13,11 +13,11 @@ CASE_LABELS: dict[Case, str] = {"acc": "accusative", "dat": "dative", "gen": "ge
 
 
 class Nominal(Protocol):
-    """What can be a subject or an object."""
+    """A word or phrase that can be a subject or an object."""
 
     @property
     def person(self) -> Person:
-        """The verb form it asks for."""
+        """The person of its verb."""
 
     @property
     def is_pronoun(self) -> bool:
@@ -56,7 +56,7 @@ _DE_OWNER_THIRD = {"m": "sein", "f": "ihr", "n": "sein"}
 class Pronoun:
     """A personal pronoun: 0 I, 1 you (du), 2 he she it, 3 we, 4 you (ihr), 5 they, 6 you (Sie).
 
-    `en_gender` and `de_gender` part where a thing is `it` in English but `er` in German.
+    `en_gender` and `de_gender` differ if a thing is `it` in English but `er` in German.
     """
 
     index: int
@@ -67,7 +67,7 @@ class Pronoun:
 
     @property
     def person(self) -> Person:
-        """Sie takes the forms of sie, and `you` takes the same English form always."""
+        """`Sie` has the verb forms of `sie`; English `you` always has the same one."""
         return min(self.index, 5)
 
     @property
@@ -76,13 +76,13 @@ class Pronoun:
         return self.index in (1, 4, 6)
 
     def english(self, role: Role) -> str:
-        """He or him."""
+        """The English pronoun, such as `he` or `him`."""
         if self.index == 2:
             return _EN_THIRD[self.en_gender][role == "object"]
         return (_EN_SUBJECT if role == "subject" else _EN_OBJECT)[self.index]
 
     def german(self, case: Case, labels: Labels) -> str:
-        """Er, ihn, ihm; pronouns have no genitive here."""
+        """The German pronoun, such as `er`, `ihn` or `ihm`; there is no genitive."""
         labels.add("pronoun")
         if self.is_address:
             labels.add("address")
@@ -91,11 +91,11 @@ class Pronoun:
         return _DE[case][self.index] or _DE_THIRD[self.de_gender][case]
 
     def english_owner(self) -> str:
-        """His."""
+        """The English possessive, such as `his`."""
         return _EN_THIRD[self.en_gender][2] if self.index == 2 else _EN_OWNER[self.index]
 
     def german_owner(self, case: Case, gender: Gender, labels: Labels) -> str:
-        """Sein, before a noun of this case and gender."""
+        """The German possessive, such as `sein`, before a noun of this case and gender."""
         labels.add("possessive")
         if self.is_address:
             labels.add("address")
@@ -116,16 +116,16 @@ class Name:
 
     @property
     def person(self) -> Person:
-        """Two names are `they`."""
+        """The third person: singular for one name, plural for two."""
         return 5 if len(self.names) > 1 else 2
 
     def english(self, role: Role) -> str:
-        """Anna, Anna and Paul, Mrs. Weber."""
+        """The English name, such as `Anna`, `Anna and Paul` or `Mrs. Weber`."""
         title = ("Mr. " if self.gender == "m" else "Mrs. ") if self.titled else ""
         return title + " and ".join(self.names)
 
     def german(self, case: Case, labels: Labels) -> str:
-        """Anna, Herrn Weber: Herr is a weak masculine."""
+        """The German name, such as `Anna` or `Herrn Weber` (`Herr` is a weak masculine)."""
         labels.add("name")
         if case != "nom":
             labels.add(CASE_LABELS[case])
@@ -148,11 +148,11 @@ class WhoWhat:
     is_definite: bool = True
 
     def english(self, role: Role) -> str:
-        """Who, what."""
+        """The English word, `who` or `what`."""
         return self.en
 
     def german(self, case: Case, labels: Labels) -> str:
-        """Wer, wen, wem, was."""
+        """The German word: `wer`, `wen`, `wem` or `was`."""
         if case != "nom":
             labels.add(CASE_LABELS[case])
         return self.de[case]

@@ -1,4 +1,4 @@
-"""Everyday talk: greetings, requests, and what is done by somebody."""
+"""Everyday sentences: greetings, requests, and sentences in the passive."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ _PASSIVE: Tenses = (
 
 
 def passive(ch: Chooser) -> Text:
-    """Something is done to somebody or something."""
+    """A sentence in the passive."""
     verb = ch.pick(lexicon.verbs_with("", "passive"))
     tags = " ".join(tag for tag in verb.objects.split() if tag != "person") or "person"
     phrase: Nominal = ch.noun_phrase(tags, DEFINITE)
@@ -53,7 +53,7 @@ def _agent(ch: Chooser, patient: Nominal) -> Nominal:
 
 
 def greeting(ch: Chooser) -> Text:
-    """Hello, goodbye, thanks and wishes."""
+    """A greeting, a goodbye, thanks or wishes."""
     ch.labels.add("greeting")
     kind = ch.weighted(((3, _hello), (2, _how_are_you), (2, _thanks), (2, _until), (2, _my_name)))
     return kind(ch)
@@ -118,7 +118,7 @@ def _my_name(ch: Chooser) -> Text:
 
 
 def request(ch: Chooser) -> Text:
-    """Open the window, Anna!"""
+    """A request, such as `Open the window, Anna!`."""
     ch.labels.update(("imperative", "address"))
     you = ch.you()
     verb = ch.pick([verb for verb in lexicon.verbs() if verb.imperative])

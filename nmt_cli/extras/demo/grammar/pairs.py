@@ -1,8 +1,8 @@
-"""The demo's corpus: an endless supply of English sentences with their one German translation.
+"""The demo's corpus: any number of English sentences, each with its only German translation.
 
-English and German are said from the same tree, so the German is right by construction. Who is
-called `you` shows in the sentence: a first name makes it `du`, two make it `ihr`, Mr. and Mrs.
-or no name at all make it `Sie`. So every English sentence has exactly one translation.
+English and German are written from the same tree, so the German is right by construction. The
+sentence shows who is called `you`: one first name makes it `du`, two make it `ihr`, Mr. and Mrs.
+or no name make it `Sie`. So every English sentence has exactly one translation.
 """
 
 import hashlib
@@ -87,10 +87,10 @@ class LabelledPair:
 
 
 def make_pairs(count: int, *, seed: int, split: Split = "train") -> Iterator[LabelledPair]:
-    """`count` pairs of a split; pair i depends on (seed, split, i) alone, on every machine.
+    """`count` pairs of a split; pair i depends on (seed, split, i) only, on every machine.
 
-    A sentence belongs to exactly one split: by a hash of its text, or to `held_out` when it
-    shows a combination that the other splits must not know.
+    A sentence belongs to exactly one split: to `held_out` if it has a combination that does not
+    occur in the other splits, otherwise to the one that a hash of its text says.
     """
     for index in range(count):
         digest = hashlib.sha256(f"{seed}/{split}/{index}".encode()).digest()
@@ -102,7 +102,7 @@ def make_pairs(count: int, *, seed: int, split: Split = "train") -> Iterator[Lab
 
 
 def split_of(pair: LabelledPair) -> Split:
-    """The one split that the pair may appear in: 80 % train, 10 % valid, 10 % test."""
+    """The only split in which the pair may occur: 80 % train, 10 % valid, 10 % test."""
     if pair.labels & HELD_OUT:
         return "held_out"
     bucket = hashlib.sha256(pair.src.encode()).digest()[0] % 10
@@ -110,7 +110,7 @@ def split_of(pair: LabelledPair) -> Split:
 
 
 def _make_pair(rng: Random) -> LabelledPair | None:
-    """One pair; None where the sentence could be read in two ways."""
+    """Make one pair; None if the sentence is ambiguous."""
     chooser = Chooser(rng)
     kind = chooser.weighted(_KINDS)
     en, de = kind(chooser)
@@ -121,7 +121,7 @@ def _make_pair(rng: Random) -> LabelledPair | None:
     if " on on " in en or _repeats_a_name(en):
         return None
     if "girl" in en and re.search(r"\b(she|her)\b", en):
-        return None  # das Mädchen: es or sie, both are said
+        return None  # `das Mädchen` can be `es` or `sie`.
     if chooser.addressed and chooser.address.name is not None:
         name = chooser.address.name
         if any(word in en for word in name.names) or _starts_with_name(en):
@@ -156,5 +156,5 @@ def _capital(text: str) -> str:
 
 
 def known_words() -> set[str]:
-    """Every English word form the grammar can say, in lower case, without numbers in digits."""
+    """Every English word form of the grammar, in lower case, without numbers in digits."""
     return set(lexicon.english_forms())

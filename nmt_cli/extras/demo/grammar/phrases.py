@@ -1,4 +1,4 @@
-"""Noun phrases, places and times: each can say itself in English and, in any case, in German."""
+"""Noun phrases, places and times: the English words of each, and the German ones in any case."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -16,7 +16,7 @@ Degree = Literal["positive", "comparative", "superlative"]
 
 @dataclass(frozen=True, slots=True)
 class NounPhrase:
-    """Determiner, perhaps an adjective, noun, perhaps an owner."""
+    """A noun phrase: determiner, noun, and optionally an adjective and an owner."""
 
     noun: Noun
     determiner: Determiner
@@ -29,25 +29,25 @@ class NounPhrase:
 
     @property
     def person(self) -> Person:
-        """He or they."""
+        """The third person, singular or plural."""
         return 5 if self.plural else 2
 
     @property
     def is_definite(self) -> bool:
-        """Whether the listener is supposed to know which one is meant."""
+        """Whether the phrase is definite: the listener knows which one is meant."""
         return self.determiner in ("the", "this", "owner")
 
     @property
     def gender(self) -> Gender:
-        """The gender as articles see it."""
+        """The gender that decides the article; in the plural there is one for all."""
         return "p" if self.plural else self.noun.gender
 
     def english(self, role: Role) -> str:
-        """The small dog, Anna's old cars, the door of the house."""
+        """The English words, such as `the small dog` or `Anna's old cars`."""
         words = self._english_adjective() + (self.noun.en_plural if self.plural else self.noun.en)
         match self.determiner:
             case "a" | "no":
-                # `does not have a car` is `hat kein Auto`: the negation stands elsewhere.
+                # `does not have a car` is `hat kein Auto`: English negates the verb instead.
                 counts = not self.plural and "mass" not in self.noun.tags
                 return english.with_article(words) if counts else words
             case "bare":
@@ -77,7 +77,7 @@ class NounPhrase:
         return f"{english.genitive(owner.english('object'))} {words}"
 
     def german(self, case: Case, labels: Labels) -> str:
-        """Der kleine Hund, Annas alte Autos, die Tür des Hauses."""
+        """The German words in a case, such as `der kleine Hund` or `Annas alte Autos`."""
         self._add_labels(case, labels)
         article, declension = self._article(case, labels)
         words = [article] if article else []
@@ -147,7 +147,7 @@ class NounPhrase:
 
 @dataclass(frozen=True, slots=True)
 class PlacePhrase:
-    """Where or where to: a preposition with its German case and a phrase."""
+    """A place or a destination: a preposition with its German case, and a phrase."""
 
     en: str
     de: str
@@ -155,11 +155,11 @@ class PlacePhrase:
     phrase: Nominal | None = None
 
     def english(self) -> str:
-        """In the garden; a place without a phrase is said by `en` alone."""
+        """The English words, such as `in the garden`; without a phrase they are `en`."""
         return f"{self.en} {self.phrase.english('object')}" if self.phrase else self.en
 
     def german(self, labels: Labels) -> str:
-        """Im Garten."""
+        """The German words, such as `im Garten`."""
         if self.phrase is None:
             return self.de
         return german.contract(self.de, self.phrase.german(self.case, labels))
@@ -167,7 +167,7 @@ class PlacePhrase:
 
 @dataclass(frozen=True, slots=True)
 class TimePhrase:
-    """When: `mid` ones stand before the English verb, `late` ones after a definite object."""
+    """A time phrase: `mid` before the English verb, `late` after a definite object."""
 
     en: str
     de: str

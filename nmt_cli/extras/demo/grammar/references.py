@@ -16,7 +16,7 @@ from nmt_cli.extras.demo.vocabulary.lexicon import Verb
 
 @dataclass(frozen=True, slots=True)
 class RelativePronoun:
-    """Who, or that, as the subject of a relative clause."""
+    """The relative pronoun `who` or `that` as the subject of a relative clause."""
 
     en: str
     head: NounPhrase
@@ -29,11 +29,11 @@ class RelativePronoun:
         return self.head.person
 
     def english(self, role: Role) -> str:
-        """Who, that."""
+        """The English pronoun, `who` or `that`."""
         return self.en
 
     def german(self, case: Case, labels: Labels) -> str:
-        """Der, die, das."""
+        """The German pronoun, such as `der`, `die` or `das`."""
         return german.relative_pronoun(case, self.head.gender)
 
 
@@ -52,11 +52,11 @@ class Described:
         return self.head.person
 
     def english(self, role: Role) -> str:
-        """The man who repairs the car."""
+        """The English words, such as `the man who repairs the car`."""
         return f"{self.head.english(role)} {self.relative[0]}"
 
     def german(self, case: Case, labels: Labels) -> str:
-        """Den Mann, der das Auto repariert, (a sentence drops the last comma)."""
+        """The German words, such as `den Mann, der das Auto repariert,` with the last comma."""
         return f"{self.head.german(case, labels)}, {self.relative[1]},"
 
 
@@ -64,7 +64,7 @@ _PEOPLE = "man woman boy girl child trade"
 
 
 def relative_sentence(ch: Chooser) -> Text:
-    """A noun with a relative clause, as the subject or as the object."""
+    """A sentence whose subject or object has a relative clause."""
     ch.labels.add("relative")
     kind = ch.pick((_PEOPLE, _PEOPLE, "thing", "house town lodging"))
     head = ch.noun_phrase(kind, ("the",))
@@ -141,7 +141,7 @@ def _in_which(ch: Chooser, head: NounPhrase) -> Text:
 
 
 def reference_back(ch: Chooser) -> Text:
-    """A thing named once and taken up by a pronoun: it, which German gives the noun's gender."""
+    """Two clauses: the first names a thing, the second refers to it by a pronoun of its gender."""
     ch.labels.add("anaphora")
     tags = ch.pick(("thing", "text", "food drink", "place opening dear"))
     phrase = replace(ch.noun_phrase(tags, ("the", "this", "owner")), adjective=None)

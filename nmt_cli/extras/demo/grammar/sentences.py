@@ -1,4 +1,4 @@
-"""The kinds of sentences built from clauses: statements, questions, and clauses joined."""
+"""The kinds of sentences that are built from one clause: statements and questions."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from nmt_cli.extras.demo.vocabulary import lexicon, words
 from nmt_cli.extras.demo.vocabulary.german import Case
 from nmt_cli.extras.demo.vocabulary.lexicon import Verb
 
-Text = tuple[str, str]  # English and German, first letter and final mark still missing
+Text = tuple[str, str]  # English and German, without capital letter and final mark.
 
 QUESTION: Tenses = (
     (4, "present"),
@@ -34,12 +34,12 @@ NOW_OR_THEN: Tenses = ((3, "present"), (1, "past"))
 
 
 def said(ch: Chooser, clause: Clause) -> Text:
-    """The clause as a plain statement."""
+    """The words of the clause as a plain statement."""
     return english_clause(clause), german_clause(clause, ch.labels)
 
 
 def statement(ch: Chooser) -> Text:
-    """A plain main clause, at times with its time in front."""
+    """A plain main clause, sometimes with its time in front."""
     clause = events.event(ch, negation=0.3)
     if clause.time and ch.chance(0.5):
         return fronted(clause, ch.labels)
@@ -47,7 +47,7 @@ def statement(ch: Chooser) -> Text:
 
 
 def short_statement(ch: Chooser) -> Text:
-    """The small dog sleeps."""
+    """A short statement, such as `The small dog sleeps.`"""
     verbs = [verb for verb in lexicon.verbs_named("sleep play work sing come") if not verb.frame]
     verb = ch.pick(verbs)
     subject = ch.noun_phrase(verb.subjects, ("the", "a", "this"))
@@ -67,7 +67,7 @@ def short_statement(ch: Chooser) -> Text:
 
 
 def description(ch: Chooser) -> Text:
-    """Something is so, or somewhere; somebody is somebody."""
+    """A description of how, where or what somebody or something is."""
     kind = ch.weighted(((6, "state"), (3, "place"), (2, "this"), (1, "trade"), (1, "weather")))
     if kind == "this":
         return _this_is(ch)
@@ -94,7 +94,7 @@ def _this_is(ch: Chooser) -> Text:
 
 
 def _trade(ch: Chooser) -> Clause:
-    """A trade stands bare in German, unless an adjective comes with it: er ist Arzt."""
+    """A profession, in German without an article unless it has an adjective: `er ist Arzt`."""
     subject: Nominal = Name((ch.pick(words.MALE),), "m")
     if ch.chance(0.6):
         subject = ch.simple("brother father uncle", DEFINITE)
@@ -104,7 +104,7 @@ def _trade(ch: Chooser) -> Clause:
 
 
 def weather() -> tuple[Clause, ...]:
-    """It is cold, it is warm."""
+    """A sentence about the weather, such as `It is cold.`"""
     it = Pronoun(2)
     return (
         Clause(it, None, "present", predicate=("cold", "kalt")),
@@ -114,7 +114,7 @@ def weather() -> tuple[Clause, ...]:
 
 
 def yes_no_question(ch: Chooser) -> Text:
-    """Does the man sleep?"""
+    """A yes-no question, such as `Does the man sleep?`"""
     ch.labels.add("yes_no_question")
     if ch.chance(0.25):
         subject = _not_me(ch, ch.pick(("person", "thing place")))
@@ -130,7 +130,7 @@ def yes_no_question(ch: Chooser) -> Text:
 
 
 def wh_question(ch: Chooser) -> Text:
-    """Who, what, where, when, why, which."""
+    """A question with who, what, where, when, why or which."""
     ch.labels.add("wh_question")
     kinds = ((3, _who), (3, _whom), (3, _what), (3, _where), (3, _when_why), (2, _which))
     return ch.weighted(kinds)(ch)
@@ -157,7 +157,7 @@ def _asking_subject(ch: Chooser, verb: Verb) -> Nominal:
 
 
 def _not_me(ch: Chooser, tags: str) -> Nominal:
-    # Hardly anybody asks what they do themselves.
+    # Questions about the speaker's own actions are unusual.
     subject = ch.subject(tags, DEFINITE)
     return Pronoun(3) if subject == Pronoun(0) else subject
 

@@ -14,7 +14,7 @@ from nmt_cli.extras.demo.vocabulary.lexicon import Verb
 
 
 def that_clause(ch: Chooser) -> Text:
-    """I think that, she knows whether, we know where."""
+    """A sentence such as `I think that ...`, `she knows whether ...`, `we know where ...`."""
     ch.labels.add("subordinate")
     verb = ch.pick(lexicon.speaking_verbs())
     matrix = Clause(ch.person(determiners=("the", "owner")), verb, "present")
@@ -54,7 +54,7 @@ def _hoped(ch: Chooser) -> Clause:
 
 
 def any_clause(ch: Chooser, tenses: Tenses = events.ANY_TENSE) -> Clause:
-    """A clause to be joined to another."""
+    """A clause that can be joined to another one."""
     if ch.chance(0.25):
         known = tuple(entry for entry in tenses if entry[1] in ("present", "past"))
         return events.state(ch, ch.subject("person animal", DEFINITE), known or NOW)
@@ -71,7 +71,7 @@ class Conjunction:
     sub: Tenses
 
 
-# (weight, conjunction): clauses about somebody's mood, about plans, and side by side.
+# (weight, conjunction) for clauses about moods, about plans, and about two events.
 _OF_MOOD = (
     (5, Conjunction("because", "weil", PRESENT, NOW)),
     (2, Conjunction("because", "weil", PAST, PAST)),
@@ -172,7 +172,7 @@ def _in_weather(ch: Chooser) -> Text:
 
 
 def _echoed(ch: Chooser) -> Nominal:
-    """A person that a pronoun can take up without doubt about he or she."""
+    """A person to whom a pronoun can refer without doubt about `he` or `she`."""
     roll = ch.rng.random()
     if roll < 0.35:
         return ch.pronoun()
@@ -183,7 +183,7 @@ def _echoed(ch: Chooser) -> Nominal:
 
 
 def echo(subject: Nominal) -> Nominal:
-    """The pronoun that takes the subject up."""
+    """The pronoun that refers to the subject."""
     if isinstance(subject, NounPhrase):
         gender = "f" if "female" in subject.noun.tags else "m"
         return Pronoun(2, "f", "f") if gender == "f" else Pronoun(2, "m", "m")
@@ -193,7 +193,7 @@ def echo(subject: Nominal) -> Nominal:
 
 
 def _join_echo(ch: Chooser, conjunction: Conjunction, main: Clause, sub: Clause) -> Text:
-    """Whoever is named in the first clause is a pronoun in the second."""
+    """Replace the subject of the second clause by a pronoun if the first clause names it."""
     if ch.chance(0.6):
         return _join(ch, conjunction, main, sub, first=False)
     named, pronoun = main.subject, sub.subject
@@ -202,7 +202,7 @@ def _join_echo(ch: Chooser, conjunction: Conjunction, main: Clause, sub: Clause)
 
 
 def _join(ch: Chooser, conjunction: Conjunction, main: Clause, sub: Clause, *, first: bool) -> Text:
-    """Main clause and subordinate clause, the latter `first` or last."""
+    """Join main and subordinate clause; first: whether the subordinate clause comes first."""
     english_sub = f"{conjunction.en} {english_clause(sub)}"
     german_sub = f"{conjunction.de} {german_clause(sub, ch.labels, 'subordinate')}"
     if not first:

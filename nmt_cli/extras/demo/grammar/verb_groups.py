@@ -16,7 +16,7 @@ _SEIN = ("bin", "bist", "ist", "sind", "seid", "sind")
 
 @dataclass(frozen=True, slots=True)
 class Predication:
-    """What is said of the subject, without the subject: verb (None: be), tense, voice."""
+    """The predicate of a clause: verb (None: be), tense, voice."""
 
     verb: Verb | None
     tense: Tense
@@ -26,7 +26,7 @@ class Predication:
 
 
 def english_group(group: Predication, person: Person, *, auxiliary: bool) -> tuple[str, str]:
-    """The English finite auxiliary and the rest; `auxiliary` asks for do-support where due.
+    """The English finite auxiliary and the rest; auxiliary: whether `do` is used where needed.
 
     >>> english_group(Predication(None, "perfect"), 2, auxiliary=False)
     ('has', 'been')
@@ -77,7 +77,7 @@ def _english_modal(
 
 
 def german_group(group: Predication, person: Person, labels: Labels) -> tuple[str, str, str]:
-    """The German finite verb, what closes the clause, and both together at the clause's end."""
+    """The German finite verb, the words that end the clause, and both at the end of a clause."""
     finite, tail = _german_parts(group, person, labels)
     prefix = group.verb.prefix if group.verb else ""
     if prefix:

@@ -6,7 +6,7 @@ VOWELS = "aeiou"
 
 
 def with_article(phrase: str) -> str:
-    """The phrase after `a` or `an`, by its first letter (no word of the demo breaks that rule).
+    """Put `a` or `an` before the phrase, by its first letter (all words of the demo follow this).
 
     >>> with_article("old dog"), with_article("dog")
     ('an old dog', 'a dog')
@@ -26,7 +26,7 @@ def plural(noun: str) -> str:
 
 @cache
 def third_person(verb: str) -> str:
-    """The form with he, she, it.
+    """The form of the third person singular.
 
     >>> third_person("carry"), third_person("watch"), third_person("play"), third_person("have")
     ('carries', 'watches', 'plays', 'has')

@@ -4,7 +4,7 @@ from functools import cache
 from typing import Literal
 
 Case = Literal["nom", "acc", "dat", "gen"]
-Gender = Literal["m", "f", "n", "p"]  # p: plural, where the gender no longer shows
+Gender = Literal["m", "f", "n", "p"]  # p: plural, which has no gender.
 Person = int  # 0 ich, 1 du, 2 er, 3 wir, 4 ihr, 5 sie (and the polite Sie)
 Declension = Literal["weak", "mixed", "strong"]
 
@@ -93,7 +93,7 @@ def adjective_form(stem: str, declension: Declension, case: Case, gender: Gender
 
 
 def contract(preposition: str, phrase: str) -> str:
-    """Join preposition and phrase, melting them where German does.
+    """Join preposition and phrase, contracted as in German.
 
     >>> contract("in", "das alte Haus"), contract("auf", "den Tisch")
     ('ins alte Haus', 'auf den Tisch')
@@ -114,7 +114,7 @@ def dative_plural(plural: str) -> str:
 
 
 def _linked(stem: str, ending: str) -> str:
-    # du arbeitest, ihr öffnet: an e where the ending could not be spoken.
+    # `du arbeitest`, `ihr öffnet`: an e makes the ending pronounceable.
     hard = stem[-1] in "td" or stem.endswith("ffn")
     return stem + ("e" if hard else "") + ending
 
@@ -129,7 +129,7 @@ def present_form(infinitive: str, du: str, er: str, person: Person) -> str:
     'kann'
     """
     stem = infinitive.removesuffix("en")
-    ich = stem + "e" if er[-1] in "td" else er  # ich kann, er kann: the old preterites
+    ich = stem + "e" if er[-1] in "td" else er  # `ich kann`, `er kann`: the same form.
     return (ich, du, er, infinitive, _linked(stem, "t"), infinitive)[person]
 
 

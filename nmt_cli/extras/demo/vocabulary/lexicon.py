@@ -1,4 +1,4 @@
-"""Nouns, adjectives and verbs with their forms, and what may sensibly go with what."""
+"""Nouns, adjectives and verbs with their forms, and which of them fit each other."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -9,7 +9,7 @@ from nmt_cli.extras.demo.vocabulary.german import Gender
 
 @dataclass(frozen=True, slots=True)
 class Noun:
-    """One noun on both sides; `tags` say which verbs take it, `look` which adjectives fit."""
+    """One noun in both languages; tags: which verbs take it; look: which adjectives fit."""
 
     en: str
     en_plural: str
@@ -19,13 +19,13 @@ class Noun:
     de_plural: str
     look: str
     tags: frozenset[str]
-    oblique: str = ""  # weak masculines: the singular outside the nominative
+    oblique: str = ""  # Weak masculines: the singular except the nominative.
     compound: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Adjective:
-    """One adjective; German stems take endings. No comparative where comparing makes no sense."""
+    """One adjective; German stems take endings. Without a comparative if that makes no sense."""
 
     en: str
     de: str
@@ -36,10 +36,10 @@ class Adjective:
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """One verb: principal parts on both sides, its frame, and the nouns it accepts.
+    """One verb: principal parts in both languages, its frame, and the nouns it accepts.
 
-    `frame` is the case of the German object ("" none, "dat_acc" both); `place` says whether a
-    place ("at") or a goal ("to") fits; `traits` are stative, habit, passive, sein, needs_place.
+    frame: the case of the German object ("": none, "dat_acc": both); place: whether a place ("at")
+    or a destination ("to") fits; traits: stative, habit, passive, sein, needs_place.
     """
 
     en: str
@@ -83,7 +83,7 @@ def _rows(table: str, columns: int) -> list[list[str]]:
 
 @cache
 def nouns() -> dict[str, Noun]:
-    """Every noun by its English singular, compounds last."""
+    """All nouns by their English singular, compounds last."""
     entries: dict[str, Noun] = {}
     for en, forms, look, tags, irregular, oblique in _rows(words.NOUNS, 6):
         de, gender, genitive, plural = forms.split()
@@ -106,7 +106,7 @@ def nouns() -> dict[str, Noun]:
 
 
 def _compound(modifier: str, first: str, head: Noun) -> Noun:
-    # Gender and forms are the head's: that is what makes a German compound.
+    # A German compound has the gender and the forms of its head.
     return Noun(
         f"{modifier} {head.en}",
         f"{modifier} {head.en_plural}",
@@ -139,7 +139,7 @@ def adjectives() -> dict[str, Adjective]:
 
 
 def _degrees(cell: str) -> tuple[str, str] | None:
-    # `more_beautiful` keeps two words together in one column.
+    # `_` stands for a space: `more_beautiful`.
     forms = [form.replace("_", " ") for form in cell.split()]
     return (forms[0], forms[1]) if forms else None
 
@@ -152,25 +152,25 @@ def fitting_adjectives(look: str) -> tuple[Adjective, ...]:
 
 @cache
 def verbs() -> tuple[Verb, ...]:
-    """Every verb; one with two frames is there twice."""
+    """All verbs; a verb with two frames occurs twice."""
     return tuple(_verb(row) for row in _rows(words.VERBS, 8))
 
 
 @cache
 def speaking_verbs() -> tuple[Verb, ...]:
-    """Know, think, hope and say."""
+    """The verbs know, think, hope and say."""
     return tuple(_verb(row) for row in _rows(words.SPEAKING, 8))
 
 
 @cache
 def verbs_named(names: str) -> tuple[Verb, ...]:
-    """The verbs with these English words, particles left out."""
+    """The verbs with these English words, without particles."""
     return tuple(verb for verb in verbs() if verb.en in names.split())
 
 
 @cache
 def personal_verbs(trait: str = "") -> tuple[Verb, ...]:
-    """What people do."""
+    """The verbs whose subject is a person."""
     return tuple(
         verb for verb in verbs_with("", trait) if {"person", "adult"} & set(verb.subjects.split())
     )
@@ -189,13 +189,13 @@ def verbs_taking(english_noun: str, names: str = "") -> tuple[Verb, ...]:
 
 @cache
 def moods() -> tuple[Adjective, ...]:
-    """What people are for a while."""
+    """The adjectives for moods of people."""
     return tuple(adjectives()[name] for name in ("tired", "happy", "sick", "hungry"))
 
 
 @cache
 def comparable(look: str) -> tuple[Adjective, ...]:
-    """The fitting adjectives that have degrees."""
+    """The fitting adjectives that have a comparative."""
     return tuple(adjective for adjective in fitting_adjectives(look) if adjective.en_degrees)
 
 
@@ -242,7 +242,7 @@ def _verb(row: list[str]) -> Verb:
 
 @cache
 def modals() -> tuple[Modal, ...]:
-    """Every modal verb."""
+    """All modal verbs."""
     entries = []
     for en, kind, forms, negated, en_past, de_past in _rows(words.MODALS, 6):
         de, du, er = forms.split()
@@ -260,7 +260,7 @@ def modals_named(*names: str) -> tuple[Modal, ...]:
 
 @cache
 def english_forms() -> frozenset[str]:
-    """Every English word form of every table, in lower case, owners without their 's."""
+    """All English word forms of all tables, in lower case, genitives without 's."""
     forms = words.OTHER_ENGLISH.split()
     for noun in nouns().values():
         forms += noun.en.split() + noun.en_plural.split()

@@ -38,7 +38,7 @@ NUMBERS = (
     ("ten", "zehn"),
 )
 
-# Kept out of the dative, or out of subordinate clauses, in everything but the held-out split.
+# Words that occur in the dative, or in subordinate clauses, only in the held-out split.
 HELD_OUT_DATIVE = frozenset({"Mädchen", "Student", "Onkel", "Schwester", "Küche", "Pferd"})
 HELD_OUT_SEPARABLE = frozenset({"einladen", "aufräumen", "ausschalten"})
 

@@ -1,0 +1,143 @@
+"""The options of `nmt translate`, and the headings of its help."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+LAYOUT = {
+    "": ("model", "sets", "config_file"),
+    "Search": (
+        "search.beam", "search.n_best", "search.mbr", "search.coverage_penalty",
+        "search.shortlist", "search.sentences",
+    ),
+    "Length": (
+        "search.length_penalty", "search.alpha", "search.word_reward",
+        "search.min_length", "search.max_length", "search.max_extra_length",
+    ),
+    "Constraints": (
+        "ban", "glossary", "prefix", "search.no_repeat_ngram", "search.repetition_penalty",
+    ),
+    "Sampling": (
+        "search.sample", "search.temperature", "search.top_k", "search.top_p", "search.seed",
+    ),
+    "Input and output": (
+        "data.strict", "output", "scores", "search.alignment", "search.replace_unknown",
+        "as_json", "quiet",
+    ),
+    "Doubtful translations": ("search.retry", "flag_file", "fail_on"),
+    "Verification": ("verify", "verify_every"),
+    "Hardware": ("device", "precision", "threads", "search.batch_tokens"),
+}  # fmt: skip
+
+
+class Precision(StrEnum):
+    """Precisions of the computation."""
+
+    float32 = "float32"
+    bf16 = "bf16"
+    int8 = "int8"
+    fp16 = "fp16"
+
+
+File = Annotated[
+    str,
+    typer.Argument(
+        metavar="[FILE]",
+        help="Text file (plain, gz, xz, zst, bz2), one sentence per line; - is stdin",
+    ),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", "-o", metavar="FILE",
+        help="File to write the translations to [default: stdout]",
+    ),
+]  # fmt: skip
+Models = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--model", metavar="MODEL",
+        help="Model directory; repeat it for an ensemble of models [default: model]",
+    ),
+]  # fmt: skip
+Device = Annotated[
+    str,
+    typer.Option(
+        "--device",
+        metavar="DEVICE", help="Device, such as cpu, cuda or cuda:1; auto = a GPU if there is one",
+    ),
+]  # fmt: skip
+PrecisionOption = Annotated[
+    Precision,
+    typer.Option(
+        "--precision",
+        help="Precision of the computation; int8 needs a CPU, fp16 needs a GPU",
+    ),
+]  # fmt: skip
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        "--threads", metavar="N", min=1,
+        help="CPU threads [default: all cores]",
+    ),
+]  # fmt: skip
+Verify = Annotated[
+    bool,
+    typer.Option(
+        "--verify",
+        help="Translate each line again by itself (with --precision float32: by the reference "
+        "implementation) and exit with code 3 if a translation differs",
+    ),
+]
+VerifyEvery = Annotated[
+    int | None,
+    typer.Option(
+        "--verify-every", metavar="N", min=1, help="Like --verify, but check only every Nth line"
+    ),
+]
+Ban = Annotated[
+    Path | None,
+    typer.Option(
+        "--ban", metavar="FILE",
+        help="File of words and phrases that must not occur in translations, one per line",
+    ),
+]  # fmt: skip
+GlossaryFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--glossary", metavar="FILE",
+        help="File of required translations, one term per line: the source term, a tab, and its "
+        "allowed translations, separated by |",
+    ),
+]  # fmt: skip
+Prefix = Annotated[
+    Path | None,
+    typer.Option(
+        "--prefix", metavar="FILE",
+        help="File of prefixes that the translations must begin with, one for each line of the "
+        "text",
+    ),
+]  # fmt: skip
+Scores = Annotated[
+    bool,
+    typer.Option(
+        "--scores",
+        help="Add the score and the log-probabilities of the subwords, separated by |||",
+    ),
+]  # fmt: skip
+FlagFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--flag-file", metavar="FILE",
+        help="TSV file to write flagged lines to, with their flags, source and translation",
+    ),
+]  # fmt: skip
+FailOn = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-on", metavar="FLAG",
+        help="Exit with code 3 if a translation has this flag, such as number_mismatch; repeatable",
+    ),
+]  # fmt: skip

@@ -1,0 +1,144 @@
+"""How a run is executed, which its settings, its device and the number of ranks decide."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from nmt_cli.config.schema import Config
+from nmt_cli.config.train import TrainConfig
+from nmt_cli.data.corpus.batch_plan import BatchPlan, count_shards
+from nmt_cli.data.corpus.corpus import Corpus, Pairs
+from nmt_cli.data.corpus.packed_plan import PackedPlan
+from nmt_cli.data.corpus.resegmentation import SampledPairs
+from nmt_cli.machine import usable_cores
+from nmt_cli.model.attention import head_widths, rectangle_backend
+from nmt_cli.model.backends.dispatch import choose_backend
+from nmt_cli.plurals import agreeing, counted
+from nmt_cli.training.parallel.deterministic import next_power_of_two
+from nmt_cli.training.parallel.thread_pool import thread_count
+from nmt_cli.training.state import TrainState
+
+# Attention backends that are as fast on sentences of mixed lengths.
+MIXED_LENGTH_BACKENDS = ("tiles", "varlen")
+# The most tokens of one forward and backward pass, by the type of the device.
+MICRO_BATCH_TOKENS = {"cpu": 4_096, "cuda": 8_192}
+OTHER_MICRO_BATCH_TOKENS = 4_096
+
+
+@dataclass(frozen=True)
+class ExecutionPlan:
+    """The decisions about a run that are made once, before its first step.
+
+    backend: computes attention over whole sentences; replicas: models of this process that compute
+    shards at the same time, on a CPU; threads: what torch uses in this process, on a CPU;
+    micro_batch_tokens: the most tokens of one forward and backward pass of a replica; shards: parts
+    of a step's batch, over all ranks; packed: whether batches are packed, instead of sorted by
+    length; compiled: whether training steps are compiled; separate_graphs: whether encoder and
+    decoder are compiled as two graphs; prefetched: whether a thread makes batches ahead of time;
+    subword_workers: processes of this rank that segment sentences for BPE-dropout.
+    """
+
+    backend: str
+    replicas: int
+    threads: int
+    micro_batch_tokens: int
+    shards: int
+    packed: bool
+    compiled: bool
+    separate_graphs: bool
+    prefetched: bool
+    subword_workers: int
+
+    @classmethod
+    def of(
+        cls,
+        config: Config,
+        device: torch.device,
+        world_size: int,
+        resumed: TrainState | None = None,
+    ) -> "ExecutionPlan":
+        """The plan of a rank; resumed: the state of a run that continues, with the same batches."""
+        train = config.train
+        backend = _backend(config, device)
+        replicas = _replicas(train, device, world_size)
+        micro_batch_tokens = _micro_batch_tokens(train, device, replicas)
+        if resumed is None:
+            shards = _shards(train, micro_batch_tokens, world_size * replicas)
+            packed = _is_wanted(train.packing, "packed", automatic=backend in MIXED_LENGTH_BACKENDS)
+        else:
+            shards, packed = resumed.shards, resumed.packed
+        return cls(
+            backend=backend,
+            replicas=replicas,
+            threads=torch.get_num_threads(),
+            micro_batch_tokens=micro_batch_tokens,
+            shards=shards,
+            packed=packed,
+            # Only packed batches have the one shape that a graph is compiled for.
+            compiled=packed and _is_wanted(train.compile, "on", automatic=backend == "tiles"),
+            # With one graph, no gradient would be ready to be sent before the backward pass ends.
+            separate_graphs=world_size > 1,
+            # On a CPU all cores compute.
+            prefetched=device.type == "cuda" and not train.deterministic,
+            subword_workers=max(1, usable_cores() // world_size),
+        )
+
+
+def _is_wanted(setting: str, value: str, *, automatic: bool) -> bool:
+    """Whether `setting` is `value`; automatic: the answer where it is auto."""
+    return automatic if setting == "auto" else setting == value
+
+
+def _backend(config: Config, device: torch.device) -> str:
+    if config.model.kind != "transformer":
+        return rectangle_backend(device)
+    return choose_backend(device, *head_widths(config.model))
+
+
+def _replicas(train: TrainConfig, device: torch.device, world_size: int) -> int:
+    # A compiled graph belongs to one model.
+    if device.type != "cpu" or train.deterministic or train.compile == "on":
+        return 1
+    return thread_count(train.parallel_shards, train.batch_tokens // world_size)
+
+
+def _micro_batch_tokens(train: TrainConfig, device: torch.device, replicas: int) -> int:
+    if train.micro_batch_tokens != "auto":
+        return train.micro_batch_tokens
+    # All replicas together need the memory of one pass.
+    return MICRO_BATCH_TOKENS.get(device.type, OTHER_MICRO_BATCH_TOKENS) // replicas
+
+
+def _shards(train: TrainConfig, micro_batch_tokens: int, models: int) -> int:
+    """models: all replicas of all ranks."""
+    shards = count_shards(train.batch_tokens, micro_batch_tokens, models)
+    return next_power_of_two(shards) if train.deterministic else shards
+
+
+def plan_batches(
+    config: Config, corpus: Corpus, execution: ExecutionPlan
+) -> tuple[Pairs, BatchPlan]:
+    """The training pairs, which BPE-dropout segments anew in each epoch, and their batches."""
+    train, pairs = config.train, corpus.train
+    plan = (PackedPlan if execution.packed else BatchPlan)(
+        pairs.src_lengths, pairs.tgt_lengths, train.batch_tokens, execution.shards, train.seed
+    )
+    if train.subword_dropout:
+        pairs = sampled = SampledPairs(
+            corpus, train.subword_dropout, train.seed, execution.subword_workers
+        )
+        plan.lengths_of = sampled.segment
+    return pairs, plan
+
+
+def long_pair_notes(plan: BatchPlan) -> list[str]:
+    """A message for the user if any pair is longer than a pass; otherwise none."""
+    longest = np.maximum(plan.src_lengths, plan.tgt_lengths)
+    count = int((longest > plan.capacity).sum())
+    if not count:
+        return []
+    return [
+        f"{counted(count, 'pair')} {agreeing(count, 'is', 'are')} longer than the "
+        f"{plan.capacity:,} tokens of one pass: each has a pass of its own"
+    ]
