@@ -350,7 +350,9 @@ def test_on_a_terminal_a_file_has_a_bar_with_a_total_and_a_last_line(
     assert nmt(name, "-o", "out.de").code == 0
     assert re.search(r"translating: +0% \|.*\| 0/6", terminal.getvalue())
     last = terminal.getvalue().split("\r")[-1]
-    assert re.fullmatch(r"wrote out\.de: 6 lines in \d+s \([\d,.]+ lines/s\)\n", last)
+    flags, wrote = last.splitlines()
+    assert flags == "2 doubtful lines: 2 sentences_lost (--flag-file lists them)"
+    assert re.fullmatch(r"wrote out\.de: 6 lines in \d+s \([\d,.]+ lines/s\)", wrote)
 
 
 def test_the_bar_moves_within_a_window_and_estimates_nothing_before_its_end(

@@ -35,14 +35,15 @@ def translate(capfdbinary: pytest.CaptureFixture[bytes], *arguments: str) -> tup
 
 
 def test_flags_are_counted_on_stderr(folder: Path, capfdbinary) -> None:
-    code, out, err = translate(capfdbinary)
+    code, out, err = translate(capfdbinary, "--fail-on", "copied")
     assert code == 0
     assert len(out.splitlines()) == 3
     assert (
         "2 doubtful lines: 2 at_limit, 2 repetition, 1 number_mismatch (--flag-file lists them)"
     ) in err.replace("\n", " ")
-    _, _, quiet = translate(capfdbinary, "--quiet")
+    _, _, quiet = translate(capfdbinary, "--quiet", "--fail-on", "copied")
     assert "doubtful" not in quiet
+    assert translate(capfdbinary)[2] == ""
 
 
 def test_flag_file_has_a_row_for_each_flagged_line(folder: Path, capfdbinary) -> None:

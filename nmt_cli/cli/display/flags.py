@@ -58,7 +58,10 @@ class FlagReport:
             self._file.write(f"{row}\n".encode("utf-8", "replace"))
 
     def show(self, left_out: Sequence[str]) -> None:
-        """Write the number of lines with each flag; left_out: flags that this model never gives."""
+        """Show the number of lines with each flag: on a terminal, or where flags are asked for.
+
+        left_out: flags that this model never gives.
+        """
         failed, missing = self._counts["failed"], self._counts["term_missing"]
         if failed:
             self._console.warning(
@@ -70,7 +73,8 @@ class FlagReport:
                 f"{counted(missing, 'line')} {agreeing(missing, 'lacks', 'lack')} a term of the "
                 "glossary: raise --max-extra-length"
             )
-        if self._doubtful:
+        is_asked = bool(self._fail_on) or self._file is not None
+        if self._doubtful and (is_asked or self._console.interactive):
             counts = [
                 f"{self._counts[flag]:,} {flag}"
                 for flag in FLAGS
@@ -80,7 +84,7 @@ class FlagReport:
                 f"{counted(self._doubtful, 'doubtful line')}: {', '.join(counts)} "
                 "(--flag-file lists them)"
             )
-        if left_out and (self._fail_on or self._file is not None):
+        if left_out and is_asked:
             self._console.note(
                 f"this model has no statistics for the flags {', '.join(left_out)}: `nmt prepare` "
                 "and `nmt train` of this version keep them"
