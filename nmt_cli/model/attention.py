@@ -56,9 +56,7 @@ class _RecomputedAttention(torch.autograd.Function):
     """Equation 1; the backward pass computes the weights again instead of keeping them."""
 
     @staticmethod
-    def forward(
-        ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
-    ) -> Tensor:
+    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
         ctx.save_for_backward(query, key, value, mask)
         return scaled_dot_product_attention(query, key, value, mask)
 

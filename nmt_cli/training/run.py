@@ -15,7 +15,7 @@ from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.corpus.packed_plan import PackedPlan
 from nmt_cli.data.corpus.resegmentation import SampledPairs
 from nmt_cli.errors import DataError, UnavailableError, is_out_of_memory
-from nmt_cli.machine import usable_cores
+from nmt_cli.machine import outside_heap, usable_cores
 from nmt_cli.model.attention import head_widths, rectangle_backend
 from nmt_cli.model.backends.dispatch import choose_backend, use_backend
 from nmt_cli.model.encoder_decoder import initialise
@@ -29,6 +29,7 @@ from nmt_cli.training.parallel.deterministic import check_ranks, next_power_of_t
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.parallel.thread_pool import ReplicaThreadPool, thread_count
 from nmt_cli.training.prefetch import Prefetcher
+from nmt_cli.training.product_kernels import make_product_kernels
 from nmt_cli.training.reporting.report import Validation
 from nmt_cli.training.reporting.train_log import TrainLog
 from nmt_cli.training.saving.checkpoints import Checkpoint, Checkpoints
@@ -199,6 +200,10 @@ class Run:
         """The batch of the next step."""
         return self.state.position
 
+    def make_product_kernels(self) -> None:
+        """Make the kernels of the matrix products, before the first step of this process."""
+        make_product_kernels(self.model, self.config, self.plan, self.replicas)
+
     def step(self, position: Position) -> StepResult:
         """Take the next optimiser step; raises UnavailableError when memory is full."""
         self.checkpoints.poll()
@@ -253,7 +258,7 @@ class Run:
                 self.selector.publish(self.state, last)
                 results.append(None)
             else:
-                with suppress(AbandonedError):
+                with suppress(AbandonedError), outside_heap():
                     results.append(self.selector.select(self.state, self.optimizer, self.ema, poll))
 
         self.stopped = self.ranks.run_on_first(work, stop)

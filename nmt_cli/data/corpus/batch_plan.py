@@ -115,11 +115,15 @@ class BatchPlan:
         src, tgt = int(self.src_lengths[pairs].sum()), int(self.tgt_lengths[pairs].sum())
         return Shape(self._padded(src), self._padded(tgt), len(pairs))
 
+    def stream_sizes(self) -> list[int]:
+        """Return the padded sizes of streams, in tokens, but for pairs longer than the capacity."""
+        return sorted({-(-self.capacity * size // SIZES[-1]) for size in SIZES})
+
     def _padded(self, tokens: int) -> int:
         """Return the padded size of a stream of `tokens`; one long pair may exceed the capacity."""
-        sizes = (-(-self.capacity * size // SIZES[-1]) for size in SIZES)
         step = -(-self.capacity // SIZES[-1])
-        return next((size for size in sizes if size >= tokens), tokens + -tokens % step)
+        fitting = (size for size in self.stream_sizes() if size >= tokens)
+        return next(fitting, tokens + -tokens % step)
 
     def positions(self, start: Position) -> Iterator[Position]:
         """Yield the positions of all batches from `start` on, without end."""
