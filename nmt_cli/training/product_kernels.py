@@ -2,10 +2,10 @@
 
 oneDNN makes a few kernels for each shape at the first product of that shape, and keeps 258 KB of
 memory for each. Made during a step, they would lie between its tensors; made here, outside of the
-heap, they leave the heap in one piece, and only their code takes memory.
+heap, they leave the heap in one piece.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import overload
 
@@ -14,7 +14,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from nmt_cli.config.schema import Config
-from nmt_cli.data.corpus.batch_plan import BatchPlan
 from nmt_cli.machine import outside_heap
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.model.precision import autocast
@@ -26,9 +25,9 @@ CPU = torch.device("cpu")
 
 
 def make_product_kernels(
-    model: EncoderDecoder, config: Config, plan: BatchPlan, replicas: ReplicaThreadPool
+    model: EncoderDecoder, config: Config, sizes: Sequence[int], replicas: ReplicaThreadPool
 ) -> None:
-    """Compute each product of the weights of `model` once, for each size of stream of `plan`.
+    """Compute each product of the weights of `model` once, for each of the `sizes` of streams.
 
     Results are dropped, so this changes no number. It takes less than half the time of a step,
     as layers of equal sizes share their kernels. Only Transformers on a CPU need it.
@@ -40,7 +39,6 @@ def make_product_kernels(
         for layer in model.modules()
         if isinstance(layer, nn.Linear)
     }
-    sizes = plan.stream_sizes()
     chunks = (chunk_sizes(size, len(model.output_weight), "cpu") for size in sizes)
     products: list[Callable[[], Tensor]] = [
         *(partial(_compute_layer, layer, size) for layer in layers.values() for size in sizes),

@@ -202,7 +202,8 @@ class Run:
 
     def make_product_kernels(self) -> None:
         """Make the kernels of the matrix products, before the first step of this process."""
-        make_product_kernels(self.model, self.config, self.plan, self.replicas)
+        sizes = self.plan.stream_sizes(self.position.epoch)
+        make_product_kernels(self.model, self.config, sizes, self.replicas)
 
     def step(self, position: Position) -> StepResult:
         """Take the next optimiser step; raises UnavailableError when memory is full."""

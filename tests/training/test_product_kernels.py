@@ -76,5 +76,5 @@ def test_kernels_are_made_outside_the_heap_and_change_nothing(tmp_path, monkeypa
 def test_older_models_need_none(tmp_path) -> None:
     run = make_small_run(tmp_path)
     model = older_model(RNN)
-    arguments = model, run.config, run.plan, run.replicas
+    arguments = model, run.config, [8], run.replicas
     assert not shapes_in(lambda: product_kernels.make_product_kernels(*arguments))

@@ -32,7 +32,7 @@ class PackedPlan(BatchPlan):
         bounds = cut(self.src_lengths[order], self.tgt_lengths[order], self.shape)
         return Epoch(order, bounds, np.arange(len(bounds) - 1), self.shards)
 
-    def stream_sizes(self) -> list[int]:
+    def stream_sizes(self, index: int) -> list[int]:
         """Return the sizes of the two buffers."""
         return sorted({self.shape.src, self.shape.tgt})
 
