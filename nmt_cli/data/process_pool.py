@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from typing import TypeVar
 
 from nmt_cli.errors import TryAgainError
@@ -56,10 +57,8 @@ class ProcessPool:
                 yield function(task)
                 if self.workers > 1 and time.monotonic() - begin >= self._seconds_alone:
                     break
-        try:
+        with _naming_killed_workers():
             yield from self._map_in_processes(function, tasks)
-        except BrokenProcessPool as error:
-            raise _killed() from error
 
     def start(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
         """Begin all tasks now, in other processes, and return an iterator over `function(task)`.
@@ -93,19 +92,20 @@ class ProcessPool:
 
 
 def _results(futures: Sequence[Future[Result]]) -> Iterator[Result]:
-    """The results in order; raises TryAgainError if a worker was killed."""
-    try:
+    with _naming_killed_workers():
         for future in futures:
             yield future.result()
+
+
+@contextmanager
+def _naming_killed_workers() -> Iterator[None]:
+    try:
+        yield
     except BrokenProcessPool as error:
-        raise _killed() from error
-
-
-def _killed() -> TryAgainError:
-    return TryAgainError(
-        "a worker process was killed: was there too little memory?",
-        "use fewer of them, for example --workers 1",
-    )
+        raise TryAgainError(
+            "a worker process was killed: was there too little memory?",
+            "use fewer of them, for example --workers 1",
+        ) from error
 
 
 def _begin_worker() -> None:

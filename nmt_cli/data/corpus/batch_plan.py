@@ -118,7 +118,7 @@ class BatchPlan:
     def stream_sizes(self, index: int) -> list[int]:
         """Return the padded sizes of the streams of an epoch, but for single long pairs."""
         epoch = self.epoch(index)
-        sizes = set()
+        sizes: set[int] = set()
         for lengths in (self.src_lengths, self.tgt_lengths):
             tokens = np.unique(np.add.reduceat(lengths[epoch.order], epoch.bounds[:-1]))
             sizes.update(map(self._padded, tokens[tokens <= self.capacity].tolist()))
