@@ -4,9 +4,10 @@ import multiprocessing
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from typing import TypeVar
 
 from nmt_cli.errors import TryAgainError
@@ -37,6 +38,10 @@ class ProcessPool:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all processes; tasks that have not begun are dropped."""
         if self._executor is not None:
             self._executor.shutdown(cancel_futures=True)
 
@@ -52,13 +57,17 @@ class ProcessPool:
                 yield function(task)
                 if self.workers > 1 and time.monotonic() - begin >= self._seconds_alone:
                     break
-        try:
+        with _naming_killed_workers():
             yield from self._map_in_processes(function, tasks)
-        except BrokenProcessPool as error:
-            raise TryAgainError(
-                "a worker process was killed: was there too little memory?",
-                "use fewer of them, for example --workers 1",
-            ) from error
+
+    def start(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
+        """Begin all tasks now, in other processes, and return an iterator over `function(task)`.
+
+        With one worker, each task is done in this process when its result is asked for.
+        """
+        if self.workers == 1:
+            return map(function, tasks)
+        return _results([self._start_executor().submit(function, task) for task in tasks])
 
     def _map_in_processes(
         self, function: Callable[[Task], Result], tasks: Iterator[Task]
@@ -80,6 +89,23 @@ class ProcessPool:
                 initializer=_begin_worker,
             )
         return self._executor
+
+
+def _results(futures: Sequence[Future[Result]]) -> Iterator[Result]:
+    with _naming_killed_workers():
+        for future in futures:
+            yield future.result()
+
+
+@contextmanager
+def _naming_killed_workers() -> Iterator[None]:
+    try:
+        yield
+    except BrokenProcessPool as error:
+        raise TryAgainError(
+            "a worker process was killed: was there too little memory?",
+            "use fewer of them, for example --workers 1",
+        ) from error
 
 
 def _begin_worker() -> None:

@@ -97,6 +97,7 @@ def _reports(run: Run, stop: Callable[[], bool], listener: Listener) -> Iterator
     if run.ranks.is_first:
         # Later steps, which an interrupted or earlier process saved, are taken again.
         run.checkpoints.remove_after(run.state.step)
+    run.make_product_kernels()
     try:
         for report in _steps(run, stop, every, monitor):
             if report is not None and run.ranks.is_first:

@@ -60,6 +60,16 @@ def test_streams_have_few_sizes_and_little_padding(lengths, capacity):
                 assert size % step == 0
 
 
+@given(LENGTHS, st.integers(1, 400), st.integers(0, 2))
+def test_stream_sizes_are_those_of_the_epoch(lengths, capacity, index):
+    src, tgt = np.array(lengths).T
+    plan = BatchPlan(src, tgt, capacity, 1, seed=3)
+    epoch = plan.epoch(index)
+    shapes = [plan.shape_of(epoch.shard(batch, 0)) for batch in range(epoch.batches)]
+    sizes = {size for shape in shapes for size in (shape.src, shape.tgt) if size <= plan.capacity}
+    assert plan.stream_sizes(index) == sorted(sizes)
+
+
 def test_padding_is_at_most_five_per_cent():
     plan = make_plan(pairs=50_000, batch_tokens=16_000)
     epoch = plan.epoch(0)

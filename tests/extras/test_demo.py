@@ -1,14 +1,18 @@
 """`nmt demo`: the whole road on the grammar's sentences, small here."""
 
 import json
+from multiprocessing import resource_tracker
 from pathlib import Path
 
 import pytest
 
 from nmt_cli.cli import main
 from nmt_cli.cli.commands.demo import _settings, _show_outcome
+from nmt_cli.cli.environment import cache_folder
+from nmt_cli.errors import NoInputError
 from nmt_cli.extras.demo import files as demo_files
 from nmt_cli.extras.demo.run import Accuracy, Command, Outcome, assess, run_demo
+from nmt_cli.machine import child_processes
 from nmt_cli.model_dir import load_model
 from nmt_cli.terminal.console import Console
 from nmt_cli.training.reporting.report import Report
@@ -95,6 +99,36 @@ def test_the_text_is_the_same_everywhere(tmp_path):
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
     labels = (tmp_path / "one" / "test.labels").read_text().splitlines()
     assert len(labels) == 12
+
+
+def test_several_processes_make_the_same_text(monkeypatch):
+    monkeypatch.setattr(demo_files, "PAIRS_OF_TASK", 70)
+    with demo_files.DemoTexts() as texts:
+        expected = texts.collect()
+    monkeypatch.setattr(demo_files, "PAIRS_WORTH_PROCESSES", 0)
+    stages: list[tuple[str, int, int | None]] = []
+    with demo_files.DemoTexts(workers=2) as texts:
+        assert len(child_processes()) >= 2
+        result = texts.collect(lambda *stage: stages.append(stage))
+        # Nothing of them is left while the model is trained.
+        assert not set(child_processes()) - {resource_tracker._resource_tracker._pid}
+    assert result == expected
+    assert stages[:6] == [
+        *(("make sentences (train)", done, 300) for done in (0, 70, 140, 210, 280)),
+        ("make sentences (valid)", 0, 12),
+    ]
+
+
+def test_the_demo_translates_with_the_kernels_of_the_user(tmp_path, monkeypatch):
+    caches = []
+
+    def load(*_, cache: Path | None = None) -> None:
+        caches.append(cache)
+        raise NoInputError("far enough")
+
+    monkeypatch.setattr("nmt_cli.extras.demo.run.Translator.load", load)
+    assert main(["demo", str(tmp_path / "demo"), *QUICK]) == NoInputError.exit_code
+    assert caches == [cache_folder()]
 
 
 def test_accuracy_is_counted_for_each_phenomenon(tmp_path):

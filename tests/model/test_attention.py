@@ -198,6 +198,38 @@ def test_plain_attention_ignores_autocast_on_the_cpu() -> None:
     torch.testing.assert_close(narrow.float(), exact, rtol=0, atol=0.05)
 
 
+def long_sentences(causal: bool) -> tuple[torch.Tensor, list[torch.Tensor], list[int]]:
+    """Attention over two long sentences on a CPU, its gradients, and the sizes that it kept."""
+    lengths = ([131, 150], [131, 150]) if causal else ([131, 150], [120, 140])
+    segments = [Segments.from_lengths(length) for length in lengths]
+    seeds = zip((segments[0], segments[1], segments[1]), (1, 2, 3), strict=True)
+    streams = [random_heads(side.tokens, 2, 8, seed).float() for side, seed in seeds]
+    kept: list[int] = []
+
+    def keep(tensor: torch.Tensor) -> torch.Tensor:
+        kept.append(tensor.numel())
+        return tensor
+
+    for stream in streams:
+        stream.requires_grad_()
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        attended = attend(*streams, *segments, causal=causal, backend="plain")
+    gradient = random_heads(segments[0].tokens, 2, 8, 4).float()
+    return attended, list(torch.autograd.grad(attended, streams, gradient)), kept
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_weights_of_long_sentences_are_not_kept_and_change_no_bit(causal, monkeypatch) -> None:
+    attended, gradients, kept = long_sentences(causal)
+    monkeypatch.setattr("nmt_cli.model.attention.MAX_KEYS_KEPT", 1_000)
+    same, same_gradients, all_kept = long_sentences(causal)
+    assert torch.equal(attended, same)
+    assert all(map(torch.equal, gradients, same_gradients))
+    # Two sentences, two heads, padded to 150 positions or a few more.
+    weights = 2 * 2 * 150 * 140
+    assert max(kept) < weights <= max(all_kept)
+
+
 def test_varlen_backend_uses_torch_kernel_for_half_precision_only(monkeypatch) -> None:
     kernel = "nmt_cli.model.backends.dispatch.varlen_attention"
     monkeypatch.setattr(kernel, lambda query, *_, causal: query + 1)

@@ -87,6 +87,15 @@ def test_nothing_is_decoded_without_bleu(setting, monkeypatch):
     assert validate(model, config, corpus, CPU, bleu=False).bleu is None
 
 
+def test_known_losses_are_not_computed_again(setting, monkeypatch):
+    config, corpus, model = setting
+    config = with_values(config, {"train.validation_sentences": 3})
+    whole = validate(model, config, corpus, CPU, bleu=True)
+    losses = validate(model, config, corpus, CPU, bleu=False)
+    monkeypatch.setattr(validation, "shard_loss", None)
+    assert validate(model, config, corpus, CPU, bleu=True, losses=losses) == whole
+
+
 def test_perplexity_of_a_very_bad_model_is_finite(setting, monkeypatch):
     """exp(nll) is more than a float holds."""
     config, corpus, model = setting
