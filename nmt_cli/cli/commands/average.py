@@ -54,13 +54,11 @@ def command(
     Given one MODEL, averages its last checkpoints, or those chosen by --last or --best. Given
     several models, averages the models themselves.
     """
+    from nmt_cli.api.average import missing_members_note, require_one_choice
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import model_option, resolve_settings
-    from nmt_cli.errors import UsageError
-    from nmt_cli.plurals import counted
 
-    if last is not None and best is not None:
-        raise UsageError("--last and --best exclude each other")
+    require_one_choice(last, best)
     if not models:
         models = [Path(resolve_settings({}, sets, config_file).config.paths.model)]
 
@@ -68,10 +66,7 @@ def command(
 
     console = make_console(quiet=quiet)
     used = average(models, out, last=last, best=best, force=force)
-    if last is not None and len(used) < last:
-        console.warning(
-            f"--last {last}, but {counted(len(used), 'checkpoint')} could be averaged: training "
-            "keeps the last train.keep_last, and a checkpoint given by name stands for itself"
-        )
+    if note := missing_members_note(f"--last {last}", last, used):
+        console.warning(note)
     console.note(f"averaged {len(used)}: {', '.join(str(path) for path in used)}")
     console.next(f'echo "..." | nmt translate{model_option(str(out))}')

@@ -11,7 +11,6 @@ import typer
 from nmt_cli.cli.options import (
     AsJson,
     ConfigFile,
-    FilePair,
     Force,
     Preset,
     Quiet,
@@ -32,7 +31,7 @@ from nmt_cli.terminal.console import Console
 if TYPE_CHECKING:
     from nmt_cli.config.schema import Config, LanguagesConfig
     from nmt_cli.data.cleaning.findings import Finding
-    from nmt_cli.data.preparation.passes import Prepared
+    from nmt_cli.data.preparation.passes import PreparedCorpus
 
 SCHEMA = 1
 # The width left for line numbers in a table of 80 columns.
@@ -142,25 +141,22 @@ def command(
     Cleans the text, drops empty, duplicate and badly matching pairs, learns the subwords and
     encodes the text. Files may be plain, gzip, xz, zstd or bzip2; `-` is stdin.
     """
+    from nmt_cli.api.prepare import prepare_settings
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import resolve_settings, tell_defaults
     from nmt_cli.cli.text_io import tell_waiting
 
     flags = {
-        "paths.corpus": out,
-        "data.train": _training_files(train or [], train_tsv or []),
-        "data.valid": list(valid) if valid else None,
-        "data.valid_split": valid_split,
+        **prepare_settings(
+            train=train or (), train_tsv=train_tsv or (), valid=valid, valid_split=valid_split,
+            vocab_size=vocab_size, src_lang=src_lang, tgt_lang=tgt_lang, preset=preset, out=out,
+        ),
         "data.subwords": subwords and subwords.value,
-        "data.vocab_size": vocab_size,
         "data.joint": joint,
         "data.normalize": normalize,
         "data.clean": None if clean is None else "strict" if clean else "off",
         "data.strict": strict or None,
-        "languages.src": src_lang,
-        "languages.tgt": tgt_lang,
-        "train.preset": preset,
-    }
+    }  # fmt: skip
     resolved = resolve_settings(flags, sets, config_file)
     config = resolved.config
     console = make_console(quiet=quiet)
@@ -177,26 +173,17 @@ def command(
 
 def _prepared(
     config: "Config", console: Console, *, force: bool, workers: int, dropped: Path | None
-) -> "Prepared":
-    from nmt_cli.data.corpus.users import replacement_warning
-    from nmt_cli.data.preparation.prepare import prepare
+) -> "PreparedCorpus":
+    from nmt_cli.api.prepare import prepare_corpus
 
-    out = Path(config.paths.corpus)
-    warning = replacement_warning(out, Path(config.paths.model)) if force else ""
-    if warning:
-        console.warning(warning)
     with console.stages() as progress:
-        return prepare(
-            config, out, force=force, workers=workers, dropped=dropped, progress=progress
-        )
+        return prepare_corpus(
+            config, force=force, workers=workers, dropped=dropped, progress=progress,
+            warn=console.warning,
+        )  # fmt: skip
 
 
-def _training_files(pairs: list[FilePair], tsv: list[str]) -> list[list[str]] | None:
-    files = [[pair.src, pair.tgt] for pair in pairs] + [[name] for name in tsv]
-    return files or None
-
-
-def _as_json(prepared: "Prepared") -> str:
+def _as_json(prepared: "PreparedCorpus") -> str:
     document = {"schema": SCHEMA, "path": str(prepared.path), "reused": prepared.reused}
     return json.dumps({**document, **prepared.to_json()})
 
@@ -215,7 +202,7 @@ def tell_languages(languages: "LanguagesConfig", console: Console) -> None:
 
 
 def show(
-    prepared: "Prepared",
+    prepared: "PreparedCorpus",
     console: Console,
     dropped: Path | None = None,
     command: str = AGAIN,
@@ -256,7 +243,7 @@ def show(
     tell_dropped(prepared, dropped, console)
 
 
-def _no_validation(prepared: "Prepared", command: str) -> list[str]:
+def _no_validation(prepared: "PreparedCorpus", command: str) -> list[str]:
     return [] if prepared.valid else [no_validation(prepared.kept, command)]
 
 
@@ -271,7 +258,7 @@ def _shortened(finding: "Finding") -> str:
     return ", ".join([*shown, *(["..."] if more else [])])
 
 
-def tell_dropped(prepared: "Prepared", path: Path | None, console: Console) -> None:
+def tell_dropped(prepared: "PreparedCorpus", path: Path | None, console: Console) -> None:
     """Report what was written to the file of dropped pairs."""
     if path is None:
         return
