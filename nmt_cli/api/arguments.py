@@ -41,7 +41,7 @@ def resolve_arguments(
     settings: Mapping[str, object] | None,
     config: PathLike | None,
 ) -> ResolvedConfig:
-    """The settings of a call: defaults < preset < project file < arguments < `settings`.
+    """The settings of a call: defaults < preset < project file < `settings` < arguments.
 
     function: its name, for errors; values: the arguments by dotted key, None where one was not
     given. Neither nmt.toml nor environment variables are read unless `config` names the file.
@@ -60,8 +60,8 @@ def resolve_arguments(
     return resolve(
         [
             *project,
-            SettingsLayer(f"{function}()", given, names),
             SettingsLayer("settings", dict(settings or {})),
+            SettingsLayer(f"{function}()", given, names),
         ]
     )
 

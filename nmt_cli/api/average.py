@@ -1,5 +1,6 @@
 """average(): checkpoints to one model, as `nmt average` does."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,10 +51,7 @@ def average(
         NmtError: NoInputError where there is nothing to average, CannotCreateError where `out`
             exists, ConfigError where the models differ, UsageError for both `last` and `best`.
     """
-    if isinstance(models, bytes) or not isinstance(models, PathLike | Sequence):
-        raise TypeError(f"models is a path or a list of paths, not {type(models).__name__}")
-    given = [models] if isinstance(models, PathLike) else models
-    paths = [Path(path_text("each of models", path)) for path in given]
+    paths = _paths(models)
     directory = Path(path_text("out", out))
     for name, count in (("last", last), ("best", best)):
         if count is not None and (not isinstance(count, int) or isinstance(count, bool)):
@@ -70,6 +68,14 @@ def average(
         members = write_average(paths, directory, last=last, best=best, force=force)
     note = missing_members_note(f"last={last}", last, members)
     return AveragedModel(directory, tuple(members), (note,) if note else ())
+
+
+def _paths(models: PathLike | Sequence[PathLike]) -> list[Path]:
+    if isinstance(models, str | os.PathLike):
+        return [Path(path_text("models", models))]
+    if isinstance(models, bytes) or not isinstance(models, Sequence):
+        raise TypeError(f"models is a path or a list of paths, not {type(models).__name__}")
+    return [Path(path_text("each of models", path)) for path in models]
 
 
 def require_one_choice(last: int | None, best: int | None) -> None:

@@ -59,7 +59,7 @@ def prepare(
             default.
         vocab_size: the number of subwords, or "auto" to choose it from the number of words.
         settings: any other setting by its dotted key, such as {"data.clean": "strict"}.
-        config: a project file (nmt.toml), whose settings the arguments override. Without it,
+        config: a project file (nmt.toml), whose values the other arguments override. Without it,
             no project file and no environment variable is read.
         dropped: write the pairs that are dropped to this TSV file.
         workers: number of processes; 0 for one per core. The corpus does not depend on it.

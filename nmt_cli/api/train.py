@@ -99,7 +99,7 @@ def train(
         deterministic: whether results are the same with any number of processes; slower.
         device: "cpu", "cuda" or "cuda:1"; by default the first GPU, or the CPU if there is none.
         settings: any other setting by its dotted key, such as {"train.batch_tokens": 4096}.
-        config: a project file (nmt.toml), whose settings the arguments override. Without it,
+        config: a project file (nmt.toml), whose values the other arguments override. Without it,
             no project file and no environment variable is read.
         on_report: called with each record of log.jsonl, which includes validations, and with notes.
         on_step: called after each step, for a progress bar; it should be quick.
