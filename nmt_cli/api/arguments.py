@@ -35,6 +35,13 @@ def optional_path(argument: str, value: object) -> str | None:
     return None if value is None else path_text(argument, value)
 
 
+def require_functions(**callbacks: object) -> None:
+    """Raise TypeError if one of these arguments is neither a function nor None."""
+    for argument, callback in callbacks.items():
+        if callback is not None and not callable(callback):
+            raise TypeError(f"{argument} is a function, not {type(callback).__name__}")
+
+
 def resolve_arguments(
     function: str,
     values: Mapping[str, object],

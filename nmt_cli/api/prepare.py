@@ -12,11 +12,13 @@ from nmt_cli.api.arguments import (
     optional_path,
     path_text,
     python_errors,
+    require_functions,
     resolve_arguments,
 )
 
 if TYPE_CHECKING:
     from nmt_cli.config.schema import Config
+    from nmt_cli.data.cleaning.clean import Progress
     from nmt_cli.data.preparation.passes import PreparedCorpus
 
 _PAIRS = 'a list of pairs of files, such as [("train.en", "train.de")]'
@@ -26,22 +28,13 @@ _OPTIONS = ("train", "valid", "valid_split", "vocab_size", "workers", "force", "
 
 def prepare(
     train: Sequence[tuple[PathLike, PathLike]] = (),
-    valid: tuple[PathLike, PathLike] | None = None,
-    *,
-    train_tsv: Sequence[PathLike] = (),
-    valid_split: int | None = None,
-    src_lang: str | None = None,
-    tgt_lang: str | None = None,
-    out: PathLike | None = None,
-    preset: str | None = None,
-    vocab_size: int | str | None = None,
-    settings: Mapping[str, object] | None = None,
-    config: PathLike | None = None,
-    dropped: PathLike | None = None,
-    workers: int = 0,
-    force: bool = False,
+    valid: tuple[PathLike, PathLike] | None = None, *, train_tsv: Sequence[PathLike] = (),
+    valid_split: int | None = None, src_lang: str | None = None, tgt_lang: str | None = None,
+    out: PathLike | None = None, preset: str | None = None, vocab_size: int | str | None = None,
+    settings: Mapping[str, object] | None = None, config: PathLike | None = None,
+    dropped: PathLike | None = None, workers: int = 0, force: bool = False,
     on_progress: Callable[[str, int, int | None], None] | None = None,
-) -> PreparedCorpus:
+) -> PreparedCorpus:  # fmt: skip
     """Clean parallel text, learn subwords, and write the corpus that `train` reads.
 
     A corpus that was prepared from the same files and settings is kept as it is. The function
@@ -76,6 +69,7 @@ def prepare(
             was prepared from something else, DataError for unusable text, ConfigError for a wrong
             setting.
     """
+    require_functions(on_progress=on_progress)
     with python_errors(_OPTIONS):
         values = prepare_settings(
             train=_file_pairs(train), train_tsv=_files("train_tsv", train_tsv),
@@ -84,13 +78,22 @@ def prepare(
             preset=preset, out=optional_path("out", out),
         )  # fmt: skip
         resolved = resolve_arguments("prepare", values, settings, config)
-        dropped_path = None if dropped is None else Path(path_text("dropped", dropped))
-        notes: list[str] = []
-        prepared = prepare_corpus(
-            resolved.config, force=force, workers=_worker_count(workers), dropped=dropped_path,
-            progress=on_progress, warn=notes.append,
+        return _prepare(
+            resolved.config, force=force, workers=_worker_count(workers),
+            dropped=optional_path("dropped", dropped), progress=on_progress,
         )  # fmt: skip
-    notes += [*language_warnings(resolved.config), *prepared.notes]
+
+
+def _prepare(
+    config: Config, *, force: bool, workers: int, dropped: str | None, progress: Progress | None
+) -> PreparedCorpus:
+    """Prepare a corpus, with all warnings of the command among the notes of the result."""
+    notes: list[str] = []
+    prepared = prepare_corpus(
+        config, force=force, workers=workers, dropped=None if dropped is None else Path(dropped),
+        progress=progress, warn=notes.append,
+    )  # fmt: skip
+    notes += [*language_warnings(config), *prepared.notes]
     if not prepared.valid:
         from nmt_cli.data.cleaning.held_out import no_validation_note
 
@@ -130,7 +133,7 @@ def prepare_corpus(
     force: bool,
     workers: int,
     dropped: Path | None,
-    progress: Callable[[str, int, int | None], None] | None,
+    progress: Progress | None,
     warn: Callable[[str], None],
 ) -> PreparedCorpus:
     """Prepare `config.data` into `paths.corpus`.

@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nmt_cli.api.arguments import PathLike, optional_path, python_errors, resolve_arguments
+from nmt_cli.api.arguments import (
+    PathLike,
+    optional_path,
+    python_errors,
+    require_functions,
+    resolve_arguments,
+)
 from nmt_cli.api.stop_request import StopRequest
 from nmt_cli.api.training_setup import (
     prepare_process,
@@ -59,23 +65,13 @@ class TrainingResult:
 
 
 def train(
-    corpus: PathLike | None = None,
-    out: PathLike | None = None,
-    *,
-    preset: str | None = None,
-    max_steps: int | None = None,
-    max_epochs: int | None = None,
-    max_hours: float | None = None,
-    patience: int | None = None,
-    seed: int | None = None,
-    deterministic: bool | None = None,
-    device: str | None = None,
-    settings: Mapping[str, object] | None = None,
-    config: PathLike | None = None,
-    on_report: Callable[[Report], None] | None = None,
-    on_step: Callable[[StepDone], None] | None = None,
-    stop: Callable[[], bool] | None = None,
-) -> TrainingResult:
+    corpus: PathLike | None = None, out: PathLike | None = None, *, preset: str | None = None,
+    max_steps: int | None = None, max_epochs: int | None = None, max_hours: float | None = None,
+    patience: int | None = None, seed: int | None = None, deterministic: bool | None = None,
+    device: str | None = None, settings: Mapping[str, object] | None = None,
+    config: PathLike | None = None, on_report: Callable[[Report], None] | None = None,
+    on_step: Callable[[StepDone], None] | None = None, stop: Callable[[], bool] | None = None,
+) -> TrainingResult:  # fmt: skip
     """Train a model on a prepared corpus; call it again with the same arguments to resume.
 
     Validates and saves at intervals, keeps the latest and the best checkpoints, and writes the best
@@ -113,13 +109,9 @@ def train(
         TypeError: an argument is of a wrong type.
         KeyboardInterrupt: after Ctrl-C.
         NmtError: NoInputError if there is no corpus, CannotCreateError if `out` is something else,
-            ConfigError for a wrong setting or if `out` holds a run with other settings,
-            TryAgainError if another process is training it, UnavailableError if the device does
-            not exist or memory is full, DivergedError.
+            ConfigError for a wrong setting or if `out` holds a run with other settings; others.
     """
-    for name, callback in (("on_report", on_report), ("on_step", on_step), ("stop", stop)):
-        if callback is not None and not callable(callback):
-            raise TypeError(f"{name} is a function, not {type(callback).__name__}")
+    require_functions(on_report=on_report, on_step=on_step, stop=stop)
     with python_errors(_OPTIONS):
         values = train_settings(
             corpus=optional_path("corpus", corpus), out=optional_path("out", out), preset=preset,

@@ -120,6 +120,7 @@ def test_a_project_file_is_read_where_it_is_named(folder, monkeypatch):
         ({"out": 5}, "out is a path"),
         ({"dropped": b"x"}, "dropped is a path"),
         ({"workers": "2"}, "workers is a whole number"),
+        ({"on_progress": "print"}, "on_progress is a function"),
         ({"settings": ["data.clean=off"]}, "settings is a dict"),
     ],
 )

@@ -56,7 +56,7 @@ def test_settings_are_a_mapping_of_keys(wrong):
 def test_errors_name_arguments_and_keep_their_class():
     with pytest.raises(DataError) as caught, python_errors(["force"]):
         raise DataError("without --force", "use --force, or `nmt prepare --force`; see --model")
-    assert caught.value.message == "without force=True"
+    assert caught.value.args == (caught.value.message,) == ("without force=True",)
     assert caught.value.hint == "use force=True, or `nmt prepare --force`; see --model"
     assert str(caught.value).startswith("without force=True\nhint: use force=True")
 

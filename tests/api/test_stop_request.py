@@ -19,6 +19,12 @@ def test_the_first_interrupt_asks_and_the_second_one_raises():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_the_handler_is_python_s_own_again_after_the_block():
+    with StopRequest(None):
+        assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_before_the_first_step_an_interrupt_raises_at_once():
     with pytest.raises(KeyboardInterrupt), StopRequest(None):
         signal.raise_signal(signal.SIGINT)
