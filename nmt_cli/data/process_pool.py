@@ -1,13 +1,15 @@
 """Runs tasks in several processes: ordered results, with a bounded number of pending tasks."""
 
-import multiprocessing
 import signal
+import sys
 import time
+import types
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import TypeVar
 
 from nmt_cli.errors import TryAgainError
@@ -20,6 +22,28 @@ Result = TypeVar("Result")
 MAX_WORKERS = 32
 # Starting processes takes about this long, so work that takes less is done in this process.
 ALONE_SECONDS = 2.0
+
+
+class WorkerProcess(SpawnProcess):
+    """A process that does not run the script of its parent, which spawned processes usually do.
+
+    A script that calls nmt needs no `if __name__ == "__main__":` then.
+    """
+
+    def start(self) -> None:
+        """Start the process, which sees a main module without a file."""
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = types.ModuleType("__main__")
+        try:
+            super().start()
+        finally:
+            sys.modules["__main__"] = main
+
+
+class WorkerContext(SpawnContext):
+    """Starts WorkerProcess. It spawns: forking a process that has threads can deadlock."""
+
+    Process = WorkerProcess
 
 
 class ProcessPool:
@@ -83,10 +107,7 @@ class ProcessPool:
     def _start_executor(self) -> ProcessPoolExecutor:
         if self._executor is None:
             self._executor = ProcessPoolExecutor(
-                self.workers,
-                # Forking a process that has threads can deadlock.
-                mp_context=multiprocessing.get_context("spawn"),
-                initializer=_begin_worker,
+                self.workers, mp_context=WorkerContext(), initializer=_begin_worker
             )
         return self._executor
 

@@ -28,6 +28,17 @@ SMALL = {
     "OMP_NUM_THREADS": "1",
 }
 
+SMALL_PRESET = {
+    "data.vocab_size": 300,
+    "model.layers": 1,
+    "model.d_model": 32,
+    "model.d_ff": 64,
+    "train.max_steps": 4,
+    "train.checkpoint_every": 1,
+    "train.validate_every": 1,
+    "train.validation_sentences": 2,
+}
+
 
 def block_with(words: str) -> str:
     (found,) = [block for block in SHELL if words in block]
@@ -87,19 +98,59 @@ def test_the_demo_s_environment_is_active_where_the_next_block_calls_nmt():
             assert ".venv/bin/nmt" not in block
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/translating.md", "docs/python.md"])
+def python_examples(page: str) -> list[str]:
+    examples = re.findall(
+        r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL
+    )
+    assert examples
+    return examples
+
+
+def run_examples(page: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each example runs, and shows something; one may need what an earlier one wrote."""
+    for example in python_examples(page):
+        exec(compile(example, page, "exec"), {})
+        assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/translating.md"])
 def test_the_python_examples_run(page, tmp_path, monkeypatch, capsys):
     config = byte_config()
     monkeypatch.chdir(tmp_path)
     save_model(Path("model"), byte_model(config).state_dict(), config, byte_subwords(), {})
     Path("test.en").write_text("The small dog sleeps.\nA cat.\n", encoding="utf-8")
     Path("terms.tsv").write_text("dog\tHund\n", encoding="utf-8")
-    text = (ROOT / page).read_text(encoding="utf-8")
-    examples = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert examples
-    for example in examples:
-        exec(compile(example, page, "exec"), {})
-        assert capsys.readouterr().out
+    run_examples(page, capsys)
+
+
+def test_the_examples_of_the_python_page_run(tmp_path, monkeypatch, capsys):
+    """From two text files on; `small` is smaller than it is."""
+    from nmt_cli.config.presets import PRESETS
+    from nmt_cli.extras.demo.grammar.pairs import make_pairs
+
+    monkeypatch.setitem(PRESETS, "small", {**PRESETS["small"], **SMALL_PRESET})
+    monkeypatch.chdir(tmp_path)
+    for split, count in (("train", 600), ("valid", 8), ("test", 2)):
+        pairs = list(make_pairs(count, seed=5, split=split))
+        Path(f"{split}.en").write_text("".join(pair.src + "\n" for pair in pairs))
+        Path(f"{split}.de").write_text("".join(pair.tgt + "\n" for pair in pairs))
+    Path("terms.tsv").write_text("dog\tHund\n", encoding="utf-8")
+    run_examples("docs/python.md", capsys)
+
+
+def test_the_python_examples_are_typed(tmp_path):
+    """As a user's type checker sees them, with all that mypy --strict asks for."""
+    files = []
+    for page in ("README.md", "docs/translating.md", "docs/python.md"):
+        for number, example in enumerate(python_examples(page)):
+            files.append(tmp_path / f"{Path(page).stem.lower()}_{number}.py")
+            files[-1].write_text(example, encoding="utf-8")
+    # The cache is that of the check of the package, which is most of the work.
+    ended = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", *files], cwd=ROOT, capture_output=True,
+        text=True, env={**os.environ, "MYPYPATH": str(ROOT)},
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
 def test_the_table_of_presets_says_what_they_are():

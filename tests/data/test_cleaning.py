@@ -13,7 +13,7 @@ from nmt_cli.data.cleaning.matching import threshold
 from nmt_cli.data.cleaning.misalignment import Profile, find_shifts
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.languages.words import other_language
-from nmt_cli.data.preparation.passes import Prepared
+from nmt_cli.data.preparation.passes import PreparedCorpus
 from nmt_cli.data.preparation.prepare import OLDER_VERSION_NOTE, prepare
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import CannotCreateError, DataError, UsageError
@@ -29,7 +29,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def prepared(folder: Path, pairs: Pairs, dropped: Path | None = None, **data: object) -> Prepared:
+def prepared(
+    folder: Path, pairs: Pairs, dropped: Path | None = None, **data: object
+) -> PreparedCorpus:
     train = write_pairs(folder, "train", pairs)
     settings = {f"data_{key}": value for key, value in data.items()}
     config = tiny_config(data_train=[train], **{"data_vocab_size": 200, **settings})

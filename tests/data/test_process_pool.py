@@ -3,6 +3,8 @@
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -48,6 +50,20 @@ def test_one_worker_or_little_work_starts_no_process():
     for workers in (1, 4):
         with ProcessPool(workers) as few:
             assert {process for _, process in few.map(square, range(9))} == {os.getpid()}
+
+
+def test_workers_do_not_run_the_script_again(tmp_path):
+    """A script that prepares text needs no `if __name__ == "__main__":`."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from nmt_cli.data import process_pool\n"
+        "print('script')\n"
+        "process_pool.ALONE_SECONDS = 0.0\n"
+        "with process_pool.ProcessPool(2) as pool:\n"
+        "    print(list(pool.map(abs, [-1, -2, -3])))\n"
+    )
+    ended = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60)
+    assert (ended.stdout, ended.stderr) == ("script\n[1, 2, 3]\n", "")
 
 
 def test_map_takes_tasks_as_needed(spread_at_once):

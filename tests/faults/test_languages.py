@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from nmt_cli.data.cleaning import clean
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.languages.trigrams import BUCKETS, line_sums, trigram_counts
-from nmt_cli.data.preparation.passes import Prepared
+from nmt_cli.data.preparation.passes import PreparedCorpus
 from nmt_cli.data.preparation.prepare import prepare
 from nmt_cli.data.text.lines import read_lines
 
@@ -49,7 +49,7 @@ def spoilt(pairs: Pairs, seed: int) -> tuple[Pairs, list[str]]:
     return [made[kind](*pair) for kind, pair in zip(kinds, pairs, strict=True)], kinds
 
 
-def prepared(folder: Path, pairs: Pairs, **settings: object) -> Prepared:
+def prepared(folder: Path, pairs: Pairs, **settings: object) -> PreparedCorpus:
     paths = folder / "train.src", folder / "train.tgt"
     for path, lines in zip(paths, zip(*pairs, strict=True), strict=True):
         path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
@@ -58,7 +58,7 @@ def prepared(folder: Path, pairs: Pairs, **settings: object) -> Prepared:
     return prepare(config, folder / "corpus", force=True, workers=1)
 
 
-def counted(done: Prepared) -> tuple[int, ...]:
+def counted(done: PreparedCorpus) -> tuple[int, ...]:
     """How many pairs are found swapped, wrong in the source, wrong in the target."""
     found = {one.kind: one.pairs for one in done.findings}
     return tuple(found.get(kind, 0) for kind in WRONG)

@@ -14,7 +14,7 @@ from nmt_cli.cli import main
 from nmt_cli.config.schema import SettingsLayer, resolve
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.corpus.layout import SUBWORDS
-from nmt_cli.data.preparation.passes import Prepared
+from nmt_cli.data.preparation.passes import PreparedCorpus
 from nmt_cli.data.preparation.prepare import prepare
 from nmt_cli.errors import ConfigError, DataError, NmtError, NoInputError
 from nmt_cli.storage.manifest import write_manifest
@@ -26,13 +26,13 @@ Checks = Callable[..., None]
 Pairs = list[tuple[str, str]]
 
 
-def prepared(folder: Path, pairs: Pairs, **data: object) -> Prepared:
+def prepared(folder: Path, pairs: Pairs, **data: object) -> PreparedCorpus:
     paths = write_pairs(folder, "train", pairs)
     values = {"data.train": [paths], **{f"data.{key}": one for key, one in data.items()}}
     return prepare(resolve([SettingsLayer("test", values)]).config, folder / "corpus", workers=1)
 
 
-def tried(folder: Path, pairs: Pairs, **data: object) -> Prepared | DataError:
+def tried(folder: Path, pairs: Pairs, **data: object) -> PreparedCorpus | DataError:
     try:
         return prepared(folder, pairs, **data)
     except DataError as error:

@@ -417,11 +417,3 @@ def test_an_invalid_option_is_named_as_the_argument(translator: Translator) -> N
         translator.translate("a", beam=0)
     assert caught.value.message == "translate(): `beam` must be at least 1, not 0"
     assert "search." not in caught.value.hint
-
-
-def test_the_package_lists_public_names_and_suggests_corrections() -> None:
-    import nmt_cli
-
-    assert dir(nmt_cli) == sorted(nmt_cli.__all__)
-    with pytest.raises(AttributeError, match="did you mean `Translator`"):
-        nmt_cli.Translater  # noqa: B018

@@ -112,7 +112,7 @@ def _plan(config: "Config") -> str:
 
 def _show(event: "Event", console: "Console", display: "TrainDisplay") -> None:
     from nmt_cli.cli.commands.prepare import show
-    from nmt_cli.data.preparation.passes import Prepared
+    from nmt_cli.data.preparation.passes import PreparedCorpus
     from nmt_cli.extras.demo.run import Command
     from nmt_cli.training.reporting.report import Report
 
@@ -120,7 +120,7 @@ def _show(event: "Event", console: "Console", display: "TrainDisplay") -> None:
         case Command(text):
             console.clear()
             console.note(f"$ {text}")
-        case Prepared():
+        case PreparedCorpus():
             console.clear()
             show(event, console)
         case Report():

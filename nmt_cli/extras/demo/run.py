@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nmt_cli.config.schema import Config
 from nmt_cli.data.corpus.corpus import Corpus
-from nmt_cli.data.preparation.passes import Prepared
+from nmt_cli.data.preparation.passes import PreparedCorpus
 from nmt_cli.data.preparation.prepare import prepare
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.extras.demo.files import LABELS, DemoTexts, write_demo
@@ -74,7 +74,7 @@ class Outcome:
     seconds: float
 
 
-Event = Command | Prepared | Report | Outcome
+Event = Command | PreparedCorpus | Report | Outcome
 
 
 def run_demo(
