@@ -20,7 +20,7 @@ def dirt(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 @pytest.mark.slow
-def test_dirt_of_every_kind_is_found_and_clean_pairs_stay(dirt: ModuleType, tmp_path: Path) -> None:
+def test_noise_of_every_kind_is_dropped_and_clean_pairs_stay(dirt: ModuleType, tmp_path: Path) -> None:
     planted = dirt.plant(two_languages(20_000, 1), each=200)
     safe, strict = (
         dirt.measure(planted, ("xx", "yy"), tmp_path, level, 600) for level in ("safe", "strict")
@@ -38,7 +38,7 @@ def test_dirt_of_every_kind_is_found_and_clean_pairs_stay(dirt: ModuleType, tmp_
             assert sum(safe.findings.get(name, 0) for name in names) >= 190, kind
 
 
-def test_clean_text_raises_no_alarm(dirt: ModuleType, tmp_path: Path) -> None:
+def test_clean_text_has_no_noise_warnings(dirt: ModuleType, tmp_path: Path) -> None:
     pairs = list(dict.fromkeys(two_languages(4_000, 2)))
     alone = dirt.measure(
         dirt.Planted(pairs, [""] * len(pairs)), ("xx", "yy"), tmp_path, "strict", 600

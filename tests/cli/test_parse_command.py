@@ -85,14 +85,14 @@ def test_each_line_becomes_a_tree_over_its_words(nmt) -> None:
     assert f"repaired {count} of 5 parses, which were not valid trees" in found.err
 
 
-def test_the_command_without_a_name_is_text(nmt) -> None:
+def test_parse_without_subcommand_is_parse_text(nmt) -> None:
     found = nmt("text", "some.words", *SHORT)
     assert found.out == nmt(*SHORT, stdin=Path("some.words").read_bytes()).out
     assert nmt("some.words", "-o", "some.parsed", *SHORT, "--quiet") == (0, "", "")
     assert Path("some.parsed").read_bytes().decode() == found.out
 
 
-def test_json_says_what_was_repaired(nmt) -> None:
+def test_parse_json_lists_repairs(nmt) -> None:
     shown = nmt("some.words", *SHORT).lines
     rows = [json.loads(line) for line in nmt("some.words", *SHORT, "--json").lines]
     assert [row["tree"] for row in rows] == shown
@@ -117,7 +117,7 @@ def test_json_says_what_was_repaired(nmt) -> None:
         (("--set", "search.beam=2"), "[search]\nalpha = 0.9", (2, 0.9, 300)),
     ],
 )
-def test_the_search_is_the_papers_unless_told_otherwise(
+def test_parse_search_defaults_to_the_papers_settings(
     nmt, monkeypatch, arguments, project, wanted
 ) -> None:
     Path("nmt.toml").write_text(project)
@@ -132,14 +132,14 @@ def test_the_search_is_the_papers_unless_told_otherwise(
     assert [(one.beam, one.alpha, one.max_extra_length) for one in seen] == [wanted]
 
 
-def test_lines_that_are_no_utf8_are_told_of(nmt) -> None:
+def test_parse_warns_of_lines_that_are_not_utf8(nmt) -> None:
     found = nmt(*SHORT, stdin=b"a b\nc \xff\n")
     assert found.code == 0
     assert "warning: `stdin`: 1 line is not UTF-8, first at line:byte 2:3" in found.err
     assert found.lines[1].count(" \ufffd)") == 1
 
 
-def test_from_python_it_is_one_call(model: Path, nmt) -> None:
+def test_parse_function_from_python(model: Path, nmt) -> None:
     translator = Translator.load(model)
     search = byte_config({"search.max_extra_length": 12, "search.alpha": 0.3}).search
     found = list(parser.parse(translator, LINES, search))
@@ -152,7 +152,7 @@ def test_from_python_it_is_one_call(model: Path, nmt) -> None:
     assert config.data == translator.config.data
 
 
-def test_a_treebank_becomes_text_to_learn_from(nmt) -> None:
+def test_parse_prepare_writes_words_and_trees(nmt) -> None:
     Path("a.mrg").write_text("( (S (NP-SBJ (DT a)\n  (NN dog)) (VP (VBZ is) (-NONE- *)) (. .)) )")
     Path("b.mrg").write_text("( (NP (-NONE- *)) )\n( (NP (NN b)) )\n")
     found = nmt("prepare", "a.mrg", "b.mrg", "--out", "made/train")
@@ -169,7 +169,7 @@ def test_a_treebank_becomes_text_to_learn_from(nmt) -> None:
     assert Path("xx.brackets").read_text() == "(NP XX )NP\n"
 
 
-def test_a_treebank_that_is_none_leaves_nothing_behind(nmt) -> None:
+def test_invalid_treebank_is_refused_without_output(nmt) -> None:
     Path("a.mrg").write_text("(NP (NN b))\n(NP (NN b)\n")
     found = nmt("prepare", "a.mrg", "--out", "train")
     assert found.code == 65
@@ -179,7 +179,7 @@ def test_a_treebank_that_is_none_leaves_nothing_behind(nmt) -> None:
     assert not list(Path().glob("*train*"))
 
 
-def test_scores_are_printed_as_evalb_does(nmt) -> None:
+def test_parse_scores_are_printed_like_evalb(nmt) -> None:
     found = nmt("score", "parsed", "gold")
     assert found.code == 0
     assert found.err == ("warning: line 3 is left out: the word `cats`, the gold tree has `dogs`\n")
@@ -192,7 +192,7 @@ def test_scores_are_printed_as_evalb_does(nmt) -> None:
     assert nmt("score", "-", "gold", stdin=Path("parsed").read_bytes()).out == found.out
 
 
-def test_many_errors_are_counted_and_few_named(nmt) -> None:
+def test_parse_score_names_few_of_many_errors(nmt) -> None:
     Path("other").write_text("(S (NN b))\n" * 12)
     Path("right").write_text("(S (NN a))\n" * 12)
     found = nmt("score", "other", "right")
@@ -205,14 +205,14 @@ def test_many_errors_are_counted_and_few_named(nmt) -> None:
     assert "`other`, line 12: the word `b`, the gold tree has `a`" in found.err
 
 
-def test_more_is_shown_when_asked_for(nmt) -> None:
+def test_parse_score_each_and_by_length_add_tables(nmt) -> None:
     found = nmt("score", "parsed", "gold", "--each", "--by-length")
     row = "   1    4    0  100.00 100.00     3      3    3      0      3     3   100.00"
     assert found.lines[3] == row
     assert found.lines[-1].split() == ["1-10", "3", "83.33", "83.33", "83.33"]
 
 
-def test_scores_for_machines(nmt) -> None:
+def test_parse_score_json(nmt) -> None:
     Path("my.prm").write_text("CUTOFF_LEN 3\nDELETE_LABEL .\nEQ_LABEL NP NX\n")
     found = json.loads(nmt("score", "parsed", "gold", "--json", "--params", "my.prm").out)
     assert found["schema"] == 1
@@ -237,21 +237,21 @@ def test_scores_for_machines(nmt) -> None:
         (("parsed", "gold", "--params", "gold"), 65, "`gold`, line 1: unknown parameter `(S`"),
     ],
 )
-def test_what_cannot_be_scored_is_said(nmt, arguments, code, what) -> None:
+def test_parse_score_refuses_files_that_cannot_be_scored(nmt, arguments, code, what) -> None:
     Path("bad").write_text(f"{PARSED[0]}\n{PARSED[1]})\n\n")
     found = nmt("score", *arguments)
     assert (found.code, found.out) == (code, "")
     assert what in found.err
 
 
-def test_one_sided_outer_brackets_are_told_of(nmt) -> None:
+def test_outer_brackets_in_one_file_only_are_warned_of(nmt) -> None:
     Path("raw").write_text("".join(f"( {line} )\n" for line in GOLD))
     warning = "0 parsed trees and 3 gold trees have an outer bracket without a label"
     assert warning in nmt("score", "gold", "raw").err
     assert nmt("score", "raw", "raw").err == ""
 
 
-def test_the_defaults_in_the_help_of_parsing_are_those_of_the_paper() -> None:
+def test_parse_help_shows_the_papers_defaults() -> None:
     command = next(command for name, command, _ in docs.walk_commands() if name == "nmt parse text")
     shown = {parameter.opts[0]: getattr(parameter, "help", "") for parameter in command.params}
     for key, value in parser.SEARCH.items():

@@ -49,7 +49,7 @@ def assert_weights(out: Path, members: list[dict]) -> None:
         assert torch.allclose(weight, expected, atol=1e-6), name
 
 
-def test_train_without_a_corpus_says_what_to_do(tmp_path, monkeypatch, capsys):
+def test_train_without_corpus_names_the_prepare_command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["train"]) == 66
     said = capsys.readouterr().err
@@ -58,7 +58,7 @@ def test_train_without_a_corpus_says_what_to_do(tmp_path, monkeypatch, capsys):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_each_option_sets_what_it_says(inside, tmp_path, monkeypatch):
+def test_each_train_option_sets_its_setting(inside, tmp_path, monkeypatch):
     seen = []
     monkeypatch.setattr("nmt_cli.training.loop.train", lambda *given: seen.append(given) or ())
     options = {
@@ -104,7 +104,7 @@ def test_a_rank_prepares_its_process_and_the_first_one_checks_the_corpus(
     assert asked == ["memory", True, "memory", False]
 
 
-def test_several_processes_get_the_same_command_line_and_give_their_exit_code(inside, monkeypatch):
+def test_launcher_passes_command_line_and_returns_exit_code(inside, monkeypatch):
     launched = []
     monkeypatch.setattr(
         "nmt_cli.training.parallel.ranks.launch", lambda *given: launched.append(given) or 7
@@ -125,7 +125,7 @@ def test_several_processes_get_the_same_command_line_and_give_their_exit_code(in
         (["--gpus", "3"], "warning: --gpus 3: this machine has no GPU; training runs in 3 CPU"),
     ],
 )
-def test_gpus_that_are_not_there_are_warned_of(inside, monkeypatch, capsys, gpus, warned):
+def test_missing_gpus_are_warned_of(inside, monkeypatch, capsys, gpus, warned):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     monkeypatch.setattr("nmt_cli.training.parallel.ranks._check_hidden_gpus", lambda: None)
     monkeypatch.setattr("nmt_cli.training.parallel.ranks.launch", lambda *_: 0)
@@ -137,7 +137,7 @@ def test_gpus_that_are_not_there_are_warned_of(inside, monkeypatch, capsys, gpus
     assert "".join(said).startswith(warned)
 
 
-def test_settings_of_no_project_file_are_said_to_be_the_defaults(
+def test_train_without_project_file_reports_default_settings(
     project, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
@@ -154,7 +154,7 @@ def test_settings_of_no_project_file_are_said_to_be_the_defaults(
         assert capsys.readouterr().err == ""
 
 
-def test_reports_as_json_go_to_stdout(inside, tmp_path, capsys):
+def test_train_json_reports_go_to_stdout(inside, tmp_path, capsys):
     options = ["--max-steps", "6", "--set", "train.checkpoint_every=3", "--json", "--quiet"]
     assert main(["train", "--out", str(tmp_path / "m"), *options]) == 0
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -163,7 +163,7 @@ def test_reports_as_json_go_to_stdout(inside, tmp_path, capsys):
     assert [r["step"] for r in records if "validation" in r] == [3, 6]
 
 
-def test_what_is_seen_without_a_terminal(inside, tmp_path, capsys):
+def test_train_output_without_terminal(inside, tmp_path, capsys):
     assert main(["train", "--out", str(tmp_path / "m"), "--max-steps", "5"]) == 0
     said = capsys.readouterr().err
     assert "step 5" in said
@@ -174,7 +174,7 @@ def test_what_is_seen_without_a_terminal(inside, tmp_path, capsys):
     assert f"nmt translate --model {tmp_path / 'm'}" in said
 
 
-def test_a_validation_after_the_last_report_tells_of_no_steps(inside, tmp_path, capsys):
+def test_validation_after_the_last_report_prints_no_zero_loss(inside, tmp_path, capsys):
     options = ["--set", "train.log_every=3", "--max-steps", "3"]
     assert main(["train", "--out", str(tmp_path / "m"), *options]) == 0
     said = capsys.readouterr().err
@@ -183,17 +183,17 @@ def test_a_validation_after_the_last_report_tells_of_no_steps(inside, tmp_path, 
     assert places == sorted(places)
 
 
-def test_a_second_run_says_that_it_is_finished(inside, capsys):
+def test_train_again_reports_finished_run(inside, capsys):
     assert main(["train"]) == 0
     assert "already finished: 20 steps are done" in capsys.readouterr().err
 
 
-def test_other_settings_are_refused_with_the_difference(inside, capsys):
+def test_resume_with_other_settings_names_the_difference(inside, capsys):
     assert main(["train", "--set", "model.heads=4"]) == 78
     assert "model.heads was 2, now 4" in capsys.readouterr().err
 
 
-def test_a_run_goes_on_with_its_own_preset_where_none_is_named(
+def test_resume_keeps_the_preset_of_the_run(
     project, tmp_path, monkeypatch, capsys
 ):
     """Without a project file; a preset or a setting that is named, and differs, is refused."""
@@ -214,14 +214,14 @@ def test_a_run_goes_on_with_its_own_preset_where_none_is_named(
 
 
 @pytest.mark.parametrize(("options", "steps"), [([], [5, 10, 15, 20]), (["--last", "2"], [15, 20])])
-def test_average_of_the_last_checkpoints(inside, tmp_path, options, steps):
+def test_average_of_last_checkpoints(inside, tmp_path, options, steps):
     assert main(["average", "model", *options, "--out", str(tmp_path / "mean"), "--quiet"]) == 0
     members = Checkpoints(inside / "model/checkpoints", 5, 1).members()[-len(steps) :]
     assert [member.step for member in members] == steps
     assert_weights(tmp_path / "mean", [member.weights() for member in members])
 
 
-def test_average_of_named_checkpoints_and_of_the_best(inside, tmp_path, capsys):
+def test_average_of_named_and_of_best_checkpoints(inside, tmp_path, capsys):
     first, second = "model/checkpoints/step-000000005", "model/checkpoints/step-000000010"
     assert main(["average", first, second, "--out", str(tmp_path / "two")]) == 0
     assert "averaged 2" in capsys.readouterr().err
@@ -234,7 +234,7 @@ def test_average_of_named_checkpoints_and_of_the_best(inside, tmp_path, capsys):
     assert_weights(tmp_path / "two", [member.weights() for member in members[:2]])
 
 
-def test_average_of_models_is_that_of_their_weights(inside, tmp_path):
+def test_average_of_models_is_the_mean_of_their_weights(inside, tmp_path):
     """And --force replaces what an earlier one has written."""
     other, mean = tmp_path / "other", tmp_path / "mean"
     options = ["--max-steps", "2", "--seed", "5", "--quiet"]
@@ -247,7 +247,7 @@ def test_average_of_models_is_that_of_their_weights(inside, tmp_path):
     assert_weights(mean, [dict(model.named_parameters()) for model in loaded])
 
 
-def test_the_time_left_counts_the_steps_of_this_run_alone(inside, tmp_path, monkeypatch, capsys):
+def test_time_left_counts_only_steps_of_this_run(inside, tmp_path, monkeypatch, capsys):
     """Seven steps, then five more: the first seven took no time of the second run."""
     told = []
     real = TrainDisplay.event
@@ -268,7 +268,7 @@ def test_the_time_left_counts_the_steps_of_this_run_alone(inside, tmp_path, monk
     assert begun[1].seconds > 0
 
 
-def test_average_needs_checkpoints_that_are_whole_and_there(project, tmp_path, capsys):
+def test_average_needs_complete_checkpoints(project, tmp_path, capsys):
     copy = tmp_path / "model"
     shutil.copytree(project / "model", copy)
     checkpoints = copy / "checkpoints"
@@ -288,7 +288,7 @@ def test_average_needs_checkpoints_that_are_whole_and_there(project, tmp_path, c
     assert not (tmp_path / "x").exists()
 
 
-def test_average_names_the_checkpoints_that_were_saved_to_resume_from(inside, tmp_path, capsys):
+def test_average_without_interval_checkpoints_names_resume_checkpoints(inside, tmp_path, capsys):
     """They are no members of an interval, but the command of the hint works."""
     out = tmp_path / "a model"
     assert main(["train", "--out", str(out), "--max-steps", "3", "--quiet"]) == 0
@@ -301,13 +301,13 @@ def test_average_names_the_checkpoints_that_were_saved_to_resume_from(inside, tm
     assert load_model(tmp_path / "x").metadata["averaged"] == "step-000000003"
 
 
-def test_a_run_of_no_steps_is_refused(inside, tmp_path, capsys):
+def test_max_steps_of_zero_is_refused(inside, tmp_path, capsys):
     assert main(["train", "--out", str(tmp_path / "m"), "--max-steps", "0"]) == 78
     assert "error: --max-steps = 0 is below its minimum 1" in capsys.readouterr().err
     assert not (tmp_path / "m").exists()
 
 
-def test_average_refuses_what_does_not_fit(inside, tmp_path, capsys):
+def test_average_refuses_conflicting_arguments(inside, tmp_path, capsys):
     assert main(["average", "--out", "model"]) == 73
     assert "`model` exists already" in capsys.readouterr().err
     assert main(["average", "--last", "1", "--best", "1"]) == 2
@@ -328,7 +328,7 @@ def test_average_of_models_of_different_shapes_names_both(inside, tmp_path, caps
     assert "model.d_ff" in capsys.readouterr().err
 
 
-def test_ranks_wait_as_long_as_the_setting_says_and_show_why_they_gave_up(
+def test_rank_timeout_setting_and_its_error(
     inside, tmp_path, monkeypatch, capsys
 ):
     given = []
@@ -347,7 +347,7 @@ def test_ranks_wait_as_long_as_the_setting_says_and_show_why_they_gave_up(
     assert "error: rank 3 hangs" in capsys.readouterr().err
 
 
-def test_threads_are_those_that_are_asked_for(inside: Path, monkeypatch) -> None:
+def test_threads_option_sets_torch_threads(inside: Path, monkeypatch) -> None:
     import torch
 
     from nmt_cli.cli.commands import train

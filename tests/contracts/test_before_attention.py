@@ -63,7 +63,7 @@ def run(tmp_path: Path):
     return call
 
 
-def test_three_models_of_one_size_are_trained_alike(run, project):
+def test_before_attention_trains_three_models_alike(run, project):
     done, calls = run("project", "test.src", "test.tgt")
     assert done.returncode == 0, done.stderr
     assert [one[0] for one in calls] == ["prepare", *["train", "translate", *["score"] * 4] * 3]
@@ -88,7 +88,7 @@ def test_three_models_of_one_size_are_trained_alike(run, project):
     assert shared[0][-1] == "900"
 
 
-def test_bleu_is_told_by_length_of_the_source(run, project, tmp_path):
+def test_before_attention_reports_bleu_by_source_length(run, project, tmp_path):
     done, _ = run("project", "test.src", "test.tgt", "90")
     table = (project / "before-attention" / "results.tsv").read_text().splitlines()
     assert table[0].split("\t") == ["rnn", "90", "4.0e+1", "2.5", "7.00", "3.00", "3.00", "1.00"]
@@ -101,7 +101,7 @@ def test_bleu_is_told_by_length_of_the_source(run, project, tmp_path):
     assert parts == expected
 
 
-def test_it_goes_on_where_it_was(run, project):
+def test_before_attention_recipe_continues_after_interruption(run, project):
     run("project", "test.src", "test.tgt")
     table = project / "before-attention" / "results.tsv"
     lines = table.read_text().splitlines()
@@ -115,7 +115,7 @@ def test_it_goes_on_where_it_was(run, project):
 
 
 @pytest.mark.parametrize("missing", ["nmt.toml", "test.src", "test.tgt"])
-def test_what_is_missing_is_said(run, project, missing):
+def test_before_attention_names_missing_arguments_and_files(run, project, missing):
     done, calls = run("project")
     assert (done.returncode, calls) == (2, [])
     assert "PROJECT SRC TGT" in done.stderr

@@ -72,7 +72,7 @@ def problems(text: str, command: str = "") -> list[str]:
     return wrong + [one for one in OPTION.findall(CALL.sub("", text)) if one not in known]
 
 
-def test_the_check_sees_what_it_looks_for() -> None:
+def test_hint_check_detects_unknown_options() -> None:
     assert problems("choose another --out, or `nmt train --gpus 2`") == []
     assert problems("`nmt train --device cpu`") == ["nmt train --device"]
     assert problems("see --modle") == ["--modle"]
@@ -82,7 +82,7 @@ def test_the_check_sees_what_it_looks_for() -> None:
 @pytest.mark.parametrize(
     "path", sorted((ROOT / "nmt_cli").rglob("*.py")), ids=lambda path: path.stem
 )
-def test_every_option_that_a_text_names_exists(path: Path) -> None:
+def test_options_named_in_messages_exist(path: Path) -> None:
     name = path.relative_to(ROOT / "nmt_cli").as_posix()
     if name in SKIPPED:
         return
@@ -95,7 +95,7 @@ def test_every_option_that_a_text_names_exists(path: Path) -> None:
     assert found == {}
 
 
-def test_synonyms_lead_to_what_there_is() -> None:
+def test_synonyms_lead_to_existing_commands_and_options() -> None:
     assert set(synonyms.COMMANDS.values()) <= set(COMMANDS)
     assert not set(synonyms.COMMANDS) & set(COMMANDS)
     for names in synonyms.OPTIONS.values():

@@ -78,7 +78,7 @@ def data(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("recipe", ROADS, ids=lambda path: path.stem)
-def test_a_recipe_calls_what_there_is(recipe, run, data, tmp_path):
+def test_recipe_calls_existing_commands_and_options(recipe, run, data, tmp_path):
     done, calls = run(recipe, str(data), "work")
     assert done.returncode == 0, done.stderr
     steps = [one[0] for one in calls]
@@ -100,7 +100,7 @@ def settings_of(call: list[str]) -> dict[str, str]:
     return found
 
 
-def test_the_comparisons_cost_the_same_and_go_on_where_they_were(run, data, tmp_path):
+def test_comparison_recipe_has_equal_costs_and_continues(run, data, tmp_path):
     done, calls = run(COMPARISONS, str(data), "work")
     assert done.returncode == 0, done.stderr
     runs = [one for one in calls if one[0] == "train"]
@@ -124,7 +124,7 @@ def test_the_comparisons_cost_the_same_and_go_on_where_they_were(run, data, tmp_
     assert again[0] == runs[5]
 
 
-def test_table_3_of_the_paper_trains_presets_and_nothing_else(run, tmp_path):
+def test_table_3_recipe_trains_only_presets(run, tmp_path):
     wmt14 = tmp_path / "wmt14"
     (wmt14 / "data").mkdir(parents=True)
     done, calls = run(TABLE3, str(wmt14), "work")
@@ -146,7 +146,7 @@ def test_table_3_of_the_paper_trains_presets_and_nothing_else(run, tmp_path):
     assert all(one[2:4] == ["--last", "1"] for one in calls if one[0] == "average")
 
 
-def test_table_3_scaled_down_changes_what_its_preset_changes(run, data, tmp_path, monkeypatch):
+def test_scaled_down_table_3_changes_what_its_preset_changes(run, data, tmp_path, monkeypatch):
     monkeypatch.setenv("SIZE", "small")
     done, calls = run(TABLE3, str(data), "work")
     assert done.returncode == 0, done.stderr
@@ -172,7 +172,7 @@ def test_table_3_scaled_down_changes_what_its_preset_changes(run, data, tmp_path
 @pytest.mark.parametrize(
     "recipe", [path for path in RECIPES if path != TABLE3], ids=lambda path: path.stem
 )
-def test_a_recipe_without_its_data_says_what_is_missing(recipe, run, data):
+def test_recipe_without_data_prints_usage(recipe, run, data):
     done, calls = run(recipe)
     assert done.returncode == 2
     assert f"usage: {recipe} DATA [WORK]" in done.stderr

@@ -45,12 +45,12 @@ def declared(name: str) -> str:
     return " ".join([*said, *(SAID[one] for one in said if one in SAID)])
 
 
-def test_the_table_names_what_pyproject_does() -> None:
+def test_security_table_lists_the_dependencies_of_pyproject() -> None:
     assert sorted(rows()) == sorted(required())
 
 
 @pytest.mark.parametrize("name", sorted(set(required())))
-def test_the_licence_is_the_package_s_own(name: str) -> None:
+def test_security_table_has_the_licences_of_the_packages(name: str) -> None:
     try:
         said = declared(name)
     except PackageNotFoundError:
@@ -64,7 +64,7 @@ def test_the_licence_is_the_package_s_own(name: str) -> None:
         assert one in words, said
 
 
-def test_what_the_page_names_is_there() -> None:
+def test_files_named_in_security_page_exist() -> None:
     for link in re.findall(r"\]\(([\w/.-]+)\)", TEXT):
         assert (ROOT / link).is_file(), link
     assert (ROOT / "tests" / "faults" / "fuzz.py").is_file()

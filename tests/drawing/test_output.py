@@ -77,7 +77,7 @@ def test_check_picture_refuses_suffix_or_missing_library(monkeypatch: pytest.Mon
     assert "nmt-cli[png]" in caught.value.hint
 
 
-def test_a_machine_without_fonts_draws_no_png(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_png_without_fonts_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     check_picture(Path("x.png"))
     monkeypatch.setattr("nmt_cli.drawing.svg.NAMED_FONTS", "'No Such Font'")
     with pytest.raises(UnavailableError, match="no font"):

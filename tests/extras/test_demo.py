@@ -27,7 +27,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo_files, "HELD_OUT_PAIRS", 3)
 
 
-def test_the_demo_leaves_a_project_that_works(tmp_path, monkeypatch, capsys):
+def test_demo_leaves_a_working_project(tmp_path, monkeypatch, capsys):
     folder = tmp_path / "demo"
     judged = []
 
@@ -54,7 +54,7 @@ def test_the_demo_leaves_a_project_that_works(tmp_path, monkeypatch, capsys):
     assert load_model(folder / "average").metadata["averaged"] == "step-000000002, step-000000004"
 
 
-def test_a_demo_that_is_stopped_goes_no_further(tmp_path):
+def test_stopped_demo_does_not_evaluate(tmp_path):
     options = [value for value in QUICK if value != "--set"]
     config = _settings(tmp_path / "demo", options)
     asked = iter(range(100))
@@ -74,7 +74,7 @@ def test_a_demo_shorter_than_the_interval_averages_its_only_checkpoint(tmp_path,
     assert load_model(tmp_path / "demo" / "average").metadata["averaged"] == "step-000000004"
 
 
-def test_the_second_demo_goes_on_from_the_first(tmp_path, capsys):
+def test_second_demo_continues_the_first(tmp_path, capsys):
     folder = str(tmp_path / "demo")
     assert main(["demo", folder, *QUICK]) == 0
     before = (tmp_path / "demo" / "model" / "model.safetensors").read_bytes()
@@ -88,7 +88,7 @@ def test_the_second_demo_goes_on_from_the_first(tmp_path, capsys):
     assert (tmp_path / "demo" / "model" / "model.safetensors").read_bytes() == before
 
 
-def test_the_text_is_the_same_everywhere(tmp_path):
+def test_demo_text_is_reproducible(tmp_path):
     for name in ("one", "two"):
         demo_files.write_demo(tmp_path / name)
     for path in (tmp_path / "one").iterdir():
@@ -97,7 +97,7 @@ def test_the_text_is_the_same_everywhere(tmp_path):
     assert len(labels) == 12
 
 
-def test_accuracy_is_counted_for_each_phenomenon(tmp_path):
+def test_demo_accuracy_is_counted_per_phenomenon(tmp_path):
     def write(name: str, *lines: str) -> None:
         Path(tmp_path / name).write_text("".join(line + "\n" for line in lines))
 
@@ -114,7 +114,7 @@ def test_accuracy_is_counted_for_each_phenomenon(tmp_path):
     assert Accuracy("", "", 1, 8).percent == 12.5
 
 
-def test_the_hardest_phenomena_are_shown_and_the_others_summed_up(capsys):
+def test_demo_shows_the_hardest_phenomena_and_sums_up_the_rest(capsys):
     phenomena = tuple(
         Accuracy(f"label {percent}", "about", percent, 100) for percent in range(60, 100, 2)
     )

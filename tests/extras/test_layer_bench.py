@@ -50,7 +50,7 @@ def test_restricted_attention_is_attention_under_a_band(n: int) -> None:
     torch.testing.assert_close(everything, attention_by_mask(x, torch.ones(n, n).bool()))
 
 
-def test_a_recurrent_step_is_one_of_many() -> None:
+def test_recurrent_layer_has_one_step_per_position() -> None:
     x = sequence(3)
     torch.manual_seed(4)
     layer = recurrent(SIZES)(x)
@@ -65,7 +65,7 @@ def test_a_recurrent_step_is_one_of_many() -> None:
     torch.testing.assert_close(layer[2], state)
 
 
-def test_a_convolution_sees_its_kernel() -> None:
+def test_convolutional_layer_sees_only_its_kernel_width() -> None:
     torch.manual_seed(4)
     found = LAYERS["convolutional"].make(SIZES)(sequence(5))
     torch.manual_seed(4)
@@ -80,13 +80,13 @@ def test_a_convolution_sees_its_kernel() -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 @pytest.mark.parametrize(("n", "sizes"), [(6, SIZES), (11, Sizes(12, 3, 7, 5))])
-def test_work_is_what_torch_counts(kind, n: int, sizes: Sizes) -> None:
+def test_layer_work_equals_the_flop_count_of_torch(kind, n: int, sizes: Sizes) -> None:
     with FlopCounterMode(display=False) as counter:
         kind.make(sizes)(sequence(n, sizes.d))
     assert counter.get_total_flops() == 2 * kind.work(n, sizes)
 
 
-def test_chains_are_those_of_the_paper() -> None:
+def test_path_lengths_are_those_of_table_1() -> None:
     found = list(chains((4, 9), neighbours=5, kernel=3))
     assert found == [
         Chain("self-attention", 4, 1, 1),
@@ -102,13 +102,13 @@ def test_chains_are_those_of_the_paper() -> None:
     assert wide["convolutional"].path_length == math.ceil(8 / 2)
 
 
-def test_a_path_ends_when_nothing_more_is_reached() -> None:
+def test_path_length_of_unconnected_positions() -> None:
     assert path_length(torch.eye(3).bool()) == 1
     ring = torch.eye(5).bool() | torch.eye(5).roll(1, 0).bool()
     assert path_length(ring) == 4
 
 
-def test_what_is_kept_for_the_backward_pass() -> None:
+def test_saved_bytes_for_the_backward_pass() -> None:
     n, sizes = 24, sizes_for(128, neighbours=5, kernel=3)
     assert sizes.heads == 2
     found = {kind.name: saved_bytes(kind.make(sizes), sequence(n, 128)) for kind in KINDS}
@@ -150,7 +150,7 @@ def timings(d: int = 8) -> list[Timing]:
     ]
 
 
-def test_the_crossing_lies_between_two_lengths() -> None:
+def test_crossing_of_two_layers_is_between_two_lengths() -> None:
     # 4 / 8 at 20 and 16 / 12 at 40: at 1 after 0.6 of the way.
     assert crossing(timings(), "self-attention", "recurrent", 8) == pytest.approx(32)
     assert crossing(timings(), "self-attention", "convolutional", 8) is None
@@ -160,7 +160,7 @@ def test_the_crossing_lies_between_two_lengths() -> None:
     ]
 
 
-def test_the_picture_has_a_curve_of_each_layer_and_width() -> None:
+def test_layer_bench_picture_has_a_curve_per_layer_and_width() -> None:
     tree = ElementTree.fromstring(picture([*timings(8), *timings(16)]))
     lines = list(tree.iter("{http://www.w3.org/2000/svg}polyline"))
     assert len(lines) == 2 * len(LAYERS)
@@ -172,7 +172,7 @@ def test_the_picture_has_a_curve_of_each_layer_and_width() -> None:
     assert points[2] == pytest.approx((724, 350 - 260 * math.log10(16) / 2), abs=0.06)
 
 
-def test_the_command(tmp_path: Path, monkeypatch, capsys) -> None:
+def test_layer_bench_command(tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     small = ["bench", "layers", "--tiny", "--rounds", "1", "--n", "4,8", "-q"]
     assert main([*small, "--json", "--out", "x.svg"]) == 0
@@ -199,6 +199,6 @@ def test_the_command(tmp_path: Path, monkeypatch, capsys) -> None:
      (["layers", "--out", "x.jpg"], "no picture"),
      (["layers", "--n", "4", "--out", "x.svg"], "at least two lengths")],
 )  # fmt: skip
-def test_the_command_says_what_is_wrong(arguments, message: str, capsys) -> None:
+def test_layer_bench_command_refuses_wrong_arguments(arguments, message: str, capsys) -> None:
     assert main(["bench", *arguments]) == 2
     assert message in capsys.readouterr().err

@@ -9,7 +9,7 @@ from nmt_cli.extras.parsing.trees import tree_text
 from nmt_cli.translation.result import Translation
 
 
-def test_words_as_trees_have_them_go_in_and_tags_that_fit_come_out() -> None:
+def test_parser_escapes_words_and_fits_tags() -> None:
     config = byte_config({"search.beam": 2})
     asked = []
 

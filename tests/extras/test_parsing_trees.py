@@ -32,11 +32,11 @@ def text_cleaned(text: str) -> str:
 
 
 @given(trees)
-def test_what_is_written_is_read_again(tree: Tree) -> None:
+def test_tree_text_round_trips(tree: Tree) -> None:
     assert trees_of(tree_text(tree)) == (tree,)
 
 
-def test_one_line_and_several_lines_and_compressed_files_are_the_same(tmp_path: Path) -> None:
+def test_trees_on_several_lines_or_compressed_are_read_alike(tmp_path: Path) -> None:
     text = tree_text(SENTENCE)
     pretty = text.replace(" (", "\n\t ( ").replace(")", "\r\n) ")
     (tmp_path / "flat").write_text(f"{text}\n\n{text} {text}")
@@ -68,7 +68,7 @@ def test_only_ascii_white_space_ends_a_word() -> None:
         (["(S a", "(NN dog))"], 2, "behind the word `a`"),
     ],
 )
-def test_what_is_no_tree_is_named_with_its_line(
+def test_invalid_tree_is_named_with_its_line(
     tmp_path: Path, lines: list[str], number: int, what: str
 ) -> None:
     path = tmp_path / "some.mrg"
@@ -80,7 +80,7 @@ def test_what_is_no_tree_is_named_with_its_line(
         list(read_trees(tmp_path / "none"))
 
 
-def test_a_tree_of_a_line_may_not_go_on_beyond_it() -> None:
+def test_tree_must_end_on_its_line() -> None:
     assert trees_of("") == ()
     assert trees_of("(NN a) (NN b)") == (Leaf("NN", "a"), Leaf("NN", "b"))
     with pytest.raises(DataError, match=r"`x`, line 7: .*never closed"):
@@ -102,19 +102,19 @@ def test_a_tree_of_a_line_may_not_go_on_beyond_it() -> None:
         ("(NP (NP (NP (NN a))) (NP))", "(NP (NP (NP (NN a))))"),
     ],
 )
-def test_cleaning(given: str, wanted: str) -> None:
+def test_tree_cleaning_removes_traces_and_functions(given: str, wanted: str) -> None:
     assert text_cleaned(given) == wanted
 
 
 @given(trees)
-def test_cleaning_keeps_words_and_is_done_at_once(tree: Tree) -> None:
+def test_tree_cleaning_keeps_words_and_is_idempotent(tree: Tree) -> None:
     once = cleaned(tree)
     assert once is not None
     assert leaves(once) == leaves(tree)
     assert cleaned(once) == once
 
 
-def test_trees_deeper_than_calls_nest() -> None:
+def test_trees_deeper_than_the_recursion_limit_are_read() -> None:
     depth = 50_000
     text = "(X " * depth + "(NN a)" + ")" * depth
     (tree,) = trees_of(text)
