@@ -446,7 +446,9 @@ def test_loader_rate_includes_planning_of_batches() -> None:
     ("better", "ours", "peer", "ratio"),
     [("higher", 300, 100, 3.0), ("higher", 100, 300, 0.3333), ("lower", 2, 8, 4.0)],
 )
-def test_ratio_above_one_means_faster_than_peer(better: str, ours: float, peer: float, ratio: float) -> None:
+def test_ratio_above_one_means_faster_than_peer(
+    better: str, ours: float, peer: float, ratio: float
+) -> None:
     case = module("lib.measure").make_case("x", "u", ours, peer, better=better, settings={"a": 1})
     assert set(case) == KEYS
     assert (case["ours"], case["peer"], case["ratio"]) == (ours, peer, ratio)

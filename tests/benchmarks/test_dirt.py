@@ -20,7 +20,9 @@ def dirt(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 @pytest.mark.slow
-def test_noise_of_every_kind_is_dropped_and_clean_pairs_stay(dirt: ModuleType, tmp_path: Path) -> None:
+def test_noise_of_every_kind_is_dropped_and_clean_pairs_stay(
+    dirt: ModuleType, tmp_path: Path
+) -> None:
     planted = dirt.plant(two_languages(20_000, 1), each=200)
     safe, strict = (
         dirt.measure(planted, ("xx", "yy"), tmp_path, level, 600) for level in ("safe", "strict")

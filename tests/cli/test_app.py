@@ -171,7 +171,9 @@ class TestUsage:
             assert main(["help", *path] if way == "help" else [*path, "-h"]) == 0, path
             assert capsys.readouterr().out == expected
 
-    def test_nmt_without_arguments_shows_help_on_stderr(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_nmt_without_arguments_shows_help_on_stderr(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         assert main([]) == 2
         out, err = capsys.readouterr()
         assert out == ""
@@ -407,9 +409,7 @@ def test_missing_file_that_may_be_text_gets_an_echo_hint(
     assert ("echo" in capfd.readouterr().err) == has_hint
 
 
-def test_next_command_names_a_model_other_than_the_default(
-    tmp_path: Path, monkeypatch
-) -> None:
+def test_next_command_names_a_model_other_than_the_default(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert model_option("model") == ""
     assert model_option("runs/my model") == " --model 'runs/my model'"

@@ -67,13 +67,17 @@ class TestInitOptions:
         assert main(["init", "--train", "train.en", "train.de", "--preset", "smal"]) == 78
         assert not Path("nmt.toml").exists()
 
-    def test_same_file_for_source_and_target_is_refused(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_same_file_for_source_and_target_is_refused(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         arguments = ["init", "--src-lang", "en", "--tgt-lang", "de"]
         assert main([*arguments, "--train", "train.en", "./train.en"]) == 2
         assert "`train.en` is given for both sides" in capsys.readouterr().err
         assert not Path("nmt.toml").exists()
 
-    def test_init_without_validation_text_warns_and_invents_none(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_init_without_validation_text_warns_and_invents_none(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         assert main(["init", "--train", "train.de", "train.en"]) == 0
         config = written()
         assert (config.languages.src, config.languages.tgt) == ("de", "en")
@@ -151,7 +155,9 @@ class TestInitRefusals:
         assert main([*arguments, "--force"]) == 0
         assert written().languages.src == "en"
 
-    def test_all_missing_text_files_are_named_in_one_error(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_all_missing_text_files_are_named_in_one_error(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         assert main(["init", "--train", "a.en", "train.de", "--valid", "valid.en", "b.de",
                      "--test", ".", "test.de"]) == 66  # fmt: skip
         err = capsys.readouterr().err

@@ -337,7 +337,9 @@ def test_lower_ter_is_a_significant_improvement(nmt: Nmt) -> None:
         (["--n-best-list", "a", "b", "--json"], 2, "--json goes without --n-best-list"),
     ],
 )
-def test_score_refuses_wrong_arguments_and_files(nmt: Nmt, arguments: list[str], code: int, told: str) -> None:
+def test_score_refuses_wrong_arguments_and_files(
+    nmt: Nmt, arguments: list[str], code: int, told: str
+) -> None:
     result = nmt(*arguments)
     assert result.code == code
     assert result.out == ""

@@ -193,9 +193,7 @@ def test_resume_with_other_settings_names_the_difference(inside, capsys):
     assert "model.heads was 2, now 4" in capsys.readouterr().err
 
 
-def test_resume_keeps_the_preset_of_the_run(
-    project, tmp_path, monkeypatch, capsys
-):
+def test_resume_keeps_the_preset_of_the_run(project, tmp_path, monkeypatch, capsys):
     """Without a project file; a preset or a setting that is named, and differs, is refused."""
     monkeypatch.chdir(tmp_path)
     command = ["train", "--corpus", str(project / "corpus"), "--out", "m"]
@@ -328,9 +326,7 @@ def test_average_of_models_of_different_shapes_names_both(inside, tmp_path, caps
     assert "model.d_ff" in capsys.readouterr().err
 
 
-def test_rank_timeout_setting_and_its_error(
-    inside, tmp_path, monkeypatch, capsys
-):
+def test_rank_timeout_setting_and_its_error(inside, tmp_path, monkeypatch, capsys):
     given = []
 
     @contextmanager

@@ -343,9 +343,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
 
 
 @pytest.mark.parametrize("name", ["test.en", "test.en.gz"])
-def test_translate_progress_bar_of_a_file_has_a_total(
-    nmt, folder, terminal, name
-) -> None:
+def test_translate_progress_bar_of_a_file_has_a_total(nmt, folder, terminal, name) -> None:
     (folder / "test.en.gz").write_bytes(gzip.compress((folder / "test.en").read_bytes()))
     assert nmt(name, "-o", "out.de").code == 0
     assert re.search(r"translating: +0% \|.*\| 0/6", terminal.getvalue())
@@ -353,9 +351,7 @@ def test_translate_progress_bar_of_a_file_has_a_total(
     assert re.fullmatch(r"wrote out\.de: 6 lines in \d+s \([\d,.]+ lines/s\)\n", last)
 
 
-def test_translate_progress_bar_moves_within_a_window(
-    nmt, terminal, monkeypatch
-) -> None:
+def test_translate_progress_bar_moves_within_a_window(nmt, terminal, monkeypatch) -> None:
     monkeypatch.setattr("nmt_cli.terminal.progress.SECONDS_BETWEEN_DRAWINGS", 0.0)
     assert nmt("test.en", "-o", "out.de").code == 0
     drawn = [int(count) for count in re.findall(r"(\d+)/6", terminal.getvalue())]

@@ -174,9 +174,7 @@ class TestRefusals:
             ({"train.r_drop": 5.0, "model.dropout": 0.0}, "model.dropout is 0"),
         ],
     )
-    def test_conflicting_values_are_refused(
-        self, values: dict[str, object], said: str
-    ) -> None:
+    def test_conflicting_values_are_refused(self, values: dict[str, object], said: str) -> None:
         assert said in refusal(SettingsLayer("x", values)).message
 
     def test_explicit_head_widths_need_no_division(self) -> None:
@@ -234,9 +232,7 @@ class TestSettingsFiles:
             ("x = " + "[" * 100_000, "not valid TOML"),
         ],
     )
-    def test_invalid_settings_file_is_named(
-        self, tmp_path: Path, text: str, said: str
-    ) -> None:
+    def test_invalid_settings_file_is_named(self, tmp_path: Path, text: str, said: str) -> None:
         path = tmp_path / "nmt.toml"
         path.write_text(text)
         with pytest.raises(ConfigError, match=r"nmt\.toml") as caught:

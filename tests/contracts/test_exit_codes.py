@@ -79,7 +79,9 @@ WAYS = [
 
 
 @pytest.mark.parametrize(("code", "arguments"), WAYS)
-def test_each_exit_code_can_be_provoked(code: int, arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_exit_code_can_be_provoked(
+    code: int, arguments: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     if code == 69:
         # Its tokenizer's file would have to be fetched.
         monkeypatch.setenv("SACREBLEU", "/dev/null/absent")
@@ -96,9 +98,7 @@ def test_exit_code_of_a_bug_is_1(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_exit_code_of_diverged_training_is_4(
-    corpus: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_exit_code_of_diverged_training_is_4(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = nmt_cli.training.step.shard_loss
     monkeypatch.setattr(
         nmt_cli.training.step, "shard_loss", lambda *rest: _without_numbers(real(*rest))

@@ -179,7 +179,9 @@ def test_threshold_estimates_the_share_of_random_pairs() -> None:
         (ENGLISH, "ru", "en"), ("zz qq yy xx", "en", None),
     ],
 )  # fmt: skip
-def test_other_language_detects_text_unlike_its_code(line: str, stated: str, other: str | None) -> None:
+def test_other_language_detects_text_unlike_its_code(
+    line: str, stated: str, other: str | None
+) -> None:
     assert other_language([line] * 60, stated) == other
 
 

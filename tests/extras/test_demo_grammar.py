@@ -138,7 +138,7 @@ def test_ambiguous_english_tenses_are_not_generated():
     assert is_possible(verb("read"), Pronoun(2, "m", "m"), "present")
 
 
-def test_noun_phrases_agree_with_their_verb():
+def test_adjective_is_declined_in_a_sentence():
     dogs = (pair for pair in make_pairs(20_000, seed=1, split="test") if "small dog" in pair.src)
     assert next(pair.tgt for pair in dogs if pair.src == "The small dog sleeps.") == (
         "Der kleine Hund schläft."

@@ -43,12 +43,16 @@ def test_doctor_checks_have_names_statuses_and_fixes(tmp_path: Path) -> None:
         ({"OMP_WAIT_POLICY": "ACTIVE"}, "warn"),
     ],
 )
-def test_doctor_checks_thread_environment(monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], status: str) -> None:
+def test_doctor_checks_thread_environment(
+    monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], status: str
+) -> None:
     monkeypatch.setattr(doctor, "usable_cores", lambda: 2)
     assert found("threads", environ).status == status
 
 
-def test_doctor_names_the_engine_on_cpu(kernel_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_names_the_engine_on_cpu(
+    kernel_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def line() -> str:
         checks = examine({}, Path(), kernel_cache)
         return next(check.found for check in checks if check.name == "translating on the CPU")
@@ -81,7 +85,9 @@ def test_doctor_names_the_engine_on_gpu(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize(("free", "status"), [(100, "ok"), (1, "warn"), (0, "fail")])
-def test_doctor_checks_disk_and_shared_memory(monkeypatch: pytest.MonkeyPatch, free: int, status: str) -> None:
+def test_doctor_checks_disk_and_shared_memory(
+    monkeypatch: pytest.MonkeyPatch, free: int, status: str
+) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(0, 0, free * GIB))
     assert found("disk").status == status
     assert found("shared memory").status == ("ok" if free else "warn")

@@ -50,7 +50,7 @@ def test_restricted_attention_is_attention_under_a_band(n: int) -> None:
     torch.testing.assert_close(everything, attention_by_mask(x, torch.ones(n, n).bool()))
 
 
-def test_recurrent_layer_has_one_step_per_position() -> None:
+def test_recurrent_layer_equals_repeated_steps() -> None:
     x = sequence(3)
     torch.manual_seed(4)
     layer = recurrent(SIZES)(x)

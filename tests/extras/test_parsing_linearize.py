@@ -49,9 +49,7 @@ def test_linearized_tree_round_trips(tree: Tree) -> None:
 
 
 @given(lines, st.lists(typed_words, min_size=1, max_size=8))
-def test_any_line_gives_one_tree_over_exactly_the_words(
-    line: str, words: list[str]
-) -> None:
+def test_any_line_gives_one_tree_over_exactly_the_words(line: str, words: list[str]) -> None:
     found = from_line(line, words)
     assert [leaf.word for leaf in leaves(found.tree)] == [escape_brackets(word) for word in words]
     assert trees_of(tree_text(found.tree)) == (found.tree,)

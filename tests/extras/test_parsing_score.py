@@ -324,7 +324,9 @@ def test_evalb_parameter_file_is_read_like_evalb(tmp_path: Path) -> None:
         ("EQ_WORD a b c", "EQ_WORD needs two values, `a b c` are 3"),
     ],
 )
-def test_wrong_evalb_parameters_are_named_with_their_line(tmp_path: Path, line: str, what: str) -> None:
+def test_wrong_evalb_parameters_are_named_with_their_line(
+    tmp_path: Path, line: str, what: str
+) -> None:
     with pytest.raises(DataError) as caught:
         parameters_of(tmp_path, f"DEBUG 0\n{line}\n")
     assert caught.value.message == f"`{tmp_path / 'some.prm'}`, line 2: {what}"

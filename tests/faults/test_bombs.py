@@ -51,7 +51,7 @@ def count(path: Path) -> int:
 @pytest.mark.slow
 @fault("U7")
 @pytest.mark.parametrize("ending", FORMATS)
-def test_an_endless_line_is_refused_and_memory_stays_flat(
+def test_endless_compressed_line_is_refused_in_flat_memory(
     tmp_path: Path, ending: str, checks: Checks
 ) -> None:
     path = tmp_path / "bomb"
@@ -66,7 +66,7 @@ def test_an_endless_line_is_refused_and_memory_stays_flat(
 @pytest.mark.slow
 @fault("U7")
 @pytest.mark.parametrize("ending", FORMATS)
-def test_many_lines_are_read_one_after_the_other(tmp_path: Path, ending: str) -> None:
+def test_long_compressed_lines_are_read_one_at_a_time(tmp_path: Path, ending: str) -> None:
     path = tmp_path / "long"
     path.write_bytes(bomb(FORMATS[ending], b"a" * ((1 << 20) - 1) + b"\n"))
     outcome = watched(lambda: count(path))
@@ -75,7 +75,7 @@ def test_many_lines_are_read_one_after_the_other(tmp_path: Path, ending: str) ->
 
 
 @fault("U7")
-def test_a_plain_file_of_one_endless_line_is_refused(tmp_path: Path) -> None:
+def test_endless_line_in_plain_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "line"
     with path.open("wb") as file:
         file.write(b"one\ntwo\n")
@@ -106,7 +106,7 @@ def zstd_that_asks_for_2_gib() -> bytes:
 
 
 @fault("U7")
-def test_a_stream_that_asks_for_gigabytes_is_refused(tmp_path: Path, checks: Checks) -> None:
+def test_compressed_stream_that_needs_gigabytes_is_refused(tmp_path: Path, checks: Checks) -> None:
     for number, data in enumerate((xz_that_asks_for_4_gib(), zstd_that_asks_for_2_gib())):
         path = tmp_path / f"{number}"
         path.write_bytes(data)

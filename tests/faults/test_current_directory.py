@@ -65,7 +65,9 @@ def run(trap: Path, program: Path, *arguments: str) -> str:
 
 @pytest.mark.slow
 @fault("U13")
-def test_the_command_takes_no_module_from_there(tmp_path: Path, trap: Path, checks: Checks) -> None:
+def test_nmt_imports_no_module_from_current_directory(
+    tmp_path: Path, trap: Path, checks: Checks
+) -> None:
     nmt = script(tmp_path, "from nmt_cli.cli import run\nrun()\n")
     assert "BLEU 100.00" in run(trap, nmt, "score", "a.txt", "a.txt")
     checks(len(PLANTED))
@@ -75,15 +77,15 @@ def test_the_command_takes_no_module_from_there(tmp_path: Path, trap: Path, chec
 
 @pytest.mark.slow
 @fault("U13")
-def test_processes_that_it_starts_take_none_either(tmp_path: Path, trap: Path) -> None:
+def test_child_processes_import_no_module_from_current_directory(
+    tmp_path: Path, trap: Path
+) -> None:
     """Workers of `prepare` and ranks of `train` are Pythons of their own, started there."""
     assert run(trap, script(tmp_path, WORKERS)) == "[1, 2, 3]\n"
 
 
 @fault("U13")
-def test_a_checkout_that_is_run_from_itself_still_works(
-    monkeypatch: pytest.MonkeyPatch, checks: Checks
-) -> None:
+def test_nmt_runs_from_its_own_checkout(monkeypatch: pytest.MonkeyPatch, checks: Checks) -> None:
     monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
     for first in ("", str(Path.cwd())):
         monkeypatch.setattr(sys, "path", [first, *sys.path])

@@ -87,7 +87,7 @@ def flip(path: Path, bit: int) -> None:
 
 
 @fault("C7")
-def test_a_flipped_bit_anywhere(out, checks) -> None:
+def test_flipped_bit_in_any_checkpoint_file_is_detected(out, checks) -> None:
     """300 of them by chance, in proportion to the sizes of the files; every file gets some."""
     chooser = np.random.default_rng(1)
     checkpoint, model = files_of_newest(out), [one for one in out.rglob("*") if one.is_file()]
@@ -117,7 +117,7 @@ def _refused(out: Path) -> bool:
 
 
 @fault("C6")
-def test_files_cut_short(setting, trained, out, checks) -> None:
+def test_truncated_checkpoint_files_are_detected(setting, trained, out, checks) -> None:
     """At 50 places; the run then takes its steps again and comes to the same weights."""
     expected = weights_after(setting, trained, 5)
     chooser = np.random.default_rng(2)
@@ -136,7 +136,7 @@ def test_files_cut_short(setting, trained, out, checks) -> None:
 
 
 @fault("C6")
-def test_files_that_cannot_be_read(out, monkeypatch, checks) -> None:
+def test_unreadable_checkpoint_files_are_passed_over(out, monkeypatch, checks) -> None:
     """EIO in each file of the newest checkpoint in turn."""
     real = manifest._sha256
     names = [path for path in files_of_newest(out) if path.name != "manifest.json"]
@@ -155,7 +155,7 @@ def test_files_that_cannot_be_read(out, monkeypatch, checks) -> None:
 
 
 @fault("C6")
-def test_none_is_whole(setting, out) -> None:
+def test_resume_without_any_complete_checkpoint_is_refused(setting, out) -> None:
     """Nothing is begun anew over a run that somebody may still save."""
     for path in (out / "checkpoints").rglob("*.safetensors"):
         flip(path, 99)
@@ -165,7 +165,9 @@ def test_none_is_whole(setting, out) -> None:
 
 
 @fault("C8")
-def test_each_file_of_the_newest_is_gone(setting, trained, out, checks) -> None:
+def test_missing_file_of_newest_checkpoint_falls_back_to_previous(
+    setting, trained, out, checks
+) -> None:
     """Each file, the directories, and the manifest not copied yet; the run goes on."""
     expected = weights_after(setting, trained, 5)
     for path in [*files_of_newest(out), newest(out).directory, newest(out).optimizer_directory]:
@@ -180,7 +182,7 @@ def test_each_file_of_the_newest_is_gone(setting, trained, out, checks) -> None:
 
 
 @fault("C8", "C7")
-def test_a_damaged_future_is_not_averaged(setting, out) -> None:
+def test_damaged_checkpoint_of_later_step_is_not_averaged(setting, out) -> None:
     """What was passed over must not come back as a member of a mean."""
     flip(newest(out).directory / "weights.safetensors", 999)
     config, corpus = setting
@@ -192,7 +194,7 @@ def test_a_damaged_future_is_not_averaged(setting, out) -> None:
 
 
 @fault("C9")
-def test_what_rotation_keeps(checks) -> None:
+def test_checkpoint_rotation_keeps_what_resume_needs(checks) -> None:
     """1,000 schedules by chance: saves, failed saves, interruptions, validations between saves."""
     random = np.random.default_rng(3)
     for _ in range(1_000):
@@ -225,7 +227,7 @@ def test_what_rotation_keeps(checks) -> None:
 
 
 @fault("C10")
-def test_a_log_with_a_torn_line(setting, trained, out, checks) -> None:
+def test_incomplete_log_line_is_repaired(setting, trained, out, checks) -> None:
     """At each byte of its last line, whose step is not saved; told steps are told once."""
     whole = (trained / "log.jsonl").read_bytes()
     lines = whole.splitlines(keepends=True)
@@ -265,7 +267,7 @@ def vouch(directory: Path) -> None:
 
 @fault("C13")
 @pytest.mark.parametrize("place", ["model", "checkpoint", "optimiser"])
-def test_a_manifest_of_a_newer_version(place, setting, out) -> None:
+def test_manifest_of_newer_version_is_refused(place, setting, out) -> None:
     one = newest(out)
     directories = {
         "model": out, "checkpoint": one.directory, "optimiser": one.optimizer_directory
@@ -277,7 +279,7 @@ def test_a_manifest_of_a_newer_version(place, setting, out) -> None:
 
 
 @fault("C13")
-def test_a_state_of_a_newer_version(setting, out) -> None:
+def test_training_state_of_newer_version_is_refused(setting, out) -> None:
     """Not passed over: with what it does not know this version would lose something."""
     directory = newest(out).directory
     rewrite(directory / "state.json", quantum_flux=7)
@@ -287,7 +289,7 @@ def test_a_state_of_a_newer_version(setting, out) -> None:
 
 
 @fault("C13")
-def test_a_state_of_an_older_version(setting, trained, out) -> None:
+def test_training_state_of_older_version_is_read(setting, trained, out) -> None:
     """Of the first one that could be released: what was added since has its default."""
     expected = weights_after(setting, shutil.copytree(trained, out.with_name("same")), 7)
     directory = newest(out).directory
@@ -302,7 +304,7 @@ def test_a_state_of_an_older_version(setting, trained, out) -> None:
 
 
 @fault("C14")
-def test_averaging_with_a_damaged_member(out, tmp_path, checks) -> None:
+def test_average_with_damaged_member_is_refused(out, tmp_path, checks) -> None:
     for step in (2, 4, 5):
         path = out / "checkpoints" / f"step-{step:09}" / "weights.safetensors"
         flip(path, 8 * path.stat().st_size - 3)
@@ -315,7 +317,7 @@ def test_averaging_with_a_damaged_member(out, tmp_path, checks) -> None:
 
 
 @fault("C14")
-def test_averaging_strangers(setting, out, tmp_path, checks) -> None:
+def test_average_of_different_models_is_refused(setting, out, tmp_path, checks) -> None:
     """Of another shape, and of another vocabulary of the same size."""
     config, corpus = setting
     other = tmp_path / "wider"
@@ -346,7 +348,7 @@ def _with_other_letters(folder: Path, config: Config) -> tuple[Config, Corpus]:
 
 
 @fault("C14")
-def test_averaging_numbers_that_are_none(out, tmp_path) -> None:
+def test_average_with_nan_weights_is_refused(out, tmp_path) -> None:
     from safetensors.numpy import load_file, save_file
 
     directory = out / "checkpoints" / "step-000000002"
@@ -358,7 +360,7 @@ def test_averaging_numbers_that_are_none(out, tmp_path) -> None:
         average([out], tmp_path / "mean")
 
 
-def test_no_error_is_a_stranger() -> None:
+def test_storage_errors_have_exit_codes() -> None:
     """What is raised above carries an exit code of its own."""
     assert {DataError.exit_code, ConfigError.exit_code, NoInputError.exit_code} == {65, 66, 78}
     assert issubclass(DataError, NmtError)

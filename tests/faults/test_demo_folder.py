@@ -68,7 +68,7 @@ FOREIGN: dict[str, Callable[[Path], object]] = {
 
 @fault("I14")
 @pytest.mark.parametrize("what", FOREIGN)
-def test_a_folder_of_somebody_else_is_refused(tmp_path: Path, what: str) -> None:
+def test_demo_refuses_a_folder_with_other_files(tmp_path: Path, what: str) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     FOREIGN[what](folder)
@@ -83,7 +83,7 @@ def test_a_folder_of_somebody_else_is_refused(tmp_path: Path, what: str) -> None
         assert contents(folder) == before
 
 
-def test_a_marker_that_links_to_another_demo_is_none(tmp_path: Path) -> None:
+def test_demo_ignores_a_linked_marker(tmp_path: Path) -> None:
     claim_folder(tmp_path / "one")
     (tmp_path / "two").mkdir()
     (tmp_path / "two" / MARKER).symlink_to(tmp_path / "one" / MARKER)
@@ -92,7 +92,7 @@ def test_a_marker_that_links_to_another_demo_is_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["file", "file/below", "dangling"])
-def test_what_is_no_folder_is_refused(tmp_path: Path, name: str) -> None:
+def test_demo_refuses_a_path_that_is_not_a_folder(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").write_text("mine\n")
     (tmp_path / "dangling").symlink_to("nowhere")
     with pytest.raises(CannotCreateError):
@@ -100,7 +100,7 @@ def test_what_is_no_folder_is_refused(tmp_path: Path, name: str) -> None:
     assert sorted(contents(tmp_path)) == ["dangling", "file"]
 
 
-def test_a_demo_interrupted_at_its_start_goes_on(tmp_path: Path) -> None:
+def test_demo_interrupted_at_its_start_continues(tmp_path: Path) -> None:
     """Before the marker, in the midst of writing it, and after it."""
     (tmp_path / "empty").mkdir()
     claim_folder(tmp_path / "empty")
@@ -130,7 +130,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 
 @fault("I14")
 @pytest.mark.parametrize("name", CHANGES)
-def test_what_was_changed_in_a_demo_is_not_replaced(demo: Path, name: str) -> None:
+def test_changed_demo_files_are_not_replaced(demo: Path, name: str) -> None:
     CHANGES[name](demo / name)
     changed = contents(demo / name) if (demo / name).is_dir() else (demo / name).read_bytes()
     model = contents(demo / "model")
@@ -143,7 +143,7 @@ def test_what_was_changed_in_a_demo_is_not_replaced(demo: Path, name: str) -> No
     assert contents(demo / "model") == model
 
 
-def test_every_changed_text_is_named(demo: Path) -> None:
+def test_changed_demo_texts_are_all_named(demo: Path) -> None:
     for name in ("train.en", "test.de"):
         (demo / name).write_text("mine\n")
     found = forked("demo", "demo", *QUICK)
@@ -151,7 +151,7 @@ def test_every_changed_text_is_named(demo: Path) -> None:
     assert b"does not replace it: `demo/train.en`, `demo/test.de`" in found.err
 
 
-def test_a_corpus_of_other_texts_is_not_trained_on(demo: Path, tmp_path: Path) -> None:
+def test_demo_refuses_a_corpus_of_other_texts(demo: Path, tmp_path: Path) -> None:
     """The user has prepared texts of his own in the demo's folder."""
     for end in ("en", "de"):
         shutil.copy(demo / f"valid.{end}", demo / f"mine.{end}")
@@ -167,7 +167,7 @@ def test_a_corpus_of_other_texts_is_not_trained_on(demo: Path, tmp_path: Path) -
 
 @pytest.mark.slow
 @fault("I14")
-def test_a_demo_killed_while_it_writes_a_result_may_replace_it(demo: Path) -> None:
+def test_demo_killed_while_writing_a_result_replaces_it(demo: Path) -> None:
     def interrupted(name: str, text: str) -> None:
         with replacing_result(demo, name) as path:
             (path / "config.toml" if path.is_dir() else path).write_text(text)

@@ -25,7 +25,7 @@ def gpu_that_is_there(patch: pytest.MonkeyPatch) -> None:
 
 
 @fault("E3")
-def test_gpus_that_torch_cannot_use_are_no_reason_to_train_on_the_cpu(monkeypatch, checks):
+def test_training_on_unusable_gpus_is_refused_instead_of_using_cpu(monkeypatch, checks):
     """A driver that is broken or too old; unless the user hid the GPUs."""
     gpu_that_is_there(monkeypatch)
     for gpus in (None, 1, 8):
@@ -42,7 +42,7 @@ def test_gpus_that_torch_cannot_use_are_no_reason_to_train_on_the_cpu(monkeypatc
 
 
 @fault("E3")
-def test_more_gpus_than_there_are_is_an_error(monkeypatch):
+def test_more_gpus_than_available_are_refused(monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
     assert count_devices(None) == 2
@@ -53,7 +53,7 @@ def test_more_gpus_than_there_are_is_an_error(monkeypatch):
 
 
 @fault("E3")
-def test_without_a_gpu_processes_take_their_place(monkeypatch):
+def test_processes_replace_gpus_on_a_machine_without_gpu(monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     assert count_devices(None) == 1
     assert count_devices(8) == 8
@@ -69,7 +69,7 @@ TROUBLES = (
 
 @fault("E3")
 @pytest.mark.parametrize("text", TROUBLES)
-def test_a_driver_that_fails_is_told_with_where_to_look(text):
+def test_gpu_driver_error_has_a_hint(text):
     told = as_user_error(RuntimeError(text))
     assert told is not None
     assert told.exit_code == 69
@@ -78,5 +78,5 @@ def test_a_driver_that_fails_is_told_with_where_to_look(text):
 
 
 @fault("E3")
-def test_a_wrong_address_on_a_gpu_stays_a_bug():
+def test_illegal_gpu_address_is_reported_as_bug():
     assert as_user_error(RuntimeError("CUDA error: device-side assert triggered")) is None

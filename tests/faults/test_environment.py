@@ -75,7 +75,9 @@ HOMES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
 
 @fault("E1")
 @pytest.mark.parametrize("home", HOMES)
-def test_any_home_will_do(project, tmp_path, monkeypatch, own_process, home, checks):
+def test_commands_work_with_any_home_directory(
+    project, tmp_path, monkeypatch, own_process, home, checks
+):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("XDG_CACHE_HOME")
     HOMES[home](monkeypatch)
@@ -85,7 +87,9 @@ def test_any_home_will_do(project, tmp_path, monkeypatch, own_process, home, che
 
 
 @fault("E1")
-def test_the_current_directory_may_be_gone(project, tmp_path, own_process, capsys, checks):
+def test_commands_work_in_a_deleted_current_directory(
+    project, tmp_path, own_process, capsys, checks
+):
     gone = tmp_path / "gone"
     gone.mkdir()
     os.chdir(gone)
@@ -99,7 +103,7 @@ def test_the_current_directory_may_be_gone(project, tmp_path, own_process, capsy
 
 
 @fault("E1")
-def test_without_a_temporary_folder_one_line_says_what_to_do(
+def test_missing_temporary_folder_is_one_error_with_hint(
     project, tmp_path, monkeypatch, own_process, capsys
 ):
     monkeypatch.setattr(tempfile, "tempdir", None)
@@ -117,7 +121,7 @@ def test_without_a_temporary_folder_one_line_says_what_to_do(
 
 
 @fault("E1")
-def test_training_and_translating_need_no_temporary_folder(
+def test_training_and_translating_work_without_temporary_folder(
     project, tmp_path, monkeypatch, own_process, checks
 ):
     monkeypatch.chdir(tmp_path)
@@ -148,7 +152,7 @@ def on_terminal_of(columns: int, *arguments: str, **variables: str) -> tuple[int
 
 
 @fault("E4")
-def test_a_dumb_terminal_gets_no_escapes(project, tmp_path, checks):
+def test_dumb_terminal_gets_no_escape_sequences(project, tmp_path, checks):
     train = ["train", "--config", str(project / "nmt.toml"), "--corpus", str(project / "corpus")]
     for number, command in enumerate(
         [[*train, "--max-steps", "3"], ["doctor"], ["config", "show"]]
@@ -163,7 +167,7 @@ def test_a_dumb_terminal_gets_no_escapes(project, tmp_path, checks):
 
 
 @fault("E4")
-def test_no_color_is_kept_to(checks):
+def test_no_color_variable_disables_colour(checks):
     colored = b"\x1b[31m"
     assert colored in on_terminal_of(80, "trian")[1]
     for value in ("1", "yes"):
@@ -176,7 +180,7 @@ def test_no_color_is_kept_to(checks):
 
 @fault("E4")
 @pytest.mark.parametrize("columns", [1, 20, 40])
-def test_narrow_terminals(project, tmp_path, columns, checks):
+def test_output_fits_narrow_terminals(project, tmp_path, columns, checks):
     """A bar that fits, tables that are wrapped, errors that are whole."""
     train = ["train", "--config", str(project / "nmt.toml"), "--corpus", str(project / "corpus")]
     train += ["--max-steps", "4", "--set", "train.log_every=1"]
@@ -192,7 +196,7 @@ def test_narrow_terminals(project, tmp_path, columns, checks):
 
 
 @fault("E4")
-def test_what_is_no_terminal_gets_lines_only(project, tmp_path, checks):
+def test_output_without_terminal_has_plain_lines_only(project, tmp_path, checks):
     train = ["train", "--config", str(project / "nmt.toml"), "--corpus", str(project / "corpus")]
     for command in ([*train, "--max-steps", "3", "--out", str(tmp_path / "m")], ["trian"]):
         done = forked(*command, environ={"TERM": "xterm-256color"})
@@ -212,7 +216,7 @@ LOCALES = {
 
 
 @fault("E4")
-def test_no_locale_changes_the_output(project, tmp_path, checks):
+def test_output_does_not_depend_on_the_locale(project, tmp_path, checks):
     """Words of German and Turkish, in paths too; set even where the machine lacks the locale."""
     model = tmp_path / "modèle-Iİıi"
     train = ["train", "--config", str(project / "nmt.toml"), "--corpus", str(project / "corpus")]
@@ -232,7 +236,7 @@ def test_no_locale_changes_the_output(project, tmp_path, checks):
 
 
 @fault("E4")
-def test_numbers_and_letters_follow_no_locale(project, checks):
+def test_number_format_and_case_do_not_depend_on_the_locale(project, checks):
     """Python's own rules: the Turkish i has no part in `str.lower`, nor a comma in `float`."""
     for name in ("C", "de_DE.UTF-8", "tr_TR.UTF-8"):
         done = forked(
@@ -255,7 +259,7 @@ def test_the_sources_are_python_3_11():
 
 
 @fault("E5")
-def test_what_is_installed_is_within_the_bounds_that_are_named(checks):
+def test_installed_packages_are_within_declared_versions(checks):
     from packaging.requirements import Requirement
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

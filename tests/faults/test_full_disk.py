@@ -89,7 +89,7 @@ def losses(out: Path) -> list[tuple[int, float]]:
 
 @fault("C3")
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
-def test_a_disk_that_is_full_for_two_saves(number, setting, tmp_path) -> None:
+def test_full_disk_for_two_saves_is_survived(number, setting, tmp_path) -> None:
     """The run goes on, says so with the numbers, makes room, and is the same run in the end."""
     go(setting, tmp_path / "straight")
     notes = go(setting, tmp_path / "full", FullBetween(6, 9, number))
@@ -105,7 +105,7 @@ def test_a_disk_that_is_full_for_two_saves(number, setting, tmp_path) -> None:
 
 
 @fault("C3")
-def test_room_is_made_before_the_next_attempt(setting, tmp_path, monkeypatch) -> None:
+def test_old_checkpoints_are_removed_before_the_next_save(setting, tmp_path, monkeypatch) -> None:
     """The oldest goes first; what a run goes on from stays."""
     kept = []
     real = Checkpoints._write
@@ -122,7 +122,7 @@ def test_room_is_made_before_the_next_attempt(setting, tmp_path, monkeypatch) ->
 
 
 @fault("C3")
-def test_a_save_that_an_interruption_makes_up_for_counts_in_averages(setting, tmp_path) -> None:
+def test_failed_save_repeated_at_interruption_counts_in_averages(setting, tmp_path) -> None:
     """Step 6 fails, the run is closed and there is room again: it is saved as if at once."""
     config, corpus = setting
     out = tmp_path / "full"
@@ -137,7 +137,7 @@ def test_a_save_that_an_interruption_makes_up_for_counts_in_averages(setting, tm
 
 
 @fault("C3")
-def test_the_third_failure_in_a_row_ends_the_run(setting, tmp_path) -> None:
+def test_third_write_failure_in_a_row_ends_the_run(setting, tmp_path) -> None:
     with pytest.raises(
         WriteError, match=r"not written: .*No space left.*3rd time in a row"
     ) as caught:
@@ -151,7 +151,7 @@ def test_the_third_failure_in_a_row_ends_the_run(setting, tmp_path) -> None:
 
 
 @fault("C3")
-def test_a_run_that_cannot_save_its_end_does_not_end_well(setting, tmp_path) -> None:
+def test_run_that_cannot_save_its_last_checkpoint_fails(setting, tmp_path) -> None:
     with pytest.raises(WriteError, match=r"a checkpoint is not written.*No space left"):
         go(setting, tmp_path / "full", FullBetween(11, 99, errno.ENOSPC))
     go(setting, tmp_path / "full")
@@ -160,7 +160,7 @@ def test_a_run_that_cannot_save_its_end_does_not_end_well(setting, tmp_path) -> 
 
 
 @fault("C3")
-def test_an_interrupted_run_that_cannot_save_says_so(setting, tmp_path) -> None:
+def test_interrupted_run_that_cannot_save_reports_it(setting, tmp_path) -> None:
     """Told to stop after step 5, which only this save would keep."""
     config, corpus = setting
     steps = iter(range(99))
@@ -178,7 +178,7 @@ def test_an_interrupted_run_that_cannot_save_says_so(setting, tmp_path) -> None:
 
 
 @fault("C5")
-def test_the_kernel_s_words_are_told_and_not_a_library_s(setting, tmp_path, checks) -> None:
+def test_write_error_quotes_the_error_of_the_system(setting, tmp_path, checks) -> None:
     """A real limit on the size of files: checkpoints are the first to exceed it."""
     config, corpus = setting
     told = tmp_path / "told"
@@ -205,7 +205,7 @@ def test_the_kernel_s_words_are_told_and_not_a_library_s(setting, tmp_path, chec
 
 @fault("C4")
 @pytest.mark.parametrize("free", [0, 1_000_000, 1_040_000])
-def test_a_disk_too_full_to_begin(free, setting, tmp_path, monkeypatch) -> None:
+def test_train_refuses_to_begin_on_a_full_disk(free, setting, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
     with pytest.raises(
         CannotCreateError, match=r"MB are free, .* four checkpoints .* take 1.[01] MB"
@@ -216,7 +216,7 @@ def test_a_disk_too_full_to_begin(free, setting, tmp_path, monkeypatch) -> None:
 
 
 @fault("C4")
-def test_a_run_that_has_its_checkpoints_needs_less(setting, tmp_path, monkeypatch) -> None:
+def test_resumed_run_needs_less_disk_space(setting, tmp_path, monkeypatch) -> None:
     """What four checkpoints and two models of this size need, less what is there."""
     go(setting, tmp_path / "m")
     with monkeypatch.context() as patch:
@@ -267,7 +267,7 @@ def as_nobody(work: Callable[[], object], told: Path) -> NmtError | None:
 @root_only
 @fault("C11")
 @pytest.mark.parametrize("mode", [0o555, 0o666, 0o700])
-def test_a_place_that_may_not_be_written_to(mode, setting, shared, checks, monkeypatch) -> None:
+def test_unwritable_output_directory_is_refused(mode, setting, shared, checks, monkeypatch) -> None:
     """Read-only, without the x permission, somebody else's: told before anything is read."""
     config, _ = setting
     told = shared / "told"
@@ -297,7 +297,7 @@ def test_a_place_that_may_not_be_written_to(mode, setting, shared, checks, monke
 
 @root_only
 @fault("C11")
-def test_a_model_directory_of_somebody_else(shared) -> None:
+def test_model_directory_of_another_user_is_refused(shared) -> None:
     (shared / "model").mkdir(mode=0o755)
     told = shared / "told"
     told.touch()
@@ -312,7 +312,7 @@ def test_a_model_directory_of_somebody_else(shared) -> None:
 
 
 @fault("C11")
-def test_train_looks_at_the_place_before_anything_is_loaded(setting, tmp_path, monkeypatch) -> None:
+def test_train_checks_output_directory_before_loading(setting, tmp_path, monkeypatch) -> None:
     from nmt_cli.cli.commands import train as command
 
     monkeypatch.chdir(tmp_path)
@@ -335,7 +335,7 @@ def holding(place: Path, ready: Path) -> Callable[[], None]:
 
 
 @fault("C12")
-def test_the_second_process_is_told_who_was_first(tmp_path, checks) -> None:
+def test_lock_error_names_the_holding_process(tmp_path, checks) -> None:
     """Ten times: the holder is killed, nothing stale is left, and the next one gets in at once."""
     for number in range(10):
         ready = tmp_path / f"ready-{number}"
@@ -355,7 +355,7 @@ def test_the_second_process_is_told_who_was_first(tmp_path, checks) -> None:
 
 
 @fault("C12")
-def test_a_second_run_changes_nothing_of_the_first(setting, tmp_path) -> None:
+def test_second_run_in_locked_directory_changes_nothing(setting, tmp_path) -> None:
     """Not the settings either, which may be others."""
     config, corpus = setting
     first = train(config, corpus, tmp_path / "m")
@@ -369,7 +369,7 @@ def test_a_second_run_changes_nothing_of_the_first(setting, tmp_path) -> None:
 
 
 @fault("C12")
-def test_a_file_system_without_locks_is_said_to_be_one(tmp_path, monkeypatch) -> None:
+def test_file_system_without_locks_is_reported(tmp_path, monkeypatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 

@@ -55,7 +55,7 @@ def first_step(setting, ranks: Ranks, shards: int = 2):
 
 @fault("N4")
 @pytest.mark.parametrize("pairs", [1, 2, 3, 4])
-def test_a_step_without_room_gives_the_gradient_of_one_with_room(setting, monkeypatch, pairs):
+def test_out_of_memory_step_gives_the_gradient_of_the_whole_batch(setting, monkeypatch, pairs):
     """Memory ends in the backward pass, when some gradients are added up and some are not."""
     whole, weights = first_step(setting, Ranks())
     monkeypatch.setattr("nmt_cli.training.step.shard_loss", little_memory(pairs))
@@ -70,7 +70,7 @@ def test_a_step_without_room_gives_the_gradient_of_one_with_room(setting, monkey
 
 @fault("N4")
 @pytest.mark.parametrize("small", [0, 1])
-def test_two_ranks_stay_in_step_when_one_has_too_little_memory(setting, monkeypatch, small):
+def test_out_of_memory_on_one_rank_keeps_ranks_in_step(setting, monkeypatch, small):
     whole, _ = first_step(setting, Ranks())
 
     def work(ranks: Ranks):
@@ -88,9 +88,7 @@ def test_two_ranks_stay_in_step_when_one_has_too_little_memory(setting, monkeypa
 
 
 @fault("N4")
-def test_steps_that_were_split_for_want_of_memory_are_told_once_and_counted(
-    setting, tmp_path, monkeypatch
-):
+def test_out_of_memory_splits_are_reported_once_and_counted(setting, tmp_path, monkeypatch):
     real = shard_loss
 
     def small(model, config, batch, device):
@@ -110,7 +108,7 @@ def test_steps_that_were_split_for_want_of_memory_are_told_once_and_counted(
 
 
 @fault("N5")
-def test_a_pair_that_does_not_fit_by_itself_is_named_and_nothing_is_changed(setting, monkeypatch):
+def test_out_of_memory_pair_is_named_and_weights_stay(setting, monkeypatch):
     monkeypatch.setattr("nmt_cli.training.step.shard_loss", little_memory(0))
     config, corpus = setting
     model = initialise(Transformer(config.model), 1)
@@ -127,7 +125,7 @@ def test_a_pair_that_does_not_fit_by_itself_is_named_and_nothing_is_changed(sett
 
 
 @fault("N5")
-def test_what_was_trained_until_a_pair_did_not_fit_is_saved(setting, tmp_path, monkeypatch):
+def test_out_of_memory_saves_the_steps_before(setting, tmp_path, monkeypatch):
     config, corpus = setting
     real = take_step
 
@@ -144,7 +142,7 @@ def test_what_was_trained_until_a_pair_did_not_fit_is_saved(setting, tmp_path, m
 
 @fault("N5")
 @pytest.mark.parametrize("small", [0, 1])
-def test_all_ranks_end_when_a_pair_does_not_fit_on_one(setting, monkeypatch, small):
+def test_out_of_memory_pair_on_one_rank_ends_all_ranks(setting, monkeypatch, small):
     def work(ranks: Ranks):
         if ranks.rank == small:
             monkeypatch.setattr("nmt_cli.training.step.shard_loss", little_memory(0))
@@ -158,7 +156,7 @@ def test_all_ranks_end_when_a_pair_does_not_fit_on_one(setting, monkeypatch, sma
 
 
 @fault("N6")
-def test_what_the_allocator_of_the_cpu_says_is_recognised():
+def test_cpu_allocator_error_is_recognised_as_out_of_memory():
     with pytest.raises(RuntimeError) as raised:
         torch.empty(1 << 60, dtype=torch.uint8)
     assert is_out_of_memory(raised.value)
@@ -173,7 +171,7 @@ def test_what_the_allocator_of_the_cpu_says_is_recognised():
         RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling"),
     ],
 )  # fmt: skip
-def test_memory_that_is_full_is_never_called_a_bug(error):
+def test_out_of_memory_is_never_reported_as_bug(error):
     told = as_user_error(error)
     assert told is not None
     assert told.exit_code == 69
@@ -181,7 +179,7 @@ def test_memory_that_is_full_is_never_called_a_bug(error):
 
 
 @fault("N6")
-def test_memory_that_is_full_whatever_the_batch_is_an_error_of_ours(setting, tmp_path, monkeypatch):
+def test_out_of_memory_of_any_batch_size_is_a_user_error(setting, tmp_path, monkeypatch):
     """What was done until then is saved."""
     calls = iter(range(1, 100))
 
@@ -199,7 +197,7 @@ def test_memory_that_is_full_whatever_the_batch_is_an_error_of_ours(setting, tmp
 
 @fault("N6")
 @pytest.mark.slow
-def test_a_limit_of_the_system_is_kept_to(tmp_path):
+def test_training_respects_rlimit_of_memory(tmp_path):
     """RLIMIT_AS: what one pass over the whole batch would need is not there; halves fit."""
     values = {"model.dropout": 0.0, "model.d_ff": 4_096, "train.batch_tokens": 24_000}
     config, corpus = reversal_corpus(
@@ -246,7 +244,7 @@ def room_for(slots: int, asked: list[int]):
 
 @fault("N6")
 @pytest.mark.parametrize("room", [1, 3, 8])
-def test_translating_takes_half_as_many_lines_at_a_time(room):
+def test_out_of_memory_while_translating_halves_the_batch(room):
     """And goes on so; the words are the same."""
     config = byte_config()
     model, subwords = byte_model(config), byte_subwords()
@@ -264,7 +262,7 @@ def test_translating_takes_half_as_many_lines_at_a_time(room):
 
 @fault("N6")
 @pytest.mark.timeout(20)
-def test_a_line_that_memory_has_no_room_for_by_itself_is_an_error():
+def test_out_of_memory_for_a_single_line_is_an_error():
     config = byte_config()
     translator = Translator(byte_model(config), config, byte_subwords(), room_for(0, []))
     with pytest.raises(torch.OutOfMemoryError):

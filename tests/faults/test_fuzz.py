@@ -40,7 +40,7 @@ def fuzz_some(name: str, parsers: dict[str, Parser], folder: Path, checks: Check
 @pytest.mark.slow
 @fault("U5", "U3")
 @pytest.mark.parametrize("name", ["config", "overrides", "model", "pieces", "words", "manifest"])
-def test_fuzzed_models_and_settings(
+def test_fuzzed_models_and_settings_are_refused_or_read(
     name: str, parsers: dict[str, Parser], tmp_path: Path, checks: Checks
 ) -> None:
     fuzz_some(name, parsers, tmp_path, checks)
@@ -49,17 +49,21 @@ def test_fuzzed_models_and_settings(
 @pytest.mark.slow
 @fault("T18")
 @pytest.mark.parametrize("name", ["lines", "pairs", "glossary", "trees", "parameters"])
-def test_fuzzed_text(name: str, parsers: dict[str, Parser], tmp_path: Path, checks: Checks) -> None:
+def test_fuzzed_text_is_refused_or_read(
+    name: str, parsers: dict[str, Parser], tmp_path: Path, checks: Checks
+) -> None:
     fuzz_some(name, parsers, tmp_path, checks)
 
 
 @pytest.mark.slow
 @fault("P10")
-def test_fuzzed_corpora(parsers: dict[str, Parser], tmp_path: Path, checks: Checks) -> None:
+def test_fuzzed_corpora_are_refused_or_read(
+    parsers: dict[str, Parser], tmp_path: Path, checks: Checks
+) -> None:
     fuzz_some("corpus", parsers, tmp_path, checks)
 
 
-def test_all_parsers_are_tried(parsers: dict[str, Parser]) -> None:
+def test_fuzzer_covers_all_parsers(parsers: dict[str, Parser]) -> None:
     assert tuple(parsers) == NAMES
 
 
@@ -67,7 +71,7 @@ def tried(read: Callable[[Path], object], folder: Path, **limits: float) -> str:
     return try_one(Parser(lambda chance, where: None, read), 1, 1, folder / "tried", **limits)
 
 
-def test_what_is_a_finding_and_what_is_not(tmp_path: Path) -> None:
+def test_fuzzer_reports_crashes_but_not_user_errors(tmp_path: Path) -> None:
     def refuse(folder: Path) -> None:
         raise DataError("line 3: wrong")
 
@@ -84,7 +88,7 @@ def test_what_is_a_finding_and_what_is_not(tmp_path: Path) -> None:
     assert memory.startswith("memory grew by ")
 
 
-def test_an_input_that_kills_the_process_is_found_and_the_next_are_tried(tmp_path: Path) -> None:
+def test_fuzzer_continues_after_an_input_that_kills_the_process(tmp_path: Path) -> None:
     def make(chance: random.Random, folder: Path) -> None:
         (folder / "input").write_text(f"{chance.random()}")
 
@@ -100,7 +104,7 @@ def test_an_input_that_kills_the_process_is_found_and_the_next_are_tried(tmp_pat
     assert f"--seed 1 --start {deadly[0]} --count 1 x" in str(found[0])
 
 
-def test_an_input_follows_from_its_number_alone() -> None:
+def test_fuzzed_input_depends_on_its_seed_only() -> None:
     first, again, other = (
         mutated(b"some words of text", random.Random(seed)) for seed in ("1/5", "1/5", "1/6")
     )
@@ -108,7 +112,7 @@ def test_an_input_follows_from_its_number_alone() -> None:
 
 
 @pytest.mark.slow
-def test_the_command_counts(capsys: pytest.CaptureFixture[str]) -> None:
+def test_fuzz_command_counts_inputs(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--count", "20", "glossary", "trees"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "glossary: 20 inputs, 0 findings", "trees: 20 inputs, 0 findings",

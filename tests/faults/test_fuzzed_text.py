@@ -90,7 +90,7 @@ def fuzzed(chooser: random.Random) -> Iterator[bytes]:
 
 @fault("T18")
 @pytest.mark.slow
-def test_ten_thousand_files(checks) -> None:
+def test_ten_thousand_fuzzed_files_are_translated_or_refused(checks) -> None:
     translator, _ = copying_translator()
     starts = (b"\x1f\x8b", b"\xfd7zXZ\x00", b"BZh", b"\x28\xb5\x2f\xfd")
     refused = 0
@@ -107,7 +107,7 @@ def test_ten_thousand_files(checks) -> None:
 
 @fault("T18")
 @given(data=st.lists(st.binary(max_size=8) | st.sampled_from(PARTS), max_size=12).map(b"".join))
-def test_random_bytes(data: bytes) -> None:
+def test_random_bytes_are_translated_or_refused(data: bytes) -> None:
     translator, _ = copying_translator()
     found = outcome(data, translator)
     if found is not None and not data.startswith((b"\x1f\x8b", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")):
@@ -116,7 +116,7 @@ def test_random_bytes(data: bytes) -> None:
 
 @fault("T18")
 @given(data=st.lists(st.binary(max_size=6) | st.sampled_from(PARTS), max_size=20).map(b"".join))
-def test_lines_are_those_of_text_mode_with_all_else_off(data: bytes) -> None:
+def test_line_reader_equals_python_text_mode(data: bytes) -> None:
     try:
         with given_text(data) as given:
             lines = list(given)
@@ -131,7 +131,7 @@ def test_lines_are_those_of_text_mode_with_all_else_off(data: bytes) -> None:
 
 
 @fault("T18")
-def test_a_real_model_over_random_files(checks) -> None:
+def test_real_model_translates_random_files(checks) -> None:
     config = byte_config({"search.beam": 1, "search.max_length": 12})
     translator = Translator(byte_model(config), config, byte_subwords())
     for _, data in zip(range(40), fuzzed(random.Random(6)), strict=False):

@@ -51,7 +51,7 @@ def refused(path: Path, codes: tuple[int, ...] = (65, 78)) -> Outcome:
     return outcome
 
 
-def test_the_watch_sees_what_is_forbidden(tmp_path: Path, model: Path) -> None:
+def test_audit_hook_sees_forbidden_operations(tmp_path: Path, model: Path) -> None:
     harmless = watched(lambda: load_model(model))
     assert (harmless.code, harmless.seen) == (0, [])
     bomb = pickle_bombs(tmp_path / "mark")["exec"]
@@ -62,7 +62,7 @@ def test_the_watch_sees_what_is_forbidden(tmp_path: Path, model: Path) -> None:
 
 
 @fault("U1")
-def test_a_pickle_in_place_of_a_model_is_never_loaded(tmp_path: Path, checks: Checks) -> None:
+def test_pickle_in_place_of_a_model_is_never_loaded(tmp_path: Path, checks: Checks) -> None:
     mark = tmp_path / "mark"
     for number, (name, data) in enumerate(pickle_bombs(mark).items()):
         (tmp_path / f"{number}.pt").write_bytes(data)
@@ -73,7 +73,7 @@ def test_a_pickle_in_place_of_a_model_is_never_loaded(tmp_path: Path, checks: Ch
 
 
 @fault("U1")
-def test_a_pickle_in_place_of_a_model_s_file_is_never_loaded(
+def test_pickle_in_place_of_a_model_file_is_never_loaded(
     tmp_path: Path, model: Path, checks: Checks
 ) -> None:
     mark = tmp_path / "mark"
@@ -111,9 +111,7 @@ def test_no_module_can_unpickle_unpack_or_download() -> None:
 
 @fault("U2", "U3")
 @pytest.mark.parametrize("name", WEIGHTS)
-def test_weights_that_lie_about_themselves_are_refused(
-    tmp_path: Path, model: Path, name: str
-) -> None:
+def test_weights_with_false_header_are_refused(tmp_path: Path, model: Path, name: str) -> None:
     """Among them 40 GB in a file of some bytes, by a tensor that repeats itself."""
     path = with_file(model, tmp_path / "copy", "model.safetensors", WEIGHTS[name])
     outcome = refused(path, (65,))
@@ -166,7 +164,7 @@ def test_a_mutated_sentencepiece_model_is_refused_before_it_is_parsed(
 
 @pytest.mark.slow
 @fault("U4")
-def test_a_mutated_sentencepiece_model_with_a_manifest_to_match_does_no_harm(
+def test_mutated_sentencepiece_model_with_valid_manifest_is_harmless(
     tmp_path: Path, checks: Checks
 ) -> None:
     """It is refused, or it is a segmenter; the process that reads it lives on."""
@@ -228,7 +226,9 @@ WRONG_TYPES = [
 
 @fault("U5")
 @pytest.mark.timeout(60)
-def test_settings_that_would_hurt_are_refused(tmp_path: Path, model: Path, checks: Checks) -> None:
+def test_model_settings_with_huge_or_wrong_values_are_refused(
+    tmp_path: Path, model: Path, checks: Checks
+) -> None:
     text = (model / "config.toml").read_text()
     for number, (old, new) in enumerate([*HUGE, *WRONG_TYPES]):
         assert old in text, old
@@ -241,7 +241,7 @@ def test_settings_that_would_hurt_are_refused(tmp_path: Path, model: Path, check
 
 @fault("U5")
 @pytest.mark.timeout(60)
-def test_a_huge_model_in_the_settings_is_refused_before_it_is_made(
+def test_model_too_large_for_memory_is_refused_before_allocation(
     tmp_path: Path, model: Path
 ) -> None:
     text = (model / "config.toml").read_text()
@@ -267,7 +267,7 @@ def test_archives_are_not_unpacked(tmp_path: Path, checks: Checks) -> None:
 
 @fault("U6")
 @pytest.mark.parametrize("name", ["../outside", "/etc/passwd", "subwords/../../outside", ".."])
-def test_a_manifest_names_nothing_outside(tmp_path: Path, model: Path, name: str) -> None:
+def test_manifest_with_paths_outside_is_refused(tmp_path: Path, model: Path, name: str) -> None:
     copy = shutil.copytree(model, tmp_path / "copy")
     (tmp_path / "outside").write_text("x")
     text = (copy / "manifest.json").read_text()
@@ -279,7 +279,7 @@ def test_a_manifest_names_nothing_outside(tmp_path: Path, model: Path, name: str
 
 @fault("U8")
 @pytest.mark.timeout(60)
-def test_what_is_no_regular_file_does_not_block(
+def test_model_path_that_is_a_fifo_or_link_loop_does_not_block(
     tmp_path: Path, model: Path, checks: Checks
 ) -> None:
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
@@ -310,7 +310,7 @@ NAMES = [
 
 @fault("U9", "U11")
 @pytest.mark.parametrize("name", NAMES, ids=ascii)
-def test_names_of_models_are_shown_as_they_are_and_do_nothing(
+def test_hostile_model_names_are_shown_escaped(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     from nmt_cli.cli import main
@@ -327,7 +327,7 @@ def test_names_of_models_are_shown_as_they_are_and_do_nothing(
 
 @fault("U9")
 @pytest.mark.parametrize("key", ["paths.model", "paths.corpus", "languages.src", "data.valid"])
-def test_a_name_with_nul_is_refused(
+def test_path_with_nul_is_refused(
     key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from nmt_cli.cli import main
@@ -352,7 +352,7 @@ def test_a_manifest_with_a_name_too_long_is_refused(tmp_path: Path, model: Path)
 
 @fault("U5")
 @pytest.mark.parametrize("value", ["Infinity", "NaN", "-1", "1e30", '"3"', "[3]", "null", "{}"])
-def test_special_ids_that_are_no_ids_are_refused(tmp_path: Path, model: Path, value: str) -> None:
+def test_invalid_special_ids_are_refused(tmp_path: Path, model: Path, value: str) -> None:
     """Found by the fuzzer."""
     text = (model / "subwords" / "vocabulary.json").read_text()
     assert '"eos": 3' in text
@@ -371,7 +371,7 @@ def swapped_in(path: Path, data: bytes) -> None:
 
 
 @fault("U10")
-def test_settings_swapped_behind_the_check_are_not_used(
+def test_settings_swapped_after_the_check_are_not_used(
     tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = shutil.copytree(model, tmp_path / "copy")
@@ -388,7 +388,7 @@ def test_settings_swapped_behind_the_check_are_not_used(
 
 
 @fault("U10")
-def test_subwords_swapped_behind_the_check_are_not_used(
+def test_subwords_swapped_after_the_check_are_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = make_piece_model(tmp_path / "model")
@@ -425,7 +425,7 @@ def test_weights_swapped_before_they_are_read_are_not_used(
 
 
 @fault("U10")
-def test_weights_written_over_while_they_are_read_are_not_used(
+def test_weights_overwritten_while_being_read_are_not_used(
     tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In place, and with the time of the change put back: the kernel keeps another."""
@@ -469,7 +469,7 @@ POISON = "\x1b]0;pwned\x07\x1b[31m[/bold][link=http://x]y[/link] {0} %s \u202e"
 
 
 @fault("U11")
-def test_text_in_a_model_cannot_steer_the_terminal(
+def test_text_in_a_model_cannot_send_terminal_escapes(
     tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch, checks: Checks,
 ) -> None:  # fmt: skip

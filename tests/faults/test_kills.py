@@ -47,7 +47,7 @@ def step_saved(out: Path) -> int:
 
 @pytest.mark.slow
 @fault("R1", "C10")
-def test_twenty_random_kills(tmp_path: Path, checks: Callable[..., None]) -> None:
+def test_training_survives_twenty_random_kills(tmp_path: Path, checks: Callable[..., None]) -> None:
     """Dropout and a moving average are on; epochs, checkpoints and validations are short.
 
     How far the run comes depends on the machine: where it ends is decided after the last kill.
@@ -84,7 +84,7 @@ def test_twenty_random_kills(tmp_path: Path, checks: Callable[..., None]) -> Non
     "steps", [16, 18], ids=["validated at its interval", "validated at the end"]
 )
 @pytest.mark.parametrize("line", ["before", "after"])
-def test_a_validation_is_told_once(steps, line, tmp_path, monkeypatch) -> None:
+def test_validation_is_reported_once_after_kills(steps, line, tmp_path, monkeypatch) -> None:
     """Each validation's line is lost, or written and not remembered, when the process dies."""
     config, corpus = reversal_corpus(
         tmp_path, train_checkpoint_every=4, train_validate_every=8, train_log_every=3,

@@ -86,7 +86,9 @@ def test_swapped_and_copied_pairs_are_counted_and_dropped(
 
 @fault("P3")
 @pytest.mark.parametrize(("copies", "told"), [(1, 0), (3, 3)])
-def test_one_odd_pair_among_thousands_is_not_told(tmp_path: Path, copies: int, told: int) -> None:
+def test_few_wrong_pairs_among_thousands_are_not_reported(
+    tmp_path: Path, copies: int, told: int
+) -> None:
     pairs = made_up(8_000, 3)
     pairs[:copies] = [(src, src) for src, _ in pairs[:copies]]
     done = prepared(tmp_path, pairs)
@@ -94,7 +96,7 @@ def test_one_odd_pair_among_thousands_is_not_told(tmp_path: Path, copies: int, t
 
 
 @fault("P3")
-def test_sides_that_are_too_alike_are_not_judged(tmp_path: Path) -> None:
+def test_similar_languages_are_not_judged(tmp_path: Path) -> None:
     """One language on both sides, in which few lines have something of their own."""
     chance = random.Random(1)
     marks = (["z" * 12] * 9 + ["q" * 12], ["q" * 12] * 9 + ["z" * 12])
@@ -108,7 +110,7 @@ def test_sides_that_are_too_alike_are_not_judged(tmp_path: Path) -> None:
 
 
 @fault("P3")
-def test_names_and_numbers_are_no_language(tmp_path: Path) -> None:
+def test_names_and_numbers_are_not_taken_for_a_language(tmp_path: Path) -> None:
     alike = [("2014", "2014"), ("B. Q. Zyx", "B. Q. Zyx"), ("Nr. 5 (a)", "Nr. 5 (a)")] * 30
     done = prepared(tmp_path, [*made_up(3_000, 9), *alike], data_drop_wrong_language=True)
     assert (counted(done), done.kept) == ((0, 0, 0), 3_090)
@@ -117,7 +119,7 @@ def test_names_and_numbers_are_no_language(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not DATA.is_dir(), reason="the shared data is not here")
 @pytest.mark.parametrize("language", ["de", "fr"])
-def test_on_real_captions_nearly_all_are_found(tmp_path: Path, language: str) -> None:
+def test_wrong_language_in_real_captions_is_detected(tmp_path: Path, language: str) -> None:
     """At least 99 % of those that are wrong, at most 0.1 % of those that are right."""
     sides = [list(read_lines(DATA / f"train.{one}.xz")) for one in ("en", language)]
     pairs, kinds = spoilt(list(zip(*sides, strict=True)), 1)
@@ -131,7 +133,7 @@ def test_on_real_captions_nearly_all_are_found(tmp_path: Path, language: str) ->
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n"), max_size=9)))
-def test_the_sums_of_lines_are_those_of_each_line_alone(lines: list[str]) -> None:
+def test_line_language_scores_do_not_depend_on_other_lines(lines: list[str]) -> None:
     weights = np.arange(BUCKETS, dtype=np.float64) % 97
     text = np.frombuffer("".join(f"{line}\n" for line in lines).encode(), np.uint8)
     sums, counts = line_sums(text, weights)

@@ -105,7 +105,7 @@ def assert_nothing_left(found: list[tuple[int, int]], checks: Callable[..., None
 
 @fault("S12")
 @pytest.mark.slow
-def test_no_rank_is_left_whenever_the_launcher_is_killed(tmp_path, checks):
+def test_no_rank_is_left_when_the_launcher_is_killed(tmp_path, checks):
     """The ranks are `nmt` commands that wait for ever and load no torch: cheap to start."""
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "text").write_text("a\n")
@@ -117,7 +117,7 @@ def test_no_rank_is_left_whenever_the_launcher_is_killed(tmp_path, checks):
 
 @fault("S12")
 @pytest.mark.slow
-def test_no_worker_is_left_whenever_the_first_process_is_killed(monkeypatch, checks):
+def test_no_worker_is_left_when_the_main_process_is_killed(monkeypatch, checks):
     monkeypatch.setattr("nmt_cli.data.process_pool.ALONE_SECONDS", -1.0)
 
     def work() -> None:
@@ -131,7 +131,7 @@ def test_no_worker_is_left_whenever_the_first_process_is_killed(monkeypatch, che
 
 
 @fault("S12")
-def test_a_rank_whose_launcher_is_gone_does_not_begin():
+def test_rank_without_launcher_does_not_begin():
     """The launcher died while the interpreter of the rank started."""
 
     def work() -> NoReturn:
@@ -144,7 +144,7 @@ def test_a_rank_whose_launcher_is_gone_does_not_begin():
 
 @fault("S12")
 @pytest.mark.parametrize("kernel", [True, False])
-def test_a_rank_may_save_but_not_stay(tmp_path, kernel, monkeypatch):
+def test_rank_may_save_before_it_ends_without_launcher(tmp_path, kernel, monkeypatch):
     """It is told to end, does not, and is ended; with and without the signal of the kernel."""
     if not kernel:
         monkeypatch.setattr(parent_watch, "request_parent_death_signal", lambda number: None)

@@ -43,7 +43,7 @@ def under(limit: Callable[[], None], arguments: list[str], folder: Path) -> tupl
 
 @pytest.mark.slow
 @fault("E6")
-def test_few_open_files_are_enough(project, tmp_path, checks):
+def test_commands_work_with_few_open_files(project, tmp_path, checks):
     """ulimit -n 64"""
 
     def limit() -> None:
@@ -85,7 +85,7 @@ def open_folder() -> Iterator[Path]:
 
 @fault("E6")
 @pytest.mark.skipif(os.getuid() != 0, reason="the limit counts what this user already has")
-def test_few_processes_are_enough(open_folder, checks):
+def test_commands_work_with_few_processes(open_folder, checks):
     """ulimit -u 64"""
     config, _ = reversal_corpus(open_folder, pairs=100, train_validation_sentences=2)
     (open_folder / "nmt.toml").write_text(dump(with_values(config, {"train.max_steps": 3})))
@@ -101,7 +101,7 @@ def test_few_processes_are_enough(open_folder, checks):
 
 @fault("E6")
 @pytest.mark.skipif(os.getuid() != 0, reason="the limit counts what this user already has")
-def test_too_few_processes_are_told(open_folder):
+def test_too_few_processes_are_reported(open_folder):
     config, _ = reversal_corpus(open_folder, pairs=100)
     (open_folder / "nmt.toml").write_text(dump(with_values(config, {"train.parallel_shards": 1})))
     for path in [open_folder, *open_folder.rglob("*")]:
@@ -118,7 +118,7 @@ def test_too_few_processes_are_told(open_folder):
     ("affine", "quota", "usable"),
     [(8, None, 8), (8, 2.5, 3), (2, 16.0, 2), (4, 0.2, 1), (1, 1.0, 1), (64, 64.0, 64)],
 )
-def test_threads_are_no_more_than_the_cores_that_may_be_used(monkeypatch, affine, quota, usable):
+def test_thread_count_respects_affinity_and_quota(monkeypatch, affine, quota, usable):
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(affine)))
     monkeypatch.setattr(cores, "core_quota", lambda: quota)
     assert cores.usable_cores() == usable
@@ -169,12 +169,12 @@ def machine(root: Path, files: dict[str, str]) -> Path:
         ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "nonsense"}, None),
     ],
 )
-def test_the_quota_of_control_groups(tmp_path, files, quota):
+def test_core_quota_of_control_groups_is_read(tmp_path, files, quota):
     assert cores.core_quota(machine(tmp_path, files)) == quota
 
 
 @fault("N9")
-def test_threads_that_wait_leave_their_core_to_others(monkeypatch, checks):
+def test_waiting_threads_do_not_spin(monkeypatch, checks):
     """And so many there are as there are cores; what the user chose stays."""
     monkeypatch.setattr("nmt_cli.machine.usable_cores", lambda: 3)
     passive = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"}
@@ -191,6 +191,6 @@ def test_threads_that_wait_leave_their_core_to_others(monkeypatch, checks):
 
 
 @fault("N9")
-def test_a_busy_machine_is_told(monkeypatch):
+def test_doctor_warns_of_a_busy_machine(monkeypatch):
     monkeypatch.setattr(os, "getloadavg", lambda: (1_000.0, 0.0, 0.0))
     assert next(one for one in examine({}, Path()) if one.name == "cores").status == "warn"

@@ -60,7 +60,7 @@ def test_a_killed_rank_is_named_with_its_step_and_pairs(killed):
 
 
 @fault("S6")
-def test_a_slow_rank_still_learns_who_is_at_fault(monkeypatch):
+def test_slow_rank_names_the_lost_rank(monkeypatch):
     """Though the first rank, through which they all tell, knew it long before."""
     real = heartbeat.Heartbeat._lost_rank_error
 
@@ -82,7 +82,7 @@ def test_a_slow_rank_still_learns_who_is_at_fault(monkeypatch):
 
 
 @fault("S6")
-def test_all_end_when_the_first_rank_is_killed():
+def test_all_ranks_end_when_the_first_rank_is_killed():
     def work(ranks: Ranks) -> None:
         messages(ranks, 4)
         if ranks.is_first:
@@ -99,7 +99,7 @@ def test_all_end_when_the_first_rank_is_killed():
     ("how", "told"),
     [("raises", "no such thing"), ("leaves with 0", "0"), ("is done", "it was done")],
 )
-def test_a_rank_that_ends_is_named_with_its_reason(how, told):
+def test_rank_that_raises_is_named_with_its_error(how, told):
     def work(ranks: Ranks) -> None:
         messages(ranks, 2)
         if ranks.rank == 1:
@@ -154,12 +154,12 @@ def test_the_steps_before_a_rank_was_lost_are_saved(tmp_path: Path, monkeypatch)
         ({0: 143, 1: 143}, {0: 5, 1: 5}, 143),
     ],
 )
-def test_the_exit_code_is_that_of_the_first_rank_with_a_reason_of_its_own(codes, times, expected):
+def test_exit_code_is_that_of_the_first_failing_rank(codes, times, expected):
     assert exit_code_of(codes, times) == expected
 
 
 @fault("S6")
-def test_a_rank_that_a_signal_killed_is_named_with_the_shells_exit_code():
+def test_rank_killed_by_signal_gives_the_shells_exit_code():
     with pytest.raises(LostRankError, match="rank 2 was killed by SIGKILL") as raised:
         exit_code_of({0: 1, 2: -signal.SIGKILL, 1: -signal.SIGTERM}, {0: 5, 1: 5, 2: 6})
     assert raised.value.exit_code == 137
@@ -167,7 +167,7 @@ def test_a_rank_that_a_signal_killed_is_named_with_the_shells_exit_code():
 
 @pytest.mark.slow
 @fault("S7")
-def test_a_rank_that_hangs_is_named_and_all_end():
+def test_hanging_rank_is_named_and_all_ranks_end():
     """Rank 1 lives, but never comes to the message that rank 0 waits for."""
 
     def work(ranks: Ranks) -> None:
@@ -186,7 +186,7 @@ def test_a_rank_that_hangs_is_named_and_all_end():
 
 @pytest.mark.slow
 @fault("S7")
-def test_the_rank_that_hangs_shows_where(capfd):
+def test_hanging_rank_prints_its_stack(capfd):
     def work(ranks: Ranks) -> None:
         messages(ranks, 4 - ranks.rank)
         in_a_call_that_never_ends()
@@ -200,7 +200,7 @@ def test_the_rank_that_hangs_shows_where(capfd):
 
 @pytest.mark.slow
 @fault("S7")
-def test_a_rank_that_was_stopped_is_found_long_before_the_timeout(monkeypatch):
+def test_stopped_rank_is_detected_before_the_timeout(monkeypatch):
     monkeypatch.setattr(heartbeat, "SILENT_SECONDS", 3.0)
 
     def work(ranks: Ranks) -> None:
@@ -217,7 +217,7 @@ def test_a_rank_that_was_stopped_is_found_long_before_the_timeout(monkeypatch):
 
 
 @fault("S7")
-def test_a_stopped_rank_is_found_within_half_a_minute():
+def test_stopped_rank_is_detected_within_half_a_minute():
     """What the silence, the looks at it, the second look and the farewell take."""
     beats = (
         heartbeat.BEATS_BETWEEN_READS + heartbeat.SILENT_BEATS + heartbeat.BEATS_BETWEEN_READS + 1
@@ -226,7 +226,7 @@ def test_a_stopped_rank_is_found_within_half_a_minute():
 
 
 @fault("S7")
-def test_long_work_of_the_first_rank_is_no_hang(monkeypatch):
+def test_long_work_of_the_first_rank_is_not_a_hang(monkeypatch):
     """The others wait for longer than the timeout, but never long for one message."""
     monkeypatch.setattr("nmt_cli.training.parallel.ranks.POLL_SECONDS", 0.2)
 
@@ -306,7 +306,7 @@ def killed_each_time(monkeypatch) -> list[str]:
 
 @fault("S11")
 @pytest.mark.parametrize("restarts", [0, 1, 3])
-def test_ranks_that_are_killed_again_and_again_are_given_up(killed_each_time, restarts):
+def test_restarts_end_when_ranks_are_killed_repeatedly(killed_each_time, restarts):
     said: list[str] = []
     with pytest.raises(LostRankError, match="rank 1 was killed by SIGKILL") as raised:
         launch(2, [], restarts, lambda: 40, said.append)
@@ -320,14 +320,14 @@ def test_ranks_that_are_killed_again_and_again_are_given_up(killed_each_time, re
 
 
 @fault("S11")
-def test_a_new_checkpoint_gives_them_all_their_chances_again(killed_each_time):
+def test_new_checkpoint_resets_the_restart_count(killed_each_time):
     with pytest.raises(LostRankError):
         launch(2, [], 3, lambda: 10 * min(len(killed_each_time), 4))
     assert len(killed_each_time) == 1 + 4 + 2
 
 
 @fault("S11")
-def test_the_newest_checkpoint_is_the_last_whole_one(tmp_path):
+def test_newest_step_is_the_last_complete_checkpoint(tmp_path):
     assert newest_step(tmp_path / "none") == 0
     config, corpus = reversal_corpus(tmp_path, pairs=60)
     out = tmp_path / "model"
@@ -390,7 +390,7 @@ def rank_of(process: int) -> int | None:
 
 @fault("S6", "S11")
 @pytest.mark.slow
-def test_killed_ranks_start_again_and_none_is_left_behind(project, tmp_path, checks):
+def test_killed_ranks_restart_and_leave_no_process(project, tmp_path, checks):
     """The real command: what was done is saved, the group goes on from there, a signal ends it."""
     out = tmp_path / "model"
     with endless_training(project, out) as process:

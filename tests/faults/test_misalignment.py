@@ -34,14 +34,14 @@ def place_of(src: list[str], tgt: list[str]) -> int | None:
 
 
 @fault("P2")
-def test_aligned_files_raise_no_suspicion(checks: Checks) -> None:
+def test_aligned_files_are_not_called_misaligned(checks: Checks) -> None:
     for seed in range(20):
         assert place_of(*made_up_text(3_000, seed)) is None
         checks()
 
 
 @fault("P2")
-def test_unrelated_files_of_one_length_are_not_called_shifted(checks: Checks) -> None:
+def test_unrelated_files_of_equal_length_are_not_called_shifted(checks: Checks) -> None:
     for seed in range(20):
         src, _ = made_up_text(3_000, seed)
         _, tgt = made_up_text(3_000, seed + 100)
@@ -67,12 +67,12 @@ def lines_missing_or_added(padding: list[str], checks: Checks) -> None:
 
 
 @fault("P1")
-def test_where_counts_differ_the_place_is_found_within_three_lines(checks: Checks) -> None:
+def test_misalignment_with_different_line_counts_is_located(checks: Checks) -> None:
     lines_missing_or_added([], checks)
 
 
 @fault("P2")
-def test_where_counts_are_equal_it_is_found_too(checks: Checks) -> None:
+def test_misalignment_with_equal_line_counts_is_located(checks: Checks) -> None:
     lines_missing_or_added(["y."], checks)
 
 
@@ -83,7 +83,7 @@ def written(folder: Path, src: list[str], tgt: list[str]) -> tuple[str, str]:
 
 
 @fault("P1")
-def test_both_counts_and_the_place_are_told(tmp_path: Path) -> None:
+def test_misalignment_error_has_line_counts_and_location(tmp_path: Path) -> None:
     src, tgt = made_up_text(1_000, 3)
     with pytest.raises(DataError) as caught:
         list(read_pairs(written(tmp_path, src, tgt[:400] + tgt[405:])))
@@ -93,7 +93,7 @@ def test_both_counts_and_the_place_are_told(tmp_path: Path) -> None:
 
 
 @fault("P2")
-def test_a_shift_with_equal_counts_is_noted_with_its_place(tmp_path: Path) -> None:
+def test_shift_with_equal_line_counts_is_noted_with_location(tmp_path: Path) -> None:
     src, tgt = made_up_text(2_000, 3)
     paths = written(tmp_path, src, [*tgt[:900], *tgt[901:], "y."])
     done = prepare(tiny_config(data_train=[paths], data_max_length=2_000), tmp_path / "out")
@@ -102,19 +102,19 @@ def test_a_shift_with_equal_counts_is_noted_with_its_place(tmp_path: Path) -> No
     assert abs(place - 901) <= 3
 
 
-def test_of_a_file_cut_short_the_end_is_named() -> None:
+def test_misalignment_of_truncated_file_names_its_end() -> None:
     src, tgt = made_up_text(1_000, 1)
     assert place_of(src, tgt[:600]) in (600, 601)
 
 
 @pytest.mark.parametrize(("src", "tgt"), [(0, 0), (0, 3), (3, 0), (1, 2)])
-def test_tiny_files(src: int, tgt: int) -> None:
+def test_misalignment_of_tiny_files(src: int, tgt: int) -> None:
     place = place_of(["a"] * src, ["b"] * tgt)
     assert (place is None) == (src == tgt)
 
 
 @pytest.mark.skipif(not (DATA / "wmt").is_dir(), reason="the shared data is not here")
-def test_on_real_text_the_place_is_found() -> None:
+def test_misalignment_of_real_text_is_located() -> None:
     src = list(read_lines(DATA / "wmt/newstest2013/newstest2013.en"))
     tgt = list(read_lines(DATA / "wmt/newstest2013/newstest2013.de"))
     assert place_of(src, tgt) is None

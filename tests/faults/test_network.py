@@ -45,7 +45,7 @@ def fetch(host: str) -> None:
     [(way, host) for way in (connect, send, fetch, socket.gethostbyname) for host in NOBODY]
     + [(way, "example.org") for way in (connect, fetch, socket.gethostbyname)],
 )
-def test_an_attempt_is_refused_and_seen(network_attempts, way, host):
+def test_network_attempt_is_refused_and_recorded(network_attempts, way, host):
     with pytest.raises(OSError, match="the tests have no network"):
         way(host)
     assert any(host in one for one in network_attempts)
@@ -62,13 +62,13 @@ def test_that_hides_its_attempt():
 """
 
 
-def test_an_attempt_that_is_hidden_fails_the_test(pytester, network_attempts):
+def test_network_attempt_hidden_by_except_fails_the_test(pytester, network_attempts):
     pytester.makepyfile(FAILS)
     pytester.runpytest_inprocess("-p", "faults.network").assert_outcomes(passed=1, errors=1)
     network_attempts.clear()
 
 
-def test_this_machine_may_be_spoken_to():
+def test_network_to_this_machine_is_allowed():
     assert all(map(is_here, ("localhost", "127.0.0.1", "127.8.9.1", "::1", "", None, b"0.0.0.0")))
     with socket.create_server(("127.0.0.1", 0)) as server:
         connect_to = server.getsockname()
@@ -82,7 +82,7 @@ NETWORKS = (
 
 
 @fault("E2")
-def test_no_module_can_load_anything():
+def test_no_module_imports_network_libraries():
     """`socket` is there for the name of this machine alone."""
     for path in (ROOT / "nmt_cli").rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))

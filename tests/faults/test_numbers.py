@@ -87,9 +87,7 @@ def steps_that_are_not_finite(monkeypatch, poisoned: Callable[[int, float], bool
 
 
 @fault("N1")
-def test_a_step_without_finite_numbers_is_told_and_the_log_stays_readable(
-    setting, tmp_path, monkeypatch
-):
+def test_nan_step_is_reported_and_log_stays_valid_json(setting, tmp_path, monkeypatch):
     steps_that_are_not_finite(monkeypatch, lambda step, scale: step == 7)
     out = tmp_path / "model"
     run(setting, out, train_log_every=1, train_max_steps=10)
@@ -101,9 +99,7 @@ def test_a_step_without_finite_numbers_is_told_and_the_log_stays_readable(
 
 
 @fault("N2")
-def test_ten_steps_without_finite_numbers_lead_back_to_the_checkpoint_before(
-    setting, tmp_path, monkeypatch
-):
+def test_ten_nan_steps_roll_back_to_the_checkpoint_before(setting, tmp_path, monkeypatch):
     """Steps 12 to 21 are bad at the full learning rate; 15 and 20 would be no use."""
     taken = steps_that_are_not_finite(monkeypatch, lambda step, scale: step >= 12 and scale == 1)
     out = tmp_path / "model"
@@ -120,9 +116,7 @@ def test_ten_steps_without_finite_numbers_lead_back_to_the_checkpoint_before(
 
 
 @fault("N2")
-def test_after_a_rollback_a_run_goes_on_exactly_where_it_was_stopped(
-    setting, tmp_path, monkeypatch
-):
+def test_resume_after_rollback_is_exact(setting, tmp_path, monkeypatch):
     """The checkpoint of step 15, the first bad one, must not come back."""
     steps_that_are_not_finite(monkeypatch, lambda step, scale: step >= 15 and scale == 1)
     run(setting, tmp_path / "straight", train_log_every=1, train_max_steps=25)
@@ -139,9 +133,7 @@ def test_after_a_rollback_a_run_goes_on_exactly_where_it_was_stopped(
 
 
 @fault("N2")
-def test_a_rollback_that_does_not_help_ends_the_run_and_names_the_pairs(
-    setting, tmp_path, monkeypatch
-):
+def test_rollback_without_success_ends_the_run_and_names_pairs(setting, tmp_path, monkeypatch):
     taken = steps_that_are_not_finite(monkeypatch, lambda step, scale: step >= 7)
     with pytest.raises(DivergedError, match=r"up to 16, .* began with pairs (\d+, ){5}\.\.\."):
         run(setting, tmp_path / "model", train_max_steps=50)
@@ -152,7 +144,7 @@ def test_a_rollback_that_does_not_help_ends_the_run_and_names_the_pairs(
 
 
 @fault("N2")
-def test_without_a_checkpoint_a_rollback_leads_to_the_beginning(setting, tmp_path, monkeypatch):
+def test_rollback_without_checkpoint_restarts_training(setting, tmp_path, monkeypatch):
     """With half the learning rate it is the run that began with half the learning rate."""
     steps_that_are_not_finite(monkeypatch, lambda step, scale: step >= 3 and scale == 1)
     run(setting, tmp_path / "back", train_checkpoint_every=15, train_max_steps=15)
@@ -166,7 +158,7 @@ def test_without_a_checkpoint_a_rollback_leads_to_the_beginning(setting, tmp_pat
 
 @fault("N2")
 @pytest.mark.parametrize("saved", [0, 2])
-def test_a_rollback_forgets_neither_what_was_spent_nor_what_is_published(setting, tmp_path, saved):
+def test_rollback_keeps_cost_and_published_model(setting, tmp_path, saved):
     """Back to the checkpoint of step 2, or to the beginning of the same plan."""
     config = with_values(complete(*setting), {"train.packing": "packed"})
     config = with_values(config, {"train.micro_batch_tokens": 50, "train.checkpoint_every": 2})
@@ -195,7 +187,7 @@ def test_a_rollback_forgets_neither_what_was_spent_nor_what_is_published(setting
 
 
 @fault("N2")
-def test_two_ranks_roll_back_together(setting, tmp_path, monkeypatch):
+def test_rollback_of_two_ranks_is_simultaneous(setting, tmp_path, monkeypatch):
     """Only the second rank's gradient is not finite."""
     config, corpus = setting
     config = with_values(config, {"train.max_steps": 20, "train.micro_batch_tokens": 150})
@@ -219,7 +211,7 @@ KINDS = {"NaN": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 @fault("N1")
 @pytest.mark.parametrize("guilty", [0, 1])
-def test_a_bad_number_on_one_rank_is_skipped_by_all(setting, tmp_path, monkeypatch, guilty, checks):
+def test_nan_on_one_rank_is_skipped_by_all_ranks(setting, tmp_path, monkeypatch, guilty, checks):
     """In the gradient or in the loss; weights stay finite and the same on both ranks."""
     config, corpus = setting
     config = with_values(config, {"train.max_steps": 12, "train.micro_batch_tokens": 50})
@@ -283,7 +275,7 @@ LONG = {"train_checkpoint_every": 20, "train_validate_every": 1_000, "train_max_
 
 
 @fault("N3")
-def test_a_loss_that_jumps_is_told_once(setting, tmp_path, monkeypatch):
+def test_divergence_is_reported_once(setting, tmp_path, monkeypatch):
     diverging_at(monkeypatch, 200)
     reports = run(setting, tmp_path / "model", **LONG)
     (told,) = [one for one in reports if "far above its course" in one.note]
@@ -292,7 +284,7 @@ def test_a_loss_that_jumps_is_told_once(setting, tmp_path, monkeypatch):
 
 
 @fault("N3")
-def test_a_loss_that_jumps_ends_the_run_where_that_is_asked_for(setting, tmp_path, monkeypatch):
+def test_divergence_ends_the_run_when_configured(setting, tmp_path, monkeypatch):
     diverging_at(monkeypatch, 200)
     with pytest.raises(DivergedError, match=r"step 20\d: the loss is .* far above") as raised:
         run(setting, tmp_path / "model", train_on_divergence="stop", **LONG)
@@ -301,7 +293,7 @@ def test_a_loss_that_jumps_ends_the_run_where_that_is_asked_for(setting, tmp_pat
 
 
 @fault("N3")
-def test_a_loss_that_jumps_leads_back_to_before_the_jump(setting, tmp_path, monkeypatch):
+def test_divergence_rolls_back_to_before_the_jump(setting, tmp_path, monkeypatch):
     """Past the checkpoint of step 200, which is too near; then with half the learning rate."""
     taken = diverging_at(monkeypatch, 206)
     reports = run(setting, tmp_path / "model", train_on_divergence="roll_back", **LONG)
@@ -313,7 +305,7 @@ def test_a_loss_that_jumps_leads_back_to_before_the_jump(setting, tmp_path, monk
 
 
 @fault("N3")
-def test_the_course_of_the_loss_outlives_the_process(setting, tmp_path, monkeypatch):
+def test_divergence_detection_continues_after_resume(setting, tmp_path, monkeypatch):
     """Stopped at step 150, where a course that began anew would have no past to compare with."""
     diverging_at(monkeypatch, 200)
     run(setting, tmp_path / "model", stop_after=150, **LONG)
@@ -322,7 +314,7 @@ def test_the_course_of_the_loss_outlives_the_process(setting, tmp_path, monkeypa
 
 
 @fault("N3")
-def test_what_is_no_jump(checks):
+def test_divergence_detection_ignores_noise_and_outliers(checks):
     """Noise, a fall, a slow rise, an outlier, and a bad beginning."""
     random = np.random.default_rng(3)
     noise = random.normal(0, 0.4, 3_000)
@@ -361,7 +353,7 @@ def test_an_id_beyond_the_vocabulary_is_refused_before_training(setting, tmp_pat
 
 
 @fault("N8")
-def test_a_translation_that_goes_round_in_circles_is_flagged(checks):
+def test_repetitive_translation_is_flagged(checks):
     """Through a model that knows one letter; and circles of all lengths that are looked for."""
     config = byte_config({"search.max_extra_length": 20})
     model = byte_model(config)

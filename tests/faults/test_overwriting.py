@@ -221,11 +221,11 @@ def leaves() -> list[str]:
     return [path for path in paths if not any(one.startswith(f"{path} ") for one in paths)]
 
 
-def test_each_command_says_what_it_may_replace() -> None:
+def test_overwriting_table_lists_every_command() -> None:
     assert sorted(TABLE) == sorted(leaves()), "a new command: what may it write over?"
 
 
-def test_each_command_that_takes_an_output_tries_to_destroy_something() -> None:
+def test_overwriting_table_covers_every_output_option() -> None:
     for path, command, _ in docs.walk_commands():
         names = {name for one in command.params for name in one.opts}
         if names & {"--out", "--output", "folder"}:
@@ -235,7 +235,7 @@ def test_each_command_that_takes_an_output_tries_to_destroy_something() -> None:
 @fault("I13")
 @pytest.mark.slow
 @pytest.mark.parametrize("command", TABLE)
-def test_a_folder_full_of_other_files_is_left_as_it_is(folder: Path, command: str, checks) -> None:
+def test_commands_leave_other_files_unchanged(folder: Path, command: str, checks) -> None:
     before = contents(folder)
     for line, code, writes in TABLE[command]:
         found = forked(*command.split()[1:], *line.split())
@@ -252,7 +252,7 @@ def test_a_folder_full_of_other_files_is_left_as_it_is(folder: Path, command: st
 
 
 @fault("I12")
-def test_what_is_needed_is_found_by_every_path_to_it(folder: Path, checks) -> None:
+def test_protected_input_is_recognised_through_any_path(folder: Path, checks) -> None:
     """From other folders, through links, by another project file, by a setting."""
     (folder / "plain").write_text("a\n")
     (folder / "elsewhere.toml").write_text('data.train = [["plain", "train.en"]]\n')
@@ -276,7 +276,7 @@ def test_what_is_needed_is_found_by_every_path_to_it(folder: Path, checks) -> No
             checks()
 
 
-def test_a_text_that_is_named_may_be_made_but_not_replaced(folder: Path) -> None:
+def test_text_of_project_file_may_be_created_but_not_replaced(folder: Path) -> None:
     """Back-translation: nmt.toml names what `nmt translate` is to write."""
     Path("train.de").unlink()
     Path("hard").unlink()
@@ -289,7 +289,7 @@ def test_a_text_that_is_named_may_be_made_but_not_replaced(folder: Path) -> None
     assert Path("train.de").read_bytes() == made
 
 
-def test_a_project_file_that_cannot_be_read_protects_too(folder: Path) -> None:
+def test_unreadable_project_file_still_protects_outputs(folder: Path) -> None:
     """Where nothing would be replaced, other commands do not mind it."""
     Path("nmt.toml").write_text("data.train = [\n")
     assert forked("bench", "layers", "--tiny", "--out", "figure.svg").code == 78
@@ -297,7 +297,7 @@ def test_a_project_file_that_cannot_be_read_protects_too(folder: Path) -> None:
     assert forked("bench", "layers", "--tiny", "--rounds", "1", "--out", "new.svg").code == 0
 
 
-def test_own_pictures_are_replaced_without_being_named(folder: Path) -> None:
+def test_own_pictures_are_replaced_without_force(folder: Path) -> None:
     drawn = {"schedule.svg": "plot schedule", "attention.html": "attention a --model own"}
     for name, line in drawn.items():
         Path(name).unlink()
@@ -307,7 +307,7 @@ def test_own_pictures_are_replaced_without_being_named(folder: Path) -> None:
         assert "<!-- old -->" not in Path(name).read_text()
 
 
-def test_force_replaces_what_nmt_has_written(folder: Path) -> None:
+def test_force_replaces_outputs_of_nmt(folder: Path) -> None:
     """Also a damaged corpus and a directory of training with its log and checkpoints."""
     for name in ("log.jsonl", ".lock", "checkpoints/step-000000001/manifest.json",
                  "checkpoints/step-000000001/state.json", ".tmp-x.1@y/z"):  # fmt: skip

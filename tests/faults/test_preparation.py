@@ -46,7 +46,7 @@ WORDS: Pairs = [(f"dog number {n} sleeps", f"hund nummer {n} schläft") for n in
 
 @fault("P4")
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
-def test_a_vocabulary_too_large_is_refused_with_the_largest(tmp_path: Path, kind: str) -> None:
+def test_too_large_vocabulary_is_refused_with_the_largest_size(tmp_path: Path, kind: str) -> None:
     with pytest.raises(DataError, match="a vocabulary of 37,000 is larger") as caught:
         prepared(tmp_path, WORDS, subwords=kind)
     assert not (tmp_path / "corpus").exists()
@@ -56,7 +56,7 @@ def test_a_vocabulary_too_large_is_refused_with_the_largest(tmp_path: Path, kind
 
 
 @fault("P4")
-def test_of_word_pieces_too(tmp_path: Path) -> None:
+def test_too_large_word_piece_vocabulary_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="larger than this text supports") as caught:
         prepared(tmp_path, WORDS, subwords="wordpiece")
     largest = int(caught.value.message.rpartition(" ")[2].replace(",", ""))
@@ -65,7 +65,7 @@ def test_of_word_pieces_too(tmp_path: Path) -> None:
 
 
 @fault("P4")
-def test_a_vocabulary_too_small_for_the_characters_is_refused(tmp_path: Path) -> None:
+def test_vocabulary_too_small_for_its_characters_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="the smallest that does has") as caught:
         prepared(tmp_path, WORDS, vocab_size=9)
     assert "--subwords bytes" in caught.value.hint
@@ -107,9 +107,7 @@ ODD: dict[str, Pairs] = {
 
 @fault("P6")
 @pytest.mark.parametrize("name", ODD)
-def test_odd_corpora_are_prepared_or_refused_in_words(
-    tmp_path: Path, name: str, checks: Checks
-) -> None:
+def test_odd_corpora_are_prepared_or_refused(tmp_path: Path, name: str, checks: Checks) -> None:
     for kind in ("bpe", "unigram", "wordpiece", "chars", "bytes"):
         for size in (37_000, 40):
             folder = tmp_path / f"{kind}-{size}"
@@ -162,7 +160,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @fault("P7")
-def test_training_does_not_go_on_with_another_vocabulary(runs: Path) -> None:
+def test_resume_with_another_vocabulary_is_refused(runs: Path) -> None:
     other = Corpus.open(runs / "corpus-two")
     config = tiny_config(
         data_train=other.config.data.train, train_max_steps=4, train_checkpoint_every=1
@@ -173,7 +171,9 @@ def test_training_does_not_go_on_with_another_vocabulary(runs: Path) -> None:
 
 @pytest.mark.slow
 @fault("P7")
-def test_models_with_another_vocabulary_are_not_averaged(runs: Path, checks: Checks) -> None:
+def test_average_of_models_with_different_vocabularies_is_refused(
+    runs: Path, checks: Checks
+) -> None:
     for two in (runs / "two", runs / "two" / "checkpoints" / "step-000000002"):
         with pytest.raises(ConfigError, match=r"is another model than .*: the subwords differ"):
             average([runs / "one", two], runs / "mean")
@@ -182,7 +182,7 @@ def test_models_with_another_vocabulary_are_not_averaged(runs: Path, checks: Che
 
 @pytest.mark.slow
 @fault("P7")
-def test_nor_do_they_translate_together(runs: Path) -> None:
+def test_ensemble_of_models_with_different_vocabularies_is_refused(runs: Path) -> None:
     with pytest.raises(ConfigError, match="has another source vocabulary than the first"):
         Translator.load(runs / "one", others=[runs / "two"])
 
@@ -234,7 +234,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @fault("P10")
-def test_a_corpus_copied_in_part_is_refused(corpus: Path, tmp_path: Path, checks: Checks) -> None:
+def test_incomplete_corpus_copy_is_refused(corpus: Path, tmp_path: Path, checks: Checks) -> None:
     """Each file in turn is missing, cut, or longer; without reading a byte of their content."""
     names = [str(one.relative_to(corpus)) for one in corpus.rglob("*") if one.is_file()]
     copy = tmp_path / "copy"
@@ -255,9 +255,7 @@ def test_a_corpus_copied_in_part_is_refused(corpus: Path, tmp_path: Path, checks
 
 
 @fault("P10")
-def test_a_flipped_bit_in_what_is_trained_on_is_refused(
-    corpus: Path, tmp_path: Path, checks: Checks
-) -> None:
+def test_corpus_with_flipped_bit_is_refused(corpus: Path, tmp_path: Path, checks: Checks) -> None:
     copy = shutil.copytree(corpus, tmp_path / "copy")
     for path in sorted(copy.rglob("*")):
         # The kept text is not read when training.
@@ -275,9 +273,7 @@ def test_a_flipped_bit_in_what_is_trained_on_is_refused(
 
 @fault("P10")
 @pytest.mark.parametrize("name", ["train.src.ids", "valid.tgt.ids", "train.src.offsets"])
-def test_numbers_in_the_other_byte_order_are_refused(
-    corpus: Path, tmp_path: Path, name: str
-) -> None:
+def test_corpus_in_other_byte_order_is_refused(corpus: Path, tmp_path: Path, name: str) -> None:
     copy = shutil.copytree(corpus, tmp_path / "copy")
     kind = "<i8" if name.endswith("offsets") else "<u2"
     values = np.frombuffer((copy / name).read_bytes(), kind)

@@ -67,7 +67,7 @@ def weights_after(out: Path, steps: int, config: Config, corpus: Corpus, ranks: 
 
 @pytest.mark.slow
 @fault("R2")
-def test_any_number_of_ranks_gives_the_same_bits_resumed_or_not(tmp_path, checks) -> None:
+def test_resume_with_any_number_of_ranks_gives_the_same_bits(tmp_path, checks) -> None:
     """One, eight, eight and then two, four and then one: dropout is on."""
     config, corpus = reversal_corpus(tmp_path)
     config = with_values(config, {
@@ -92,7 +92,7 @@ def test_any_number_of_ranks_gives_the_same_bits_resumed_or_not(tmp_path, checks
 
 @fault("R3")
 @pytest.mark.parametrize("stop_after", [1, 4, 5])
-def test_each_pair_comes_once_an_epoch(stop_after, tmp_path, monkeypatch) -> None:
+def test_each_pair_is_used_once_an_epoch_after_resume(stop_after, tmp_path, monkeypatch) -> None:
     """With dropout, drawn subwords and batches of several shards, stopped in an epoch's midst."""
     config, corpus = word_corpus(
         tmp_path, model_dropout=0.1, train_subword_dropout=0.2, train_batch_tokens=900,
@@ -120,7 +120,7 @@ def test_each_pair_comes_once_an_epoch(stop_after, tmp_path, monkeypatch) -> Non
 
 @fault("R3", "R6")
 @pytest.mark.parametrize("stop_after", [1, 5, 8, 11])
-def test_a_run_goes_on_exactly_where_it_was_stopped(setting, tmp_path, stop_after) -> None:
+def test_resumed_run_equals_uninterrupted_run(setting, tmp_path, stop_after) -> None:
     """Weights, optimiser and log to the last bit, with dropout and an epoch's end on the way."""
     go(*setting, tmp_path / "straight")
     out = tmp_path / "model"
@@ -133,7 +133,7 @@ def test_a_run_goes_on_exactly_where_it_was_stopped(setting, tmp_path, stop_afte
 
 @pytest.mark.slow
 @fault("R4")
-def test_processes_that_draw_subwords_do_not_matter(tmp_path, monkeypatch, checks) -> None:
+def test_number_of_subword_workers_does_not_change_training(tmp_path, monkeypatch, checks) -> None:
     monkeypatch.setattr(resegmentation, "CHUNK_LINES", 50)
     monkeypatch.setattr(process_pool, "ALONE_SECONDS", 0.0)
     _, corpus = word_corpus(tmp_path)
@@ -149,7 +149,7 @@ def test_processes_that_draw_subwords_do_not_matter(tmp_path, monkeypatch, check
 
 
 @fault("R5")
-def test_validation_added_removed_and_added_again(setting, tmp_path, checks) -> None:
+def test_resume_with_validation_added_and_removed(setting, tmp_path, checks) -> None:
     """Other weights are tried out in the same model object, and are no place to go on from."""
     config, corpus = setting
     config = settings_of(config, "schedule_free")
@@ -173,7 +173,7 @@ def test_validation_added_removed_and_added_again(setting, tmp_path, checks) -> 
 
 @fault("R6")
 @pytest.mark.parametrize("name", VARIANTS)
-def test_every_optimiser_and_average_goes_on_exactly(setting, tmp_path, name) -> None:
+def test_resume_is_exact_for_every_optimiser_and_average(setting, tmp_path, name) -> None:
     """Stopped between two validations, and at one; dropout is on."""
     config, corpus = setting
     config = settings_of(config, name)
@@ -187,7 +187,7 @@ def test_every_optimiser_and_average_goes_on_exactly(setting, tmp_path, name) ->
 
 @fault("R6")
 @pytest.mark.parametrize("stop_after", [2, 4, 6])
-def test_patience_and_the_best_score_go_on(setting, tmp_path, stop_after) -> None:
+def test_resume_keeps_patience_and_best_score(setting, tmp_path, stop_after) -> None:
     """Nothing becomes better: the fourth validation ends the run, wherever it was stopped."""
     settings = {
         "train_learning_rate": 0.0, "train_checkpoint_every": 2, "train_patience": 3,
@@ -204,7 +204,7 @@ def test_patience_and_the_best_score_go_on(setting, tmp_path, stop_after) -> Non
 
 
 @fault("R7")
-def test_another_corpus_is_refused(setting, tmp_path, checks) -> None:
+def test_resume_with_another_corpus_is_refused(setting, tmp_path, checks) -> None:
     """Prepared again from text with one pair less, or with two pairs in each other's places."""
     config, corpus = setting
     go(config, corpus, tmp_path / "model", train_max_steps=3)
@@ -223,7 +223,7 @@ def test_another_corpus_is_refused(setting, tmp_path, checks) -> None:
 
 
 @fault("R7")
-def test_a_changed_shard_is_refused(setting, tmp_path, checks) -> None:
+def test_resume_with_changed_corpus_file_is_refused(setting, tmp_path, checks) -> None:
     """One token is another: the corpus no longer agrees with its manifest."""
     config, _ = setting
     prepare(config, tmp_path / "corpus", workers=1)
@@ -253,7 +253,7 @@ if __name__ == "__main__":
 
 @pytest.mark.slow
 @fault("R8")
-def test_prepare_gives_the_same_bytes_everywhere(tmp_path, checks) -> None:
+def test_prepare_gives_the_same_bytes_in_any_environment(tmp_path, checks) -> None:
     """Locale, time zone, hash seed, threads, processes, the order of files on disk."""
     chooser = random.Random(1)
     words = [
@@ -293,7 +293,7 @@ def digest_of(folder: Path) -> str:
 
 
 @fault("R9")
-def test_a_line_is_translated_alike_in_any_company(checks) -> None:
+def test_translation_of_a_line_does_not_depend_on_other_lines(checks) -> None:
     """Sizes of batches, order, threads and beam's padding: the same words, scores to 1e-5."""
     config = byte_config()
     translator = Translator(byte_model(config), config, byte_subwords())
@@ -316,7 +316,7 @@ def test_a_line_is_translated_alike_in_any_company(checks) -> None:
 
 
 @fault("R10")
-def test_the_clock_on_the_wall_is_not_asked(setting, tmp_path, monkeypatch) -> None:
+def test_wall_clock_changes_do_not_matter(setting, tmp_path, monkeypatch) -> None:
     """It runs backwards, jumps by years, and the hours of a run are those that it took."""
     jumps = iter(range(10**6))
     monkeypatch.setattr(time, "time", lambda: 1e9 * (-1) ** next(jumps))
@@ -343,7 +343,7 @@ ASKING = re.compile(
 
 
 @fault("R10")
-def test_durations_are_taken_from_a_clock_that_only_goes_on() -> None:
+def test_durations_use_a_monotonic_clock() -> None:
     """No source asks for the date, but to show it."""
     found = {
         f"{path.relative_to(ROOT / 'nmt_cli').as_posix()}: {ast.unparse(node)}"

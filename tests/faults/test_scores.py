@@ -63,7 +63,7 @@ def bleu(hypotheses: Sequence[str]) -> float:
 
 
 @fault("Q1")
-def test_stdin_file_and_compressed_files_have_the_same_score(checks: Checks) -> None:
+def test_score_of_stdin_and_compressed_files_is_the_same(checks: Checks) -> None:
     ways = {
         "plain": HOSTILE, "gz": gzip.compress(HOSTILE), "xz": lzma.compress(HOSTILE),
         "bz2": bz2.compress(HOSTILE),
@@ -88,7 +88,7 @@ def test_stdin_file_and_compressed_files_have_the_same_score(checks: Checks) -> 
 
 
 @fault("Q2")
-def test_texts_of_unlike_lengths_are_refused_with_their_counts(checks: Checks) -> None:
+def test_score_refuses_different_line_counts(checks: Checks) -> None:
     write("short.txt", REFERENCE[:2])
     write("empty.txt", [])
     for name, count in (("short.txt", 2), ("empty.txt", 0)):
@@ -104,7 +104,7 @@ def test_texts_of_unlike_lengths_are_refused_with_their_counts(checks: Checks) -
 
 
 @fault("Q2")
-def test_no_lines_at_all_are_refused(checks: Checks) -> None:
+def test_score_refuses_empty_files(checks: Checks) -> None:
     write("empty.txt", [])
     result = nmt_score("empty.txt", "empty.txt")
     assert result.code == 65
@@ -118,7 +118,7 @@ def test_no_lines_at_all_are_refused(checks: Checks) -> None:
 
 @fault("Q2")
 @pytest.mark.parametrize("hypothesis", ["", "a", "..."])
-def test_empty_lines_have_a_score(hypothesis: str, checks: Checks) -> None:
+def test_score_accepts_empty_lines(hypothesis: str, checks: Checks) -> None:
     for one in score([hypothesis, "a"], [["", ""]], ["bleu", "chrf", "chrf++", "ter"]):
         assert one.value == one.value
         checks()
@@ -167,7 +167,7 @@ def test_scores_and_signatures_equal_sacrebleus(checks: Checks) -> None:
 
 
 @fault("Q3")
-def test_the_signature_is_printed_with_the_score() -> None:
+def test_signature_is_printed_with_the_score() -> None:
     result = nmt_score("good.txt", "ref.txt")
     start = f"BLEU {bleu(GOOD):.2f}  nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:"
     assert result.out.decode().startswith(start)
@@ -178,7 +178,7 @@ def test_the_signature_is_printed_with_the_score() -> None:
 
 @fault("Q4")
 @pytest.mark.parametrize("option", [["--min-bleu", "{}"], ["--min", "bleu={}"]])
-def test_a_bound_is_compared_with_the_exact_value(option: list[str], checks: Checks) -> None:
+def test_score_bound_is_compared_with_the_exact_value(option: list[str], checks: Checks) -> None:
     value = bleu(GOOD)
     kept = nmt_score("good.txt", "ref.txt", *(part.format(repr(value)) for part in option))
     missed = nmt_score("good.txt", "ref.txt", *(part.format(repr(value + 1e-6)) for part in option))
@@ -189,7 +189,7 @@ def test_a_bound_is_compared_with_the_exact_value(option: list[str], checks: Che
 
 
 @fault("Q4")
-def test_all_bounds_that_are_missed_are_named(checks: Checks) -> None:
+def test_all_missed_score_bounds_are_named(checks: Checks) -> None:
     bounds = ("--min", "chrf=99", "--min", "bleu=30", "--max", "ter=1")
     result = nmt_score("bad.txt", "ref.txt", *bounds, "--json")
     assert result.code == 3
@@ -203,7 +203,9 @@ def test_all_bounds_that_are_missed_are_named(checks: Checks) -> None:
 
 
 @fault("Q4")
-def test_github_shows_a_missed_bound(monkeypatch: pytest.MonkeyPatch, checks: Checks) -> None:
+def test_missed_score_bound_is_a_github_annotation(
+    monkeypatch: pytest.MonkeyPatch, checks: Checks
+) -> None:
     assert b"::error" not in nmt_score("bad.txt", "ref.txt", "--min-bleu", "99").err
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     shown = nmt_score("bad.txt", "ref.txt", "--min-bleu", "99").err
@@ -212,7 +214,7 @@ def test_github_shows_a_missed_bound(monkeypatch: pytest.MonkeyPatch, checks: Ch
 
 
 @fault("Q4")
-def test_a_system_that_is_significantly_worse_fails(checks: Checks) -> None:
+def test_significantly_worse_system_fails(checks: Checks) -> None:
     better = nmt_score("good.txt", "ref.txt", "--baseline", "bad.txt", "--fail-if-worse")
     assert better.code == 0
     assert better.out.endswith(b": better\n")

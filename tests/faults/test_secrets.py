@@ -62,7 +62,7 @@ def test_no_command_shows_or_writes_a_secret(
 
 
 @fault("U12")
-def test_a_report_of_a_bug_holds_no_values_of_variables(
+def test_bug_report_holds_no_environment_values(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def invoke(arguments: object) -> int:

@@ -32,7 +32,7 @@ def make(*, interactive: bool = False) -> tuple[Console, io.StringIO]:
 
 
 @fault("T16")
-def test_nothing_is_read_as_markup_and_nothing_steers_the_terminal(checks) -> None:
+def test_console_prints_no_markup_and_no_escape_sequences(checks) -> None:
     console, stream = make()
     console.error(NmtError(HOSTILE, HOSTILE))
     console.note(HOSTILE)
@@ -48,7 +48,7 @@ def test_nothing_is_read_as_markup_and_nothing_steers_the_terminal(checks) -> No
 
 @fault("T16")
 @pytest.mark.parametrize("name", SHOWN)
-def test_every_way_to_show_text_shows_it_as_it_is(name: str, checks) -> None:
+def test_every_console_method_shows_text_literally(name: str, checks) -> None:
     text = SHOWN[name]
     literal = escaped(text)
     for interactive in (False, True):
@@ -73,7 +73,7 @@ def test_every_way_to_show_text_shows_it_as_it_is(name: str, checks) -> None:
 
 @fault("T16")
 @pytest.mark.parametrize("name", SHOWN)
-def test_samples_and_progress_of_training(name: str, checks) -> None:
+def test_training_samples_and_progress_are_escaped(name: str, checks) -> None:
     text = SHOWN[name]
     found = Validation(1.0, 1.0, 2.7, samples=((text, text, text),))
     report = Report(1, 0, 9, 1.0, 1.0, 0.1, 1.0, 9.0, 1.0, validation=found, note=text)
@@ -90,7 +90,7 @@ def test_samples_and_progress_of_training(name: str, checks) -> None:
 
 @fault("T16")
 @pytest.mark.parametrize("name", SHOWN)
-def test_a_message_is_one_line_whatever_it_names(
+def test_message_with_hostile_name_stays_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     text = SHOWN[name]
@@ -108,13 +108,13 @@ def test_a_message_is_one_line_whatever_it_names(
 
 @fault("T16")
 @given(st.text())
-def test_what_is_escaped_has_no_control_characters(text: str) -> None:
+def test_escaped_text_has_no_control_characters(text: str) -> None:
     shown = escaped(text)
     assert [c for c in shown if unicodedata.category(c) == "Cc" and c not in "\n\t"] == []
 
 
 @fault("T16")
-def test_no_name_of_a_file_is_a_command_of_a_workflow() -> None:
+def test_file_name_is_no_github_workflow_command() -> None:
     from nmt_cli.cli.commands.score import _for_github
 
     assert _for_github("100%\r\n::set-env::a\x1b") == "100%25%0D%0A::set-env::a\\x1b"

@@ -121,7 +121,7 @@ def every(phase: str) -> int:
     [(phase, signal.SIGTERM) for phase in PHASES]
     + [(phase, one) for phase in ("loading", "validating") for one in CODES],
 )
-def test_a_signal_in_any_phase_saves_and_ends_with_its_code(inside, monkeypatch, phase, number):
+def test_signal_in_any_phase_saves_and_ends_with_its_code(inside, monkeypatch, phase, number):
     """The same command then goes on and validates what was not validated."""
     sent: list[int] = []
 
@@ -166,7 +166,7 @@ print("went on")
     ("command", "number", "code"),
     [("train", one, code) for one, code in CODES.items()] + [("translate", signal.SIGINT, 130)],
 )
-def test_a_signal_in_the_midst_of_an_import(inside, monkeypatch, command, number, code):
+def test_signal_during_an_import_ends_cleanly(inside, monkeypatch, command, number, code):
     """Nothing goes on that half a library has been loaded for."""
     (inside / "swallows.py").write_text(SWALLOWS.format(name=number.name))
     monkeypatch.syspath_prepend(inside)
@@ -184,7 +184,7 @@ ON_RANKS = ("first step", "making a batch", "saving", "validating", "decoding", 
 @fault("S1")
 @pytest.mark.slow
 @pytest.mark.parametrize("phase", ON_RANKS)
-def test_a_signal_to_any_rank_ends_all_of_them(setting, tmp_path, monkeypatch, phase, checks):
+def test_signal_to_any_rank_ends_all_ranks(setting, tmp_path, monkeypatch, phase, checks):
     """It comes to one of three ranks while the first one is in that phase."""
     config, corpus = setting
     values = {"train.max_steps": 3, "train.checkpoint_every": every(phase)}
@@ -215,7 +215,7 @@ def test_a_signal_to_any_rank_ends_all_of_them(setting, tmp_path, monkeypatch, p
 
 @fault("S1")
 @pytest.mark.parametrize("told", range(3))
-def test_a_signal_to_any_rank_before_the_first_step_leaves_none_behind(
+def test_signal_to_any_rank_before_first_step_leaves_no_process(
     setting, tmp_path, monkeypatch, told
 ):
     config, corpus = setting
@@ -238,9 +238,7 @@ def test_a_signal_to_any_rank_before_the_first_step_leaves_none_behind(
 
 
 @fault("S1")
-def test_a_stop_in_the_midst_of_validation_is_heeded_and_costs_nothing(
-    setting, tmp_path, monkeypatch
-):
+def test_stop_during_validation_is_immediate_and_validated_later(setting, tmp_path, monkeypatch):
     """Given up while the model holds the mean of checkpoints; a later run validates."""
     monkeypatch.setattr("nmt_cli.training.parallel.ranks.POLL_SECONDS", 0.0)
     config, corpus = setting
@@ -299,7 +297,7 @@ nmt()
 
 @fault("S2")
 @pytest.mark.slow
-def test_a_scheduler_that_needs_the_machine_gets_it_and_nothing_is_lost(setting, inside, checks):
+def test_preemption_by_scheduler_loses_no_step(setting, inside, checks):
     """The batch file of the recipes; the state at the end is that of an undisturbed run."""
     config, corpus = setting
     for name, text in (("srun", SRUN), ("scontrol", SCONTROL), ("nmt", NMT)):
@@ -347,7 +345,7 @@ def pausing_step(monkeypatch: pytest.MonkeyPatch, at: int, seconds: float) -> No
 
 
 @fault("S3")
-def test_an_interrupt_saves_and_says_how_to_end_at_once(inside, monkeypatch):
+def test_interrupt_saves_and_explains_second_interrupt(inside, monkeypatch):
     pausing_step(monkeypatch, 3, 30)
     process = nmt_train("--set", "train.checkpoint_every=100", "--max-steps", "100")
     wait_until(Path("at").exists)
@@ -371,7 +369,7 @@ def compute_in_a_crew(*_: object) -> None:
 
 @fault("S1", "S3")
 @pytest.mark.parametrize("step", [compute, compute_in_a_crew])
-def test_an_interrupt_in_the_first_step_ends_at_once(inside, monkeypatch, step):
+def test_interrupt_in_the_first_step_ends_at_once(inside, monkeypatch, step):
     """There is nothing to save: the end of the step is not waited for."""
     monkeypatch.setattr("nmt_cli.training.run.take_step", step)
     process = nmt_train("--max-steps", "4")
@@ -383,7 +381,7 @@ def test_an_interrupt_in_the_first_step_ends_at_once(inside, monkeypatch, step):
 
 
 @fault("S3")
-def test_threads_that_still_compute_are_not_waited_for(monkeypatch):
+def test_interrupt_does_not_wait_for_computing_threads(monkeypatch):
     codes: list[int] = []
     go_on = threading.Event()
     monkeypatch.setattr(os, "_exit", codes.append)
@@ -398,7 +396,7 @@ def test_threads_that_still_compute_are_not_waited_for(monkeypatch):
 
 
 @fault("S3")
-def test_a_second_interrupt_ends_at_once(inside, monkeypatch):
+def test_second_interrupt_ends_at_once(inside, monkeypatch):
     """In the midst of a step; what was saved before stays good, and the next run goes on."""
     pausing_step(monkeypatch, 3, 15)
     process = nmt_train("--set", "train.checkpoint_every=2", "--max-steps", "4")
@@ -414,7 +412,7 @@ def test_a_second_interrupt_ends_at_once(inside, monkeypatch):
 
 
 @fault("S3")
-def test_a_second_interrupt_of_the_launcher_ends_all_ranks_at_once(tmp_path, monkeypatch):
+def test_second_interrupt_of_launcher_ends_all_ranks_at_once(tmp_path, monkeypatch):
     """After the first one it waits for ranks that save."""
 
     class Launch:
@@ -449,7 +447,7 @@ def test_a_second_interrupt_of_the_launcher_ends_all_ranks_at_once(tmp_path, mon
 
 
 @fault("S4")
-def test_a_signal_that_is_ignored_stays_ignored():
+def test_ignored_signal_stays_ignored():
     """As under nohup."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     stop = StopSignals()
@@ -462,7 +460,7 @@ def test_a_signal_that_is_ignored_stays_ignored():
 
 @fault("S4")
 @pytest.mark.slow
-def test_ranks_that_are_stopped_and_continued_go_on(checks):
+def test_ranks_continue_after_stop_and_continue_signals(checks):
     """For longer than they wait for one another; two of them in the midst of a message."""
 
     def work(ranks: Ranks) -> int:
@@ -493,7 +491,7 @@ def send_later(seconds: float, number: int) -> None:
 
 
 @fault("S4")
-def test_training_that_is_stopped_and_continued_goes_on(setting, inside, monkeypatch):
+def test_training_continues_after_stop_and_continue_signals(setting, inside, monkeypatch):
     """Ctrl-Z and `fg`: the result is the same."""
     config, corpus = setting
     pausing_step(monkeypatch, 3, 30)
@@ -513,7 +511,7 @@ def test_training_that_is_stopped_and_continued_goes_on(setting, inside, monkeyp
 
 @fault("S5")
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM, signal.SIGINT])
-def test_the_launcher_gives_ranks_minutes_to_save(monkeypatch, number):
+def test_launcher_gives_ranks_minutes_to_save(monkeypatch, number):
     given = []
 
     class Launch:

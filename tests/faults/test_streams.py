@@ -54,7 +54,7 @@ PIPED = {
 
 @fault("I1")
 @pytest.mark.parametrize("name", PIPED)
-def test_a_reader_that_goes_away_ends_it_without_a_word(folder: Path, name: str) -> None:
+def test_closed_stdout_pipe_ends_the_command_silently(folder: Path, name: str) -> None:
     (folder / "many").write_bytes(MANY)
     reading, writing = os.pipe()
     complaints = folder / "stderr"
@@ -73,7 +73,7 @@ def test_a_reader_that_goes_away_ends_it_without_a_word(folder: Path, name: str)
 
 
 @fault("I1")
-def test_a_reader_of_stderr_that_goes_away_changes_nothing(expected) -> None:
+def test_closed_stderr_pipe_changes_nothing(expected) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     found = forked("translate", "test.en", "--verify", stderr=writing)
@@ -95,7 +95,7 @@ def test_a_reader_of_stderr_that_goes_away_changes_nothing(expected) -> None:
     ],
     ids=" ".join,
 )
-def test_a_full_disk_behind_stdout_is_told_in_one_line(arguments: list[str]) -> None:
+def test_full_disk_behind_stdout_is_one_error_line(arguments: list[str]) -> None:
     full = os.open("/dev/full", os.O_WRONLY)
     found = forked(*arguments, stdout=full)
     os.close(full)
@@ -107,7 +107,7 @@ def test_a_full_disk_behind_stdout_is_told_in_one_line(arguments: list[str]) -> 
 
 
 @fault("I3")
-def test_closed_streams(expected, checks) -> None:
+def test_closed_standard_streams_have_exit_codes(expected, checks) -> None:
     found = forked("translate", "test.en", stdout=CLOSED)
     assert found.code == 74
     assert found.err.startswith(b"error: ")
@@ -131,7 +131,7 @@ def test_closed_streams(expected, checks) -> None:
 
 @fault("I3")
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-def test_no_file_of_ours_gets_the_number_of_a_standard_stream(closed: str) -> None:
+def test_opened_files_never_get_standard_stream_descriptors(closed: str) -> None:
     code = (
         "import os; from nmt_cli.cli import environment; environment.open_standard_streams(); "
         "os._exit(os.open('/dev/null', os.O_RDONLY))"
@@ -156,7 +156,7 @@ WAITING = {
 
 @fault("I4")
 @pytest.mark.parametrize("name", WAITING)
-def test_who_is_to_type_is_told(name: str) -> None:
+def test_reading_from_terminal_is_announced(name: str) -> None:
     process, terminal = on_terminal(*WAITING[name])
     read_until(terminal, b"reading from the terminal, one line each; Ctrl-D ends")
     os.kill(process, signal.SIGINT)
@@ -166,7 +166,7 @@ def test_who_is_to_type_is_told(name: str) -> None:
 
 @fault("T17")
 @pytest.mark.timeout(60)
-def test_what_is_typed_is_answered_line_by_line(expected) -> None:
+def test_typed_lines_are_answered_one_by_one(expected) -> None:
     process, terminal = on_terminal("translate")
     read_until(terminal, b"Ctrl-D ends")
     for line, answer in zip(LINES, expected, strict=True):
@@ -181,7 +181,7 @@ def test_what_is_typed_is_answered_line_by_line(expected) -> None:
 
 @fault("T17")
 @pytest.mark.timeout(60)
-def test_a_slow_pipe_is_answered_when_a_line_comes(expected) -> None:
+def test_slow_pipe_is_answered_line_by_line(expected) -> None:
     (their_in, our_out), (our_in, their_out) = os.pipe(), os.pipe()
 
     def work() -> NoReturn:
@@ -203,7 +203,7 @@ def test_a_slow_pipe_is_answered_when_a_line_comes(expected) -> None:
 
 
 @fault("T17")
-def test_of_a_million_lines_few_are_held() -> None:
+def test_few_of_a_million_lines_are_held_in_memory() -> None:
     alive, most = [0], [0]
 
     class Line(str):
@@ -239,16 +239,18 @@ def test_memory_stays_flat_over_a_million_lines(folder: Path) -> None:
     assert ended(start(measured)) == 0
 
 
-class TestTerminalsThatVanish:
+class TestVanishingTerminal:
     @fault("I4")
-    def test_it_ends_with_the_terminal(self) -> None:
+    def test_translate_ends_when_its_terminal_vanishes(self) -> None:
         process, terminal = on_terminal("translate")
         read_until(terminal, b"Ctrl-D ends")
         os.close(terminal)
         assert ended(process) in (-signal.SIGHUP, 0)
 
     @fault("I2")
-    def test_behind_nohup_it_goes_on_without_its_bar(self, folder: Path, expected) -> None:
+    def test_translate_under_nohup_continues_without_progress_bar(
+        self, folder: Path, expected
+    ) -> None:
         os.mkfifo(folder / "pipe")
         # An ignored signal stays ignored in the child, as behind `nohup`.
         before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -268,9 +270,7 @@ class TestTerminalsThatVanish:
 
 @fault("T19")
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-16"])
-def test_bytes_are_the_same_whatever_python_takes_for_the_encoding(
-    expected, encoding: str, checks
-) -> None:
+def test_output_bytes_do_not_depend_on_python_encoding(expected, encoding: str, checks) -> None:
     environ = {"LC_ALL": "C", "PYTHONIOENCODING": encoding}
     found = forked("translate", stdin=TEXT, encoding=encoding, environ=environ)
     assert (found.code, found.lines) == (0, expected)
@@ -284,7 +284,7 @@ def test_bytes_are_the_same_whatever_python_takes_for_the_encoding(
 
 @fault("T19")
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_a_real_process_in_another_locale(folder: Path, encoding: str) -> None:
+def test_real_process_in_another_locale_gives_the_same_bytes(folder: Path, encoding: str) -> None:
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     environ = {**kept, "PYTHONPATH": str(ROOT), "LC_ALL": "C", "PYTHONUTF8": "0",
                "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": encoding}  # fmt: skip
@@ -313,9 +313,7 @@ class Killed:
 
 @fault("I8")
 @pytest.mark.parametrize("place", range(4))
-def test_killed_at_any_moment_nothing_half_written_has_the_name(
-    folder: Path, expected, place: int
-) -> None:
+def test_killed_translate_leaves_no_partial_output_file(folder: Path, expected, place: int) -> None:
     whole = "".join(f"{one}\n" for one in expected).encode()
     for before in (None, b"old\n"):
         if before is not None:
@@ -336,7 +334,7 @@ def test_killed_at_any_moment_nothing_half_written_has_the_name(
 
 
 @fault("I8")
-def test_the_next_run_clears_away_what_a_killed_one_left(folder: Path, expected) -> None:
+def test_next_run_removes_leftovers_of_killed_translate(folder: Path, expected) -> None:
     def work() -> NoReturn:
         os.fsync = Killed(0)(os.fsync)  # type: ignore[assignment]
         become_nmt(["translate", "test.en", "-o", "out"], (0, 1, 2))
@@ -349,7 +347,7 @@ def test_the_next_run_clears_away_what_a_killed_one_left(folder: Path, expected)
 
 
 @fault("I8")
-def test_what_ends_with_an_error_leaves_the_old_file(folder: Path, checks) -> None:
+def test_failed_translate_leaves_the_old_output_file(folder: Path, checks) -> None:
     (folder / "broken").write_bytes(TEXT * 500 + b"\xff\n")
     (folder / "short").write_text("a\n")
     for arguments, code in (
@@ -364,7 +362,7 @@ def test_what_ends_with_an_error_leaves_the_old_file(folder: Path, checks) -> No
 
 
 @fault("I9")
-def test_the_text_is_never_written_over(folder: Path, checks) -> None:
+def test_input_text_is_never_overwritten(folder: Path, checks) -> None:
     (folder / "soft").symlink_to("test.en")
     (folder / "hard").hardlink_to(folder / "test.en")
     for command in ("translate", "parse"):
@@ -390,7 +388,7 @@ def test_the_text_is_never_written_over(folder: Path, checks) -> None:
 
 
 @fault("I9")
-def test_other_files_are_replaced_and_devices_written_to(folder: Path, expected, checks) -> None:
+def test_output_replaces_files_and_writes_to_devices(folder: Path, expected, checks) -> None:
     (folder / "out").write_bytes(b"old\n" * 1_000)
     assert forked("translate", "test.en", "-o", "out").code == 0
     assert (folder / "out").read_text("utf-8").split("\n")[:-1] == expected
@@ -405,7 +403,7 @@ def test_other_files_are_replaced_and_devices_written_to(folder: Path, expected,
 
 
 @fault("I10")
-def test_what_is_no_ordinary_file(folder: Path, expected, checks) -> None:
+def test_special_files_as_input_and_output(folder: Path, expected, checks) -> None:
     found = forked("translate", "model")
     assert (found.code, found.out) == (66, b"")
     assert b"is a directory, a file is needed here" in found.err
@@ -443,7 +441,7 @@ NAMES = {
 
 @fault("I11")
 @pytest.mark.parametrize("name", NAMES)
-def test_any_name_of_a_file_works(folder: Path, expected, name: str, checks) -> None:
+def test_any_file_name_works(folder: Path, expected, name: str, checks) -> None:
     odd = NAMES[name]
     (folder / odd).write_bytes(TEXT)
     for arguments in (["--", odd], [f"./{odd}"], [str(folder / odd)]):

@@ -150,7 +150,7 @@ READERS: list[Callable[[Path], int]] = [
 
 @fault("T4", "T3", "T2")
 @pytest.mark.parametrize("reader", READERS, ids=lambda one: one.__name__)
-def test_every_command_has_the_same_lines(folder: Path, reader: Callable[[Path], int]) -> None:
+def test_every_command_reads_the_same_lines(folder: Path, reader: Callable[[Path], int]) -> None:
     for name, data in (
         ("text", "".join(f"{line}\n" for line in LINES).encode()),
         ("text.crlf", "".join(f"{line}\r\n" for line in LINES).encode()),
@@ -160,7 +160,7 @@ def test_every_command_has_the_same_lines(folder: Path, reader: Callable[[Path],
 
 
 @fault("T2")
-def test_compressed_or_not_every_command_reads_the_same(folder: Path, checks) -> None:
+def test_every_command_reads_compressed_text_alike(folder: Path, checks) -> None:
     (folder / "text").write_bytes(gzip.compress("\n".join([*LINES, ""]).encode()))
     for reader in (translate, translate_stdin, prefix, score, score_pairs, parse):
         assert reader(folder / "text") == COUNT
@@ -193,7 +193,7 @@ def bad(folder: Path) -> None:
 @fault("T6")
 @pytest.mark.parametrize("name", [one for one in COMMANDS if "prepare" not in one])
 @pytest.mark.usefixtures("bad")
-def test_what_is_not_utf8_is_told_once(name: str) -> None:
+def test_invalid_utf8_is_reported_once(name: str) -> None:
     found = forked(*COMMANDS[name])
     assert found.code == 0
     warning = "warning: `bad`: 1 line is not UTF-8, first at line:byte 2:4\n"
@@ -203,7 +203,7 @@ def test_what_is_not_utf8_is_told_once(name: str) -> None:
 
 @fault("T6")
 @pytest.mark.usefixtures("bad")
-def test_prepare_tells_what_is_not_utf8() -> None:
+def test_prepare_reports_invalid_utf8() -> None:
     found = forked(*COMMANDS["prepare"])
     assert found.code == 0
     assert "`bad`: 1 line is not UTF-8, the first at line:byte 2:4" in found.err.decode()
@@ -212,7 +212,7 @@ def test_prepare_tells_what_is_not_utf8() -> None:
 @fault("T6")
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.usefixtures("bad")
-def test_strict_refuses_it_in_every_command(name: str) -> None:
+def test_strict_refuses_invalid_utf8_in_every_command(name: str) -> None:
     found = forked(*COMMANDS[name], "--strict")
     assert found.code == 65
     error, blank, hint = found.err.decode().splitlines()
@@ -222,7 +222,7 @@ def test_strict_refuses_it_in_every_command(name: str) -> None:
 
 
 @fault("I5")
-def test_a_broken_file_ends_every_command_with_65(folder: Path, checks) -> None:
+def test_broken_file_ends_every_command_with_65(folder: Path, checks) -> None:
     whole = gzip.compress(b"".join(b"%d words\n" % (n * 7919 % 104729) for n in range(1_500)))
     (folder / "bad").write_bytes(whole[: len(whole) // 2])
     for name in ("good", "copy"):
@@ -242,7 +242,7 @@ def test_a_broken_file_ends_every_command_with_65(folder: Path, checks) -> None:
 
 
 @fault("T7")
-def test_no_command_hands_a_terminal_what_was_in_the_text(folder: Path, checks) -> None:
+def test_no_command_prints_control_characters_of_the_text(folder: Path, checks) -> None:
     text = "".join(f"{one}\n" for one in nasty_lines.CONTROLS.values()).encode()
     (folder / "text").write_bytes(text)
     count = text.count(b"\n")
@@ -280,7 +280,7 @@ NO_TEXT_OF_USERS = {
 
 
 @fault("T4")
-def test_nobody_else_cuts_text_into_lines() -> None:
+def test_only_the_line_reader_splits_text_into_lines() -> None:
     cutters = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).as_posix()

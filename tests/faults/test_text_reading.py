@@ -49,7 +49,7 @@ def path(tmp_path: Path) -> Path:
         (b"a\n\nb\n", ["a", "", "b"]),
     ],
 )
-def test_the_end_of_the_text(path: Path, data: bytes, lines: list[str]) -> None:
+def test_last_line_with_and_without_newline(path: Path, data: bytes, lines: list[str]) -> None:
     assert list(read_lines(write(path, data))) == lines
     # And with the beginning of another line.
     begun = data + b"z"
@@ -58,7 +58,7 @@ def test_the_end_of_the_text(path: Path, data: bytes, lines: list[str]) -> None:
 
 
 @fault("T3")
-def test_carriage_returns(path: Path, checks) -> None:
+def test_carriage_returns_before_newlines_are_removed(path: Path, checks) -> None:
     cases = {
         b"a\r\nb\r\n": ["a", "b"],
         b"a\rb\n": ["a b"],
@@ -77,7 +77,7 @@ def test_carriage_returns(path: Path, checks) -> None:
 
 @fault("T4")
 @pytest.mark.parametrize("name", nasty_lines.SEPARATORS)
-def test_no_other_character_ends_a_line(path: Path, name: str) -> None:
+def test_only_newline_ends_a_line(path: Path, name: str) -> None:
     mark = chr(nasty_lines.SEPARATORS[name])
     (line,) = read_lines(write(path, f"one{mark}two{mark} three\n".encode()))
     assert line == f"one{mark}two{mark} three"
@@ -85,7 +85,7 @@ def test_no_other_character_ends_a_line(path: Path, name: str) -> None:
 
 
 @fault("T5")
-def test_a_mark_of_utf8_goes_at_the_start_only(path: Path, checks) -> None:
+def test_byte_order_mark_is_removed_only_at_the_start(path: Path, checks) -> None:
     mark = b"\xef\xbb\xbf"
     cases = {
         mark + b"a\n": ["a"],
@@ -108,7 +108,7 @@ def test_a_mark_of_utf8_goes_at_the_start_only(path: Path, checks) -> None:
     [("utf-16-le", "UTF-16"), ("utf-16-be", "UTF-16"), ("utf-32-le", "UTF-32"),
      ("utf-32-be", "UTF-32")],
 )  # fmt: skip
-def test_other_encodings_are_refused_with_the_way_out(
+def test_other_encodings_are_refused_with_conversion_hint(
     tmp_path: Path, encoding: str, name: str, text: str
 ) -> None:
     if (encoding, text) == ("utf-16-le", "\0"):
@@ -121,7 +121,7 @@ def test_other_encodings_are_refused_with_the_way_out(
 
 @fault("T6")
 @pytest.mark.parametrize("name", nasty_lines.BROKEN)
-def test_what_is_not_utf8_is_repaired_and_counted(path: Path, name: str) -> None:
+def test_invalid_utf8_is_repaired_and_counted(path: Path, name: str) -> None:
     bad = nasty_lines.BROKEN[name]
     lines = read_lines(write(path, b"good\n" + bad + b"\ngood\n" + bad))
     first, repaired, third, last = lines
@@ -138,7 +138,7 @@ def test_what_is_not_utf8_is_repaired_and_counted(path: Path, name: str) -> None
 
 @fault("T6")
 @pytest.mark.parametrize("name", nasty_lines.BROKEN)
-def test_strict_refuses_what_is_not_utf8(path: Path, name: str) -> None:
+def test_strict_reading_refuses_invalid_utf8(path: Path, name: str) -> None:
     write(path, b"good\n" + nasty_lines.BROKEN[name] + b"\n")
     given = []
     with pytest.raises(DataError, match=r"line 2, byte \d+: not UTF-8"):
@@ -150,7 +150,7 @@ def test_strict_refuses_what_is_not_utf8(path: Path, name: str) -> None:
 
 @fault("T15")
 @pytest.mark.parametrize("bad", [b"only one", b"a\tb\tc", b"", b"\t\t", b"a b", b"a\x0bb"])
-def test_a_row_without_two_columns_is_named(path: Path, bad: bytes) -> None:
+def test_tsv_row_without_two_columns_is_named(path: Path, bad: bytes) -> None:
     write(path, b"a\tA\n" + bad + b"\nb\tB\n")
     with pytest.raises(DataError, match=r"line 2: \d columns?, 2 are needed"):
         list(read_pairs((str(path),)))
@@ -171,7 +171,9 @@ def numbers(count: int = 100_000) -> bytes:
 @fault("I5")
 @pytest.mark.parametrize("share", [0.03, 0.5, 0.97])
 @pytest.mark.parametrize("kind", COMPRESS)
-def test_of_a_cut_stream_all_before_the_cut_is_given(path: Path, kind: str, share: float) -> None:
+def test_truncated_compressed_stream_gives_lines_before_the_cut(
+    path: Path, kind: str, share: float
+) -> None:
     text, data = numbers(), compressed(kind)
     lines = read_lines(write(path, data[: int(len(data) * share)]))
     given: list[str] = []
@@ -187,7 +189,7 @@ def test_of_a_cut_stream_all_before_the_cut_is_given(path: Path, kind: str, shar
 @fault("I6")
 @pytest.mark.parametrize("place", [0.2, 0.5, 0.8])
 @pytest.mark.parametrize("kind", COMPRESS)
-def test_a_flipped_bit_is_found(path: Path, kind: str, place: float) -> None:
+def test_flipped_bit_in_compressed_stream_is_detected(path: Path, kind: str, place: float) -> None:
     data = bytearray(COMPRESS[kind](numbers(20_000)))
     data[int(len(data) * place)] ^= 16
     lines = read_lines(write(path, bytes(data)))
@@ -197,7 +199,7 @@ def test_a_flipped_bit_is_found(path: Path, kind: str, place: float) -> None:
 
 @fault("I6")
 @pytest.mark.parametrize("kind", ["xz", "zst", "bz2"])
-def test_rubbish_behind_a_stream_is_told_when_all_was_given(path: Path, kind: str) -> None:
+def test_garbage_after_compressed_stream_is_reported_at_the_end(path: Path, kind: str) -> None:
     for rubbish in (b"rubbish", b"x" * 700_000, b"\0\0\0x"):
         lines = read_lines(write(path, compressed(kind) + rubbish))
         given: list[str] = []
@@ -207,7 +209,7 @@ def test_rubbish_behind_a_stream_is_told_when_all_was_given(path: Path, kind: st
 
 
 @fault("I6")
-def test_rubbish_behind_gzip_is_told_when_all_was_given(path: Path) -> None:
+def test_garbage_after_gzip_stream_is_reported_at_the_end(path: Path) -> None:
     lines = read_lines(write(path, compressed("gz") + b"rubbish"))
     given: list[str] = []
     with pytest.raises(DataError, match=r"is damaged.*, after line 100000"):
@@ -216,7 +218,7 @@ def test_rubbish_behind_gzip_is_told_when_all_was_given(path: Path) -> None:
 
 @fault("I6")
 @pytest.mark.parametrize("kind", ["xz", "zst", "bz2"])
-def test_streams_one_after_the_other_are_all_read(path: Path, kind: str, checks) -> None:
+def test_concatenated_compressed_streams_are_read(path: Path, kind: str, checks) -> None:
     compress = COMPRESS[kind]
     parts = [b"one\ntw", b"o\nthree\n", b"", b"four"]
     for between in (b"", b"\0" * 4):
@@ -226,14 +228,14 @@ def test_streams_one_after_the_other_are_all_read(path: Path, kind: str, checks)
 
 
 @fault("I6")
-def test_gzip_streams_one_after_the_other_are_all_read(path: Path) -> None:
+def test_concatenated_gzip_streams_are_read(path: Path) -> None:
     parts = [b"one\ntw", b"o\nthree\n", b"", b"four"]
     write(path, b"".join(map(gzip.compress, parts)))
     assert list(read_lines(path)) == ["one", "two", "three", "four"]
 
 
 @fault("I6")
-def test_what_parallel_zstd_writes_is_read(path: Path) -> None:
+def test_zstd_frames_with_skippable_frames_are_read(path: Path) -> None:
     skipped = b"\x50\x2a\x4d\x18\x04\0\0\0abcd"
     write(path, skipped + zstd.compress(b"one\ntwo\n") + skipped + zstd.compress(b"three\n"))
     assert list(read_lines(path)) == ["one", "two", "three"]
@@ -241,7 +243,7 @@ def test_what_parallel_zstd_writes_is_read(path: Path) -> None:
 
 @fault("I7")
 @pytest.mark.parametrize("name", ["text", "text.txt", "text.gz", "text.xz", "text.zst", "text.bz2"])
-def test_the_first_bytes_tell_and_not_the_name(tmp_path: Path, name: str, checks) -> None:
+def test_compression_is_detected_by_content_not_by_name(tmp_path: Path, name: str, checks) -> None:
     text = "".join(f"Zeile {n}: naïve Straße\n" for n in range(2_000))
     for compress in (bytes, *COMPRESS.values()):
         lines = read_lines(write(tmp_path / name, compress(text.encode())))
@@ -251,7 +253,7 @@ def test_the_first_bytes_tell_and_not_the_name(tmp_path: Path, name: str, checks
 
 
 @fault("I7")
-def test_text_that_begins_like_a_compressed_file_is_text(path: Path, checks) -> None:
+def test_text_that_begins_like_a_compressed_file_is_read_as_text(path: Path, checks) -> None:
     for text in (b"BZh9 is a word\n", b"BZ\n", b"(\xb5/ no\n", b"P*M\n", b"7zXZ\n", b"BZh91AY\n"):
         assert len(list(read_lines(write(path, text)))) == 1
         checks()
@@ -266,7 +268,7 @@ def test_a_directory_is_refused(tmp_path: Path) -> None:
 
 
 @fault("I10")
-def test_a_file_that_grows_is_read_to_where_it_ends_by_then(path: Path) -> None:
+def test_growing_file_is_read_to_its_current_end(path: Path) -> None:
     lines = read_lines(write(path, b"one\n"))
     with path.open("ab") as file:
         file.write(b"two\nthr")
@@ -277,7 +279,7 @@ def test_a_file_that_grows_is_read_to_where_it_ends_by_then(path: Path) -> None:
 
 
 @fault("I10")
-def test_a_file_that_is_replaced_or_emptied_meanwhile(tmp_path: Path, checks) -> None:
+def test_file_replaced_or_truncated_while_reading(tmp_path: Path, checks) -> None:
     path = write(tmp_path / "text", b"old\n" * 200_000)
     lines = read_lines(path)
     assert next(lines) == "old"

@@ -50,7 +50,7 @@ def same(line: str) -> str:
 
 @fault("T1")
 @pytest.mark.parametrize("name", nasty_lines.BLANK)
-def test_of_a_blank_line_the_model_is_not_asked(translator, monkeypatch, name: str) -> None:
+def test_blank_line_is_not_translated_by_the_model(translator, monkeypatch, name: str) -> None:
     def never(*_: object) -> None:
         raise AssertionError("the model was called")
 
@@ -62,7 +62,7 @@ def test_of_a_blank_line_the_model_is_not_asked(translator, monkeypatch, name: s
 @fault("T4")
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
-def test_any_ids_become_one_line(kind: Kind, data: st.DataObject) -> None:
+def test_any_ids_decode_to_one_line(kind: Kind, data: st.DataObject) -> None:
     subwords = learnt_subwords(kind)
     ids = data.draw(st.lists(st.integers(0, subwords.tgt_size - 1), max_size=30))
     (line,) = subwords.decode_target([ids])
@@ -71,7 +71,7 @@ def test_any_ids_become_one_line(kind: Kind, data: st.DataObject) -> None:
 
 @fault("T7")
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
-def test_bytes_that_a_model_spells_never_break_a_line(kind: Kind, checks) -> None:
+def test_byte_subwords_of_a_model_never_break_a_line(kind: Kind, checks) -> None:
     subwords = learnt_subwords(kind, byte_fallback=True)
     pieces = subwords.target_pieces(range(subwords.tgt_size))
     spelt = {byte: pieces.index(f"<0x{byte:02X}>") for byte in range(256)}
@@ -91,7 +91,7 @@ def test_bytes_that_a_model_spells_never_break_a_line(kind: Kind, checks) -> Non
 
 @fault("T7")
 @pytest.mark.parametrize("name", nasty_lines.CONTROLS)
-def test_control_characters_go(name: str) -> None:
+def test_control_characters_are_removed(name: str) -> None:
     copying, _ = copying_translator()
     (found,) = copying.translate([nasty_lines.CONTROLS[name]])
     check_line(found.text)
@@ -101,7 +101,7 @@ def test_control_characters_go(name: str) -> None:
 @fault("T8")
 @pytest.mark.parametrize("kind", KINDS)
 @given(line=st.text() | st.lists(st.sampled_from(SPECIAL_LOOKS)).map("".join))
-def test_no_text_becomes_a_special_id(kind: Kind, line: str) -> None:
+def test_text_never_encodes_to_special_ids(kind: Kind, line: str) -> None:
     subwords = learnt_subwords(kind)
     (ids,) = subwords.encode_source([line])
     assert ids[-1] == EOS
@@ -111,7 +111,7 @@ def test_no_text_becomes_a_special_id(kind: Kind, line: str) -> None:
 
 @fault("T8")
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_looks_special_comes_back_as_text(kind: Kind, checks) -> None:
+def test_text_like_special_symbols_round_trips(kind: Kind, checks) -> None:
     subwords = learnt_subwords(kind)
     for text in nasty_lines.LOOK_ALIKES.values():
         (ids,) = subwords.encode_source([text])
@@ -154,7 +154,7 @@ def work(line: str) -> tuple[int, int, int]:
 
 @fault("T9")
 @pytest.mark.parametrize("name", LONG)
-def test_a_hundred_thousand_characters_cost_ten_times_ten_thousand(name: str) -> None:
+def test_translation_time_is_linear_in_line_length(name: str) -> None:
     unit = LONG[name]
     small, large = (work(unit * (size // len(unit))) for size in (10_000, 100_000))
     for ten, hundred in zip(small, large, strict=True):
@@ -164,14 +164,14 @@ def test_a_hundred_thousand_characters_cost_ten_times_ten_thousand(name: str) ->
 @fault("T9")
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("unit", [".", "?!", ".'", ",", " - ", '..."'])
-def test_a_million_marks_are_looked_at_once(unit: str) -> None:
+def test_cleaning_of_a_million_marks_is_linear(unit: str) -> None:
     text = unit * (1_000_000 // len(unit))
     pieces = split_line(text, lambda some: list(map(len, some)), 1_000)
     assert sum(map(len, (piece.text for piece in pieces))) >= len(text.replace(" ", ""))
 
 
 @fault("T9")
-def test_a_line_of_a_megabyte_takes_no_half_gigabyte() -> None:
+def test_memory_for_a_line_of_a_megabyte_is_limited() -> None:
     translator, copying = copying_translator()
     line = "words and words and words, " * 40_000
 
@@ -188,7 +188,7 @@ def test_a_line_of_a_megabyte_takes_no_half_gigabyte() -> None:
 
 @fault("T10")
 @pytest.mark.parametrize("name", nasty_lines.DIRECTIONS)
-def test_the_order_of_writing_stays_and_nothing_turns_what_follows(name: str) -> None:
+def test_bidirectional_marks_are_kept_and_closed(name: str) -> None:
     text = nasty_lines.DIRECTIONS[name]
     copying, _ = copying_translator()
     (found,) = copying.translate([text])
@@ -209,7 +209,7 @@ def test_the_order_of_writing_stays_and_nothing_turns_what_follows(name: str) ->
 
 @fault("T11")
 @pytest.mark.parametrize("name", nasty_lines.EMOJI)
-def test_emoji_stay_whole(name: str) -> None:
+def test_emoji_sequences_are_not_split(name: str) -> None:
     text = nasty_lines.EMOJI[name]
     translator, copying = copying_translator()
     assert [one.text for one in translator.translate([text])] == [same(text)]
@@ -245,7 +245,7 @@ WRITTEN_ALIKE = [
 
 @fault("T12")
 @pytest.mark.parametrize("pair", WRITTEN_ALIKE, ids=ascii)
-def test_ways_to_write_the_same_are_the_same(translator, pair: tuple[str, str]) -> None:
+def test_equivalent_unicode_forms_translate_alike(translator, pair: tuple[str, str]) -> None:
     one, other = greedy(translator, pair)
     assert one.text == other.text
     assert one.score == other.score
@@ -277,7 +277,7 @@ def test_unknown_characters_cost_no_more_than_their_bytes(translator, name: str)
 
 
 @fault("T13")
-def test_what_belongs_together_but_is_too_long_is_cut(checks) -> None:
+def test_too_long_grapheme_cluster_is_split(checks) -> None:
     config = byte_config({"data.max_length": 1})
     translator, copying = copying_translator(config)
     for text in ("\ufdfa\u0301", "a" + "\u0301" * 1_000, "\ufdfa" * 9, "\U0001f469\u200d" * 50):
@@ -295,7 +295,7 @@ INVISIBLE = {
 
 @fault("T14")
 @pytest.mark.parametrize("name", INVISIBLE)
-def test_a_source_is_cleaned_as_in_training(name: str) -> None:
+def test_source_is_cleaned_like_training_text(name: str) -> None:
     text = INVISIBLE[name]
     (clean,) = Cleaning(False, "en", "de").clean("src", [text])
     for kind in ("bytes", "bpe"):
@@ -308,7 +308,7 @@ def test_a_source_is_cleaned_as_in_training(name: str) -> None:
 
 @fault("T13", "T7")
 @pytest.mark.parametrize("beam", [1, 2])
-def test_any_line_gives_one_line_and_changes_no_other(translator, beam: int, checks) -> None:
+def test_any_line_gives_one_line_without_affecting_others(translator, beam: int, checks) -> None:
     plain = ["some words", "the last line"]
     lines = [plain[0], *(text for _, text in _everything()), plain[1]]
     search = dataclasses.replace(translator.config.search, beam=beam)
@@ -325,7 +325,7 @@ def test_any_line_gives_one_line_and_changes_no_other(translator, beam: int, che
 
 @fault("T13")
 @pytest.mark.skipif(not REAL_TEXT.is_dir(), reason="there is no text of others here")
-def test_text_of_others(translator, checks) -> None:
+def test_naughty_strings_are_translated(translator, checks) -> None:
     lines = list(read_lines(REAL_TEXT / "blns.txt"))
     search = dataclasses.replace(translator.config.search, beam=1, max_length=12)
     found = list(translator.translate(lines, search=search))

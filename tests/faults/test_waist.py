@@ -70,7 +70,7 @@ def _mode(call: ast.Call, place: int) -> str:
     return "r" if str(mode).strip("bt") == "r" else str(mode)
 
 
-def test_a_writer_is_seen() -> None:
+def test_writer_detection_finds_writing_calls() -> None:
     """Or the test below would show nothing."""
     seen = """open(x, "w"); path.open("ab"); path.open(mode="r+"); path.write_text(t); a.tofile(f)
 np.save(f, a); torch.save(m, f); os.replace(a, b); path.replace(other); shutil.rmtree(p)
@@ -82,7 +82,7 @@ files.write_text(p, t); write_text(p, t); safetensors.torch.save(t); os.replace;
 
 
 @fault("C1", "C5")
-def test_everything_is_written_through_the_waist() -> None:
+def test_all_modules_write_through_storage() -> None:
     found = set()
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).as_posix()
@@ -92,7 +92,7 @@ def test_everything_is_written_through_the_waist() -> None:
 
 
 @fault("C1")
-def test_only_files_knows_the_disk() -> None:
+def test_only_files_module_imports_the_disk() -> None:
     users = {
         path.relative_to(PACKAGE).as_posix()
         for path in PACKAGE.rglob("*.py")
@@ -102,7 +102,7 @@ def test_only_files_knows_the_disk() -> None:
 
 
 @fault("C1")
-def test_files_itself_leaves_it_to_the_disk() -> None:
+def test_files_module_writes_only_through_the_disk() -> None:
     """But for the lock, which nobody reads as data."""
     found = sorted(writers((PACKAGE / "storage/files.py").read_text()))
     assert [one for one in found if not one.startswith("DISK.")] == ["file.truncate", "path.open"]

@@ -39,7 +39,7 @@ def die(number: int) -> int:
 
 @fault("S8")
 @pytest.mark.slow
-def test_a_worker_that_is_killed_is_told(spread_at_once):
+def test_killed_worker_is_reported(spread_at_once):
     with (
         ProcessPool(2) as workers,
         pytest.raises(TryAgainError, match="worker process was killed") as told,
@@ -50,7 +50,7 @@ def test_a_worker_that_is_killed_is_told(spread_at_once):
 
 
 @fault("S8")
-def test_training_whose_worker_was_killed_saves_and_goes_on(tmp_path, monkeypatch):
+def test_training_saves_and_resumes_after_killed_worker(tmp_path, monkeypatch):
     """At the second epoch, which has its subwords drawn anew."""
     words = [(src.replace(" ", ""), tgt.replace(" ", "")) for src, tgt in reversal_pairs(200, 1)]
     pairs = write_pairs(tmp_path, "train", words)
@@ -96,7 +96,7 @@ def own_shared_memory(size: str) -> str:
 
 @fault("S9")
 @pytest.mark.slow
-def test_a_small_shared_memory_is_enough(tmp_path, spread_at_once):
+def test_prepare_and_train_need_little_shared_memory(tmp_path, spread_at_once):
     """Prepare with processes in a megabyte; train on two ranks when that is full, too."""
     pairs = write_pairs(tmp_path, "train", reversal_pairs(2_000, 1))
     config = tiny_config(data_train=[pairs], data_drop_duplicates=False, train_max_steps=4)

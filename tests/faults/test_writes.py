@@ -119,7 +119,7 @@ def training(setting, tmp_path: Path, begun: tuple[Path, dict[str, object]] | No
 
 @pytest.mark.slow
 @fault("C1")
-def test_a_run_killed_in_any_operation(setting, begun, tmp_path, checks) -> None:
+def test_run_killed_in_any_disk_operation_resumes(setting, begun, tmp_path, checks) -> None:
     """Step 3 of a run: validation, publishing, saving, and an older checkpoint goes."""
     scene = training(setting, tmp_path, begun)
     names = [one[0] for one in scene.log]
@@ -129,13 +129,13 @@ def test_a_run_killed_in_any_operation(setting, begun, tmp_path, checks) -> None
 
 @pytest.mark.slow
 @fault("C2")
-def test_a_run_without_power(setting, begun, tmp_path, checks) -> None:
+def test_run_with_power_loss_at_any_operation_resumes(setting, begun, tmp_path, checks) -> None:
     training(setting, tmp_path, begun).without_power(checks)
 
 
 @pytest.mark.slow
 @fault("C2")
-def test_a_beginning_without_power(setting, tmp_path, checks) -> None:
+def test_first_save_with_power_loss_at_any_operation(setting, tmp_path, checks) -> None:
     """From nothing to the first checkpoint."""
     scene = training(setting, tmp_path, None)
     scene.without_power(checks)
@@ -143,7 +143,7 @@ def test_a_beginning_without_power(setting, tmp_path, checks) -> None:
 
 @pytest.mark.slow
 @fault("C3")
-def test_a_run_whose_disk_fails_once(setting, begun, tmp_path, monkeypatch, checks) -> None:
+def test_run_with_one_disk_failure_continues(setting, begun, tmp_path, monkeypatch, checks) -> None:
     """In the steps it goes on; at its beginning and its end, which is saved, it says why not."""
     scene = training(setting, tmp_path, begun)
     at = {}
@@ -210,14 +210,14 @@ def preparing(texts: Texts, tmp_path: Path, before: str) -> Scene:
 
 @pytest.mark.slow
 @fault("C1", "P9")
-def test_prepare_killed_in_any_operation(texts, tmp_path, checks) -> None:
+def test_prepare_killed_in_any_disk_operation(texts, tmp_path, checks) -> None:
     preparing(texts, tmp_path, "with").killed_anywhere(checks)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("before", ["without", "with"])
 @fault("C2")
-def test_prepare_without_power(texts, before, tmp_path, checks) -> None:
+def test_prepare_with_power_loss_at_any_operation(texts, before, tmp_path, checks) -> None:
     preparing(texts, tmp_path, before).without_power(checks)
 
 
@@ -268,12 +268,12 @@ def averaging(trained: Path, tmp_path: Path) -> Scene:
 
 @pytest.mark.slow
 @fault("C1", "C14")
-def test_average_killed_in_any_operation(trained, tmp_path, checks) -> None:
+def test_average_killed_in_any_disk_operation(trained, tmp_path, checks) -> None:
     averaging(trained, tmp_path).killed_anywhere(checks)
 
 
 @fault("C2")
-def test_average_without_power(trained, tmp_path, checks) -> None:
+def test_average_with_power_loss_at_any_operation(trained, tmp_path, checks) -> None:
     averaging(trained, tmp_path).without_power(checks)
 
 
@@ -290,7 +290,7 @@ class NoExchange(Disk):
 
 
 @fault("C1")
-def test_where_names_cannot_be_exchanged(tmp_path, checks) -> None:
+def test_replacing_directory_without_atomic_exchange(tmp_path, checks) -> None:
     """The old one is set aside for a moment; killed in it, the next run gives it its name back."""
     for died in (1, 2, 3):
         place = tmp_path / str(died)

@@ -11,7 +11,7 @@ HERE = Path(__file__).resolve().parent
 
 
 @pytest.mark.parametrize("name", ["model-v1"])
-def test_an_old_model_directory_still_translates(name):
+def test_golden_model_directory_still_translates(name):
     recorded = json.loads((HERE / f"{name}.json").read_text())
     found = list(Translator.load(HERE / name).translate(one["source"] for one in recorded))
     assert [one.text for one in found] == [one["text"] for one in recorded]

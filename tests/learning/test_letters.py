@@ -8,7 +8,7 @@ from nmt_cli.translation.translator import Translator
 
 
 @pytest.mark.slow
-def test_letters_are_learnt(tmp_path):
+def test_model_learns_to_reverse_letters(tmp_path):
     config, corpus = reversal_corpus(
         tmp_path,
         pairs=8_000,

@@ -59,7 +59,7 @@ def by_hand(
 
 @pytest.mark.parametrize(("layers", "width"), [(1, 1), (1, 3), (3, 3), (2, 5)])
 @torch.no_grad()
-def test_logits_are_those_of_the_equations(layers, width, random_batch):
+def test_convolutional_logits_equal_the_equations(layers, width, random_batch):
     model = older_model({**CONV, **APART, "model.layers": layers, "model.kernel_width": width})
     batch = random_batch(model.config, [4], [3])
     ((src, tgt),) = pairs_of(batch)
@@ -70,7 +70,7 @@ def test_logits_are_those_of_the_equations(layers, width, random_batch):
 
 
 @pytest.mark.parametrize("reach", [range(-2, 3), range(-2, 1), (0,), (-9, 7)])
-def test_neighbours_are_of_the_same_sentence(reach):
+def test_convolution_does_not_cross_sentences(reach):
     """Of sentences of 3, 1 and 2 tokens and two of filler."""
     x = torch.arange(1.0, 9.0)[:, None]
     segments = Segments.from_lengths([3, 1, 2], 8)
@@ -124,7 +124,7 @@ def without_hook(x: Tensor) -> Tensor:
     return one
 
 
-def test_start_values_keep_the_variance():
+def test_convolutional_initialisation_keeps_the_variance():
     """Of section 3.5, with dropout."""
     settings = {**CONV, "model.d_model": 64, "model.dropout": 0.2, "model.max_positions": 64}
     model = initialise(make_model(older_config(settings)), 1)
@@ -140,7 +140,7 @@ def test_start_values_keep_the_variance():
         assert weight.var().item() == pytest.approx(variance, rel=0.1), name
 
 
-def test_activations_keep_their_size_through_many_layers(random_batch):
+def test_convolutional_activations_keep_their_size_through_layers(random_batch):
     """That is what the scales are for."""
     settings = {**CONV, "model.d_model": 64, "model.layers": 12, "model.max_positions": 64}
     model = initialise(make_model(older_config(settings)), 1).eval()

@@ -48,7 +48,7 @@ def paper_model(preset: str) -> ModelConfig:
 
 
 @pytest.mark.parametrize(("preset", "products"), [("base", 377_905_152), ("big", 1_284_292_608)])
-def test_the_papers_models_without_attention(preset, products):
+def test_flops_of_the_papers_models_without_attention(preset, products):
     """A source and a target token: 377.9 and 1,284.3 MFLOP; each sees one position."""
     model = paper_model(preset)
     attention = 6 * 3 * 6 * 2 * model.d_model
@@ -56,7 +56,7 @@ def test_the_papers_models_without_attention(preset, products):
 
 
 @pytest.mark.parametrize(("preset", "expected"), [("base", 382.2e6), ("big", 1_292.9e6)])
-def test_the_papers_models_with_attention(preset, expected):
+def test_flops_of_the_papers_models_with_attention(preset, expected):
     """Sentences of 40; the expected figures count the forward product of attention twice."""
     model = paper_model(preset)
     work = training_flops(model, np.full(1, 40), np.full(1, 40)) / 40

@@ -54,7 +54,7 @@ def filled(batch: Batch, more: int) -> Batch:
 
 @every_older
 @torch.no_grad()
-def test_steps_give_what_teacher_forcing_gives(settings, sources):
+def test_baseline_steps_equal_teacher_forcing(settings, sources):
     walk = Walk(older_model(settings), sources, [0, 1])
     walk.step()
     walk.select([0, 0, 0, 1, 1, 1])
@@ -95,7 +95,7 @@ def test_state_drops_sources_without_rows_and_unused_capacity(settings, sources)
 
 
 @every_older
-def test_neighbours_and_filler_change_nothing(settings, random_batch):
+def test_baseline_logits_do_not_depend_on_neighbours_or_filler(settings, random_batch):
     """Neither logits nor gradients, in a batch of one shape with sentences of no tokens in it."""
     model = older_model(settings)
     batch = random_batch(model.config, *LENGTHS)
@@ -121,7 +121,7 @@ def test_neighbours_and_filler_change_nothing(settings, random_batch):
 
 @every_older
 @torch.no_grad()
-def test_a_token_sees_those_before_it_and_no_others(settings, random_batch):
+def test_baseline_decoders_are_causal(settings, random_batch):
     model = older_model(settings)
     ((src, tgt),) = pairs_of(random_batch(model.config, [4], [7]))
     before = logits_of(model, [(src, tgt)])[0]
@@ -134,7 +134,7 @@ def test_a_token_sees_those_before_it_and_no_others(settings, random_batch):
 
 @every_older
 @torch.no_grad()
-def test_every_token_of_the_source_counts(settings, random_batch):
+def test_baseline_logits_depend_on_every_source_token(settings, random_batch):
     model = older_model(settings)
     ((src, tgt),) = pairs_of(random_batch(model.config, [5], [3]))
     before = logits_of(model, [(src, tgt)])[0]
@@ -147,7 +147,7 @@ def test_every_token_of_the_source_counts(settings, random_batch):
 
 @every_older
 @torch.no_grad()
-def test_the_order_of_the_source_counts(settings, random_batch):
+def test_baseline_logits_depend_on_source_order(settings, random_batch):
     """Annotations of an encoder without layers know no order."""
     model = older_model(settings)
     ((src, tgt),) = pairs_of(random_batch(model.config, [5], [3]))
@@ -172,7 +172,7 @@ def test_initial_weights_depend_on_the_seed_only(settings):
 
 
 @every_older
-def test_dropout_is_of_training_only(settings, random_batch):
+def test_baseline_dropout_is_off_in_evaluation(settings, random_batch):
     model = older_model({**settings, "model.dropout": 0.5}).train()
     batch = random_batch(model.config, *LENGTHS)
     assert not torch.equal(model(batch), model(batch))
@@ -256,7 +256,7 @@ def test_attention_is_a_share_of_each_source_token(settings, random_batch):
 
 
 @both_kinds
-def test_forced_scores_are_those_of_the_logits(settings, random_batch):
+def test_baseline_teacher_forcing_scores_equal_the_logits(settings, random_batch):
     model = older_model(settings)
     pairs = pairs_of(random_batch(model.config, *LENGTHS))
     result = force_pairs(model, [(s.tolist(), t.tolist()) for s, t in pairs])
@@ -268,7 +268,7 @@ def test_forced_scores_are_those_of_the_logits(settings, random_batch):
 
 @both_kinds
 @pytest.mark.parametrize("beam", [1, 3])
-def test_batched_translations_are_those_of_single_lines(settings, beam, random_batch):
+def test_baseline_batched_translations_equal_single_lines(settings, beam, random_batch):
     model = older_model({**settings, "model.output_bias": True})
     with torch.no_grad():
         model.output_bias[EOS] += 0.5
@@ -295,7 +295,7 @@ def test_batched_translations_are_those_of_single_lines(settings, beam, random_b
 
 @both_kinds
 @torch.no_grad()
-def test_the_best_hypothesis_has_the_score_of_teacher_forcing(settings):
+def test_baseline_hypothesis_score_equals_teacher_forcing(settings):
     model = older_model(settings)
     source = [4, 9, 6, EOS]
     decoder = ReferenceDecoder(model, 1, 4)

@@ -106,7 +106,7 @@ def test_rotary_tables_grow(place: int) -> None:
     assert result[0, 0].tolist() == pytest.approx([math.cos(place), math.sin(place)], abs=1e-6)
 
 
-def test_positions_either_add_or_rotate() -> None:
+def test_position_encodings_either_add_or_rotate() -> None:
     """Added positions leave queries alone, rotary ones leave embeddings alone."""
     places, x, heads = torch.tensor([1, 2]), torch.ones(2, 12), torch.ones(2, 3, 4)
     for name in POSITIONS:

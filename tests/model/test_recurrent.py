@@ -78,7 +78,7 @@ def by_hand(
 
 @pytest.mark.parametrize("layers", [1, 3])
 @torch.no_grad()
-def test_logits_are_those_of_the_equations(layers, random_batch):
+def test_recurrent_logits_equal_the_equations(layers, random_batch):
     model = older_model({**RNN, **APART, "model.layers": layers})
     batch = random_batch(model.config, [4], [3])
     ((src, tgt),) = pairs_of(batch)
@@ -88,7 +88,7 @@ def test_logits_are_those_of_the_equations(layers, random_batch):
     torch.testing.assert_close(result.attention, looks.float())
 
 
-def test_the_second_direction_reads_from_each_sentence_s_own_end(random_batch):
+def test_backward_encoder_starts_at_the_end_of_each_sentence(random_batch):
     model = older_model({**RNN, "model.layers": 1})
     with torch.no_grad():
         both = [

@@ -74,7 +74,7 @@ def test_varlen_calls_torch_kernel_with_offsets_and_window(causal, filler, monke
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_torch_s_own_function_takes_the_arguments() -> None:
+def test_torch_varlen_function_takes_the_arguments() -> None:
     assert has_varlen()
     segments = Segments.from_lengths([3, 2], 6)
     streams = [random_stream.detach().half() for random_stream in random_streams(6, 6, 6)]
@@ -91,7 +91,7 @@ def test_has_varlen_is_false_without_window_argument(monkeypatch) -> None:
     assert not has_varlen()
 
 
-def test_widths_of_the_kernel() -> None:
+def test_varlen_kernel_supports_head_widths() -> None:
     assert varlen_widths_fit(64, 64)
     assert varlen_widths_fit(256, 256)
     assert not varlen_widths_fit(64, 32)

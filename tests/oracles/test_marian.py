@@ -118,7 +118,7 @@ def their_inputs(batch: Batch) -> dict[str, Tensor]:
 @pytest.mark.parametrize("lengths", [(SRC_LENGTHS, TGT_LENGTHS), ([6, 6], [6, 6])])
 @pytest.mark.parametrize("scale", [True, False])
 @pytest.mark.parametrize("activation", ["swish", "relu", "gelu"])
-def test_logits(activation, scale, lengths, random_batch) -> None:
+def test_logits_equal_marian(activation, scale, lengths, random_batch) -> None:
     theirs = make_theirs(activation, scale)
     ours = make_ours(theirs)
     batch = random_batch(ours.config, *lengths)
@@ -129,7 +129,7 @@ def test_logits(activation, scale, lengths, random_batch) -> None:
 
 
 @torch.no_grad()
-def test_greedy_steps(random_batch) -> None:
+def test_greedy_search_equals_marian_generate(random_batch) -> None:
     """Its `generate` and our `start` and `step` choose the same words one after the other."""
     theirs = make_theirs("swish", scale=True)
     ours = make_ours(theirs)
@@ -148,7 +148,7 @@ def test_greedy_steps(random_batch) -> None:
         assert torch.equal(ids, chosen[:, place]), place
 
 
-def test_positions() -> None:
+def test_positions_equal_marian() -> None:
     theirs = make_theirs("swish", scale=True).model.encoder.embed_positions.weight
     ours = sinusoidal_halves_encoding(*theirs.shape)
     torch.testing.assert_close(ours, theirs.detach(), rtol=0, atol=1e-6)

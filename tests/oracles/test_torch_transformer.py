@@ -133,7 +133,7 @@ def their_logits(theirs: nn.Transformer, matrix: Tensor, batch: Batch) -> Tensor
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize("order", ["post", "pre"])
-def test_logits(order, activation, bias, lengths, random_batch) -> None:
+def test_logits_equal_torch_transformer(order, activation, bias, lengths, random_batch) -> None:
     ours = make_ours(order, activation, bias)
     batch = random_batch(ours.config, *lengths)
     expected = their_logits(make_theirs(ours), ours.embedding.shared, batch)
@@ -143,7 +143,7 @@ def test_logits(order, activation, bias, lengths, random_batch) -> None:
 
 
 @pytest.mark.parametrize("order", ["post", "pre"])
-def test_gradients(order, random_batch) -> None:
+def test_gradients_equal_torch_transformer(order, random_batch) -> None:
     ours = make_ours(order, "relu", bias=True)
     theirs = make_theirs(ours)
     batch = random_batch(ours.config, SRC_LENGTHS, TGT_LENGTHS)

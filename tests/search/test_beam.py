@@ -45,7 +45,7 @@ def assert_same(found: list[Hypothesis], expected: list[tuple[float, tuple[int, 
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_wide_beam_finds_what_exhaustive_search_finds(seed: int) -> None:
+def test_wide_beam_equals_exhaustive_search(seed: int) -> None:
     table = Table(vocabulary=7, seed=seed, end=(-3.0, 0.0, 2.0)[seed % 3])
     config = SearchConfig(beam=100, n_best=20, alpha=(0.0, 0.6, 1.5)[seed % 3], max_extra_length=2)
     source = (5, 4, EOS)
@@ -115,7 +115,7 @@ def test_beam_one_is_greedy_search() -> None:
         assert decoder.steps == len(ids)
 
 
-def test_scores_add_up() -> None:
+def test_hypothesis_score_is_the_sum_of_token_scores() -> None:
     table = Table(vocabulary=12, end=1.0)
     config = SearchConfig(beam=4, n_best=4, alpha=0.6)
     source = (6, 5, EOS)
@@ -184,7 +184,7 @@ def test_search_does_not_stop_while_a_hypothesis_can_improve() -> None:
     assert found.ids == (EOS,)
 
 
-def test_ties_are_decided_the_same_way_in_every_batch() -> None:
+def test_beam_search_breaks_ties_alike_in_every_batch() -> None:
     class Flat(Table):
         def row(self, source, prefix):
             return torch.full((self.vocabulary,), -math.log(self.vocabulary))

@@ -37,7 +37,7 @@ def random_sources(count: int) -> list[Source]:
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_the_same_hypotheses_with_the_reference_engine(name: str, make_model) -> None:
+def test_check_every_gives_the_same_hypotheses(name: str, make_model) -> None:
     model, config = make_model({"model.output_bias": True}).float(), CONFIGS[name]
     with torch.no_grad():
         model.output_bias[EOS] -= 2.0
@@ -72,7 +72,7 @@ def count_steps(decoder: ReferenceDecoder) -> list[int]:
 
 
 @pytest.mark.parametrize("every", [3, 8])
-def test_the_same_hypotheses_where_terms_must_come(every: int) -> None:
+def test_check_every_gives_the_same_constrained_hypotheses(every: int) -> None:
     table, config = Table(9, 3, -1.0), SearchConfig(beam=4, n_best=2, max_extra_length=5)
     sources = [Source((4, 5, EOS)), Source((5, EOS)), Source((6, 6, 7, EOS))]
     found = []
@@ -83,7 +83,7 @@ def test_the_same_hypotheses_where_terms_must_come(every: int) -> None:
     assert found[0] == found[1]
 
 
-def test_what_is_done_rests_and_a_run_that_was_left_leaves_nothing() -> None:
+def test_check_every_retires_finished_rows_and_abandoned_runs() -> None:
     table, config = Table(8, 2), SearchConfig(beam=2, max_extra_length=5, batch_tokens=30)
     sources = [Source((*[4 + n % 3] * (n % 4), EOS)) for n in range(9)]
     decoder = TableDecoder(table, 3, 2)
@@ -98,7 +98,7 @@ def test_what_is_done_rests_and_a_run_that_was_left_leaves_nothing() -> None:
         assert not decoder.sources
 
 
-def test_at_the_greatest_length_there_is_room_to_rest() -> None:
+def test_check_every_respects_the_maximum_length() -> None:
     config = SearchConfig(beam=1, max_length=31)
     found = []
     for every in (1, 7):
@@ -109,7 +109,7 @@ def test_at_the_greatest_length_there_is_room_to_rest() -> None:
     assert len(found[0][0][0].ids) == 32
 
 
-def test_slots_are_refilled_together_where_questions_are_dear() -> None:
+def test_check_every_refills_slots_together() -> None:
     class Uneven(Table):
         """A translation has as many words as its source."""
 

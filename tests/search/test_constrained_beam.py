@@ -149,7 +149,7 @@ def test_search_ends_where_the_model_gives_nan() -> None:
     assert search(CONSTRAINTS[0], SearchConfig(beam=2), Broken(8)) == [[]]
 
 
-def test_required_rows_have_room_for_every_bank() -> None:
+def test_required_rows_are_enough_for_every_bank() -> None:
     assert required_rows(LexicalConstraints((((1,),),)), 1) == 4
     assert required_rows(LexicalConstraints((((1, 2), (1,)), ((3, 4, 5),))), 4) == 8
     assert required_rows(CONSTRAINTS[0], 5) == 8
@@ -164,7 +164,7 @@ class TestConstraintState:
             state = constraints.advance(state, token_id)
         return state
 
-    def test_a_form_is_met_or_partially_matched(self) -> None:
+    def test_constraint_form_is_met_or_partially_matched(self) -> None:
         constraints = LexicalConstraints((((7, 8), (9,)), ((7, 7, 6),)))
         assert self.advance(constraints, 7).partial == (7,)
         assert self.advance(constraints, 7, 8).met == {0}
@@ -175,13 +175,13 @@ class TestConstraintState:
         assert self.advance(constraints, 7, 7, 7, 6).met == {1}
         assert self.advance(constraints, 7, 5) == ConstraintState(last_id=5)
 
-    def test_a_form_that_is_the_beginning_of_another(self) -> None:
+    def test_constraint_form_that_is_a_prefix_of_another(self) -> None:
         constraints = LexicalConstraints((((7,),), ((7, 8),)))
         assert self.advance(constraints, 7).met == {0}
         assert self.advance(constraints, 7, 8).met == {0, 1}
         assert self.advance(constraints, 7, 5).met == {0}
 
-    def test_a_continued_word_unmeets_its_term(self) -> None:
+    def test_continued_word_no_longer_meets_its_constraint(self) -> None:
         constraints = LexicalConstraints((((4,),),), WORDS)
         assert self.advance(constraints, 4).met == {0}
         assert self.advance(constraints, 4, 5).met == frozenset()
@@ -189,14 +189,14 @@ class TestConstraintState:
         assert self.advance(constraints, 4, 6).met == {0}
         assert self.advance(constraints, 4, 6, 5).met == {0}
 
-    def test_a_form_does_not_begin_inside_a_word(self) -> None:
+    def test_constraint_form_does_not_begin_inside_a_word(self) -> None:
         constraints = LexicalConstraints((((5, 4),),), WORDS)
         assert constraints.next_ids(ConstraintState()) == [5]
         assert constraints.next_ids(self.advance(constraints, 6)) == []
         assert self.advance(constraints, 6, 5, 4).met == frozenset()
         assert self.advance(constraints, 5, 4).met == {0}
 
-    def test_next_ids_begin_or_continue_forms(self) -> None:
+    def test_next_ids_begin_or_continue_constraint_forms(self) -> None:
         constraints = LexicalConstraints((((7, 8), (9,)), ((7, 5, 6),)))
         assert constraints.next_ids(ConstraintState()) == [7, 9]
         assert constraints.next_ids(self.advance(constraints, 7)) == [8, 5]

@@ -43,14 +43,16 @@ def tables() -> list[Table]:
 class TestAgainstExhaustiveSearch:
     @pytest.mark.parametrize("kind", ["gnmt", "power", "none"])
     @pytest.mark.parametrize("reward", [0.0, 0.7, -0.4])
-    def test_length_penalties_and_rewards(self, table: Table, kind: str, reward: float) -> None:
+    def test_length_penalties_and_rewards_equal_exhaustive_search(
+        self, table: Table, kind: str, reward: float
+    ) -> None:
         config = replace(WIDE, length_penalty=kind, alpha=1.3, word_reward=reward)
         assert_exhaustive(table, config)
         # With one hypothesis wanted the search stops early: still at the best.
         assert_exhaustive(table, replace(config, n_best=1))
 
     @pytest.mark.parametrize("least", [1, 3, 4, 9])
-    def test_minimum_length(self, table: Table, least: int) -> None:
+    def test_minimum_length_equals_exhaustive_search(self, table: Table, least: int) -> None:
         def bias(ids_so_far, one):
             # Where the limit is less there is nothing but to end.
             return None if one == EOS and len(ids_so_far) < min(least, 4) else 0.0
@@ -58,11 +60,13 @@ class TestAgainstExhaustiveSearch:
         assert_exhaustive(table, replace(WIDE, min_length=least), bias=bias)
 
     @pytest.mark.parametrize(("most", "limit"), [(1, 1), (3, 3), (9, 4)])
-    def test_maximum_length(self, table: Table, most: int, limit: int) -> None:
+    def test_maximum_length_equals_exhaustive_search(
+        self, table: Table, most: int, limit: int
+    ) -> None:
         assert_exhaustive(table, replace(WIDE, max_length=most), limit=limit)
 
     @pytest.mark.parametrize("size", [1, 2, 3])
-    def test_no_repeated_ngrams(self, table: Table, size: int) -> None:
+    def test_no_repeat_ngram_equals_exhaustive_search(self, table: Table, size: int) -> None:
         def bias(ids_so_far, one):
             ids = (*ids_so_far, one)
             runs = [ids[n : n + size] for n in range(len(ids) - size + 1)]
@@ -70,7 +74,7 @@ class TestAgainstExhaustiveSearch:
 
         assert_exhaustive(table, replace(WIDE, no_repeat_ngram=size), bias=bias)
 
-    def test_repetition_penalty(self, table: Table) -> None:
+    def test_repetition_penalty_equals_exhaustive_search(self, table: Table) -> None:
         def bias(ids_so_far, one):
             return -math.log(3.0) if one in ids_so_far else 0.0
 
@@ -78,7 +82,9 @@ class TestAgainstExhaustiveSearch:
 
     @pytest.mark.parametrize("texts", [["a"], ["b"], ["ab"], ["ab", "a b"], ["b a"], ["aba", "bb"]])
     @pytest.mark.parametrize("whole_words", [True, False])
-    def test_banned_phrases(self, table: Table, texts: list[str], whole_words: bool) -> None:
+    def test_banned_phrases_equal_exhaustive_search(
+        self, table: Table, texts: list[str], whole_words: bool
+    ) -> None:
         def bias(ids_so_far, one):
             if one == EOS:
                 return 0.0
@@ -94,7 +100,9 @@ class TestAgainstExhaustiveSearch:
         assert_exhaustive(table, WIDE, bias=bias, processors=processors)
 
     @pytest.mark.parametrize("prefix", [(4,), (4, 4, 5), (6, 5, 4, 4), (UNK,), (5, BOS, 5)])
-    def test_a_forced_prefix(self, table: Table, prefix: tuple[int, ...]) -> None:
+    def test_forced_prefix_equals_exhaustive_search(
+        self, table: Table, prefix: tuple[int, ...]
+    ) -> None:
         found = run(TableDecoder(table, 1, 85), [Source(SOURCE, prefix=prefix)], WIDE)[0]
         free = replace(SYMBOLS, banned_ids=(PAD,))
         expected = [
@@ -105,7 +113,7 @@ class TestAgainstExhaustiveSearch:
         assert [hypothesis.ids for hypothesis in found] == [ids for _, ids in expected[:20]]
         assert found[0].score == pytest.approx(expected[0][0], abs=1e-5)
 
-    def test_all_processors_together(self, table: Table) -> None:
+    def test_all_logits_processors_together_equal_exhaustive_search(self, table: Table) -> None:
         def bias(ids_so_far, one):
             if one == EOS:
                 return None if len(ids_so_far) < 2 else 0.0
@@ -183,7 +191,7 @@ def live(rows: list[list[int]]) -> LiveHypotheses:
     return LiveHypotheses(ids_so_far, lengths)
 
 
-def test_no_repeat_ignores_ids_beyond_the_length() -> None:
+def test_no_repeat_ngram_ignores_ids_beyond_the_length() -> None:
     found = NoRepeat(2)(live([[4, 5, 6, 4], [7], [4, 4, 4, 4], [5, 6, 7, 7, 5]]))
     assert sorted(zip(found.rows.tolist(), found.ids.tolist(), strict=True)) == [
         (0, 5), (2, 4), (2, 4), (2, 4), (3, 6),
@@ -198,7 +206,7 @@ def test_repetition_penalty_counts_an_id_once() -> None:
     assert found.bias.tolist() == pytest.approx([-math.log(2)] * 3)
 
 
-def test_upper_bound_holds_for_every_continuation() -> None:
+def test_score_upper_bound_holds_for_every_continuation() -> None:
     chooser = random.Random(1)
     for _ in range(300):
         config = SearchConfig(
@@ -237,7 +245,7 @@ class TestBannedPhrases:
         assert self.forbidden(["York"], " New") == {" York"}
         assert self.forbidden(["New York"], " New| o") == set()
 
-    def test_a_word_may_begin_without_a_space(self) -> None:
+    def test_phrases_without_leading_space_are_banned(self) -> None:
         assert self.forbidden(["York"], "(|Y") == {" York", "ork"}
         assert self.forbidden(["York"], " N|Y") == {" York"}
         assert self.forbidden(["York"], "ü|Y") == {" York"}
@@ -249,5 +257,5 @@ class TestBannedPhrases:
         processor = BannedPhrases(["ü"], self.SPELLINGS)
         assert sorted(processor(live([[11]])).ids.tolist()) == [8, 9, 12]
 
-    def test_a_phrase_that_cannot_be_spelt_bans_nothing(self) -> None:
+    def test_phrase_that_cannot_be_spelt_bans_nothing(self) -> None:
         assert self.forbidden(["xyz"], " New") == set()

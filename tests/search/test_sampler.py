@@ -72,7 +72,7 @@ def test_top_k_and_top_p_together() -> None:
     assert set(found) == set(ids[:2].tolist())
 
 
-def test_a_seed_gives_the_same_samples_in_any_batch() -> None:
+def test_samples_of_a_seed_are_the_same_in_any_batch() -> None:
     config = replace(ONE, n_best=3)
     expected = sampled(config)
     assert len({ids for some in ids_of(expected) for ids in some}) > 15

@@ -50,7 +50,7 @@ class TestNewDirectory:
         assert (tmp_path / "out" / "x").read_bytes() == b"new"
         assert names_in(tmp_path) == {"out"}
 
-    def test_force_fills_an_empty_directory(self, tmp_path: Path) -> None:
+    def test_new_directory_with_force_fills_an_empty_directory(self, tmp_path: Path) -> None:
         (tmp_path / "out").mkdir()
         with manifest.new_directory(tmp_path / "out", force=True) as place:
             (place / "x").write_bytes(b"1")
@@ -128,7 +128,7 @@ class TestManifest:
         with pytest.raises(DataError, match="is missing"):
             manifest.check_manifest(directory)
 
-    def test_only_the_asked_names_are_checked(self, directory: Path) -> None:
+    def test_manifest_checks_only_the_given_names(self, directory: Path) -> None:
         (directory / "a").unlink()
         manifest.check_manifest(directory, ["sub/b"])
         with pytest.raises(DataError, match="not listed"):
@@ -148,7 +148,9 @@ class TestManifest:
             manifest.read_manifest(directory)
 
     @pytest.mark.parametrize("name", ["../a", "/etc/hostname", "sub/../../a"])
-    def test_a_name_outside_the_directory_is_refused(self, directory: Path, name: str) -> None:
+    def test_manifest_name_outside_the_directory_is_refused(
+        self, directory: Path, name: str
+    ) -> None:
         entry = {"bytes": 1, "sha256": "0"}
         text = json.dumps({"format": 1, "files": {name: entry}})
         (directory / manifest.MANIFEST).write_text(text)
@@ -180,7 +182,7 @@ class TestAddToManifest:
         manifest.check_manifest(tmp_path)
 
     @pytest.mark.parametrize("step", range(15))
-    def test_a_crash_anywhere_leaves_a_directory_that_checks(
+    def test_crash_in_add_to_manifest_leaves_a_valid_directory(
         self, directory: Path, monkeypatch: pytest.MonkeyPatch, step: int
     ) -> None:
         with crash_at(step, monkeypatch):
@@ -201,7 +203,7 @@ class TestAddToManifest:
                     manifest.add_to_manifest(folder, "a", data)
                 manifest.check_manifest(folder)
 
-    def test_the_crash_test_reaches_every_call(
+    def test_crash_test_reaches_every_disk_call(
         self, directory: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with crash_at(99, monkeypatch) as calls:

@@ -106,7 +106,7 @@ def test_equal_lines_are_translated_once(translator, monkeypatch) -> None:
     assert found[0] != found[1]
 
 
-class TestCalls:
+class TestArguments:
     """What `translate` takes, and what it gives for each kind."""
 
     def test_the_return_type_follows_the_type_of_lines(self, translator: Translator) -> None:
@@ -161,7 +161,7 @@ class TestCalls:
         with pytest.raises(TypeError, match="line 2 is of type int"):
             next(found)
 
-    def test_prefixes(self, translator: Translator) -> None:
+    def test_prefixes_begin_the_translations(self, translator: Translator) -> None:
         one = translator.translate("abc", prefixes="xy")
         assert one.text.startswith("xy")
         assert translator.translate("abc", prefixes=["xy"]) == one
@@ -178,7 +178,7 @@ def test_no_lines_give_no_translations(translator: Translator) -> None:
 class TestLongLines:
     """The model of these tests takes 40 subwords, here bytes."""
 
-    def test_splitting_leaves_nothing_out(self, translator: Translator, monkeypatch) -> None:
+    def test_splitting_long_lines_loses_no_text(self, translator: Translator, monkeypatch) -> None:
         sources = []
         real = ReferenceDecoder.admit
 
@@ -278,7 +278,7 @@ class TestNBest:
         assert len(found.hypotheses) == 3
 
 
-class TestFlags:
+class TestTranslationFlags:
     def flags(self, settings: dict[str, object], bias: dict[int, float]) -> tuple[str, ...]:
         config = byte_config(settings)
         model = byte_model(config)
@@ -301,8 +301,8 @@ class TestFlags:
         assert self.flags({}, {5: float("nan")}) == ("failed",)
 
 
-class TestWindows:
-    def test_windows_grow(self) -> None:
+class TestTranslationWindows:
+    def test_translation_windows_grow(self) -> None:
         sizes = [len(window) for window in windows(iter(["x"] * 10_000))]
         assert sizes[:4] == [64, 256, 1024, 2048]
         assert max(sizes) == 2048
@@ -328,7 +328,7 @@ class TestWindows:
         assert len(read) <= 65
 
 
-class TestLoad:
+class TestLoadTranslator:
     def test_a_saved_model_translates_as_before(self, translator, tmp_path) -> None:
         weights = translator.model.state_dict()
         save_model(tmp_path / "m", weights, translator.config, translator.subwords, {})
@@ -336,7 +336,7 @@ class TestLoad:
         assert texts(Translator.load(tmp_path / "m"), lines) == texts(translator, lines)
         assert texts(Translator.load(str(tmp_path / "m")), lines) == texts(translator, lines)
 
-    def test_bf16(self, translator, tmp_path, kernel_cache) -> None:
+    def test_translation_in_bf16(self, translator, tmp_path, kernel_cache) -> None:
         weights = translator.model.state_dict()
         save_model(tmp_path / "m", weights, translator.config, translator.subwords, {})
         half = Translator.load(tmp_path / "m", precision="bf16", cache=kernel_cache)
