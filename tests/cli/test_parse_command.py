@@ -78,7 +78,7 @@ def test_each_line_becomes_a_tree_over_its_words(nmt) -> None:
     assert len(found.lines) == len(LINES)
     for line, shown in zip(LINES, found.lines, strict=True):
         (tree,) = trees_of(shown) or (None,)
-        assert [one.word for one in leaves(tree)] == tree_words(line) if tree else line == ""
+        assert [leaf.word for leaf in leaves(tree)] == tree_words(line) if tree else line == ""
     rows = [json.loads(line) for line in nmt("some.words", *SHORT, "--json").lines]
     count = sum(row["repairs"] > 0 for row in rows)
     assert count >= 3
@@ -129,7 +129,7 @@ def test_parse_search_defaults_to_the_papers_settings(
 
     monkeypatch.setattr(parser, "parse_window", parse_window)
     assert nmt("some.words", *arguments).code == 0
-    assert [(one.beam, one.alpha, one.max_extra_length) for one in seen] == [wanted]
+    assert [(search.beam, search.alpha, search.max_extra_length) for search in seen] == [wanted]
 
 
 def test_parse_warns_of_lines_that_are_not_utf8(nmt) -> None:
@@ -143,10 +143,12 @@ def test_parse_function_from_python(model: Path, nmt) -> None:
     translator = Translator.load(model)
     search = byte_config({"search.max_extra_length": 12, "search.alpha": 0.3}).search
     found = list(parser.parse(translator, LINES, search))
-    assert [one.words for one in found] == [tuple(tree_words(line)) for line in LINES]
+    assert [result.words for result in found] == [tuple(tree_words(line)) for line in LINES]
     assert found[1].tree is None
     shown = nmt("some.words", *SHORT).lines
-    assert [trees_of(line) for line in shown] == [(one.tree,) if one.tree else () for one in found]
+    assert [trees_of(line) for line in shown] == [
+        (result.tree,) if result.tree else () for result in found
+    ]
     config = parser.for_parsing(translator.config)
     assert (config.search.beam, config.search.alpha) == (21, 0.3)
     assert config.data == translator.config.data
@@ -223,8 +225,8 @@ def test_parse_score_json(nmt) -> None:
     assert found["errors"] == [{"line": 3, "reason": "the word `cats`, the gold tree has `dogs`"}]
     assert "each" not in found
     found = json.loads(nmt("score", "parsed", "gold", "--json", "--each").out)
-    assert [one["status"] for one in found["each"]] == ["valid", "valid", "error"]
-    assert [one["matched"] for one in found["each"]] == [3, 2, 0]
+    assert [row["status"] for row in found["each"]] == ["valid", "valid", "error"]
+    assert [row["matched"] for row in found["each"]] == [3, 2, 0]
 
 
 @pytest.mark.parametrize(

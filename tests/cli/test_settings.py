@@ -248,7 +248,9 @@ class TestConfigPresets:
     def test_presets_json_has_exact_counts(self, capsys: pytest.CaptureFixture[str]) -> None:
         """Of tests/paper/test_parameter_counts.py."""
         assert main(["config", "presets", "--json"]) == 0
-        listed = {one["preset"]: one for one in json.loads(capsys.readouterr().out)["presets"]}
+        listed = {
+            preset["preset"]: preset for preset in json.loads(capsys.readouterr().out)["presets"]
+        }
         assert listed["base"]["parameters"] == 63_045_632
         assert listed["big"]["parameters"] == 214_171_648
         assert listed["small"]["vocabulary"] == "auto"

@@ -179,7 +179,9 @@ def test_validation_after_the_last_report_prints_no_zero_loss(inside, tmp_path, 
     assert main(["train", "--out", str(tmp_path / "m"), *options]) == 0
     said = capsys.readouterr().err
     assert "loss 0.000" not in said
-    places = [said.index(one) for one in ("step 3, ", "validation perplexity", "finished: 3 steps")]
+    places = [
+        said.index(text) for text in ("step 3, ", "validation perplexity", "finished: 3 steps")
+    ]
     assert places == sorted(places)
 
 
@@ -250,7 +252,7 @@ def test_time_left_counts_only_steps_of_this_run(inside, tmp_path, monkeypatch, 
     told = []
     real = TrainDisplay.event
     monkeypatch.setattr(
-        TrainDisplay, "event", lambda self, one: told.append(one) or real(self, one)
+        TrainDisplay, "event", lambda self, event: told.append(event) or real(self, event)
     )
     out = str(tmp_path / "model")
     for steps in (7, 12):
@@ -259,9 +261,9 @@ def test_time_left_counts_only_steps_of_this_run(inside, tmp_path, monkeypatch, 
     assert "continues after step 7" in said
     assert "for 7 steps" in said
     assert "for the 5 remaining steps" in said
-    begun = [one for one in told if isinstance(one, Outline)]
-    assert [(one.step, one.steps) for one in begun] == [(0, 7), (7, 12)]
-    steps = [(one.step, one.fresh) for one in told if isinstance(one, StepDone)]
+    begun = [event for event in told if isinstance(event, Outline)]
+    assert [(event.step, event.steps) for event in begun] == [(0, 7), (7, 12)]
+    steps = [(event.step, event.fresh) for event in told if isinstance(event, StepDone)]
     assert steps == [*((n, n) for n in range(1, 8)), *((7 + n, n) for n in range(1, 6))]
     assert begun[1].seconds > 0
 

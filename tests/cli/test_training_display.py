@@ -139,7 +139,7 @@ def test_expected_time_is_printed_once_after_three_steps() -> None:
     steps = [replace(STEP, step=number, fresh=number) for number in range(1, 6)]
     assert shown(*steps)[2:] == ["about 1h 20m for 20,000 steps"]
     resumed = replace(OUTLINE, step=15_000, seconds=900.0)
-    steps = [replace(one, step=15_000 + one.step, seconds=912.0) for one in steps]
+    steps = [replace(step, step=15_000 + step.step, seconds=912.0) for step in steps]
     assert shown(*steps, outline=resumed)[2:] == ["about 1h 20m for the 5,000 remaining steps"]
 
 

@@ -66,16 +66,18 @@ def run(tmp_path: Path):
 def test_before_attention_trains_three_models_alike(run, project):
     done, calls = run("project", "test.src", "test.tgt")
     assert done.returncode == 0, done.stderr
-    assert [one[0] for one in calls] == ["prepare", *["train", "translate", *["score"] * 4] * 3]
+    assert [call[0] for call in calls] == ["prepare", *["train", "translate", *["score"] * 4] * 3]
     kinds, counts, shared = [], [], []
-    for call in (one for one in calls if one[0] == "train"):
-        given = dict(two.split("=", 1) for one, two in itertools.pairwise(call) if one == "--set")
+    for call in (call for call in calls if call[0] == "train"):
+        given = dict(two.split("=", 1) for word, two in itertools.pairwise(call) if word == "--set")
         values = {"train.preset": call[call.index("--preset") + 1], **given}
         sizes = {"model.src_vocab_size": 1_500, "model.tgt_vocab_size": 1_500}
         config = resolve([SettingsLayer("recipe", {**values, **sizes})]).config
         kinds.append(config.model.kind)
         with torch.device("meta"):
-            counts.append(sum(one.numel() for one in make_model(config.model).parameters()))
+            counts.append(
+                sum(parameter.numel() for parameter in make_model(config.model).parameters())
+            )
         train = config.train
         shared.append(
             (train.batch_tokens, train.warmup_steps, train.optimizer, train.schedule,
@@ -110,7 +112,7 @@ def test_before_attention_recipe_continues_after_interruption(run, project):
     (project / "before-attention" / "conv").rmdir()
     done, calls = run("project", "test.src", "test.tgt")
     assert done.returncode == 0, done.stderr
-    assert [one[0] for one in calls] == ["train", "translate", *["score"] * 4]
+    assert [call[0] for call in calls] == ["train", "translate", *["score"] * 4]
     assert "before-attention/conv" in calls[0]
 
 

@@ -46,8 +46,8 @@ def training(corpus: Path, *more: str) -> list[str]:
 
 def test_exit_code_table_is_the_documented_one() -> None:
     assert set(exit_codes()) == PROMISED
-    kinds = [one for one in vars(errors).values() if isinstance(one, type)]
-    assert {one.exit_code for one in kinds} == PROMISED - set(OTHERS) | {1}
+    kinds = [value for value in vars(errors).values() if isinstance(value, type)]
+    assert {kind.exit_code for kind in kinds} == PROMISED - set(OTHERS) | {1}
     assert set(signals.EXIT_CODES.values()) <= PROMISED
     assert {signals.INTERRUPTED, error_reporting.BROKEN_PIPE} <= PROMISED
     assert {environment.EXIT_BROKEN_PIPE, environment.EXIT_WRITE_ERROR} <= PROMISED

@@ -45,8 +45,11 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
     """The texts of a module and their lines, without docstrings; X stands for what is put in."""
     tree = ast.parse(path.read_text())
     inner = {
-        id(part) for one in ast.walk(tree) if isinstance(one, ast.JoinedStr) for part in one.values
-    } | {id(one.value) for one in ast.walk(tree) if isinstance(one, ast.Expr)}
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.JoinedStr)
+        for part in node.values
+    } | {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             parts = [
@@ -65,11 +68,13 @@ def problems(text: str, command: str = "") -> list[str]:
         name, rest = call[1], call[2]
         known = EVERYWHERE | (OPTIONS.get(name) or OPTIONS.get(name.split()[0], set()))
         if name.split()[0] in COMMANDS:
-            wrong += [f"nmt {name} {one}" for one in OPTION.findall(rest) if one not in known]
+            wrong += [
+                f"nmt {name} {option}" for option in OPTION.findall(rest) if option not in known
+            ]
     known = OPTIONS[command] | EVERYWHERE
     for name, options in OTHER_PROGRAMS.items():
         known = known | (options if name in text or name == "docker" else set())
-    return wrong + [one for one in OPTION.findall(CALL.sub("", text)) if one not in known]
+    return wrong + [option for option in OPTION.findall(CALL.sub("", text)) if option not in known]
 
 
 def test_hint_check_detects_unknown_options() -> None:

@@ -32,17 +32,21 @@ def required() -> list[str]:
     for extra in project["optional-dependencies"].values():
         wanted += extra
     wanted += document["build-system"]["requires"]
-    names = [re.match(r"[\w.-]+", one)[0] for one in wanted]  # type: ignore[index]
+    names = [re.match(r"[\w.-]+", requirement)[0] for requirement in wanted]  # type: ignore[index]
     return [name for name in names if name != project["name"]]
 
 
 def declared(name: str) -> str:
     """All that the installed package says about its licence."""
     found = metadata(name)
-    classifiers = [one for one in found.get_all("Classifier") or [] if one.startswith("License ::")]
+    classifiers = [
+        classifier
+        for classifier in found.get_all("Classifier") or []
+        if classifier.startswith("License ::")
+    ]
     said = [found.get("License-Expression") or "", (found.get("License") or "")[:80],
-            *(one.removeprefix("License :: ") for one in classifiers)]  # fmt: skip
-    return " ".join([*said, *(SAID[one] for one in said if one in SAID)])
+            *(classifier.removeprefix("License :: ") for classifier in classifiers)]  # fmt: skip
+    return " ".join([*said, *(SAID[classifier] for classifier in said if classifier in SAID)])
 
 
 def test_security_table_lists_the_dependencies_of_pyproject() -> None:
@@ -60,8 +64,8 @@ def test_security_table_has_the_licences_of_the_packages(name: str) -> None:
         assert (wanted, said.strip()) == (BY_HAND[name], "")
         return
     words = set(re.findall(r"[\w.-]+", said))
-    for one in wanted.split(" AND "):
-        assert one in words, said
+    for word in wanted.split(" AND "):
+        assert word in words, said
 
 
 def test_files_named_in_security_page_exist() -> None:

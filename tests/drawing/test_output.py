@@ -42,7 +42,7 @@ def unfiltered(kind: int, row: bytes, above: bytes) -> bytes:
         left = done[place - 4] if place >= 4 else 0
         corner = above[place - 4] if place >= 4 else 0
         guess = left + above[place] - corner
-        nearest = min((left, above[place], corner), key=lambda one: abs(guess - one))
+        nearest = min((left, above[place], corner), key=lambda neighbour: abs(guess - neighbour))
         added = (0, left, above[place], (left + above[place]) // 2, nearest)[kind]
         done.append((value + added) % 256)
     return bytes(done)

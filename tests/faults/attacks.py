@@ -152,7 +152,7 @@ def pickle_bombs(mark: Path) -> dict[str, bytes]:
         "runpy": Gadget(runpy.run_path, str(script)),
         "open": Gadget(Path.touch, mark),
     }
-    bombs = {name: pickle.dumps({"weights": one}) for name, one in gadgets.items()}
+    bombs = {name: pickle.dumps({"weights": gadget}) for name, gadget in gadgets.items()}
     bombs["oldest protocol"] = pickle.dumps(gadgets["exec"], protocol=0)
     saved = io.BytesIO()
     torch.save({"state_dict": gadgets["exec"]}, saved)
@@ -210,21 +210,21 @@ def archives(folder: Path) -> Iterator[Path]:
     """Archives whose members would lie outside, or hurt where they lie."""
     folder.mkdir()
     members: dict[str, Callable[[tarfile.TarInfo], None]] = {
-        "../outside": lambda one: None,
-        str(folder.parent / "absolute"): lambda one: None,
-        "link": lambda one: _become(one, tarfile.SYMTYPE, "/etc/passwd"),
-        "up": lambda one: _become(one, tarfile.SYMTYPE, "../.."),
-        "hard": lambda one: _become(one, tarfile.LNKTYPE, "../outside"),
-        "pipe": lambda one: _become(one, tarfile.FIFOTYPE),
-        "device": lambda one: _become(one, tarfile.CHRTYPE),
-        "model.safetensors": lambda one: None,
+        "../outside": lambda member: None,
+        str(folder.parent / "absolute"): lambda member: None,
+        "link": lambda member: _become(member, tarfile.SYMTYPE, "/etc/passwd"),
+        "up": lambda member: _become(member, tarfile.SYMTYPE, "../.."),
+        "hard": lambda member: _become(member, tarfile.LNKTYPE, "../outside"),
+        "pipe": lambda member: _become(member, tarfile.FIFOTYPE),
+        "device": lambda member: _become(member, tarfile.CHRTYPE),
+        "model.safetensors": lambda member: None,
     }
     for number, (name, change) in enumerate(members.items()):
         path = folder / f"{number}.tar"
         with tarfile.open(path, "w:gz" if number % 2 else "w") as archive:
-            one = tarfile.TarInfo(name)
-            change(one)
-            archive.addfile(one, io.BytesIO())
+            member = tarfile.TarInfo(name)
+            change(member)
+            archive.addfile(member, io.BytesIO())
         yield path
     listed = {
         "climbing": ["../outside"],
@@ -235,8 +235,8 @@ def archives(folder: Path) -> Iterator[Path]:
     for name, names in listed.items():
         path = folder / f"{name}.zip"
         with zipfile.ZipFile(path, "w") as archive, contextlib.suppress(UserWarning):
-            for one in names:
-                archive.writestr(one, b"x")
+            for member in names:
+                archive.writestr(member, b"x")
         yield path
 
 

@@ -99,7 +99,9 @@ class RememberingDisk(WatchedDisk):
         first, *rest = arguments
         if isinstance(first, int):
             first = Path(f"/proc/self/fd/{first}").readlink()
-        rest = [bytes(one) if isinstance(one, memoryview) else one for one in rest]
+        rest = [
+            bytes(argument) if isinstance(argument, memoryview) else argument for argument in rest
+        ]
         self.log.append((name, str(first), *rest))
 
 

@@ -109,15 +109,15 @@ def become_nmt(
 ) -> NoReturn:
     """Be `nmt` with these descriptors as stdin, stdout, stderr, as the interpreter would start."""
     os.environ.update(environ)
-    kept = [one if one == CLOSED else os.dup(one) for one in streams]
-    for number, one in enumerate(kept):
-        if one == CLOSED:
+    kept = [stream if stream == CLOSED else os.dup(stream) for stream in streams]
+    for number, descriptor in enumerate(kept):
+        if descriptor == CLOSED:
             os.close(number)
         else:
-            os.dup2(one, number)
-    for one in kept:
-        if one != CLOSED:
-            os.close(one)
+            os.dup2(descriptor, number)
+    for descriptor in kept:
+        if descriptor != CLOSED:
+            os.close(descriptor)
     sys.stdin = _stream(0, kept[0], "r", encoding, "strict")
     sys.stdout = _stream(1, kept[1], "w", encoding, "strict")
     sys.stderr = _stream(2, kept[2], "w", encoding, "backslashreplace")

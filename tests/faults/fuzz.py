@@ -103,8 +103,8 @@ def fuzz(
         told, child = _start(name, parser, seed, number, go_on, start, folder, at)
         with os.fdopen(told, encoding="utf-8") as pipe:
             for line in pipe:
-                one, _, what = line.rstrip("\n").partition(" ")
-                found.append(Finding(name, seed, int(one), what))
+                index, _, what = line.rstrip("\n").partition(" ")
+                found.append(Finding(name, seed, int(index), what))
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         number = int.from_bytes(at[:8], "little")
         if status == 0:
@@ -151,7 +151,7 @@ def main(arguments: list[str]) -> int:
     total = 0
     with tempfile.TemporaryDirectory() as name:
         parsers = make_parsers(Path(name))
-        for one in chosen.parsers or NAMES:
+        for parser in chosen.parsers or NAMES:
             begin = time.monotonic()
 
             def go_on(done: int, begin: float = begin) -> bool:
@@ -159,8 +159,10 @@ def main(arguments: list[str]) -> int:
                     return done < chosen.count
                 return time.monotonic() - begin < chosen.seconds
 
-            tried, found = fuzz(one, parsers[one], chosen.seed, chosen.start, go_on, Path(name))
-            print(f"{one}: {tried:,} inputs, {len(found)} findings", flush=True)
+            tried, found = fuzz(
+                parser, parsers[parser], chosen.seed, chosen.start, go_on, Path(name)
+            )
+            print(f"{parser}: {tried:,} inputs, {len(found)} findings", flush=True)
             for finding in found:
                 print(finding, flush=True)
             total += len(found)

@@ -65,8 +65,8 @@ def learnt_subwords(kind: Kind, *, byte_fallback: bool = False) -> Subwords:
     """Subwords learnt from a few made-up words and from text that looks special."""
     syllables = "an be cod fie gun hob jil kam lup mor net os pa que rif sul tav wex yz"
     words = Counter(syllables.split())
-    words.update({f"{one}{other}": 3 for one in list(words) for other in ("a", "el", "is")})
-    words.update(one for text in LOOK_ALIKES.values() for one in text.split())
+    words.update({f"{word}{other}": 3 for word in list(words) for other in ("a", "el", "is")})
+    words.update(word for text in LOOK_ALIKES.values() for word in text.split())
     data = DataConfig(
         subwords=kind, vocab_size=350 if byte_fallback else 90, byte_fallback=byte_fallback
     )

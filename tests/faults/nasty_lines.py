@@ -26,8 +26,8 @@ BLANK = {
 }
 _ESC = chr(0x1B)
 CONTROLS = {
-    **{f"{name} within": f"one{chr(one)}two" for name, one in SEPARATORS.items()},
-    **{f"{name} at the end": f"one two{chr(one)}" for name, one in SEPARATORS.items()},
+    **{f"{name} within": f"one{chr(code)}two" for name, code in SEPARATORS.items()},
+    **{f"{name} at the end": f"one two{chr(code)}" for name, code in SEPARATORS.items()},
     "two carriage returns": "one\r\r",
     "a null within": "one\0two",
     "a bell": "ring\aring",
@@ -50,8 +50,8 @@ CONTROLS = {
     "interlinear annotation": chr(0xFFF9) + "a" + chr(0xFFFA) + "b" + chr(0xFFFB),
 }
 LOOK_ALIKES = {
-    f"looks special: {one!a}": one
-    for one in (
+    f"looks special: {text!a}": text
+    for text in (
         "</s>", "<s>", "<pad>", "<unk>", "<s></s>", "<pad> <pad>", "a</s>b", "<2de>", "<2fr> hello",
         ">>de<<", ">>fra<< hello", "__de__", "[de_DE]", "<0x0A>", "<0x1B>", "<0x00><0xFF>", "⁇",
         "@@ ", "wor@@ ds", "###ing", "|||", "a ||| b ||| 0.5", "<mask>", "[CLS] [SEP]",
@@ -59,8 +59,8 @@ LOOK_ALIKES = {
     )
 }  # fmt: skip
 WRITTEN_FOR_PROGRAMS = {
-    f"for a program: {ascii(one)[1:25]}": one
-    for one in (
+    f"for a program: {ascii(text)[1:25]}": text
+    for text in (
         "[/b]", "[/]", "[bold]x[/bold]", "[link=http://a.example]y[/link]", "[red", "[[]]",
         ":smile: :boom:", "{}", "{0} {name!r:>{width}}", "{0.__class__}", "%s %d %n", "%(name)s",
         "$(touch owned)", "`touch owned`", "${HOME}", "$HOME %PATH%", "'; drop table lines; --",
@@ -145,7 +145,7 @@ SCRIPTS = {
 }  # fmt: skip
 ODD = {
     "a hundred combining marks": "a" + "\u0301" * 100,
-    "marks on every letter": "".join(f"{one}\u0351\u036b\u0343\u0316" for one in "zalgo"),
+    "marks on every letter": "".join(f"{letter}\u0351\u036b\u0343\u0316" for letter in "zalgo"),
     "a mark on nothing": "\u0301",
     "private use": "\ue000\uf8ff\U000f0000",
     "noncharacters": "\ufffe\uffff\ufdd0\U0010ffff",

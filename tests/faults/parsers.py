@@ -55,7 +55,7 @@ def _directory_parser(
     good: Path, read: Callable[[Path], object], confirm: Callable[[Path, str, bytes], None]
 ) -> Parser:
     """A parser of a directory with one file changed; mostly the manifest says that it is right."""
-    names = sorted(str(one.relative_to(good)) for one in good.rglob("*") if one.is_file())
+    names = sorted(str(path.relative_to(good)) for path in good.rglob("*") if path.is_file())
 
     def make(chance: random.Random, folder: Path) -> None:
         shutil.copytree(good, folder / "input")
@@ -121,7 +121,7 @@ def _read_model(path: Path) -> None:
 
 def _use_subwords(subwords: Subwords) -> None:
     for ids in subwords.encode_source(["hello, world", "äöü ▁", ""]):
-        assert all(0 <= one < subwords.src_size for one in ids)
+        assert all(0 <= token < subwords.src_size for token in ids)
     for line in subwords.decode_target([range(subwords.tgt_size), [0, 1, 2, 3]]):
         assert "\n" not in line
 

@@ -42,8 +42,8 @@ class Machine:
     def _folder(self, path: str) -> tuple[Folder, str]:
         *parents, name = Path(path).relative_to(self.root).parts
         folder = self.top
-        for one in parents:
-            folder = folder.names[one]
+        for parent in parents:
+            folder = folder.names[parent]
         return folder, name
 
     def do(self, name: str, path: str, *arguments: Any) -> None:
@@ -91,25 +91,25 @@ def _of_a_dead_process(path: str) -> str:
 def _read(path: Path) -> File | Folder:
     if path.is_file():
         return File(path.read_bytes(), path.read_bytes())
-    names = {one.name: _read(one) for one in path.iterdir()}
+    names = {child.name: _read(child) for child in path.iterdir()}
     return Folder(names, dict(names))
 
 
-def _sync(one: File | Folder) -> None:
-    if isinstance(one, File):
-        one.synced = one.content
+def _sync(node: File | Folder) -> None:
+    if isinstance(node, File):
+        node.synced = node.content
     else:
-        one.synced = dict(one.names)
+        node.synced = dict(node.names)
 
 
 def _left(folder: Folder, prefix: str, *, contents: bool, names: bool):
-    for name, one in sorted((folder.names if names else folder.synced).items()):
+    for name, entry in sorted((folder.names if names else folder.synced).items()):
         path = f"{prefix}{name}"
-        if isinstance(one, File):
-            yield path, one.content if contents else one.synced
+        if isinstance(entry, File):
+            yield path, entry.content if contents else entry.synced
         else:
             yield path, None
-            yield from _left(one, f"{path}/", contents=contents, names=names)
+            yield from _left(entry, f"{path}/", contents=contents, names=names)
 
 
 def write_out(left: dict[str, bytes | None], root: Path) -> None:

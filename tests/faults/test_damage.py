@@ -59,8 +59,11 @@ def newest(out: Path) -> Checkpoint:
 
 def files_of_newest(out: Path) -> list[Path]:
     """All of the newest checkpoint and its optimiser's state."""
-    one = newest(out)
-    return [*sorted(one.directory.iterdir()), *sorted(one.optimizer_directory.iterdir())]
+    checkpoint = newest(out)
+    return [
+        *sorted(checkpoint.directory.iterdir()),
+        *sorted(checkpoint.optimizer_directory.iterdir()),
+    ]
 
 
 def resumed_from(out: Path) -> int:
@@ -90,11 +93,11 @@ def flip(path: Path, bit: int) -> None:
 def test_flipped_bit_in_any_checkpoint_file_is_detected(out, checks) -> None:
     """300 of them by chance, in proportion to the sizes of the files; every file gets some."""
     chooser = np.random.default_rng(1)
-    checkpoint, model = files_of_newest(out), [one for one in out.rglob("*") if one.is_file()]
-    model = [one for one in model if "checkpoints" not in one.parts and one.suffix != ".jsonl"]
-    model = [one for one in model if one.name != ".lock"]
+    checkpoint, model = files_of_newest(out), [path for path in out.rglob("*") if path.is_file()]
+    model = [path for path in model if "checkpoints" not in path.parts and path.suffix != ".jsonl"]
+    model = [path for path in model if path.name != ".lock"]
     for files, refuses in ((checkpoint, _passed_over), (model, _refused)):
-        sizes = np.array([one.stat().st_size for one in files])
+        sizes = np.array([file.stat().st_size for file in files])
         chosen = chooser.choice(len(files), 150 - len(files), p=sizes / sizes.sum())
         for number in (*range(len(files)), *chosen):
             path, bit = files[number], int(chooser.integers(8 * sizes[number]))
@@ -189,7 +192,7 @@ def test_damaged_checkpoint_of_later_step_is_not_averaged(setting, out) -> None:
     more = with_values(config, {"train.checkpoint_every": 100, "train.max_steps": 9})
     notes = [report.note for report in train(more, corpus, out) if report.note]
     assert notes[0].startswith("an older checkpoint is used: ")
-    steps = [one.step for one in Checkpoints(out / "checkpoints", 9, 1).all()]
+    steps = [checkpoint.step for checkpoint in Checkpoints(out / "checkpoints", 9, 1).all()]
     assert steps == [2, 4, 9]
 
 
@@ -208,21 +211,21 @@ def test_checkpoint_rotation_keeps_what_resume_needs(checks) -> None:
                 members += [step] * (random.random() < 0.8)
             if random.random() < 0.5:
                 scores[step] = float(random.integers(5))
-            ranked = sorted(scores, key=lambda one: (-scores[one], one))
+            ranked = sorted(scores, key=lambda step: (-scores[step], step))
             keep, with_optimizer = kept_steps(saved, members, ranked, int(last), int(best))
-            first = [one for one in ranked if one in members][: int(best)]
+            first = [step for step in ranked if step in members][: int(best)]
             assert set(first) <= keep
             assert {*saved[-1:], *members[-2:]} <= with_optimizer <= keep
             assert min(2, len(saved)) <= len(with_optimizer) <= 3
             # What else was saved does not matter to the members.
-            assert {one for one in keep if one in members} == {
+            assert {step for step in keep if step in members} == {
                 *first,
                 *members[-max(2, int(last)) :],
             }
             assert set(members[-int(last) :]) <= keep <= set(saved)
             assert len(keep) <= last + best + 2
-            saved = [one for one in saved if one in keep]
-            members = [one for one in members if one in keep]
+            saved = [step for step in saved if step in keep]
+            members = [step for step in members if step in keep]
         checks()
 
 
@@ -231,7 +234,7 @@ def test_incomplete_log_line_is_repaired(setting, trained, out, checks) -> None:
     """At each byte of its last line, whose step is not saved; told steps are told once."""
     whole = (trained / "log.jsonl").read_bytes()
     lines = whole.splitlines(keepends=True)
-    taken = [one for one in lines if json.loads(one)["tokens"]]
+    taken = [line for line in lines if json.loads(line)["tokens"]]
     for path in (newest(out).directory, newest(out).optimizer_directory):
         shutil.rmtree(path)
     begin = len(b"".join(taken[:-1]))
@@ -241,10 +244,10 @@ def test_incomplete_log_line_is_repaired(setting, trained, out, checks) -> None:
         again = out.with_name("again")
         shutil.copytree(out, again)
         go(*setting, again, 5)
-        records = [json.loads(one) for one in (again / "log.jsonl").read_text().splitlines()]
-        assert [one["step"] for one in records if one["tokens"]] == [1, 2, 3, 4, 5]
-        losses = [json.loads(one)["loss"] for one in taken]
-        assert [one["loss"] for one in records if one["tokens"]] == losses
+        records = [json.loads(line) for line in (again / "log.jsonl").read_text().splitlines()]
+        assert [record["step"] for record in records if record["tokens"]] == [1, 2, 3, 4, 5]
+        losses = [json.loads(line)["loss"] for line in taken]
+        assert [record["loss"] for record in records if record["tokens"]] == losses
         shutil.rmtree(again)
         checks()
 
@@ -268,9 +271,11 @@ def vouch(directory: Path) -> None:
 @fault("C13")
 @pytest.mark.parametrize("place", ["model", "checkpoint", "optimiser"])
 def test_manifest_of_newer_version_is_refused(place, setting, out) -> None:
-    one = newest(out)
+    checkpoint = newest(out)
     directories = {
-        "model": out, "checkpoint": one.directory, "optimiser": one.optimizer_directory
+        "model": out,
+        "checkpoint": checkpoint.directory,
+        "optimiser": checkpoint.optimizer_directory
     }  # fmt: skip
     rewrite(directories[place] / "manifest.json", format=2)
     with pytest.raises(ConfigError, match="format 2, this version of nmt knows 1"):

@@ -186,6 +186,6 @@ def test_demo_killed_while_writing_a_result_replaces_it(demo: Path) -> None:
     assert json.loads((demo / MARKER).read_text())["unfinished"] == []
     assert (demo / "test.en").exists()
     # And once more, with results that are longer trained for.
-    more = ["train.max_steps=6" if one == "train.max_steps=4" else one for one in QUICK]
+    more = ["train.max_steps=6" if option == "train.max_steps=4" else option for option in QUICK]
     assert forked("demo", "demo", *more).code == 0
     assert (demo / AVERAGE / "model.safetensors").is_file()

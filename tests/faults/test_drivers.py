@@ -34,7 +34,7 @@ def test_training_on_unusable_gpus_is_refused_instead_of_using_cpu(monkeypatch, 
         assert raised.value.exit_code == 69
         assert "nmt doctor" in raised.value.hint
         checks()
-    assert next(one for one in examine({}, Path()) if one.name == "GPU").status == "fail"
+    assert next(check for check in examine({}, Path()) if check.name == "GPU").status == "fail"
     checks()
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     assert count_devices(None) == 1

@@ -83,7 +83,7 @@ def test_commands_work_with_any_home_directory(
     HOMES[home](monkeypatch)
     (tmp_path / "out").mkdir()
     whole_road(project, tmp_path / "out", checks)
-    assert [one.name for one in tmp_path.iterdir()] == ["out"]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 @fault("E1")
@@ -254,7 +254,7 @@ def test_the_sources_are_python_3_11():
     """Newer grammar would fail on the oldest Python that we name, whichever one tests."""
     for path in sorted((ROOT / "nmt_cli").rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 11))
-        newer = [one for one in ast.walk(tree) if type(one).__name__ in ("TypeAlias", "TypeVar")]
+        newer = [node for node in ast.walk(tree) if type(node).__name__ in ("TypeAlias", "TypeVar")]
         assert not newer, path
 
 
@@ -269,7 +269,11 @@ def test_installed_packages_are_within_declared_versions(checks):
         required = Requirement(text)
         assert version(required.name) in required.specifier, text
         checks()
-    (bounds,) = [Requirement(one).specifier for one in project["dependencies"] if "torch" in one]
-    low, high = (".".join(map(str, one)) for one in TORCH_VERSIONS)
+    (bounds,) = [
+        Requirement(requirement).specifier
+        for requirement in project["dependencies"]
+        if "torch" in requirement
+    ]
+    low, high = (".".join(map(str, version)) for version in TORCH_VERSIONS)
     assert str(bounds) in (f">={low},<{high}", f"<{high},>={low}")
     checks()

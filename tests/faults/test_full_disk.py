@@ -84,7 +84,7 @@ def weights(out: Path) -> list[bytes]:
 
 def losses(out: Path) -> list[tuple[int, float]]:
     records = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
-    return [(one["step"], one["loss"]) for one in records if one["tokens"]]
+    return [(record["step"], record["loss"]) for record in records if record["tokens"]]
 
 
 @fault("C3")
@@ -114,7 +114,7 @@ def test_old_checkpoints_are_removed_before_the_next_save(setting, tmp_path, mon
         try:
             real(self, snapshot)
         finally:
-            kept.append([one.step for one in self._complete()])
+            kept.append([checkpoint.step for checkpoint in self._complete()])
 
     monkeypatch.setattr(Checkpoints, "_write", look)
     go(setting, tmp_path / "full", FullBetween(8, 11, errno.ENOSPC))
@@ -133,7 +133,11 @@ def test_failed_save_repeated_at_interruption_counts_in_averages(setting, tmp_pa
             if report.step == 6:
                 break
         run.close()
-    assert [one.step for one in Checkpoints(out / "checkpoints", 3, 1).members()] == [2, 4, 6]
+    assert [checkpoint.step for checkpoint in Checkpoints(out / "checkpoints", 3, 1).members()] == [
+        2,
+        4,
+        6,
+    ]
 
 
 @fault("C3")
@@ -143,7 +147,9 @@ def test_third_write_failure_in_a_row_ends_the_run(setting, tmp_path) -> None:
     ) as caught:
         go(setting, tmp_path / "full", FullBetween(5, 99, errno.ENOSPC))
     assert caught.value.exit_code == 74
-    assert [one.step for one in Checkpoints(tmp_path / "full/checkpoints", 3, 1).all()] == [2, 4]
+    assert [
+        checkpoint.step for checkpoint in Checkpoints(tmp_path / "full/checkpoints", 3, 1).all()
+    ] == [2, 4]
     go(setting, tmp_path / "full")
     go(setting, tmp_path / "straight")
     assert weights(tmp_path / "full") == weights(tmp_path / "straight")
@@ -233,7 +239,7 @@ def _least(setting: tuple[Config, Corpus]) -> SimpleNamespace:
     from nmt_cli.training.setup import complete
 
     model = make_model(complete(*setting).model)
-    weights = 4 * sum(one.numel() for one in model.parameters())
+    weights = 4 * sum(parameter.numel() for parameter in model.parameters())
     return SimpleNamespace(free=14 * weights + 1_000_000 - 1)
 
 

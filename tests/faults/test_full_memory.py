@@ -79,7 +79,7 @@ def test_out_of_memory_on_one_rank_keeps_ranks_in_step(setting, monkeypatch, sma
         result, weights = first_step(setting, ranks)
         return result, {name: weight.numpy() for name, weight in weights.items()}
 
-    (first, weights), (second, same_weights) = [one.result for one in in_ranks(work)]
+    (first, weights), (second, same_weights) = [outcome.result for outcome in in_ranks(work)]
     assert first == second
     assert first.splits >= 1
     assert first.gradient_norm == pytest.approx(whole.gradient_norm, rel=1e-5)
@@ -100,7 +100,9 @@ def test_out_of_memory_splits_are_reported_once_and_counted(setting, tmp_path, m
     config, corpus = setting
     config = with_values(config, {"train.max_steps": 6, "train.validation_sentences": 0})
     reports = list(train(config, corpus, tmp_path / "model"))
-    told = [one.note for one in reports if "did not fit into memory and was done" in one.note]
+    told = [
+        report.note for report in reports if "did not fit into memory and was done" in report.note
+    ]
     assert len(told) == 1
     state = Checkpoints(tmp_path / "model/checkpoints", 5, 1).all()[-1].state()
     assert state.splits > 0
@@ -137,7 +139,9 @@ def test_out_of_memory_saves_the_steps_before(setting, tmp_path, monkeypatch):
     monkeypatch.setattr("nmt_cli.training.run.take_step", step)
     with pytest.raises(UnavailableError, match="step 4: memory has no room for a single pair"):
         list(train(config, corpus, tmp_path / "model"))
-    assert [one.step for one in Checkpoints(tmp_path / "model/checkpoints", 5, 1).all()] == [3]
+    assert [
+        checkpoint.step for checkpoint in Checkpoints(tmp_path / "model/checkpoints", 5, 1).all()
+    ] == [3]
 
 
 @fault("N5")
@@ -192,7 +196,9 @@ def test_out_of_memory_of_any_batch_size_is_a_user_error(setting, tmp_path, monk
     config, corpus = setting
     with pytest.raises(UnavailableError, match="step 4: memory is full, whatever the batch"):
         list(train(config, corpus, tmp_path / "model"))
-    assert [one.step for one in Checkpoints(tmp_path / "model/checkpoints", 5, 1).all()] == [3]
+    assert [
+        checkpoint.step for checkpoint in Checkpoints(tmp_path / "model/checkpoints", 5, 1).all()
+    ] == [3]
 
 
 @fault("N6")
@@ -249,14 +255,16 @@ def test_out_of_memory_while_translating_halves_the_batch(room):
     config = byte_config()
     model, subwords = byte_model(config), byte_subwords()
     lines = [f"line {'x' * (number % 7)} {number}" for number in range(20)]
-    expected = [one.text for one in Translator(model, config, subwords).translate(lines)]
+    expected = [
+        translation.text for translation in Translator(model, config, subwords).translate(lines)
+    ]
     asked: list[int] = []
     translator = Translator(model, config, subwords, room_for(room, asked))
-    assert [one.text for one in translator.translate(lines)] == expected
+    assert [translation.text for translation in translator.translate(lines)] == expected
     assert asked[0] == 20
     assert asked[-1] <= room
     tries = len(asked)
-    assert [one.text for one in translator.translate(lines)] == expected
+    assert [translation.text for translation in translator.translate(lines)] == expected
     assert len(asked) == tries + 1
 
 

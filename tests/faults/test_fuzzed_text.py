@@ -33,7 +33,7 @@ PARTS = [
     *[b"\n", b"\r", b"\r\n"] * 40,
     b" ", b"\t", MARK, b"\0", b"\x1b[31m", b"word", b"word ", b"\xc3",
     b"\x80",
-    *(chr(one).encode() for one in nasty_lines.SEPARATORS.values()),
+    *(chr(code).encode() for code in nasty_lines.SEPARATORS.values()),
     *(text.encode() for text in nasty_lines.TEXTS.values() if len(text) < 40),
     *nasty_lines.BROKEN.values(),
 ]  # fmt: skip
@@ -61,8 +61,8 @@ def outcome(data: bytes, translator: Translator) -> list[str] | None:
     try:
         with given_text(data) as lines:
             for window in windows(lines):
-                for number, one in enumerate(translator.translate_window(window), count):
-                    shown, document = plain(number, one), as_json_line(number, one)
+                for number, translation in enumerate(translator.translate_window(window), count):
+                    shown, document = plain(number, translation), as_json_line(number, translation)
                     assert shown.endswith("\n")
                     check_line(shown[:-1])
                     assert len(document.splitlines()) == 1

@@ -78,9 +78,9 @@ def test_pickle_in_place_of_a_model_file_is_never_loaded(
 ) -> None:
     mark = tmp_path / "mark"
     names = ("model.safetensors", "config.toml", "subwords/vocabulary.json", "manifest.json")
-    for one, (gadget, data) in enumerate(pickle_bombs(mark).items()):
+    for index, (gadget, data) in enumerate(pickle_bombs(mark).items()):
         for two, name in enumerate(names):
-            refused(with_file(model, tmp_path / f"{one}-{two}", name, data))
+            refused(with_file(model, tmp_path / f"{index}-{two}", name, data))
             assert not mark.exists(), (gadget, name)
             checks()
 
@@ -101,7 +101,7 @@ def test_no_module_can_unpickle_unpack_or_download() -> None:
     for path in sorted((ROOT / "nmt_cli").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
-                found = {one.name.split(".")[0] for one in node.names} & BANNED_MODULES
+                found = {alias.name.split(".")[0] for alias in node.names} & BANNED_MODULES
                 assert not found, (path, found)
             elif isinstance(node, ast.ImportFrom):
                 assert str(node.module).split(".")[0] not in BANNED_MODULES, path
@@ -184,7 +184,7 @@ def test_mutated_sentencepiece_model_with_valid_manifest_is_harmless(
             except NmtError:
                 continue
             ids = subwords.encode_source(["hello world", "äöü", ""])
-            assert all(0 <= one < subwords.src_size for line in ids for one in line)
+            assert all(0 <= token < subwords.src_size for line in ids for token in line)
             assert all("\n" not in line for line in subwords.decode_target(ids))
 
     for seed in range(4):
@@ -290,9 +290,9 @@ def test_model_path_that_is_a_fifo_or_link_loop_does_not_block(
         checks()
     names = ("model.safetensors", "config.toml", "manifest.json", "subwords/vocabulary.json")
     targets = (None, "/dev/zero", "/proc/self/mem", "/dev/stdin", "/")
-    for one, name in enumerate(names):
+    for index, name in enumerate(names):
         for two, target in enumerate(targets):
-            copy = shutil.copytree(model, tmp_path / f"{one}-{two}")
+            copy = shutil.copytree(model, tmp_path / f"{index}-{two}")
             (copy / name).unlink()
             if target is None:
                 os.mkfifo(copy / name)
@@ -478,7 +478,7 @@ def test_text_in_a_model_cannot_send_terminal_escapes(
     monkeypatch.chdir(tmp_path)
     tensors = safetensors.torch.load_file(model / "model.safetensors")
     toml = (model / "config.toml").read_text()
-    poison = "".join(f"\\u{ord(one):04x}" for one in POISON)
+    poison = "".join(f"\\u{ord(character):04x}" for character in POISON)
     files = {
         "model.safetensors": safetensors.torch.save({**tensors, POISON: torch.zeros(3)}),
         "config.toml": toml.replace('preset = "base"', f'preset = "{poison}"').encode(),

@@ -118,4 +118,4 @@ def test_validation_is_reported_once_after_kills(steps, line, tmp_path, monkeypa
 def validations(out: Path) -> list[tuple[int, dict]]:
     """What the log tells of validations, by step."""
     records = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
-    return [(one["step"], one["validation"]) for one in records if "validation" in one]
+    return [(record["step"], record["validation"]) for record in records if "validation" in record]

@@ -30,10 +30,10 @@ def made_up(count: int, seed: int) -> Pairs:
     sounds = (["ka", "to", "mi", "sen", "ru", "ya"], ["tra", "ble", "ing", "ow", "spe", "ath"])
     sides = [
         [
-            " ".join("".join(chance.choices(one, k=2)) for _ in range(chance.randint(3, 9)))
+            " ".join("".join(chance.choices(sound, k=2)) for _ in range(chance.randint(3, 9)))
             for _ in range(count)
         ]
-        for one in sounds
+        for sound in sounds
     ]
     return list(zip(*sides, strict=True))
 
@@ -60,7 +60,7 @@ def prepared(folder: Path, pairs: Pairs, **settings: object) -> Prepared:
 
 def counted(done: Prepared) -> tuple[int, ...]:
     """How many pairs are found swapped, wrong in the source, wrong in the target."""
-    found = {one.kind: one.pairs for one in done.findings}
+    found = {finding.kind: finding.pairs for finding in done.findings}
     return tuple(found.get(kind, 0) for kind in WRONG)
 
 
@@ -72,12 +72,12 @@ def test_swapped_and_copied_pairs_are_counted_and_dropped(
     monkeypatch.setattr(clean, "CHUNK_PAIRS", 700)
     pairs, kinds = spoilt(made_up(3_000, seed), seed)
     done = prepared(tmp_path, pairs)
-    wanted = tuple(kinds.count(one) for one in ("swapped", "source", "target"))
+    wanted = tuple(kinds.count(reason) for reason in ("swapped", "source", "target"))
     assert counted(done) == wanted
     assert (done.kept, done.dropped) == (3_000, {})
     checks(sum(wanted))
     cleaned = prepared(tmp_path, pairs, data_drop_wrong_language=True)
-    assert sum(cleaned.dropped[one] for one in WRONG) == sum(wanted)
+    assert sum(cleaned.dropped[reason] for reason in WRONG) == sum(wanted)
     kept = [pair for pair, kind in zip(pairs, kinds, strict=True) if not kind]
     assert list(read_lines(tmp_path / "corpus" / "train.src.txt")) == [src for src, _ in kept]
     assert len(Corpus.open(tmp_path / "corpus").train) == len(kept)
@@ -102,7 +102,7 @@ def test_similar_languages_are_not_judged(tmp_path: Path) -> None:
     marks = (["z" * 12] * 9 + ["q" * 12], ["q" * 12] * 9 + ["z" * 12])
     pairs = []
     for src, _ in made_up(3_000, 1):
-        own = [f"{src} {chance.choice(one)}" if chance.random() < 0.1 else src for one in marks]
+        own = [f"{src} {chance.choice(mark)}" if chance.random() < 0.1 else src for mark in marks]
         pairs.append((own[0], own[1]))
     done = prepared(tmp_path, pairs, data_drop_wrong_language=True)
     assert counted(done) == (0, 0, 0)
@@ -121,11 +121,11 @@ def test_names_and_numbers_are_not_taken_for_a_language(tmp_path: Path) -> None:
 @pytest.mark.parametrize("language", ["de", "fr"])
 def test_wrong_language_in_real_captions_is_detected(tmp_path: Path, language: str) -> None:
     """At least 99 % of those that are wrong, at most 0.1 % of those that are right."""
-    sides = [list(read_lines(DATA / f"train.{one}.xz")) for one in ("en", language)]
+    sides = [list(read_lines(DATA / f"train.{code}.xz")) for code in ("en", language)]
     pairs, kinds = spoilt(list(zip(*sides, strict=True)), 1)
     done = prepared(tmp_path, pairs, data_drop_wrong_language=True)
     wrong = sum(map(bool, kinds))
-    found = sum(done.dropped.get(one, 0) for one in WRONG)
+    found = sum(done.dropped.get(reason, 0) for reason in WRONG)
     assert 0.99 * wrong <= found <= wrong + 0.001 * (len(pairs) - wrong)
     left = set(read_lines(tmp_path / "corpus" / "train.tgt.txt"))
     missed = sum(bool(k) and t in left for k, (_, t) in zip(kinds, pairs, strict=True))

@@ -198,7 +198,7 @@ def kill_real(
     others: list[int] = []
 
     def ready() -> bool:
-        others[:] = [one for one in processes_of(token) if one != process.pid]
+        others[:] = [other for other in processes_of(token) if other != process.pid]
         assert process.poll() is None
         return come(others)
 

@@ -193,4 +193,4 @@ def test_waiting_threads_do_not_spin(monkeypatch, checks):
 @fault("N9")
 def test_doctor_warns_of_a_busy_machine(monkeypatch):
     monkeypatch.setattr(os, "getloadavg", lambda: (1_000.0, 0.0, 0.0))
-    assert next(one for one in examine({}, Path()) if one.name == "cores").status == "warn"
+    assert next(check for check in examine({}, Path()) if check.name == "cores").status == "warn"

@@ -39,9 +39,9 @@ def messages(ranks: Ranks, count: int) -> None:
 
 def assert_lost(ends: list[Outcome], guilty: int, told: str) -> None:
     """All others end as the consequence, and at least one of them says who is at fault."""
-    errors = [one.error for rank, one in enumerate(ends) if rank != guilty]
-    assert all(isinstance(one, LostRankError) for one in errors), errors
-    assert any(told in str(one) for one in errors), errors
+    errors = [end.error for rank, end in enumerate(ends) if rank != guilty]
+    assert all(isinstance(error, LostRankError) for error in errors), errors
+    assert any(told in str(error) for error in errors), errors
 
 
 @fault("S6")
@@ -77,8 +77,8 @@ def test_slow_rank_names_the_lost_rank(monkeypatch):
         messages(ranks, 5)
 
     ends = in_ranks(work, count=3)
-    for one in (ends[0], ends[2]):
-        assert "rank 1 ended in step 4, pairs 41, 5 of the corpus: out of order" in str(one.error)
+    for end in (ends[0], ends[2]):
+        assert "rank 1 ended in step 4, pairs 41, 5 of the corpus: out of order" in str(end.error)
 
 
 @fault("S6")
@@ -269,15 +269,15 @@ def test_ranks_whose_parent_was_killed_end(tmp_path):
 
     process = start(parent)
     places = [tmp_path / "0", tmp_path / "1"]
-    wait_until(lambda: all(one.exists() and one.read_text() for one in places))
+    wait_until(lambda: all(place.exists() and place.read_text() for place in places))
     os.kill(process, signal.SIGKILL)
     assert ended(process) == -signal.SIGKILL
-    ranks = [int(one.read_text()) for one in places]
+    ranks = [int(place.read_text()) for place in places]
     try:
         wait_until(lambda: not any(map(is_alive, ranks)), 20)
     finally:
-        for one in filter(is_alive, ranks):
-            os.kill(one, signal.SIGKILL)
+        for rank in filter(is_alive, ranks):
+            os.kill(rank, signal.SIGKILL)
 
 
 @pytest.fixture
@@ -362,16 +362,16 @@ def endless_training(project: Path, out: Path) -> Iterator[subprocess.Popen]:
     finally:
         seen |= set(children(process.pid))
         process.kill()
-        for one in seen:
+        for child in seen:
             with suppress(ProcessLookupError):
-                os.kill(one, signal.SIGKILL)
+                os.kill(child, signal.SIGKILL)
         process.communicate()
 
 
 def children(process: int) -> list[int]:
     with suppress(OSError):
         path = Path(f"/proc/{process}/task/{process}/children")
-        return [int(one) for one in path.read_text().split()]
+        return [int(word) for word in path.read_text().split()]
     return []
 
 
@@ -384,7 +384,9 @@ def last_step(out: Path) -> int:
 def rank_of(process: int) -> int | None:
     with suppress(OSError):
         variables = Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
-        return next((int(one[5:]) for one in variables if one.startswith(b"RANK=")), None)
+        return next(
+            (int(variable[5:]) for variable in variables if variable.startswith(b"RANK=")), None
+        )
     return None
 
 
@@ -394,14 +396,14 @@ def test_killed_ranks_restart_and_leave_no_process(project, tmp_path, checks):
     """The real command: what was done is saved, the group goes on from there, a signal ends it."""
     out = tmp_path / "model"
     with endless_training(project, out) as process:
-        first = {rank_of(one): one for one in children(process.pid)}
+        first = {rank_of(child): child for child in children(process.pid)}
         os.kill(first[1], signal.SIGKILL)
         wait_until(lambda: not any(map(is_alive, first.values())))
         reached = newest_step(out / "checkpoints")
         assert reached > 0
         checks()
         wait_until(lambda: process.poll() is not None or last_step(out) > reached, 120)
-        second = {rank_of(one): one for one in children(process.pid)}
+        second = {rank_of(child): child for child in children(process.pid)}
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=100)
         assert process.returncode == 143

@@ -97,7 +97,7 @@ def test_shift_with_equal_line_counts_is_noted_with_location(tmp_path: Path) -> 
     src, tgt = made_up_text(2_000, 3)
     paths = written(tmp_path, src, [*tgt[:900], *tgt[901:], "y."])
     done = prepare(tiny_config(data_train=[paths], data_max_length=2_000), tmp_path / "out")
-    (note,) = [one for one in done.notes if "shifted" in one]
+    (note,) = [note for note in done.notes if "shifted" in note]
     place = int(note.partition(" near line ")[2].partition(":")[0])
     assert abs(place - 901) <= 3
 

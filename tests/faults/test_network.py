@@ -31,8 +31,8 @@ def connect(host: str) -> None:
 
 def send(host: str) -> None:
     kind = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(kind, socket.SOCK_DGRAM) as one:
-        one.sendto(b"hello", (host, 53))
+    with socket.socket(kind, socket.SOCK_DGRAM) as probe:
+        probe.sendto(b"hello", (host, 53))
 
 
 def fetch(host: str) -> None:
@@ -48,7 +48,7 @@ def fetch(host: str) -> None:
 def test_network_attempt_is_refused_and_recorded(network_attempts, way, host):
     with pytest.raises(OSError, match="the tests have no network"):
         way(host)
-    assert any(host in one for one in network_attempts)
+    assert any(host in attempt for attempt in network_attempts)
     network_attempts.clear()
 
 
@@ -87,11 +87,16 @@ def test_no_module_imports_network_libraries():
     for path in (ROOT / "nmt_cli").rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
-            names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom):
-                names = [node.module or "", *(f"{node.module}.{one.name}" for one in node.names)]
+                names = [
+                    node.module or "",
+                    *(f"{node.module}.{alias.name}" for alias in node.names),
+                ]
             for name in names:
-                assert not any(name == one or name.startswith(f"{one}.") for one in NETWORKS), path
+                assert not any(
+                    name == network or name.startswith(f"{network}.") for network in NETWORKS
+                ), path
             if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "socket":
                 assert node.attr == "gethostname", path
 

@@ -105,13 +105,13 @@ def test_ten_nan_steps_roll_back_to_the_checkpoint_before(setting, tmp_path, mon
     out = tmp_path / "model"
     reports = run(setting, out, train_log_every=1, train_max_steps=30)
     assert taken == [(n, 1.0) for n in range(1, 22)] + [(n, 0.5) for n in range(11, 31)]
-    (note,) = [one.note for one in reports if "back to" in one.note]
+    (note,) = [report.note for report in reports if "back to" in report.note]
     assert "back to step 10, with 0.5 of the learning rate" in note
     steps = [record["step"] for record in logged(out)]
     assert steps == sorted(steps)
     saved = checkpoints(out)
-    assert [one.step for one in saved] == [10, 15, 20, 25, 30]
-    assert [one.state().rollbacks for one in saved] == [1] * 5
+    assert [checkpoint.step for checkpoint in saved] == [10, 15, 20, 25, 30]
+    assert [checkpoint.state().rollbacks for checkpoint in saved] == [1] * 5
     assert all(weight.isfinite().all() for weight in final_weights(out).values())
 
 
@@ -244,7 +244,9 @@ def test_nan_on_one_rank_is_skipped_by_all_ranks(setting, tmp_path, monkeypatch,
         run = Run(complete(config, corpus), corpus, tmp_path / f"{guilty}", ranks)
         while run.state.step < 12:
             run.step(run.position)
-        weights = torch.cat([one.detach().reshape(-1) for one in run.model.parameters()])
+        weights = torch.cat(
+            [parameter.detach().reshape(-1) for parameter in run.model.parameters()]
+        )
         assert weights.isfinite().all()
         return skipped, sha256(weights.numpy().tobytes()).hexdigest()
 
@@ -278,7 +280,7 @@ LONG = {"train_checkpoint_every": 20, "train_validate_every": 1_000, "train_max_
 def test_divergence_is_reported_once(setting, tmp_path, monkeypatch):
     diverging_at(monkeypatch, 200)
     reports = run(setting, tmp_path / "model", **LONG)
-    (told,) = [one for one in reports if "far above its course" in one.note]
+    (told,) = [report for report in reports if "far above its course" in report.note]
     assert 202 <= told.step <= 212
     assert reports[-1].step == 240
 
@@ -297,7 +299,7 @@ def test_divergence_rolls_back_to_before_the_jump(setting, tmp_path, monkeypatch
     """Past the checkpoint of step 200, which is too near; then with half the learning rate."""
     taken = diverging_at(monkeypatch, 206)
     reports = run(setting, tmp_path / "model", train_on_divergence="roll_back", **LONG)
-    (told,) = [one for one in reports if "back to step" in one.note]
+    (told,) = [report for report in reports if "back to step" in report.note]
     assert "back to step 180, with 0.5 of the learning rate" in told.note
     jump = taken.index((181, 0.5))
     assert taken[jump:] == [(step, 0.5) for step in range(181, 241)]
@@ -310,7 +312,7 @@ def test_divergence_detection_continues_after_resume(setting, tmp_path, monkeypa
     diverging_at(monkeypatch, 200)
     run(setting, tmp_path / "model", stop_after=150, **LONG)
     reports = run(setting, tmp_path / "model", **LONG)
-    assert len([one for one in reports if "far above its course" in one.note]) == 1
+    assert len([report for report in reports if "far above its course" in report.note]) == 1
 
 
 @fault("N3")
@@ -361,9 +363,11 @@ def test_repetitive_translation_is_flagged(checks):
         model.output_bias[3] -= 50.0
         model.output_bias[4 + ord("x")] += 50.0
     lines = ["abcd", "no way out", "x"]
-    for number, one in enumerate(Translator(model, config, byte_subwords()).translate(lines), 1):
-        assert one.text.count("x") == len(one.text) == len(lines[number - 1]) + 20
-        assert "repetition" in json.loads(as_json_line(number, one))["flags"]
+    for number, translation in enumerate(
+        Translator(model, config, byte_subwords()).translate(lines), 1
+    ):
+        assert translation.text.count("x") == len(translation.text) == len(lines[number - 1]) + 20
+        assert "repetition" in json.loads(as_json_line(number, translation))["flags"]
         checks()
     source = Source((5, 6, 7, 3))
     for period in range(1, LONGEST_REPEATED + 1):

@@ -218,7 +218,7 @@ def contents(folder: Path) -> dict[str, str]:
 def leaves() -> list[str]:
     """The full names of all commands that have none below them."""
     paths = [path for path, *_ in docs.walk_commands()]
-    return [path for path in paths if not any(one.startswith(f"{path} ") for one in paths)]
+    return [path for path in paths if not any(other.startswith(f"{path} ") for other in paths)]
 
 
 def test_overwriting_table_lists_every_command() -> None:
@@ -227,9 +227,9 @@ def test_overwriting_table_lists_every_command() -> None:
 
 def test_overwriting_table_covers_every_output_option() -> None:
     for path, command, _ in docs.walk_commands():
-        names = {name for one in command.params for name in one.opts}
+        names = {name for parameter in command.params for name in parameter.opts}
         if names & {"--out", "--output", "folder"}:
-            assert sum(one.code == 73 for one in TABLE[path]) >= 2, path
+            assert sum(case.code == 73 for case in TABLE[path]) >= 2, path
 
 
 @fault("I13")

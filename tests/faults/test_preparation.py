@@ -28,7 +28,7 @@ Pairs = list[tuple[str, str]]
 
 def prepared(folder: Path, pairs: Pairs, **data: object) -> Prepared:
     paths = write_pairs(folder, "train", pairs)
-    values = {"data.train": [paths], **{f"data.{key}": one for key, one in data.items()}}
+    values = {"data.train": [paths], **{f"data.{key}": value for key, value in data.items()}}
     return prepare(resolve([SettingsLayer("test", values)]).config, folder / "corpus", workers=1)
 
 
@@ -236,7 +236,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @fault("P10")
 def test_incomplete_corpus_copy_is_refused(corpus: Path, tmp_path: Path, checks: Checks) -> None:
     """Each file in turn is missing, cut, or longer; without reading a byte of their content."""
-    names = [str(one.relative_to(corpus)) for one in corpus.rglob("*") if one.is_file()]
+    names = [str(path.relative_to(corpus)) for path in corpus.rglob("*") if path.is_file()]
     copy = tmp_path / "copy"
     shutil.copytree(corpus, copy)
     for name in sorted(names):

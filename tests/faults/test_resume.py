@@ -38,7 +38,9 @@ from nmt_cli.translation.translator import Translator
 
 def go(config: Config, corpus: Corpus, out: Path, stop_after: int = 0, **settings: object) -> list:
     """Train to the end, or stop after so many steps; the reports."""
-    config = with_values(config, {key.replace("_", ".", 1): one for key, one in settings.items()})
+    config = with_values(
+        config, {key.replace("_", ".", 1): value for key, value in settings.items()}
+    )
     steps = iter(range(1, 1_000))
     return list(train(config, corpus, out, stop=lambda: next(steps) > stop_after > 0))
 
@@ -62,7 +64,7 @@ def weights_after(out: Path, steps: int, config: Config, corpus: Corpus, ranks: 
     for path in sorted((out / "checkpoints").glob(f"step-{steps:09}*/*.safetensors")):
         digest.update(path.read_bytes())
     records = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
-    return f"{digest.hexdigest()} {[one['loss'] for one in records if one['tokens']]}"
+    return f"{digest.hexdigest()} {[record['loss'] for record in records if record['tokens']]}"
 
 
 @pytest.mark.slow
@@ -83,7 +85,7 @@ def test_resume_with_any_number_of_ranks_gives_the_same_bits(tmp_path, checks) -
             done = in_ranks(
                 partial(weights_after, out, steps, config, corpus), world_size, timeout=50.0
             )
-            assert [one.error for one in done] == [None] * world_size
+            assert [outcome.error for outcome in done] == [None] * world_size
             checks()
         found[plan] = done[0].result
     assert found[1,]
@@ -126,7 +128,7 @@ def test_resumed_run_equals_uninterrupted_run(setting, tmp_path, stop_after) -> 
     out = tmp_path / "model"
     go(*setting, out, stop_after=stop_after)
     members = Checkpoints(out / "checkpoints", 5, 1).members()
-    assert [one.step for one in members] == list(range(5, stop_after + 1, 5))
+    assert [member.step for member in members] == list(range(5, stop_after + 1, 5))
     go(*setting, out)
     assert_same_run(out, tmp_path / "straight")
 
@@ -162,9 +164,9 @@ def test_resume_with_validation_added_and_removed(setting, tmp_path, checks) -> 
     assert_same(last(out).weights(), last(undisturbed).weights())
     losses = [
         [
-            (one["step"], one["loss"])
-            for one in map(json.loads, (path / "log.jsonl").read_text().splitlines())
-            if one["tokens"]
+            (record["step"], record["loss"])
+            for record in map(json.loads, (path / "log.jsonl").read_text().splitlines())
+            if record["tokens"]
         ]
         for path in (out, undisturbed)
     ]
@@ -306,10 +308,10 @@ def test_translation_of_a_line_does_not_depend_on_other_lines(checks) -> None:
             torch.set_num_threads(count)
             order = chooser.sample(range(len(lines)), len(lines))
             search = dataclasses.replace(config.search, batch_tokens=tokens)
-            found = list(translator.translate([lines[one] for one in order], search=search))
-            for place, one in zip(order, found, strict=True):
-                assert one.text == alone[place].text
-                assert one.score == pytest.approx(alone[place].score, abs=1e-5)
+            found = list(translator.translate([lines[index] for index in order], search=search))
+            for place, translation in zip(order, found, strict=True):
+                assert translation.text == alone[place].text
+                assert translation.score == pytest.approx(alone[place].score, abs=1e-5)
                 checks()
     finally:
         torch.set_num_threads(threads)

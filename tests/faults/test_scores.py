@@ -119,8 +119,8 @@ def test_score_refuses_empty_files(checks: Checks) -> None:
 @fault("Q2")
 @pytest.mark.parametrize("hypothesis", ["", "a", "..."])
 def test_score_accepts_empty_lines(hypothesis: str, checks: Checks) -> None:
-    for one in score([hypothesis, "a"], [["", ""]], ["bleu", "chrf", "chrf++", "ter"]):
-        assert one.value == one.value
+    for result in score([hypothesis, "a"], [["", ""]], ["bleu", "chrf", "chrf++", "ter"]):
+        assert result.value == result.value
         checks()
 
 
@@ -157,10 +157,10 @@ def test_scores_and_signatures_equal_sacrebleus(checks: Checks) -> None:
         ]
         metrics = ["bleu", "chrf", "chrf++", "ter"]
         ours = score(*corpus, metrics, lowercase=lowercase, tokenize=tokenize)
-        for one, engine in zip(ours, engines, strict=True):
+        for score_, engine in zip(ours, engines, strict=True):
             expected = engine.corpus_score(*corpus)
-            assert (one.name, one.value) == (expected.name, expected.score)
-            assert one.signature == str(engine.get_signature())
+            assert (score_.name, score_.value) == (expected.name, expected.score)
+            assert score_.signature == str(engine.get_signature())
 
     equal()
     checks(200)

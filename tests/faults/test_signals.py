@@ -64,7 +64,7 @@ def state_of(out: Path) -> dict[str, str]:
     """SHA-256 of the weights and the optimiser of the last checkpoint."""
     last = checkpoints(out)[-1]
     places = (last.directory, last.optimizer_directory)
-    return {path.name: sha256_of(path) for one in places for path in one.glob("*.safetensors")}
+    return {path.name: sha256_of(path) for place in places for path in place.glob("*.safetensors")}
 
 
 # Where a signal comes in, and the step that is saved by then; 0: there is nothing to save yet.
@@ -119,7 +119,7 @@ def every(phase: str) -> int:
 @pytest.mark.parametrize(
     ("phase", "number"),
     [(phase, signal.SIGTERM) for phase in PHASES]
-    + [(phase, one) for phase in ("loading", "validating") for one in CODES],
+    + [(phase, number) for phase in ("loading", "validating") for number in CODES],
 )
 def test_signal_in_any_phase_saves_and_ends_with_its_code(inside, monkeypatch, phase, number):
     """The same command then goes on and validates what was not validated."""
@@ -140,7 +140,7 @@ def test_signal_in_any_phase_saves_and_ends_with_its_code(inside, monkeypatch, p
     # With nothing to save there is nothing to wait for.
     assert went_on == ([phase] if step else [])
     saved = checkpoints(inside / "model")
-    assert [one.step for one in saved] == ([step] if step else [])
+    assert [checkpoint.step for checkpoint in saved] == ([step] if step else [])
     if phase == "compiling":
         return
     if step:
@@ -164,7 +164,8 @@ print("went on")
 @fault("S1", "S3")
 @pytest.mark.parametrize(
     ("command", "number", "code"),
-    [("train", one, code) for one, code in CODES.items()] + [("translate", signal.SIGINT, 130)],
+    [("train", number, code) for number, code in CODES.items()]
+    + [("translate", signal.SIGINT, 130)],
 )
 def test_signal_during_an_import_ends_cleanly(inside, monkeypatch, command, number, code):
     """Nothing goes on that half a library has been loaded for."""
@@ -207,9 +208,9 @@ def test_signal_to_any_rank_ends_all_ranks(setting, tmp_path, monkeypatch, phase
             return stop.exit_code
 
         ends = in_ranks(work, count=3)
-        assert [one.error for one in ends] == [None] * 3
-        assert [one.result for one in ends] == [143 if rank == told else 0 for rank in range(3)]
-        assert [one.step for one in checkpoints(folder / "model")] == [step]
+        assert [end.error for end in ends] == [None] * 3
+        assert [end.result for end in ends] == [143 if rank == told else 0 for rank in range(3)]
+        assert [checkpoint.step for checkpoint in checkpoints(folder / "model")] == [step]
         checks()
 
 
@@ -230,10 +231,10 @@ def test_signal_to_any_rank_before_first_step_leaves_no_process(
     ends = in_ranks(work, count=3)
     assert isinstance(ends[told].error, SystemExit)
     assert ends[told].error.code == 143
-    for one in ends[:told] + ends[told + 1 :]:
-        assert isinstance(one.error, LostRankError)
+    for end in ends[:told] + ends[told + 1 :]:
+        assert isinstance(end.error, LostRankError)
         # What ranks tell each other goes through the first one.
-        assert not told or f"rank {told} ended in the start: 143" in str(one.error)
+        assert not told or f"rank {told} ended in the start: 143" in str(end.error)
     assert checkpoints(tmp_path / "model") == []
 
 
@@ -262,7 +263,7 @@ def test_stop_during_validation_is_immediate_and_validated_later(setting, tmp_pa
     assert (saved.step, saved.state().validated) == (10, 0)
     list(train(config, corpus, out))
     records = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
-    assert [one["step"] for one in records if "validation" in one] == [10, 20]
+    assert [record["step"] for record in records if "validation" in record] == [10, 20]
     assert state_of(out) == state_of(undisturbed)
     assert checkpoints(out)[-1].state().scores == checkpoints(undisturbed)[-1].state().scores
 
@@ -353,7 +354,7 @@ def test_interrupt_saves_and_explains_second_interrupt(inside, monkeypatch):
     wait_until(lambda: b"Ctrl-C ends it at once" in Path("said").read_bytes())
     Path("go").touch()
     assert ended(process) == 130
-    assert [one.step for one in checkpoints(inside / "model")] == [3]
+    assert [checkpoint.step for checkpoint in checkpoints(inside / "model")] == [3]
 
 
 def compute(*_: object) -> NoReturn:
@@ -405,10 +406,10 @@ def test_second_interrupt_ends_at_once(inside, monkeypatch):
     wait_until(lambda: b"at once" in Path("said").read_bytes())
     os.kill(process, signal.SIGINT)
     assert ended(process) == -signal.SIGINT
-    assert [one.step for one in checkpoints(inside / "model")] == [2]
+    assert [checkpoint.step for checkpoint in checkpoints(inside / "model")] == [2]
     Path("go").touch()
     assert forked("train", "--set", "train.checkpoint_every=2", "--max-steps", "4").code == 0
-    assert [one.step for one in checkpoints(inside / "model")] == [2, 4]
+    assert [checkpoint.step for checkpoint in checkpoints(inside / "model")] == [2, 4]
 
 
 @fault("S3")
@@ -480,8 +481,8 @@ def test_ranks_continue_after_stop_and_continue_signals(checks):
         return step
 
     ends = in_ranks(work, count=3, timeout=12.0)
-    assert [one.error for one in ends] == [None] * 3
-    assert [one.result for one in ends] == [5] * 3
+    assert [end.error for end in ends] == [None] * 3
+    assert [end.result for end in ends] == [5] * 3
     checks(3)
 
 

@@ -39,7 +39,7 @@ def folder(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 @pytest.fixture(scope="module")
 def expected(model: Path) -> list[str]:
-    return [one.text for one in Translator.load(model).translate(LINES)]
+    return [translation.text for translation in Translator.load(model).translate(LINES)]
 
 
 MANY = b"ab\n" * 100_000
@@ -314,7 +314,7 @@ class Killed:
 @fault("I8")
 @pytest.mark.parametrize("place", range(4))
 def test_killed_translate_leaves_no_partial_output_file(folder: Path, expected, place: int) -> None:
-    whole = "".join(f"{one}\n" for one in expected).encode()
+    whole = "".join(f"{line}\n" for line in expected).encode()
     for before in (None, b"old\n"):
         if before is not None:
             (folder / "out").write_bytes(before)

@@ -80,7 +80,7 @@ def score_pairs(text: Path) -> int:
 
 def n_best_list(text: Path) -> int:
     parts = text.read_bytes().split(b"\n")[:-1]
-    Path("list").write_bytes(b"".join(b"0 ||| %b ||| 1\n" % one for one in parts))
+    Path("list").write_bytes(b"".join(b"0 ||| %b ||| 1\n" % part for part in parts))
     return len(forked("score", "--n-best-list", str(text), "list").lines)
 
 
@@ -115,8 +115,8 @@ def prepare(text: Path) -> int:
 
 
 def prepare_tsv(text: Path) -> int:
-    lines = [one.replace(b"\t", b"") for one in text.read_bytes().split(b"\n")[:-1]]
-    data = b"".join(b"%b\t%b\n" % (one, one) for one in lines)
+    lines = [line.replace(b"\t", b"") for line in text.read_bytes().split(b"\n")[:-1]]
+    data = b"".join(b"%b\t%b\n" % (line, line) for line in lines)
     arguments = ["--train-tsv", "-", "--subwords", "bytes", "--force", "--json"]
     return _lines_of_json(forked("prepare", *arguments, stdin=data), "read")
 
@@ -149,7 +149,7 @@ READERS: list[Callable[[Path], int]] = [
 
 
 @fault("T4", "T3", "T2")
-@pytest.mark.parametrize("reader", READERS, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.__name__)
 def test_every_command_reads_the_same_lines(folder: Path, reader: Callable[[Path], int]) -> None:
     for name, data in (
         ("text", "".join(f"{line}\n" for line in LINES).encode()),
@@ -191,7 +191,7 @@ def bad(folder: Path) -> None:
 
 
 @fault("T6")
-@pytest.mark.parametrize("name", [one for one in COMMANDS if "prepare" not in one])
+@pytest.mark.parametrize("name", [name for name in COMMANDS if "prepare" not in name])
 @pytest.mark.usefixtures("bad")
 def test_invalid_utf8_is_reported_once(name: str) -> None:
     found = forked(*COMMANDS[name])
@@ -243,7 +243,7 @@ def test_broken_file_ends_every_command_with_65(folder: Path, checks) -> None:
 
 @fault("T7")
 def test_no_command_prints_control_characters_of_the_text(folder: Path, checks) -> None:
-    text = "".join(f"{one}\n" for one in nasty_lines.CONTROLS.values()).encode()
+    text = "".join(f"{control}\n" for control in nasty_lines.CONTROLS.values()).encode()
     (folder / "text").write_bytes(text)
     count = text.count(b"\n")
     (folder / "list").write_bytes(

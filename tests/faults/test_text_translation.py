@@ -148,7 +148,7 @@ def work(line: str) -> tuple[int, int, int]:
     (found,) = translator.translate([line])
     assert "split" in found.flags
     assert found.text.replace(" ", "") == same(line).replace(" ", "")
-    ids = sum(len(one.ids) for one in copying.sources)
+    ids = sum(len(source.ids) for source in copying.sources)
     return encoded[0], len(copying.sources), ids
 
 
@@ -179,7 +179,7 @@ def test_memory_for_a_line_of_a_megabyte_is_limited() -> None:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         (found,) = translator.translate([line])
         assert found.text == line.strip()
-        assert max(len(one.ids) for one in copying.sources) <= 41
+        assert max(len(source.ids) for source in copying.sources) <= 41
         taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
         os._exit(0 if taken < 500_000 else 1)
 
@@ -193,14 +193,14 @@ def test_bidirectional_marks_are_kept_and_closed(name: str) -> None:
     copying, _ = copying_translator()
     (found,) = copying.translate([text])
     check_line(found.text)
-    letters = [one for one in text if one.isalnum()]
-    assert [one for one in found.text if one.isalnum()] == letters
+    letters = [character for character in text if character.isalnum()]
+    assert [character for character in found.text if character.isalnum()] == letters
     (decoded,) = byte_subwords().decode_target([[4 + byte for byte in text.encode()]])
     for line in (found.text, decoded):
         levels = 0
-        for one in line:
-            levels += one in "\u202a\u202b\u202d\u202e\u2066\u2067\u2068"
-            levels -= one in "\u202c\u2069"
+        for character in line:
+            levels += character in "\u202a\u202b\u202d\u202e\u2066\u2067\u2068"
+            levels -= character in "\u202c\u2069"
             assert levels >= 0
         assert levels == 0
     if "closed" in name.split() and "never" not in name and "wrong" not in name:
@@ -212,19 +212,19 @@ def test_bidirectional_marks_are_kept_and_closed(name: str) -> None:
 def test_emoji_sequences_are_not_split(name: str) -> None:
     text = nasty_lines.EMOJI[name]
     translator, copying = copying_translator()
-    assert [one.text for one in translator.translate([text])] == [same(text)]
+    assert [translation.text for translation in translator.translate([text])] == [same(text)]
     assert "\ufffd" not in same(text)
     # A long row of them is cut between two, not within one.
     copying.sources.clear()
     (found,) = translator.translate([text.replace(" ", "") * 60])
     assert "\ufffd" not in found.text
-    pieces = translator.subwords.decode_source([one.ids for one in copying.sources])
+    pieces = translator.subwords.decode_source([source.ids for source in copying.sources])
     for piece in pieces:
         first = piece[:1]
         if name not in ("a lone skin tone", "a joiner alone"):
             assert not "\U0001f3fb" <= first <= "\U0001f3ff"
         if "flag" in name and name != "half a flag":
-            assert sum("\U0001f1e6" <= one <= "\U0001f1ff" for one in piece) % 2 == 0
+            assert sum("\U0001f1e6" <= character <= "\U0001f1ff" for character in piece) % 2 == 0
             assert first in ("\U0001f1e9", "\U0001f1eb", "\U0001f3f4", "\U0001f3f3", "\U0001f308")
 
 
@@ -246,9 +246,9 @@ WRITTEN_ALIKE = [
 @fault("T12")
 @pytest.mark.parametrize("pair", WRITTEN_ALIKE, ids=ascii)
 def test_equivalent_unicode_forms_translate_alike(translator, pair: tuple[str, str]) -> None:
-    one, other = greedy(translator, pair)
-    assert one.text == other.text
-    assert one.score == other.score
+    composed, decomposed = greedy(translator, pair)
+    assert composed.text == decomposed.text
+    assert composed.score == decomposed.score
     for kind in KINDS:
         first, second = learnt_subwords(kind).encode_source(pair)
         assert first == second
@@ -284,7 +284,7 @@ def test_too_long_grapheme_cluster_is_split(checks) -> None:
         (found,) = translator.translate([text])
         assert found.text.replace(" ", "") == same(text).replace(" ", "")
         checks()
-    assert max(len(one.ids) for one in copying.sources) < 40
+    assert max(len(source.ids) for source in copying.sources) < 40
 
 
 INVISIBLE = {
@@ -303,7 +303,7 @@ def test_source_is_cleaned_like_training_text(name: str) -> None:
         config = byte_config({"data.max_length": 2_000})
         translator, copying = copying_translator(config, subwords)
         list(translator.translate([text]))
-        assert [list(one.ids) for one in copying.sources] == subwords.encode_source([clean])
+        assert [list(source.ids) for source in copying.sources] == subwords.encode_source([clean])
 
 
 @fault("T13", "T7")
@@ -313,13 +313,13 @@ def test_any_line_gives_one_line_without_affecting_others(translator, beam: int,
     lines = [plain[0], *(text for _, text in _everything()), plain[1]]
     search = dataclasses.replace(translator.config.search, beam=beam)
     found = list(translator.translate(lines, search=search))
-    assert [one.source for one in found] == lines
-    alone = [one.text for one in translator.translate(plain, search=search)]
+    assert [result.source for result in found] == lines
+    alone = [translation.text for translation in translator.translate(plain, search=search)]
     assert [found[0].text, found[-1].text] == alone
-    assert len({one.text for one in found}) > 90
-    for one in found:
-        check_line(one.text)
-        assert "failed" not in one.flags
+    assert len({result.text for result in found}) > 90
+    for result in found:
+        check_line(result.text)
+        assert "failed" not in result.flags
         checks()
 
 
@@ -330,11 +330,13 @@ def test_naughty_strings_are_translated(translator, checks) -> None:
     search = dataclasses.replace(translator.config.search, beam=1, max_length=12)
     found = list(translator.translate(lines, search=search))
     assert len(found) == len(lines)
-    for one in found:
-        check_line(one.text)
+    for result in found:
+        check_line(result.text)
         checks()
     copying, _ = copying_translator(byte_config({"data.max_length": 5_000}))
     for path in sorted((REAL_TEXT / "flores200-devtest").glob("*.devtest")):
         lines = list(read_lines(path))[::10]
-        assert [one.text for one in copying.translate(lines)] == list(map(same, lines))
+        assert [translation.text for translation in copying.translate(lines)] == list(
+            map(same, lines)
+        )
         checks(len(lines))

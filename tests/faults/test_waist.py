@@ -63,7 +63,9 @@ def _name(call: ast.Call) -> str:
 
 def _mode(call: ast.Call, place: int) -> str:
     """`r` where a file is opened for reading only."""
-    given = [one.value for one in call.keywords if one.arg == "mode"] or call.args[place:]
+    given = [keyword.value for keyword in call.keywords if keyword.arg == "mode"] or call.args[
+        place:
+    ]
     if not given:
         return "r"
     mode = given[0].value if isinstance(given[0], ast.Constant) else "?"
@@ -87,7 +89,7 @@ def test_all_modules_write_through_storage() -> None:
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).as_posix()
         if name not in WAIST:
-            found |= {f"{name}: {one}" for one in writers(path.read_text())}
+            found |= {f"{name}: {writer}" for writer in writers(path.read_text())}
     assert found <= set(ALLOWED), sorted(found - set(ALLOWED))
 
 
@@ -105,4 +107,7 @@ def test_only_files_module_imports_the_disk() -> None:
 def test_files_module_writes_only_through_the_disk() -> None:
     """But for the lock, which nobody reads as data."""
     found = sorted(writers((PACKAGE / "storage/files.py").read_text()))
-    assert [one for one in found if not one.startswith("DISK.")] == ["file.truncate", "path.open"]
+    assert [result for result in found if not result.startswith("DISK.")] == [
+        "file.truncate",
+        "path.open",
+    ]

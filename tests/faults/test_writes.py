@@ -122,7 +122,7 @@ def training(setting, tmp_path: Path, begun: tuple[Path, dict[str, object]] | No
 def test_run_killed_in_any_disk_operation_resumes(setting, begun, tmp_path, checks) -> None:
     """Step 3 of a run: validation, publishing, saving, and an older checkpoint goes."""
     scene = training(setting, tmp_path, begun)
-    names = [one[0] for one in scene.log]
+    names = [operation[0] for operation in scene.log]
     assert {"open", "write", "sync", "rename", "make_directory", "remove_file"} <= set(names)
     scene.killed_anywhere(checks)
 
@@ -160,8 +160,8 @@ def test_run_with_one_disk_failure_continues(setting, begun, tmp_path, monkeypat
         with on(WatchedDisk()) as disk:
             scene.work(scene.place)
     ended = scene.failing_anywhere(checks, FULL)
-    assert not [one for one in ended if at["step"] < one <= at["finish"]]
-    assert any(one > at["finish"] for one in ended)
+    assert not [outcome for outcome in ended if at["step"] < outcome <= at["finish"]]
+    assert any(outcome > at["finish"] for outcome in ended)
 
 
 class Texts(NamedTuple):
@@ -248,7 +248,7 @@ def averaging(trained: Path, tmp_path: Path) -> Scene:
 
     def weights(place: Path) -> str:
         model = load_model(place / "mean").model
-        return repr({name: one.tolist() for name, one in model.named_parameters()})
+        return repr({name: weight.tolist() for name, weight in model.named_parameters()})
 
     def work(place: Path) -> None:
         average(members, place / "mean", force=True)
@@ -256,7 +256,7 @@ def averaging(trained: Path, tmp_path: Path) -> Scene:
     def outcome(place: Path) -> object:
         assert weights(place) in (old, new)
         work(place)
-        assert [one.name for one in place.iterdir()] == ["mean"]
+        assert [path.name for path in place.iterdir()] == ["mean"]
         return weights(place)
 
     old = weights(before)
@@ -285,7 +285,7 @@ def test_average_on_a_failing_disk(trained, tmp_path, checks) -> None:
 class NoExchange(Disk):
     """A file system, or another kernel, on which two names cannot be exchanged."""
 
-    def exchange(self, one: Path, other: Path) -> None:
+    def exchange(self, first: Path, other: Path) -> None:
         raise OSError(errno.EINVAL, "Invalid argument")
 
 
@@ -303,7 +303,7 @@ def test_replacing_directory_without_atomic_exchange(tmp_path, checks) -> None:
         assert fork(work) == -signal.SIGKILL
         assert (place / "out").exists() == (died != 2)
         files.remove_abandoned(place / "out")
-        assert [one.name for one in place.iterdir()] == ["out"]
+        assert [path.name for path in place.iterdir()] == ["out"]
         assert (place / "out" / "x").read_bytes() == (b"new" if died == 3 else b"old")
         checks()
 
@@ -319,7 +319,7 @@ class DyingAtRename(Disk):
     def __init__(self, at: int) -> None:
         self.left = at
 
-    def exchange(self, one: Path, other: Path) -> None:
+    def exchange(self, first: Path, other: Path) -> None:
         raise OSError(errno.EINVAL, "Invalid argument")
 
     def rename(self, old: Path, new: Path) -> None:

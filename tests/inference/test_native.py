@@ -58,24 +58,24 @@ def test_products_equal_those_of_the_rounded_weights(
     kernels: Kernels, lanes: int, outputs: int, inputs: int
 ) -> None:
     for bias in (False, True):
-        one = affine(outputs, inputs, bias=bias)
+        layer = affine(outputs, inputs, bias=bias)
         x = rows(23, inputs)
         try:
-            found = NativeLinear(Kernels(kernels.library, lanes), one)(x)
+            found = NativeLinear(Kernels(kernels.library, lanes), layer)(x)
         except RuntimeError:
             pytest.skip(f"no kernels of {lanes} lanes here")
         least, most = x.amin(1, keepdim=True).clamp(max=0), x.amax(1, keepdim=True).clamp(min=0)
         factor = torch.tensor(254.0) / (most - least)
-        whole, scales = QuantizedMatrix.of(one.weight)
+        whole, scales = QuantizedMatrix.of(layer.weight)
         assert whole.abs().max() <= 64
         expected = (x * factor).round().double() @ whole.double().T
         expected = expected * scales.double() / factor.double()
-        expected = expected if one.bias is None else expected + one.bias
+        expected = expected if layer.bias is None else expected + layer.bias
         torch.testing.assert_close(found.double(), expected, atol=1e-4, rtol=1e-5)
         # The sums are exact: every instruction set gives the same bits.
-        assert torch.equal(found, NativeLinear(kernels, one)(x))
+        assert torch.equal(found, NativeLinear(kernels, layer)(x))
         # Torch adds up in float32, which is exact as long as sums stay small.
-        torch.testing.assert_close(found, make_rounded(one)(x), atol=1e-5, rtol=1e-6)
+        torch.testing.assert_close(found, make_rounded(layer)(x), atol=1e-5, rtol=1e-6)
 
 
 def test_rows_of_one_sign_use_the_whole_integer_range(kernels: Kernels) -> None:
@@ -87,10 +87,10 @@ def test_rows_of_one_sign_use_the_whole_integer_range(kernels: Kernels) -> None:
 
 
 def test_sums_of_the_largest_integers_do_not_overflow(kernels: Kernels) -> None:
-    one = NativeLinear(kernels, Affine(torch.ones(16, 4096), None))
+    linear = NativeLinear(kernels, Affine(torch.ones(16, 4096), None))
     x = torch.ones(7, 4096)
     x[3] = -1.0
-    assert torch.equal(one(x), x.sum(1)[:, None].expand(7, 16))
+    assert torch.equal(linear(x), x.sum(1)[:, None].expand(7, 16))
 
 
 @pytest.mark.parametrize("lanes", LANES)
@@ -100,40 +100,40 @@ def test_products_of_float_weights(
     kernels: Kernels, kind, lanes: int, outputs: int, inputs: int
 ) -> None:
     for count in (1, 5, 23, 60):
-        one, x = affine(outputs, inputs, bias=count != 5), rows(count, inputs)
+        layer, x = affine(outputs, inputs, bias=count != 5), rows(count, inputs)
         try:
-            found = NativeLinear(Kernels(kernels.library, lanes), one, kind)(x)
+            found = NativeLinear(Kernels(kernels.library, lanes), layer, kind)(x)
         except RuntimeError:
             pytest.skip(f"no kernels of {lanes} lanes here")
-        weight = one.weight.bfloat16() if kind == "bf16" else one.weight
+        weight = layer.weight.bfloat16() if kind == "bf16" else layer.weight
         expected = x.double() @ weight.double().T
-        expected = expected if one.bias is None else expected + one.bias
+        expected = expected if layer.bias is None else expected + layer.bias
         torch.testing.assert_close(found.double(), expected, atol=1e-5 * inputs**0.5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_row_does_not_depend_on_its_neighbours_or_threads(kernels: Kernels, kind: str) -> None:
-    one = NativeLinear(kernels, affine(3000, 512), kind)
+    linear = NativeLinear(kernels, affine(3000, 512), kind)
     x = rows(40, 512)
-    together = one(x)
-    alone = torch.cat([one(row[None]) for row in x])
+    together = linear(x)
+    alone = torch.cat([linear(row[None]) for row in x])
     assert torch.equal(together, alone)
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(3)
-        assert torch.equal(one(x), together)
+        assert torch.equal(linear(x), together)
     finally:
         torch.set_num_threads(before)
 
 
 def test_rows_of_zeros_nan_and_infinity(kernels: Kernels) -> None:
-    one = NativeLinear(kernels, Affine(torch.zeros(3, 20), torch.arange(3.0)))
-    assert torch.equal(one(rows(2, 20)), torch.arange(3.0).expand(2, 3))
+    linear = NativeLinear(kernels, Affine(torch.zeros(3, 20), torch.arange(3.0)))
+    assert torch.equal(linear(rows(2, 20)), torch.arange(3.0).expand(2, 3))
     plain = affine(3, 20)
-    one = NativeLinear(kernels, plain)
+    linear = NativeLinear(kernels, plain)
     x = torch.zeros(5, 20)
     x[1, 3], x[2, 19], x[3, 2], x[4] = torch.nan, torch.nan, torch.inf, 1e30
-    found = one(x)
+    found = linear(x)
     assert torch.equal(found[0], plain.bias)
     assert not found[1:4].isfinite().any()
     assert found[4].isfinite().all()
@@ -206,7 +206,7 @@ class TestLibrary:
         running = [
             subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "c")]) for _ in range(2)
         ]
-        assert [one.wait() for one in running] == [0, 0]
+        assert [process.wait() for process in running] == [0, 0]
         assert len(list((tmp_path / "c").iterdir())) == 1
 
 

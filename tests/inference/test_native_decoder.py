@@ -219,7 +219,7 @@ def test_steps_are_bitwise_equal_in_any_batch(kernels, kernel_cache, make_model,
     assert engine.name == ("native" if kind == "float32" else kind)
     sources = some_sources(12)
     together, few = run(engine, sources, 12), run(engine, sources, 3, tokens=90)
-    assert len({len(one[0].ids) for one in together}) > 3
+    assert len({len(hypotheses[0].ids) for hypotheses in together}) > 3
     assert together == few
     assert together == [run(engine, [source], 1)[0] for source in sources]
 
@@ -243,18 +243,18 @@ def test_narrow_weights_give_nearly_equal_scores(
 def test_long_sentences_equal_the_reference(kernels, make_model) -> None:
     """Keys and values of many blocks, and room that grows while sentences are under way."""
     model = some_model(make_model, **{"model.positions": "rotary", "model.d_k": 6})
-    one = NativeDecoder(NativeModel(model, kernels), 2, 2)
+    first = NativeDecoder(NativeModel(model, kernels), 2, 2)
     other = reference_engine(model).decoder(2, 2)
     chooser = torch.Generator().manual_seed(2)
-    for decoder in (one, other):
+    for decoder in (first, other):
         decoder.admit([1], [Source([*range(4, 200), EOS])])
     for number in range(60):
         if number == 35:
-            for decoder in (one, other):
+            for decoder in (first, other):
                 decoder.admit([0], [Source([*range(4, 300), EOS])])
         parents = torch.randint(2, (4,), generator=chooser) + torch.tensor([0, 0, 2, 2])
         ids = torch.randint(4, 330, (4,), generator=chooser)
-        steps = [decoder.step(parents, ids).full() for decoder in (one, other)]
+        steps = [decoder.step(parents, ids).full() for decoder in (first, other)]
         torch.testing.assert_close(*steps, atol=1e-4, rtol=1e-4)
 
 

@@ -66,17 +66,17 @@ def naive(model: Transformer, source, config: SearchConfig) -> list[tuple[float,
     for length in range(limit + 1):
         rows = log_probs_after(model, source, [prefix for _, prefix in live])
         candidates = [
-            (log_prob + row[one].item(), (*prefix, one))
+            (log_prob + row[token].item(), (*prefix, token))
             for (log_prob, prefix), row in zip(live, rows, strict=True)
-            for one in range(len(row))
-            if one not in model.config.banned_ids and (length < limit or one == EOS)
+            for token in range(len(row))
+            if token not in model.config.banned_ids and (length < limit or token == EOS)
         ]
-        best = sorted(candidates, key=lambda one: -one[0])[:count]
+        best = sorted(candidates, key=lambda candidate: -candidate[0])[:count]
         finished += [(s / ((5 + len(p)) / 6) ** config.alpha, p) for s, p in best if p[-1] == EOS]
-        live = [one for one in best if one[1][-1] != EOS][: config.beam]
+        live = [candidate for candidate in best if candidate[1][-1] != EOS][: config.beam]
         if not live:
             break
-    return sorted(finished, key=lambda one: -one[0])[: config.n_best]
+    return sorted(finished, key=lambda hypothesis: -hypothesis[0])[: config.n_best]
 
 
 @pytest.mark.parametrize("settings", KINDS[:3], ids=range(3))
@@ -111,7 +111,7 @@ def test_batched_translations_equal_those_of_single_lines(
         together = run(model, [sources[index] for index in order], config, slots)
         for place, hypotheses in zip(order, together, strict=True):
             assert [hypothesis.ids for hypothesis in hypotheses] == [
-                one.ids for one in alone[place]
+                hypothesis.ids for hypothesis in alone[place]
             ]
             for hypothesis, single in zip(hypotheses, alone[place], strict=True):
                 assert hypothesis.score == pytest.approx(single.score, abs=1e-4)

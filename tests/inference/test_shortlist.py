@@ -43,7 +43,7 @@ def dictionary_pairs(count: int, seed: int) -> list[tuple[str, str]]:
     pairs = []
     for _ in range(count):
         src = [*chooser.choice(list(DICTIONARY), size=chooser.integers(2, 7))]
-        tgt = [DICTIONARY[one] for one in chooser.permutation(src)]
+        tgt = [DICTIONARY[index] for index in chooser.permutation(src)]
         pairs.append((" ".join([*src, "x"]), " ".join(tgt)))
     return pairs
 
@@ -104,8 +104,8 @@ def lexicon_of(corpus: Corpus, **options: int) -> Lexicon:
     )
 
 
-def row_of(lexicon: Lexicon, one: int) -> dict[int, float]:
-    places = slice(lexicon.offsets[one], lexicon.offsets[one + 1])
+def row_of(lexicon: Lexicon, src_id: int) -> dict[int, float]:
+    places = slice(lexicon.offsets[src_id], lexicon.offsets[src_id + 1])
     return dict(zip(lexicon.ids[places].tolist(), lexicon.counts[places].tolist(), strict=True))
 
 
@@ -114,16 +114,16 @@ def plain_model_1(corpus: Corpus, iterations: int) -> dict[tuple[int, int], floa
     counts: dict[tuple[int, int], float] = {}
     for number in range(iterations):
         sums: dict[int, float] = {}
-        for (s, _), one in counts.items():
-            sums[s] = sums.get(s, 0.0) + one
-        old = {key: one / sums[key[0]] for key, one in counts.items()} if number else None
+        for (s, _), count in counts.items():
+            sums[s] = sums.get(s, 0.0) + count
+        old = {key: count / sums[key[0]] for key, count in counts.items()} if number else None
         counts = {}
         for pair in range(len(corpus.train)):
             src, tgt = corpus.train[pair]
             for t in tgt.tolist():
                 chances = {s: old.get((s, t), 0.0) if old else 1.0 for s in set(src.tolist())}
-                for s, one in chances.items():
-                    counts[s, t] = counts.get((s, t), 0.0) + one / sum(chances.values())
+                for s, chance in chances.items():
+                    counts[s, t] = counts.get((s, t), 0.0) + chance / sum(chances.values())
     return counts
 
 
@@ -132,12 +132,12 @@ def test_counts_equal_those_of_plain_loops(corpus: Corpus, monkeypatch, iteratio
     monkeypatch.setattr(lexicons, "CHUNK", 50)
     found = lexicon_of(corpus, iterations=iterations)
     expected = plain_model_1(corpus, iterations)
-    rows = [row_of(found, one) for one in range(corpus.subwords.src_size)]
+    rows = [row_of(found, src_id) for src_id in range(corpus.subwords.src_size)]
     assert {(s, t) for s, row in enumerate(rows) for t in row} == {
-        key for key, one in expected.items() if one > 0
+        key for key, count in expected.items() if count > 0
     }
-    for (s, t), one in expected.items():
-        assert rows[s].get(t, 0.0) == pytest.approx(one, rel=1e-4, abs=1e-6)
+    for (s, t), count in expected.items():
+        assert rows[s].get(t, 0.0) == pytest.approx(count, rel=1e-4, abs=1e-6)
 
 
 def test_a_lexicon_is_learned(corpus: Corpus, trained: Path) -> None:
@@ -152,9 +152,9 @@ def test_only_the_best_candidates_are_kept(corpus: Corpus, monkeypatch) -> None:
     whole = lexicon_of(corpus, iterations=1)
     monkeypatch.setattr(lexicons, "KEPT_CANDIDATES", 3)
     found = lexicon_of(corpus, iterations=1)
-    for one in range(corpus.subwords.src_size):
-        ranked = sorted(row_of(whole, one).items(), key=lambda pair: (-pair[1], pair[0]))
-        assert row_of(found, one) == dict(ranked[:3])
+    for src_id in range(corpus.subwords.src_size):
+        ranked = sorted(row_of(whole, src_id).items(), key=lambda pair: (-pair[1], pair[0]))
+        assert row_of(found, src_id) == dict(ranked[:3])
     assert lexicon_of(corpus, iterations=4).counts.size > 0
 
 
@@ -177,7 +177,7 @@ def test_progress_is_reported(corpus: Corpus) -> None:
     )  # fmt: skip
     assert {stage for stage, *_ in told} == {"iteration 1", "iteration 2"}
     for stage in ("iteration 1", "iteration 2"):
-        done = [some for one, some, _ in told if one == stage]
+        done = [some for done, some, _ in told if done == stage]
         assert done == sorted(done)
     assert all(total is not None and done <= total for _, done, total in told)
 

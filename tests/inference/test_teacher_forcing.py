@@ -47,8 +47,8 @@ def test_scores_equal_those_of_the_search(make_model) -> None:
     config = SearchConfig(beam=3, n_best=3, max_extra_length=4)
     decoder = fastest_engine(model).decoder(4, 3)
     results = dict(search(decoder, iter(map(Source, sources)), config))
-    pairs = [(source, one.ids) for n, source in enumerate(sources) for one in results[n]]
-    expected = [one.token_scores for n in range(6) for one in results[n]]
+    pairs = [(source, result.ids) for n, source in enumerate(sources) for result in results[n]]
+    expected = [result.token_scores for n in range(6) for result in results[n]]
     for found, scores in zip(force_pairs(model, pairs), expected, strict=True):
         assert found.token_scores == pytest.approx(scores, abs=1e-4)
 
@@ -63,7 +63,7 @@ def test_attention_is_that_of_the_layer(settings, make_model) -> None:
         assert result.attention.shape == (len(target), len(source))
         torch.testing.assert_close(result.attention.sum(1), torch.ones(len(target)))
     assert [result.token_scores for result in found] == [
-        one.token_scores for one in force_pairs(model, pairs)
+        score.token_scores for score in force_pairs(model, pairs)
     ]
     layers = model.decoder_layers
     assert cross_attention_of(model) is layers[max(0, len(layers) - 2)].cross_attention

@@ -176,7 +176,7 @@ def test_masked_steps_without_kernels_in_any_batch(model) -> None:
 @pytest.mark.parametrize("kind", ["float32", "bf16", "int8"])
 def test_allowing_all_ids_changes_nothing(model, kernel_cache, kind: str) -> None:
     engine = engine_of("native", model, kernel_cache, kind)
-    sources = [replace(one, allowed=None) for one in sources_of(9)]
+    sources = [replace(source, allowed=None) for source in sources_of(9)]
     all_words = [replace(source, allowed=torch.arange(WORDS)) for source in sources]
     assert run(engine, sources, 9) == run(engine, all_words, 9)
 
@@ -202,11 +202,11 @@ def test_masked_steps_are_bitwise_equal_for_any_number_of_threads(
 
 @pytest.mark.parametrize("engine", ENGINES, indirect=True)
 def test_samples_are_drawn_from_allowed_ids(engine) -> None:
-    sources = [replace(one, sample_key=(n,)) for n, one in enumerate(sources_of(6))]
+    sources = [replace(source, sample_key=(n,)) for n, source in enumerate(sources_of(6))]
     for settings in ({}, {"top_k": 9}, {"top_p": 0.9}):
         found = run(engine, sources, 4, sample=True, temperature=3.0, **settings)
         for source, some in zip(sources, found, strict=True):
-            assert all(mask_of(source)[list(one.ids)].all() for one in some)
+            assert all(mask_of(source)[list(hypothesis.ids)].all() for hypothesis in some)
 
 
 def test_an_ensemble_allows_the_same_ids_as_its_members(model, make_model, kernel_cache) -> None:
@@ -216,7 +216,7 @@ def test_an_ensemble_allows_the_same_ids_as_its_members(model, make_model, kerne
     config = SearchConfig(beam=3, max_extra_length=6)
     found = []
     for name in ("native", "reference"):
-        members = [engine_of(name, one, kernel_cache).decoder(6, 3) for one in (model, other)]
+        members = [engine_of(name, member, kernel_cache).decoder(6, 3) for member in (model, other)]
         results = dict(search(Ensemble(members), iter(sources), config))
         found.append([results[number][0].ids for number in range(6)])
     assert found[0] == found[1]

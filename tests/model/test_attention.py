@@ -131,10 +131,10 @@ def paper_multi_head(
     heads = []
     for head in range(module.heads):
         projected = []
-        for one, linear in ((x, module.query), (y, module.key), (y, module.value)):
+        for stream, linear in ((x, module.query), (y, module.key), (y, module.value)):
             width = len(linear.weight) // module.heads
             rows = slice(head * width, (head + 1) * width)
-            projected.append(one @ linear.weight[rows].T + linear.bias[rows])
+            projected.append(stream @ linear.weight[rows].T + linear.bias[rows])
         heads.append(paper_attention(*(value[:, None] for value in projected), causal=causal)[:, 0])
     return torch.cat(heads, dim=-1) @ module.output.weight.T + module.output.bias
 
@@ -291,8 +291,8 @@ def test_joined_projections_equal_separate_projections(
                 stepped, state = model.step(state, torch.tensor([2, 2, 2]))
                 stepped, _ = model.step(state, torch.tensor([5, 6, 7]))
         result.append([logits.detach(), *gradients, stepped])
-    for one, other in zip(*result, strict=True):
-        torch.testing.assert_close(other, one, rtol=1e-10, atol=1e-10)
+    for first, other in zip(*result, strict=True):
+        torch.testing.assert_close(other, first, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("joined", [False, True])
@@ -327,9 +327,9 @@ def test_joined_projections_follow_autocast(monkeypatch) -> None:
         with torch.autocast("cpu", torch.bfloat16):
             query, seen = module.project_self(x)
         result.append([query, seen.key, seen.value])
-    for one, other in zip(*result, strict=True):
-        assert one.dtype == other.dtype == torch.bfloat16
-        torch.testing.assert_close(other, one, rtol=1e-2, atol=1e-2)
+    for first, other in zip(*result, strict=True):
+        assert first.dtype == other.dtype == torch.bfloat16
+        torch.testing.assert_close(other, first, rtol=1e-2, atol=1e-2)
     assert joined_dtypes == [torch.bfloat16] * 6
 
 

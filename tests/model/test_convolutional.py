@@ -119,9 +119,9 @@ def test_encoder_gradient_is_divided_by_decoder_layers(random_batch):
 
 
 def without_hook(x: Tensor) -> Tensor:
-    one = x.view_as(x)
-    one.register_hook = lambda hook: None
-    return one
+    copy = x.view_as(x)
+    copy.register_hook = lambda hook: None
+    return copy
 
 
 def test_convolutional_initialisation_keeps_the_variance():

@@ -27,9 +27,11 @@ def counted_by_torch(model: ModelConfig, src_lengths: np.ndarray, tgt_lengths: n
     """Forward and backward, with the loss written plainly."""
     sides = [[np.full(n, 7) for n in lengths] for lengths in (src_lengths, tgt_lengths)]
     batch = make_batch(*sides, range(len(src_lengths)), 2)
-    one = initialise(Transformer(model), 1).train()
+    built = initialise(Transformer(model), 1).train()
     with FlopCounterMode(display=False) as counter:
-        torch.autograd.backward(label_smoothed_cross_entropy(one(batch), batch.tgt_out, 0.1).total)
+        torch.autograd.backward(
+            label_smoothed_cross_entropy(built(batch), batch.tgt_out, 0.1).total
+        )
     return counter.get_total_flops()
 
 

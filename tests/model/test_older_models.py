@@ -114,8 +114,8 @@ def test_baseline_logits_do_not_depend_on_neighbours_or_filler(settings, random_
         ).backward()
         gradients.append([weight.grad.clone() for weight in model.parameters()])
     for result in gradients[1:]:
-        for one, expected in zip(result, gradients[0], strict=True):
-            assert_close(one, expected)
+        for gradient, expected in zip(result, gradients[0], strict=True):
+            assert_close(gradient, expected)
     assert all(gradient.abs().max() > 0 for gradient in gradients[0])
 
 
@@ -163,11 +163,11 @@ def test_initial_weights_depend_on_the_seed_only(settings):
     first, again, other = (
         initialise(make_model(older_config(settings)), seed).state_dict() for seed in (3, 3, 4)
     )
-    assert all(torch.equal(one, again[name]) for name, one in first.items())
+    assert all(torch.equal(weight, again[name]) for name, weight in first.items())
     random = [name for name in first if first[name].any()]
     assert all(not torch.equal(first[name], other[name]) for name in random)
     assert {name for name in first if name not in random} == {
-        name for name, one in first.items() if one.dim() == 1
+        name for name, weight in first.items() if weight.dim() == 1
     }
 
 
@@ -246,12 +246,12 @@ def test_attention_is_a_share_of_each_source_token(settings, random_batch):
     model = older_model(settings)
     pairs = [(s.tolist(), t.tolist()) for s, t in pairs_of(random_batch(model.config, *LENGTHS))]
     result = force_pairs(model, pairs, attention=True)
-    for pair, one in zip(pairs, result, strict=True):
-        assert one.attention.shape == (len(pair[1]), len(pair[0]))
-        torch.testing.assert_close(one.attention.sum(1), torch.ones(len(pair[1])))
+    for pair, score in zip(pairs, result, strict=True):
+        assert score.attention.shape == (len(pair[1]), len(pair[0]))
+        torch.testing.assert_close(score.attention.sum(1), torch.ones(len(pair[1])))
         (alone,) = force_pairs(model, [pair], attention=True)
-        torch.testing.assert_close(one.attention, alone.attention)
-        assert one.token_scores == pytest.approx(alone.token_scores)
+        torch.testing.assert_close(score.attention, alone.attention)
+        assert score.token_scores == pytest.approx(alone.token_scores)
     assert any(value.attention.std() > 0.01 for value in result)
 
 
@@ -260,10 +260,10 @@ def test_baseline_teacher_forcing_scores_equal_the_logits(settings, random_batch
     model = older_model(settings)
     pairs = pairs_of(random_batch(model.config, *LENGTHS))
     result = force_pairs(model, [(s.tolist(), t.tolist()) for s, t in pairs])
-    for one, logits, (_, tgt) in zip(result, logits_of(model, pairs), pairs, strict=True):
+    for score, logits, (_, tgt) in zip(result, logits_of(model, pairs), pairs, strict=True):
         expected = logits.log_softmax(1).gather(1, tgt[:, None])[:, 0]
-        assert one.token_scores == pytest.approx(expected.tolist())
-        assert one.attention is None
+        assert score.token_scores == pytest.approx(expected.tolist())
+        assert score.attention is None
 
 
 @both_kinds

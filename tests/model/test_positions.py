@@ -91,9 +91,9 @@ def test_rotary_scores_depend_on_the_distance_alone() -> None:
     query, key = torch.randn(2, 1, 3, 6, dtype=torch.float64, generator=generator)
     scores = []
     for start in (0, 5, 300):
-        one = kind.rotate(query, torch.tensor([start + 4]), start + 5)
+        rotated = kind.rotate(query, torch.tensor([start + 4]), start + 5)
         other = kind.rotate(key, torch.tensor([start]), start + 1)
-        scores.append((one * other).sum(-1))
+        scores.append((rotated * other).sum(-1))
     torch.testing.assert_close(scores[1], scores[0], rtol=0, atol=1e-5)
     torch.testing.assert_close(scores[2], scores[0], rtol=0, atol=1e-5)
     assert not torch.allclose(scores[0], (query * key).sum(-1), atol=1e-2)

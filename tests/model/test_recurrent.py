@@ -40,7 +40,7 @@ def annotations_of(weights: Weights, config: ModelConfig, embedded: list[Tensor]
                 states.append(h)
             directions.append(states[::order])
         y = [torch.cat(both) for both in zip(*directions, strict=True)]
-        x = [one + more for one, more in zip(x, y, strict=True)] if number else y
+        x = [row + more for row, more in zip(x, y, strict=True)] if number else y
     return x
 
 
@@ -65,7 +65,7 @@ def by_hand(
         ]
         alpha = torch.cat(energies).softmax(0)
         looks.append(alpha)
-        context = sum(a * one for a, one in zip(alpha, h, strict=True))
+        context = sum(a * annotation for a, annotation in zip(alpha, h, strict=True))
         x = previous
         for number in range(config.layers):
             joined = torch.cat([x, context])
@@ -115,12 +115,12 @@ def test_row_without_keys_gives_finite_gradients():
 def test_recurrent_matrices_are_initialised_orthogonal_per_gate():
     config = older_config({**RNN, "model.d_model": 32})
     model = initialise(make_model(config), 1)
-    result = [one for name, one in model.named_parameters() if "weight_hh" in name]
+    result = [weight for name, weight in model.named_parameters() if "weight_hh" in name]
     assert len(result) == 6
     for value in result:
         for gate in value.chunk(3):
             torch.testing.assert_close(gate @ gate.T, torch.eye(len(gate)))
-    joined = [one for name, one in model.named_parameters() if "weight_ih" in name]
+    joined = [weight for name, weight in model.named_parameters() if "weight_ih" in name]
     for value in joined:
         bound = (6 / (value.shape[0] / 3 + value.shape[1])) ** 0.5
         assert 0.9 * bound < value.abs().max() <= bound

@@ -181,8 +181,8 @@ def test_tile_attention_accepts_non_contiguous_streams() -> None:
     case.streams = list(together.split(8, dim=-1))
     case.streams[2] = case.streams[2].transpose(0, 2).contiguous().transpose(0, 2)
     assert not any(stream.is_contiguous() for stream in case.streams)
-    for result, one in zip(case.run(), expected, strict=True):
-        assert torch.equal(result, one)
+    for result, wanted in zip(case.run(), expected, strict=True):
+        assert torch.equal(result, wanted)
     case.slope = torch.ones(1).expand(case.slope.shape)
     case.check()
 

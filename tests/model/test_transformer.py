@@ -30,8 +30,8 @@ def test_batch_logits_equal_those_of_single_pairs(settings, make_model, pairs) -
     for pair, result in zip(pairs, together, strict=True):
         assert_close(result, logits_of(model, [pair])[0])
     turned = logits_of(model, pairs[::-1])[::-1]
-    for one, other in zip(turned, together, strict=True):
-        assert_close(one, other)
+    for actual, other in zip(turned, together, strict=True):
+        assert_close(actual, other)
 
 
 @every_variant
@@ -43,8 +43,8 @@ def test_packed_and_rectangular_layouts_agree(settings, make_model, random_batch
     assert rectangular.src_segments.is_rectangular
     assert not batch.src_segments.is_rectangular
     packed = logits_of(model, pairs)[:3]
-    for one, other in zip(logits_of(model, pairs[:3]), packed, strict=True):
-        assert_close(one, other)
+    for actual, other in zip(logits_of(model, pairs[:3]), packed, strict=True):
+        assert_close(actual, other)
 
 
 @every_variant

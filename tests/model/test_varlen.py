@@ -60,17 +60,20 @@ def test_varlen_calls_torch_kernel_with_offsets_and_window(causal, filler, monke
     tokens = [segment.tokens for segment in segments]
     streams = random_streams(tokens[0], tokens[1], tokens[1])
     used = [segment.used for segment in segments]
-    plain = [stream[:one] for stream, one in zip(streams, (used[0], *used[1:] * 2), strict=True)]
+    plain = [
+        stream[:argument]
+        for stream, argument in zip(streams, (used[0], *used[1:] * 2), strict=True)
+    ]
     packed = [Segments.from_lengths(length) for length in lengths]
     expected = attend(*plain, *packed, causal=causal)
     result = varlen_attention(*streams, *segments, causal=causal)
     assert torch.equal(result[: used[0]], expected)
     assert not result[used[0] :].any()
     slopes = torch.autograd.grad(result.square().sum(), streams)
-    for slope, one in zip(
+    for slope, expected_slope in zip(
         slopes, torch.autograd.grad(expected.square().sum(), streams), strict=True
     ):
-        torch.testing.assert_close(slope, one)
+        torch.testing.assert_close(slope, expected_slope)
 
 
 @pytest.mark.filterwarnings("ignore")

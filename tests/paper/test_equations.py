@@ -223,7 +223,7 @@ def test_label_smoothed_loss_is_cross_entropy_with_the_smoothed_target(epsilon: 
     targets = torch.tensor([0, 6, 2, 2])
     loss = label_smoothed_cross_entropy(logits, targets, epsilon)
     log_probs = logits.log_softmax(-1)
-    smoothed = torch.stack([smoothed_target(7, int(one), epsilon) for one in targets]).float()
+    smoothed = torch.stack([smoothed_target(7, int(target), epsilon) for target in targets]).float()
     torch.testing.assert_close(loss.total, -(smoothed * log_probs).sum())
     torch.testing.assert_close(loss.nll, -log_probs.gather(1, targets[:, None]).sum())
     # The gradient of cross-entropy is softmax minus target.

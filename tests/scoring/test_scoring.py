@@ -73,9 +73,9 @@ def test_published_wmt21_scores_are_reproduced(system: str) -> None:
     references = {letter: [wmt21_reference(letter)] for letter in "ACD"}
     references["all"] = [wmt21_reference(letter) for letter in "ACD"]
     ours = {
-        f"{metric}-{kind}": one.value
+        f"{metric}-{kind}": score_.value
         for kind, lines in references.items()
-        for metric, one in zip(
+        for metric, score_ in zip(
             ("bleu", "chrf"), score(wmt21_system(system), lines, ["bleu", "chrf"]), strict=True
         )
     }

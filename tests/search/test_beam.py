@@ -28,14 +28,14 @@ def naive(table: Table, source: tuple[int, ...], config: SearchConfig) -> list[t
         candidates = []
         for log_prob, prefix in live:
             row = table.row(source, prefix)
-            for one in range(table.vocabulary):
-                if one not in SYMBOLS.banned_ids and (length < limit or one == EOS):
-                    candidates.append((log_prob + row[one].item(), (*prefix, one)))
-        candidates.sort(key=lambda one: -one[0])
+            for token in range(table.vocabulary):
+                if token not in SYMBOLS.banned_ids and (length < limit or token == EOS):
+                    candidates.append((log_prob + row[token].item(), (*prefix, token)))
+        candidates.sort(key=lambda candidate: -candidate[0])
         best = candidates[:count]
         finished += [(s / penalty(len(p), config), p) for s, p in best if p[-1] == EOS]
-        live = [one for one in best if one[1][-1] != EOS][: config.beam]
-    return sorted(finished, key=lambda one: -one[0])[: config.n_best]
+        live = [candidate for candidate in best if candidate[1][-1] != EOS][: config.beam]
+    return sorted(finished, key=lambda hypothesis: -hypothesis[0])[: config.n_best]
 
 
 def assert_same(found: list[Hypothesis], expected: list[tuple[float, tuple[int, ...]]]) -> None:
@@ -191,11 +191,11 @@ def test_beam_search_breaks_ties_alike_in_every_batch() -> None:
 
     config = SearchConfig(beam=3, n_best=3, alpha=0.0, max_extra_length=3)
     sources = [(4, EOS), (5, 6, EOS), (7, EOS)]
-    alone = [run(TableDecoder(Flat(9), 1, 3), [one], config)[0] for one in sources]
+    alone = [run(TableDecoder(Flat(9), 1, 3), [source], config)[0] for source in sources]
     assert run(TableDecoder(Flat(9), 3, 3), sources, config) == alone
     assert alone[0][0].ids == (EOS,)
     # Of equal continuations those of the first hypothesis are taken, and the lowest ids.
-    assert [one.ids for one in alone[0]][1:] == [(4, EOS), (4, 4, EOS)]
+    assert [hypothesis.ids for hypothesis in alone[0]][1:] == [(4, EOS), (4, 4, EOS)]
 
 
 @pytest.mark.parametrize("slots", [1, 2, 3, 7])
@@ -321,6 +321,6 @@ def test_top_k_breaks_ties_by_the_lowest_id(rows: list[list[int]], k: int) -> No
     for row, found_values, found in zip(
         scores.tolist(), values.tolist(), ids.tolist(), strict=True
     ):
-        expected = sorted(range(6), key=lambda one: (-row[one], one))[:k]
+        expected = sorted(range(6), key=lambda token: (-row[token], token))[:k]
         assert found == expected
         assert found_values == [row[expected_item] for expected_item in expected]

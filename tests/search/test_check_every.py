@@ -49,11 +49,11 @@ def test_check_every_gives_the_same_hypotheses(name: str, make_model) -> None:
         steps.append(count_steps(decoder))
         results = dict(search(decoder, iter(random_sources(7)), config))
         found.append([results[number] for number in range(7)])
-    assert len({len(one[0].ids) for one in found[0]}) >= 3, "the lengths must vary"
+    assert len({len(result[0].ids) for result in found[0]}) >= 3, "the lengths must vary"
     for other in found[1:]:
-        for one, expected in zip(other, found[0], strict=True):
-            assert [h.ids for h in one] == [h.ids for h in expected]
-            scores, wanted = ([h.score for h in some] for some in (one, expected))
+        for actual, expected in zip(other, found[0], strict=True):
+            assert [h.ids for h in actual] == [h.ids for h in expected]
+            scores, wanted = ([h.score for h in some] for some in (actual, expected))
             assert scores == pytest.approx(wanted, abs=1e-5)
     assert len(steps[2]) % 8 == 0
 
@@ -93,7 +93,7 @@ def test_check_every_retires_finished_rows_and_abandoned_runs() -> None:
     for _ in range(2):
         next(searcher.run(iter(sources)))
         assert decoder.sources
-        found = sorted(searcher.run(iter(sources)), key=lambda one: one[0])
+        found = sorted(searcher.run(iter(sources)), key=lambda item: item[0])
         assert found == list(enumerate(expected))
         assert not decoder.sources
 

@@ -192,9 +192,11 @@ class TestTranslator:
         ]
 
     def test_two_equal_models_equal_a_single_one(self, config: Config) -> None:
-        one, _ = self.translators(config)
-        both = Translator(one.model, config, one.subwords, reference_engine, [one])
-        for alone, joint in zip(one.translate(self.LINES), both.translate(self.LINES), strict=True):
+        single, _ = self.translators(config)
+        both = Translator(single.model, config, single.subwords, reference_engine, [single])
+        for alone, joint in zip(
+            single.translate(self.LINES), both.translate(self.LINES), strict=True
+        ):
             assert joint.text == alone.text
             assert joint.score == pytest.approx(alone.score, abs=1e-4)
 
@@ -207,8 +209,8 @@ class TestTranslator:
             texts.append([translation.text for translation in both.translate(self.LINES)])
             assert texts[-1] != [translation.text for translation in first.translate(self.LINES)]
         assert texts[0] == texts[1]
-        for name, one in zip("ab", (first, second), strict=True):
-            save_model(tmp_path / name, one.model.state_dict(), config, one.subwords, {})
+        for name, model in zip("ab", (first, second), strict=True):
+            save_model(tmp_path / name, model.model.state_dict(), config, model.subwords, {})
         loaded = Translator.load(tmp_path / "a", others=[tmp_path / "b"])
         assert [translation.text for translation in loaded.translate(self.LINES)] == texts[0]
 
@@ -216,16 +218,16 @@ class TestTranslator:
         first, second = self.translators(config)
         both = Translator(first.model, config, first.subwords, reference_engine, [second])
         pair = ("some words", "other words")
-        (joint,), (one,), (other,) = (list(t.score([pair])) for t in (both, first, second))
+        (joint,), (first_score,), (other,) = (list(t.score([pair])) for t in (both, first, second))
         means = [
             math.log((math.exp(a) + math.exp(b)) / 2)
-            for a, b in zip(one.token_scores, other.token_scores, strict=True)
+            for a, b in zip(first_score.token_scores, other.token_scores, strict=True)
         ]
         assert joint.token_scores == pytest.approx(means, abs=1e-5)
 
     def test_a_member_with_another_vocabulary_is_refused(self, config: Config) -> None:
         first, second = self.translators(config)
-        pieces = {piece: one for one, piece in enumerate(Bytes().pieces())}
+        pieces = {piece: index for index, piece in enumerate(Bytes().pieces())}
         pieces["<0x41>"], pieces["<0x42>"] = pieces["<0x42>"], pieces["<0x41>"]
         second.subwords = Subwords(Bytes(), source_ids=pieces)
         with pytest.raises(ConfigError, match=r"model 2 .* source vocabulary .* id 69 is `<0x42>`"):

@@ -22,7 +22,7 @@ SPELT = [b"", b"", b"", b"", b" a", b"b", b" ab"]
 
 
 def assert_exhaustive(
-    table, config, *, bias=lambda ids_so_far, one: 0.0, processors=(), limit=None
+    table, config, *, bias=lambda ids_so_far, token: 0.0, processors=(), limit=None
 ):
     found = run(TableDecoder(table, 2, config.beam), [SOURCE], config, processors)[0]
     expected = exhaustive(table, SOURCE, config, bias=bias, limit=limit)[: config.n_best]
@@ -53,9 +53,9 @@ class TestAgainstExhaustiveSearch:
 
     @pytest.mark.parametrize("least", [1, 3, 4, 9])
     def test_minimum_length_equals_exhaustive_search(self, table: Table, least: int) -> None:
-        def bias(ids_so_far, one):
+        def bias(ids_so_far, token):
             # Where the limit is less there is nothing but to end.
-            return None if one == EOS and len(ids_so_far) < min(least, 4) else 0.0
+            return None if token == EOS and len(ids_so_far) < min(least, 4) else 0.0
 
         assert_exhaustive(table, replace(WIDE, min_length=least), bias=bias)
 
@@ -67,16 +67,16 @@ class TestAgainstExhaustiveSearch:
 
     @pytest.mark.parametrize("size", [1, 2, 3])
     def test_no_repeat_ngram_equals_exhaustive_search(self, table: Table, size: int) -> None:
-        def bias(ids_so_far, one):
-            ids = (*ids_so_far, one)
+        def bias(ids_so_far, token):
+            ids = (*ids_so_far, token)
             runs = [ids[n : n + size] for n in range(len(ids) - size + 1)]
             return None if len(set(runs)) < len(runs) else 0.0
 
         assert_exhaustive(table, replace(WIDE, no_repeat_ngram=size), bias=bias)
 
     def test_repetition_penalty_equals_exhaustive_search(self, table: Table) -> None:
-        def bias(ids_so_far, one):
-            return -math.log(3.0) if one in ids_so_far else 0.0
+        def bias(ids_so_far, token):
+            return -math.log(3.0) if token in ids_so_far else 0.0
 
         assert_exhaustive(table, replace(WIDE, repetition_penalty=3.0), bias=bias)
 
@@ -85,13 +85,13 @@ class TestAgainstExhaustiveSearch:
     def test_banned_phrases_equal_exhaustive_search(
         self, table: Table, texts: list[str], whole_words: bool
     ) -> None:
-        def bias(ids_so_far, one):
-            if one == EOS:
+        def bias(ids_so_far, token):
+            if token == EOS:
                 return 0.0
-            text = b"".join(SPELT[i] for i in (*ids_so_far, one)).decode()
+            text = b"".join(SPELT[i] for i in (*ids_so_far, token)).decode()
             for banned in texts:
                 before = text[: len(text) - len(banned)]
-                completes = text.endswith(banned) and f" {banned}".endswith(SPELT[one].decode())
+                completes = text.endswith(banned) and f" {banned}".endswith(SPELT[token].decode())
                 if completes and not (whole_words and before[-1:].isalnum()):
                     return None
             return 0.0
@@ -114,14 +114,14 @@ class TestAgainstExhaustiveSearch:
         assert found[0].score == pytest.approx(expected[0][0], abs=1e-5)
 
     def test_all_logits_processors_together_equal_exhaustive_search(self, table: Table) -> None:
-        def bias(ids_so_far, one):
-            if one == EOS:
+        def bias(ids_so_far, token):
+            if token == EOS:
                 return None if len(ids_so_far) < 2 else 0.0
-            text = b"".join(SPELT[i] for i in (*ids_so_far, one))
-            pairs = list(itertools.pairwise((*ids_so_far, one)))
+            text = b"".join(SPELT[i] for i in (*ids_so_far, token))
+            pairs = list(itertools.pairwise((*ids_so_far, token)))
             if len(set(pairs)) < len(pairs) or text.endswith(b" ab"):
                 return None
-            return -math.log(2.0) if one in ids_so_far else 0.0
+            return -math.log(2.0) if token in ids_so_far else 0.0
 
         config = replace(
             WIDE, min_length=2, no_repeat_ngram=2, repetition_penalty=2.0, word_reward=0.3,
@@ -147,7 +147,9 @@ def test_a_prefix_takes_precedence_over_logits_processors() -> None:
         TableDecoder(table, 1, 2), [Source((4, EOS), prefix=(4, 4, 5))], config, processors
     )[0]
     assert found[0].ids[:3] == (4, 4, 5)
-    expected = [table.row((4, EOS), (4, 4, 5)[:n])[one].item() for n, one in enumerate((4, 4, 5))]
+    expected = [
+        table.row((4, EOS), (4, 4, 5)[:n])[token].item() for n, token in enumerate((4, 4, 5))
+    ]
     assert found[0].token_scores[:3] == pytest.approx(expected, abs=1e-5)
     assert not set(found[0].ids[3:]) & {4, 5}
 
@@ -233,7 +235,7 @@ class TestBannedPhrases:
 
     def forbidden(self, texts: list[str], ids_so_far: str, *, whole_words: bool = True) -> set[str]:
         processor = BannedPhrases(texts, self.SPELLINGS, whole_words=whole_words)
-        ids = [self.PIECES.index(one) for one in ids_so_far.split("|")] if ids_so_far else []
+        ids = [self.PIECES.index(word) for word in ids_so_far.split("|")] if ids_so_far else []
         found = processor(live([ids or [0]]) if ids else live([[]]))
         return {self.SPELLINGS[token_id].decode("latin-1") for token_id in found.ids.tolist()}
 

@@ -42,10 +42,10 @@ def chances(table: Table, temperature: float = 1.0) -> torch.Tensor:
 def test_ids_are_sampled_with_their_probabilities(temperature: float) -> None:
     expected = chances(Table(9, 3, -1.0), temperature).tolist()
     found = first_ids(replace(ONE, temperature=temperature))
-    for one, chance in enumerate(expected):
+    for token, chance in enumerate(expected):
         # Five standard deviations.
         room = 5 * math.sqrt(max(chance * (1 - chance), 1e-9) / 3_000)
-        assert found[one] / 3_000 == pytest.approx(chance, abs=room), one
+        assert found[token] / 3_000 == pytest.approx(chance, abs=room), token
 
 
 def test_top_k_samples_from_the_best_k_only() -> None:

@@ -124,13 +124,13 @@ def exhaustive(
     source: tuple[int, ...],
     config: SearchConfig,
     symbols: Symbols = SYMBOLS,
-    bias: Bias = lambda written, one: 0.0,
+    bias: Bias = lambda written, token: 0.0,
     limit: int | None = None,
 ) -> list[tuple[float, tuple[int, ...]]]:
     """Every sequence up to the limit that ends in EOS, with its score, best first."""
     allowed = [
-        one for one in range(table.vocabulary)
-        if one not in symbols.banned_ids and one != symbols.eos_id
+        token for token in range(table.vocabulary)
+        if token not in symbols.banned_ids and token != symbols.eos_id
     ]  # fmt: skip
     found = []
     limit = len(source) - 1 + config.max_extra_length if limit is None else limit
@@ -146,4 +146,4 @@ def exhaustive(
             log_prob += sum(biases)
             score = log_prob / penalty(len(ids), config) + config.word_reward * len(ids)
             found.append((score, ids))
-    return sorted(found, key=lambda one: -one[0])
+    return sorted(found, key=lambda hypothesis: -hypothesis[0])

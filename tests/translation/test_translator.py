@@ -111,15 +111,15 @@ class TestArguments:
 
     def test_the_return_type_follows_the_type_of_lines(self, translator: Translator) -> None:
         lines = some_lines(3)
-        one = translator.translate(lines[0])
-        assert isinstance(one, Translation)
-        assert one.source == lines[0]
+        translation = translator.translate(lines[0])
+        assert isinstance(translation, Translation)
+        assert translation.source == lines[0]
         several = translator.translate(lines)
         assert isinstance(several, list)
-        assert several[0].text == one.text
+        assert several[0].text == translation.text
         assert translator.translate(tuple(lines)) == several
         lazy = translator.translate(iter(lines))
-        assert next(lazy).text == one.text
+        assert next(lazy).text == translation.text
         assert [found.text for found in lazy] == [found.text for found in several[1:]]
 
     def test_a_str_may_end_in_a_newline_but_is_one_line(self, translator: Translator) -> None:
@@ -162,10 +162,10 @@ class TestArguments:
             next(found)
 
     def test_prefixes_begin_the_translations(self, translator: Translator) -> None:
-        one = translator.translate("abc", prefixes="xy")
-        assert one.text.startswith("xy")
-        assert translator.translate("abc", prefixes=["xy"]) == one
-        assert translator.translate(["abc"], prefixes=["xy"]) == [one]
+        translation = translator.translate("abc", prefixes="xy")
+        assert translation.text.startswith("xy")
+        assert translator.translate("abc", prefixes=["xy"]) == translation
+        assert translator.translate(["abc"], prefixes=["xy"]) == [translation]
         for wrong in ("xy", 5):
             with pytest.raises(TypeError, match="prefixes are an iterable of str"):
                 translator.translate(["abc", "def"], prefixes=wrong)  # type: ignore[call-overload]
@@ -215,10 +215,10 @@ class TestLongLines:
 
     def test_n_best_lists_a_text_once(self, translator: Translator) -> None:
         subwords = translator.subwords
-        one, other = (tuple(ids[:-1]) for ids in subwords.encode_target(["a", "b"]))
+        first, other = (tuple(ids[:-1]) for ids in subwords.encode_target(["a", "b"]))
         # Bytes that are no UTF-8 are shown as U+FFFD, each of them.
-        broken = [(*one, 4 + byte) for byte in (0xFE, 0xFF)]
-        ids = [broken[0], one, broken[1], one, other]
+        broken = [(*first, 4 + byte) for byte in (0xFE, 0xFF)]
+        ids = [broken[0], first, broken[1], first, other]
         found = [
             Hypothesis((*some, subwords.eos_id), -n - 1.0, -n - 1.0, ())
             for n, some in enumerate(ids)
@@ -283,8 +283,8 @@ class TestTranslationFlags:
         config = byte_config(settings)
         model = byte_model(config)
         with torch.no_grad():
-            for one, value in bias.items():
-                model.output_bias[one] += value
+            for token, value in bias.items():
+                model.output_bias[token] += value
         return Translator(model, config, byte_subwords()).translate(["abcd"])[0].flags
 
     def test_an_ordinary_translation_has_no_flags(self, translator: Translator) -> None:
