@@ -33,7 +33,7 @@ def examples_of(name: str) -> list[doctest.DocTest]:
     for value in list(vars(module).values()):
         if getattr(value, "__module__", None) == name:
             places += [value, *(vars(value).values() if inspect.isclass(value) else [])]
-    docstrings = {inspect.getdoc(inspect.unwrap(place)) or "" for place in places}
+    docstrings = {inspect.getdoc(inspect.unwrap(path)) or "" for path in places}
     parser = doctest.DocTestParser()
     return [
         parser.get_doctest(text, dict(vars(module)), name, module.__file__, 0)

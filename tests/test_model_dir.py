@@ -186,11 +186,11 @@ def test_weights_replaced_while_reading_are_of_one_model(saved, monkeypatch) -> 
         assert torch.equal(weight, expected[name]), name
 
 
-@pytest.mark.parametrize("place", [20, -4])
-def test_damaged_file_is_reported_first(saved: Path, place: int) -> None:
+@pytest.mark.parametrize("position", [20, -4])
+def test_damaged_file_is_reported_first(saved: Path, position: int) -> None:
     """The weights are read while they are hashed: a header or number that is wrong is no news."""
     data = bytearray((saved / WEIGHTS).read_bytes())
-    data[place : place + 2 or None] = b"\xff\xff"
+    data[position : position + 2 or None] = b"\xff\xff"
     data[-2:] = b"\xff\xff"
     (saved / WEIGHTS).write_bytes(data)
     with pytest.raises(DataError, match="SHA-256"):
@@ -225,10 +225,10 @@ NAMES = ["config.toml", "model.safetensors", "subwords/vocabulary.json"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("place", [0.1, 0.5, 0.999])
-def test_flipped_bit_is_detected(saved: Path, name: str, place: float) -> None:
+@pytest.mark.parametrize("position", [0.1, 0.5, 0.999])
+def test_flipped_bit_is_detected(saved: Path, name: str, position: float) -> None:
     data = bytearray((saved / name).read_bytes())
-    data[int(len(data) * place)] ^= 1
+    data[int(len(data) * position)] ^= 1
     (saved / name).write_bytes(data)
     with pytest.raises(DataError, match="SHA-256") as refused:
         load_model(saved)

@@ -130,7 +130,9 @@ def test_missing_libc_function_is_none() -> None:
 def test_child_processes_are_listed_from_proc(monkeypatch: pytest.MonkeyPatch) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
         expected = [child.pid] if Path("/proc/self/task").exists() else []
-        assert [number for number in machine.child_processes() if number == child.pid] == expected
+        assert [
+            process for process in machine.child_processes() if process == child.pid
+        ] == expected
         child.communicate(b"\n")
     monkeypatch.setattr(machine, "_read", lambda path: "")
     assert machine.child_processes() == []

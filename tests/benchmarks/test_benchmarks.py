@@ -103,11 +103,11 @@ def test_decode_gpu_benchmark(tmp_path: Path) -> None:
 def test_gates_refuse_translations_unlike_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     decoding = module("lib.gpu_decoding")
     right = decoding.translate
-    found = iter((False, True, False, False))
+    result = iter((False, True, False, False))
 
     def changed(searcher: object, sources: list) -> list:
         outputs = right(searcher, sources)
-        return [[4, *output] for output in outputs] if next(found) else outputs
+        return [[4, *output] for output in outputs] if next(result) else outputs
 
     monkeypatch.setattr(decoding, "translate", changed)
     facts: dict = {}
@@ -176,8 +176,8 @@ def test_eole_process_is_stopped_between_steps(tmp_path: Path) -> None:
     config = dataclasses.replace(Config(), train=TrainConfig(precision="float32"))
     interpreter.write_text(EOLE.format(python=sys.executable))
     interpreter.chmod(0o755)
-    place = eole.write_project(config, pairs, 100, tmp_path)
-    loop = eole.EoleLoop(str(interpreter), place)
+    path = eole.write_project(config, pairs, 100, tmp_path)
+    loop = eole.EoleLoop(str(interpreter), path)
     try:
         # Lines 1, 2 and 0; EOS is not among the words.
         assert [loop.steps(1)["tokens"] for _ in range(3)] == [4, 5, 1]
@@ -251,9 +251,9 @@ def test_same_words_benchmark(tmp_path: Path, kernel_cache: Path) -> None:
     )
     cases = {case["name"]: case for case in document["cases"]}
     exact = [case for name, case in cases.items() if ", float32, " in name]
-    found = {tuple(case["settings"][key] for key in ("batch", "threads", "shuffled"))
+    result = {tuple(case["settings"][key] for key in ("batch", "threads", "shuffled"))
              for case in exact}  # fmt: skip
-    assert found == {
+    assert result == {
         ("default", 1, False), (7, 1, False), (1, 1, False), ("default", 1, True),
         ("default", 2, False), ("default", 3, False),
     }  # fmt: skip
@@ -415,7 +415,7 @@ def test_both_loaders_deliver_every_target_token() -> None:
     random = np.random.default_rng(1)
     pairs = pairs_of(*random.integers(1, 30, (2, 500)).tolist())
     plan = loader.BatchPlan(pairs.src_lengths, pairs.tgt_lengths, 600, 2, 1)
-    shards = sum(len(plan.epoch(0).shard(*place)) > 0 for place in np.ndindex(99, 2))
+    shards = sum(len(plan.epoch(0).shard(*index)) > 0 for index in np.ndindex(99, 2))
     ours = list(itertools.islice(loader.our_batches(pairs, plan, 0), shards))
     assert sum(ours) == pairs.tgt_lengths.sum()
     theirs, delivered = loader.their_batches(pairs, 300, 1), 0
@@ -427,8 +427,8 @@ def test_both_loaders_deliver_every_target_token() -> None:
 def test_the_plain_loader_pads_and_shifts() -> None:
     loader = module("loader")
     sentences = loader.Sentences(pairs_of([3, 1], [2, 4]))
-    found = [tensor.tolist() for tensor in loader.padded([sentences[0], sentences[1]])]
-    assert found == [
+    results = [tensor.tolist() for tensor in loader.padded([sentences[0], sentences[1]])]
+    assert results == [
         [[4, 5, 6], [7, 0, 0]],
         [[True, True, True], [True, False, False]],
         [[2, 4, 5, 0], [2, 6, 7, 8]],
@@ -462,9 +462,9 @@ def test_ratio_needs_a_peer(ours: float, peer: float | None) -> None:
 
 @pytest.mark.parametrize("name", ["lib.measure", "lib.vocabulary", "lib.gpu_runs"])
 def test_benchmark_doctests(name: str) -> None:
-    found = doctest.testmod(module(name))
-    assert found.attempted > 0
-    assert found.failed == 0
+    result = doctest.testmod(module(name))
+    assert result.attempted > 0
+    assert result.failed == 0
 
 
 def setup(tmp_path: Path) -> SimpleNamespace:
@@ -490,7 +490,7 @@ def test_failing_phase_keeps_results_of_other_phases(tmp_path: Path) -> None:
 
     steps = [("a", 9, good), ("b", 9, bad), ("c", 0.05, endless), ("d", 9, good)]
     chosen = [phases.Phase(*step) for step in steps]
-    phases.run_phases(setup(tmp_path), results, chosen, 60, lambda found: [])
+    phases.run_phases(setup(tmp_path), results, chosen, 60, lambda facts: [])
     status = {name: phase["status"] for name, phase in results.phases.items()}
     assert status == {"a": "done", "b": "failed", "c": "cut", "d": "done"}
     assert results.phases["b"]["half"] == 2
@@ -507,7 +507,7 @@ def test_phases_beyond_the_budget_are_skipped(tmp_path: Path) -> None:
     results = measure.Results("x", {})
     phase = phases.Phase("a", 9, lambda setup, facts: pytest.fail("was run"))
     reserve = phases.RESERVE_SECONDS
-    phases.run_phases(setup(tmp_path), results, [phase], reserve, lambda found: [])
+    phases.run_phases(setup(tmp_path), results, [phase], reserve, lambda facts: [])
     assert results.phases["a"]["status"] == "skipped"
 
 

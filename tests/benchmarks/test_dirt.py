@@ -27,11 +27,11 @@ def test_noise_of_every_kind_is_dropped_and_clean_pairs_stay(
     safe, strict = (
         dirt.measure(planted, ("xx", "yy"), tmp_path, level, 600) for level in ("safe", "strict")
     )
-    found = {kind: strict.found(kind) / 200 for kind in dirt.PLANTED}
+    result = {kind: strict.found(kind) / 200 for kind in dirt.PLANTED}
     assert {
-        kind: share for kind, share in found.items() if share < LEAST_FOUND.get(kind, 0.95)
+        kind: share for kind, share in result.items() if share < LEAST_FOUND.get(kind, 0.95)
     } == {}
-    assert len(found) >= 20
+    assert len(result) >= 20
     assert strict.dropped[""] < 0.01 * strict.planted[""]
     assert safe.dropped[""] == 0
     # What is only likely is counted, and stays.

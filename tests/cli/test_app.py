@@ -77,12 +77,12 @@ class TestExitCodes:
     ) -> None:
         failing(ZeroDivisionError("division by zero"))  # type: ignore[operator]
         main([])
-        said = capsys.readouterr().err
-        assert said.startswith(
+        err = capsys.readouterr().err
+        assert err.startswith(
             "error: this is a bug in nmt: ZeroDivisionError: division by zero\n\nhint: "
         )
-        assert "--debug" in said
-        assert "Traceback" not in said
+        assert "--debug" in err
+        assert "Traceback" not in err
 
     @pytest.mark.parametrize("way", ["option", "variable"])
     def test_debug_shows_the_traceback(
@@ -112,7 +112,7 @@ class TestExitCodes:
 
 class TestUsage:
     @pytest.mark.parametrize(
-        ("arguments", "said", "hint"),
+        ("arguments", "message", "hint"),
         [
             (["trian"], "there is no command `trian`", "did you mean `train`?"),
             (["xyz"], "there is no command `xyz`", "known: attention, average"),
@@ -138,12 +138,12 @@ class TestUsage:
         ],
     )
     def test_misspelt_option_or_command_gets_a_suggestion(
-        self, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str, hint: str
+        self, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str, hint: str
     ) -> None:
         assert main(arguments) == 2
         out, err = capsys.readouterr()
         assert out == ""
-        assert err.startswith(f"error: {said}")
+        assert err.startswith(f"error: {message}")
         assert f"\n\nhint: {hint}" in err or hint in err.split("\n\nhint: ")[1]
 
     @pytest.mark.parametrize(
@@ -196,10 +196,10 @@ class TestVersion:
 
     def test_version_json_names_library_versions(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["--version", "--json"]) == 0
-        found = json.loads(capsys.readouterr().out)
-        assert found["nmt"] == __version__
-        assert {"schema", "python", "sentencepiece", "sacrebleu"} <= set(found)
-        assert ("torch" in found) == (importlib.util.find_spec("torch") is not None)
+        result = json.loads(capsys.readouterr().out)
+        assert result["nmt"] == __version__
+        assert {"schema", "python", "sentencepiece", "sacrebleu"} <= set(result)
+        assert ("torch" in result) == (importlib.util.find_spec("torch") is not None)
 
 
 class TestStreams:

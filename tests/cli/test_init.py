@@ -161,8 +161,8 @@ class TestInitRefusals:
         assert main(["init", "--train", "a.en", "train.de", "--valid", "valid.en", "b.de",
                      "--test", ".", "test.de"]) == 66  # fmt: skip
         err = capsys.readouterr().err
-        for said in ("`a.en` cannot be read", "`b.de` cannot be read", "`.` is a directory"):
-            assert said in err
+        for message in ("`a.en` cannot be read", "`b.de` cannot be read", "`.` is a directory"):
+            assert message in err
         assert not Path("nmt.toml").exists()
 
     def test_an_unknown_preset_is_refused(self, capsys: pytest.CaptureFixture[str]) -> None:
@@ -235,18 +235,18 @@ class TestValidationSplitAdvice:
         assert not Path("nmt.toml").exists()
         assert main(["init", *files, "--valid-split", "1224"]) == 0
 
-    @pytest.mark.parametrize("place", [[], ["a project"]])
+    @pytest.mark.parametrize("directory", [[], ["a project"]])
     def test_validation_warning_contains_a_command_that_runs(
-        self, place: list[str], capsys: pytest.CaptureFixture[str]
+        self, directory: list[str], capsys: pytest.CaptureFixture[str]
     ) -> None:
         texts = ["--train", "train.en", "train.de", "--test", "test.en", "test.de"]
-        assert main(["init", *place, *texts, "--preset", "tiny"]) == 0
+        assert main(["init", *directory, *texts, "--preset", "tiny"]) == 0
         advice = capsys.readouterr().err.split("to set training pairs apart: ")[1].split("\n")[0]
-        before = written(Path(*place)).data
+        before = written(Path(*directory)).data
         program, *arguments = shlex.split(advice)
         assert program == "nmt"
         assert main(arguments) == 0
-        config = written(Path(*place))
+        config = written(Path(*directory))
         assert (config.data.valid_split, config.train.preset) == (300, "tiny")
         assert (config.data.train, config.data.test) == (before.train, before.test)
         assert "validation" not in capsys.readouterr().err

@@ -149,10 +149,10 @@ def test_prepare_without_project_file_reports_default_settings(folder, capsys):
     news = "no nmt.toml was found, so the settings are the defaults (preset base, vocabulary 37,000"
     # The text is too small for them: it is said all the same, with what would fit.
     assert main(["prepare", *TRAIN]) == 65
-    said = capsys.readouterr().err
-    (line,) = [line for line in said.splitlines() if "nmt.toml" in line]
+    err = capsys.readouterr().err
+    (line,) = [line for line in err.splitlines() if "nmt.toml" in line]
     assert line == f"{news}); `nmt init` chooses them for this text"
-    assert "--vocab-size auto, which chooses " in said
+    assert "--vocab-size auto, which chooses " in err
     for more in (["--quiet"], ["--preset", "tiny"], ["--vocab-size", "5000"],
                  ["--set", "data.vocab_size=5000"]):  # fmt: skip
         main(["prepare", *TRAIN, "--dropped", "no/folder", *more])

@@ -315,7 +315,7 @@ def test_lower_ter_is_a_significant_improvement(nmt: Nmt) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "message"),
     [
         (["absent", "ref.txt", "gone"], 66, "`gone`"),
         ([".", "ref.txt"], 66, "directory"),
@@ -338,10 +338,10 @@ def test_lower_ter_is_a_significant_improvement(nmt: Nmt) -> None:
     ],
 )
 def test_score_refuses_wrong_arguments_and_files(
-    nmt: Nmt, arguments: list[str], code: int, told: str
+    nmt: Nmt, arguments: list[str], code: int, message: str
 ) -> None:
     result = nmt(*arguments)
     assert result.code == code
     assert result.out == ""
-    assert told in result.err
+    assert message in result.err
     assert "bug" not in result.err

@@ -34,14 +34,14 @@ class TestPrecedence:
         environ = {"NMT_MODEL_HEADS": "2", "NMT_MODEL_LAYERS": "2", "NMT_MODEL_DROPOUT": "0.2"}
         flags = {"model.heads": 4, "model.layers": 4, "search.beam": None}
         config, origins = resolve_settings(flags, ["model.heads=8"], environ=environ)
-        found = {
+        result = {
             key: (flatten(config)[key], origins[key])
             for key in (
                 "model.heads", "model.layers", "model.dropout", "model.d_ff", "model.d_model",
                 "search.beam",
             )
         }  # fmt: skip
-        assert found == {
+        assert result == {
             "model.heads": (8, "--set"),
             "model.layers": (4, "command line"),
             "model.dropout": (0.2, "NMT_MODEL_DROPOUT"),
@@ -238,12 +238,12 @@ class TestConfigPresets:
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert main(["config", "presets"]) == 0
-        said = capsys.readouterr().out
-        lines = {line.split()[0]: line.split()[1:] for line in said.splitlines() if line}
+        out = capsys.readouterr().out
+        lines = {line.split()[0]: line.split()[1:] for line in out.splitlines() if line}
         assert lines["base"] == ["63.0", "M", "37,000", "6", "512", "25,000", "100,000"]
         assert lines["small"][2:] == ["auto", "3", "256", "3,000", "auto"]
         assert set(PRESETS) <= lines.keys()
-        assert "with the vocabulary of 6,000 entries" in said
+        assert "with the vocabulary of 6,000 entries" in out
 
     def test_presets_json_has_exact_counts(self, capsys: pytest.CaptureFixture[str]) -> None:
         """Of tests/paper/test_parameter_counts.py."""

@@ -52,9 +52,9 @@ def assert_weights(out: Path, members: list[dict]) -> None:
 def test_train_without_corpus_names_the_prepare_command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["train"]) == 66
-    said = capsys.readouterr().err
-    assert "there is no prepared corpus at `corpus`" in said
-    assert "nmt prepare" in said
+    err = capsys.readouterr().err
+    assert "there is no prepared corpus at `corpus`" in err
+    assert "nmt prepare" in err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -131,10 +131,10 @@ def test_missing_gpus_are_warned_of(inside, monkeypatch, capsys, gpus, warned):
     monkeypatch.setattr("nmt_cli.training.parallel.ranks.launch", lambda *_: 0)
     monkeypatch.setattr("nmt_cli.cli.commands.train.be_rank", lambda *_, **__: None)
     assert main(["train", *gpus]) == 0
-    first, *said = capsys.readouterr().err.splitlines()
+    first, *err = capsys.readouterr().err.splitlines()
     assert first == "training `model` on `corpus`: loading torch"
-    assert len(said) == bool(warned)
-    assert "".join(said).startswith(warned)
+    assert len(err) == bool(warned)
+    assert "".join(err).startswith(warned)
 
 
 def test_train_without_project_file_reports_default_settings(
@@ -165,22 +165,22 @@ def test_train_json_reports_go_to_stdout(inside, tmp_path, capsys):
 
 def test_train_output_without_terminal(inside, tmp_path, capsys):
     assert main(["train", "--out", str(tmp_path / "m"), "--max-steps", "5"]) == 0
-    said = capsys.readouterr().err
-    assert "step 5" in said
-    assert "validation perplexity" in said
-    assert "BLEU" in said
-    assert "finished: 5 steps are done" in said
-    assert "\r" not in said
-    assert f"nmt translate --model {tmp_path / 'm'}" in said
+    err = capsys.readouterr().err
+    assert "step 5" in err
+    assert "validation perplexity" in err
+    assert "BLEU" in err
+    assert "finished: 5 steps are done" in err
+    assert "\r" not in err
+    assert f"nmt translate --model {tmp_path / 'm'}" in err
 
 
 def test_validation_after_the_last_report_prints_no_zero_loss(inside, tmp_path, capsys):
     options = ["--set", "train.log_every=3", "--max-steps", "3"]
     assert main(["train", "--out", str(tmp_path / "m"), *options]) == 0
-    said = capsys.readouterr().err
-    assert "loss 0.000" not in said
+    err = capsys.readouterr().err
+    assert "loss 0.000" not in err
     places = [
-        said.index(text) for text in ("step 3, ", "validation perplexity", "finished: 3 steps")
+        err.index(text) for text in ("step 3, ", "validation perplexity", "finished: 3 steps")
     ]
     assert places == sorted(places)
 
@@ -201,9 +201,9 @@ def test_resume_keeps_the_preset_of_the_run(project, tmp_path, monkeypatch, caps
     command = ["train", "--corpus", str(project / "corpus"), "--out", "m"]
     assert main([*command, "--preset", "tiny", "--max-steps", "1", "--quiet"]) == 0
     assert main([*command, "--max-steps", "2"]) == 0
-    said = capsys.readouterr().err
-    assert "preset tiny" in said
-    assert "continues after step 1" in said
+    err = capsys.readouterr().err
+    assert "preset tiny" in err
+    assert "continues after step 1" in err
     assert main([*command, "--preset", "base", "--max-steps", "3"]) == 78
     assert "model.layers was 2, now 6" in capsys.readouterr().err
     monkeypatch.setenv("NMT_TRAIN_PRESET", "base")
@@ -249,21 +249,21 @@ def test_average_of_models_is_the_mean_of_their_weights(inside, tmp_path):
 
 def test_time_left_counts_only_steps_of_this_run(inside, tmp_path, monkeypatch, capsys):
     """Seven steps, then five more: the first seven took no time of the second run."""
-    told = []
+    events = []
     real = TrainDisplay.event
     monkeypatch.setattr(
-        TrainDisplay, "event", lambda self, event: told.append(event) or real(self, event)
+        TrainDisplay, "event", lambda self, event: events.append(event) or real(self, event)
     )
     out = str(tmp_path / "model")
     for steps in (7, 12):
         assert main(["train", "--out", out, "--set", f"train.max_steps={steps}"]) == 0
-    said = capsys.readouterr().err
-    assert "continues after step 7" in said
-    assert "for 7 steps" in said
-    assert "for the 5 remaining steps" in said
-    begun = [event for event in told if isinstance(event, Outline)]
+    err = capsys.readouterr().err
+    assert "continues after step 7" in err
+    assert "for 7 steps" in err
+    assert "for the 5 remaining steps" in err
+    begun = [event for event in events if isinstance(event, Outline)]
     assert [(event.step, event.steps) for event in begun] == [(0, 7), (7, 12)]
-    steps = [(event.step, event.fresh) for event in told if isinstance(event, StepDone)]
+    steps = [(event.step, event.fresh) for event in events if isinstance(event, StepDone)]
     assert steps == [*((n, n) for n in range(1, 8)), *((7 + n, n) for n in range(1, 6))]
     assert begun[1].seconds > 0
 
@@ -293,9 +293,9 @@ def test_average_without_interval_checkpoints_names_resume_checkpoints(inside, t
     out = tmp_path / "a model"
     assert main(["train", "--out", str(out), "--max-steps", "3", "--quiet"]) == 0
     assert main(["average", str(out), "--out", str(tmp_path / "x")]) == 66
-    said = capsys.readouterr().err
-    assert "only what was saved to resume from: `step-000000003`" in said
-    command = re.search(r"hint: `nmt (.*) --out MODEL`", said)
+    err = capsys.readouterr().err
+    assert "only what was saved to resume from: `step-000000003`" in err
+    command = re.search(r"hint: `nmt (.*) --out MODEL`", err)
     assert command is not None
     assert main([*shlex.split(command[1]), "--out", str(tmp_path / "x")]) == 0
     assert load_model(tmp_path / "x").metadata["averaged"] == "step-000000003"
@@ -350,15 +350,15 @@ def test_threads_option_sets_torch_threads(inside: Path, monkeypatch) -> None:
 
     from nmt_cli.cli.commands import train
 
-    before, found = torch.get_num_threads(), []
+    before, result = torch.get_num_threads(), []
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     monkeypatch.setattr(
         train, "be_rank",
-        lambda *_, **__: found.append((torch.get_num_threads(), os.environ["OMP_NUM_THREADS"])),
+        lambda *_, **__: result.append((torch.get_num_threads(), os.environ["OMP_NUM_THREADS"])),
     )  # fmt: skip
     try:
         assert main(["train", "--threads", str(before + 1), "--quiet"]) == 0
     finally:
         torch.set_num_threads(before)
     # The variable is for a process that has not loaded torch yet.
-    assert found == [(before + 1, str(before + 1))]
+    assert result == [(before + 1, str(before + 1))]

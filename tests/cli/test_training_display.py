@@ -54,7 +54,7 @@ def shown(*events: object, outline: Outline = OUTLINE, interactive: bool = False
 
 
 @pytest.mark.parametrize(
-    ("command", "options", "rank", "said"),
+    ("command", "options", "rank", "message"),
     [
         ("train", ["--preset", "small"], "", "training `model` on `corpus`: loading torch\n"),
         ("train", ["--quiet"], "", ""),
@@ -63,7 +63,7 @@ def shown(*events: object, outline: Outline = OUTLINE, interactive: bool = False
     ],
 )
 def test_first_line_is_printed_before_torch_is_loaded(
-    tmp_path: Path, command: str, options: list[str], rank: str, said: str
+    tmp_path: Path, command: str, options: list[str], rank: str, message: str
 ) -> None:
     """Of several ranks, the process that starts them says it."""
     (tmp_path / "corpus").mkdir()
@@ -74,8 +74,8 @@ def test_first_line_is_printed_before_torch_is_loaded(
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 9, done.stderr
-    assert done.stderr.startswith(said)
-    assert bool(done.stderr) == bool(said)
+    assert done.stderr.startswith(message)
+    assert bool(done.stderr) == bool(message)
 
 
 def test_train_header_lists_corpus_preset_device_and_epochs() -> None:
@@ -99,7 +99,7 @@ def test_train_header_lists_corpus_preset_device_and_epochs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "asked", "line"),
+    ("sizes", "asked", "line"),
     [
         ((8_000, 8_000), 37_000, ["vocabulary 8,000 (corpus; preset base: 37,000)"]),
         ((8_000, 9_000), 8_000, ["vocabularies 8,000 and 9,000 (corpus; preset base: 8,000)"]),
@@ -108,9 +108,9 @@ def test_train_header_lists_corpus_preset_device_and_epochs() -> None:
     ],
 )
 def test_train_header_names_vocabulary_unlike_the_preset(
-    found: tuple[int, int], asked: int | str, line: list[str]
+    sizes: tuple[int, int], asked: int | str, line: list[str]
 ) -> None:
-    base = replace(OUTLINE, preset="base", vocabularies=found, preset_vocabulary=asked)
+    base = replace(OUTLINE, preset="base", vocabularies=sizes, preset_vocabulary=asked)
     assert shown(outline=base)[2:] == line
 
 
@@ -124,8 +124,8 @@ def test_long_run_is_warned_of_during_the_first_step() -> None:
     """And not again after three steps; where it is not clear, then."""
     long = FirstStep(step=0, seconds_per_step=170.0, seconds_left=170.0 * 20_000)
     slow = replace(STEP, seconds_left=2 * 86_400.0, seconds_per_step=9.0)
-    told, first, _, *rest = shown(long, slow)[2:]
-    assert told == "first step: about 3 minutes"
+    message, first, _, *rest = shown(long, slow)[2:]
+    assert message == "first step: about 3 minutes"
     assert first == (
         "warning: this run is expected to take about 39 days here; "
         "24 hours from now it will be at about step 508 of 20,000"
@@ -136,7 +136,7 @@ def test_long_run_is_warned_of_during_the_first_step() -> None:
 
 
 def test_expected_time_is_printed_once_after_three_steps() -> None:
-    steps = [replace(STEP, step=number, fresh=number) for number in range(1, 6)]
+    steps = [replace(STEP, step=index, fresh=index) for index in range(1, 6)]
     assert shown(*steps)[2:] == ["about 1h 20m for 20,000 steps"]
     resumed = replace(OUTLINE, step=15_000, seconds=900.0)
     steps = [replace(step, step=15_000 + step.step, seconds=912.0) for step in steps]
@@ -233,7 +233,7 @@ def test_report_json_without_steps_has_no_loss() -> None:
 
 
 @pytest.mark.parametrize(
-    ("event", "said"),
+    ("event", "message"),
     [
         (Validating(130, 0, 0, 300.0, None), "130/130, validating, 5m 00s so far"),
         (Validating(130, 80, 200, 300.0, 0.0), "130/130, validating 80/200, 5m 00s so far"),
@@ -242,7 +242,7 @@ def test_report_json_without_steps_has_no_loss() -> None:
         (replace(STEP, step=122, fresh=2), "122/130, 1h 20m left, 1,234 tokens/s"),
     ],
 )
-def test_progress_bar_shows_phase_and_only_measured_rates(event: object, said: str) -> None:
+def test_progress_bar_shows_phase_and_only_measured_rates(event: object, message: str) -> None:
     """Seconds of a first step, and of steps of an earlier process, tell nothing of what is left."""
     console = Console(io.StringIO(), clock=itertools.count().__next__)
     with console.progress("training", 130, estimate_after=None) as progress:
@@ -250,7 +250,7 @@ def test_progress_bar_shows_phase_and_only_measured_rates(event: object, said: s
         display.event(replace(OUTLINE, step=120, steps=130, seconds=290.0))
         assert "left" not in progress.shape(80)
         display.event(event)
-        assert said in progress.shape(80)
+        assert message in progress.shape(80)
 
 
 def test_sample_lines_are_cut_to_the_terminal_width() -> None:

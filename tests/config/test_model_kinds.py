@@ -48,10 +48,10 @@ def test_every_model_setting_applies_or_is_refused(kind):
 
 def test_all_settings_of_other_model_kinds_are_reported():
     error = refusal({"train.preset": "tiny", "model.kind": "rnn", "train.compile": "on"})
-    told = (
+    message = (
         "model.d_ff, model.heads, model.positions, model.norm_order, train.compile=on mean nothing"
     )
-    assert str(error).startswith(told)
+    assert str(error).startswith(message)
     assert "`--preset rnn`" in error.hint
 
 
@@ -63,7 +63,7 @@ def test_baselines_refuse_compile(kind):
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "message"),
     [
         ({"kind": "rnn", "d_model": 7}, "model.d_model=7 is odd"),
         ({"kind": "conv", "kernel_width": 4}, "model.kernel_width=4 is even"),
@@ -75,8 +75,8 @@ def test_baselines_refuse_compile(kind):
         ({"d_model": 30, "heads": 10, "positions": "rotary", "d_k": 5}, "the width 5 is odd"),
     ],
 )
-def test_incompatible_settings_are_refused(values, told):
-    assert told in str(refusal({f"model.{name}": value for name, value in values.items()}))
+def test_incompatible_settings_are_refused(values, message):
+    assert message in str(refusal({f"model.{name}": value for name, value in values.items()}))
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ class TestRefusals:
             assert word in error.message
 
     @pytest.mark.parametrize(
-        ("key", "value", "said"),
+        ("key", "value", "message"),
         [
             ("search.beam", 0, "below its minimum 1"),
             ("search.beam", 1025, "above its maximum 1024"),
@@ -139,11 +139,11 @@ class TestRefusals:
         ],
     )
     def test_wrong_value_is_refused_with_its_reason(
-        self, key: str, value: object, said: str
+        self, key: str, value: object, message: str
     ) -> None:
         error = refusal(SettingsLayer("x", {key: value}))
         assert f"`{key}`" in error.message
-        assert said in error.message
+        assert message in error.message
         assert error.hint.startswith(f"{key}: ")
 
     def test_error_of_a_long_value_stays_short(self) -> None:
@@ -153,7 +153,7 @@ class TestRefusals:
         assert one("data.valid", "[" * 100_000) == ("[" * 100_000,)
 
     @pytest.mark.parametrize(
-        ("values", "said"),
+        ("values", "message"),
         [
             ({"model.d_model": 512, "model.heads": 3}, "does not divide"),
             ({"model.d_model": 5, "model.heads": 1}, "is odd"),
@@ -174,8 +174,8 @@ class TestRefusals:
             ({"train.r_drop": 5.0, "model.dropout": 0.0}, "model.dropout is 0"),
         ],
     )
-    def test_conflicting_values_are_refused(self, values: dict[str, object], said: str) -> None:
-        assert said in refusal(SettingsLayer("x", values)).message
+    def test_conflicting_values_are_refused(self, values: dict[str, object], message: str) -> None:
+        assert message in refusal(SettingsLayer("x", values)).message
 
     def test_explicit_head_widths_need_no_division(self) -> None:
         values = {"model.d_model": 512, "model.heads": 3, "model.d_k": 32, "model.d_v": 32}
@@ -220,7 +220,7 @@ class TestSettingsFiles:
         assert keys == set(SETTINGS)
 
     @pytest.mark.parametrize(
-        ("text", "said"),
+        ("text", "message"),
         [
             ("model = [", "not valid TOML"),
             ("[model]\nheads = 4\nheads = 8\n", "not valid TOML"),
@@ -232,20 +232,20 @@ class TestSettingsFiles:
             ("x = " + "[" * 100_000, "not valid TOML"),
         ],
     )
-    def test_invalid_settings_file_is_named(self, tmp_path: Path, text: str, said: str) -> None:
+    def test_invalid_settings_file_is_named(self, tmp_path: Path, text: str, message: str) -> None:
         path = tmp_path / "nmt.toml"
         path.write_text(text)
         with pytest.raises(ConfigError, match=r"nmt\.toml") as caught:
             load(path)
-        assert said in caught.value.message
+        assert message in caught.value.message
         assert caught.value.hint
 
-    @pytest.mark.parametrize(("number", "newer"), [(0, False), (2, True)])
+    @pytest.mark.parametrize(("version", "newer"), [(0, False), (2, True)])
     def test_settings_file_of_later_format_needs_newer_nmt(
-        self, tmp_path: Path, number: int, newer: bool
+        self, tmp_path: Path, version: int, newer: bool
     ) -> None:
         path = tmp_path / "nmt.toml"
-        path.write_text(f"format = {number}\n")
+        path.write_text(f"format = {version}\n")
         with pytest.raises(ConfigError) as caught:
             load(path)
         assert ("newer nmt" in caught.value.hint) == newer

@@ -51,8 +51,8 @@ def test_exit_code_table_is_the_documented_one() -> None:
     assert set(signals.EXIT_CODES.values()) <= PROMISED
     assert {signals.INTERRUPTED, error_reporting.BROKEN_PIPE} <= PROMISED
     assert {environment.EXIT_BROKEN_PIPE, environment.EXIT_WRITE_ERROR} <= PROMISED
-    for number, code in signals.EXIT_CODES.items():
-        assert code in (75, 128 + number)
+    for signal_number, code in signals.EXIT_CODES.items():
+        assert code in (75, 128 + signal_number)
 
 
 def test_exit_code_table_is_in_the_cli_guide() -> None:
@@ -148,13 +148,15 @@ def test_exit_code_of_a_broken_pipe_is_141() -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "code"),
+    ("signal_number", "code"),
     [(signal.SIGHUP, 129), (signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGUSR1, 75)],
 )
 def test_exit_codes_of_training_stopped_by_signals(
-    number: signal.Signals, code: int, monkeypatch: pytest.MonkeyPatch
+    signal_number: signal.Signals, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(settings, "resolve_settings", lambda *_: os.kill(os.getpid(), number))
+    monkeypatch.setattr(
+        settings, "resolve_settings", lambda *_: os.kill(os.getpid(), signal_number)
+    )
     assert forked("train").code == code
 
 

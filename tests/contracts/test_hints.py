@@ -26,15 +26,15 @@ SKIPPED = {"drawing/svg.py", "extras/attention_map/page.py", "config/synonyms.py
 
 def options_by_command() -> dict[str, set[str]]:
     """The options of each command, by its name without `nmt`; those of its own commands count."""
-    found: dict[str, set[str]] = {}
+    result: dict[str, set[str]] = {}
     for line in (ROOT / docs.SURFACE).read_text().splitlines():
         words = line.split()[1:]
         path = [word for word in words if not word.startswith("-")]
         for option in (part for word in words for part in word.split("/")):
             if option.startswith("--"):
                 for length in range(3):
-                    found.setdefault(" ".join(path[:length]), set()).add(option)
-    return found
+                    result.setdefault(" ".join(path[:length]), set()).add(option)
+    return result
 
 
 OPTIONS = options_by_command()
@@ -92,12 +92,12 @@ def test_options_named_in_messages_exist(path: Path) -> None:
     if name in SKIPPED:
         return
     command = path.stem if path.parent.name == "cli" and path.stem in COMMANDS else ""
-    found = {
+    result = {
         line: wrong
         for line, text in texts(path)
         if OPTION.search(text) and (wrong := problems(text, command))
     }
-    assert found == {}
+    assert result == {}
 
 
 def test_synonyms_lead_to_existing_commands_and_options() -> None:

@@ -30,8 +30,8 @@ SMALL = {
 
 
 def block_with(words: str) -> str:
-    (found,) = [block for block in SHELL if words in block]
-    return found
+    (results,) = [block for block in SHELL if words in block]
+    return results
 
 
 @pytest.fixture
@@ -111,8 +111,8 @@ def test_readme_preset_table_has_sizes_and_parameters():
     for name, cells in rows:
         layers, d_model, d_ff, heads, parameters, _ = cells.split(" | ")
         model = resolve([SettingsLayer("test", {"train.preset": name})]).config.model
-        told = [int(cell.replace(",", "")) for cell in (layers, d_model, d_ff, heads)]
-        assert told == [model.layers, model.d_model, model.d_ff, model.heads]
+        sizes = [int(cell.replace(",", "")) for cell in (layers, d_model, d_ff, heads)]
+        assert sizes == [model.layers, model.d_model, model.d_ff, model.heads]
         millions, vocabulary = re.findall(r"[\d.,]+", parameters)
         size = int(vocabulary.replace(",", ""))
         with torch.device("meta"):

@@ -95,9 +95,9 @@ def test_recipe_calls_existing_commands_and_options(recipe, run, data, tmp_path)
 def settings_of(call: list[str]) -> dict[str, str]:
     """The settings of a command line, which `nmt` accepts together with the preset."""
     pairs = itertools.pairwise(call)
-    found = dict(two.split("=", 1) for first, two in pairs if first == "--set")
-    resolve([SettingsLayer("recipe", {"train.preset": "paper-small", **found})])
-    return found
+    result = dict(two.split("=", 1) for first, two in pairs if first == "--set")
+    resolve([SettingsLayer("recipe", {"train.preset": "paper-small", **result})])
+    return result
 
 
 def test_comparison_recipe_has_equal_costs_and_continues(run, data, tmp_path):

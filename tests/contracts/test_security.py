@@ -38,15 +38,17 @@ def required() -> list[str]:
 
 def declared(name: str) -> str:
     """All that the installed package says about its licence."""
-    found = metadata(name)
+    result = metadata(name)
     classifiers = [
         classifier
-        for classifier in found.get_all("Classifier") or []
+        for classifier in result.get_all("Classifier") or []
         if classifier.startswith("License ::")
     ]
-    said = [found.get("License-Expression") or "", (found.get("License") or "")[:80],
+    licences = [result.get("License-Expression") or "", (result.get("License") or "")[:80],
             *(classifier.removeprefix("License :: ") for classifier in classifiers)]  # fmt: skip
-    return " ".join([*said, *(SAID[classifier] for classifier in said if classifier in SAID)])
+    return " ".join(
+        [*licences, *(SAID[classifier] for classifier in licences if classifier in SAID)]
+    )
 
 
 def test_security_table_lists_the_dependencies_of_pyproject() -> None:
@@ -56,16 +58,16 @@ def test_security_table_lists_the_dependencies_of_pyproject() -> None:
 @pytest.mark.parametrize("name", sorted(set(required())))
 def test_security_table_has_the_licences_of_the_packages(name: str) -> None:
     try:
-        said = declared(name)
+        licence = declared(name)
     except PackageNotFoundError:
         pytest.skip(f"{name} is not installed: an extra")
     wanted = rows()[name]
     if name in BY_HAND:
-        assert (wanted, said.strip()) == (BY_HAND[name], "")
+        assert (wanted, licence.strip()) == (BY_HAND[name], "")
         return
-    words = set(re.findall(r"[\w.-]+", said))
+    words = set(re.findall(r"[\w.-]+", licence))
     for word in wanted.split(" AND "):
-        assert word in words, said
+        assert word in words, licence
 
 
 def test_files_named_in_security_page_exist() -> None:

@@ -73,11 +73,11 @@ def weights_of_model(model, source: Sequence[int], target: Sequence[int], monkey
 def test_attention_map_weights_are_those_of_the_model(settings, make_model, monkeypatch) -> None:
     model = make_model(settings)
     source, target = [4, 5, 6, 7, 9, EOS], [8, 4, 10, EOS]
-    found = attention_maps(model, source, target)
+    result = attention_maps(model, source, target)
     seen = weights_of_model(model, source, target, monkeypatch)
     depth = len(model.encoder)
     expected = seen[:depth], seen[depth::2], seen[depth + 1 :: 2]
-    for layers, expected_layers in zip(found, expected, strict=True):
+    for layers, expected_layers in zip(result, expected, strict=True):
         assert len(layers) == len(expected_layers)
         for weights, by_hand in zip(layers, expected_layers, strict=True):
             torch.testing.assert_close(weights, by_hand.float(), atol=1e-5, rtol=1e-4)
@@ -111,22 +111,22 @@ def test_attention_map_uses_the_best_translation(translator: Translator) -> None
     (best,) = translator.translate(["the dog"])
     assert len(best.text) > 5
     assert translator.subwords.decode_target([best.hypotheses[0].ids]) == [best.text]
-    found = sentence_attention(translator, " the dog\n")
-    assert (found.source, found.translation) == ("the dog", best.text)
-    assert found.src == ("t", "h", "e", "␣", "d", "o", "g", END)
-    assert len(found.tgt) == len(best.hypotheses[0].ids)
+    result = sentence_attention(translator, " the dog\n")
+    assert (result.source, result.translation) == ("the dog", best.text)
+    assert result.src == ("t", "h", "e", "␣", "d", "o", "g", END)
+    assert len(result.tgt) == len(best.hypotheses[0].ids)
     source = translator.subwords.encode_source(["the dog"])[0]
     expected = attention_maps(translator.model, source, best.hypotheses[0].ids)
     for kind, weights in zip(KINDS, expected, strict=True):
-        assert torch.equal(found.weights(kind), weights)
-        assert weights.shape[2:] == (len(found.rows(kind)), len(found.columns(kind)))
-    assert found.columns("decoder") == (START, *found.tgt[:-1])
+        assert torch.equal(result.weights(kind), weights)
+        assert weights.shape[2:] == (len(result.rows(kind)), len(result.columns(kind)))
+    assert result.columns("decoder") == (START, *result.tgt[:-1])
 
 
 def test_attention_map_of_a_given_translation(translator: Translator) -> None:
-    found = sentence_attention(translator, "a b", target="zq\x1b[31m")
-    assert (found.translation, found.tgt) == ("zq", ("z", "q", END))
-    assert found.maps.cross.shape == (2, 2, 3, 4)
+    result = sentence_attention(translator, "a b", target="zq\x1b[31m")
+    assert (result.translation, result.tgt) == ("zq", ("z", "q", END))
+    assert result.maps.cross.shape == (2, 2, 3, 4)
 
 
 def test_attention_map_refuses_empty_and_split_lines(translator: Translator) -> None:

@@ -44,12 +44,12 @@ def tab(started: Browser, tmp_path: Path) -> Iterator[Browser]:
     assert started.evaluate("document.title") == f"Attention: The {HOSTILE}"
 
 
-def row(place: int) -> str:
-    return f'[data-side="row"][data-place="{place}"]'
+def row(index: int) -> str:
+    return f'[data-side="row"][data-place="{index}"]'
 
 
-def column(place: int) -> str:
-    return f'[data-side="column"][data-place="{place}"]'
+def column(index: int) -> str:
+    return f'[data-side="column"][data-place="{index}"]'
 
 
 def shares(tab: Browser) -> list[tuple[str, str]]:
@@ -61,11 +61,11 @@ def shares(tab: Browser) -> list[tuple[str, str]]:
 
 def assert_shares(tab: Browser, weights: torch.Tensor, names: tuple[str, ...]) -> None:
     """The reading lists these weights, the greatest first; the page has four decimal places."""
-    found = shares(tab)
+    result = shares(tab)
     order = sorted(zip(weights.tolist(), names, strict=True), reverse=True)
     order = [(weight, name) for weight, name in order if weight >= 0.005]
-    assert [name for _, name in found] == [name for _, name in order]
-    for (text, _), (weight, _) in zip(found, order, strict=True):
+    assert [name for _, name in result] == [name for _, name in order]
+    for (text, _), (weight, _) in zip(result, order, strict=True):
         share = float(text.removesuffix(" %"))
         assert share == pytest.approx(100 * weight, abs=0.06 if weight < 0.0995 else 0.51)
 

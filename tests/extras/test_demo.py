@@ -37,13 +37,13 @@ def test_demo_leaves_a_working_project(tmp_path, monkeypatch, capsys):
 
     monkeypatch.setattr("nmt_cli.extras.demo.run.assess", judge)
     assert main(["demo", str(folder), *QUICK]) == 0
-    said = capsys.readouterr()
-    assert "BLEU" in said.out
-    assert "tok:13a" in said.out
+    captured = capsys.readouterr()
+    assert "BLEU" in captured.out
+    assert "tok:13a" in captured.out
     for command in ("prepare", "train", "average", "translate", "score"):
-        assert f"$ nmt {command}" in said.err
-    assert "sentences right to the letter" in said.err
-    assert "nmt init --train mine.en mine.de" in said.err
+        assert f"$ nmt {command}" in captured.err
+    assert "sentences right to the letter" in captured.err
+    assert "nmt init --train mine.en mine.de" in captured.err
     assert len((folder / "test.output.de").read_text().splitlines()) == 12
     monkeypatch.chdir(folder)
     assert main(["translate", "test.en", "--quiet"]) == 0
@@ -80,9 +80,9 @@ def test_second_demo_continues_the_first(tmp_path, capsys):
     before = (tmp_path / "demo" / "model" / "model.safetensors").read_bytes()
     capsys.readouterr()
     assert main(["demo", folder, *QUICK, "--json"]) == 0
-    said = capsys.readouterr()
-    assert "already finished: 4 steps are done" in said.err
-    outcome = json.loads(said.out)
+    captured = capsys.readouterr()
+    assert "already finished: 4 steps are done" in captured.err
+    outcome = json.loads(captured.out)
     assert outcome["schema"] == 1
     assert outcome["exact"]["total"] == 12
     assert (tmp_path / "demo" / "model" / "model.safetensors").read_bytes() == before
@@ -104,11 +104,11 @@ def test_demo_accuracy_is_counted_per_phenomenon(tmp_path):
     write("test.de", "a", "b", "c", "d")
     write("test.labels", "dative past", "dative", "past", "")
     write("held_out.de", "x", "y")
-    found = assess(tmp_path, ["a", "wrong", "c", "d"], ["x", "z"], 1.0)
-    assert (found.exact.right, found.exact.total) == (3, 4)
-    assert (found.held_out.right, found.held_out.total) == (1, 2)
+    result = assess(tmp_path, ["a", "wrong", "c", "d"], ["x", "z"], 1.0)
+    assert (result.exact.right, result.exact.total) == (3, 4)
+    assert (result.held_out.right, result.held_out.total) == (1, 2)
     counted = {
-        phenomenon.label: (phenomenon.right, phenomenon.total) for phenomenon in found.phenomena
+        phenomenon.label: (phenomenon.right, phenomenon.total) for phenomenon in result.phenomena
     }
     assert counted == {"dative": (1, 2), "past": (2, 2)}
     assert Accuracy("", "", 1, 8).percent == 12.5

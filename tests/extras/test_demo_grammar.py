@@ -126,10 +126,10 @@ def test_known_words_are_those_of_the_text(train):
         for pair in train
         for word in pair.src.lower().split()
     )
-    said = {word for word in seen if not word[0].isdigit()}
-    assert said <= known
+    words = {word for word in seen if not word[0].isdigit()}
+    assert words <= known
     # The rest are forms of known words that the grammar can say, but hardly does.
-    assert len(known - said) < 0.06 * len(known)
+    assert len(known - words) < 0.06 * len(known)
 
 
 def test_ambiguous_english_tenses_are_not_generated():

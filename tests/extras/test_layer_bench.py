@@ -44,8 +44,8 @@ def test_restricted_attention_is_attention_under_a_band(n: int) -> None:
     x = sequence(n)
     places = torch.arange(n)
     near = (places[:, None] - places).abs() <= 2
-    found = LAYERS["restricted"].make(SIZES)(x)
-    torch.testing.assert_close(found, attention_by_mask(x, near))
+    result = LAYERS["restricted"].make(SIZES)(x)
+    torch.testing.assert_close(result, attention_by_mask(x, near))
     everything = LAYERS["self-attention"].make(SIZES)(x)
     torch.testing.assert_close(everything, attention_by_mask(x, torch.ones(n, n).bool()))
 
@@ -60,22 +60,22 @@ def test_recurrent_layer_equals_repeated_steps() -> None:
     state = torch.zeros(8)
     torch.manual_seed(4)
     cell = torch.nn.RNNCell(8, 8)
-    for place in range(3):
-        state = cell(x[place], state)
+    for position in range(3):
+        state = cell(x[position], state)
     torch.testing.assert_close(layer[2], state)
 
 
 def test_convolutional_layer_sees_only_its_kernel_width() -> None:
     torch.manual_seed(4)
-    found = LAYERS["convolutional"].make(SIZES)(sequence(5))
+    result = LAYERS["convolutional"].make(SIZES)(sequence(5))
     torch.manual_seed(4)
     kernel = torch.nn.Conv1d(8, 8, 3)
     padded = torch.cat([torch.zeros(1, 8), sequence(5), torch.zeros(1, 8)])
     by_hand = [
-        sum(kernel.weight[:, :, k] @ padded[place + k] for k in range(3)) + kernel.bias
-        for place in range(5)
+        sum(kernel.weight[:, :, k] @ padded[position + k] for k in range(3)) + kernel.bias
+        for position in range(5)
     ]
-    torch.testing.assert_close(found, torch.stack(by_hand))
+    torch.testing.assert_close(result, torch.stack(by_hand))
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -87,8 +87,8 @@ def test_layer_work_equals_the_flop_count_of_torch(kind, n: int, sizes: Sizes) -
 
 
 def test_path_lengths_are_those_of_table_1() -> None:
-    found = list(chains((4, 9), neighbours=5, kernel=3))
-    assert found == [
+    results = list(chains((4, 9), neighbours=5, kernel=3))
+    assert results == [
         Chain("self-attention", 4, 1, 1),
         Chain("restricted", 4, 1, 2),
         Chain("recurrent", 4, 4, 3),
@@ -111,14 +111,14 @@ def test_path_length_of_unconnected_positions() -> None:
 def test_saved_bytes_for_the_backward_pass() -> None:
     n, sizes = 24, sizes_for(128, neighbours=5, kernel=3)
     assert sizes.heads == 2
-    found = {kind.name: saved_bytes(kind.make(sizes), sequence(n, 128)) for kind in KINDS}
+    result = {kind.name: saved_bytes(kind.make(sizes), sequence(n, 128)) for kind in KINDS}
     # The divided queries, and the weights of both heads.
-    assert found["self-attention"] == 4 * (n * 128 + 2 * n * n)
+    assert result["self-attention"] == 4 * (n * 128 + 2 * n * n)
     # Every state, with the one before the first.
-    assert found["recurrent"] == 4 * (n + 1) * 128
-    assert found["convolutional"] == 0
+    assert result["recurrent"] == 4 * (n + 1) * 128
+    assert result["convolutional"] == 0
     # The near keys and values of each position alone are five times the sequence.
-    assert found["restricted"] > 4 * 5 * n * 128
+    assert result["restricted"] > 4 * 5 * n * 128
 
 
 def test_every_layer_is_timed_and_the_first_round_warms_up(monkeypatch) -> None:
@@ -127,25 +127,25 @@ def test_every_layer_is_timed_and_the_first_round_warms_up(monkeypatch) -> None:
     def seconds(layer, x: Tensor) -> float:
         calls.append(len(x))
         # Rounds of one length: 100 s to warm up, then 1, 5 and 2 s.
-        number = (calls.count(len(x)) - 1) // 4
-        return (100.0, 1.0, 5.0, 2.0)[number]
+        rounds = (calls.count(len(x)) - 1) // 4
+        return (100.0, 1.0, 5.0, 2.0)[rounds]
 
     monkeypatch.setattr(measuring, "_seconds", seconds)
-    found = list(measure((3, 6), (8,), 3, neighbours=5, kernel=3))
-    assert [(timing.kind, timing.n) for timing in found] == [
+    results = list(measure((3, 6), (8,), 3, neighbours=5, kernel=3))
+    assert [(timing.kind, timing.n) for timing in results] == [
         (name, n) for n in (3, 6) for name in LAYERS
     ]
-    assert {timing.milliseconds for timing in found} == {2_000.0}
+    assert {timing.milliseconds for timing in results} == {2_000.0}
     assert all(
-        timing.work == LAYERS[timing.kind].work(timing.n, Sizes(8, 1, 5, 3)) for timing in found
+        timing.work == LAYERS[timing.kind].work(timing.n, Sizes(8, 1, 5, 3)) for timing in results
     )
 
 
 def timings(d: int = 8) -> list[Timing]:
     table = {"self-attention": (1, 4, 16), "recurrent": (4, 8, 12), "convolutional": (20, 20, 20)}
     return [
-        Timing(kind, n, d, table.get(kind, (1, 1, 1))[place], 1, 1)
-        for place, n in enumerate((10, 20, 40))
+        Timing(kind, n, d, table.get(kind, (1, 1, 1))[index], 1, 1)
+        for index, n in enumerate((10, 20, 40))
         for kind in LAYERS
     ]
 
@@ -185,9 +185,9 @@ def test_layer_bench_command(tmp_path: Path, monkeypatch, capsys) -> None:
     ]
     assert ElementTree.parse("x.svg").getroot().tag.endswith("svg")
     assert main(small) == 0
-    said = capsys.readouterr().out
+    out = capsys.readouterr().out
     for kind in KINDS:
-        assert f"O({kind.complexity})" in said
+        assert f"O({kind.complexity})" in out
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,8 @@ lines = st.one_of(st.lists(tokens, max_size=25).map(" ".join), st.text(max_size=
 
 
 def restored(line: str, words: str) -> tuple[str, int]:
-    found = from_line(line, words.split())
-    return tree_text(found.tree), found.repairs
+    result = from_line(line, words.split())
+    return tree_text(result.tree), result.repairs
 
 
 def test_to_line_linearizes_a_tree() -> None:
@@ -50,13 +50,13 @@ def test_linearized_tree_round_trips(tree: Tree) -> None:
 
 @given(lines, st.lists(typed_words, min_size=1, max_size=8))
 def test_any_line_gives_one_tree_over_exactly_the_words(line: str, words: list[str]) -> None:
-    found = from_line(line, words)
-    assert [leaf.word for leaf in leaves(found.tree)] == [escape_brackets(word) for word in words]
-    assert trees_of(tree_text(found.tree)) == (found.tree,)
-    assert "\n" not in tree_text(found.tree)
+    result = from_line(line, words)
+    assert [leaf.word for leaf in leaves(result.tree)] == [escape_brackets(word) for word in words]
+    assert trees_of(tree_text(result.tree)) == (result.tree,)
+    assert "\n" not in tree_text(result.tree)
     # What had to be repaired stands for another line.
-    same = "".join(to_line(found.tree).split()) == "".join(line.split())
-    assert same == (found.repairs == 0)
+    same = "".join(to_line(result.tree).split()) == "".join(line.split())
+    assert same == (result.repairs == 0)
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,8 @@ def test_from_line_repairs_brackets(line: str, words: str, wanted: str, repairs:
 
 
 def test_from_line_repairs_tags_on_request() -> None:
-    found = from_line("(S NN )S", ["a", "b"], lambda tag, word: f"{tag}{word}")
-    assert tree_text(found.tree) == "(S (NNa a) (XXb b))"
+    result = from_line("(S NN )S", ["a", "b"], lambda tag, word: f"{tag}{word}")
+    assert tree_text(result.tree) == "(S (NNa a) (XXb b))"
 
 
 def test_words_are_shared_out_to_tags() -> None:
@@ -147,7 +147,7 @@ def test_punctuation_tags_are_kept_for_scoring() -> None:
 
 def test_lines_deeper_than_the_recursion_limit_are_read() -> None:
     depth = 50_000
-    found = from_line("(NP " * depth + "NN", ["a"])
-    assert found.repairs == depth
-    assert to_line(found.tree) == "(NP " * depth + "NN" + " )NP" * depth
+    result = from_line("(NP " * depth + "NN", ["a"])
+    assert result.repairs == depth
+    assert to_line(result.tree) == "(NP " * depth + "NN" + " )NP" * depth
     assert tree_text(from_line("(NP " * depth, ["a"]).tree).endswith("(XX a)" + ")" * depth)

@@ -18,10 +18,10 @@ def test_parser_escapes_words_and_fits_tags() -> None:
         return [Translation(line, "(S , NN NN )S", -1.0, ()) for line in lines]
 
     translator = SimpleNamespace(config=config, translate_window=translate_window)
-    (found,) = parse(translator, [" a\t (b) ."], config.search)
+    (result,) = parse(translator, [" a\t (b) ."], config.search)
     assert asked == [(["a -LRB-b-RRB- ."], config.search)]
-    assert found.tree is not None
-    assert tree_text(found.tree) == "(S (XX a) (NN -LRB-b-RRB-) (. .))"
-    assert (found.repairs, found.translation.score) == (0, -1.0)
+    assert result.tree is not None
+    assert tree_text(result.tree) == "(S (XX a) (NN -LRB-b-RRB-) (. .))"
+    assert (result.repairs, result.translation.score) == (0, -1.0)
     assert len(list(parse(translator, ["a"]))) == 1
     assert (asked[1][1].beam, asked[1][1].max_extra_length) == (21, 300)

@@ -252,10 +252,10 @@ def printed(scores: list[SentenceScore], cutoff: int) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("number", range(len(CASES)), ids=[case[0] for case in CASES])
-def test_parse_score_of_each_sentence_equals_evalb(tmp_path: Path, number: int) -> None:
+@pytest.mark.parametrize("index", range(len(CASES)), ids=[case[0] for case in CASES])
+def test_parse_score_of_each_sentence_equals_evalb(tmp_path: Path, index: int) -> None:
     scores = scored(parameters_of(tmp_path, PARAMETERS))
-    assert list(sentence_table(scores))[3 + number] == ROWS.splitlines()[number]
+    assert list(sentence_table(scores))[3 + index] == ROWS.splitlines()[index]
 
 
 def test_parse_score_summary_equals_evalb(tmp_path: Path) -> None:

@@ -27,8 +27,8 @@ SENTENCE = Node("S", (DOG, Node("VP", (Leaf("VBZ", "runs"),)), Leaf(".", ".")))
 
 def text_cleaned(text: str) -> str:
     (tree,) = trees_of(text)
-    found = cleaned(tree)
-    return tree_text(found) if found else ""
+    result = cleaned(tree)
+    return tree_text(result) if result else ""
 
 
 @given(trees)
@@ -57,7 +57,7 @@ def test_only_ascii_white_space_ends_a_word() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "number", "what"),
+    ("lines", "line_number", "what"),
     [
         (["(S (NN a))", "(S (NN a)))"], 2, "closed that was not opened"),
         (["(S (NN a)", "", "(S", "(NN b))"], 1, "never closed"),
@@ -69,13 +69,13 @@ def test_only_ascii_white_space_ends_a_word() -> None:
     ],
 )
 def test_invalid_tree_is_named_with_its_line(
-    tmp_path: Path, lines: list[str], number: int, what: str
+    tmp_path: Path, lines: list[str], line_number: int, what: str
 ) -> None:
     path = tmp_path / "some.mrg"
     path.write_text("\n".join(lines))
     with pytest.raises(DataError, match=what) as caught:
         list(read_trees(path))
-    assert f"`{path}`, line {number}: " in caught.value.message
+    assert f"`{path}`, line {line_number}: " in caught.value.message
     with pytest.raises(NoInputError):
         list(read_trees(tmp_path / "none"))
 
@@ -120,6 +120,6 @@ def test_trees_deeper_than_the_recursion_limit_are_read() -> None:
     (tree,) = trees_of(text)
     assert tree_text(tree) == text
     assert sentence(tree) == "a"
-    found = cleaned(tree)
-    assert found is not None
-    assert tree_text(found) == text
+    result = cleaned(tree)
+    assert result is not None
+    assert tree_text(result) == text

@@ -139,10 +139,10 @@ def test_smoothing_plot_equals_the_smoothing_of_training() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.4])
 def test_smoothing_plot_loss_is_least_at_the_smoothed_target(epsilon: float) -> None:
-    found = losses(epsilon)
-    best, least = min(found, key=lambda point: point[1])
+    result = losses(epsilon)
+    best, least = min(result, key=lambda point: point[1])
     target = 1 - epsilon + epsilon / 8
-    assert best == pytest.approx(min(target, found[-1][0]), abs=0.005)
+    assert best == pytest.approx(min(target, result[-1][0]), abs=0.005)
     others = (1 - best) / 7
     by_hand = -(1 - epsilon + epsilon / 8) * math.log(best) - 7 * epsilon / 8 * math.log(others)
     assert least == pytest.approx(by_hand)
@@ -181,8 +181,8 @@ def test_plot_command_writes_svg(what: str, tmp_path: Path, monkeypatch, capsys)
     monkeypatch.chdir(tmp_path)
     assert main(["plot", what, "--preset", "small"]) == 0
     assert ElementTree.parse(f"{what}.svg").getroot().tag == f"{SVG}svg"
-    said = capsys.readouterr()
-    assert (said.out, f"wrote {what}.svg" in said.err) == ("", True)
+    captured = capsys.readouterr()
+    assert (captured.out, f"wrote {what}.svg" in captured.err) == ("", True)
     assert main(["plot", what, "--out", "x.jpg"]) == 2
     assert main(["plot", what, "--out", "x.svg", "-q"]) == 0
     assert capsys.readouterr().err.startswith("error: `x.jpg` is no picture")

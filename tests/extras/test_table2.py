@@ -70,27 +70,27 @@ def test_table2_rows_are_those_of_the_paper() -> None:
 
 @pytest.mark.slow
 def test_table2_bleu_equals_that_of_nmt_score(model: Path, tests) -> None:
-    found = compare(model, tests).figures
+    result = compare(model, tests).figures
     metrics = ["bleu-paper", "bleu-tokenized", "bleu"]
     lines = (
         ["Der US-Präsident hat's heute gesagt."],
         ["Der US-Präsident hat's heute nicht gesagt."],
     )
-    for figures, count in ((found[:3], 3_003), (found[3:6], 2_737)):
+    for figures, count in ((result[:3], 3_003), (result[3:6], 2_737)):
         expected = score(lines[0] * count, [lines[1] * count], metrics, tgt_lang="de")
         got = [(figure.name, figure.value, figure.signature) for figure in figures]
         assert got == [(figure.name, figure.value, figure.signature) for figure in expected]
         assert {figure.lines for figure in figures} == {count}
-    assert len({figure.value for figure in found[:3]}) == 3
+    assert len({figure.value for figure in result[:3]}) == 3
     # Nothing but the paper's own metric on its own test set is compared.
-    assert [figure.paper for figure in found[:6]] == [27.3, *[None] * 5]
+    assert [figure.paper for figure in result[:6]] == [27.3, *[None] * 5]
     assert [figure.paper for figure in compare(model, tests[::-1]).figures[:6]] == [None] * 6
 
 
 def test_table2_cost_is_read_from_the_last_log_line(model: Path) -> None:
-    found = {figure.name: figure for figure in compare(model, []).figures}
+    result = {figure.name: figure for figure in compare(model, []).figures}
     assert {
-        name: (figure.value, figure.paper, figure.verdict) for name, figure in found.items()
+        name: (figure.value, figure.paper, figure.verdict) for name, figure in result.items()
     } == {
         "flops": (9.5e17, 3.3e18, "pass"),
         "gpu_time_flops": (3.31e18, 3.3e18, "fail"),
@@ -101,9 +101,9 @@ def test_table2_cost_is_read_from_the_last_log_line(model: Path) -> None:
     assert big["gpu_time_flops"].verdict == "pass"
     assert big["hours"].paper == 84
     log(model, FINISHED, {"step": 100_001, "seconds": 43_201.0})
-    found = {figure.name: figure for figure in compare(model, []).figures}
-    assert found["hours"].verdict == "fail"
-    assert (found["flops"].value, found["flops"].verdict) == (None, "")
+    result = {figure.name: figure for figure in compare(model, []).figures}
+    assert result["hours"].verdict == "fail"
+    assert (result["flops"].value, result["flops"].verdict) == (None, "")
 
 
 @pytest.mark.parametrize(("value", "verdict"), [(27.24, "fail"), (27.26, "pass"), (31.0, "pass")])
@@ -134,11 +134,11 @@ def test_table2_run_passes_as_a_whole(model: Path, tests) -> None:
 
 def test_table2_splits_no_compounds_in_french(model: Path, tests) -> None:
     configure(model, **{"languages.tgt": "fr", "train.preset": "big"})
-    found = compare(model, tests[:1])
-    assert (found.pair, found.row) == ("en-fr", "big")
-    assert [figure.name for figure in found.figures[:2]] == ["BLEU-paper", "BLEU"]
-    assert "compounds:whole" in found.figures[0].signature
-    assert found.figures[0].paper == 41.8
+    result = compare(model, tests[:1])
+    assert (result.pair, result.row) == ("en-fr", "big")
+    assert [figure.name for figure in result.figures[:2]] == ["BLEU-paper", "BLEU"]
+    assert "compounds:whole" in result.figures[0].signature
+    assert result.figures[0].paper == 41.8
 
 
 def test_table2_notes_below_the_table(model: Path, tests) -> None:

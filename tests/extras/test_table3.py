@@ -85,8 +85,8 @@ def rows(tmp_path: Path) -> Path:
 def test_table3_has_the_papers_order_and_only_changed_values(rows: Path) -> None:
     (rows / "table3-layers-8" / "model").mkdir(parents=True)
     (rows / "base-seed-3").mkdir()
-    found = read_rows(rows)
-    runs, again, _ = found
+    result = read_rows(rows)
+    runs, again, _ = result
     cells = [[cell.strip() for cell in row] for row in table(runs)]
     assert [row[0] for row in cells] == ["base", "B", "E", "big"]
     assert cells[0][1:11] == [
@@ -98,7 +98,7 @@ def test_table3_has_the_papers_order_and_only_changed_values(rows: Path) -> None
     assert cells[0][11:] == ["4.90", "25.5", "1.5", "4.92", "25.8", "65"]
     assert cells[2][11:] == ["5.00", "25.0", "1.5", "4.92", "25.7", ""]
     assert [run.perplexity for run in again] == [4.7]
-    assert list(notes(found)) == [
+    assert list(notes(result)) == [
         "not finished yet: table3-layers-8, base-seed-3",
         "noise: 2 seeds of the base model, PPL 4.70 to 4.90, BLEU 25.5 to 25.9",
         "BLEU in the paper's order: rank correlation 1.00",

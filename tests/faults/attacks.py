@@ -57,14 +57,14 @@ def watched(act: Callable[[], object]) -> Outcome:
         os.close(ours)
         # Threads that torch started before the fork are not here: OpenMP would wait for them.
         torch.set_num_threads(1)
-        found = _done(act)
+        result = _done(act)
         with os.fdopen(theirs, "w") as pipe:
-            json.dump(found, pipe)
+            json.dump(result, pipe)
         os._exit(0)
     os.close(theirs)
     try:
         with os.fdopen(ours) as pipe:
-            told = pipe.read()
+            report = pipe.read()
     except BaseException:
         # What never ends must not live on when the test gives up.
         os.kill(child, signal.SIGKILL)
@@ -72,7 +72,7 @@ def watched(act: Callable[[], object]) -> Outcome:
     finally:
         _, status = os.waitpid(child, 0)
     assert status == 0, f"the process died: {status}"
-    return Outcome(*json.loads(told))
+    return Outcome(*json.loads(report))
 
 
 def _done(act: Callable[[], object]) -> Outcome:
@@ -219,9 +219,9 @@ def archives(folder: Path) -> Iterator[Path]:
         "device": lambda member: _become(member, tarfile.CHRTYPE),
         "model.safetensors": lambda member: None,
     }
-    for number, (name, change) in enumerate(members.items()):
-        path = folder / f"{number}.tar"
-        with tarfile.open(path, "w:gz" if number % 2 else "w") as archive:
+    for index, (name, change) in enumerate(members.items()):
+        path = folder / f"{index}.tar"
+        with tarfile.open(path, "w:gz" if index % 2 else "w") as archive:
             member = tarfile.TarInfo(name)
             change(member)
             archive.addfile(member, io.BytesIO())

@@ -73,10 +73,10 @@ class FailingDisk(WatchedDisk):
 
     TAKES_SPACE = ("open", "write", "make_directory")
 
-    def __init__(self, at: int, number: int, *, lasting: bool = False) -> None:
+    def __init__(self, at: int, error_number: int, *, lasting: bool = False) -> None:
         super().__init__()
         self.at = at
-        self.number = number
+        self.number = error_number
         self.lasting = lasting
         self.failed: list[str] = []
 

@@ -110,11 +110,11 @@ def become_nmt(
     """Be `nmt` with these descriptors as stdin, stdout, stderr, as the interpreter would start."""
     os.environ.update(environ)
     kept = [stream if stream == CLOSED else os.dup(stream) for stream in streams]
-    for number, descriptor in enumerate(kept):
+    for index, descriptor in enumerate(kept):
         if descriptor == CLOSED:
-            os.close(number)
+            os.close(index)
         else:
-            os.dup2(descriptor, number)
+            os.dup2(descriptor, index)
     for descriptor in kept:
         if descriptor != CLOSED:
             os.close(descriptor)
@@ -136,12 +136,17 @@ def become_nmt(
 
 
 def _stream(
-    number: int, given: int, mode: str, encoding: str, errors: str
+    descriptor: int, given: int, mode: str, encoding: str, errors: str
 ) -> io.TextIOWrapper | None:
     if given == CLOSED:
         return None
     return open(
-        number, mode, 1 if number == 2 else -1, encoding=encoding, errors=errors, closefd=False
+        descriptor,
+        mode,
+        1 if descriptor == 2 else -1,
+        encoding=encoding,
+        errors=errors,
+        closefd=False,
     )
 
 

@@ -81,9 +81,9 @@ def try_one(
         if not error.message or "Traceback" in error.message:
             return f"an error that says nothing: {error.message!r}"
     except (Exception, Hang) as error:
-        place = traceback.extract_tb(error.__traceback__)[-1]
+        frame = traceback.extract_tb(error.__traceback__)[-1]
         return (
-            f"{type(error).__name__}: {error!s:.200} ({Path(place.filename).name}:{place.lineno})"
+            f"{type(error).__name__}: {error!s:.200} ({Path(frame.filename).name}:{frame.lineno})"
         )
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) << 10
     return f"memory grew by {grown >> 20} MiB" if grown > LIMIT_BYTES else ""
@@ -97,21 +97,21 @@ def fuzz(
     A process of its own does it: if an input kills it, another goes on with the next.
     """
     at = mmap.mmap(-1, 8)
-    found: list[Finding] = []
+    results: list[Finding] = []
     number = start
     while go_on(number - start):
         told, child = _start(name, parser, seed, number, go_on, start, folder, at)
         with os.fdopen(told, encoding="utf-8") as pipe:
             for line in pipe:
                 index, _, what = line.rstrip("\n").partition(" ")
-                found.append(Finding(name, seed, int(index), what))
+                results.append(Finding(name, seed, int(index), what))
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         number = int.from_bytes(at[:8], "little")
         if status == 0:
             break
-        found.append(Finding(name, seed, number, f"the process ended with {status}"))
+        results.append(Finding(name, seed, number, f"the process ended with {status}"))
         number += 1
-    return number - start, found
+    return number - start, results
 
 
 def _start(
@@ -159,13 +159,13 @@ def main(arguments: list[str]) -> int:
                     return done < chosen.count
                 return time.monotonic() - begin < chosen.seconds
 
-            tried, found = fuzz(
+            tried, result = fuzz(
                 parser, parsers[parser], chosen.seed, chosen.start, go_on, Path(name)
             )
-            print(f"{parser}: {tried:,} inputs, {len(found)} findings", flush=True)
-            for finding in found:
+            print(f"{parser}: {tried:,} inputs, {len(result)} findings", flush=True)
+            for finding in result:
                 print(finding, flush=True)
-            total += len(found)
+            total += len(result)
     return bool(total)
 
 

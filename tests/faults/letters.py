@@ -43,10 +43,10 @@ class Copying:
         return self
 
     def run(self, sources: Iterator[Source], *_: object) -> Iterator[tuple[int, list[Hypothesis]]]:
-        for number, source in enumerate(sources):
+        for index, source in enumerate(sources):
             self.sources.append(source)
             ids = tuple(source.ids)
-            yield number, [Hypothesis(ids, -1.0, -1.0, (0.0,) * len(ids))]
+            yield index, [Hypothesis(ids, -1.0, -1.0, (0.0,) * len(ids))]
 
 
 def copying_translator(

@@ -24,24 +24,24 @@ def mutated(data: bytes, chance: random.Random, tokens: Sequence[bytes] = ()) ->
 
 
 def _change(data: bytearray, chance: random.Random, tokens: Sequence[bytes]) -> None:
-    place = chance.randrange(len(data) + 1)
-    end = min(len(data), place + chance.choice((1, 1, 2, 4, 16, 200)))
+    position = chance.randrange(len(data) + 1)
+    end = min(len(data), position + chance.choice((1, 1, 2, 4, 16, 200)))
     kind = chance.randrange(7)
-    if kind == 0 and place < len(data):
-        data[place] ^= 1 << chance.randrange(8)
+    if kind == 0 and position < len(data):
+        data[position] ^= 1 << chance.randrange(8)
     elif kind == 1:
-        data[place:end] = chance.randbytes(end - place)
+        data[position:end] = chance.randbytes(end - position)
     elif kind == 2:
-        data[place:place] = chance.choice(tokens)
+        data[position:position] = chance.choice(tokens)
     elif kind == 3:
-        data[place:end] = chance.choice(tokens)
+        data[position:end] = chance.choice(tokens)
     elif kind == 4:
-        del data[place : chance.choice((end, len(data)))]
+        del data[position : chance.choice((end, len(data)))]
     elif kind == 5:
-        data[place:place] = bytes(data[place:end]) * chance.choice((1, 2, 50))
+        data[position:position] = bytes(data[position:end]) * chance.choice((1, 2, 50))
     else:
         other = chance.randrange(len(data) + 1)
-        data[other:other] = data[place:end]
+        data[other:other] = data[position:end]
 
 
 def random_text(chance: random.Random, tokens: Sequence[bytes] = ()) -> bytes:

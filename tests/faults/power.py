@@ -124,11 +124,13 @@ def write_out(left: dict[str, bytes | None], root: Path) -> None:
 
 def digest(left: dict[str, bytes | None]) -> str:
     """Of names and contents."""
-    found = hashlib.sha256()
+    result = hashlib.sha256()
     for path, content in sorted(left.items()):
-        found.update(f"{path}\0{-1 if content is None else len(content)}\0".encode())
-        found.update(_in_order(content or b"") if path.endswith(".safetensors") else content or b"")
-    return found.hexdigest()
+        result.update(f"{path}\0{-1 if content is None else len(content)}\0".encode())
+        result.update(
+            _in_order(content or b"") if path.endswith(".safetensors") else content or b""
+        )
+    return result.hexdigest()
 
 
 def _in_order(content: bytes) -> bytes:

@@ -126,8 +126,8 @@ class Soak:
     def last_step(self) -> int:
         """The last step that the log tells, whose last line may be torn."""
         log = self.model / "log.jsonl"
-        found = re.findall(r'"step": (\d+)', log.read_text()) if log.exists() else []
-        return max(map(int, found), default=0)
+        result = re.findall(r'"step": (\d+)', log.read_text()) if log.exists() else []
+        return max(map(int, result), default=0)
 
     def words_of(self, process: "subprocess.Popen[bytes]") -> str:
         """What it says until its end, which must come within some minutes."""

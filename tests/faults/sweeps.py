@@ -135,12 +135,12 @@ class Scene:
         undisturbed = self.undisturbed()
         self.begin()
         machine = Machine(self.place)
-        for number, operation in enumerate([("sync", str(self.place)), *self.log]):
+        for index, operation in enumerate([("sync", str(self.place)), *self.log]):
             machine.do(*operation)
             for mode in MODES:
                 shutil.rmtree(self.place)
                 write_out(machine.left(mode), self.place)
                 # What the command had said to be done stays done.
-                assert number < len(self.log) or self.is_new(self.place), mode
-                assert self.found() == undisturbed, f"{mode} after {number}: {operation[:2]}"
+                assert index < len(self.log) or self.is_new(self.place), mode
+                assert self.found() == undisturbed, f"{mode} after {index}: {operation[:2]}"
                 checks()

@@ -91,8 +91,8 @@ def xz_that_asks_for_4_gib() -> bytes:
     """The size of the dictionary is one byte of the block's header, which has its own checksum."""
     data = bytearray(lzma.compress(b"text\n"))
     size = (data[12] + 1) * 4
-    place = data.index(b"\x21\x01", 12) + 2
-    data[place] = 40
+    position = data.index(b"\x21\x01", 12) + 2
+    data[position] = 40
     end = 12 + size - 4
     data[end : end + 4] = zlib.crc32(data[12:end]).to_bytes(4, "little")
     return bytes(data)
@@ -107,8 +107,8 @@ def zstd_that_asks_for_2_gib() -> bytes:
 
 @fault("U7")
 def test_compressed_stream_that_needs_gigabytes_is_refused(tmp_path: Path, checks: Checks) -> None:
-    for number, data in enumerate((xz_that_asks_for_4_gib(), zstd_that_asks_for_2_gib())):
-        path = tmp_path / f"{number}"
+    for index, data in enumerate((xz_that_asks_for_4_gib(), zstd_that_asks_for_2_gib())):
+        path = tmp_path / f"{index}"
         path.write_bytes(data)
         outcome = watched(lambda path=path: count(path))
         assert outcome.code in (65, 69)

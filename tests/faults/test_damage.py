@@ -74,13 +74,13 @@ def resumed_from(out: Path) -> int:
 def weights_after(setting: tuple[Config, Corpus], out: Path, steps: int) -> str:
     """Of all weights and moments, when the run has gone on to that step."""
     go(*setting, out, steps)
-    found = hashlib.sha256()
+    result = hashlib.sha256()
     for ending in ("", ".optimizer"):
         for path in sorted(
             (out / "checkpoints" / f"step-{steps:09}{ending}").glob("*.safetensors")
         ):
-            found.update(path.read_bytes())
-    return found.hexdigest()
+            result.update(path.read_bytes())
+    return result.hexdigest()
 
 
 def flip(path: Path, bit: int) -> None:
@@ -99,8 +99,8 @@ def test_flipped_bit_in_any_checkpoint_file_is_detected(out, checks) -> None:
     for files, refuses in ((checkpoint, _passed_over), (model, _refused)):
         sizes = np.array([file.stat().st_size for file in files])
         chosen = chooser.choice(len(files), 150 - len(files), p=sizes / sizes.sum())
-        for number in (*range(len(files)), *chosen):
-            path, bit = files[number], int(chooser.integers(8 * sizes[number]))
+        for index in (*range(len(files)), *chosen):
+            path, bit = files[index], int(chooser.integers(8 * sizes[index]))
             flip(path, bit)
             assert refuses(out), f"bit {bit} of {path}"
             flip(path, bit)
@@ -126,8 +126,8 @@ def test_truncated_checkpoint_files_are_detected(setting, trained, out, checks) 
     chooser = np.random.default_rng(2)
     files = files_of_newest(out)
     whole = {path: path.read_bytes() for path in files}
-    for number in range(50):
-        path = files[number % len(files)]
+    for index in range(50):
+        path = files[index % len(files)]
         path.write_bytes(whole[path][: int(chooser.integers(len(whole[path])))])
         latest, problems = Checkpoints(out / "checkpoints", 2, 1).latest()
         assert latest.step == 4
@@ -269,15 +269,15 @@ def vouch(directory: Path) -> None:
 
 
 @fault("C13")
-@pytest.mark.parametrize("place", ["model", "checkpoint", "optimiser"])
-def test_manifest_of_newer_version_is_refused(place, setting, out) -> None:
+@pytest.mark.parametrize("name", ["model", "checkpoint", "optimiser"])
+def test_manifest_of_newer_version_is_refused(name, setting, out) -> None:
     checkpoint = newest(out)
     directories = {
         "model": out,
         "checkpoint": checkpoint.directory,
         "optimiser": checkpoint.optimizer_directory
     }  # fmt: skip
-    rewrite(directories[place] / "manifest.json", format=2)
+    rewrite(directories[name] / "manifest.json", format=2)
     with pytest.raises(ConfigError, match="format 2, this version of nmt knows 1"):
         go(*setting, out, 7)
     assert ConfigError.exit_code == 78

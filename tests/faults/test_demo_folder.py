@@ -76,10 +76,10 @@ def test_demo_refuses_a_folder_with_other_files(tmp_path: Path, what: str) -> No
     for name in ("folder", "link"):
         if name == "link":
             (tmp_path / "link").symlink_to("folder")
-        with pytest.raises(CannotCreateError, match=r"not made by|another version") as told:
+        with pytest.raises(CannotCreateError, match=r"not made by|another version") as caught:
             claim_folder(tmp_path / name)
-        assert told.value.exit_code == 73
-        assert "nmt demo my-demo" in told.value.hint
+        assert caught.value.exit_code == 73
+        assert "nmt demo my-demo" in caught.value.hint
         assert contents(folder) == before
 
 
@@ -134,9 +134,9 @@ def test_changed_demo_files_are_not_replaced(demo: Path, name: str) -> None:
     CHANGES[name](demo / name)
     changed = contents(demo / name) if (demo / name).is_dir() else (demo / name).read_bytes()
     model = contents(demo / "model")
-    found = forked("demo", "demo", *QUICK)
-    assert found.code == 73, found.err
-    assert b"hint: " in found.err
+    result = forked("demo", "demo", *QUICK)
+    assert result.code == 73, result.err
+    assert b"hint: " in result.err
     now = contents(demo / name) if (demo / name).is_dir() else (demo / name).read_bytes()
     assert now == changed
     # The run in it has not gone on either.
@@ -146,9 +146,9 @@ def test_changed_demo_files_are_not_replaced(demo: Path, name: str) -> None:
 def test_changed_demo_texts_are_all_named(demo: Path) -> None:
     for name in ("train.en", "test.de"):
         (demo / name).write_text("mine\n")
-    found = forked("demo", "demo", *QUICK)
-    assert found.code == 73
-    assert b"does not replace it: `demo/train.en`, `demo/test.de`" in found.err
+    result = forked("demo", "demo", *QUICK)
+    assert result.code == 73
+    assert b"does not replace it: `demo/train.en`, `demo/test.de`" in result.err
 
 
 def test_demo_refuses_a_corpus_of_other_texts(demo: Path, tmp_path: Path) -> None:
@@ -159,9 +159,9 @@ def test_demo_refuses_a_corpus_of_other_texts(demo: Path, tmp_path: Path) -> Non
     quick = ["--vocab-size", "100", "--force", "--quiet"]
     assert forked("prepare", *arguments, *quick).code == 0
     before = contents(demo)
-    found = forked("demo", "demo", *QUICK)
-    assert found.code == 73
-    assert b"was not prepared from the demo's own texts" in found.err
+    result = forked("demo", "demo", *QUICK)
+    assert result.code == 73
+    assert b"was not prepared from the demo's own texts" in result.err
     assert contents(demo) == before
 
 

@@ -70,11 +70,11 @@ TROUBLES = (
 @fault("E3")
 @pytest.mark.parametrize("text", TROUBLES)
 def test_gpu_driver_error_has_a_hint(text):
-    told = as_user_error(RuntimeError(text))
-    assert told is not None
-    assert told.exit_code == 69
-    assert "\n" not in told.message
-    assert "nmt doctor" in told.hint
+    error = as_user_error(RuntimeError(text))
+    assert error is not None
+    assert error.exit_code == 69
+    assert "\n" not in error.message
+    assert "nmt doctor" in error.hint
 
 
 @fault("E3")

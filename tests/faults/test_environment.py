@@ -97,9 +97,9 @@ def test_commands_work_in_a_deleted_current_directory(
     whole_road(project, tmp_path, checks)
     # What is relative to it is not there, and that is said.
     assert main(["score", "hypotheses", "reference"]) == 66
-    said = capsys.readouterr().err
-    assert "`hypotheses`" in said
-    assert "the current directory is `(deleted)`" in said
+    err = capsys.readouterr().err
+    assert "`hypotheses`" in err
+    assert "the current directory is `(deleted)`" in err
 
 
 @fault("E1")
@@ -115,9 +115,9 @@ def test_missing_temporary_folder_is_one_error_with_hint(
 
     monkeypatch.setattr("nmt_cli.cli.settings.resolve_settings", wants_one)
     assert main(["train", "--config", str(project / "nmt.toml")]) == 74
-    said = capsys.readouterr().err
-    assert "error: there is no folder for temporary files" in said
-    assert "set TMPDIR" in said
+    err = capsys.readouterr().err
+    assert "error: there is no folder for temporary files" in err
+    assert "set TMPDIR" in err
 
 
 @fault("E1")
@@ -154,15 +154,13 @@ def on_terminal_of(columns: int, *arguments: str, **variables: str) -> tuple[int
 @fault("E4")
 def test_dumb_terminal_gets_no_escape_sequences(project, tmp_path, checks):
     train = ["train", "--config", str(project / "nmt.toml"), "--corpus", str(project / "corpus")]
-    for number, command in enumerate(
-        [[*train, "--max-steps", "3"], ["doctor"], ["config", "show"]]
-    ):
-        command += ["--out", str(tmp_path / str(number))] if command[0] == "train" else []
-        code, said = on_terminal_of(80, *command, TERM="dumb")
-        assert code == 0, said
-        assert said
-        assert b"\x1b" not in said
-        assert b"\r" not in said.replace(b"\r\n", b"")
+    for index, command in enumerate([[*train, "--max-steps", "3"], ["doctor"], ["config", "show"]]):
+        command += ["--out", str(tmp_path / str(index))] if command[0] == "train" else []
+        code, output = on_terminal_of(80, *command, TERM="dumb")
+        assert code == 0, output
+        assert output
+        assert b"\x1b" not in output
+        assert b"\r" not in output.replace(b"\r\n", b"")
         checks()
 
 
@@ -171,10 +169,10 @@ def test_no_color_variable_disables_colour(checks):
     colored = b"\x1b[31m"
     assert colored in on_terminal_of(80, "trian")[1]
     for value in ("1", "yes"):
-        code, said = on_terminal_of(80, "trian", NO_COLOR=value)
+        code, output = on_terminal_of(80, "trian", NO_COLOR=value)
         assert code == 2
-        assert b"error:" in said
-        assert b"\x1b" not in said
+        assert b"error:" in output
+        assert b"\x1b" not in output
         checks()
 
 
@@ -184,14 +182,14 @@ def test_output_fits_narrow_terminals(project, tmp_path, columns, checks):
     """A bar that fits, tables that are wrapped, errors that are whole."""
     train = ["train", "--config", str(project / "nmt.toml"), "--corpus", str(project / "corpus")]
     train += ["--max-steps", "4", "--set", "train.log_every=1"]
-    code, said = on_terminal_of(columns, *train, "--out", str(tmp_path / "m"))
-    assert code == 0, said
-    assert b"finished: 4 steps are done" in said
+    code, output = on_terminal_of(columns, *train, "--out", str(tmp_path / "m"))
+    assert code == 0, output
+    assert b"finished: 4 steps are done" in output
     checks()
     for command in (["doctor"], ["--help"], ["train", "--help"]):
-        code, said = on_terminal_of(columns, *command)
-        assert code == 0, said
-        assert b"Traceback" not in said
+        code, output = on_terminal_of(columns, *command)
+        assert code == 0, output
+        assert b"Traceback" not in output
         checks()
 
 

@@ -51,11 +51,11 @@ def setting(tmp_path_factory: pytest.TempPathFactory) -> tuple[Config, Corpus]:
 class FullBetween(WatchedDisk):
     """No space from one step of a run to another; `step` is told from outside."""
 
-    def __init__(self, first: int, last: int, number: int) -> None:
+    def __init__(self, first: int, last: int, error_number: int) -> None:
         super().__init__()
         self.step = 0
         self.range = range(first, last + 1)
-        self.number = number
+        self.number = error_number
 
     def before(self, name: str, arguments: tuple[object, ...]) -> None:
         if self.step in self.range and name in FailingDisk.TAKES_SPACE:
@@ -88,16 +88,18 @@ def losses(out: Path) -> list[tuple[int, float]]:
 
 
 @fault("C3")
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
-def test_full_disk_for_two_saves_is_survived(number, setting, tmp_path) -> None:
+@pytest.mark.parametrize("error_number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
+def test_full_disk_for_two_saves_is_survived(error_number, setting, tmp_path) -> None:
     """The run goes on, says so with the numbers, makes room, and is the same run in the end."""
     go(setting, tmp_path / "straight")
-    notes = go(setting, tmp_path / "full", FullBetween(6, 9, number))
-    told = [note for note in notes if "a checkpoint is not written" in note]
-    pattern = rf"step-000000006.*{os.strerror(number)} \(0.0 MB are needed, [\d,.]+ MB are free\)"
-    assert re.search(pattern, told[0])
-    assert len(told) == 2
-    assert "training continues and the next save tries again" in told[1]
+    notes = go(setting, tmp_path / "full", FullBetween(6, 9, error_number))
+    failures = [note for note in notes if "a checkpoint is not written" in note]
+    pattern = (
+        rf"step-000000006.*{os.strerror(error_number)} \(0.0 MB are needed, [\d,.]+ MB are free\)"
+    )
+    assert re.search(pattern, failures[0])
+    assert len(failures) == 2
+    assert "training continues and the next save tries again" in failures[1]
     assert sum("the log is not written" in note for note in notes) == 1
     assert weights(tmp_path / "full") == weights(tmp_path / "straight")
     assert losses(tmp_path / "full") == losses(tmp_path / "straight")
@@ -247,12 +249,12 @@ def _least(setting: tuple[Config, Corpus]) -> SimpleNamespace:
 def shared(setting: tuple[Config, Corpus]) -> Iterator[Path]:
     """A folder that everybody may enter, with a model and a corpus that root made."""
     with tempfile.TemporaryDirectory(prefix="nmt-shared-") as name:
-        place = Path(name)
-        place.chmod(0o777)
-        yield place
+        path = Path(name)
+        path.chmod(0o777)
+        yield path
 
 
-def as_nobody(work: Callable[[], object], told: Path) -> NmtError | None:
+def as_nobody(work: Callable[[], object], report: Path) -> NmtError | None:
     """Do `work` as another user; the error it ended with."""
 
     def do() -> None:
@@ -262,12 +264,12 @@ def as_nobody(work: Callable[[], object], told: Path) -> NmtError | None:
         try:
             work()
         except NmtError as error:
-            told.write_text(json.dumps([type(error).__name__, error.exit_code, error.message]))
+            report.write_text(json.dumps([type(error).__name__, error.exit_code, error.message]))
 
-    told.write_text("null")
-    told.chmod(0o666)
+    report.write_text("null")
+    report.chmod(0o666)
     assert fork(do) == 0
-    return json.loads(told.read_text())
+    return json.loads(report.read_text())
 
 
 @root_only
@@ -276,8 +278,8 @@ def as_nobody(work: Callable[[], object], told: Path) -> NmtError | None:
 def test_unwritable_output_directory_is_refused(mode, setting, shared, checks, monkeypatch) -> None:
     """Read-only, without the x permission, somebody else's: told before anything is read."""
     config, _ = setting
-    told = shared / "told"
-    told.touch()
+    report = shared / "told"
+    report.touch()
     (shared / "mine").mkdir()
     (shared / "mine").chmod(mode)
     out = shared / "mine" / "out"
@@ -294,7 +296,7 @@ def test_unwritable_output_directory_is_refused(mode, setting, shared, checks, m
         "train": lambda: files.require_creatable(out / "log.jsonl"),
     }
     for name, work in works.items():
-        assert as_nobody(work, told) == [
+        assert as_nobody(work, report) == [
             "CannotCreateError", 73, f"`{out / 'log.jsonl' if name == 'train' else out}` cannot be "
             f"created: `{shared / 'mine'}` may not be written by this user",
         ]  # fmt: skip
@@ -305,14 +307,14 @@ def test_unwritable_output_directory_is_refused(mode, setting, shared, checks, m
 @fault("C11")
 def test_model_directory_of_another_user_is_refused(shared) -> None:
     (shared / "model").mkdir(mode=0o755)
-    told = shared / "told"
-    told.touch()
+    report = shared / "told"
+    report.touch()
 
     def hold() -> None:
         with files.locked(shared / "model"):
             pass
 
-    name, code, message = as_nobody(hold, told)
+    name, code, message = as_nobody(hold, report)
     assert (name, code) == ("CannotCreateError", 73)
     assert message == f"`{shared / 'model'}` cannot be written: Permission denied"
 
@@ -329,11 +331,11 @@ def test_train_checks_output_directory_before_loading(setting, tmp_path, monkeyp
         command.command(out="file/model")
 
 
-def holding(place: Path, ready: Path) -> Callable[[], None]:
+def holding(directory: Path, ready: Path) -> Callable[[], None]:
     """Hold a directory for ever."""
 
     def work() -> None:
-        with files.locked(place):
+        with files.locked(directory):
             ready.write_text("")
             time.sleep(600)
 
@@ -343,8 +345,8 @@ def holding(place: Path, ready: Path) -> Callable[[], None]:
 @fault("C12")
 def test_lock_error_names_the_holding_process(tmp_path, checks) -> None:
     """Ten times: the holder is killed, nothing stale is left, and the next one gets in at once."""
-    for number in range(10):
-        ready = tmp_path / f"ready-{number}"
+    for index in range(10):
+        ready = tmp_path / f"ready-{index}"
         process = start(holding(tmp_path, ready))
         while not ready.exists():
             time.sleep(0.01)

@@ -100,10 +100,10 @@ def test_out_of_memory_splits_are_reported_once_and_counted(setting, tmp_path, m
     config, corpus = setting
     config = with_values(config, {"train.max_steps": 6, "train.validation_sentences": 0})
     reports = list(train(config, corpus, tmp_path / "model"))
-    told = [
+    messages = [
         report.note for report in reports if "did not fit into memory and was done" in report.note
     ]
-    assert len(told) == 1
+    assert len(messages) == 1
     state = Checkpoints(tmp_path / "model/checkpoints", 5, 1).all()[-1].state()
     assert state.splits > 0
     assert f"; {state.splits} shards did not fit into memory" in reports[-1].note
@@ -176,10 +176,10 @@ def test_cpu_allocator_error_is_recognised_as_out_of_memory():
     ],
 )  # fmt: skip
 def test_out_of_memory_is_never_reported_as_bug(error):
-    told = as_user_error(error)
-    assert told is not None
-    assert told.exit_code == 69
-    assert told.message.startswith("memory is full")
+    user_error = as_user_error(error)
+    assert user_error is not None
+    assert user_error.exit_code == 69
+    assert user_error.message.startswith("memory is full")
 
 
 @fault("N6")
@@ -254,7 +254,7 @@ def test_out_of_memory_while_translating_halves_the_batch(room):
     """And goes on so; the words are the same."""
     config = byte_config()
     model, subwords = byte_model(config), byte_subwords()
-    lines = [f"line {'x' * (number % 7)} {number}" for number in range(20)]
+    lines = [f"line {'x' * (index % 7)} {index}" for index in range(20)]
     expected = [
         translation.text for translation in Translator(model, config, subwords).translate(lines)
     ]

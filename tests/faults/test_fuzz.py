@@ -31,8 +31,8 @@ def parsers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Parser]:
 
 def fuzz_some(name: str, parsers: dict[str, Parser], folder: Path, checks: Checks) -> None:
     count = COUNTS.get(name, OTHERS)
-    tried, found = fuzz(name, parsers[name], SEED, 0, lambda done: done < count, folder)
-    assert found == [], "\n".join(map(str, found))
+    tried, result = fuzz(name, parsers[name], SEED, 0, lambda done: done < count, folder)
+    assert result == [], "\n".join(map(str, result))
     assert tried == count
     checks(count)
 
@@ -98,10 +98,10 @@ def test_fuzzer_continues_after_an_input_that_kills_the_process(tmp_path: Path) 
 
     deadly = [n for n in range(40) if random.Random(f"1/{n}").random() > 0.9]
     assert deadly
-    tried, found = fuzz("x", Parser(make, read), 1, 0, lambda done: done < 40, tmp_path)
+    tried, result = fuzz("x", Parser(make, read), 1, 0, lambda done: done < 40, tmp_path)
     assert tried == 40
-    assert found == [Finding("x", 1, n, "the process ended with -9") for n in deadly]
-    assert f"--seed 1 --start {deadly[0]} --count 1 x" in str(found[0])
+    assert result == [Finding("x", 1, n, "the process ended with -9") for n in deadly]
+    assert f"--seed 1 --start {deadly[0]} --count 1 x" in str(result[0])
 
 
 def test_fuzzed_input_depends_on_its_seed_only() -> None:

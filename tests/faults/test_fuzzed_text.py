@@ -61,8 +61,13 @@ def outcome(data: bytes, translator: Translator) -> list[str] | None:
     try:
         with given_text(data) as lines:
             for window in windows(lines):
-                for number, translation in enumerate(translator.translate_window(window), count):
-                    shown, document = plain(number, translation), as_json_line(number, translation)
+                for line_number, translation in enumerate(
+                    translator.translate_window(window), count
+                ):
+                    shown, document = (
+                        plain(line_number, translation),
+                        as_json_line(line_number, translation),
+                    )
                     assert shown.endswith("\n")
                     check_line(shown[:-1])
                     assert len(document.splitlines()) == 1
@@ -95,12 +100,12 @@ def test_ten_thousand_fuzzed_files_are_translated_or_refused(checks) -> None:
     starts = (b"\x1f\x8b", b"\xfd7zXZ\x00", b"BZh", b"\x28\xb5\x2f\xfd")
     refused = 0
     for _, data in zip(range(FILES), fuzzed(random.Random(5)), strict=False):
-        found = outcome(data, translator)
-        refused += found is None
-        if found is None:
+        result = outcome(data, translator)
+        refused += result is None
+        if result is None:
             assert data.startswith((*OTHER_ENCODINGS, *starts)), data
         elif not data.startswith(starts):
-            assert len(found) == number_of_lines(data), data
+            assert len(result) == number_of_lines(data), data
         checks()
     assert 0 < refused < FILES / 5
 
@@ -109,9 +114,9 @@ def test_ten_thousand_fuzzed_files_are_translated_or_refused(checks) -> None:
 @given(data=st.lists(st.binary(max_size=8) | st.sampled_from(PARTS), max_size=12).map(b"".join))
 def test_random_bytes_are_translated_or_refused(data: bytes) -> None:
     translator, _ = copying_translator()
-    found = outcome(data, translator)
-    if found is not None and not data.startswith((b"\x1f\x8b", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")):
-        assert len(found) == number_of_lines(data)
+    result = outcome(data, translator)
+    if result is not None and not data.startswith((b"\x1f\x8b", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")):
+        assert len(result) == number_of_lines(data)
 
 
 @fault("T18")
@@ -135,7 +140,7 @@ def test_real_model_translates_random_files(checks) -> None:
     config = byte_config({"search.beam": 1, "search.max_length": 12})
     translator = Translator(byte_model(config), config, byte_subwords())
     for _, data in zip(range(40), fuzzed(random.Random(6)), strict=False):
-        found = outcome(data, translator)
-        if found is not None and not data.startswith((b"\x1f\x8b", b"\xfd7", b"BZh", b"\x28\xb5")):
-            assert len(found) == number_of_lines(data)
+        result = outcome(data, translator)
+        if result is not None and not data.startswith((b"\x1f\x8b", b"\xfd7", b"BZh", b"\x28\xb5")):
+            assert len(result) == number_of_lines(data)
         checks()

@@ -64,9 +64,9 @@ def test_audit_hook_sees_forbidden_operations(tmp_path: Path, model: Path) -> No
 @fault("U1")
 def test_pickle_in_place_of_a_model_is_never_loaded(tmp_path: Path, checks: Checks) -> None:
     mark = tmp_path / "mark"
-    for number, (name, data) in enumerate(pickle_bombs(mark).items()):
-        (tmp_path / f"{number}.pt").write_bytes(data)
-        outcome = refused(tmp_path / f"{number}.pt", (78,))
+    for index, (name, data) in enumerate(pickle_bombs(mark).items()):
+        (tmp_path / f"{index}.pt").write_bytes(data)
+        outcome = refused(tmp_path / f"{index}.pt", (78,))
         assert not mark.exists(), name
         assert "pickle" in outcome.text or name == "oldest protocol"
         checks()
@@ -101,8 +101,8 @@ def test_no_module_can_unpickle_unpack_or_download() -> None:
     for path in sorted((ROOT / "nmt_cli").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
-                found = {alias.name.split(".")[0] for alias in node.names} & BANNED_MODULES
-                assert not found, (path, found)
+                result = {alias.name.split(".")[0] for alias in node.names} & BANNED_MODULES
+                assert not result, (path, result)
             elif isinstance(node, ast.ImportFrom):
                 assert str(node.module).split(".")[0] not in BANNED_MODULES, path
             elif isinstance(node, ast.Call):
@@ -230,10 +230,10 @@ def test_model_settings_with_huge_or_wrong_values_are_refused(
     tmp_path: Path, model: Path, checks: Checks
 ) -> None:
     text = (model / "config.toml").read_text()
-    for number, (old, new) in enumerate([*HUGE, *WRONG_TYPES]):
+    for index, (old, new) in enumerate([*HUGE, *WRONG_TYPES]):
         assert old in text, old
         data = text.replace(old, new, 1).encode()
-        path = with_file(model, tmp_path / f"{number}", "config.toml", data)
+        path = with_file(model, tmp_path / f"{index}", "config.toml", data)
         outcome = refused(path)
         assert len(outcome.text) < 10_000
         checks()
@@ -486,8 +486,8 @@ def test_text_in_a_model_cannot_send_terminal_escapes(
         "subwords/vocabulary.json": b'{"format": 1, "kind": "' + poison.encode() + b'"}',
     }  # fmt: skip
     Path("a").write_text("x\n")
-    for number, (name, data) in enumerate(files.items()):
-        copy = with_file(model, tmp_path / f"{number}", name, data)
+    for index, (name, data) in enumerate(files.items()):
+        copy = with_file(model, tmp_path / f"{index}", name, data)
         assert main(["score", "--model", str(copy), "--pairs", "a", "a"]) in (65, 66, 78)
         checks()
     metadata = {"step": POISON, "validation": POISON, POISON: POISON}

@@ -90,20 +90,22 @@ def test_validation_is_reported_once_after_kills(steps, line, tmp_path, monkeypa
         tmp_path, train_checkpoint_every=4, train_validate_every=8, train_log_every=3,
         train_max_steps=steps,
     )  # fmt: skip
-    append, told = files.append_line, set()
+    append, reported = files.append_line, set()
 
     def die(path: Path, text: str) -> None:
         step = json.loads(text)["step"]
-        if '"validation"' not in text or step in told:
+        if '"validation"' not in text or step in reported:
             return append(path, text)
-        told.add(step)
+        reported.add(step)
         if line == "after":
             append(path, text)
         raise RuntimeError("died")
 
     with monkeypatch.context() as patch:
         patch.setattr(files, "append_line", die)
-        while step_saved(tmp_path / "killed") < steps or len(told) < steps // 8 + bool(steps % 8):
+        while step_saved(tmp_path / "killed") < steps or len(reported) < steps // 8 + bool(
+            steps % 8
+        ):
             with suppress(RuntimeError):
                 for _ in train(config, corpus, tmp_path / "killed"):
                     pass
@@ -111,7 +113,7 @@ def test_validation_is_reported_once_after_kills(steps, line, tmp_path, monkeypa
         pass
     for _ in train(config, corpus, tmp_path / "straight"):
         pass
-    assert told == set(range(8, steps + 1, 8)) | {steps}
+    assert reported == set(range(8, steps + 1, 8)) | {steps}
     assert validations(tmp_path / "killed") == validations(tmp_path / "straight")
 
 

@@ -60,8 +60,8 @@ def prepared(folder: Path, pairs: Pairs, **settings: object) -> Prepared:
 
 def counted(done: Prepared) -> tuple[int, ...]:
     """How many pairs are found swapped, wrong in the source, wrong in the target."""
-    found = {finding.kind: finding.pairs for finding in done.findings}
-    return tuple(found.get(kind, 0) for kind in WRONG)
+    result = {finding.kind: finding.pairs for finding in done.findings}
+    return tuple(result.get(kind, 0) for kind in WRONG)
 
 
 @fault("P3")
@@ -85,14 +85,14 @@ def test_swapped_and_copied_pairs_are_counted_and_dropped(
 
 
 @fault("P3")
-@pytest.mark.parametrize(("copies", "told"), [(1, 0), (3, 3)])
+@pytest.mark.parametrize(("copies", "reported"), [(1, 0), (3, 3)])
 def test_few_wrong_pairs_among_thousands_are_not_reported(
-    tmp_path: Path, copies: int, told: int
+    tmp_path: Path, copies: int, reported: int
 ) -> None:
     pairs = made_up(8_000, 3)
     pairs[:copies] = [(src, src) for src, _ in pairs[:copies]]
     done = prepared(tmp_path, pairs)
-    assert counted(done) == (0, 0, told)
+    assert counted(done) == (0, 0, reported)
 
 
 @fault("P3")
@@ -125,8 +125,8 @@ def test_wrong_language_in_real_captions_is_detected(tmp_path: Path, language: s
     pairs, kinds = spoilt(list(zip(*sides, strict=True)), 1)
     done = prepared(tmp_path, pairs, data_drop_wrong_language=True)
     wrong = sum(map(bool, kinds))
-    found = sum(done.dropped.get(reason, 0) for reason in WRONG)
-    assert 0.99 * wrong <= found <= wrong + 0.001 * (len(pairs) - wrong)
+    result = sum(done.dropped.get(reason, 0) for reason in WRONG)
+    assert 0.99 * wrong <= result <= wrong + 0.001 * (len(pairs) - wrong)
     left = set(read_lines(tmp_path / "corpus" / "train.tgt.txt"))
     missed = sum(bool(k) and t in left for k, (_, t) in zip(kinds, pairs, strict=True))
     assert missed <= 0.01 * wrong

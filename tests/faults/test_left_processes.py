@@ -36,14 +36,14 @@ AT_A_TIME = 5
 
 def processes_of(token: str) -> list[int]:
     """The processes with this token in their environment that run."""
-    found = []
+    counts = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):
             if f"{TOKEN}={token}\0".encode() in path.read_bytes() and is_alive(
                 int(path.parent.name)
             ):
-                found.append(int(path.parent.name))
-    return found
+                counts.append(int(path.parent.name))
+    return counts
 
 
 def count_left(token: str) -> int:
@@ -86,21 +86,21 @@ def kill_at_random(work: Callable[[], object], moments: Sequence[float]) -> list
         assert ended(process) == -signal.SIGKILL
         return had, count_left(token)
 
-    found: list[tuple[int, int]] = []
+    counts: list[tuple[int, int]] = []
     for first in range(0, len(moments), AT_A_TIME):
         some = moments[first : first + AT_A_TIME]
         tokens = [uuid.uuid4().hex for _ in some]
         # Forked before there are threads.
         started = [start(lambda token=token: begin(token)) for token in tokens]
         with ThreadPoolExecutor(AT_A_TIME) as threads:
-            found += threads.map(kill, range(first, len(moments)), started, tokens, some)
-    return found
+            counts += threads.map(kill, range(first, len(moments)), started, tokens, some)
+    return counts
 
 
-def assert_nothing_left(found: list[tuple[int, int]], checks: Callable[..., None]) -> None:
-    assert [left for _, left in found] == [0] * len(found)
-    assert sum(had > 0 for had, _ in found) >= len(found) // 2, found
-    checks(len(found))
+def assert_nothing_left(counts: list[tuple[int, int]], checks: Callable[..., None]) -> None:
+    assert [left for _, left in counts] == [0] * len(counts)
+    assert sum(had > 0 for had, _ in counts) >= len(counts) // 2, counts
+    checks(len(counts))
 
 
 @fault("S12")
@@ -147,7 +147,7 @@ def test_rank_without_launcher_does_not_begin():
 def test_rank_may_save_before_it_ends_without_launcher(tmp_path, kernel, monkeypatch):
     """It is told to end, does not, and is ended; with and without the signal of the kernel."""
     if not kernel:
-        monkeypatch.setattr(parent_watch, "request_parent_death_signal", lambda number: None)
+        monkeypatch.setattr(parent_watch, "request_parent_death_signal", lambda signal_number: None)
     number, told = tmp_path / "number", tmp_path / "told"
 
     def rank() -> NoReturn:
@@ -240,7 +240,7 @@ def test_real_workers_end_with_nmt_prepare(project, tmp_path):
     # Enough text for several stretches.
     text, other = tmp_path / "text", tmp_path / "other"
     for path in (text, other):
-        path.write_text("".join(f"a b c d {number}\n" for number in range(100_000)))
+        path.write_text("".join(f"a b c d {index}\n" for index in range(100_000)))
     command = [
         "-c", begin, "prepare", "--train", str(text), str(other), "--workers", "2",
         "--out", str(tmp_path / "corpus"),

@@ -50,8 +50,8 @@ def test_commands_work_with_few_open_files(project, tmp_path, checks):
         resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 
     for command in commands(project, tmp_path):
-        code, said = under(limit, command, tmp_path)
-        assert code == 0, (command, said)
+        code, output = under(limit, command, tmp_path)
+        assert code == 0, (command, output)
         checks()
 
 
@@ -94,8 +94,8 @@ def test_commands_work_with_few_processes(open_folder, checks):
     (open_folder / "out").mkdir(mode=0o777)
     (open_folder / "out").chmod(0o777)
     for command in commands(open_folder, open_folder / "out"):
-        code, said = under(lambda: as_nobody(64), command, open_folder)
-        assert code == 0, (command, said)
+        code, output = under(lambda: as_nobody(64), command, open_folder)
+        assert code == 0, (command, output)
         checks()
 
 
@@ -107,10 +107,10 @@ def test_too_few_processes_are_reported(open_folder):
     for path in [open_folder, *open_folder.rglob("*")]:
         path.chmod(0o777)
     command = commands(open_folder, open_folder)[1]
-    code, said = under(lambda: as_nobody(1), command, open_folder)
-    assert code == 75, said
-    assert "error: the system lets this user start no more processes" in said
-    assert "ulimit -u" in said
+    code, output = under(lambda: as_nobody(1), command, open_folder)
+    assert code == 75, output
+    assert "error: the system lets this user start no more processes" in output
+    assert "ulimit -u" in output
 
 
 @fault("N9")
@@ -178,7 +178,7 @@ def test_waiting_threads_do_not_spin(monkeypatch, checks):
     """And so many there are as there are cores; what the user chose stays."""
     monkeypatch.setattr("nmt_cli.machine.usable_cores", lambda: 3)
     passive = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"}
-    for given, found in (
+    for given, expected in (
         ({}, {**passive, "OMP_NUM_THREADS": "3"}),
         ({"OMP_NUM_THREADS": "1"}, {**passive, "OMP_NUM_THREADS": "1"}),
         ({"GOMP_SPINCOUNT": "7"}, {**passive, "GOMP_SPINCOUNT": "7", "OMP_NUM_THREADS": "3"}),
@@ -186,7 +186,7 @@ def test_waiting_threads_do_not_spin(monkeypatch, checks):
     ):
         monkeypatch.setattr(os, "environ", dict(given))
         environment.choose_threads()
-        assert os.environ == found
+        assert os.environ == expected
         checks()
 
 

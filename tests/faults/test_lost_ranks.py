@@ -37,11 +37,11 @@ def messages(ranks: Ranks, count: int) -> None:
         ranks.wait()
 
 
-def assert_lost(ends: list[Outcome], guilty: int, told: str) -> None:
+def assert_lost(ends: list[Outcome], guilty: int, message: str) -> None:
     """All others end as the consequence, and at least one of them says who is at fault."""
     errors = [end.error for rank, end in enumerate(ends) if rank != guilty]
     assert all(isinstance(error, LostRankError) for error in errors), errors
-    assert any(told in str(error) for error in errors), errors
+    assert any(message in str(error) for error in errors), errors
 
 
 @fault("S6")
@@ -55,8 +55,8 @@ def test_a_killed_rank_is_named_with_its_step_and_pairs(killed):
 
     ends = in_ranks(work, count=3)
     assert ends[killed] == (None, None, False)
-    told = f"rank {killed} gives no sign of life since step 4, pairs 41, 5 of the corpus"
-    assert_lost(ends, killed, told)
+    message = f"rank {killed} gives no sign of life since step 4, pairs 41, 5 of the corpus"
+    assert_lost(ends, killed, message)
 
 
 @fault("S6")
@@ -96,10 +96,10 @@ def test_all_ranks_end_when_the_first_rank_is_killed():
 
 @fault("S6")
 @pytest.mark.parametrize(
-    ("how", "told"),
+    ("how", "message"),
     [("raises", "no such thing"), ("leaves with 0", "0"), ("is done", "it was done")],
 )
-def test_rank_that_raises_is_named_with_its_error(how, told):
+def test_rank_that_raises_is_named_with_its_error(how, message):
     def work(ranks: Ranks) -> None:
         messages(ranks, 2)
         if ranks.rank == 1:
@@ -113,8 +113,8 @@ def test_rank_that_raises_is_named_with_its_error(how, told):
         messages(ranks, 3)
 
     ends = in_ranks(work, count=3)
-    place = "rank 1 ended in step 2, pairs 21, 5 of the corpus"
-    assert_lost(ends, 1, f"{place}: {told}")
+    message = "rank 1 ended in step 2, pairs 21, 5 of the corpus"
+    assert_lost(ends, 1, f"{message}: {message}")
 
 
 @fault("S6")
@@ -269,10 +269,10 @@ def test_ranks_whose_parent_was_killed_end(tmp_path):
 
     process = start(parent)
     places = [tmp_path / "0", tmp_path / "1"]
-    wait_until(lambda: all(place.exists() and place.read_text() for place in places))
+    wait_until(lambda: all(path.exists() and path.read_text() for path in places))
     os.kill(process, signal.SIGKILL)
     assert ended(process) == -signal.SIGKILL
-    ranks = [int(place.read_text()) for place in places]
+    ranks = [int(path.read_text()) for path in places]
     try:
         wait_until(lambda: not any(map(is_alive, ranks)), 20)
     finally:
@@ -307,15 +307,15 @@ def killed_each_time(monkeypatch) -> list[str]:
 @fault("S11")
 @pytest.mark.parametrize("restarts", [0, 1, 3])
 def test_restarts_end_when_ranks_are_killed_repeatedly(killed_each_time, restarts):
-    said: list[str] = []
+    messages: list[str] = []
     with pytest.raises(LostRankError, match="rank 1 was killed by SIGKILL") as raised:
-        launch(2, [], restarts, lambda: 40, said.append)
+        launch(2, [], restarts, lambda: 40, messages.append)
     assert raised.value.exit_code == 137
     # Each start is a group of its own.
     assert len(set(killed_each_time)) == len(killed_each_time) == 1 + restarts
-    assert said == [
-        f"rank 1 was killed by SIGKILL: all start again after step 40 ({number} of {restarts})"
-        for number in range(1, restarts + 1)
+    assert messages == [
+        f"rank 1 was killed by SIGKILL: all start again after step 40 ({index} of {restarts})"
+        for index in range(1, restarts + 1)
     ]
 
 
@@ -405,10 +405,10 @@ def test_killed_ranks_restart_and_leave_no_process(project, tmp_path, checks):
         wait_until(lambda: process.poll() is not None or last_step(out) > reached, 120)
         second = {rank_of(child): child for child in children(process.pid)}
         process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=100)
+        _, err = process.communicate(timeout=100)
         assert process.returncode == 143
-        assert "rank 1 was killed by SIGKILL: all start again after step" in said
-        assert "rank 1 gives no sign of life since step" in said
+        assert "rank 1 was killed by SIGKILL: all start again after step" in err
+        assert "rank 1 gives no sign of life since step" in err
         checks()
         assert not any(map(is_alive, second.values()))
         checks()

@@ -53,16 +53,16 @@ def lines_missing_or_added(padding: list[str], checks: Checks) -> None:
     """20 cases: one line of one side is missing, or two are added."""
     for seed in range(20):
         src, tgt = made_up_text(1_000, seed)
-        place = random.Random(seed).randrange(150, 850)
+        position = random.Random(seed).randrange(150, 850)
         if seed % 2:
-            del tgt[place]
+            del tgt[position]
         else:
-            tgt[place:place] = ["y" * 70 + "."] * 2
+            tgt[position:position] = ["y" * 70 + "."] * 2
         if padding and seed % 2 == 0:
             del tgt[-2:]
-        found = place_of(src, tgt + (padding if seed % 2 else []))
-        assert found is not None
-        assert abs(found - (place + 1)) <= 3
+        location = place_of(src, tgt + (padding if seed % 2 else []))
+        assert location is not None
+        assert abs(location - (position + 1)) <= 3
         checks()
 
 
@@ -88,8 +88,8 @@ def test_misalignment_error_has_line_counts_and_location(tmp_path: Path) -> None
     with pytest.raises(DataError) as caught:
         list(read_pairs(written(tmp_path, src, tgt[:400] + tgt[405:])))
     assert caught.value.message.endswith("has 1,000 lines, `" + str(tmp_path / "tgt") + "` has 995")
-    place = int(caught.value.hint.rpartition(" ")[2].replace(",", ""))
-    assert abs(place - 401) <= 3
+    line = int(caught.value.hint.rpartition(" ")[2].replace(",", ""))
+    assert abs(line - 401) <= 3
 
 
 @fault("P2")
@@ -98,8 +98,8 @@ def test_shift_with_equal_line_counts_is_noted_with_location(tmp_path: Path) -> 
     paths = written(tmp_path, src, [*tgt[:900], *tgt[901:], "y."])
     done = prepare(tiny_config(data_train=[paths], data_max_length=2_000), tmp_path / "out")
     (note,) = [note for note in done.notes if "shifted" in note]
-    place = int(note.partition(" near line ")[2].partition(":")[0])
-    assert abs(place - 901) <= 3
+    line = int(note.partition(" near line ")[2].partition(":")[0])
+    assert abs(line - 901) <= 3
 
 
 def test_misalignment_of_truncated_file_names_its_end() -> None:
@@ -109,8 +109,8 @@ def test_misalignment_of_truncated_file_names_its_end() -> None:
 
 @pytest.mark.parametrize(("src", "tgt"), [(0, 0), (0, 3), (3, 0), (1, 2)])
 def test_misalignment_of_tiny_files(src: int, tgt: int) -> None:
-    place = place_of(["a"] * src, ["b"] * tgt)
-    assert (place is None) == (src == tgt)
+    location = place_of(["a"] * src, ["b"] * tgt)
+    assert (location is None) == (src == tgt)
 
 
 @pytest.mark.skipif(not (DATA / "wmt").is_dir(), reason="the shared data is not here")
@@ -120,6 +120,6 @@ def test_misalignment_of_real_text_is_located() -> None:
     assert place_of(src, tgt) is None
     for seed in range(20):
         missing = random.Random(seed).randrange(200, 2_800)
-        place = place_of(src, tgt[:missing] + tgt[missing + 1 :])
-        assert place is not None
-        assert abs(place - (missing + 1)) <= 3
+        location = place_of(src, tgt[:missing] + tgt[missing + 1 :])
+        assert location is not None
+        assert abs(location - (missing + 1)) <= 3

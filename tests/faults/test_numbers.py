@@ -71,9 +71,9 @@ def steps_that_are_not_finite(monkeypatch, poisoned: Callable[[int, float], bool
     taken: list[tuple[int, float]] = []
 
     def step(*arguments):
-        model, number, scale = arguments[0], *arguments[7:9]
-        taken.append((number, scale))
-        if not poisoned(number, scale):
+        model, step, scale = arguments[0], *arguments[7:9]
+        taken.append((step, scale))
+        if not poisoned(step, scale):
             return take_step(*arguments)
         handle = next(model.parameters()).register_hook(lambda gradient: gradient * math.inf)
         try:
@@ -92,9 +92,9 @@ def test_nan_step_is_reported_and_log_stays_valid_json(setting, tmp_path, monkey
     out = tmp_path / "model"
     run(setting, out, train_log_every=1, train_max_steps=10)
     records = logged(out)
-    (told,) = [record for record in records if "was skipped" in record.get("note", "")]
-    assert told["step"] == 7
-    assert re.search(r"it began with pairs (\d+, ){5}\.\.\. of the corpus", told["note"])
+    (skipped,) = [record for record in records if "was skipped" in record.get("note", "")]
+    assert skipped["step"] == 7
+    assert re.search(r"it began with pairs (\d+, ){5}\.\.\. of the corpus", skipped["note"])
     assert [r["loss"] > 0 for r in records if r["step"] in (6, 8) and "note" not in r] == [True] * 2
 
 
@@ -215,7 +215,7 @@ def test_nan_on_one_rank_is_skipped_by_all_ranks(setting, tmp_path, monkeypatch,
     """In the gradient or in the loss; weights stay finite and the same on both ranks."""
     config, corpus = setting
     config = with_values(config, {"train.max_steps": 12, "train.micro_batch_tokens": 50})
-    bad = {2 + 2 * number: kind for number, kind in enumerate(KINDS)}
+    bad = {2 + 2 * index: kind for index, kind in enumerate(KINDS)}
     bad_losses = {8: math.nan, 10: math.inf}
     real = shard_loss
 
@@ -224,20 +224,20 @@ def test_nan_on_one_rank_is_skipped_by_all_ranks(setting, tmp_path, monkeypatch,
         skipped: list[int] = []
 
         def step(*arguments):
-            number = next(here)
-            loss = bad_losses.get(number, 1.0) if ranks.rank == guilty else 1.0
+            index = next(here)
+            loss = bad_losses.get(index, 1.0) if ranks.rank == guilty else 1.0
             scaled = lambda *given: real(*given)._replace(total=real(*given).total * loss)  # noqa: E731
             monkeypatch.setattr("nmt_cli.training.step.shard_loss", scaled)
             handle = None
-            if ranks.rank == guilty and number in bad:
-                factor = KINDS[bad[number]]
+            if ranks.rank == guilty and index in bad:
+                factor = KINDS[bad[index]]
                 weight = next(arguments[0].parameters())
                 handle = weight.register_hook(lambda gradient: gradient * factor)
             result = take_step(*arguments)
             if handle:
                 handle.remove()
             if result.skipped:
-                skipped.append(number)
+                skipped.append(index)
             return result
 
         monkeypatch.setattr("nmt_cli.training.run.take_step", step)
@@ -262,10 +262,10 @@ def diverging_at(monkeypatch: pytest.MonkeyPatch, at: int) -> list[tuple[int, fl
     taken: list[tuple[int, float]] = []
 
     def step(*arguments) -> StepResult:
-        number, scale = arguments[7:9]
-        taken.append((number, scale))
-        loss = 9.0 if number >= at and scale == 1 else 3.0 + 100 / (100 + number) + number % 2 / 10
-        if number == 1:
+        step, scale = arguments[7:9]
+        taken.append((step, scale))
+        loss = 9.0 if step >= at and scale == 1 else 3.0 + 100 / (100 + step) + step % 2 / 10
+        if step == 1:
             take_step(*arguments)  # The optimiser has a state then.
         return StepResult(100 * loss, 100 * loss, 100, 0.001, 1.0, False)
 
@@ -280,8 +280,8 @@ LONG = {"train_checkpoint_every": 20, "train_validate_every": 1_000, "train_max_
 def test_divergence_is_reported_once(setting, tmp_path, monkeypatch):
     diverging_at(monkeypatch, 200)
     reports = run(setting, tmp_path / "model", **LONG)
-    (told,) = [report for report in reports if "far above its course" in report.note]
-    assert 202 <= told.step <= 212
+    (warning,) = [report for report in reports if "far above its course" in report.note]
+    assert 202 <= warning.step <= 212
     assert reports[-1].step == 240
 
 
@@ -299,8 +299,8 @@ def test_divergence_rolls_back_to_before_the_jump(setting, tmp_path, monkeypatch
     """Past the checkpoint of step 200, which is too near; then with half the learning rate."""
     taken = diverging_at(monkeypatch, 206)
     reports = run(setting, tmp_path / "model", train_on_divergence="roll_back", **LONG)
-    (told,) = [report for report in reports if "back to step" in report.note]
-    assert "back to step 180, with 0.5 of the learning rate" in told.note
+    (rollback,) = [report for report in reports if "back to step" in report.note]
+    assert "back to step 180, with 0.5 of the learning rate" in rollback.note
     jump = taken.index((181, 0.5))
     assert taken[jump:] == [(step, 0.5) for step in range(181, 241)]
     assert checkpoints(tmp_path / "model")[-1].state().trend["steps"] == 240
@@ -363,11 +363,13 @@ def test_repetitive_translation_is_flagged(checks):
         model.output_bias[3] -= 50.0
         model.output_bias[4 + ord("x")] += 50.0
     lines = ["abcd", "no way out", "x"]
-    for number, translation in enumerate(
+    for line_number, translation in enumerate(
         Translator(model, config, byte_subwords()).translate(lines), 1
     ):
-        assert translation.text.count("x") == len(translation.text) == len(lines[number - 1]) + 20
-        assert "repetition" in json.loads(as_json_line(number, translation))["flags"]
+        assert (
+            translation.text.count("x") == len(translation.text) == len(lines[line_number - 1]) + 20
+        )
+        assert "repetition" in json.loads(as_json_line(line_number, translation))["flags"]
         checks()
     source = Source((5, 6, 7, 3))
     for period in range(1, LONGEST_REPEATED + 1):

@@ -206,13 +206,15 @@ def folder(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
 
 def contents(folder: Path) -> dict[str, str]:
     """Every name below `folder` and what is there: a link, a directory, or a file's SHA-256."""
-    found = {}
+    result = {}
     for path in sorted(folder.rglob("*")):
         kind = "directory" if path.is_dir() else ""
         if path.is_symlink():
             kind = f"link to {path.readlink()}"
-        found[str(path.relative_to(folder))] = kind or hashlib.sha256(path.read_bytes()).hexdigest()
-    return found
+        result[str(path.relative_to(folder))] = (
+            kind or hashlib.sha256(path.read_bytes()).hexdigest()
+        )
+    return result
 
 
 def leaves() -> list[str]:
@@ -238,16 +240,16 @@ def test_overwriting_table_covers_every_output_option() -> None:
 def test_commands_leave_other_files_unchanged(folder: Path, command: str, checks) -> None:
     before = contents(folder)
     for line, code, writes in TABLE[command]:
-        found = forked(*command.split()[1:], *line.split())
-        assert found.code == code, (line, found.err)
+        result = forked(*command.split()[1:], *line.split())
+        assert result.code == code, (line, result.err)
         after = contents(folder)
         assert {name for name in {*before, *after} if before.get(name) != after.get(name)} == {
             *writes
         }, line
         checks()
         if code == 73:
-            assert found.err.startswith(b"error: "), line
-            assert b"hint: " in found.err, line
+            assert result.err.startswith(b"error: "), line
+            assert b"hint: " in result.err, line
         before = after
 
 
@@ -270,8 +272,8 @@ def test_protected_input_is_recognised_through_any_path(folder: Path, checks) ->
         os.chdir(folder.parent / name)
         for line in lines:
             arguments = ["--model", str(folder / "own"), *line.split()]
-            found = forked("translate", *arguments, stdin=b"a\n")
-            assert found.code == 73, (line, found.err)
+            result = forked("translate", *arguments, stdin=b"a\n")
+            assert result.code == 73, (line, result.err)
             assert contents(folder) == before, line
             checks()
 
@@ -283,9 +285,9 @@ def test_text_of_project_file_may_be_created_but_not_replaced(folder: Path) -> N
     arguments = ["translate", "--model", "own", "--beam", "1", "test.en", "-o", "train.de"]
     assert forked(*arguments).code == 0
     made = Path("train.de").read_bytes()
-    found = forked(*arguments)
-    assert found.code == 73
-    assert b"`train.de` is named as data.train by `nmt.toml`" in found.err
+    result = forked(*arguments)
+    assert result.code == 73
+    assert b"`train.de` is named as data.train by `nmt.toml`" in result.err
     assert Path("train.de").read_bytes() == made
 
 

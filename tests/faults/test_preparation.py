@@ -207,19 +207,19 @@ def test_a_vocabulary_copied_from_another_model_is_refused(
 
 
 @fault("P8")
-@pytest.mark.parametrize("found", [0, 1, 17])
-def test_test_sentences_in_the_training_text_are_counted(tmp_path: Path, found: int) -> None:
+@pytest.mark.parametrize("count", [0, 1, 17])
+def test_test_sentences_in_the_training_text_are_counted(tmp_path: Path, count: int) -> None:
     train_pairs = [(f"sentence number {n}.", f"Satz Nummer {n}.") for n in range(200)]
     other = [(f"another one, {n}.", f"ein anderer, {n}.") for n in range(40)]
-    test = write_pairs(tmp_path, "test", [*other, *train_pairs[:found]])
-    valid = write_pairs(tmp_path, "valid", [*train_pairs[: 2 * found], *other])
+    test = write_pairs(tmp_path, "test", [*other, *train_pairs[:count]])
+    valid = write_pairs(tmp_path, "valid", [*train_pairs[: 2 * count], *other])
     done = prepared(tmp_path, train_pairs, subwords="bytes", test=test, valid=valid)
     notes = [note for note in done.notes if "also occur" in note]
     wanted = [
-        f"{2 * found} of {40 + 2 * found} validation sentences also occur in the training text",
-        f"{found} of {40 + found} test sentences also occur in the training text",
+        f"{2 * count} of {40 + 2 * count} validation sentences also occur in the training text",
+        f"{count} of {40 + count} test sentences also occur in the training text",
     ]
-    assert notes == (wanted if found else [])
+    assert notes == (wanted if count else [])
 
 
 # -- corpora that are not whole --------------------------------------------------------------------

@@ -77,19 +77,19 @@ def test_resume_with_any_number_of_ranks_gives_the_same_bits(tmp_path, checks) -
         "train.batch_tokens": 400, "train.checkpoint_every": 1, "train.log_every": 1,
         "train.validation_sentences": 0, "train.validate_every": 100,
     })  # fmt: skip
-    found = {}
+    result = {}
     for plan in ((1,), (8, 2), (4, 1)):
         out = tmp_path / "-".join(map(str, plan))
-        for number, world_size in enumerate(plan, 1):
-            steps = number if len(plan) > 1 else 2
+        for index, world_size in enumerate(plan, 1):
+            steps = index if len(plan) > 1 else 2
             done = in_ranks(
                 partial(weights_after, out, steps, config, corpus), world_size, timeout=50.0
             )
             assert [outcome.error for outcome in done] == [None] * world_size
             checks()
-        found[plan] = done[0].result
-    assert found[1,]
-    assert found[1,] == found[8, 2] == found[4, 1]
+        result[plan] = done[0].result
+    assert result[1,]
+    assert result[1,] == result[8, 2] == result[4, 1]
 
 
 @fault("R3")
@@ -139,14 +139,14 @@ def test_number_of_subword_workers_does_not_change_training(tmp_path, monkeypatc
     monkeypatch.setattr(resegmentation, "CHUNK_LINES", 50)
     monkeypatch.setattr(process_pool, "ALONE_SECONDS", 0.0)
     _, corpus = word_corpus(tmp_path)
-    found = []
+    results = []
     for workers in (1, 2):
         pairs = SampledPairs(corpus, 0.3, 1, workers)
         pairs.segment(1)
-        found.append(
+        results.append(
             [[side[i].tolist() for i in range(len(pairs))] for side in (pairs.src, pairs.tgt)]
         )
-        assert found[-1] == found[0]
+        assert results[-1] == results[0]
         checks()
 
 
@@ -262,7 +262,7 @@ def test_prepare_gives_the_same_bytes_in_any_environment(tmp_path, checks) -> No
         "".join(chooser.choices("badugelmornis\u00fc\u00dfIi\u0131\u0130", k=5)) for _ in range(200)
     ]
     texts = [[" ".join(chooser.choices(words, k=7)) for _ in range(300)] for _ in range(2)]
-    found = set()
+    result = set()
     variants = [
         ({"LC_ALL": "C", "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"}, 1, "ab"),
         ({"LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "1", "TZ": "Pacific/Kiritimati"}, 1, "ba"),
@@ -270,28 +270,28 @@ def test_prepare_gives_the_same_bytes_in_any_environment(tmp_path, checks) -> No
         ({"LANG": "de_DE.ISO-8859-1", "PYTHONUTF8": "0", "PYTHONHASHSEED": "3"}, 1, "ba"),
     ]  # fmt: skip
     (tmp_path / "prepares.py").write_text(PREPARES)
-    for number, (environ, workers, order) in enumerate(variants):
-        place = tmp_path / str(number)
-        place.mkdir()
+    for index, (environ, workers, order) in enumerate(variants):
+        directory = tmp_path / str(index)
+        directory.mkdir()
         for name in order:
             # What is listed first on disk depends on what was made first.
-            (place / name).write_text("\n".join(texts[name == "b"]) + "\n", encoding="utf-8")
+            (directory / name).write_text("\n".join(texts[name == "b"]) + "\n", encoding="utf-8")
         values = {"data.train": [["a", "b"]], "data.subwords": "unigram", "data.vocab_size": 120}
         given = json.dumps([values, "corpus", workers])
         environ |= {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
         command = [sys.executable, str(tmp_path / "prepares.py"), given]
-        subprocess.run(command, check=True, cwd=place, env=environ)
-        found.add(digest_of(place / "corpus"))
+        subprocess.run(command, check=True, cwd=directory, env=environ)
+        result.add(digest_of(directory / "corpus"))
         checks()
-    assert len(found) == 1
+    assert len(result) == 1
 
 
 def digest_of(folder: Path) -> str:
-    found = hashlib.sha256()
+    result = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.is_file():
-            found.update(f"{path.relative_to(folder)} ".encode() + path.read_bytes())
-    return found.hexdigest()
+            result.update(f"{path.relative_to(folder)} ".encode() + path.read_bytes())
+    return result.hexdigest()
 
 
 @fault("R9")
@@ -308,10 +308,12 @@ def test_translation_of_a_line_does_not_depend_on_other_lines(checks) -> None:
             torch.set_num_threads(count)
             order = chooser.sample(range(len(lines)), len(lines))
             search = dataclasses.replace(config.search, batch_tokens=tokens)
-            found = list(translator.translate([lines[index] for index in order], search=search))
-            for place, translation in zip(order, found, strict=True):
-                assert translation.text == alone[place].text
-                assert translation.score == pytest.approx(alone[place].score, abs=1e-5)
+            translations = list(
+                translator.translate([lines[index] for index in order], search=search)
+            )
+            for index, translation in zip(order, translations, strict=True):
+                assert translation.text == alone[index].text
+                assert translation.score == pytest.approx(alone[index].score, abs=1e-5)
                 checks()
     finally:
         torch.set_num_threads(threads)
@@ -326,8 +328,8 @@ def test_wall_clock_changes_do_not_matter(setting, tmp_path, monkeypatch) -> Non
     assert reports[-1].step == 12
     seconds = last(tmp_path / "model").state().seconds
     assert 0 < seconds < 600
-    told = [report.seconds for report in reports]
-    assert told == sorted(told)
+    durations = [report.seconds for report in reports]
+    assert durations == sorted(durations)
     assert all(report.tokens_per_second >= 0 for report in reports)
     assert all((report.eta_seconds or 0) >= 0 for report in reports)
 
@@ -347,10 +349,10 @@ ASKING = re.compile(
 @fault("R10")
 def test_durations_use_a_monotonic_clock() -> None:
     """No source asks for the date, but to show it."""
-    found = {
+    result = {
         f"{path.relative_to(ROOT / 'nmt_cli').as_posix()}: {ast.unparse(node)}"
         for path in (ROOT / "nmt_cli").rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Attribute) and ASKING.fullmatch(ast.unparse(node))
     }
-    assert found <= WALL_CLOCK
+    assert result <= WALL_CLOCK

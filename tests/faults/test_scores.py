@@ -55,8 +55,8 @@ def nmt_score(*arguments: str, stdin: bytes = b"") -> Ended:
 
 
 def bleu(hypotheses: Sequence[str]) -> float:
-    found: float = BLEU().corpus_score(hypotheses * 40, [REFERENCE * 40]).score
-    return found
+    result: float = BLEU().corpus_score(hypotheses * 40, [REFERENCE * 40]).score
+    return result
 
 
 # -- where the text comes from ---------------------------------------------------------------------

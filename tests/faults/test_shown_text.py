@@ -75,8 +75,8 @@ def test_every_console_method_shows_text_literally(name: str, checks) -> None:
 @pytest.mark.parametrize("name", SHOWN)
 def test_training_samples_and_progress_are_escaped(name: str, checks) -> None:
     text = SHOWN[name]
-    found = Validation(1.0, 1.0, 2.7, samples=((text, text, text),))
-    report = Report(1, 0, 9, 1.0, 1.0, 0.1, 1.0, 9.0, 1.0, validation=found, note=text)
+    result = Validation(1.0, 1.0, 2.7, samples=((text, text, text),))
+    report = Report(1, 0, 9, 1.0, 1.0, 0.1, 1.0, 9.0, 1.0, validation=result, note=text)
     for interactive in (False, True):
         console, stream = make(interactive=interactive)
         with console.progress(text, 2, text) as progress:

@@ -64,7 +64,11 @@ def state_of(out: Path) -> dict[str, str]:
     """SHA-256 of the weights and the optimiser of the last checkpoint."""
     last = checkpoints(out)[-1]
     places = (last.directory, last.optimizer_directory)
-    return {path.name: sha256_of(path) for place in places for path in place.glob("*.safetensors")}
+    return {
+        path.name: sha256_of(path)
+        for directory in places
+        for path in directory.glob("*.safetensors")
+    }
 
 
 # Where a signal comes in, and the step that is saved by then; 0: there is nothing to save yet.
@@ -85,8 +89,8 @@ CODES = {signal.SIGTERM: 143, signal.SIGINT: 130, signal.SIGUSR1: 75, signal.SIG
 
 def disturb(monkeypatch: pytest.MonkeyPatch, phase: str, send: Callable[[], None]) -> list[str]:
     """Call `send` at the first time that the phase comes; what is returned tells who went on."""
-    place, _ = PHASES[phase]
-    owner, _, name = place.rpartition(".")
+    function, _ = PHASES[phase]
+    owner, _, name = function.rpartition(".")
     real = inspect.getattr_static(pkgutil.resolve_name(owner), name)
     went_on: list[str] = []
     sent = False
@@ -106,7 +110,7 @@ def disturb(monkeypatch: pytest.MonkeyPatch, phase: str, send: Callable[[], None
         disturbed = staticmethod(disturbed)
     monkeypatch.setattr("nmt_cli.training.parallel.ranks.POLL_SECONDS", 0.0)
     monkeypatch.setattr("nmt_cli.training.validation.WINDOW", {"cpu": 4})
-    monkeypatch.setattr(place, disturbed)
+    monkeypatch.setattr(function, disturbed)
     return went_on
 
 
@@ -117,17 +121,19 @@ def every(phase: str) -> int:
 
 @fault("S1", "S2", "S4")
 @pytest.mark.parametrize(
-    ("phase", "number"),
+    ("phase", "signal_number"),
     [(phase, signal.SIGTERM) for phase in PHASES]
-    + [(phase, number) for phase in ("loading", "validating") for number in CODES],
+    + [(phase, signal_number) for phase in ("loading", "validating") for signal_number in CODES],
 )
-def test_signal_in_any_phase_saves_and_ends_with_its_code(inside, monkeypatch, phase, number):
+def test_signal_in_any_phase_saves_and_ends_with_its_code(
+    inside, monkeypatch, phase, signal_number
+):
     """The same command then goes on and validates what was not validated."""
     sent: list[int] = []
 
     def send() -> None:
-        sent.append(number)
-        os.kill(os.getpid(), number)
+        sent.append(signal_number)
+        os.kill(os.getpid(), signal_number)
 
     options = ["--max-steps", "3", "--set", f"train.checkpoint_every={every(phase)}", "--quiet"]
     if phase == "compiling":
@@ -135,8 +141,8 @@ def test_signal_in_any_phase_saves_and_ends_with_its_code(inside, monkeypatch, p
     step = PHASES[phase][1]
     with monkeypatch.context() as patch:
         went_on = disturb(patch, phase, send)
-        assert main(["train", *options]) == CODES[number]
-    assert sent == [number]
+        assert main(["train", *options]) == CODES[signal_number]
+    assert sent == [signal_number]
     # With nothing to save there is nothing to wait for.
     assert went_on == ([phase] if step else [])
     saved = checkpoints(inside / "model")
@@ -163,13 +169,13 @@ print("went on")
 
 @fault("S1", "S3")
 @pytest.mark.parametrize(
-    ("command", "number", "code"),
-    [("train", number, code) for number, code in CODES.items()]
+    ("command", "signal_number", "code"),
+    [("train", signal_number, code) for signal_number, code in CODES.items()]
     + [("translate", signal.SIGINT, 130)],
 )
-def test_signal_during_an_import_ends_cleanly(inside, monkeypatch, command, number, code):
+def test_signal_during_an_import_ends_cleanly(inside, monkeypatch, command, signal_number, code):
     """Nothing goes on that half a library has been loaded for."""
-    (inside / "swallows.py").write_text(SWALLOWS.format(name=number.name))
+    (inside / "swallows.py").write_text(SWALLOWS.format(name=signal_number.name))
     monkeypatch.syspath_prepend(inside)
     monkeypatch.setattr(
         "nmt_cli.cli.settings.resolve_settings", lambda *_: importlib.import_module("swallows")
@@ -192,16 +198,16 @@ def test_signal_to_any_rank_ends_all_ranks(setting, tmp_path, monkeypatch, phase
     config = with_values(config, {**values, "train.micro_batch_tokens": 40})
     # These ranks wait for the end of the first step.
     step = max(1, PHASES[phase][1])
-    for told in range(3):
-        folder = tmp_path / str(told)
+    for signalled in range(3):
+        folder = tmp_path / str(signalled)
         folder.mkdir()
 
-        def work(ranks: Ranks, told=told, folder=folder) -> int:
+        def work(ranks: Ranks, signalled=signalled, folder=folder) -> int:
             (folder / f"rank-{ranks.rank}").write_text(str(os.getpid()))
             stop = StopSignals()
             ranks.wait()
             if ranks.is_first:
-                other = int((folder / f"rank-{told}").read_text())
+                other = int((folder / f"rank-{signalled}").read_text())
                 disturb(monkeypatch, phase, lambda: os.kill(other, signal.SIGTERM))
             for _ in train(config, corpus, folder / "model", ranks, stop):
                 pass
@@ -209,32 +215,34 @@ def test_signal_to_any_rank_ends_all_ranks(setting, tmp_path, monkeypatch, phase
 
         ends = in_ranks(work, count=3)
         assert [end.error for end in ends] == [None] * 3
-        assert [end.result for end in ends] == [143 if rank == told else 0 for rank in range(3)]
+        assert [end.result for end in ends] == [
+            143 if rank == signalled else 0 for rank in range(3)
+        ]
         assert [checkpoint.step for checkpoint in checkpoints(folder / "model")] == [step]
         checks()
 
 
 @fault("S1")
-@pytest.mark.parametrize("told", range(3))
+@pytest.mark.parametrize("signalled", range(3))
 def test_signal_to_any_rank_before_first_step_leaves_no_process(
-    setting, tmp_path, monkeypatch, told
+    setting, tmp_path, monkeypatch, signalled
 ):
     config, corpus = setting
 
     def work(ranks: Ranks) -> None:
         stop = StopSignals(at_once=True)
-        if ranks.rank == told:
+        if ranks.rank == signalled:
             disturb(monkeypatch, "beginning", lambda: os.kill(os.getpid(), signal.SIGTERM))
         for _ in train(config, corpus, tmp_path / "model", ranks, stop):
             pass
 
     ends = in_ranks(work, count=3)
-    assert isinstance(ends[told].error, SystemExit)
-    assert ends[told].error.code == 143
-    for end in ends[:told] + ends[told + 1 :]:
+    assert isinstance(ends[signalled].error, SystemExit)
+    assert ends[signalled].error.code == 143
+    for end in ends[:signalled] + ends[signalled + 1 :]:
         assert isinstance(end.error, LostRankError)
         # What ranks tell each other goes through the first one.
-        assert not told or f"rank {told} ended in the start: 143" in str(end.error)
+        assert not signalled or f"rank {signalled} ended in the start: 143" in str(end.error)
     assert checkpoints(tmp_path / "model") == []
 
 
@@ -486,9 +494,9 @@ def test_ranks_continue_after_stop_and_continue_signals(checks):
     checks(3)
 
 
-def send_later(seconds: float, number: int) -> None:
+def send_later(seconds: float, signal_number: int) -> None:
     """Have another process send this one a signal."""
-    subprocess.Popen(["bash", "-c", f"sleep {seconds}; kill -{int(number)} {os.getpid()}"])
+    subprocess.Popen(["bash", "-c", f"sleep {seconds}; kill -{int(signal_number)} {os.getpid()}"])
 
 
 @fault("S4")
@@ -511,8 +519,8 @@ def test_training_continues_after_stop_and_continue_signals(setting, inside, mon
 
 
 @fault("S5")
-@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM, signal.SIGINT])
-def test_launcher_gives_ranks_minutes_to_save(monkeypatch, number):
+@pytest.mark.parametrize("signal_number", [signal.SIGUSR1, signal.SIGTERM, signal.SIGINT])
+def test_launcher_gives_ranks_minutes_to_save(monkeypatch, signal_number):
     given = []
 
     class Launch:
@@ -520,16 +528,18 @@ def test_launcher_gives_ranks_minutes_to_save(monkeypatch, number):
             given.append(settings)
 
         def __call__(self, *_):
-            if number == signal.SIGINT:
-                os.kill(os.getpid(), number)
-            raise SignalException("told to stop", number)
+            if signal_number == signal.SIGINT:
+                os.kill(os.getpid(), signal_number)
+            raise SignalException("told to stop", signal_number)
 
     monkeypatch.setattr("torch.distributed.launcher.api.elastic_launch", Launch)
     monkeypatch.delenv("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", raising=False)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    assert launch(2, []) == CODES[number]
+    assert launch(2, []) == CODES[signal_number]
     assert os.environ["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] == "300"
     assert getattr(given[0], "shutdown_timeout", 300) == 300
-    assert (number.name in given[0].signals_to_handle.split(",")) == (number != signal.SIGINT)
+    assert (signal_number.name in given[0].signals_to_handle.split(",")) == (
+        signal_number != signal.SIGINT
+    )
     # torch would start ranks again with nobody who saw why they ended; `launch` does that itself.
     assert given[0].max_restarts == 0

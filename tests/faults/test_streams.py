@@ -76,9 +76,9 @@ def test_closed_stdout_pipe_ends_the_command_silently(folder: Path, name: str) -
 def test_closed_stderr_pipe_changes_nothing(expected) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    found = forked("translate", "test.en", "--verify", stderr=writing)
+    result = forked("translate", "test.en", "--verify", stderr=writing)
     os.close(writing)
-    assert (found.code, found.lines) == (0, expected)
+    assert (result.code, result.lines) == (0, expected)
 
 
 @fault("I2")
@@ -97,10 +97,10 @@ def test_closed_stderr_pipe_changes_nothing(expected) -> None:
 )
 def test_full_disk_behind_stdout_is_one_error_line(arguments: list[str]) -> None:
     full = os.open("/dev/full", os.O_WRONLY)
-    found = forked(*arguments, stdout=full)
+    result = forked(*arguments, stdout=full)
     os.close(full)
-    assert found.code == 74
-    first, blank, hint = found.err.decode().splitlines()[-3:]
+    assert result.code == 74
+    first, blank, hint = result.err.decode().splitlines()[-3:]
     assert first.startswith("error: reading or writing failed:")
     assert "No space left" in first
     assert (blank, hint[:6]) == ("", "hint: ")
@@ -108,23 +108,23 @@ def test_full_disk_behind_stdout_is_one_error_line(arguments: list[str]) -> None
 
 @fault("I3")
 def test_closed_standard_streams_have_exit_codes(expected, checks) -> None:
-    found = forked("translate", "test.en", stdout=CLOSED)
-    assert found.code == 74
-    assert found.err.startswith(b"error: ")
+    result = forked("translate", "test.en", stdout=CLOSED)
+    assert result.code == 74
+    assert result.err.startswith(b"error: ")
     checks()
     for arguments in (["translate"], ["score", "-", "test.en"], ["parse"]):
-        found = forked(*arguments, stdin=CLOSED)
-        assert (found.code, found.out) == (66, b"")
-        assert found.err.startswith(b"error: `stdin` is closed")
+        result = forked(*arguments, stdin=CLOSED)
+        assert (result.code, result.out) == (66, b"")
+        assert result.err.startswith(b"error: `stdin` is closed")
         checks()
-    found = forked("translate", "test.en", stderr=CLOSED)
-    assert (found.code, found.lines) == (0, expected)
+    result = forked("translate", "test.en", stderr=CLOSED)
+    assert (result.code, result.lines) == (0, expected)
     checks()
-    found = forked("translate", "none.en", stderr=CLOSED)
-    assert (found.code, found.out) == (66, b"")
+    result = forked("translate", "none.en", stderr=CLOSED)
+    assert (result.code, result.out) == (66, b"")
     checks()
-    found = forked("translate", "test.en", "-o", "out", stdin=CLOSED, stdout=CLOSED, stderr=CLOSED)
-    assert found.code == 0
+    result = forked("translate", "test.en", "-o", "out", stdin=CLOSED, stdout=CLOSED, stderr=CLOSED)
+    assert result.code == 0
     assert Path("out").read_text("utf-8").split("\n")[:-1] == expected
     checks()
 
@@ -211,8 +211,8 @@ def test_few_of_a_million_lines_are_held_in_memory() -> None:
             alive[0] -= 1
 
     def lines() -> Iterator[str]:
-        for number in range(40_000):
-            line = Line(number % 100)
+        for index in range(40_000):
+            line = Line(index % 100)
             alive[0] += 1
             most[0] = max(most[0], alive[0])
             yield line
@@ -272,13 +272,13 @@ class TestVanishingTerminal:
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-16"])
 def test_output_bytes_do_not_depend_on_python_encoding(expected, encoding: str, checks) -> None:
     environ = {"LC_ALL": "C", "PYTHONIOENCODING": encoding}
-    found = forked("translate", stdin=TEXT, encoding=encoding, environ=environ)
-    assert (found.code, found.lines) == (0, expected)
+    result = forked("translate", stdin=TEXT, encoding=encoding, environ=environ)
+    assert (result.code, result.lines) == (0, expected)
     checks()
     Path("list").write_text("2 ||| größer \U0001f44d ||| 0.5\n", "utf-8")
-    found = forked("score", "--n-best-list", "test.en", "list", encoding=encoding, environ=environ)
-    assert found.code == 0
-    assert found.lines[0].startswith("2 ||| größer \U0001f44d ||| 0.5 ||| ")
+    result = forked("score", "--n-best-list", "test.en", "list", encoding=encoding, environ=environ)
+    assert result.code == 0
+    assert result.lines[0].startswith("2 ||| größer \U0001f44d ||| 0.5 ||| ")
     checks()
 
 
@@ -298,8 +298,8 @@ def test_real_process_in_another_locale_gives_the_same_bytes(folder: Path, encod
 class Killed:
     """Kills the process at the k-th call that changes the disk."""
 
-    def __init__(self, place: int) -> None:
-        self.left = place
+    def __init__(self, operation: int) -> None:
+        self.left = operation
 
     def __call__(self, real: Callable[..., object]) -> Callable[..., object]:
         def call(*arguments: object, **named: object) -> object:
@@ -312,24 +312,26 @@ class Killed:
 
 
 @fault("I8")
-@pytest.mark.parametrize("place", range(4))
-def test_killed_translate_leaves_no_partial_output_file(folder: Path, expected, place: int) -> None:
+@pytest.mark.parametrize("operation", range(4))
+def test_killed_translate_leaves_no_partial_output_file(
+    folder: Path, expected, operation: int
+) -> None:
     whole = "".join(f"{line}\n" for line in expected).encode()
     for before in (None, b"old\n"):
         if before is not None:
             (folder / "out").write_bytes(before)
 
         def work() -> NoReturn:
-            kill = Killed(place)
+            kill = Killed(operation)
             os.fsync = kill(os.fsync)  # type: ignore[assignment]
             Path.replace = kill(Path.replace)  # type: ignore[assignment,method-assign]
             become_nmt(["translate", "test.en", "-o", "out"], (0, 1, 2))
 
         code = ended(start(work))
-        assert code == (-signal.SIGKILL if place < 3 else 0)
+        assert code == (-signal.SIGKILL if operation < 3 else 0)
         left = (folder / "out").read_bytes() if (folder / "out").exists() else None
         assert left in (before, whole)
-        assert left == whole or place < 2
+        assert left == whole or operation < 2
         (folder / "out").unlink(missing_ok=True)
 
 
@@ -367,10 +369,10 @@ def test_input_text_is_never_overwritten(folder: Path, checks) -> None:
     (folder / "hard").hardlink_to(folder / "test.en")
     for command in ("translate", "parse"):
         for output in ("test.en", "./test.en", "soft", "hard", str(folder / "test.en")):
-            found = forked(command, "test.en", "-o", output, "--beam", "1")
-            assert (found.code, found.out) == (73, b"")
-            assert found.err.startswith(b"error: ")
-            assert b"is the file that is read" in found.err
+            result = forked(command, "test.en", "-o", output, "--beam", "1")
+            assert (result.code, result.out) == (73, b"")
+            assert result.err.startswith(b"error: ")
+            assert b"is the file that is read" in result.err
             assert (folder / "test.en").read_bytes() == TEXT
             checks()
     text = os.open("test.en", os.O_RDONLY)
@@ -379,10 +381,10 @@ def test_input_text_is_never_overwritten(folder: Path, checks) -> None:
     checks()
     # `>> test.en` would read what it writes, for ever.
     end = os.open("test.en", os.O_WRONLY | os.O_APPEND)
-    found = forked("translate", "test.en", stdout=end)
+    result = forked("translate", "test.en", stdout=end)
     os.close(end)
-    assert found.code == 73
-    assert found.err.startswith(b"error: stdout is the file that is read, `test.en`")
+    assert result.code == 73
+    assert result.err.startswith(b"error: stdout is the file that is read, `test.en`")
     assert (folder / "test.en").read_bytes() == TEXT
     checks()
 
@@ -404,20 +406,20 @@ def test_output_replaces_files_and_writes_to_devices(folder: Path, expected, che
 
 @fault("I10")
 def test_special_files_as_input_and_output(folder: Path, expected, checks) -> None:
-    found = forked("translate", "model")
-    assert (found.code, found.out) == (66, b"")
-    assert b"is a directory, a file is needed here" in found.err
+    result = forked("translate", "model")
+    assert (result.code, result.out) == (66, b"")
+    assert b"is a directory, a file is needed here" in result.err
     checks()
     (folder / "nothing").touch()
-    found = forked("translate", "nothing")
-    assert (found.code, found.out, found.err) == (0, b"", b"")
+    result = forked("translate", "nothing")
+    assert (result.code, result.out, result.err) == (0, b"", b"")
     checks()
     os.mkfifo(folder / "pipe")
     writer = threading.Thread(target=(folder / "pipe").write_bytes, args=(TEXT,))
     writer.start()
-    found = forked("translate", "pipe")
+    result = forked("translate", "pipe")
     writer.join()
-    assert (found.code, found.lines) == (0, expected)
+    assert (result.code, result.lines) == (0, expected)
     checks()
     assert forked("translate", "/dev/null").code == 0
     checks()
@@ -445,18 +447,18 @@ def test_any_file_name_works(folder: Path, expected, name: str, checks) -> None:
     odd = NAMES[name]
     (folder / odd).write_bytes(TEXT)
     for arguments in (["--", odd], [f"./{odd}"], [str(folder / odd)]):
-        found = forked("translate", *arguments)
-        assert (found.code, found.lines, found.err) == (0, expected, b"")
+        result = forked("translate", *arguments)
+        assert (result.code, result.lines, result.err) == (0, expected, b"")
         checks()
-    found = forked("translate", "test.en", "-o", odd)
-    assert found.code == 0
+    result = forked("translate", "test.en", "-o", odd)
+    assert result.code == 0
     assert (folder / odd).read_text("utf-8").split("\n")[:-1] == expected
     checks()
     (folder / odd).unlink()
-    found = forked("translate", "--", odd)
-    assert (found.code, found.out) == (66, b"")
-    error, blank, hint = found.err.decode().splitlines()
+    result = forked("translate", "--", odd)
+    assert (result.code, result.out) == (66, b"")
+    error, blank, hint = result.err.decode().splitlines()
     assert error.startswith("error: ")
     assert (blank, hint[:6]) == ("", "hint: ")
-    assert "\x1b" not in found.err.decode()
+    assert "\x1b" not in result.err.decode()
     checks()

@@ -45,9 +45,9 @@ def _lines_of_json(ended: Ended, key: str) -> int:
 
 def _last_line(text: str) -> int:
     """The number of the line that a glossary or a list of banned words complains of."""
-    found = re.search(r"line (\d+)", text)
-    assert found, text
-    return int(found[1])
+    result = re.search(r"line (\d+)", text)
+    assert result, text
+    return int(result[1])
 
 
 def translate(text: Path) -> int:
@@ -74,8 +74,8 @@ def score_stdin(text: Path) -> int:
 
 
 def score_pairs(text: Path) -> int:
-    found = forked("score", "--pairs", str(text), str(text), "--json")
-    return _lines_of_json(found, "lines")
+    result = forked("score", "--pairs", str(text), str(text), "--json")
+    return _lines_of_json(result, "lines")
 
 
 def n_best_list(text: Path) -> int:
@@ -93,9 +93,9 @@ def parse_score(text: Path) -> int:
     with Path("parsed").open("wb") as file:
         for line in text_lines(text):
             file.write(b"(S (X %b))\n" % re.sub(rb"[ \t\x0b\x0c\r()]", b"", line))
-    found = forked("parse", "score", "parsed", "parsed", "--each", "--json")
-    assert found.code == 0, found.err
-    return len(json.loads(found.out)["each"])
+    result = forked("parse", "score", "parsed", "parsed", "--each", "--json")
+    assert result.code == 0, result.err
+    return len(json.loads(result.out)["each"])
 
 
 def parse_prepare(text: Path) -> int:
@@ -110,8 +110,8 @@ def prepare(text: Path) -> int:
     Path("copy").write_bytes(text.read_bytes())
     # One file is not taken for both sides; how it is compressed is told by its first bytes.
     arguments = ["--train", str(text), "copy", "--subwords", "bytes", "--force"]
-    found = forked("prepare", *arguments, "--workers", "1", "--json")
-    return _lines_of_json(found, "read")
+    result = forked("prepare", *arguments, "--workers", "1", "--json")
+    return _lines_of_json(result, "read")
 
 
 def prepare_tsv(text: Path) -> int:
@@ -123,23 +123,23 @@ def prepare_tsv(text: Path) -> int:
 
 def glossary(text: Path) -> int:
     """A wrong line behind all others is named by its number."""
-    lines = [b"%d\tx" % number for number, _ in enumerate(LINES)]
+    lines = [b"%d\tx" % index for index, _ in enumerate(LINES)]
     marks = list(nasty_lines.SEPARATORS.values())
-    for number, mark in enumerate(marks):
-        lines[number] = f"{number}{chr(mark)}\tx".encode()
+    for index, mark in enumerate(marks):
+        lines[index] = f"{index}{chr(mark)}\tx".encode()
     Path("terms").write_bytes(b"\n".join([*lines[:-1], b"wrong"]) + b"\n")
-    found = forked("translate", str(text), "--glossary", "terms")
-    assert found.code == 65
-    return _last_line(found.err.decode())
+    result = forked("translate", str(text), "--glossary", "terms")
+    assert result.code == 65
+    return _last_line(result.err.decode())
 
 
 def banned(text: Path) -> int:
     """The lines behind are read, too: they are refused where they are no UTF-8."""
     data = text.read_bytes().split(b"\n")[:-1]
     Path("ban").write_bytes(b"\n".join([*data[:-1], b"\xff"]) + b"\n")
-    found = forked("translate", str(text), "--ban", "ban")
-    assert found.code == 65
-    return _last_line(found.err.decode())
+    result = forked("translate", str(text), "--ban", "ban")
+    assert result.code == 65
+    return _last_line(result.err.decode())
 
 
 READERS: list[Callable[[Path], int]] = [
@@ -194,28 +194,28 @@ def bad(folder: Path) -> None:
 @pytest.mark.parametrize("name", [name for name in COMMANDS if "prepare" not in name])
 @pytest.mark.usefixtures("bad")
 def test_invalid_utf8_is_reported_once(name: str) -> None:
-    found = forked(*COMMANDS[name])
-    assert found.code == 0
+    result = forked(*COMMANDS[name])
+    assert result.code == 0
     warning = "warning: `bad`: 1 line is not UTF-8, first at line:byte 2:4\n"
     # Hypothesis and reference are two files, though here the same.
-    assert found.err.decode().count(warning) == (2 if name == "score" else 1)
+    assert result.err.decode().count(warning) == (2 if name == "score" else 1)
 
 
 @fault("T6")
 @pytest.mark.usefixtures("bad")
 def test_prepare_reports_invalid_utf8() -> None:
-    found = forked(*COMMANDS["prepare"])
-    assert found.code == 0
-    assert "`bad`: 1 line is not UTF-8, the first at line:byte 2:4" in found.err.decode()
+    result = forked(*COMMANDS["prepare"])
+    assert result.code == 0
+    assert "`bad`: 1 line is not UTF-8, the first at line:byte 2:4" in result.err.decode()
 
 
 @fault("T6")
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.usefixtures("bad")
 def test_strict_refuses_invalid_utf8_in_every_command(name: str) -> None:
-    found = forked(*COMMANDS[name], "--strict")
-    assert found.code == 65
-    error, blank, hint = found.err.decode().splitlines()
+    result = forked(*COMMANDS[name], "--strict")
+    assert result.code == 65
+    error, blank, hint = result.err.decode().splitlines()
     assert error == "error: `bad`, line 2, byte 4: not UTF-8"
     assert (blank, hint) == ("", "hint: convert it, for example: iconv -f LATIN1 -t UTF-8 bad")
     assert not Path("corpus").exists()
@@ -230,14 +230,14 @@ def test_broken_file_ends_every_command_with_65(folder: Path, checks) -> None:
     (folder / "list").write_bytes(b"0 ||| a\n")
     for name, arguments in COMMANDS.items():
         beam = ["--beam", "1", "--max-extra-length", "0"] if name in ("translate", "parse") else []
-        found = forked(*arguments, *beam)
-        assert found.code == 65, name
-        told = re.search(r"`bad`: the compressed stream ends in the middle, after line (\d+)",
-                         found.err.decode())  # fmt: skip
-        assert told, name
-        assert int(told[1]) > 400
+        result = forked(*arguments, *beam)
+        assert result.code == 65, name
+        message = re.search(r"`bad`: the compressed stream ends in the middle, after line (\d+)",
+                         result.err.decode())  # fmt: skip
+        assert message, name
+        assert int(message[1]) > 400
         if name in ("translate", "parse"):
-            assert len(found.lines) == int(told[1])
+            assert len(result.lines) == int(message[1])
         checks()
 
 
@@ -257,12 +257,12 @@ def test_no_command_prints_control_characters_of_the_text(folder: Path, checks) 
         ["score", "--n-best-list", "text", "list"],
         ["score", "--pairs", "text", "text", "--json"],
     ):
-        found = forked(*arguments)
-        assert found.code == 0
-        assert len(found.lines) in (count, count + ("--pairs" in arguments))
+        result = forked(*arguments)
+        assert result.code == 0
+        assert len(result.lines) in (count, count + ("--pairs" in arguments))
         # A parsed tree holds the words, and U+0085 may stand in one.
         allowed = {0x0A, 0x1C, 0x1D, 0x1E, 0x1F} if arguments[0] == "parse" else {0x0A}
-        shown = set(map(ord, found.out.decode()))
+        shown = set(map(ord, result.out.decode()))
         assert not shown & {*range(0x20), 0x7F} - allowed
         if arguments[0] != "parse":
             assert not shown & {*range(0x80, 0xA0), 0x2028, 0x2029}
@@ -284,11 +284,11 @@ def test_only_the_line_reader_splits_text_into_lines() -> None:
     cutters = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).as_posix()
-        found = [
+        results = [
             node.attr
             for node in ast.walk(ast.parse(path.read_text("utf-8")))
             if isinstance(node, ast.Attribute) and node.attr in ("splitlines", "readlines")
         ]
-        if found and name not in TEXT_IS_READ_HERE | NO_TEXT_OF_USERS:
-            cutters[name] = found
+        if results and name not in TEXT_IS_READ_HERE | NO_TEXT_OF_USERS:
+            cutters[name] = results
     assert cutters == {}

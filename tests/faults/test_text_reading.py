@@ -187,11 +187,13 @@ def test_truncated_compressed_stream_gives_lines_before_the_cut(
 
 
 @fault("I6")
-@pytest.mark.parametrize("place", [0.2, 0.5, 0.8])
+@pytest.mark.parametrize("position", [0.2, 0.5, 0.8])
 @pytest.mark.parametrize("kind", COMPRESS)
-def test_flipped_bit_in_compressed_stream_is_detected(path: Path, kind: str, place: float) -> None:
+def test_flipped_bit_in_compressed_stream_is_detected(
+    path: Path, kind: str, position: float
+) -> None:
     data = bytearray(COMPRESS[kind](numbers(20_000)))
-    data[int(len(data) * place)] ^= 16
+    data[int(len(data) * position)] ^= 16
     lines = read_lines(write(path, bytes(data)))
     with pytest.raises(DataError, match=r"the compressed stream .*, after line \d+"):
         list(lines)

@@ -55,8 +55,8 @@ def test_blank_line_is_not_translated_by_the_model(translator, monkeypatch, name
         raise AssertionError("the model was called")
 
     monkeypatch.setattr(ReferenceDecoder, "admit", never)
-    (found,) = translator.translate([nasty_lines.BLANK[name]])
-    assert (found.text, found.flags, len(found.hypotheses)) == ("", ("empty",), 1)
+    (translation,) = translator.translate([nasty_lines.BLANK[name]])
+    assert (translation.text, translation.flags, len(translation.hypotheses)) == ("", ("empty",), 1)
 
 
 @fault("T4")
@@ -93,9 +93,9 @@ def test_byte_subwords_of_a_model_never_break_a_line(kind: Kind, checks) -> None
 @pytest.mark.parametrize("name", nasty_lines.CONTROLS)
 def test_control_characters_are_removed(name: str) -> None:
     copying, _ = copying_translator()
-    (found,) = copying.translate([nasty_lines.CONTROLS[name]])
-    check_line(found.text)
-    assert "failed" not in found.flags
+    (translation,) = copying.translate([nasty_lines.CONTROLS[name]])
+    check_line(translation.text)
+    assert "failed" not in translation.flags
 
 
 @fault("T8")
@@ -145,9 +145,9 @@ def work(line: str) -> tuple[int, int, int]:
         return real(lines)
 
     translator.subwords.encode_source = encode_source  # type: ignore[method-assign]
-    (found,) = translator.translate([line])
-    assert "split" in found.flags
-    assert found.text.replace(" ", "") == same(line).replace(" ", "")
+    (translation,) = translator.translate([line])
+    assert "split" in translation.flags
+    assert translation.text.replace(" ", "") == same(line).replace(" ", "")
     ids = sum(len(source.ids) for source in copying.sources)
     return encoded[0], len(copying.sources), ids
 
@@ -177,8 +177,8 @@ def test_memory_for_a_line_of_a_megabyte_is_limited() -> None:
 
     def measured() -> NoReturn:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        (found,) = translator.translate([line])
-        assert found.text == line.strip()
+        (translation,) = translator.translate([line])
+        assert translation.text == line.strip()
         assert max(len(source.ids) for source in copying.sources) <= 41
         taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
         os._exit(0 if taken < 500_000 else 1)
@@ -191,12 +191,12 @@ def test_memory_for_a_line_of_a_megabyte_is_limited() -> None:
 def test_bidirectional_marks_are_kept_and_closed(name: str) -> None:
     text = nasty_lines.DIRECTIONS[name]
     copying, _ = copying_translator()
-    (found,) = copying.translate([text])
-    check_line(found.text)
+    (translation,) = copying.translate([text])
+    check_line(translation.text)
     letters = [character for character in text if character.isalnum()]
-    assert [character for character in found.text if character.isalnum()] == letters
+    assert [character for character in translation.text if character.isalnum()] == letters
     (decoded,) = byte_subwords().decode_target([[4 + byte for byte in text.encode()]])
-    for line in (found.text, decoded):
+    for line in (translation.text, decoded):
         levels = 0
         for character in line:
             levels += character in "\u202a\u202b\u202d\u202e\u2066\u2067\u2068"
@@ -216,8 +216,8 @@ def test_emoji_sequences_are_not_split(name: str) -> None:
     assert "\ufffd" not in same(text)
     # A long row of them is cut between two, not within one.
     copying.sources.clear()
-    (found,) = translator.translate([text.replace(" ", "") * 60])
-    assert "\ufffd" not in found.text
+    (results,) = translator.translate([text.replace(" ", "") * 60])
+    assert "\ufffd" not in results.text
     pieces = translator.subwords.decode_source([source.ids for source in copying.sources])
     for piece in pieces:
         first = piece[:1]
@@ -267,9 +267,9 @@ STRANGE = {**nasty_lines.SCRIPTS, **nasty_lines.ODD}
 @pytest.mark.parametrize("name", STRANGE)
 def test_unknown_characters_cost_no_more_than_their_bytes(translator, name: str) -> None:
     text = STRANGE[name]
-    (found,) = greedy(translator, [text])
-    check_line(found.text)
-    assert not {"failed", "empty"} & set(found.flags) or not same(text)
+    (result,) = greedy(translator, [text])
+    check_line(result.text)
+    assert not {"failed", "empty"} & set(result.flags) or not same(text)
     size = len(unicodedata.normalize("NFKC", text).encode())
     for kind in KINDS:
         (ids,) = learnt_subwords(kind).encode_source([text])
@@ -281,8 +281,8 @@ def test_too_long_grapheme_cluster_is_split(checks) -> None:
     config = byte_config({"data.max_length": 1})
     translator, copying = copying_translator(config)
     for text in ("\ufdfa\u0301", "a" + "\u0301" * 1_000, "\ufdfa" * 9, "\U0001f469\u200d" * 50):
-        (found,) = translator.translate([text])
-        assert found.text.replace(" ", "") == same(text).replace(" ", "")
+        (translation,) = translator.translate([text])
+        assert translation.text.replace(" ", "") == same(text).replace(" ", "")
         checks()
     assert max(len(source.ids) for source in copying.sources) < 40
 
@@ -312,12 +312,12 @@ def test_any_line_gives_one_line_without_affecting_others(translator, beam: int,
     plain = ["some words", "the last line"]
     lines = [plain[0], *(text for _, text in _everything()), plain[1]]
     search = dataclasses.replace(translator.config.search, beam=beam)
-    found = list(translator.translate(lines, search=search))
-    assert [result.source for result in found] == lines
+    translations = list(translator.translate(lines, search=search))
+    assert [result.source for result in translations] == lines
     alone = [translation.text for translation in translator.translate(plain, search=search)]
-    assert [found[0].text, found[-1].text] == alone
-    assert len({result.text for result in found}) > 90
-    for result in found:
+    assert [translations[0].text, translations[-1].text] == alone
+    assert len({result.text for result in translations}) > 90
+    for result in translations:
         check_line(result.text)
         assert "failed" not in result.flags
         checks()
@@ -328,9 +328,9 @@ def test_any_line_gives_one_line_without_affecting_others(translator, beam: int,
 def test_naughty_strings_are_translated(translator, checks) -> None:
     lines = list(read_lines(REAL_TEXT / "blns.txt"))
     search = dataclasses.replace(translator.config.search, beam=1, max_length=12)
-    found = list(translator.translate(lines, search=search))
-    assert len(found) == len(lines)
-    for result in found:
+    translations = list(translator.translate(lines, search=search))
+    assert len(translations) == len(lines)
+    for result in translations:
         check_line(result.text)
         checks()
     copying, _ = copying_translator(byte_config({"data.max_length": 5_000}))

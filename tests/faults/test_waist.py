@@ -61,10 +61,10 @@ def _name(call: ast.Call) -> str:
     return f"{owner}.{name}" if name in WRITING or opens or renames else ""
 
 
-def _mode(call: ast.Call, place: int) -> str:
+def _mode(call: ast.Call, position: int) -> str:
     """`r` where a file is opened for reading only."""
     given = [keyword.value for keyword in call.keywords if keyword.arg == "mode"] or call.args[
-        place:
+        position:
     ]
     if not given:
         return "r"
@@ -85,12 +85,12 @@ files.write_text(p, t); write_text(p, t); safetensors.torch.save(t); os.replace;
 
 @fault("C1", "C5")
 def test_all_modules_write_through_storage() -> None:
-    found = set()
+    result = set()
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).as_posix()
         if name not in WAIST:
-            found |= {f"{name}: {writer}" for writer in writers(path.read_text())}
-    assert found <= set(ALLOWED), sorted(found - set(ALLOWED))
+            result |= {f"{name}: {writer}" for writer in writers(path.read_text())}
+    assert result <= set(ALLOWED), sorted(result - set(ALLOWED))
 
 
 @fault("C1")
@@ -106,8 +106,8 @@ def test_only_files_module_imports_the_disk() -> None:
 @fault("C1")
 def test_files_module_writes_only_through_the_disk() -> None:
     """But for the lock, which nobody reads as data."""
-    found = sorted(writers((PACKAGE / "storage/files.py").read_text()))
-    assert [result for result in found if not result.startswith("DISK.")] == [
+    results = sorted(writers((PACKAGE / "storage/files.py").read_text()))
+    assert [result for result in results if not result.startswith("DISK.")] == [
         "file.truncate",
         "path.open",
     ]

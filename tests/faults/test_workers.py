@@ -42,11 +42,11 @@ def die(number: int) -> int:
 def test_killed_worker_is_reported(spread_at_once):
     with (
         ProcessPool(2) as workers,
-        pytest.raises(TryAgainError, match="worker process was killed") as told,
+        pytest.raises(TryAgainError, match="worker process was killed") as caught,
     ):
         list(workers.map(die, range(9)))
-    assert told.value.exit_code == 75
-    assert "--workers 1" in told.value.hint
+    assert caught.value.exit_code == 75
+    assert "--workers 1" in caught.value.hint
 
 
 @fault("S8")

@@ -64,51 +64,51 @@ def go(setting: tuple[Config, Corpus], out: Path, steps: int = STEPS) -> list[st
 
 def all_of_it(out: Path) -> str:
     """Weights, optimiser, published model and losses of a finished run."""
-    found = hashlib.sha256()
+    result = hashlib.sha256()
     for path in sorted(out.rglob("*.safetensors")):
-        found.update(path.relative_to(out).as_posix().encode())
+        result.update(path.relative_to(out).as_posix().encode())
         # The order of the facts in a header is by chance.
         with safe_open(path, "pt") as file:
-            found.update(json.dumps(file.metadata(), sort_keys=True).encode())
-        found.update(path.read_bytes()[8 + int.from_bytes(path.read_bytes()[:8], "little") :])
+            result.update(json.dumps(file.metadata(), sort_keys=True).encode())
+        result.update(path.read_bytes()[8 + int.from_bytes(path.read_bytes()[:8], "little") :])
     for line in (out / "log.jsonl").read_text().splitlines():
         record = json.loads(line)
         if record["tokens"]:
-            found.update(json.dumps([record[key] for key in ("step", "loss", "nll")]).encode())
-    return found.hexdigest()
+            result.update(json.dumps([record[key] for key in ("step", "loss", "nll")]).encode())
+    return result.hexdigest()
 
 
 @pytest.fixture(scope="module")
 def begun(setting, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, object]]:
     """A run of two steps, and what is known of how it can go on."""
-    place = tmp_path_factory.mktemp("begun")
+    directory = tmp_path_factory.mktemp("begun")
     with pytest.MonkeyPatch.context() as patch:
         settle_order(patch)
-        go(setting, place / "model", 2)
-    return place, {}
+        go(setting, directory / "model", 2)
+    return directory, {}
 
 
 def training(setting, tmp_path: Path, begun: tuple[Path, dict[str, object]] | None) -> Scene:
     """A run that goes on to its end; or one that begins, of one step."""
     steps = STEPS if begun else 1
 
-    def work(place: Path) -> None:
-        go(setting, place / "model", steps)
+    def work(directory: Path) -> None:
+        go(setting, directory / "model", steps)
 
-    def outcome(place: Path) -> object:
-        out = place / "model"
+    def outcome(directory: Path) -> object:
+        out = directory / "model"
         if begun:
             latest, problems = Checkpoints(out / "checkpoints", 1, 1).latest()
             assert latest is not None
             assert latest.step >= 2
             assert problems == []
             load_model(out)
-        work(place)
+        work(directory)
         assert list(out.rglob(".tmp-*")) == []
         return all_of_it(out)
 
-    def is_new(place: Path) -> bool:
-        latest, _ = Checkpoints(place / "model" / "checkpoints", 1, 1).latest()
+    def is_new(directory: Path) -> bool:
+        latest, _ = Checkpoints(directory / "model" / "checkpoints", 1, 1).latest()
         return latest is not None and latest.state().finished.startswith(f"{steps} step")
 
     if begun:
@@ -176,33 +176,33 @@ class Texts(NamedTuple):
 def texts(tmp_path_factory: pytest.TempPathFactory) -> Texts:
     """Two texts, a folder with a corpus of the first or with none, and what is known of them."""
     folder = tmp_path_factory.mktemp("texts")
-    found = []
-    for number, name in enumerate(("old", "new")):
-        train = write_pairs(folder, name, reversal_pairs(30, number))
-        found.append(tiny_config(data_train=[train]))
+    results = []
+    for index, name in enumerate(("old", "new")):
+        train = write_pairs(folder, name, reversal_pairs(30, index))
+        results.append(tiny_config(data_train=[train]))
     with on(WatchedDisk()):
-        for config, place in zip(found, ("with", "alone"), strict=True):
+        for config, place in zip(results, ("with", "alone"), strict=True):
             prepare(config, folder / place / "corpus", workers=1)
     (folder / "without").mkdir()
-    old, new = (Corpus.open(folder / place / "corpus").digest for place in ("with", "alone"))
+    old, new = (Corpus.open(folder / name / "corpus").digest for name in ("with", "alone"))
     assert old != new
-    return Texts(found[1], folder, old, new, {})
+    return Texts(results[1], folder, old, new, {})
 
 
 def preparing(texts: Texts, tmp_path: Path, before: str) -> Scene:
     """`prepare --force`: into nothing, or in the place of the corpus of another text."""
 
-    def work(place: Path) -> None:
-        prepare(texts.config, place / "corpus", force=True, workers=1)
+    def work(directory: Path) -> None:
+        prepare(texts.config, directory / "corpus", force=True, workers=1)
 
-    def outcome(place: Path) -> object:
-        if before == "with" or (place / "corpus").exists():
-            assert Corpus.open(place / "corpus").digest in (texts.old, texts.new)
-        work(place)
-        return on_disk(place)
+    def outcome(directory: Path) -> object:
+        if before == "with" or (directory / "corpus").exists():
+            assert Corpus.open(directory / "corpus").digest in (texts.old, texts.new)
+        work(directory)
+        return on_disk(directory)
 
-    def is_new(place: Path) -> bool:
-        return Corpus.open(place / "corpus").digest == texts.new
+    def is_new(directory: Path) -> bool:
+        return Corpus.open(directory / "corpus").digest == texts.new
 
     seen = texts.seen if before == "with" else {}
     return Scene(tmp_path, texts.folder / before, work, outcome, is_new, seen)
@@ -246,24 +246,24 @@ def averaging(trained: Path, tmp_path: Path) -> Scene:
     before = tmp_path / "before"
     average(members[:1], before / "mean")
 
-    def weights(place: Path) -> str:
-        model = load_model(place / "mean").model
+    def weights(directory: Path) -> str:
+        model = load_model(directory / "mean").model
         return repr({name: weight.tolist() for name, weight in model.named_parameters()})
 
-    def work(place: Path) -> None:
-        average(members, place / "mean", force=True)
+    def work(directory: Path) -> None:
+        average(members, directory / "mean", force=True)
 
-    def outcome(place: Path) -> object:
-        assert weights(place) in (old, new)
-        work(place)
-        assert [path.name for path in place.iterdir()] == ["mean"]
-        return weights(place)
+    def outcome(directory: Path) -> object:
+        assert weights(directory) in (old, new)
+        work(directory)
+        assert [path.name for path in directory.iterdir()] == ["mean"]
+        return weights(directory)
 
     old = weights(before)
     average(members, tmp_path / "new" / "mean")
     new = weights(tmp_path / "new")
     assert old != new
-    return Scene(tmp_path, before, work, outcome, lambda place: weights(place) == new)
+    return Scene(tmp_path, before, work, outcome, lambda directory: weights(directory) == new)
 
 
 @pytest.mark.slow
@@ -293,18 +293,18 @@ class NoExchange(Disk):
 def test_replacing_directory_without_atomic_exchange(tmp_path, checks) -> None:
     """The old one is set aside for a moment; killed in it, the next run gives it its name back."""
     for died in (1, 2, 3):
-        place = tmp_path / str(died)
-        place.mkdir()
-        replace_with(place / "out", b"old", Disk())
+        directory = tmp_path / str(died)
+        directory.mkdir()
+        replace_with(directory / "out", b"old", Disk())
 
-        def work(place: Path = place, died: int = died) -> None:
-            replace_with(place / "out", b"new", DyingAtRename(died))
+        def work(directory: Path = directory, died: int = died) -> None:
+            replace_with(directory / "out", b"new", DyingAtRename(died))
 
         assert fork(work) == -signal.SIGKILL
-        assert (place / "out").exists() == (died != 2)
-        files.remove_abandoned(place / "out")
-        assert [path.name for path in place.iterdir()] == ["out"]
-        assert (place / "out" / "x").read_bytes() == (b"new" if died == 3 else b"old")
+        assert (directory / "out").exists() == (died != 2)
+        files.remove_abandoned(directory / "out")
+        assert [path.name for path in directory.iterdir()] == ["out"]
+        assert (directory / "out" / "x").read_bytes() == (b"new" if died == 3 else b"old")
         checks()
 
 

@@ -31,11 +31,11 @@ EOS = 3
 
 @pytest.fixture(scope="module")
 def kernels(kernel_cache: Path) -> Kernels:
-    found, reason = kernels_of(kernel_cache)
+    loaded, reason = kernels_of(kernel_cache)
     if shutil.which("cc") is None:
         pytest.skip(reason)
-    assert found is not None, reason
-    return found
+    assert loaded is not None, reason
+    return loaded
 
 
 @pytest.fixture
@@ -93,13 +93,13 @@ def test_top_k_equals_that_of_torch(kernels, make_model, k: int) -> None:
     )
     for forced in (-1, 77):
         edits.forced[3] = forced
-        found, expected = step.top(k, edits), plain.top(k, edits)
-        torch.testing.assert_close(found[0], expected[0])
-        kept = found[0].isfinite()
+        result, expected = step.top(k, edits), plain.top(k, edits)
+        torch.testing.assert_close(result[0], expected[0])
+        kept = result[0].isfinite()
         assert torch.equal(kept, expected[0].isfinite())
-        assert torch.equal(found[1][kept], expected[1][kept])
-        assert found[0][[0, 4, 5]].isneginf().all()
-    assert int(found[1][busy].max()) < 330
+        assert torch.equal(result[1][kept], expected[1][kept])
+        assert result[0][[0, 4, 5]].isneginf().all()
+    assert int(result[1][busy].max()) < 330
     torch.testing.assert_close(step.full(), plain.full())
     assert torch.equal(step._room["logits"], before[0])
     assert torch.equal(step._room["maxima"], before[1])
@@ -127,20 +127,20 @@ def test_steps_are_bitwise_equal_for_any_number_of_threads(
     Of 80 rows, three threads share all products; two have rows of their own.
     """
     native = wide_model(kernels, make_model)
-    said: list[list[Tensor]] = []
+    logits: list[list[Tensor]] = []
     for count in (1, 2, 3):
         torch.set_num_threads(count)
         decoder = NativeDecoder(native, slots, 2)
         decoder.admit(range(slots), some_sources(slots))
         parents = torch.arange(2 * slots)
-        said.append([])
-        for number in range(3):
-            ids = torch.arange(2 * slots) % 300 + 4 if number else torch.full((2 * slots,), 2)
+        logits.append([])
+        for index in range(3):
+            ids = torch.arange(2 * slots) % 300 + 4 if index else torch.full((2 * slots,), 2)
             step = decoder.step(parents, ids)
-            said[-1].append(step.full())
+            logits[-1].append(step.full())
             parents = parents // 2 * 2 + 1
-    for others in said[1:]:
-        assert all(torch.equal(*pair) for pair in zip(said[0], others, strict=True))
+    for others in logits[1:]:
+        assert all(torch.equal(*pair) for pair in zip(logits[0], others, strict=True))
 
 
 @pytest.mark.parametrize("order", ["post", "pre"])
@@ -155,10 +155,10 @@ def test_steps_beyond_the_last_learned_position_reuse_it(kernels, make_model, or
     decoders = NativeDecoder(NativeModel(model, kernels), rows, 1), ReferenceDecoder(model, rows, 1)
     for decoder in decoders:
         decoder.admit(range(rows), some_sources(rows))
-    for number in range(8):
-        ids = torch.arange(rows) + 10 * number + 4
-        found, expected = (decoder.step(torch.arange(rows), ids).full() for decoder in decoders)
-        torch.testing.assert_close(found, expected, rtol=0.0, atol=1e-4)
+    for index in range(8):
+        ids = torch.arange(rows) + 10 * index + 4
+        result, expected = (decoder.step(torch.arange(rows), ids).full() for decoder in decoders)
+        torch.testing.assert_close(result, expected, rtol=0.0, atol=1e-4)
 
 
 def two_steps(native: NativeModel, slots: int) -> list[Tensor]:
@@ -182,8 +182,8 @@ def test_decoders_run_in_parallel_threads(kernels, make_model, threads) -> None:
     alone = two_steps(native, 40)
     torch.set_num_threads(2)
     with ThreadPoolExecutor(3) as pool:
-        found = list(pool.map(lambda _: two_steps(native, 40), range(9)))
-    assert all(torch.equal(*pair) for result in found for pair in zip(alone, result, strict=True))
+        results = list(pool.map(lambda _: two_steps(native, 40), range(9)))
+    assert all(torch.equal(*pair) for result in results for pair in zip(alone, result, strict=True))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes do not fork here")
@@ -209,8 +209,8 @@ def test_a_forked_process_has_its_own_thread_pool(kernels, make_model, threads) 
 def run(engine, sources, slots: int, tokens: int = 10_000) -> list[list[Hypothesis]]:
     config = SearchConfig(beam=3, n_best=2, max_extra_length=6, batch_tokens=tokens)
     decoder = engine.decoder(slots, config.beam)
-    found = dict(search(decoder, iter(sources), config))
-    return [found[number] for number in range(len(sources))]
+    result = dict(search(decoder, iter(sources), config))
+    return [result[index] for index in range(len(sources))]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -234,8 +234,8 @@ def test_narrow_weights_give_nearly_equal_scores(
     native = run(fastest_engine(model, kernel_cache, kind), sources, 8)
     rounded = run(fastest_engine(model, None, kind), sources, 8)
     for expected, *others in zip(plain, native, rounded, strict=True):
-        for found in others:
-            assert found[0].score == pytest.approx(expected[0].score, abs=error)
+        for result in others:
+            assert result[0].score == pytest.approx(expected[0].score, abs=error)
     assert fastest_engine(model, None, kind).notice
     assert not int8_engine(model, kernel_cache).notice
 
@@ -248,8 +248,8 @@ def test_long_sentences_equal_the_reference(kernels, make_model) -> None:
     chooser = torch.Generator().manual_seed(2)
     for decoder in (first, other):
         decoder.admit([1], [Source([*range(4, 200), EOS])])
-    for number in range(60):
-        if number == 35:
+    for index in range(60):
+        if index == 35:
             for decoder in (first, other):
                 decoder.admit([0], [Source([*range(4, 300), EOS])])
         parents = torch.randint(2, (4,), generator=chooser) + torch.tensor([0, 0, 2, 2])
@@ -266,8 +266,8 @@ def test_kernels_with_wrong_steps_are_not_used(kernels, kernel_cache, monkeypatc
         return values, (ids + 1 if self._model.kernels.lanes != 4 else ids)
 
     monkeypatch.setattr(NativeStep, "top", wrong)
-    found, _ = find_kernels(kernel_cache)
-    assert found is not None
-    assert found.lanes == 4
+    loaded, _ = find_kernels(kernel_cache)
+    assert loaded is not None
+    assert loaded.lanes == 4
     monkeypatch.setattr(self_test, "LANES", LANES[:2])
     assert find_kernels(kernel_cache) == (None, "the kernels give wrong numbers here")

@@ -49,7 +49,7 @@ def run(
 ) -> list[list[Hypothesis]]:
     decoder = ReferenceDecoder(model, slots, config.beam)
     results = dict(search(decoder, iter([Source(source) for source in sources]), config))
-    return [results[number] for number in range(len(sources))]
+    return [results[index] for index in range(len(sources))]
 
 
 def log_probs_after(model: Transformer, source, prefixes) -> list[Tensor]:
@@ -87,9 +87,9 @@ def test_search_equals_a_naive_search_without_a_cache(
     model = model_that_ends_late(settings)
     config = SearchConfig(beam=beam, n_best=min(beam, 3), max_extra_length=6)
     sources = random_sources(10)
-    found = run(model, sources, config)
-    assert len({len(result[0].ids) for result in found}) >= 3, "the lengths must vary"
-    for source, hypotheses in zip(sources, found, strict=True):
+    results = run(model, sources, config)
+    assert len({len(result[0].ids) for result in results}) >= 3, "the lengths must vary"
+    for source, hypotheses in zip(sources, results, strict=True):
         expected = naive(model, source, config)
         assert [hypothesis.ids for hypothesis in hypotheses] == [ids for _, ids in expected]
         assert [hypothesis.score for hypothesis in hypotheses] == pytest.approx(
@@ -109,11 +109,11 @@ def test_batched_translations_equal_those_of_single_lines(
         order = random.Random(slots).sample(range(16), 16)
         config = SearchConfig(beam=3, n_best=3, max_extra_length=8, batch_tokens=tokens)
         together = run(model, [sources[index] for index in order], config, slots)
-        for place, hypotheses in zip(order, together, strict=True):
+        for index, hypotheses in zip(order, together, strict=True):
             assert [hypothesis.ids for hypothesis in hypotheses] == [
-                hypothesis.ids for hypothesis in alone[place]
+                hypothesis.ids for hypothesis in alone[index]
             ]
-            for hypothesis, single in zip(hypotheses, alone[place], strict=True):
+            for hypothesis, single in zip(hypotheses, alone[index], strict=True):
                 assert hypothesis.score == pytest.approx(single.score, abs=1e-4)
 
 
@@ -191,9 +191,9 @@ def test_the_decoder_implements_the_protocol(make_model) -> None:
 
 def test_decoding_begins_with_the_start_id_of_the_config(make_model) -> None:
     model = make_model({"model.start_id": 5})
-    found = run(model, [(4, 6, EOS)], SearchConfig(beam=1))[0][0]
-    pair = (torch.tensor([4, 6, EOS]), torch.tensor(found.ids))
+    result = run(model, [(4, 6, EOS)], SearchConfig(beam=1))[0][0]
+    pair = (torch.tensor([4, 6, EOS]), torch.tensor(result.ids))
     model.config = make_model({"model.bos_id": 5, "model.start_id": 5}).config
     rows = logits_of(model, [pair])[0].float().log_softmax(1)
-    expected = [row[token_id].item() for row, token_id in zip(rows, found.ids, strict=True)]
-    assert found.token_scores == pytest.approx(expected, abs=1e-4)
+    expected = [row[token_id].item() for row, token_id in zip(rows, result.ids, strict=True)]
+    assert result.token_scores == pytest.approx(expected, abs=1e-4)

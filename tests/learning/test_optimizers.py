@@ -33,8 +33,8 @@ def setting(tmp_path_factory: pytest.TempPathFactory):
 def test_each_optimizer_learns_copying(setting, tmp_path, optimizer) -> None:
     config, corpus = setting
     config = with_values(config, {"train.optimizer": optimizer})
-    (found,) = [
+    (results,) = [
         report.validation for report in train(config, corpus, tmp_path / "m") if report.validation
     ]
     # Without a look at the source each of the eight letters is as likely as the others.
-    assert found.nll < math.log(8) / 4
+    assert results.nll < math.log(8) / 4

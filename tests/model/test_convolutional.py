@@ -43,13 +43,13 @@ def by_hand(
     e = weights["embedding.src"][src] + weights["positions.weight"][: len(src)]
     g = weights["embedding.tgt"][tgt] + weights["tgt_positions.weight"][: len(tgt)]
     z = linear(weights, "encoder.input", e)
-    for number in range(config.layers):
-        z = (block(weights, f"encoder.blocks.{number}", z, width, causal=False) + z) * HALF
+    for layer in range(config.layers):
+        z = (block(weights, f"encoder.blocks.{layer}", z, width, causal=False) + z) * HALF
     z = linear(weights, "encoder.output", z)
     h = linear(weights, "decoder.input", g)
-    for number in range(config.layers):
-        y = block(weights, f"decoder.blocks.{number}", h, width, causal=True)
-        d = (linear(weights, f"decoder.blocks.{number}.query.projection", y) + g) * HALF
+    for layer in range(config.layers):
+        y = block(weights, f"decoder.blocks.{layer}", h, width, causal=True)
+        d = (linear(weights, f"decoder.blocks.{layer}.query.projection", y) + g) * HALF
         looks.append((d @ z.T).softmax(1))
         context = looks[-1] @ ((z + e) * HALF)
         h = ((y + context * len(src) * math.sqrt(1 / len(src))) * HALF + h) * HALF
@@ -76,11 +76,11 @@ def test_convolution_does_not_cross_sentences(reach):
     segments = Segments.from_lengths([3, 1, 2], 8)
     result = neighbours(x, segments.positions, reach)
     sentences = [0, 0, 0, 1, 2, 2]
-    for place, sentence in enumerate(sentences):
+    for index, sentence in enumerate(sentences):
         for column, offset in enumerate(reach):
-            other = place + offset
+            other = index + offset
             inside = 0 <= other < 6 and sentences[other] == sentence
-            assert result[place, column] == (other + 1 if inside else 0)
+            assert result[index, column] == (other + 1 if inside else 0)
 
 
 @torch.no_grad()
@@ -94,7 +94,7 @@ def test_encoder_layer_widens_receptive_field_by_one_token(random_batch):
         segments = Segments.from_lengths([7])
         both = [model.encode(value, segments).chunk(2, dim=1)[0] for value in (src, other)]
         changed = ((both[0] - both[1]).abs().amax(1) > 1e-12).tolist()
-        assert changed == [abs(place - 3) <= layers for place in range(7)]
+        assert changed == [abs(position - 3) <= layers for position in range(7)]
 
 
 def test_encoder_gradient_is_divided_by_decoder_layers(random_batch):

@@ -138,9 +138,9 @@ def test_baseline_logits_depend_on_every_source_token(settings, random_batch):
     model = older_model(settings)
     ((src, tgt),) = pairs_of(random_batch(model.config, [5], [3]))
     before = logits_of(model, [(src, tgt)])[0]
-    for place in range(len(src)):
+    for position in range(len(src)):
         other = src.clone()
-        other[place] = 4 + (src[place] - 3) % 7
+        other[position] = 4 + (src[position] - 3) % 7
         after = logits_of(model, [(other, tgt)])[0]
         assert ((after - before).abs().amax(1) > 1e-9).all()
 
@@ -281,7 +281,7 @@ def test_baseline_batched_translations_equal_single_lines(settings, beam, random
 
     def run(some: list[Source], slots: int) -> list:
         result = dict(search(ReferenceDecoder(model, slots, beam), iter(some), config))
-        return [result[number] for number in range(len(some))]
+        return [result[index] for index in range(len(some))]
 
     alone = [run([source], 1)[0] for source in sources]
     assert len({len(value[0].ids) for value in alone}) >= 4

@@ -30,17 +30,17 @@ def unit(weights: Weights, name: str, suffix: str, x: Tensor, h: Tensor) -> Tens
 
 def annotations_of(weights: Weights, config: ModelConfig, embedded: list[Tensor]) -> list[Tensor]:
     x = embedded
-    for number in range(config.layers):
+    for layer in range(config.layers):
         directions = []
         for suffix, order in (("l0", 1), ("l0_reverse", -1)):
             h = x[0].new_zeros(config.d_model // 2)
             states = []
             for value in x[::order]:
-                h = unit(weights, f"encoder.{number}", suffix, value, h)
+                h = unit(weights, f"encoder.{layer}", suffix, value, h)
                 states.append(h)
             directions.append(states[::order])
         y = [torch.cat(both) for both in zip(*directions, strict=True)]
-        x = [row + more for row, more in zip(x, y, strict=True)] if number else y
+        x = [row + more for row, more in zip(x, y, strict=True)] if layer else y
     return x
 
 
@@ -67,10 +67,10 @@ def by_hand(
         looks.append(alpha)
         context = sum(a * annotation for a, annotation in zip(alpha, h, strict=True))
         x = previous
-        for number in range(config.layers):
+        for layer in range(config.layers):
             joined = torch.cat([x, context])
-            states[number] = unit(weights, f"decoder.{number}", "l0", joined, states[number])
-            x = x + states[number] if number else states[number]
+            states[layer] = unit(weights, f"decoder.{layer}", "l0", joined, states[layer])
+            x = x + states[layer] if layer else states[layer]
         hidden = torch.tanh(project("readout", torch.cat([x, previous, context])))
         logits.append(weights["embedding.tgt"] @ hidden)
     return torch.stack(logits), torch.stack(looks)

@@ -62,8 +62,8 @@ class Case:
         """Output and gradients of equation 1 in float64, sentence by sentence; filler gives 0."""
         leaves = [stream.detach().double().requires_grad_() for stream in self.streams]
         parts = []
-        for place in range(len(self.lengths[0])):
-            rows, columns = (slice(offset[place], offset[place + 1]) for offset in self.offsets)
+        for index in range(len(self.lengths[0])):
+            rows, columns = (slice(offset[index], offset[index + 1]) for offset in self.offsets)
             query, key, value = leaves[0][rows], leaves[1][columns], leaves[2][columns]
             scores = torch.einsum("qhd,khd->hqk", query, key) / query.shape[2] ** 0.5
             if self.causal:
@@ -119,9 +119,9 @@ def test_tiles_pair_each_query_with_each_allowed_key_once(pairs, causal) -> None
         torch.zeros_like(query), key, value, *case.tiles, *case.offsets, case.causal, case.size
     )
     expected = [
-        place + 1 if causal else keys[sentence]
+        position + 1 if causal else keys[sentence]
         for sentence, length in enumerate(queries)
-        for place in range(length)
+        for position in range(length)
     ]
     torch.testing.assert_close(log_sums[0].exp2(), torch.tensor([*expected, 1, 1]).float())
 

@@ -53,14 +53,14 @@ def test_logits_do_not_depend_on_later_tokens_or_other_sentences(
 ) -> None:
     model = make_model(settings)
     before = logits_of(model, pairs)
-    changed, place = 2, 1
+    changed, position = 2, 1
     src, tgt = (side.clone() for side in pairs[changed])
-    tgt[place] = 13 if tgt[place] != 13 else 12
+    tgt[position] = 13 if tgt[position] != 13 else 12
     after = logits_of(model, [*pairs[:changed], (src, tgt), *pairs[changed + 1 :]])
     # tgt[place] enters the decoder one step later.
-    assert_close(after[changed][: place + 1], before[changed][: place + 1])
+    assert_close(after[changed][: position + 1], before[changed][: position + 1])
     moved = (after[changed] - before[changed]).abs().amax(1)
-    assert (moved[place + 1 :] > 1e-6).all()
+    assert (moved[position + 1 :] > 1e-6).all()
     src[0] = 10 if src[0] != 10 else 9
     after = logits_of(model, [*pairs[:changed], (src, tgt), *pairs[changed + 1 :]])
     assert ((after[changed] - before[changed]).abs().amax(1) > 1e-6).all()
@@ -95,10 +95,10 @@ def test_sentences_may_be_longer_than_the_position_table(
     assert_close(result[:5], logits_of(model, [(pairs[0][0], pairs[0][1][:5])])[0])
     state = model.start(model.encode(long.src, long.src_segments), long.src_segments)
     ids = long.tgt_in[:1_090]
-    for place in range(1_090):
-        logits, state = model.step(state, ids[place].expand(2))
-        if place in (0, 1_023, 1_024, 1_089):
-            assert_close(logits[0], result[place])
+    for position in range(1_090):
+        logits, state = model.step(state, ids[position].expand(2))
+        if position in (0, 1_023, 1_024, 1_089):
+            assert_close(logits[0], result[position])
 
 
 def test_logits_depend_on_token_order(make_model, pairs) -> None:

@@ -60,8 +60,8 @@ def copy_layer(theirs: nn.Module, ours: EncoderLayer | DecoderLayer) -> None:
         norms.insert(1, ours.cross_attention_norm)
     copy_linear(theirs.linear1, ours.feed_forward.inner)
     copy_linear(theirs.linear2, ours.feed_forward.outer)
-    for number, norm in enumerate(norms, start=1):
-        getattr(theirs, f"norm{number}").load_state_dict(norm.state_dict())
+    for index, norm in enumerate(norms, start=1):
+        getattr(theirs, f"norm{index}").load_state_dict(norm.state_dict())
 
 
 @torch.no_grad()
@@ -137,9 +137,9 @@ def test_logits_equal_torch_transformer(order, activation, bias, lengths, random
     ours = make_ours(order, activation, bias)
     batch = random_batch(ours.config, *lengths)
     expected = their_logits(make_theirs(ours), ours.embedding.shared, batch)
-    found = ours(batch)
-    assert found.dtype == torch.float32
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
+    result = ours(batch)
+    assert result.dtype == torch.float32
+    torch.testing.assert_close(result, expected, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("order", ["post", "pre"])
@@ -161,7 +161,7 @@ def test_gradients_equal_torch_transformer(order, random_batch) -> None:
                     other.self_attn.in_proj_weight.grad[:16],
                 ),
             ]
-    for found, expected in compared:
+    for result, expected in compared:
         largest = expected.abs().max()
         assert largest > 1e-4
-        torch.testing.assert_close(found / largest, expected / largest, rtol=0, atol=1e-5)
+        torch.testing.assert_close(result / largest, expected / largest, rtol=0, atol=1e-5)

@@ -37,8 +37,8 @@ def test_equation_1_through_the_stream() -> None:
     key = torch.cat([torch.ones(1, 4), FOX_KEYS, torch.ones(2, 4)])[:, None]
     value = torch.cat([torch.ones(1, 2), FOX_VALUES, torch.ones(2, 2)])[:, None]
     segments = Segments.from_lengths([2, 1, 1]), Segments.from_lengths([1, 3, 2])
-    found = attend(query, key, value, *segments, causal=False)
-    assert found[2, 0].tolist() == pytest.approx([0.955, 0.955], abs=5e-4)
+    result = attend(query, key, value, *segments, causal=False)
+    assert result[2, 0].tolist() == pytest.approx([0.955, 0.955], abs=5e-4)
 
 
 def test_equation_1_for_i_love_cats() -> None:
@@ -96,8 +96,8 @@ def test_activation_functions(activation: str, at_one: float, at_minus_one: floa
         layer.inner.weight[0, 0] = layer.outer.weight[0, 0] = 1.0
         if isinstance(layer, GatedFeedForward):
             layer.gate.bias.fill_(3.0)
-        found = layer(torch.tensor([[1.0, 0], [-1, 0]]))[:, 0].tolist()
-    assert found == pytest.approx([at_one, at_minus_one], abs=2e-4)
+        result = layer(torch.tensor([[1.0, 0], [-1, 0]]))[:, 0].tolist()
+    assert result == pytest.approx([at_one, at_minus_one], abs=2e-4)
 
 
 def test_layer_norms_and_residuals() -> None:
@@ -203,8 +203,8 @@ def test_adam_s_epsilon_matters_for_tiny_gradients() -> None:
 
 def test_label_smoothed_target_distribution() -> None:
     """0.1 spread over five words, 0.9 more on the target."""
-    found = smoothed_target(5, 2, 0.1).tolist()
-    assert found == pytest.approx([0.02, 0.02, 0.92, 0.02, 0.02])
+    result = smoothed_target(5, 2, 0.1).tolist()
+    assert result == pytest.approx([0.02, 0.02, 0.92, 0.02, 0.02])
 
 
 def test_label_smoothed_loss_of_one_word() -> None:

@@ -49,7 +49,7 @@ def make_craft(folder: Path) -> Path:
         ids = "".join(f"{article}\n" for article in articles)
         (craft / "ids" / f"craft-ids-{name}.txt").write_text(ids)
         for article in articles:
-            trees = "".join(tree(100 * article + number) for number in range(3))
+            trees = "".join(tree(100 * article + index) for index in range(3))
             (craft / f"{article}.tree").write_text(trees)
     return craft
 

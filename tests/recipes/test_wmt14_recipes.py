@@ -83,17 +83,17 @@ class Folder:
     def archive(self, name: str, tgt: str, prefix: str = "") -> str:
         """Make the archive `name`; its SHA-256."""
         stem = CORPORA[name].replace("XX", tgt)
-        place = self.path / "packed" / name
+        path = self.path / "packed" / name
         gzipped = name.endswith(".tar")
         with tarfile.open(self.archives / name, "w" if gzipped else "w:gz") as archive:
             for language in (tgt, "en"):
-                file = place / f"{stem}.{language}"
+                file = path / f"{stem}.{language}"
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(f"{language} of {stem}\n" * 3)
                 if gzipped:
                     subprocess.run(["gzip", file], check=True)
                     file = file.with_name(file.name + ".gz")
-                archive.add(file, f"{prefix}{file.relative_to(place)}")
+                archive.add(file, f"{prefix}{file.relative_to(path)}")
         return hashlib.sha256((self.archives / name).read_bytes()).hexdigest()
 
     def list_sources(self, tgt: str, *folders: Path, sums: bool = True, prefix: str = "") -> None:
@@ -104,9 +104,9 @@ class Folder:
             languages = "fr" if name in list(CORPORA)[3:] else "de,fr"
             if tgt not in languages:
                 continue
-            found = self.archive(name, tgt, prefix)
+            result = self.archive(name, tgt, prefix)
             suffix = ".LL.gz" if name.endswith(".tar") else ".LL"
-            lines.append(f"{languages} {name} {stem}{suffix} {found if sums else '-'} {addresses}")
+            lines.append(f"{languages} {name} {stem}{suffix} {result if sums else '-'} {addresses}")
         (self.recipes / "wmt14_sources.txt").write_text("\n".join(lines) + "\n")
 
 
@@ -120,8 +120,8 @@ def value(call: list[str], option: str) -> str:
 
 
 def settings(call: list[str]) -> dict[str, str]:
-    places = [place for place, part in enumerate(call) if part == "--set"]
-    return dict(call[place + 1].split("=", 1) for place in places)
+    places = [position for position, part in enumerate(call) if part == "--set"]
+    return dict(call[position + 1].split("=", 1) for position in places)
 
 
 def resolved(call: list[str], prepare: list[str]) -> ResolvedConfig:
@@ -379,8 +379,8 @@ def test_wmt14_recipe_continues_after_interruption(folder: Folder) -> None:
     assert value(calls[1], "--out") == "big/model"
     assert value(calls[0], "--out") == value(calls[1], "--corpus") == "corpus"
     # Trained further: a new average, new translations.
-    for place in ("average/manifest.json", "newstest2014.de", "newstest2014-official.de"):
-        os.utime(folder.work / "base" / place, (1, 1))
+    for name in ("average/manifest.json", "newstest2014.de", "newstest2014-official.de"):
+        os.utime(folder.work / "base" / name, (1, 1))
     assert folder.run("de", "work", STEPS="200000").returncode == 0
     calls = folder.calls()
     assert [call[0] for call in calls] == names[1:]

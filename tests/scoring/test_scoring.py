@@ -127,8 +127,10 @@ OFFICIAL = {"bleu-paper": (65.93, 50830, 59301), "bleu-tokenized": (65.44, 49722
 def thinned(lines: list[str]) -> list[str]:
     """Something to score: each line without every seventh word, another one in each."""
     return [
-        " ".join(word for place, word in enumerate(line.split(" ")) if (place + number) % 7)
-        for number, line in enumerate(lines)
+        " ".join(
+            word for word_index, word in enumerate(line.split(" ")) if (word_index + line_index) % 7
+        )
+        for line_index, line in enumerate(lines)
     ]
 
 

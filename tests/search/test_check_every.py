@@ -30,9 +30,9 @@ def random_sources(count: int) -> list[Source]:
     return [
         Source(
             (*(chooser.randrange(4, 11) for _ in range(chooser.randrange(9))), EOS),
-            (6, 5) if number % 3 == 1 else (), sample_key=(number,),
+            (6, 5) if index % 3 == 1 else (), sample_key=(index,),
         )
-        for number in range(count)
+        for index in range(count)
     ]  # fmt: skip
 
 
@@ -48,7 +48,7 @@ def test_check_every_gives_the_same_hypotheses(name: str, make_model) -> None:
         decoder.check_every = every
         steps.append(count_steps(decoder))
         results = dict(search(decoder, iter(random_sources(7)), config))
-        found.append([results[number] for number in range(7)])
+        found.append([results[index] for index in range(7)])
     assert len({len(result[0].ids) for result in found[0]}) >= 3, "the lengths must vary"
     for other in found[1:]:
         for actual, expected in zip(other, found[0], strict=True):
@@ -75,12 +75,12 @@ def count_steps(decoder: ReferenceDecoder) -> list[int]:
 def test_check_every_gives_the_same_constrained_hypotheses(every: int) -> None:
     table, config = Table(9, 3, -1.0), SearchConfig(beam=4, n_best=2, max_extra_length=5)
     sources = [Source((4, 5, EOS)), Source((5, EOS)), Source((6, 6, 7, EOS))]
-    found = []
+    results = []
     for interval in (1, every):
         decoder = TableDecoder(table, 2, 4)
         decoder.check_every = interval
-        found.append(run_table(decoder, sources, config, (), ConstrainedBeamSearch(4, EOS)))
-    assert found[0] == found[1]
+        results.append(run_table(decoder, sources, config, (), ConstrainedBeamSearch(4, EOS)))
+    assert results[0] == results[1]
 
 
 def test_check_every_retires_finished_rows_and_abandoned_runs() -> None:
@@ -93,20 +93,20 @@ def test_check_every_retires_finished_rows_and_abandoned_runs() -> None:
     for _ in range(2):
         next(searcher.run(iter(sources)))
         assert decoder.sources
-        found = sorted(searcher.run(iter(sources)), key=lambda item: item[0])
-        assert found == list(enumerate(expected))
+        results = sorted(searcher.run(iter(sources)), key=lambda item: item[0])
+        assert results == list(enumerate(expected))
         assert not decoder.sources
 
 
 def test_check_every_respects_the_maximum_length() -> None:
     config = SearchConfig(beam=1, max_length=31)
-    found = []
+    results = []
     for every in (1, 7):
         decoder = TableDecoder(Table(6, end=-40.0), 1, 1)
         decoder.check_every = every
-        found.append(run_table(decoder, [Source((4, EOS))], config))
-    assert found[0] == found[1]
-    assert len(found[0][0][0].ids) == 32
+        results.append(run_table(decoder, [Source((4, EOS))], config))
+    assert results[0] == results[1]
+    assert len(results[0][0][0].ids) == 32
 
 
 def test_check_every_refills_slots_together() -> None:

@@ -43,10 +43,10 @@ def three(slots: int, beam: int) -> Ensemble:
 def test_ensemble_search_equals_a_model_of_mean_probabilities() -> None:
     assert isinstance(three(1, 2), Decoder)
     config = SearchConfig(beam=85, n_best=20, max_extra_length=2)
-    found = run(three(2, 85), [SOURCE], config)[0]
+    hypotheses = run(three(2, 85), [SOURCE], config)[0]
     expected = exhaustive(Mean(7), SOURCE, config)[:20]
-    assert [hypothesis.ids for hypothesis in found] == [ids for _, ids in expected]
-    assert [hypothesis.score for hypothesis in found] == pytest.approx(
+    assert [hypothesis.ids for hypothesis in hypotheses] == [ids for _, ids in expected]
+    assert [hypothesis.score for hypothesis in hypotheses] == pytest.approx(
         [s for s, _ in expected], abs=1e-5
     )
 
@@ -107,22 +107,22 @@ def test_the_mean_is_bitwise_equal_for_any_number_of_threads(threads) -> None:
     pair = random_members(2, 1, 10_000, 1)
     apart = [torch.stack([tensor, tensor], dim=2)[:, :, 0] for tensor in pair]
     differing = torch.logaddexp(*pair) != torch.logaddexp(*apart)
-    place = int(differing.flatten().int().argmax())
-    members = [tensor[:, place : place + 1].expand(3, 2 * PIECE + 1_001).clone() for tensor in pair]
-    found = []
+    index = int(differing.flatten().int().argmax())
+    members = [tensor[:, index : index + 1].expand(3, 2 * PIECE + 1_001).clone() for tensor in pair]
+    results = []
     for count in (1, 2, 3, 4):
         torch.set_num_threads(count)
-        found.append(mean_of(members))
-    assert all(torch.equal(found[0], other) for other in found[1:])
+        results.append(mean_of(members))
+    assert all(torch.equal(results[0], other) for other in results[1:])
 
 
 def test_rows_of_free_slots_stay_at_minus_infinity() -> None:
     members = random_members(2, 3, 7, 1)
     for member in members:
         member[1] = -torch.inf
-    found = mean_of(members)
-    assert found[1].isneginf().all()
-    assert found[[0, 2]].isfinite().all()
+    result = mean_of(members)
+    assert result[1].isneginf().all()
+    assert result[[0, 2]].isfinite().all()
 
 
 @pytest.mark.parametrize("kind", ["float32", "bf16", "int8"])
@@ -150,8 +150,8 @@ def test_native_engines_are_bitwise_equal_in_any_batch(
         joint = Ensemble([engine.decoder(len(sources), 3) for engine in engines])
         joint.admit(range(len(sources)), sources)
         rows = torch.arange(3 * len(sources))
-        found = [joint.step(rows, rows % 3 + number).full() for number in range(2, 8)]
-        return list(torch.stack(found).split(3, dim=1))
+        results = [joint.step(rows, rows % 3 + index).full() for index in range(2, 8)]
+        return list(torch.stack(results).split(3, dim=1))
 
     alone = [steps([source])[0] for source in sources]
     assert all(map(torch.equal, steps(sources), alone))

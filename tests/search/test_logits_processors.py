@@ -24,14 +24,14 @@ SPELT = [b"", b"", b"", b"", b" a", b"b", b" ab"]
 def assert_exhaustive(
     table, config, *, bias=lambda ids_so_far, token: 0.0, processors=(), limit=None
 ):
-    found = run(TableDecoder(table, 2, config.beam), [SOURCE], config, processors)[0]
+    hypotheses = run(TableDecoder(table, 2, config.beam), [SOURCE], config, processors)[0]
     expected = exhaustive(table, SOURCE, config, bias=bias, limit=limit)[: config.n_best]
     assert expected, "there must be something to find"
-    assert [hypothesis.ids for hypothesis in found] == [ids for _, ids in expected]
-    assert [hypothesis.score for hypothesis in found] == pytest.approx(
+    assert [hypothesis.ids for hypothesis in hypotheses] == [ids for _, ids in expected]
+    assert [hypothesis.score for hypothesis in hypotheses] == pytest.approx(
         [s for s, _ in expected], abs=1e-5
     )
-    for hypothesis in found:
+    for hypothesis in hypotheses:
         assert hypothesis.log_prob == pytest.approx(sum(hypothesis.token_scores), abs=1e-5)
 
 
@@ -103,15 +103,15 @@ class TestAgainstExhaustiveSearch:
     def test_forced_prefix_equals_exhaustive_search(
         self, table: Table, prefix: tuple[int, ...]
     ) -> None:
-        found = run(TableDecoder(table, 1, 85), [Source(SOURCE, prefix=prefix)], WIDE)[0]
+        hypotheses = run(TableDecoder(table, 1, 85), [Source(SOURCE, prefix=prefix)], WIDE)[0]
         free = replace(SYMBOLS, banned_ids=(PAD,))
         expected = [
             (score, ids)
             for score, ids in exhaustive(table, SOURCE, WIDE, free)
             if ids[: len(prefix)] == prefix and not set(ids[len(prefix) :]) & {UNK, BOS}
         ]
-        assert [hypothesis.ids for hypothesis in found] == [ids for _, ids in expected[:20]]
-        assert found[0].score == pytest.approx(expected[0][0], abs=1e-5)
+        assert [hypothesis.ids for hypothesis in hypotheses] == [ids for _, ids in expected[:20]]
+        assert hypotheses[0].score == pytest.approx(expected[0][0], abs=1e-5)
 
     def test_all_logits_processors_together_equal_exhaustive_search(self, table: Table) -> None:
         def bias(ids_so_far, token):
@@ -133,8 +133,8 @@ class TestAgainstExhaustiveSearch:
 def test_a_prefix_longer_than_the_maximum_length_is_kept() -> None:
     config = SearchConfig(beam=2, n_best=2, max_extra_length=0, max_length=1)
     source = Source((4, EOS), prefix=(4, 5, 6))
-    for found in run(TableDecoder(Table(7), 1, 2), [source], config)[0]:
-        assert found.ids == (4, 5, 6, EOS)
+    for result in run(TableDecoder(Table(7), 1, 2), [source], config)[0]:
+        assert result.ids == (4, 5, 6, EOS)
 
 
 def test_a_prefix_takes_precedence_over_logits_processors() -> None:
@@ -143,15 +143,15 @@ def test_a_prefix_takes_precedence_over_logits_processors() -> None:
     )
     table = Table(7)
     processors = [BannedPhrases(["a"], SPELT)]
-    found = run(
+    hypotheses = run(
         TableDecoder(table, 1, 2), [Source((4, EOS), prefix=(4, 4, 5))], config, processors
     )[0]
-    assert found[0].ids[:3] == (4, 4, 5)
+    assert hypotheses[0].ids[:3] == (4, 4, 5)
     expected = [
         table.row((4, EOS), (4, 4, 5)[:n])[token].item() for n, token in enumerate((4, 4, 5))
     ]
-    assert found[0].token_scores[:3] == pytest.approx(expected, abs=1e-5)
-    assert not set(found[0].ids[3:]) & {4, 5}
+    assert hypotheses[0].token_scores[:3] == pytest.approx(expected, abs=1e-5)
+    assert not set(hypotheses[0].ids[3:]) & {4, 5}
 
 
 @pytest.mark.parametrize("beam", [1, 3])
@@ -194,18 +194,18 @@ def live(rows: list[list[int]]) -> LiveHypotheses:
 
 
 def test_no_repeat_ngram_ignores_ids_beyond_the_length() -> None:
-    found = NoRepeat(2)(live([[4, 5, 6, 4], [7], [4, 4, 4, 4], [5, 6, 7, 7, 5]]))
-    assert sorted(zip(found.rows.tolist(), found.ids.tolist(), strict=True)) == [
+    result = NoRepeat(2)(live([[4, 5, 6, 4], [7], [4, 4, 4, 4], [5, 6, 7, 7, 5]]))
+    assert sorted(zip(result.rows.tolist(), result.ids.tolist(), strict=True)) == [
         (0, 5), (2, 4), (2, 4), (2, 4), (3, 6),
     ]  # fmt: skip
 
 
 def test_repetition_penalty_counts_an_id_once() -> None:
-    found = RepetitionPenalty(2.0)(live([[4, 5, 4], [6]]))
-    assert sorted(zip(found.rows.tolist(), found.ids.tolist(), strict=True)) == [
+    result = RepetitionPenalty(2.0)(live([[4, 5, 4], [6]]))
+    assert sorted(zip(result.rows.tolist(), result.ids.tolist(), strict=True)) == [
         (0, 4), (0, 5), (1, 6),
     ]  # fmt: skip
-    assert found.bias.tolist() == pytest.approx([-math.log(2)] * 3)
+    assert result.bias.tolist() == pytest.approx([-math.log(2)] * 3)
 
 
 def test_score_upper_bound_holds_for_every_continuation() -> None:
@@ -236,8 +236,8 @@ class TestBannedPhrases:
     def forbidden(self, texts: list[str], ids_so_far: str, *, whole_words: bool = True) -> set[str]:
         processor = BannedPhrases(texts, self.SPELLINGS, whole_words=whole_words)
         ids = [self.PIECES.index(word) for word in ids_so_far.split("|")] if ids_so_far else []
-        found = processor(live([ids or [0]]) if ids else live([[]]))
-        return {self.SPELLINGS[token_id].decode("latin-1") for token_id in found.ids.tolist()}
+        result = processor(live([ids or [0]]) if ids else live([[]]))
+        return {self.SPELLINGS[token_id].decode("latin-1") for token_id in result.ids.tolist()}
 
     def test_phrases_are_banned_in_every_segmentation(self) -> None:
         assert self.forbidden(["New"], "") == {" New"}

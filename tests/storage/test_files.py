@@ -151,8 +151,8 @@ class TestRemovingFiles:
 
 
 def _build_until_killed(path: Path) -> None:
-    with files.building(path) as place:
-        (place / "x").write_bytes(b"half")
+    with files.building(path) as temporary:
+        (temporary / "x").write_bytes(b"half")
         os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -183,7 +183,7 @@ class TestAbandonedFiles:
     def test_remove_abandoned_keeps_files_of_other_users(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def refuse(process: int, number: int) -> None:
+        def refuse(process: int, signal_number: int) -> None:
             raise PermissionError
 
         monkeypatch.setattr(os, "kill", refuse)

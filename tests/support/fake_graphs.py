@@ -89,9 +89,9 @@ class FakeGraph:
     def replay(self) -> None:
         FakeGraph.replays += 1
         for func, args, kwargs, new, changes in self.calls:
-            found = func(*args, **kwargs)
+            result = func(*args, **kwargs)
             if not changes:
-                for old, tensor in zip(new, tensors(found), strict=True):
+                for old, tensor in zip(new, tensors(result), strict=True):
                     old.copy_(tensor)
 
 

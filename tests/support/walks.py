@@ -41,9 +41,9 @@ class Walk:
 
     def step(self) -> None:
         ids = self.chooser.integers(4, 14, len(self.hypotheses))
-        for number, (_, prefix, _) in enumerate(self.hypotheses):
+        for index, (_, prefix, _) in enumerate(self.hypotheses):
             if not prefix:
-                ids[number] = self.model.config.bos_id
+                ids[index] = self.model.config.bos_id
         logits, self.state = self.model.step(self.state, torch.from_numpy(ids))
         for row, token, (_, prefix, seen) in zip(logits, ids, self.hypotheses, strict=True):
             prefix.append(int(token))

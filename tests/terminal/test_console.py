@@ -63,8 +63,8 @@ class TestMessages:
         stream = io.StringIO()
         console = Console(stream, program=".venv/bin/nmt")
         console.next('cd nmt-demo && echo "a" | nmt translate --model ../nmt/model')
-        told = 'cd nmt-demo && echo "a" | .venv/bin/nmt translate --model ../nmt/model'
-        assert stream.getvalue() == f"next: {told}\n"
+        command = 'cd nmt-demo && echo "a" | .venv/bin/nmt translate --model ../nmt/model'
+        assert stream.getvalue() == f"next: {command}\n"
 
     def test_notes_and_warnings_wrap_between_words(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COLUMNS", "30")
@@ -359,7 +359,7 @@ def test_terminal_messages_wrap_between_words(monkeypatch: pytest.MonkeyPatch) -
     import io
 
     monkeypatch.setenv("COLUMNS", "40")
-    words = [f"word{number}" for number in range(30)]
+    words = [f"word{index}" for index in range(30)]
     for interactive, lines in ((True, 6), (False, 1)):
         stream = io.StringIO()
         Console(stream, interactive=interactive).warning(" ".join(words))
