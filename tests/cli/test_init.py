@@ -41,6 +41,8 @@ class TestInitOptions:
             "--test test.en test.de --preset tiny"
         )
         assert main(arguments.split()) == 0
+        first = Path("nmt.toml").read_text().splitlines()[0]
+        assert first.startswith("# The settings of this project; `nmt config show --origin` shows")
         config = written()
         assert (config.languages.src, config.languages.tgt) == ("en", "de")
         assert config.data.train == (("train.en", "train.de"), ("test.en", "test.de"))

@@ -240,6 +240,8 @@ class TestConfigPresets:
         assert main(["config", "presets"]) == 0
         out = capsys.readouterr().out
         lines = {line.split()[0]: line.split()[1:] for line in out.splitlines() if line}
+        header = ["parameters", "vocabulary", "layers", "d_model", "batch", "tokens", "steps"]
+        assert lines["preset"] == header
         assert lines["base"] == ["63.0", "M", "37,000", "6", "512", "25,000", "100,000"]
         assert lines["small"][2:] == ["auto", "3", "256", "3,000", "auto"]
         assert set(PRESETS) <= lines.keys()
@@ -248,9 +250,9 @@ class TestConfigPresets:
     def test_presets_json_has_exact_counts(self, capsys: pytest.CaptureFixture[str]) -> None:
         """Of tests/paper/test_parameter_counts.py."""
         assert main(["config", "presets", "--json"]) == 0
-        listed = {
-            preset["preset"]: preset for preset in json.loads(capsys.readouterr().out)["presets"]
-        }
+        document = json.loads(capsys.readouterr().out)
+        assert document["schema"] == 1
+        listed = {preset["preset"]: preset for preset in document["presets"]}
         assert listed["base"]["parameters"] == 63_045_632
         assert listed["big"]["parameters"] == 214_171_648
         assert listed["small"]["vocabulary"] == "auto"

@@ -15,8 +15,8 @@ SAID = {
     "OSI Approved :: MIT License": "MIT", "OSI Approved :: Apache Software License": "Apache-2.0",
     "BSD 2-Clause License": "BSD-2-Clause", "Apache 2.0 License": "Apache-2.0",
 }  # fmt: skip
-# Its metadata name none; the file LICENSE in the package does.
-BY_HAND = {"resvg-py": "MIT"}
+# Their metadata name none; the licence file of the package or of its sources does.
+BY_HAND = {"pymarian": "MIT", "resvg-py": "MIT"}
 
 
 def rows() -> dict[str, str]:
