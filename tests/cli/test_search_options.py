@@ -248,7 +248,7 @@ def options_by_heading(lines: list[str]) -> dict[str, list[str]]:
     return options
 
 
-def test_the_help_has_the_options_under_headings(nmt) -> None:
+def test_help_of_translate_groups_options_under_headings(nmt) -> None:
     options = options_by_heading(nmt("translate", "--help").lines)
     assert list(options) == [
         "Examples", "Arguments", "Options",
@@ -263,11 +263,17 @@ def test_the_help_has_the_options_under_headings(nmt) -> None:
     assert {"--output", "--scores", "--json", "--quiet"} < set(options["Output"])
 
 
-def test_the_help_of_train_and_prepare_has_headings_too(nmt) -> None:
+def test_help_of_train_and_prepare_groups_options_under_headings(nmt) -> None:
     train = options_by_heading(nmt("train", "--help").lines)
+    assert list(train) == [
+        "Examples", "Options", "Stopping", "Reproducibility", "Output", "Hardware",
+    ]  # fmt: skip
     assert train["Options"] == ["--corpus", "--preset", "--set", "--config", "--help"]
     assert train["Stopping"] == ["--max-steps", "--max-epochs", "--max-hours", "--patience"]
     prepare = options_by_heading(nmt("prepare", "--help").lines)
+    assert list(prepare) == [
+        "Examples", "Options", "Text", "Cleaning", "Vocabulary", "Output", "Hardware",
+    ]  # fmt: skip
     assert prepare["Options"] == ["--preset", "--set", "--config", "--help"]
     assert prepare["Vocabulary"] == ["--subwords", "--vocab-size", "--joint"]
 
