@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from corpora import reversal_corpus
-from faults.forked import forked
+from faults.support.forked import forked
 
 import nmt_cli.training.step
 from nmt_cli import errors

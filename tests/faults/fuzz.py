@@ -27,7 +27,7 @@ if __name__ == "__main__":
     # As pytest has it.
     sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
 
-from faults.parsers import NAMES, Parser, make_parsers
+from faults.support.parsers import NAMES, Parser, make_parsers
 
 from nmt_cli.errors import NmtError
 
