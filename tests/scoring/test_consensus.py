@@ -18,8 +18,8 @@ def test_expected_scores_are_means_of_sentence_scores(metric: str) -> None:
     expected = [
         sum(
             engine.sentence_score(text, [other]).score
-            for index, other in enumerate(TEXTS)
-            if index != index
+            for other_index, other in enumerate(TEXTS)
+            if other_index != index
         )
         / (len(TEXTS) - 1)
         for index, text in enumerate(TEXTS)

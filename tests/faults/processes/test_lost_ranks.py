@@ -113,8 +113,8 @@ def test_rank_that_raises_is_named_with_its_error(how, message):
         messages(ranks, 3)
 
     ends = in_ranks(work, count=3)
-    message = "rank 1 ended in step 2, pairs 21, 5 of the corpus"
-    assert_lost(ends, 1, f"{message}: {message}")
+    position = "rank 1 ended in step 2, pairs 21, 5 of the corpus"
+    assert_lost(ends, 1, f"{position}: {message}")
 
 
 @fault("S6")
@@ -276,8 +276,8 @@ def test_ranks_whose_parent_was_killed_end(tmp_path):
     try:
         wait_until(lambda: not any(map(is_alive, ranks)), 20)
     finally:
-        for rank in filter(is_alive, ranks):
-            os.kill(rank, signal.SIGKILL)
+        for process in filter(is_alive, ranks):
+            os.kill(process, signal.SIGKILL)
 
 
 @pytest.fixture
