@@ -130,7 +130,7 @@ def grown(*arguments: str) -> int:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the switches are those of Linux's C library")
-def test_threads_share_one_heap_which_can_be_trimmed() -> None:
+def test_threads_share_one_heap_that_can_be_trimmed() -> None:
     """A thread and the main one use 40 MiB, one after the other."""
     assert 35 < grown("kept") < 60
     assert grown("kept", "trimmed") < 20

@@ -138,5 +138,5 @@ def test_order_does_not_depend_on_the_number_of_ranks():
     ("batch_tokens", "micro", "world_size", "shards"),
     [(25_000, 4_096, 1, 7), (25_000, 4_096, 8, 8), (1_200, 4_096, 1, 1), (25_000, 25_000, 3, 3)],
 )
-def test_count_shards(batch_tokens, micro, world_size, shards):
+def test_count_shards_from_tokens_and_ranks(batch_tokens, micro, world_size, shards):
     assert count_shards(batch_tokens, micro, world_size) == shards

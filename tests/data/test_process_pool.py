@@ -41,7 +41,7 @@ def test_map_returns_results_of_several_processes_in_order(spread_at_once):
         results = list(workers.map(square, range(40)))
         # The processes are kept for the next call.
         later = list(workers.map(square, range(10)))
-    assert [value for value, _ in results] == [number * number for number in range(40)]
+    assert [value for value, _ in results] == [index * index for index in range(40)]
     assert len({process for _, process in results} - {os.getpid()}) in (1, 2)
     assert {process for _, process in later} <= {process for _, process in results}
 
@@ -71,9 +71,9 @@ def test_map_takes_tasks_as_needed(spread_at_once):
 
     def tasks() -> Iterator[int]:
         nonlocal taken
-        for number in range(1_000):
+        for index in range(1_000):
             taken += 1
-            yield number
+            yield index
 
     with ProcessPool(2) as workers:
         results = workers.map(square, tasks())
