@@ -23,6 +23,7 @@ PURPOSES = {
     "model_weights": "the safetensors file of a model",
     "parent_watch": "ends a helper process when its parent has ended",
     "plurals": "counts in messages: 1 line, 2 lines",
+    "api": "prepare, train, average and score: what Python users call",
     "cli": "the command line: parses arguments, calls the library, returns an exit code",
     "cli/commands": "one file for each subcommand",
     "cli/display": "what training, translating and verifying show",

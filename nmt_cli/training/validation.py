@@ -8,7 +8,7 @@ import torch
 
 from nmt_cli.config.schema import Config
 from nmt_cli.data.corpus.batch_plan import BatchPlan
-from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.data.corpus.corpus import Corpus, Pairs
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.scoring import score
 from nmt_cli.training.reporting.report import Validation
@@ -41,29 +41,18 @@ def validate(
     bleu: bool,
     stop: Callable[[], bool] = lambda: False,
     on_progress: OnProgress = lambda _done, _total: None,
+    losses: Validation | None = None,
 ) -> Validation:
     """Teacher-forced loss over all validation pairs; with `bleu`, the first ones are decoded too.
 
-    Decoding uses the configured search. The model is left in evaluation mode. Raises AbandonedError
-    soon after `stop()` returns True. on_progress: called repeatedly with the number of sentences
-    decoded so far, and of all; with (0, 0) before decoding.
+    losses: an earlier validation of the same weights, whose losses are taken. Decoding uses the
+    configured search. The model is left in evaluation mode. Raises AbandonedError soon after
+    `stop()` returns True. on_progress: called repeatedly with the number of sentences decoded so
+    far, and of all; with (0, 0) before decoding.
     """
     assert corpus.valid is not None
     model.eval()
-    pairs = corpus.valid
-    plan = BatchPlan(pairs.src_lengths, pairs.tgt_lengths, BATCH_TOKENS, 1, seed=0)
-    sums = torch.zeros(2, dtype=torch.float64)
-    tokens = 0
-    for index in range(plan.epoch(0).batches):
-        _check(stop)
-        on_progress(0, 0)
-        ids = plan.epoch(0).shard(index, 0)
-        batch = pairs.batch(ids, start_id(config.model), plan.shape_of(ids))
-        loss = shard_loss(model, config, batch, device)
-        sums += torch.stack([loss.total, loss.nll]).double().cpu()
-        tokens += batch.tokens
-    total, nll = (sums / tokens).tolist()
-    validation = Validation(total, nll, math.exp(min(nll, 700.0)))
+    validation = losses or _losses(model, config, corpus.valid, device, stop, on_progress)
     count = config.train.validation_sentences
     if not bleu or not count or corpus.valid_text is None:
         return validation
@@ -79,6 +68,29 @@ def validate(
         validation, bleu=measured.value, signature=measured.signature, samples=samples,
         confidence=_confidence(translations),
     )  # fmt: skip
+
+
+def _losses(
+    model: EncoderDecoder,
+    config: Config,
+    pairs: Pairs,
+    device: torch.device,
+    stop: Callable[[], bool],
+    on_progress: OnProgress,
+) -> Validation:
+    plan = BatchPlan(pairs.src_lengths, pairs.tgt_lengths, BATCH_TOKENS, 1, seed=0)
+    sums = torch.zeros(2, dtype=torch.float64)
+    tokens = 0
+    for index in range(plan.epoch(0).batches):
+        _check(stop)
+        on_progress(0, 0)
+        ids = plan.epoch(0).shard(index, 0)
+        batch = pairs.batch(ids, start_id(config.model), plan.shape_of(ids))
+        loss = shard_loss(model, config, batch, device)
+        sums += torch.stack([loss.total, loss.nll]).double().cpu()
+        tokens += batch.tokens
+    total, nll = (sums / tokens).tolist()
+    return Validation(total, nll, math.exp(min(nll, 700.0)))
 
 
 def _confidence(translations: Sequence[Translation]) -> str:

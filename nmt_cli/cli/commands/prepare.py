@@ -11,7 +11,6 @@ import typer
 from nmt_cli.cli.options import (
     AsJson,
     ConfigFile,
-    FilePair,
     Force,
     Quiet,
     Sets,
@@ -27,7 +26,7 @@ from nmt_cli.terminal.console import Console
 if TYPE_CHECKING:
     from nmt_cli.config.schema import Config, LanguagesConfig
     from nmt_cli.data.cleaning.findings import Finding
-    from nmt_cli.data.preparation.passes import Prepared
+    from nmt_cli.data.preparation.passes import PreparedCorpus
 
 SCHEMA = 1
 # The width left for line numbers in a table of 80 columns.
@@ -96,13 +95,13 @@ def command(
     target file is the translation of line N of the source file. They may be compressed (gzip, xz,
     zstd, bzip2); `-` is stdin.
     """
+    from nmt_cli.api.prepare import file_settings
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import note_defaults, resolve_settings
     from nmt_cli.cli.text_io import note_waiting
 
     others = {
-        "data.train": _training_files(train or [], train_tsv or []),
-        "data.valid": list(valid) if valid else None,
+        **file_settings(train or (), train_tsv or (), valid),
         "data.clean": None if clean is None else "strict" if clean else "off",
     }
     resolved = resolve_settings({**flags, **others}, sets, config_file)
@@ -122,26 +121,17 @@ def command(
 
 def _prepared(
     config: "Config", console: Console, *, force: bool, workers: int, dropped: Path | None
-) -> "Prepared":
-    from nmt_cli.data.corpus.users import replacement_warning
-    from nmt_cli.data.preparation.prepare import prepare
+) -> "PreparedCorpus":
+    from nmt_cli.api.prepare import prepare_corpus
 
-    out = Path(config.paths.corpus)
-    warning = replacement_warning(out, Path(config.paths.model)) if force else ""
-    if warning:
-        console.warning(warning)
     with console.stages() as progress:
-        return prepare(
-            config, out, force=force, workers=workers, dropped=dropped, progress=progress
-        )
+        return prepare_corpus(
+            config, force=force, workers=workers, dropped=dropped, progress=progress,
+            warn=console.warning,
+        )  # fmt: skip
 
 
-def _training_files(pairs: list[FilePair], tsv: list[str]) -> list[list[str]] | None:
-    files = [[pair.src, pair.tgt] for pair in pairs] + [[name] for name in tsv]
-    return files or None
-
-
-def _as_json(prepared: "Prepared") -> str:
+def _as_json(prepared: "PreparedCorpus") -> str:
     document = {"schema": SCHEMA, "path": str(prepared.path), "reused": prepared.reused}
     return json.dumps({**document, **prepared.to_json()})
 
@@ -160,7 +150,7 @@ def note_languages(languages: "LanguagesConfig", console: Console) -> None:
 
 
 def show(
-    prepared: "Prepared",
+    prepared: "PreparedCorpus",
     console: Console,
     dropped: Path | None = None,
     command: str = AGAIN,
@@ -201,7 +191,7 @@ def show(
     note_dropped(prepared, dropped, console)
 
 
-def _no_validation(prepared: "Prepared", command: str) -> list[str]:
+def _no_validation(prepared: "PreparedCorpus", command: str) -> list[str]:
     return [] if prepared.valid else [no_validation(prepared.kept, command)]
 
 
@@ -216,7 +206,7 @@ def _shortened(finding: "Finding") -> str:
     return ", ".join([*shown, *(["..."] if more else [])])
 
 
-def note_dropped(prepared: "Prepared", path: Path | None, console: Console) -> None:
+def note_dropped(prepared: "PreparedCorpus", path: Path | None, console: Console) -> None:
     """Report what was written to the file of dropped pairs."""
     if path is None:
         return

@@ -57,7 +57,7 @@ Pairs = list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedCorpus:
     """The result of `prepare`: the numbers of its table.
 
     read, kept, valid: pairs; split: validation pairs that were taken from the pairs read; dropped:
@@ -88,7 +88,7 @@ class Prepared:
         return values
 
     @classmethod
-    def from_json(cls, path: Path, values: dict[str, Any]) -> "Prepared":
+    def from_json(cls, path: Path, values: dict[str, Any]) -> "PreparedCorpus":
         """Build the result from `to_json`, as that of a run that reused the corpus in `path`."""
         findings = tuple(Finding.from_json(finding) for finding in values.get("findings", ()))
         values = dict(values, notes=tuple(values["notes"]), findings=findings)
@@ -113,7 +113,7 @@ class PreparationRun:
     progress: Progress
     dropped: Path | None = None
 
-    def run(self) -> Prepared:
+    def run(self) -> PreparedCorpus:
         """Run all passes; raises DataError if no pair is left to train on."""
         data = self.config.data
         work = make_directory(self.directory / "work")
@@ -146,7 +146,7 @@ class PreparationRun:
         self._measure(text, ledger.keep, train)
         remove(work)
         self._encode_valid(valid, subwords)
-        return Prepared(
+        return PreparedCorpus(
             path=self.out, read=text.read, kept=train.pairs, dropped=dropped,
             src=train.src, tgt=train.tgt,
             src_size=subwords.src_size, tgt_size=subwords.tgt_size,
