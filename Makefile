@@ -6,10 +6,10 @@ SOURCES = nmt_cli tests $(wildcard benchmarks)
 WITHOUT_TORCH = $(addprefix tests/, $(addsuffix .py, cli/test_app cli/test_init \
   cli/test_score_command cli/test_settings config/test_schema data/test_lines \
   data/test_process_pool data/test_splitting data/test_subword_model data/test_wordpiece \
-  extras/test_demo_grammar faults/test_misalignment scoring/test_scoring storage/test_files \
+  extras/test_demo_grammar faults/text/test_misalignment scoring/test_scoring storage/test_files \
   storage/test_manifest terminal/test_console test_errors test_machine))
 
-.PHONY: install demo test test-all test-without-torch check fix docs
+.PHONY: install demo test test-all test-peers test-without-torch check fix docs
 
 install:  ## make .venv with everything that tests and checks need
 	python3 -m venv .venv
@@ -22,7 +22,10 @@ test:  ## what a commit needs, the checks below among it; at most 8 minutes on t
 	$(PYTHON) -m pytest -n 2 --dist worksteal
 
 test-all:  ## the tests marked `slow` too: sweeps, fuzzers, learning, recipes
-	$(PYTHON) -m pytest -n 2 --dist worksteal -m ""
+	$(PYTHON) -m pytest -n 2 --dist worksteal -m "not peers"
+
+test-peers:  ## comparisons with other toolkits, by hand: pip install -e '.[peers]' first
+	$(PYTHON) -m pytest -m peers tests/peers
 
 test-without-torch:  ## the tests that need no torch: PYTHON=python3.13 make test-without-torch
 	$(PYTHON) -m pytest $(WITHOUT_TORCH)

@@ -85,7 +85,7 @@ class Lab:
         found = [
             translation
             for chunk in chunks
-            for translation in translator.translate(chunk, search=search)
+            for translation in translator.translate(chunk, search=search, sentences="line")
         ]
         lines = [
             Line(translation.text, translation.hypotheses[0].tokens, translation.score)

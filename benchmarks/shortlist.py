@@ -64,7 +64,7 @@ def quality(folder: Path, options: argparse.Namespace) -> Iterator[Json]:
     bleu: dict[int, float] = {}
     for count in (0, *options.lengths):
         say(f"translating with {count or 'all'} words")
-        settings = replace(translator.config.search, beam=BEAM, shortlist=count)
+        settings = replace(translator.config.search, beam=BEAM, shortlist=count, sentences="line")
         outputs[count] = [
             translation.text for translation in translator.translate(src, search=settings)
         ]

@@ -1,9 +1,24 @@
-"""Train and run Transformer translators: two text files in, a translator out."""
+"""Train and run Transformer translators: two text files in, a translator out.
+
+The functions prepare, train, average and score do what the commands of the same names do;
+Translator translates. `help(nmt_cli.train)` and docs/python.md describe them.
+"""
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nmt_cli.api.average import AveragedModel as AveragedModel
+    from nmt_cli.api.average import average as average
+    from nmt_cli.api.prepare import prepare as prepare
+    from nmt_cli.api.score import score as score
+    from nmt_cli.api.train import TrainingResult as TrainingResult
+    from nmt_cli.api.train import train as train
     from nmt_cli.data.lexical.glossary import read_glossary as read_glossary
+    from nmt_cli.data.preparation.passes import PreparedCorpus as PreparedCorpus
+    from nmt_cli.errors import NmtError as NmtError
+    from nmt_cli.scoring.scores import Score as Score
+    from nmt_cli.training.reporting.events import StepDone as StepDone
+    from nmt_cli.training.reporting.report import Report as Report
     from nmt_cli.translation.constraints import Constraints as Constraints
     from nmt_cli.translation.result import Translation as Translation
     from nmt_cli.translation.translator import Translator as Translator
@@ -12,12 +27,40 @@ __version__ = "0.1.0"
 
 # Resolved when they are asked for: `import nmt_cli` loads nothing heavy.
 _PUBLIC = {
-    "Translator": "nmt_cli.translation.translator",
-    "Translation": "nmt_cli.translation.translator",
+    "AveragedModel": "nmt_cli.api.average",
     "Constraints": "nmt_cli.translation.constraints",
+    "NmtError": "nmt_cli.errors",
+    "PreparedCorpus": "nmt_cli.data.preparation.passes",
+    "Report": "nmt_cli.training.reporting.report",
+    "Score": "nmt_cli.scoring.scores",
+    "StepDone": "nmt_cli.training.reporting.events",
+    "TrainingResult": "nmt_cli.api.train",
+    "Translation": "nmt_cli.translation.result",
+    "Translator": "nmt_cli.translation.translator",
+    "average": "nmt_cli.api.average",
+    "prepare": "nmt_cli.api.prepare",
     "read_glossary": "nmt_cli.data.lexical.glossary",
+    "score": "nmt_cli.api.score",
+    "train": "nmt_cli.api.train",
 }
-__all__ = ["Constraints", "Translation", "Translator", "__version__", "read_glossary"]
+__all__ = [
+    "AveragedModel",
+    "Constraints",
+    "NmtError",
+    "PreparedCorpus",
+    "Report",
+    "Score",
+    "StepDone",
+    "TrainingResult",
+    "Translation",
+    "Translator",
+    "__version__",
+    "average",
+    "prepare",
+    "read_glossary",
+    "score",
+    "train",
+]
 
 
 def __dir__() -> list[str]:

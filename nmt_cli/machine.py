@@ -6,11 +6,21 @@ Whether a feature that only Linux has exists is checked first, and there is a fa
 import math
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 # Parameters of mallopt on Linux.
 TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8
+# The C library's own value: smaller blocks always come from the heap.
+SMALLEST_MAPPED = 1 << 17
+LARGEST_IN_HEAP = 1 << 30
+
+
+class _Heap:
+    """What this process has told the C library: keeps_freed: see `keep_freed_memory`."""
+
+    keeps_freed = False
 
 
 def usable_cores() -> int:
@@ -154,7 +164,25 @@ def keep_freed_memory() -> None:
     one thread cannot be used by the others, and each heap is fragmented by itself. Does nothing
     where the C library has no mallopt.
     """
-    _set_allocator({MMAP_THRESHOLD: 1 << 30, TRIM_THRESHOLD: (1 << 31) - 1, ARENA_MAX: 1})
+    _set_allocator({MMAP_THRESHOLD: LARGEST_IN_HEAP, TRIM_THRESHOLD: (1 << 31) - 1, ARENA_MAX: 1})
+    _Heap.keeps_freed = True
+
+
+@contextmanager
+def outside_heap() -> Iterator[None]:
+    """Within the block, take large blocks from the kernel although `keep_freed_memory` was called.
+
+    What is allocated here and stays would otherwise lie between the tensors of a training step, and
+    later tensors would not fit into the gaps.
+    """
+    if not _Heap.keeps_freed:
+        yield
+        return
+    _set_allocator({MMAP_THRESHOLD: SMALLEST_MAPPED})
+    try:
+        yield
+    finally:
+        _set_allocator({MMAP_THRESHOLD: LARGEST_IN_HEAP})
 
 
 def trim_heap() -> None:

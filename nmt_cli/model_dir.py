@@ -5,6 +5,7 @@
     config.toml          complete settings, format = 1
     subwords/            source.*, target.* where they differ, vocabulary.json
     model.safetensors    weights, float32, tied ones once; its header holds their metadata
+    text.safetensors     what is usual in the training text, see data/corpus/text_statistics.py
     shortlist.safetensors   after `nmt shortlist`: the words that may translate each word
     manifest.json        size and SHA-256 of the files above
     checkpoints/, log.jsonl   of training; not in the manifest, not needed to translate
@@ -22,6 +23,7 @@ import torch
 from torch import Tensor
 
 from nmt_cli.config.schema import MAX_BYTES, Config, dump, parse_layer, resolve
+from nmt_cli.data.corpus.text_statistics import TEXT, TextStatistics
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import ConfigError, DataError, NoInputError
 from nmt_cli.model.encoder_decoder import EncoderDecoder
@@ -39,12 +41,17 @@ ATTEMPTS = 5
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A loaded model directory; metadata: step, validation score and signature, as texts."""
+    """A loaded model directory.
+
+    metadata: step, validation score and signature, as texts. text: what is usual in its training
+    text; None where that was not measured, as by older versions.
+    """
 
     model: EncoderDecoder
     config: Config
     subwords: Subwords
     metadata: dict[str, str]
+    text: TextStatistics | None = None
 
 
 def save_model(
@@ -54,15 +61,18 @@ def save_model(
     subwords: Subwords,
     metadata: Mapping[str, str],
     *,
+    text: TextStatistics | None = None,
     replace: bool = False,
 ) -> None:
     """Write a model directory; if `weights` is empty, `refresh_weights` adds them later.
+
+    text: what is usual in the training text, where that is known.
 
     A new directory appears completely or not at all, and so does one that replaces a directory of
     nmt (`replace`). Otherwise the files are written into the existing directory, config.toml last,
     which makes it a model directory.
     """
-    contents = _contents(weights, config, subwords, metadata)
+    contents = _contents(weights, config, subwords, metadata, text)
     if directory.exists() and not replace:
         files.make_directory(directory / SUBWORDS)
         for name, data in contents:
@@ -75,13 +85,19 @@ def save_model(
 
 
 def _contents(
-    weights: Mapping[str, Tensor], config: Config, subwords: Subwords, metadata: Mapping[str, str]
+    weights: Mapping[str, Tensor],
+    config: Config,
+    subwords: Subwords,
+    metadata: Mapping[str, str],
+    text: TextStatistics | None,
 ) -> Iterator[tuple[str, bytes]]:
     """The name and the content of each file, one file at a time."""
     for name, data in subwords.contents():
         yield f"{SUBWORDS}/{name}", data
     if weights:
         yield WEIGHTS, weight_bytes(weights, metadata)
+    if text is not None:
+        yield TEXT, text.to_bytes()
     yield CONFIG, dump(config).encode("utf-8")
 
 
@@ -140,10 +156,11 @@ def _load(directory: Path, device: torch.device | str) -> LoadedModel:
         try:
             subwords = _load_subwords(directory, config)
             model, metadata = load_weights(weights, config)
+            text = TextStatistics.load(directory)
         finally:
             # Damage of the file is reported rather than the error it caused.
             checked.result()
-    return LoadedModel(model.to(device).eval(), config, subwords, metadata)
+    return LoadedModel(model.to(device).eval(), config, subwords, metadata, text)
 
 
 def is_emptied(model: EncoderDecoder) -> bool:

@@ -42,8 +42,8 @@ HANDLERS = {
 
 def set_handlers() -> None:
     """Let signals do what they do in a process that has just begun."""
-    for number, handler in HANDLERS.items():
-        signal.signal(number, handler)
+    for signal_number, handler in HANDLERS.items():
+        signal.signal(signal_number, handler)
 
 
 set_handlers()

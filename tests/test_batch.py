@@ -31,14 +31,14 @@ def test_padded_rectangle_holds_zeros_outside() -> None:
     assert padded.tolist() == [[1, 2, 0], [3, 4, 5], [6, 0, 0]]
 
 
-def test_no_sentences() -> None:
+def test_segments_of_no_sentences() -> None:
     segments = Segments.from_lengths([])
     assert (segments.sentences, segments.tokens, segments.max_length) == (0, 0, 0)
     assert segments.to_rectangle(torch.zeros(0, 4)).shape == (0, 0, 4)
 
 
 @given(rows=st.integers(1, 5), length=st.integers(1, 5))
-def test_rectangle_is_equal_lengths(rows: int, length: int) -> None:
+def test_segments_of_equal_lengths_are_a_rectangle(rows: int, length: int) -> None:
     rectangle = Segments.rectangle(rows, length)
     packed = Segments.from_lengths([length] * rows)
     assert rectangle.is_rectangular
@@ -97,7 +97,7 @@ def test_streams_are_filled_up_to_their_sizes() -> None:
     assert batch.to("cpu").tgt_segments.used == 5
 
 
-def test_batch_moves_the_target_right_by_one() -> None:
+def test_batch_shifts_the_target_right_by_one() -> None:
     sources = [np.array([5, 3], np.uint16), np.array([6, 7, 3], np.uint16)]
     targets = [np.array([8, 9, 3], np.uint16), np.array([3], np.uint16)]
     batch = make_batch(sources, targets, [40, 2], start_id=1)
@@ -112,7 +112,7 @@ def test_batch_moves_the_target_right_by_one() -> None:
     assert kinds == {torch.int64}
 
 
-def test_moving_a_batch_moves_every_part() -> None:
+def test_moving_a_batch_moves_every_tensor() -> None:
     batch = make_batch([np.array([3])], [np.array([3, 3])], [0], start_id=2)
     moved = batch.to("meta")
     for part in (moved, moved.src_segments, moved.tgt_segments):

@@ -33,7 +33,7 @@ def examples_of(name: str) -> list[doctest.DocTest]:
     for value in list(vars(module).values()):
         if getattr(value, "__module__", None) == name:
             places += [value, *(vars(value).values() if inspect.isclass(value) else [])]
-    docstrings = {inspect.getdoc(inspect.unwrap(place)) or "" for place in places}
+    docstrings = {inspect.getdoc(inspect.unwrap(path)) or "" for path in places}
     parser = doctest.DocTestParser()
     return [
         parser.get_doctest(text, dict(vars(module)), name, module.__file__, 0)
@@ -43,7 +43,7 @@ def examples_of(name: str) -> list[doctest.DocTest]:
 
 
 @pytest.mark.parametrize("name", modules_with_examples())
-def test_examples(name: str) -> None:
+def test_doctest_examples(name: str) -> None:
     examples = examples_of(name)
     assert examples
     for example in examples:
@@ -53,6 +53,6 @@ def test_examples(name: str) -> None:
 
 
 @pytest.mark.parametrize("path", FORMULAS)
-def test_every_formula_has_an_example(path: str) -> None:
+def test_every_formula_has_a_doctest(path: str) -> None:
     module, name = path.rsplit(".", 1)
     assert ">>> " in (inspect.getdoc(getattr(importlib.import_module(module), name)) or "")

@@ -14,19 +14,19 @@ EXIT_CODES = {
 }  # fmt: skip
 
 
-def test_the_exit_codes_are_the_promised_ones() -> None:
+def test_exit_codes_of_error_classes() -> None:
     kinds = {name: kind for name, kind in vars(errors).items() if inspect.isclass(kind)}
     assert {name: kind.exit_code for name, kind in kinds.items()} == EXIT_CODES
     assert all(issubclass(kind, NmtError) for kind in kinds.values())
 
 
-def test_the_tree_in_the_docstring_is_the_tree() -> None:
+def test_docstring_lists_the_tree_of_error_classes() -> None:
     drawn = dict(line.split()[1:3] for line in str(errors.__doc__).splitlines() if "──" in line)
     rest = {name: str(code) for name, code in EXIT_CODES.items() if name != "NmtError"}
     assert drawn == rest
 
 
-def test_message_and_hint_are_kept_apart() -> None:
+def test_error_message_and_hint_are_separate() -> None:
     error = errors.DataError("line 3 is empty", "remove it")
     assert (error.message, error.hint) == ("line 3 is empty", "remove it")
     # All that a traceback shows.
@@ -44,5 +44,5 @@ def test_message_and_hint_are_kept_apart() -> None:
         ("zzz", "known: base, big"),
     ],
 )
-def test_did_you_mean(word: str, hint: str) -> None:
+def test_did_you_mean_suggests_the_nearest_name(word: str, hint: str) -> None:
     assert did_you_mean(word, ["big", "base"]) == hint

@@ -48,6 +48,30 @@ def test_keep_freed_memory_keeps_large_blocks() -> None:
     assert given_back < 10
 
 
+OUTSIDE = FREED.replace(
+    "block = np.ones(8 << 20)\n", "with outside_heap():\n    block = np.ones(8 << 20)\n"
+).replace("import keep_freed_memory", "import keep_freed_memory, outside_heap")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the switches are those of Linux's C library")
+def test_outside_heap_gives_blocks_back_although_freed_memory_is_kept() -> None:
+    """64 MiB within the block; afterwards large blocks are kept again."""
+    again = "block = np.ones(8 << 20)\ndel block\nprint(resident() - before)\n"
+    done = subprocess.check_output([sys.executable, "-c", OUTSIDE + again, "kept"])
+    within, afterwards = map(int, done.split())
+    assert within < 10
+    assert afterwards > 60
+
+
+def test_outside_heap_changes_nothing_where_memory_is_not_kept(monkeypatch) -> None:
+    changes: list[object] = []
+    monkeypatch.setattr("nmt_cli.machine._Heap.keeps_freed", False)
+    monkeypatch.setattr("nmt_cli.machine._set_allocator", changes.append)
+    with machine.outside_heap():
+        pass
+    assert not changes
+
+
 GAPS = """
 import os, sys
 import numpy as np
@@ -106,7 +130,7 @@ def grown(*arguments: str) -> int:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the switches are those of Linux's C library")
-def test_threads_share_one_heap_which_can_be_trimmed() -> None:
+def test_threads_share_one_heap_that_can_be_trimmed() -> None:
     """A thread and the main one use 40 MiB, one after the other."""
     assert 35 < grown("kept") < 60
     assert grown("kept", "trimmed") < 20

@@ -29,7 +29,7 @@ def saved(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_was_saved_is_loaded(saved: Path) -> None:
+def test_saved_model_is_loaded_unchanged(saved: Path) -> None:
     config = byte_config()
     loaded = load_model(saved)
     assert loaded.config == config
@@ -44,7 +44,7 @@ def test_what_was_saved_is_loaded(saved: Path) -> None:
     assert loaded.subwords.encode_source(lines) == byte_subwords().encode_source(lines)
 
 
-def test_the_layout_is_the_documented_one(saved: Path) -> None:
+def test_model_directory_has_the_documented_files(saved: Path) -> None:
     result = sorted(str(path.relative_to(saved)) for path in saved.rglob("*") if path.is_file())
     assert result == [
         "config.toml",
@@ -58,7 +58,7 @@ def test_the_layout_is_the_documented_one(saved: Path) -> None:
     assert set(manifest.read_manifest(saved)) == {*result} - {"manifest.json"}
 
 
-def test_weights_are_float32_and_each_is_there_once(tmp_path: Path) -> None:
+def test_saved_weights_are_float32_without_duplicates(tmp_path: Path) -> None:
     config = byte_config()
     model = byte_model(config).double()
     save_model(tmp_path / "model", model.state_dict(), config, byte_subwords(), {})
@@ -68,7 +68,7 @@ def test_weights_are_float32_and_each_is_there_once(tmp_path: Path) -> None:
     assert [n for n, t in tensors.items() if t.shape == (size, 16)] == ["embedding.shared"]
 
 
-def test_training_fills_an_existing_directory_and_refreshes_it(tmp_path: Path) -> None:
+def test_save_into_existing_training_directory(tmp_path: Path) -> None:
     path, config = tmp_path / "model", byte_config()
     path.mkdir()
     (path / "checkpoints").mkdir()
@@ -90,7 +90,7 @@ def test_training_fills_an_existing_directory_and_refreshes_it(tmp_path: Path) -
     load_model(path)
 
 
-def test_config_comes_last_into_an_existing_directory(tmp_path: Path, monkeypatch) -> None:
+def test_config_is_written_last_into_an_existing_directory(tmp_path: Path, monkeypatch) -> None:
     path = tmp_path / "model"
     path.mkdir()
     written = []
@@ -100,7 +100,7 @@ def test_config_comes_last_into_an_existing_directory(tmp_path: Path, monkeypatc
     assert WEIGHTS in written
 
 
-def test_a_crash_while_saving_leaves_no_model(tmp_path: Path, monkeypatch) -> None:
+def test_crash_while_saving_leaves_no_model(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(model_dir, "dump", lambda config: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         save_model(tmp_path / "model", {}, byte_config(), byte_subwords(), {})
@@ -108,7 +108,7 @@ def test_a_crash_while_saving_leaves_no_model(tmp_path: Path, monkeypatch) -> No
 
 
 @pytest.mark.parametrize("moment", range(4))
-def test_load_model_at_every_moment_of_a_refresh(saved: Path, monkeypatch, moment: int) -> None:
+def test_load_model_during_a_refresh(saved: Path, monkeypatch, moment: int) -> None:
     """The process is cut off at each write of a file in turn."""
     real, calls = files.write_bytes, 0
 
@@ -130,7 +130,7 @@ def test_load_model_at_every_moment_of_a_refresh(saved: Path, monkeypatch, momen
     assert load_model(saved).metadata["step"] == ("1500" if moment < 2 else "2")
 
 
-def test_a_reader_never_meets_a_directory_that_does_not_check(saved: Path) -> None:
+def test_concurrent_reader_always_finds_a_valid_model(saved: Path) -> None:
     weights = [byte_model(byte_config(), seed).state_dict() for seed in (1, 2)]
     stop = threading.Event()
 
@@ -168,7 +168,7 @@ def test_load_model_retries_when_the_manifest_has_changed(saved: Path, monkeypat
     assert len(calls) == 2
 
 
-def test_weights_that_are_replaced_while_they_are_read_are_of_one_model(saved, monkeypatch) -> None:
+def test_weights_replaced_while_reading_are_of_one_model(saved, monkeypatch) -> None:
     """A large file is mapped several times: two models must not be mixed."""
     real, calls = model_weights._read_weights, []
     monkeypatch.setattr(model_weights, "MAPPED", 1)
@@ -186,11 +186,11 @@ def test_weights_that_are_replaced_while_they_are_read_are_of_one_model(saved, m
         assert torch.equal(weight, expected[name]), name
 
 
-@pytest.mark.parametrize("place", [20, -4])
-def test_damage_is_reported_before_its_consequences(saved: Path, place: int) -> None:
+@pytest.mark.parametrize("position", [20, -4])
+def test_damaged_file_is_reported_first(saved: Path, position: int) -> None:
     """The weights are read while they are hashed: a header or number that is wrong is no news."""
     data = bytearray((saved / WEIGHTS).read_bytes())
-    data[place : place + 2 or None] = b"\xff\xff"
+    data[position : position + 2 or None] = b"\xff\xff"
     data[-2:] = b"\xff\xff"
     (saved / WEIGHTS).write_bytes(data)
     with pytest.raises(DataError, match="SHA-256"):
@@ -225,10 +225,10 @@ NAMES = ["config.toml", "model.safetensors", "subwords/vocabulary.json"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("place", [0.1, 0.5, 0.999])
-def test_one_flipped_bit_is_found(saved: Path, name: str, place: float) -> None:
+@pytest.mark.parametrize("position", [0.1, 0.5, 0.999])
+def test_flipped_bit_is_detected(saved: Path, name: str, position: float) -> None:
     data = bytearray((saved / name).read_bytes())
-    data[int(len(data) * place)] ^= 1
+    data[int(len(data) * position)] ^= 1
     (saved / name).write_bytes(data)
     with pytest.raises(DataError, match="SHA-256") as refused:
         load_model(saved)
@@ -237,7 +237,7 @@ def test_one_flipped_bit_is_found(saved: Path, name: str, place: float) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("keep", [0, 1, 100])
-def test_a_file_cut_short_is_found(saved: Path, name: str, keep: int) -> None:
+def test_truncated_file_is_detected(saved: Path, name: str, keep: int) -> None:
     os.truncate(saved / name, keep)
     with pytest.raises(DataError) as refused:
         load_model(saved)
@@ -274,7 +274,7 @@ def test_newer_format_is_distinguished_from_damage(saved: Path) -> None:
     assert "upgrade" in refused.value.hint
 
 
-def test_numbers_that_are_not_finite_are_refused(saved: Path) -> None:
+def test_weights_that_are_not_finite_are_refused(saved: Path) -> None:
     tensors = safetensors.torch.load_file(saved / WEIGHTS)
     tensors["output_bias"][5] = torch.nan
     replaced(saved, WEIGHTS, safetensors.torch.save(tensors))
@@ -324,7 +324,7 @@ def made(path: Path, *names: str) -> Path:
         (["notes.txt"], "no config.toml"),
     ],
 )
-def test_the_error_names_what_a_directory_looks_like(tmp_path: Path, names, looks: str) -> None:
+def test_error_names_what_the_directory_looks_like(tmp_path: Path, names, looks: str) -> None:
     path = made(tmp_path / "thing", *names)
     with pytest.raises(ConfigError, match=looks) as refused:
         load_model(path)
@@ -333,21 +333,21 @@ def test_the_error_names_what_a_directory_looks_like(tmp_path: Path, names, look
     assert ("cannot import models" in refused.value.hint) == ("model of" in looks)
 
 
-def test_a_checkpoint_names_the_command_that_makes_a_model_of_it(tmp_path: Path) -> None:
+def test_loading_a_checkpoint_names_the_average_command(tmp_path: Path) -> None:
     path = made(tmp_path / "step-30", "weights.safetensors", "state.json", "manifest.json")
     with pytest.raises(ConfigError) as refused:
         load_model(path)
     assert f"`nmt average {path} --out step-30`" in refused.value.hint
 
 
-def test_missing_weights_are_called_missing(saved: Path) -> None:
+def test_missing_weights_are_named(saved: Path) -> None:
     (saved / WEIGHTS).unlink()
     with pytest.raises(DataError, match="is missing") as refused:
         load_model(saved)
     assert "copy the model directory again" in refused.value.hint
 
 
-def test_the_error_for_what_is_no_directory(saved: Path, tmp_path: Path) -> None:
+def test_error_for_a_path_that_is_not_a_directory(saved: Path, tmp_path: Path) -> None:
     with pytest.raises(NoInputError, match="there is no model directory"):
         load_model(tmp_path / "nothing")
     with pytest.raises(ConfigError, match="not a directory"):

@@ -72,7 +72,7 @@ def rows(heading: str) -> list[list[str]]:
     return table
 
 
-def test_linked_files_and_headings_exist() -> None:
+def test_links_of_paper_map_exist() -> None:
     headings = re.findall(r"^#+ (.+)$", TEXT, flags=re.MULTILINE)
     anchors = {
         "#" + re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings
@@ -88,7 +88,7 @@ def test_linked_files_and_headings_exist() -> None:
     assert missing == []
 
 
-def test_named_functions_and_tests_exist() -> None:
+def test_functions_and_tests_named_in_paper_map_exist() -> None:
     code = [(target, names) for target, names in links() if target.endswith(".py")]
     assert len(code) > 50
     assert [target for target, names in code if not names] == []
@@ -101,7 +101,7 @@ def test_named_functions_and_tests_exist() -> None:
     assert wrong == []
 
 
-def test_a_test_is_one_that_runs() -> None:
+def test_tests_named_in_paper_map_are_collected() -> None:
     wrong = [
         f"{target}: {name}"
         for target, names in links()
@@ -112,13 +112,13 @@ def test_a_test_is_one_that_runs() -> None:
 
 
 @pytest.mark.parametrize("section", SECTIONS)
-def test_each_section_names_code_and_a_test(section: str) -> None:
+def test_each_section_of_paper_map_names_code_and_a_test(section: str) -> None:
     targets = [target for target, _ in LINK.findall(sections()[section])]
     assert any(target.startswith("../nmt_cli/") for target in targets)
     assert any(target.startswith("../tests/") for target in targets)
 
 
-def test_settings_are_ones_that_there_are() -> None:
+def test_settings_named_in_paper_map_exist() -> None:
     named = [value for span in spans() for value in SETTING.findall(span)]
     assert len(named) > 50
     for entry in named:
@@ -129,7 +129,7 @@ def test_settings_are_ones_that_there_are() -> None:
 
 
 @pytest.mark.parametrize(("column", "preset"), [(2, "base"), (3, "big")])
-def test_the_presets_have_the_paper_s_figures(column: int, preset: str) -> None:
+def test_presets_have_the_figures_of_the_paper(column: int, preset: str) -> None:
     chosen = flatten(resolve([SettingsLayer("docs/paper.md", {"train.preset": preset})]).config)
     table = rows("## The paper's numbers as settings")
     assert len(table) > 20
@@ -138,7 +138,7 @@ def test_the_presets_have_the_paper_s_figures(column: int, preset: str) -> None:
         assert convert(SETTINGS[key], row[column]) == chosen[key], key
 
 
-def test_variations_differ_from_base_in_what_they_name() -> None:
+def test_variations_differ_from_base_in_the_named_settings() -> None:
     base = flatten(resolve([]).config)
     named = [row[1].strip("`") for row in rows("### 6.2 Variations: Table 3")][1:]
     assert len(named) == len(set(named)) == 19
@@ -147,7 +147,7 @@ def test_variations_differ_from_base_in_what_they_name() -> None:
         assert convert(SETTINGS[key], value) != base[key], entry
 
 
-def test_commands_and_their_options_exist() -> None:
+def test_commands_and_options_named_in_paper_map_exist() -> None:
     commands = {line for line in SURFACE if re.fullmatch(r"nmt[a-z ]*", line)}
     called = [span.split() for span in spans() if span.startswith("nmt ")]
     assert len(called) > 5

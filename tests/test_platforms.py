@@ -85,13 +85,13 @@ def run_without(
 
 
 @pytest.mark.parametrize("feature", FEATURES)
-def test_help_is_shown_without_feature(feature: str, tmp_path: Path) -> None:
+def test_help_works_without_linux_feature(feature: str, tmp_path: Path) -> None:
     outcome = run_without((feature,), [["--help"], ["config", "show"]], tmp_path)
     assert outcome.code == 0, outcome.errors
 
 
 @pytest.mark.slow
-def test_main_commands_work_without_anything_of_linux(tmp_path: Path) -> None:
+def test_main_commands_work_without_linux_features(tmp_path: Path) -> None:
     """No CPU affinity, /proc, control groups, SIGUSR1, GNU functions, nor a C compiler."""
     source, target = write_pairs(tmp_path, "train", reversal_pairs(100, 1))
     settings = (
@@ -120,17 +120,19 @@ def test_main_commands_work_without_anything_of_linux(tmp_path: Path) -> None:
     assert outcome.wanted == ["/proc", "/sys", "malloc_trim", "mallopt", "prctl", "renameat2"]
 
 
-def test_missing_c_function_is_none() -> None:
+def test_missing_libc_function_is_none() -> None:
     assert machine.c_function("no_function_has_this_name") is None
     getpid = machine.c_function("getpid")
     assert getpid is not None
     assert getpid() == os.getpid()
 
 
-def test_child_processes_are_listed_where_proc_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_child_processes_are_listed_from_proc(monkeypatch: pytest.MonkeyPatch) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
         expected = [child.pid] if Path("/proc/self/task").exists() else []
-        assert [number for number in machine.child_processes() if number == child.pid] == expected
+        assert [
+            process for process in machine.child_processes() if process == child.pid
+        ] == expected
         child.communicate(b"\n")
     monkeypatch.setattr(machine, "_read", lambda path: "")
     assert machine.child_processes() == []

@@ -46,14 +46,9 @@ def no_validation(pairs: int, command: str) -> str:
     pairs: the number of training pairs. command: the whole command that would set some of them
     apart, without the option --valid-split.
     """
-    from nmt_cli.data.cleaning.held_out import suitable_split
+    from nmt_cli.data.cleaning.held_out import no_validation_note
 
-    split = suitable_split(pairs)
-    way = f"; to set training pairs apart: {command} --valid-split {split}" if split else ""
-    return (
-        "there is no validation text: training will not know its best checkpoint; "
-        f"--valid SRC TGT names it{way}"
-    )
+    return no_validation_note(pairs, "--valid SRC TGT", f"{command} --valid-split ")
 
 
 # Settings: every command that reads nmt.toml has these two.

@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nmt_cli.config.project import PATHS, project_layer
 from nmt_cli.config.schema import (
     SETTINGS,
     Config,
     ResolvedConfig,
     SettingsLayer,
     flatten,
-    read_layer,
     resolve,
     with_values,
 )
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 PROJECT_FILE = Path("nmt.toml")
 COMMAND_LINE = "command line"
-_PATHS = ("paths.corpus", "paths.model")
 _SECTIONS = tuple(dict.fromkeys(key.split(".")[0] for key in SETTINGS))
 
 
@@ -149,38 +148,12 @@ def option_names(keys: Iterable[str]) -> dict[str, str]:
     >>> option_names(["train.max_steps", "languages.src", "paths.model"])
     {'train.max_steps': '--max-steps', 'languages.src': '--src-lang'}
     """
-    return {key: SETTINGS[key].option.split("/")[0] for key in keys if key not in _PATHS}
+    return {key: SETTINGS[key].option.split("/")[0] for key in keys if key not in PATHS}
 
 
 def _project_layer(config_file: Path | None) -> Iterator[SettingsLayer]:
-    path = PROJECT_FILE if config_file is None else config_file
-    if config_file is None and not path.exists():
-        return
-    layer = read_layer(path)
-    values = layer.values
-    if path.parent != Path():
-        # By default, corpus and model are in the directory of the project file, too.
-        values = {**{key: SETTINGS[key].default for key in _PATHS}, **values}
-    yield SettingsLayer(
-        layer.origin, {key: _beside(path, key, value) for key, value in values.items()}
-    )
-
-
-def _beside(project: Path, key: str, value: object) -> object:
-    """`value` with paths relative to the project file made relative to the current directory."""
-    if project.parent == Path() or not (
-        key.startswith("paths.") or key in ("data.train", "data.valid", "data.test")
-    ):
-        return value
-    return _under(project.parent, value)
-
-
-def _under(folder: Path, value: object) -> object:
-    if isinstance(value, str):
-        return str(folder / value)
-    if isinstance(value, list):
-        return [_under(folder, item) for item in value]
-    return value
+    if config_file is not None or PROJECT_FILE.exists():
+        yield project_layer(config_file or PROJECT_FILE)
 
 
 def _environment_layers(environ: Mapping[str, str]) -> Iterator[SettingsLayer]:

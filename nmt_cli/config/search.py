@@ -35,6 +35,15 @@ class SearchConfig:
     n_best: int = setting(
         1, "number of translations to return for each line, without duplicates", 1, 1_024
     )
+    sentences: Literal["auto", "split", "line"] = setting(
+        "auto",
+        "split = translate each sentence of a line on its own; line = translate lines as they "
+        "are; auto = split unless the lines of the training text had several sentences",
+    )
+    retry: bool = setting(
+        False,
+        "translate doubtful lines once more with other settings and keep the better translation",
+    )
     batch_tokens: int | Literal["auto"] = setting(
         "auto",
         "batch size: maximum number of source tokens times beam size",

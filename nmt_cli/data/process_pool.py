@@ -1,12 +1,15 @@
 """Runs tasks in several processes: ordered results, with a bounded number of pending tasks."""
 
-import multiprocessing
 import signal
+import sys
 import time
+import types
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import TypeVar
 
 from nmt_cli.errors import TryAgainError
@@ -19,6 +22,28 @@ Result = TypeVar("Result")
 MAX_WORKERS = 32
 # Starting processes takes about this long, so work that takes less is done in this process.
 ALONE_SECONDS = 2.0
+
+
+class WorkerProcess(SpawnProcess):
+    """A process that does not run the script of its parent, which spawned processes usually do.
+
+    A script that calls nmt needs no `if __name__ == "__main__":` then.
+    """
+
+    def start(self) -> None:
+        """Start the process, which sees a main module without a file."""
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = types.ModuleType("__main__")
+        try:
+            super().start()
+        finally:
+            sys.modules["__main__"] = main
+
+
+class WorkerContext(SpawnContext):
+    """Starts WorkerProcess. It spawns: forking a process that has threads can deadlock."""
+
+    Process = WorkerProcess
 
 
 class ProcessPool:
@@ -37,6 +62,10 @@ class ProcessPool:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all processes; tasks that have not begun are dropped."""
         if self._executor is not None:
             self._executor.shutdown(cancel_futures=True)
 
@@ -52,13 +81,17 @@ class ProcessPool:
                 yield function(task)
                 if self.workers > 1 and time.monotonic() - begin >= self._seconds_alone:
                     break
-        try:
+        with _naming_killed_workers():
             yield from self._map_in_processes(function, tasks)
-        except BrokenProcessPool as error:
-            raise TryAgainError(
-                "a worker process was killed: was there too little memory?",
-                "use fewer of them, for example --workers 1",
-            ) from error
+
+    def start(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
+        """Begin all tasks now, in other processes, and return an iterator over `function(task)`.
+
+        With one worker, each task is done in this process when its result is asked for.
+        """
+        if self.workers == 1:
+            return map(function, tasks)
+        return _results([self._start_executor().submit(function, task) for task in tasks])
 
     def _map_in_processes(
         self, function: Callable[[Task], Result], tasks: Iterator[Task]
@@ -74,12 +107,26 @@ class ProcessPool:
     def _start_executor(self) -> ProcessPoolExecutor:
         if self._executor is None:
             self._executor = ProcessPoolExecutor(
-                self.workers,
-                # Forking a process that has threads can deadlock.
-                mp_context=multiprocessing.get_context("spawn"),
-                initializer=_begin_worker,
+                self.workers, mp_context=WorkerContext(), initializer=_begin_worker
             )
         return self._executor
+
+
+def _results(futures: Sequence[Future[Result]]) -> Iterator[Result]:
+    with _naming_killed_workers():
+        for future in futures:
+            yield future.result()
+
+
+@contextmanager
+def _naming_killed_workers() -> Iterator[None]:
+    try:
+        yield
+    except BrokenProcessPool as error:
+        raise TryAgainError(
+            "a worker process was killed: was there too little memory?",
+            "use fewer of them, for example --workers 1",
+        ) from error
 
 
 def _begin_worker() -> None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -10,6 +11,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from nmt_cli.config.schema import ModelConfig
+
+# On a CPU, the weights of attention to longer sentences are not kept for the backward pass.
+MAX_KEYS_KEPT = 100
 
 
 def scaled_dot_product_attention(
@@ -48,6 +52,43 @@ def fused_attention(
     return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
 
 
+class _RecomputedAttention(torch.autograd.Function):
+    """Equation 1; the backward pass computes the weights again instead of keeping them."""
+
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+        ctx.save_for_backward(query, key, value, mask)
+        return scaled_dot_product_attention(query, key, value, mask)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        query, key, value, mask = ctx.saved_tensors
+        query, key = (stream.detach().requires_grad_() for stream in (query, key))
+        with torch.enable_grad():
+            weights = attention_weights(query, key, mask)
+        # The products that autograd computes, so that the gradients have the same bits.
+        flat, gradient = weights.detach().flatten(0, -3), gradient.flatten(0, -3)
+        to_value = (flat.transpose(1, 2) @ gradient).view(value.shape)
+        to_weights = (gradient @ value.flatten(0, -3).transpose(1, 2)).view(weights.shape)
+        to_query, to_key = torch.autograd.grad(weights, (query, key), to_weights)
+        return to_query, to_key, to_value, None
+
+
+def recomputed_attention(
+    query: Float[Tensor, "*batch queries d_k"],
+    key: Float[Tensor, "*batch keys d_k"],
+    value: Float[Tensor, "*batch keys d_v"],
+    mask: Bool[Tensor, "... #queries keys"] | None = None,
+) -> Float[Tensor, "*batch queries d_v"]:
+    """Equation 1 for training on long sentences: less memory, the same bits.
+
+    The weights grow with the square of the length: two shards of long sentences in one step set the
+    memory of a whole run.
+    """
+    attended: Tensor = _RecomputedAttention.apply(query, key, value, mask)  # type: ignore[no-untyped-call]
+    return attended
+
+
 FORMULAS = {"plain": scaled_dot_product_attention, "fused": fused_attention}
 
 
@@ -62,10 +103,13 @@ def float32_attention(
     The small products of attention gain nothing from bf16 on a CPU. In float32 MKL computes them,
     which needs no kernel for each shape.
     """
+    formula = scaled_dot_product_attention
+    if torch.is_grad_enabled() and key.shape[-2] > MAX_KEYS_KEPT:
+        formula = recomputed_attention
     with torch.autocast(query.device.type, enabled=False):
         is_half = query.dtype in (torch.bfloat16, torch.float16)
         streams = (query.float(), key.float(), value.float()) if is_half else (query, key, value)
-        return scaled_dot_product_attention(*streams, mask).to(query.dtype)
+        return formula(*streams, mask).to(query.dtype)
 
 
 def rectangle_backend(device: torch.device) -> str:

@@ -1,7 +1,7 @@
 """`nmt train`: one rank's loop, a generator of Reports; only the first rank reports."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -31,6 +31,7 @@ from nmt_cli.training.setup import (
     refuse_foreign,
     require_space,
 )
+from nmt_cli.training.state import TrainState
 
 
 def train(
@@ -40,15 +41,15 @@ def train(
     ranks: Ranks | None = None,
     stop: Callable[[], bool] = lambda: False,
     listener: Listener = ignore,
-) -> Iterator[Report]:
+) -> Generator[Report, None, TrainState]:
     """Train a model of `config` on `corpus` into the model directory `out`, or resume its training.
 
-    Yields Reports, on the first rank only. Ends when the configured steps, epochs, hours or
-    patience are reached, or after the step in which `stop()` returns True on any rank; the state is
-    saved then. `stop` is called from the end of the first step on, when there is something to save.
-    Closing the generator also saves, and so does a rank that loses another one (LostRankError).
-    Raises ConfigError where `out` holds another run, DivergedError when rolling back with a lower
-    learning rate does not help against divergence.
+    Yields Reports, on the first rank only; the generator returns the last state. Ends when the
+    configured steps, epochs, hours or patience are reached, or after the step in which `stop()`
+    returns True on any rank; the state is saved then. `stop` is called from the end of the first
+    step on, when there is something to save. Closing the generator also saves, and so does a rank
+    that loses another one (LostRankError). Raises ConfigError where `out` holds another run,
+    DivergedError when rolling back with a lower learning rate does not help against divergence.
 
     listener: called on the first rank with the events between two reports: the outline of the run,
     each step, samples. It must be quick.
@@ -78,6 +79,7 @@ def train(
             run.notes += filter(None, notes)
         check_digest(run.state, corpus)
         yield from _reports(run, stop, listener)
+        return run.state
 
 
 def _reports(run: Run, stop: Callable[[], bool], listener: Listener) -> Iterator[Report]:
@@ -97,6 +99,7 @@ def _reports(run: Run, stop: Callable[[], bool], listener: Listener) -> Iterator
     if run.ranks.is_first:
         # Later steps, which an interrupted or earlier process saved, are taken again.
         run.checkpoints.remove_after(run.state.step)
+    run.make_product_kernels()
     try:
         for report in _steps(run, stop, every, monitor):
             if report is not None and run.ranks.is_first:

@@ -87,14 +87,17 @@ class ModelSelector:
         Afterwards the model has its own weights again. Raises AbandonedError when `poll()` returns
         True.
         """
-        candidates, losses = [], []
+        candidates: list[WeightsCandidate] = []
+        validations: list[Validation] = []
         try:
             for candidate in self.candidates(optimizer, ema):
                 candidates.append(candidate)
-                losses.append(self._validate(candidate, poll, bleu=False).nll)
-            chosen = candidates[losses.index(min(losses))]
+                validations.append(self._validate(candidate, poll))
+            losses = [validation.nll for validation in validations]
+            best = losses.index(min(losses))
+            chosen = candidates[best]
             validation = replace(
-                self._validate(chosen, poll, bleu=True),
+                self._validate(chosen, poll, validations[best]),
                 averaged=max(1, len(chosen.steps)),
                 weights=chosen.kind,
             )
@@ -110,12 +113,16 @@ class ModelSelector:
         return validation
 
     def _validate(
-        self, candidate: WeightsCandidate, poll: Callable[[], bool], *, bleu: bool
+        self,
+        candidate: WeightsCandidate,
+        poll: Callable[[], bool],
+        losses: Validation | None = None,
     ) -> Validation:
+        """The losses of a candidate, or its BLEU beside known `losses`."""
         copy_weights(self._model, candidate.weights)
         return validate(
             self._model, self._config, self._corpus, self._device,
-            bleu=bleu, stop=poll, on_progress=self.on_progress,
+            bleu=losses is not None, stop=poll, on_progress=self.on_progress, losses=losses,
         )  # fmt: skip
 
     def publish(
@@ -127,6 +134,8 @@ class ModelSelector:
         """
         score = f"{validation.score:.4f} {validation.signature}".strip() if validation else ""
         metadata = {"step": str(state.step), "validation": score}
+        if validation is not None and validation.confidence:
+            metadata["confidence"] = validation.confidence
         size = sum(tensor.nbytes for tensor in chosen.weights.values())
         published = Published(state.step, chosen.kind, chosen.steps or (state.step,))
         if validation is not None:

@@ -11,6 +11,7 @@ from nmt_cli.data.corpus.batch_plan import Position
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.corpus.packed_plan import PackedPlan
 from nmt_cli.errors import DataError, UnavailableError, is_out_of_memory
+from nmt_cli.machine import outside_heap
 from nmt_cli.model.backends.dispatch import use_backend
 from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.kinds import make_model
@@ -24,6 +25,7 @@ from nmt_cli.training.parallel.deterministic import check_ranks
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.parallel.thread_pool import ReplicaThreadPool
 from nmt_cli.training.prefetch import Prefetcher
+from nmt_cli.training.product_kernels import make_product_kernels
 from nmt_cli.training.reporting.report import Validation
 from nmt_cli.training.reporting.train_log import TrainLog
 from nmt_cli.training.saving.checkpoints import Checkpoint, Checkpoints
@@ -141,6 +143,11 @@ class Run:
         """The batch of the next step."""
         return self.state.position
 
+    def make_product_kernels(self) -> None:
+        """Make the kernels of the matrix products, before the first step of this process."""
+        sizes = self.plan.stream_sizes(self.position.epoch)
+        make_product_kernels(self.model, self.config, sizes, self.replicas)
+
     def step(self, position: Position) -> StepResult:
         """Take the next optimiser step; raises UnavailableError when memory is full."""
         self.checkpoints.poll()
@@ -195,7 +202,7 @@ class Run:
                 self.selector.publish(self.state, last)
                 results.append(None)
             else:
-                with suppress(AbandonedError):
+                with suppress(AbandonedError), outside_heap():
                     results.append(self.selector.select(self.state, self.optimizer, self.ema, poll))
 
         self.stopped = self.ranks.run_on_first(work, stop)

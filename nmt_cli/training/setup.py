@@ -98,7 +98,7 @@ def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
     refuse_foreign(out, corpus)
     if not out.exists() or _is_unused(out):
         files.make_directory(out)
-        save_model(out, {}, config, corpus.subwords, {"step": "0"})
+        save_model(out, {}, config, corpus.subwords, {"step": "0"}, text=corpus.text)
         return
     earlier, now = flatten(load(out / CONFIG)), flatten(config)
     differing = [

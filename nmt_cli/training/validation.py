@@ -1,24 +1,28 @@
 """Validation: the loss per token on the validation pairs, and BLEU of the translations."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import torch
 
 from nmt_cli.config.schema import Config
 from nmt_cli.data.corpus.batch_plan import BatchPlan
-from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.data.corpus.corpus import Corpus, Pairs
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.scoring import score
 from nmt_cli.training.reporting.report import Validation
 from nmt_cli.training.step import shard_loss, start_id
+from nmt_cli.translation.quality import Confidence
+from nmt_cli.translation.result import Translation
 from nmt_cli.translation.translator import Translator
 
 BATCH_TOKENS = 4_096
 # Lines decoded together: small enough that `stop` is asked often, large enough for the device.
 WINDOW = {"cpu": 32, "cuda": 128}
 SAMPLES = 3
+# A translation is flagged as unlikely if fewer than this share of the validation is as unlikely.
+UNUSUAL_SHARE = 0.01
 # Called with the number of sentences translated so far, and of all.
 OnProgress = Callable[[int, int], None]
 
@@ -37,16 +41,43 @@ def validate(
     bleu: bool,
     stop: Callable[[], bool] = lambda: False,
     on_progress: OnProgress = lambda _done, _total: None,
+    losses: Validation | None = None,
 ) -> Validation:
     """Teacher-forced loss over all validation pairs; with `bleu`, the first ones are decoded too.
 
-    Decoding uses the configured search. The model is left in evaluation mode. Raises AbandonedError
-    soon after `stop()` returns True. on_progress: called repeatedly with the number of sentences
-    decoded so far, and of all; with (0, 0) before decoding.
+    losses: an earlier validation of the same weights, whose losses are taken. Decoding uses the
+    configured search. The model is left in evaluation mode. Raises AbandonedError soon after
+    `stop()` returns True. on_progress: called repeatedly with the number of sentences decoded so
+    far, and of all; with (0, 0) before decoding.
     """
     assert corpus.valid is not None
     model.eval()
-    pairs = corpus.valid
+    validation = losses or _losses(model, config, corpus.valid, device, stop, on_progress)
+    count = config.train.validation_sentences
+    if not bleu or not count or corpus.valid_text is None:
+        return validation
+    sources, references = (side[:count] for side in corpus.valid_text)
+    # A shortlist belongs to a finished model directory.
+    config = replace(config, search=replace(config.search, shortlist=0))
+    translator = Translator(model, config, corpus.subwords, text=corpus.text)
+    translations = _translations(translator, sources, device, stop, on_progress)
+    outputs = [translation.text for translation in translations]
+    measured = score(outputs, [references], ["bleu"])[0]
+    samples = tuple(zip(sources, references, outputs, strict=True))[:SAMPLES]
+    return replace(
+        validation, bleu=measured.value, signature=measured.signature, samples=samples,
+        confidence=_confidence(translations),
+    )  # fmt: skip
+
+
+def _losses(
+    model: EncoderDecoder,
+    config: Config,
+    pairs: Pairs,
+    device: torch.device,
+    stop: Callable[[], bool],
+    on_progress: OnProgress,
+) -> Validation:
     plan = BatchPlan(pairs.src_lengths, pairs.tgt_lengths, BATCH_TOKENS, 1, seed=0)
     sums = torch.zeros(2, dtype=torch.float64)
     tokens = 0
@@ -59,18 +90,12 @@ def validate(
         sums += torch.stack([loss.total, loss.nll]).double().cpu()
         tokens += batch.tokens
     total, nll = (sums / tokens).tolist()
-    validation = Validation(total, nll, math.exp(min(nll, 700.0)))
-    count = config.train.validation_sentences
-    if not bleu or not count or corpus.valid_text is None:
-        return validation
-    sources, references = (side[:count] for side in corpus.valid_text)
-    # A shortlist belongs to a finished model directory.
-    config = replace(config, search=replace(config.search, shortlist=0))
-    translator = Translator(model, config, corpus.subwords)
-    outputs = _translations(translator, sources, device, stop, on_progress)
-    measured = score(outputs, [references], ["bleu"])[0]
-    samples = tuple(zip(sources, references, outputs, strict=True))[:SAMPLES]
-    return replace(validation, bleu=measured.value, signature=measured.signature, samples=samples)
+    return Validation(total, nll, math.exp(min(nll, 700.0)))
+
+
+def _confidence(translations: Sequence[Translation]) -> str:
+    scores = [translation.hypotheses[0].token_scores for translation in translations]
+    return str(Confidence.measured(scores, UNUSUAL_SHARE) or "")
 
 
 def _translations(
@@ -79,8 +104,8 @@ def _translations(
     device: torch.device,
     stop: Callable[[], bool],
     on_progress: OnProgress,
-) -> list[str]:
-    outputs: list[str] = []
+) -> list[Translation]:
+    translations: list[Translation] = []
     size = WINDOW.get(device.type, WINDOW["cpu"])
     for start in range(0, len(sources), size):
         _check(stop)
@@ -90,9 +115,8 @@ def _translations(
             on_progress(start + int(share * lines), len(sources))
 
         advance(0.0)
-        translations = translator.translate_window(window, on_progress=advance)
-        outputs += [translation.text for translation in translations]
-    return outputs
+        translations += translator.translate_window(window, on_progress=advance)
+    return translations
 
 
 def _check(stop: Callable[[], bool]) -> None:

@@ -19,6 +19,8 @@ class SearchOptions(TypedDict, total=False):
     alpha: float
     max_extra_length: int
     n_best: int
+    sentences: Literal["auto", "split", "line"]
+    retry: bool
     batch_tokens: int | Literal["auto"]
     length_penalty: Literal["gnmt", "power", "none"]
     word_reward: float

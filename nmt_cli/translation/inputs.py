@@ -6,8 +6,10 @@ from typing import NamedTuple
 
 import torch
 
+from nmt_cli.config.schema import Config
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.lexical.shortlist import HINT, Shortlist
+from nmt_cli.data.sentences.splitter import Sentence, SentenceSplitter
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.data.text.splitting import Piece, split_line
@@ -15,22 +17,30 @@ from nmt_cli.errors import NmtError, NoInputError
 from nmt_cli.search.decoder import Source
 from nmt_cli.translation.constraints import BoundConstraints
 
+# Limits of the subwords of a sentence; longer ones are split.
+MAX_SUBWORDS, MIN_SUBWORDS = 1_024, 16
+
 
 class SourceLine(NamedTuple):
-    """The segments of a line and the source of each."""
+    """The segments of a line and the source of each.
+
+    A segment is a sentence, or a part of a sentence that is too long for the model. sentences: the
+    text of each sentence.
+    """
 
     pieces: list[Piece]
     sources: list[Source]
+    sentences: list[str]
 
 
 class SourceFields(NamedTuple):
     """The fields of the sources of a window besides ids, prefix and constraints.
 
-    first: the index of the first line; sampled: whether translations are sampled, by the index of
-    their line; keep_text: whether words are copied from the text.
+    indices: the index of each line in the whole text; sampled: whether translations are sampled, by
+    the index of their line; keep_text: whether words are copied from the text.
     """
 
-    first: int = 0
+    indices: Sequence[int]
     sampled: bool = False
     keep_text: bool = False
 
@@ -42,34 +52,72 @@ def make_source_lines(
     constraints: BoundConstraints,
     max_subwords: int,
     fields: SourceFields,
+    splitter: SentenceSplitter | None = None,
 ) -> list[SourceLine]:
     """The sources of each line; a blank line has none.
 
-    A line of more than `max_subwords` subwords is split; its prefix belongs to the first segment.
+    With a `splitter` each sentence is a source, except in a line with a prefix, which may begin
+    with several sentences. A sentence of more than `max_subwords` subwords is split; a prefix
+    belongs to the first segment.
     """
     texts = [clean_line(line).strip() for line in lines]
     # Without EOS.
     forced = [ids[:-1] for ids in subwords.encode_target(prefixes)]
+    sentences = [
+        [Sentence(text, "")]
+        if splitter is None or (forced and forced[index])
+        else splitter.split(text) or [Sentence("", "")]
+        for index, text in enumerate(texts)
+    ]
+    encoded = iter(
+        subwords.encode_source([sentence.text for of_line in sentences for sentence in of_line])
+    )
     source_lines = []
-    for index, (text, ids) in enumerate(zip(texts, subwords.encode_source(texts), strict=True)):
-        pieces, encoded = [Piece(text, "")], [ids]
-        if len(ids) - 1 > max_subwords:
-            pieces = split_line(text, lambda parts: _lengths(subwords, parts), max_subwords)
-            encoded = subwords.encode_source([piece.text for piece in pieces])
-        kept = [pair for pair in zip(pieces, encoded, strict=True) if len(pair[1]) > 1]
+    for index, of_line in enumerate(sentences):
+        kept: list[tuple[Piece, list[int]]] = []
+        kept_sentences = []
+        for sentence in of_line:
+            segments = _segments(sentence, next(encoded), subwords, max_subwords)
+            kept += segments
+            kept_sentences += [sentence.text] if segments else []
         prefix = tuple(forced[index]) if forced else ()
         sources = [
             Source(
-                tuple(piece_ids),
+                tuple(ids),
                 () if segment else prefix,
                 constraints.for_source(piece.text),
-                (fields.first + index, segment) if fields.sampled else (),
+                (fields.indices[index], segment) if fields.sampled else (),
                 piece.text if fields.keep_text else "",
             )
-            for segment, (piece, piece_ids) in enumerate(kept)
+            for segment, (piece, ids) in enumerate(kept)
         ]
-        source_lines.append(SourceLine([piece for piece, _ in kept], sources))
+        source_lines.append(SourceLine([piece for piece, _ in kept], sources, kept_sentences))
     return source_lines
+
+
+def _segments(
+    sentence: Sentence, ids: list[int], subwords: Subwords, max_subwords: int
+) -> list[tuple[Piece, list[int]]]:
+    """The segments of a sentence with their ids: itself, unless it is long; none if it is blank."""
+    pieces, encoded = [Piece(sentence.text, "")], [ids]
+    if len(ids) - 1 > max_subwords:
+        pieces = split_line(sentence.text, lambda parts: _lengths(subwords, parts), max_subwords)
+        encoded = subwords.encode_source([piece.text for piece in pieces])
+    segments = [pair for pair in zip(pieces, encoded, strict=True) if len(pair[1]) > 1]
+    if segments:
+        last, last_ids = segments[-1]
+        segments[-1] = Piece(last.text, sentence.gap, ends_sentence=True), last_ids
+    return segments
+
+
+def max_subwords(configs: Iterable[Config]) -> int:
+    """The most subwords of a sentence that all of these models can take."""
+    limits = [MAX_SUBWORDS]
+    for config in configs:
+        limits.append(config.data.max_length)
+        if config.model.positions == "learned":
+            limits.append(config.model.max_positions - 1)
+    return max(MIN_SUBWORDS, min(limits))
 
 
 def _lengths(subwords: Subwords, texts: Sequence[str]) -> list[int]:

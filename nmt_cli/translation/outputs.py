@@ -9,20 +9,17 @@ from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
-import torch
 from torch import Tensor
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelling import source_spellings, target_spellings, word_numbers
 from nmt_cli.data.text.sanitize import clean_line
-from nmt_cli.data.text.splitting import Piece
 from nmt_cli.inference.teacher_forcing import force_pairs
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.scoring.consensus import expected_scores
 from nmt_cli.search.decoder import Hypothesis, Source
-from nmt_cli.search.ranking import HypothesisRanker
-from nmt_cli.translation.result import Alternative, Links
+from nmt_cli.translation.result import Links
 from nmt_cli.translation.word_alignment import align_words, copy_source_words, coverage_score
 
 
@@ -169,39 +166,3 @@ def _reranked(hypotheses: Sequence[Hypothesis], keys: Sequence[float]) -> list[H
     """
     order = sorted(range(len(keys)), key=lambda index: (hypotheses[index].missing, -keys[index]))
     return [hypotheses[index] for index in order]
-
-
-def join_segments(
-    pieces: Sequence[Piece],
-    parts: Sequence[LinePart],
-    config: SearchConfig,
-    subwords: Subwords,
-    *,
-    spaced: bool,
-) -> Alternative:
-    """One translation of a line; spaced: whether the target language has spaces between words."""
-    ends = [piece.glue if spaced else "" for piece in pieces]
-    text = "".join(part.text + end for part, end in zip(parts, ends, strict=True)).strip()
-    hypotheses = [part.hypothesis for part in parts]
-    ids = [token_id for hypothesis in hypotheses for token_id in hypothesis.ids]
-    log_prob = sum(hypothesis.log_prob for hypothesis in hypotheses)
-    score = hypotheses[0].score
-    if len(parts) > 1:
-        score = float(
-            HypothesisRanker(config).score(torch.tensor(log_prob), torch.tensor(len(ids)))
-        )
-    links, src_words, tgt_words = [], 0, 0
-    for piece, part, end in zip(pieces, parts, ends, strict=True):
-        links += [(src_words + src, tgt_words + tgt) for src, tgt in part.links]
-        # Without a space between them, the last word and the first of the next piece are one word.
-        src_words += max(0, part.src_words - (not piece.glue))
-        tgt_words += max(0, part.tgt_words - (not end))
-    return Alternative(
-        text,
-        score,
-        log_prob,
-        tuple(subwords.target_pieces(ids)),
-        tuple(score for hypothesis in hypotheses for score in hypothesis.token_scores),
-        tuple(links),
-        tuple(ids),
-    )

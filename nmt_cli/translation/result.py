@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nmt_cli.config.search import SearchConfig
+from nmt_cli.data.text.splitting import Piece
 from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.search.ranking import max_target_length
 
@@ -32,13 +33,20 @@ class Alternative:
 
 
 @dataclass(frozen=True)
+class SentenceTranslation:
+    """A sentence of a line, `source`, and its best translation, `text`."""
+
+    source: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Translation:
     """The translation of a line, always a single line.
 
     source: the line as it was given; hypotheses: best first, the first is `text` and `score`;
-    flags: `empty` (nothing to translate), `split` (a long line, translated in segments),
-    `at_limit` (cut off at the maximum length), `repetition`, `term_missing` (there was no room for
-    a term of the glossary), `failed` (the model gives NaN or infinite values).
+    sentences: the sentences that were translated on their own; flags: what makes the translation
+    doubtful, see flags.FLAGS.
     """
 
     source: str
@@ -46,6 +54,7 @@ class Translation:
     score: float
     hypotheses: tuple[Alternative, ...]
     flags: tuple[str, ...] = ()
+    sentences: tuple[SentenceTranslation, ...] = ()
 
 
 def empty_translation(line: str, flag: str) -> Translation:
@@ -53,20 +62,25 @@ def empty_translation(line: str, flag: str) -> Translation:
     return Translation(line, "", 0.0, (Alternative("", 0.0, 0.0),), (flag,))
 
 
-def flags_of(
-    sources: Sequence[Source], best: Sequence[Hypothesis], config: SearchConfig
-) -> tuple[str, ...]:
-    """The flags of a translation whose segments have these sources and best hypotheses."""
+def search_flags(
+    pieces: Sequence[Piece],
+    sources: Sequence[Source],
+    best: Sequence[Hypothesis],
+    config: SearchConfig,
+    unk_id: int,
+) -> set[str]:
+    """The flags of a translation of these segments, which has these best hypotheses."""
     flags = {
-        "split": len(sources) > 1,
+        "split": not all(piece.ends_sentence for piece in pieces),
         "at_limit": any(
             len(hypothesis.ids) - 1 >= max_target_length(source, config)
             for hypothesis, source in zip(best, sources, strict=True)
         ),
         "repetition": any(has_repetition(hypothesis.ids) for hypothesis in best),
         "term_missing": any(hypothesis.missing for hypothesis in best),
+        "unknown_words": any(unk_id in source.ids for source in sources),
     }
-    return tuple(name for name, is_set in flags.items() if is_set)
+    return {name for name, is_set in flags.items() if is_set}
 
 
 def has_repetition(ids: Sequence[int]) -> bool:

@@ -10,17 +10,15 @@ import torch
 
 from nmt_cli.config.schema import Config
 from nmt_cli.config.search import SearchConfig
+from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.data.lexical.shortlist import Shortlist
+from nmt_cli.data.sentences.splitter import SentenceSplitter
 from nmt_cli.data.subwords.model import Subwords
-from nmt_cli.data.subwords.spelling import WITHOUT_SPACES
-from nmt_cli.errors import ConfigError, is_out_of_memory
+from nmt_cli.errors import ConfigError
 from nmt_cli.inference.engines import Engine, fastest_engine, find_device, reference_engine
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.model.precision import use_fast_float32
 from nmt_cli.model_dir import is_emptied, load_model, reload_model
-from nmt_cli.search.constrained_beam import ConstrainedBeamSearch, required_rows
-from nmt_cli.search.decoder import Hypothesis, Source
-from nmt_cli.search.strategy import BeamStrategy
 from nmt_cli.translation.calls import (
     SearchOptions,
     chosen_settings,
@@ -39,24 +37,21 @@ from nmt_cli.translation.constraints import (
 from nmt_cli.translation.ensemble_members import EnsembleMember, check_members, joint_engine
 from nmt_cli.translation.inputs import (
     SourceFields,
-    SourceLine,
     make_source_lines,
+    max_subwords,
     no_shortlist,
     windows,
-    with_shortlist,
 )
-from nmt_cli.translation.outputs import HypothesisSelector, LinePart, join_segments
+from nmt_cli.translation.joining import line_translation
+from nmt_cli.translation.outputs import HypothesisSelector
 from nmt_cli.translation.prefixes import Prefixes
-from nmt_cli.translation.result import (
-    Translation,
-    empty_translation,
-    flags_of,
-)
+from nmt_cli.translation.quality import Confidence, QualityChecker
+from nmt_cli.translation.result import Translation
+from nmt_cli.translation.retry import better, is_doubtful, retry_settings
 from nmt_cli.translation.scoring import ScoredPair, score_pairs
 from nmt_cli.translation.searcher_cache import SearcherCache
+from nmt_cli.translation.source_search import SourceSearch
 
-# Limits of the subwords of a line; longer lines are split.
-MAX_SUBWORDS, MIN_SUBWORDS = 1_024, 16
 # The dtypes that a model on a GPU can be loaded in.
 PRECISIONS = {"float32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -73,6 +68,8 @@ class Translator:
         others: Sequence["Translator"] = (),
         shortlist: Callable[[], Shortlist] = no_shortlist,
         directory: Path | None = None,
+        text: TextStatistics | None = None,
+        confidence: Confidence | None = None,
     ) -> None:
         """`model` is put into evaluation mode and stays on its device.
 
@@ -80,7 +77,9 @@ class Translator:
         weights. others: the other members of an ensemble, with the same vocabularies; their
         probabilities and those of `model` are averaged. shortlist: loads the shortlist of the
         model, when the settings of a search ask for one. directory: where the model is loaded from
-        again once the engine has taken its weights.
+        again once the engine has taken its weights. text: what is usual in the training text, which
+        decides whether lines are split into sentences, and with `confidence`, what is usual in
+        the validation, which translations are flagged.
         """
         self._model = model.eval()
         weight = next(model.parameters())
@@ -89,6 +88,10 @@ class Translator:
         self._directory = directory
         self.config = config
         self.subwords = subwords
+        self.text = text
+        self.quality = QualityChecker(
+            (config.languages.src, config.languages.tgt), text, confidence
+        )
         self.others = tuple(others)
         members = [EnsembleMember(member.config, member.subwords) for member in (self, *others)]
         check_members(members)
@@ -96,8 +99,10 @@ class Translator:
         self.engine: Engine = (
             joint_engine([own, *(other.engine for other in others)]) if others else own
         )
-        self._searchers = SearcherCache(self.engine)
         self._shortlist = called_once(shortlist)
+        self._source_search = SourceSearch(
+            SearcherCache(self.engine), config.model.eos_id, subwords, self.shortlist_for
+        )
         self._selector = HypothesisSelector(lambda: self.model, subwords)
         unconstrained = BoundConstraints(NO_CONSTRAINTS, subwords, config.languages)
         self._bound = NO_CONSTRAINTS, unconstrained
@@ -127,18 +132,21 @@ class Translator:
         members = [cls.load(other, device, precision=precision, cache=cache) for other in others]
         loaded = load_model(Path(path), torch_device)
         shortlist = partial(Shortlist.load, Path(path), loaded.subwords)
+        confidence = Confidence.parse(loaded.metadata.get("confidence", ""))
         use_fast_float32(torch_device)
         if torch_device.type == "cpu":
             # The engine rounds the weights itself: the arithmetic is float32.
             engine = partial(fastest_engine, cache=cache, precision=precision, consumes=True)
             translator = cls(
-                loaded.model, loaded.config, loaded.subwords, engine, members, shortlist, Path(path)
-            )
+                loaded.model, loaded.config, loaded.subwords, engine, members, shortlist,
+                Path(path), loaded.text, confidence,
+            )  # fmt: skip
         else:
             model = loaded.model.to(PRECISIONS[precision])
             translator = cls(
-                model, loaded.config, loaded.subwords, fastest_engine, members, shortlist
-            )
+                model, loaded.config, loaded.subwords, fastest_engine, members, shortlist,
+                text=loaded.text, confidence=confidence,
+            )  # fmt: skip
         translator._path, translator._precision = Path(path), precision
         return translator
 
@@ -263,20 +271,57 @@ class Translator:
         """
         config = search or self.config.search
         check_constraints(constraints, config)
-        bound = self.bind(constraints)
-        fields = SourceFields(first, config.sample, config.replace_unknown)
-        source_lines = make_source_lines(
-            lines, prefixes or (), self.subwords, bound, self._max_subwords, fields
+        indices = range(first, first + len(lines))
+        translations = self._window(lines, config, constraints, prefixes, indices, on_progress)
+        if not config.retry:
+            return translations
+        doubtful = [index for index, each in enumerate(translations) if is_doubtful(each)]
+        again = self._window(
+            [lines[index] for index in doubtful],
+            retry_settings(config),
+            constraints,
+            [prefixes[index] for index in doubtful] if prefixes else None,
+            [indices[index] for index in doubtful],
+            lambda _: None,
         )
+        for index, translation in zip(doubtful, again, strict=True):
+            translations[index] = better(translations[index], translation)
+        return translations
+
+    def _window(
+        self,
+        lines: Sequence[str],
+        config: SearchConfig,
+        constraints: Constraints,
+        prefixes: Sequence[str] | None,
+        indices: Sequence[int],
+        on_progress: Callable[[float], None],
+    ) -> list[Translation]:
+        """The translations of lines with these indices in the whole text, each searched once."""
+        bound = self.bind(constraints)
+        fields = SourceFields(indices, config.sample, config.replace_unknown)
+        source_lines = make_source_lines(
+            lines, prefixes or (), self.subwords, bound, self._max_subwords, fields,
+            self._splitter(config),
+        )  # fmt: skip
         sources = {source for source_line in source_lines for source in source_line.sources}
-        hypotheses = self._search(sources, config, bound, on_progress)
+        hypotheses = self._source_search.run(sources, config, bound, on_progress)
         parts = self._selector.parts(hypotheses, config)
         return [
-            self._translation(
-                line, source_line, [parts[source] for source in source_line.sources], config
+            line_translation(
+                line,
+                source_line,
+                [parts[source] for source in source_line.sources],
+                config,
+                self.subwords,
+                self.quality,
             )
             for line, source_line in zip(lines, source_lines, strict=True)
         ]
+
+    @property
+    def _max_subwords(self) -> int:
+        return max_subwords(member.config for member in (self, *self.others))
 
     def bind(self, constraints: Constraints) -> BoundConstraints:
         """Constraints in this model's ids; raises DataError for a term that it cannot spell."""
@@ -284,6 +329,14 @@ class Translator:
             bound = BoundConstraints(constraints, self.subwords, self.config.languages)
             self._bound = constraints, bound
         return self._bound[1]
+
+    def _splitter(self, search: SearchConfig) -> SentenceSplitter | None:
+        """What splits lines into sentences; None where they are translated as they are."""
+        text = self.quality.text
+        several = text is not None and not text.has_single_sentences
+        if search.sentences == "line" or (search.sentences == "auto" and several):
+            return None
+        return text.src.splitter if text else SentenceSplitter(self.config.languages.src)
 
     def shortlist_for(self, search: SearchConfig) -> Shortlist | None:
         """The shortlist of a search with these settings; raises the errors of `Shortlist.load`.
@@ -298,103 +351,3 @@ class Translator:
         Raises DataError for a pair that is longer than the learned positions of the model.
         """
         return score_pairs((self, *self.others), pairs)
-
-    def _search(
-        self,
-        sources: set[Source],
-        config: SearchConfig,
-        bound: BoundConstraints,
-        on_progress: Callable[[float], None],
-    ) -> dict[Source, list[Hypothesis]]:
-        """The finished hypotheses of each source.
-
-        Sources with constraints need more rows and are searched separately. The longest come
-        first, so that neighbours need little padding; equal lines are translated once. When memory
-        runs out, the rest is searched with half as many slots.
-        """
-        by_rows: dict[tuple[int, bool], list[Source]] = {}
-        for source in sources:
-            constraints, rows = source.constraints, config.rows
-            if constraints:
-                rows = required_rows(constraints, rows)
-            by_rows.setdefault((rows, constraints is not None), []).append(source)
-        result: dict[Source, list[Hypothesis]] = {}
-
-        def on_step() -> None:
-            on_progress(len(result) / len(sources))
-
-        for (rows, constrained), group in sorted(by_rows.items()):
-            group.sort(key=_search_order)
-            while group := [source for source in group if source not in result]:
-                try:
-                    result |= self._search_group(
-                        group, rows, config, bound, on_step, constrained=constrained
-                    )
-                except (MemoryError, RuntimeError) as error:
-                    if not (is_out_of_memory(error) and self._searchers.halve(len(group))):
-                        raise
-        return result
-
-    def _search_group(
-        self,
-        sources: list[Source],
-        rows: int,
-        config: SearchConfig,
-        bound: BoundConstraints,
-        on_step: Callable[[], None],
-        *,
-        constrained: bool,
-    ) -> Iterator[tuple[Source, list[Hypothesis]]]:
-        """Search sources that need this many rows each; yields the hypotheses as they finish."""
-        strategy: BeamStrategy | None = None
-        if constrained:
-            strategy = ConstrainedBeamSearch(rows, self.config.model.eos_id)
-        unbanned_ids = {self.subwords.unk_id} if config.replace_unknown else set()
-        stream = iter(sources)
-        shortlist = self.shortlist_for(config)
-        if shortlist is not None:
-            stream = with_shortlist(sources, shortlist, config, self.subwords)
-        searcher = self._searchers.searcher(
-            len(sources), rows, config, bound.processors, strategy, unbanned_ids
-        )
-        for index, hypotheses in searcher.run(stream, on_step):
-            yield sources[index], hypotheses
-
-    @property
-    def _max_subwords(self) -> int:
-        """The most subwords of a line that all models can take; longer lines are split."""
-        members = (self, *self.others)
-        return max(MIN_SUBWORDS, min(_max_subwords_of(member.config) for member in members))
-
-    def _translation(
-        self, line: str, source_line: SourceLine, parts: list[list[LinePart]], config: SearchConfig
-    ) -> Translation:
-        if not source_line.sources:
-            return empty_translation(line, "empty")
-        if not all(parts):
-            return empty_translation(line, "failed")
-        spaced = self.config.languages.tgt not in WITHOUT_SPACES
-        # The n-th translation of a split line consists of the n-th ones of its segments.
-        alternatives = tuple(
-            join_segments(
-                source_line.pieces,
-                [alternatives[min(rank, len(alternatives) - 1)] for alternatives in parts],
-                config, self.subwords, spaced=spaced,
-            )
-            for rank in range(max(map(len, parts)))
-        )  # fmt: skip
-        best = alternatives[0]
-        best_hypotheses = [of_segment[0].hypothesis for of_segment in parts]
-        flags = flags_of(source_line.sources, best_hypotheses, config)
-        return Translation(line, best.text, best.score, alternatives, flags)
-
-
-def _search_order(source: Source) -> tuple[object, ...]:
-    """Sorts the longest sources first, and equal lengths in a fixed order."""
-    return -len(source.ids), source.ids, source.prefix, source.sample_key, source.text
-
-
-def _max_subwords_of(config: Config) -> int:
-    model = config.model
-    positions = model.max_positions - 1 if model.positions == "learned" else MAX_SUBWORDS
-    return min(MAX_SUBWORDS, positions, config.data.max_length)

@@ -113,6 +113,8 @@ def _reference(translator: Translator, search: SearchConfig) -> Translator:
         translator.subwords,
         others=[_reference(other, search) for other in translator.others],
         shortlist=lambda: translator.shortlist_for(search) or no_shortlist(),
+        text=translator.quality.text,
+        confidence=translator.quality.confidence,
     )
 
 

@@ -66,7 +66,7 @@ def run(script: str, *arguments: str, out: Path) -> dict:
 
 @pytest.mark.slow
 @needs_transformers
-def test_decode_cpu(tmp_path: Path, kernel_cache: Path) -> None:
+def test_decode_cpu_benchmark(tmp_path: Path, kernel_cache: Path) -> None:
     document = run(
         "decode_cpu.py", "--cache", str(kernel_cache), "--peers", "transformers",
         "--precision", "float32", out=tmp_path / "out.json",
@@ -84,7 +84,7 @@ def test_decode_cpu(tmp_path: Path, kernel_cache: Path) -> None:
 
 @pytest.mark.slow
 @needs_transformers
-def test_decode_gpu(tmp_path: Path) -> None:
+def test_decode_gpu_benchmark(tmp_path: Path) -> None:
     document = run("decode_gpu.py", "--device", "cpu", out=tmp_path / "out.json")
     phases = document["phases"]
     assert list(phases) == [phase.name for phase in module("decode_gpu").PHASES]
@@ -100,14 +100,14 @@ def test_decode_gpu(tmp_path: Path) -> None:
     assert phases["peer"]["same lines as ours, beam 4"] > 0.5
 
 
-def test_gates_refuse_other_words_than_the_reference_s(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gates_refuse_translations_unlike_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
     decoding = module("lib.gpu_decoding")
     right = decoding.translate
-    found = iter((False, True, False, False))
+    result = iter((False, True, False, False))
 
     def changed(searcher: object, sources: list) -> list:
         outputs = right(searcher, sources)
-        return [[4, *output] for output in outputs] if next(found) else outputs
+        return [[4, *output] for output in outputs] if next(result) else outputs
 
     monkeypatch.setattr(decoding, "translate", changed)
     facts: dict = {}
@@ -116,7 +116,7 @@ def test_gates_refuse_other_words_than_the_reference_s(monkeypatch: pytest.Monke
     assert facts["identical lines, beam 1, torch.float32"] == 1.0
 
 
-def test_cases_of_decoding_take_the_best_of_both_sides() -> None:
+def test_decoding_cases_take_the_best_rate_of_each_engine() -> None:
     def rate(tokens: float) -> dict:
         return {"tokens_per_second": tokens, "spread": {}, "sentences": 9}
 
@@ -140,7 +140,7 @@ def test_cases_of_decoding_take_the_best_of_both_sides() -> None:
 
 @pytest.mark.slow
 @needs_transformers
-def test_train_cpu(tmp_path: Path) -> None:
+def test_train_cpu_benchmark(tmp_path: Path) -> None:
     document = run("train_cpu.py", out=tmp_path / "out.json")
     names = [case["name"].split(",")[0] for case in document["cases"]]
     assert names == [
@@ -169,15 +169,15 @@ for step in range(1, 100_000):
 """
 
 
-def test_eole_is_held_between_its_steps(tmp_path: Path) -> None:
+def test_eole_process_is_stopped_between_steps(tmp_path: Path) -> None:
     """In its place a program that reports each line of the target text as a step."""
     eole, pairs = module("lib.eole_peer"), pairs_of([3, 1, 4], [2, 5, 6])
     interpreter = tmp_path / "python"
     config = dataclasses.replace(Config(), train=TrainConfig(precision="float32"))
     interpreter.write_text(EOLE.format(python=sys.executable))
     interpreter.chmod(0o755)
-    place = eole.write_project(config, pairs, 100, tmp_path)
-    loop = eole.EoleLoop(str(interpreter), place)
+    path = eole.write_project(config, pairs, 100, tmp_path)
+    loop = eole.EoleLoop(str(interpreter), path)
     try:
         # Lines 1, 2 and 0; EOS is not among the words.
         assert [loop.steps(1)["tokens"] for _ in range(3)] == [4, 5, 1]
@@ -192,7 +192,7 @@ def test_eole_is_held_between_its_steps(tmp_path: Path) -> None:
         loop.close()
 
 
-def test_what_eole_says_when_it_ends_is_told(tmp_path: Path) -> None:
+def test_eole_error_contains_its_output(tmp_path: Path) -> None:
     eole = module("lib.eole_peer")
     interpreter = tmp_path / "python"
     interpreter.write_text("#!/bin/sh\necho 'no such option' >&2\n")
@@ -205,7 +205,7 @@ def test_what_eole_says_when_it_ends_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @needs_transformers
-def test_train_gpu(tmp_path: Path) -> None:
+def test_train_gpu_benchmark(tmp_path: Path) -> None:
     document = run("train_gpu.py", "--device", "cpu", out=tmp_path / "out.json")
     phases = document["phases"]
     assert list(phases) == [phase.name for phase in module("train_gpu").PHASES]
@@ -223,7 +223,7 @@ def test_train_gpu(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_gpu_quality(tmp_path: Path) -> None:
+def test_gpu_quality_benchmark(tmp_path: Path) -> None:
     document = run("gpu_quality.py", "--device", "cpu", out=tmp_path / "out.json")
     assert list(document["phases"]) == ["fast, seed 1", "reference, seed 1"]
     # On a CPU both paths compute the same.
@@ -232,7 +232,7 @@ def test_gpu_quality(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_scaling(tmp_path: Path) -> None:
+def test_scaling_benchmark(tmp_path: Path) -> None:
     document = run("scaling.py", out=tmp_path / "out.json")
     assert [case["name"] for case in document["cases"]] == [
         "training with 2 processes", "first update with 2 processes", "first update, 200 pairs",
@@ -245,15 +245,15 @@ def test_scaling(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_same_words(tmp_path: Path, kernel_cache: Path) -> None:
+def test_same_words_benchmark(tmp_path: Path, kernel_cache: Path) -> None:
     document = run(
         "same_words.py", "--cache", str(kernel_cache), "--beams", "2", out=tmp_path / "out.json"
     )
     cases = {case["name"]: case for case in document["cases"]}
     exact = [case for name, case in cases.items() if ", float32, " in name]
-    found = {tuple(case["settings"][key] for key in ("batch", "threads", "shuffled"))
+    result = {tuple(case["settings"][key] for key in ("batch", "threads", "shuffled"))
              for case in exact}  # fmt: skip
-    assert found == {
+    assert result == {
         ("default", 1, False), (7, 1, False), (1, 1, False), ("default", 1, True),
         ("default", 2, False), ("default", 3, False),
     }  # fmt: skip
@@ -264,7 +264,7 @@ def test_same_words(tmp_path: Path, kernel_cache: Path) -> None:
         assert cases[f"beam 2, {precision}: words in another order"]["share"] == 1
 
 
-def test_a_line_with_other_words_is_shown_with_exact_scores() -> None:
+def test_differing_translation_is_reported_with_exact_scores() -> None:
     same_words = module("same_words")
     lab = same_words.tiny_lab()
     search = dataclasses.replace(lab.config.search, beam=2)
@@ -281,7 +281,7 @@ def test_a_line_with_other_words_is_shown_with_exact_scores() -> None:
 
 
 @pytest.mark.slow
-def test_cold_start(tmp_path: Path) -> None:
+def test_cold_start_benchmark(tmp_path: Path) -> None:
     document = run("cold_start.py", "--threads", "1", out=tmp_path / "out.json")
     wall, cpu, *parts = document["cases"]
     assert [case["name"] for case in parts] == [
@@ -291,7 +291,7 @@ def test_cold_start(tmp_path: Path) -> None:
     assert all(case["ours"] > 0 for case in (wall, cpu, *parts))
 
 
-def test_a_start_is_put_beside_that_of_torch_alone() -> None:
+def test_cold_start_is_compared_with_torch_alone() -> None:
     """Told by made-up times, as real ones differ from run to run."""
     times = "import 0.5\nload 0.75\nfirst output 1.75"
     rounds = {
@@ -310,7 +310,7 @@ def test_a_start_is_put_beside_that_of_torch_alone() -> None:
 
 
 @pytest.mark.slow
-def test_work(tmp_path: Path) -> None:
+def test_work_benchmark(tmp_path: Path) -> None:
     document = run("work.py", out=tmp_path / "out.json")
     assert [case["name"] for case in document["cases"]] == [
         "40 lines: rate", "40 lines: memory",
@@ -319,7 +319,7 @@ def test_work(tmp_path: Path) -> None:
     assert document["phases"]["costs"]["lines"]["40"]["megabytes"] > 100
 
 
-def test_made_up_text_has_the_size_that_is_asked_for() -> None:
+def test_generated_text_has_the_requested_size() -> None:
     text = module("work").Text(["ab", "cde", "f"])
     lines = text.lines(50).splitlines()
     assert len(lines) == 50
@@ -330,7 +330,7 @@ def test_made_up_text_has_the_size_that_is_asked_for() -> None:
     assert long.count("\n") == 1
 
 
-def test_loader(tmp_path: Path) -> None:
+def test_loader_benchmark(tmp_path: Path) -> None:
     document = run("loader.py", out=tmp_path / "out.json")
     names = [case["name"] for case in document["cases"]]
     assert names == ["loading, pairs of one length", "loading, packed"]
@@ -341,7 +341,7 @@ def test_loader(tmp_path: Path) -> None:
         assert case["ours"] < phase["ours"]["batches"]["max"]
 
 
-def test_shortlist(tmp_path: Path, kernel_cache: Path) -> None:
+def test_shortlist_benchmark(tmp_path: Path, kernel_cache: Path) -> None:
     out = tmp_path / "out.json"
     document = run("shortlist.py", "--cache", str(kernel_cache), "--precision", "float32", out=out)
     quality, *rates = document["cases"]
@@ -359,7 +359,7 @@ def test_shortlist(tmp_path: Path, kernel_cache: Path) -> None:
 
 
 @pytest.mark.slow
-def test_defaults(tmp_path: Path) -> None:
+def test_defaults_benchmark(tmp_path: Path) -> None:
     document = run("defaults.py", out=tmp_path / "out.json")
     ((key, runs),) = document["runs"].items()
     assert key == "5 s"
@@ -375,7 +375,7 @@ def test_defaults(tmp_path: Path) -> None:
     assert run("defaults.py", out=tmp_path / "out.json")["runs"] == document["runs"]
 
 
-def test_how_near_the_default_comes_to_the_best() -> None:
+def test_default_preset_is_compared_with_the_best() -> None:
     table = module("defaults").table
     runs = {
         "default": {"steps": 7, "cost_seconds": 10, "bleu": 19.0},
@@ -402,7 +402,7 @@ def test_settings_that_do_the_same_work_share_a_cost(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @needs_transformers
-def test_train_memory(tmp_path: Path) -> None:
+def test_train_memory_benchmark(tmp_path: Path) -> None:
     document = run("train_memory.py", out=tmp_path / "out.json")
     growth, peak = document["cases"]
     curve = document["phases"]["memory"]
@@ -414,7 +414,7 @@ def test_train_memory(tmp_path: Path) -> None:
     assert growth["ours"] < 100
 
 
-def test_saving(tmp_path: Path) -> None:
+def test_saving_benchmark(tmp_path: Path) -> None:
     document = run("saving.py", out=tmp_path / "out.json")
     (case,), facts = document["cases"], document["phases"]["saving"]
     # Two of ours, each with optimiser and checksums, and a plain one.
@@ -428,7 +428,7 @@ def test_both_loaders_deliver_every_target_token() -> None:
     random = np.random.default_rng(1)
     pairs = pairs_of(*random.integers(1, 30, (2, 500)).tolist())
     plan = loader.BatchPlan(pairs.src_lengths, pairs.tgt_lengths, 600, 2, 1)
-    shards = sum(len(plan.epoch(0).shard(*place)) > 0 for place in np.ndindex(99, 2))
+    shards = sum(len(plan.epoch(0).shard(*index)) > 0 for index in np.ndindex(99, 2))
     ours = list(itertools.islice(loader.our_batches(pairs, plan, 0), shards))
     assert sum(ours) == pairs.tgt_lengths.sum()
     theirs, delivered = loader.their_batches(pairs, 300, 1), 0
@@ -440,8 +440,8 @@ def test_both_loaders_deliver_every_target_token() -> None:
 def test_the_plain_loader_pads_and_shifts() -> None:
     loader = module("loader")
     sentences = loader.Sentences(pairs_of([3, 1], [2, 4]))
-    found = [tensor.tolist() for tensor in loader.padded([sentences[0], sentences[1]])]
-    assert found == [
+    results = [tensor.tolist() for tensor in loader.padded([sentences[0], sentences[1]])]
+    assert results == [
         [[4, 5, 6], [7, 0, 0]],
         [[True, True, True], [True, False, False]],
         [[2, 4, 5, 0], [2, 6, 7, 8]],
@@ -449,7 +449,7 @@ def test_the_plain_loader_pads_and_shifts() -> None:
     ]
 
 
-def test_the_plan_is_part_of_a_loader_s_rate() -> None:
+def test_loader_rate_includes_planning_of_batches() -> None:
     """Of an epoch of 1,000 tokens whose plan takes 10 s, 100 tokens have 1 s of it."""
     turn = module("loader").Turn(tokens=100, plan_seconds=10.0, seconds=4.0)
     assert turn.rate(1_000) == pytest.approx(20.0)
@@ -459,30 +459,32 @@ def test_the_plan_is_part_of_a_loader_s_rate() -> None:
     ("better", "ours", "peer", "ratio"),
     [("higher", 300, 100, 3.0), ("higher", 100, 300, 0.3333), ("lower", 2, 8, 4.0)],
 )
-def test_a_ratio_above_one_is_ahead(better: str, ours: float, peer: float, ratio: float) -> None:
+def test_ratio_above_one_means_faster_than_peer(
+    better: str, ours: float, peer: float, ratio: float
+) -> None:
     case = module("lib.measure").make_case("x", "u", ours, peer, better=better, settings={"a": 1})
     assert set(case) == KEYS
     assert (case["ours"], case["peer"], case["ratio"]) == (ours, peer, ratio)
 
 
 @pytest.mark.parametrize(("ours", "peer"), [(5, None), (5, 0)])
-def test_without_a_peer_there_is_no_ratio(ours: float, peer: float | None) -> None:
+def test_ratio_needs_a_peer(ours: float, peer: float | None) -> None:
     case = module("lib.measure").make_case("x", "u", ours, peer, better="higher", settings={})
     assert case["ratio"] is None
 
 
 @pytest.mark.parametrize("name", ["lib.measure", "lib.vocabulary", "lib.gpu_runs"])
-def test_doctests(name: str) -> None:
-    found = doctest.testmod(module(name))
-    assert found.attempted > 0
-    assert found.failed == 0
+def test_benchmark_doctests(name: str) -> None:
+    result = doctest.testmod(module(name))
+    assert result.attempted > 0
+    assert result.failed == 0
 
 
 def setup(tmp_path: Path) -> SimpleNamespace:
     return SimpleNamespace(device=torch.device("cpu"), folder=tmp_path)
 
 
-def test_a_failing_phase_ends_no_other_and_loses_nothing(tmp_path: Path) -> None:
+def test_failing_phase_keeps_results_of_other_phases(tmp_path: Path) -> None:
     phases, measure = module("lib.phases"), module("lib.measure")
     out = tmp_path / "out.json"
     results = measure.Results("x", {}, out)
@@ -501,7 +503,7 @@ def test_a_failing_phase_ends_no_other_and_loses_nothing(tmp_path: Path) -> None
 
     steps = [("a", 9, good), ("b", 9, bad), ("c", 0.05, endless), ("d", 9, good)]
     chosen = [phases.Phase(*step) for step in steps]
-    phases.run_phases(setup(tmp_path), results, chosen, 60, lambda found: [])
+    phases.run_phases(setup(tmp_path), results, chosen, 60, lambda facts: [])
     status = {name: phase["status"] for name, phase in results.phases.items()}
     assert status == {"a": "done", "b": "failed", "c": "cut", "d": "done"}
     assert results.phases["b"]["half"] == 2
@@ -518,11 +520,11 @@ def test_phases_beyond_the_budget_are_skipped(tmp_path: Path) -> None:
     results = measure.Results("x", {})
     phase = phases.Phase("a", 9, lambda setup, facts: pytest.fail("was run"))
     reserve = phases.RESERVE_SECONDS
-    phases.run_phases(setup(tmp_path), results, [phase], reserve, lambda found: [])
+    phases.run_phases(setup(tmp_path), results, [phase], reserve, lambda facts: [])
     assert results.phases["a"]["status"] == "skipped"
 
 
-def test_cases_of_the_gpu_name_ours_and_the_peer_the_right_way_round() -> None:
+def test_gpu_cases_do_not_swap_ours_and_peer() -> None:
     run = {"settings": {}, "spread": {}, "share_of_datasheet_peak": 0.3}
     phases = {
         "base": {**run, "tokens_per_second": 900.0},
@@ -569,7 +571,7 @@ def test_gates_refuse_a_wrong_backend(tmp_path: Path, monkeypatch: pytest.Monkey
     assert facts["attention plain, cross"]["relative_error"] < 1e-5
 
 
-def test_gates_refuse_attention_to_other_sentences(
+def test_gates_refuse_attention_across_sentences(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sentences in one stream that see each other: the packed loss is another one then."""
@@ -594,7 +596,7 @@ def test_gates_refuse_a_wrong_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert gates.loss_gate(gate_setup(tmp_path))["relative_error"] > 1e-4
 
 
-def test_numbers_that_are_none_are_no_small_error() -> None:
+def test_relative_error_of_nan_is_infinite() -> None:
     error = module("lib.gpu_setup").relative_error
     assert error(torch.tensor([math.nan, 1.0]), torch.ones(2)) == math.inf
     assert error(torch.tensor([3.0, 4.5]), torch.tensor([3.0, 4.0])) == pytest.approx(0.1)
@@ -608,7 +610,7 @@ def pairs_of(src_lengths: list[int], tgt_lengths: list[int]) -> Pairs:
     return Pairs(*sides, np.zeros(len(src_lengths), np.uint16))
 
 
-def test_the_peers_batches() -> None:
+def test_peer_batches_hold_each_pair_once_within_budget() -> None:
     peers = module("lib.peers")
     random = np.random.default_rng(1)
     src, tgt = random.integers(1, 30, (2, 2_000))
@@ -630,7 +632,7 @@ def test_the_peers_batches() -> None:
 
 
 @needs_transformers
-def test_the_peer_is_trained_on_whole_sentences() -> None:
+def test_peer_trains_on_whole_sentences() -> None:
     peers, sentences = module("lib.peers"), module("lib.sentences")
     sizes = {"model.src_vocab_size": 40, "model.tgt_vocab_size": 40, "train.preset": "paper-small"}
     config = sentences.make_config(
@@ -678,7 +680,7 @@ def test_settings_are_written_without_tomli_w(monkeypatch: pytest.MonkeyPatch) -
     assert tomllib.loads(text) == tomllib.loads(tomli_w.dumps(document))
 
 
-def test_the_reference_path_has_the_plain_formula() -> None:
+def test_reference_path_uses_the_plain_formula() -> None:
     gpu_quality = module("gpu_quality")
     before = dict(dispatch.BACKENDS)
     with gpu_quality.attention_of("fast"):

@@ -20,16 +20,18 @@ def dirt(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 @pytest.mark.slow
-def test_dirt_of_every_kind_is_found_and_clean_pairs_stay(dirt: ModuleType, tmp_path: Path) -> None:
+def test_noise_of_every_kind_is_dropped_and_clean_pairs_stay(
+    dirt: ModuleType, tmp_path: Path
+) -> None:
     planted = dirt.plant(two_languages(20_000, 1), each=200)
     safe, strict = (
         dirt.measure(planted, ("xx", "yy"), tmp_path, level, 600) for level in ("safe", "strict")
     )
-    found = {kind: strict.found(kind) / 200 for kind in dirt.PLANTED}
+    result = {kind: strict.found(kind) / 200 for kind in dirt.PLANTED}
     assert {
-        kind: share for kind, share in found.items() if share < LEAST_FOUND.get(kind, 0.95)
+        kind: share for kind, share in result.items() if share < LEAST_FOUND.get(kind, 0.95)
     } == {}
-    assert len(found) >= 20
+    assert len(result) >= 20
     assert strict.dropped[""] < 0.01 * strict.planted[""]
     assert safe.dropped[""] == 0
     # What is only likely is counted, and stays.
@@ -38,7 +40,7 @@ def test_dirt_of_every_kind_is_found_and_clean_pairs_stay(dirt: ModuleType, tmp_
             assert sum(safe.findings.get(name, 0) for name in names) >= 190, kind
 
 
-def test_clean_text_raises_no_alarm(dirt: ModuleType, tmp_path: Path) -> None:
+def test_clean_text_has_no_noise_warnings(dirt: ModuleType, tmp_path: Path) -> None:
     pairs = list(dict.fromkeys(two_languages(4_000, 2)))
     alone = dirt.measure(
         dirt.Planted(pairs, [""] * len(pairs)), ("xx", "yy"), tmp_path, "strict", 600

@@ -66,23 +66,23 @@ class TestExitCodes:
             (SystemExit("text"), 1),
         ],
     )
-    def test_every_way_to_fail_has_its_code(
+    def test_each_error_class_has_its_exit_code(
         self, failing: object, error: BaseException, code: int
     ) -> None:
         failing(error)  # type: ignore[operator]
         assert main([]) == code
 
-    def test_a_bug_is_called_one_and_leads_to_debug(
+    def test_unexpected_exception_is_reported_as_bug_with_debug_hint(
         self, failing: object, capsys: pytest.CaptureFixture[str]
     ) -> None:
         failing(ZeroDivisionError("division by zero"))  # type: ignore[operator]
         main([])
-        said = capsys.readouterr().err
-        assert said.startswith(
+        err = capsys.readouterr().err
+        assert err.startswith(
             "error: this is a bug in nmt: ZeroDivisionError: division by zero\n\nhint: "
         )
-        assert "--debug" in said
-        assert "Traceback" not in said
+        assert "--debug" in err
+        assert "Traceback" not in err
 
     @pytest.mark.parametrize("way", ["option", "variable"])
     def test_debug_shows_the_traceback(
@@ -102,7 +102,7 @@ class TestExitCodes:
         assert not environment.debugging(["translate", "--", "--debug"])
         assert environment.debugging(["translate", "--debug", "--"])
 
-    def test_a_broken_pipe_says_nothing(
+    def test_broken_pipe_prints_nothing(
         self, failing: object, capsys: pytest.CaptureFixture[str]
     ) -> None:
         failing(BrokenPipeError(errno.EPIPE, "x"))  # type: ignore[operator]
@@ -112,7 +112,7 @@ class TestExitCodes:
 
 class TestUsage:
     @pytest.mark.parametrize(
-        ("arguments", "said", "hint"),
+        ("arguments", "message", "hint"),
         [
             (["trian"], "there is no command `trian`", "did you mean `train`?"),
             (["xyz"], "there is no command `xyz`", "known: attention, average"),
@@ -139,13 +139,13 @@ class TestUsage:
             (["config", "shwo"], "nmt config: no such command `shwo`. Did you mean `show`?", "he"),
         ],
     )
-    def test_a_misspelling_is_named_and_put_right(
-        self, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str, hint: str
+    def test_misspelt_option_or_command_gets_a_suggestion(
+        self, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str, hint: str
     ) -> None:
         assert main(arguments) == 2
         out, err = capsys.readouterr()
         assert out == ""
-        assert err.startswith(f"error: {said}")
+        assert err.startswith(f"error: {message}")
         assert f"\n\nhint: {hint}" in err or hint in err.split("\n\nhint: ")[1]
 
     @pytest.mark.parametrize(
@@ -153,14 +153,14 @@ class TestUsage:
         [["train", "--init", "m"], ["train", "--pretrained", "m"], ["train", "--from", "m"],
          ["export"]],
     )  # fmt: skip
-    def test_what_does_not_exist_gets_no_silly_suggestion(
+    def test_unknown_command_or_option_gets_no_far_fetched_suggestion(
         self, capsys: pytest.CaptureFixture[str], arguments: list[str]
     ) -> None:
         assert main(arguments) == 2
         assert "did you mean" not in capsys.readouterr().err
 
     @pytest.mark.parametrize("way", ["-h", "help"])
-    def test_every_command_shows_its_help_either_way(
+    def test_every_command_shows_help_with_both_flags(
         self, capsys: pytest.CaptureFixture[str], way: str
     ) -> None:
         paths = [path.split()[1:] for path, _, _ in docs.walk_commands()]
@@ -173,7 +173,9 @@ class TestUsage:
             assert main(["help", *path] if way == "help" else [*path, "-h"]) == 0, path
             assert capsys.readouterr().out == expected
 
-    def test_nmt_alone_shows_its_help_as_an_error(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_nmt_without_arguments_shows_help_on_stderr(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         assert main([]) == 2
         out, err = capsys.readouterr()
         assert out == ""
@@ -190,37 +192,37 @@ class TestUsage:
 
 
 class TestVersion:
-    def test_one_line(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_version_is_one_line(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["--version"]) == 0
         assert capsys.readouterr().out == f"nmt {__version__}\n"
 
-    def test_json_names_what_it_builds_on(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_version_json_names_library_versions(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["--version", "--json"]) == 0
-        found = json.loads(capsys.readouterr().out)
-        assert found["nmt"] == __version__
-        assert {"schema", "python", "sentencepiece", "sacrebleu"} <= set(found)
-        assert ("torch" in found) == (importlib.util.find_spec("torch") is not None)
+        result = json.loads(capsys.readouterr().out)
+        assert result["nmt"] == __version__
+        assert {"schema", "python", "sentencepiece", "sacrebleu"} <= set(result)
+        assert ("torch" in result) == (importlib.util.find_spec("torch") is not None)
 
 
 class TestStreams:
     """With the real process, as a shell starts it."""
 
-    def test_a_closed_stdout_is_an_error_when_data_are_due(self) -> None:
+    def test_closed_stdout_is_an_error_when_output_is_written(self) -> None:
         done = run(["config", "show"], shell=">&-")
         assert done.returncode == 74
         assert done.stderr.startswith("error: ")
 
-    def test_a_full_disk_is_an_error(self) -> None:
+    def test_full_disk_behind_stdout_is_an_error(self) -> None:
         done = run(["--version"], shell="> /dev/full")
         assert done.returncode == 74
         assert "No space left" in done.stderr
         assert "Exception ignored" not in done.stderr
 
-    def test_a_closed_stderr_changes_nothing(self) -> None:
+    def test_closed_stderr_keeps_exit_code(self) -> None:
         done = run(["config", "show", "--set", "model.headz=1"], shell="2>&-")
         assert (done.returncode, done.stdout, done.stderr) == (78, "", "")
 
-    def test_a_reader_that_goes_away_is_no_news(self) -> None:
+    def test_stdout_pipe_closed_by_reader_prints_no_error(self) -> None:
         line = f'{sys.executable} -m nmt_cli config show | true; echo "${{PIPESTATUS[0]}}"'
         done = subprocess.run(
             ["bash", "-c", line], capture_output=True, text=True, check=False,
@@ -243,7 +245,7 @@ class TestEnvironment:
             ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, True, False),
         ],
     )
-    def test_a_terminal_is_watched_unless_the_user_says_no(
+    def test_terminal_detection_respects_environment_variables(
         self,
         monkeypatch: pytest.MonkeyPatch,
         variables: dict[str, str],
@@ -275,7 +277,7 @@ class TestEnvironment:
             ("a-program", False, "nmt"),
         ],
     )
-    def test_the_name_of_the_program_is_one_that_starts_it(
+    def test_program_name_in_hints_can_be_executed(
         self,
         tmp_path: Path,
         monkeypatch: pytest.MonkeyPatch,
@@ -293,7 +295,7 @@ class TestEnvironment:
         monkeypatch.setenv("PATH", str(script.parent if on_path else tmp_path))
         assert environment.name_of_program() == called.format(tmp_path)
 
-    def test_torch_sees_the_choice(self) -> None:
+    def test_thread_environment_variable_reaches_torch(self) -> None:
         code = (
             "import os, sys; sys.argv = ['nmt', '--version']; import nmt_cli.cli as c\n"
             "try: c.run()\n"
@@ -328,34 +330,34 @@ class TestFailedRanks:
             env={"PYTHONPATH": str(ROOT), "WORLD_SIZE": world_size},
         )  # fmt: skip
 
-    def test_the_code_is_the_one_that_was_given_and_all_is_said(self) -> None:
+    def test_failed_rank_leaves_with_its_exit_code_and_flushed_output(self) -> None:
         done = self.leave(73, "2")
         assert (done.returncode, done.stdout, done.stderr) == (73, "data", "error: why")
 
-    def test_a_thread_that_never_ends_holds_nobody_up(self) -> None:
+    def test_failed_rank_does_not_wait_for_endless_thread(self) -> None:
         endless = "import threading; threading.Thread(target=threading.Event().wait).start()"
         assert self.leave(75, "2", before=endless).returncode == 75
 
     @pytest.mark.parametrize("before", ["sys.stderr.close()", "os.close(2)"])
-    def test_a_stderr_that_is_gone_changes_no_code(self, before: str) -> None:
+    def test_failed_rank_keeps_exit_code_with_closed_stderr(self, before: str) -> None:
         assert self.leave(73, "2", before=before).returncode == 73
 
-    def test_a_stdout_that_takes_no_more_changes_no_code(self) -> None:
+    def test_failed_rank_keeps_exit_code_with_full_stdout(self) -> None:
         assert self.leave(73, "2", shell="> /dev/full").returncode == 73
 
     @pytest.mark.parametrize(("code", "world_size"), [(0, "2"), (73, "1")])
-    def test_others_leave_as_every_process_does(self, code: int, world_size: str) -> None:
+    def test_successful_or_single_rank_runs_exit_handlers(self, code: int, world_size: str) -> None:
         """Here what is registered for the end still runs: it aborts."""
         assert self.leave(code, world_size).returncode == -signal.SIGABRT
 
 
-def test_completion_lists_the_commands() -> None:
+def test_shell_completion_lists_the_commands() -> None:
     done = run([], environ={"_NMT_COMPLETE": "complete_bash", "COMP_WORDS": "nmt t",
                             "COMP_CWORD": "1"})  # fmt: skip
     assert done.stdout.split() == ["train", "translate"]
 
 
-def test_examples_are_broken_between_words_and_can_be_copied() -> None:
+def test_help_examples_wrap_between_words_and_can_be_copied() -> None:
     whole = 'echo "two words" | nmt train --preset small --set model.dropout=0.3 --out runs/small'
     lines = broken_example(whole, 40)
     assert all(len(line) <= 40 for line in lines)
@@ -394,18 +396,18 @@ def test_examples_of_the_help_can_be_copied(capsys, monkeypatch) -> None:
         ("--cpu", "CUDA_VISIBLE_DEVICES=-1"),
     ],
 )
-def test_options_of_others_have_hints_on_train(option: str, hint: str, capfd) -> None:
+def test_train_hints_at_options_of_other_toolkits(option: str, hint: str, capfd) -> None:
     assert main(["train", option]) == 2
     assert hint in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["-V"], ["version"], ["--version"]])
-def test_the_version_is_given_however_it_is_asked_for(arguments: list[str], capfd) -> None:
+def test_version_is_printed_by_each_spelling(arguments: list[str], capfd) -> None:
     assert main(arguments) == 0
     assert capfd.readouterr().out == f"nmt {__version__}\n"
 
 
-def test_config_alone_shows_its_commands(capfd) -> None:
+def test_config_without_subcommand_shows_its_subcommands(capfd) -> None:
     assert main(["config"]) == 2
     shown = capfd.readouterr()
     assert shown.out == ""
@@ -416,7 +418,7 @@ def test_config_alone_shows_its_commands(capfd) -> None:
 @pytest.mark.parametrize(
     ("name", "has_hint"), [("hello", True), ("good morning", True), ("texts/a.en", False)]
 )
-def test_a_word_that_is_no_file_may_be_meant_as_text(
+def test_missing_file_that_may_be_text_gets_an_echo_hint(
     name: str, has_hint: bool, tmp_path: Path, monkeypatch, capfd
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -424,9 +426,7 @@ def test_a_word_that_is_no_file_may_be_meant_as_text(
     assert ("echo" in capfd.readouterr().err) == has_hint
 
 
-def test_the_next_command_names_a_model_that_is_not_the_default(
-    tmp_path: Path, monkeypatch
-) -> None:
+def test_next_command_names_a_model_other_than_the_default(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert model_option("model") == ""
     assert model_option("runs/my model") == " --model 'runs/my model'"

@@ -43,8 +43,8 @@ def test_empty_files_are_refused(more: list[str], capsys: pytest.CaptureFixture[
     assert not Path("nmt.toml").exists()
 
 
-class TestFlags:
-    def test_everything_given_is_written_and_nothing_is_asked(
+class TestInitOptions:
+    def test_init_writes_all_given_options_without_prompting(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
         arguments = (
@@ -52,6 +52,8 @@ class TestFlags:
             "--test test.en test.de --preset tiny"
         )
         assert main(arguments.split()) == 0
+        first = Path("nmt.toml").read_text().splitlines()[0]
+        assert first.startswith("# The settings of this project; `nmt config show --origin` shows")
         config = written()
         assert (config.languages.src, config.languages.tgt) == ("en", "de")
         assert config.data.train == (("train.en", "train.de"), ("test.en", "test.de"))
@@ -62,7 +64,7 @@ class TestFlags:
         assert out == ""
         assert err == "wrote nmt.toml: en to de\nnext: nmt prepare\n"
 
-    def test_the_preset_is_chosen_by_the_text_and_the_reason_is_kept(
+    def test_preset_is_chosen_by_text_size_with_reason(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert main(["init", "--train", "train.en", "train.de"]) == 0
@@ -78,13 +80,17 @@ class TestFlags:
         assert main(["init", "--train", "train.en", "train.de", "--preset", "smal"]) == 78
         assert not Path("nmt.toml").exists()
 
-    def test_one_file_is_not_both_sides(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_same_file_for_source_and_target_is_refused(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         arguments = ["init", "--src-lang", "en", "--tgt-lang", "de"]
         assert main([*arguments, "--train", "train.en", "./train.en"]) == 2
         assert "`train.en` is given for both sides" in capsys.readouterr().err
         assert not Path("nmt.toml").exists()
 
-    def test_what_is_not_given_is_not_made_up(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_init_without_validation_text_warns_and_invents_none(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         assert main(["init", "--train", "train.de", "train.en"]) == 0
         config = written()
         assert (config.languages.src, config.languages.tgt) == ("de", "en")
@@ -95,7 +101,7 @@ class TestFlags:
         main(["init", "--train", "train.de", "train.en", "--src-lang", "gsw"])
         assert (written().languages.src, written().languages.tgt) == ("gsw", "en")
 
-    def test_another_directory_gets_paths_that_are_right_there(
+    def test_paths_are_relative_to_the_new_project_directory(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         absolute = str(folder / "test.en")
@@ -107,14 +113,14 @@ class TestFlags:
         assert written().data.test == (absolute, "../test.de")
 
 
-class TestFinding:
-    def test_the_languages_are_enough_where_the_files_have_their_usual_names(self) -> None:
+class TestFindingFiles:
+    def test_languages_alone_find_files_with_usual_names(self) -> None:
         assert main(["init", "--src-lang", "de", "--tgt-lang", "en"]) == 0
         data = written().data
         assert data.train == (("train.de", "train.en"),)
         assert (data.valid, data.test) == (("valid.de", "valid.en"), ("test.de", "test.en"))
 
-    def test_nothing_given_asks_for_the_direction_by_an_error(
+    def test_init_without_options_asks_for_the_translation_direction(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert main(["init"]) == 2
@@ -123,7 +129,7 @@ class TestFinding:
         assert "nmt init --src-lang de --tgt-lang en" in err
         assert not Path("nmt.toml").exists()
 
-    def test_nothing_there_leads_to_an_example(
+    def test_init_without_text_files_hints_at_an_example(
         self, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert main(["init", str(folder / "empty")]) == 2
@@ -132,7 +138,7 @@ class TestFinding:
         assert "no train.en and train.fr" in capsys.readouterr().err
 
     @pytest.mark.parametrize(("answer", "code"), [(b"en\nde\n", 0), (b"en\n\n", 2)])
-    def test_a_person_at_a_terminal_is_asked(self, answer: bytes, code: int) -> None:
+    def test_init_prompts_on_a_terminal(self, answer: bytes, code: int) -> None:
         ours, theirs = pty.openpty()
         os.write(ours, answer)
         done = subprocess.run(
@@ -150,8 +156,8 @@ class TestFinding:
             assert (written().languages.src, written().languages.tgt) == ("en", "de")
 
 
-class TestRefusals:
-    def test_an_existing_file_is_kept_unless_force(
+class TestInitRefusals:
+    def test_existing_project_file_is_kept_without_force(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
         Path("nmt.toml").write_text("# mine\n")
@@ -162,19 +168,21 @@ class TestRefusals:
         assert main([*arguments, "--force"]) == 0
         assert written().languages.src == "en"
 
-    def test_all_missing_files_are_named_at_once(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_all_missing_text_files_are_named_in_one_error(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         assert main(["init", "--train", "a.en", "train.de", "--valid", "valid.en", "b.de",
                      "--test", ".", "test.de"]) == 66  # fmt: skip
         err = capsys.readouterr().err
-        for said in ("`a.en` cannot be read", "`b.de` cannot be read", "`.` is a directory"):
-            assert said in err
+        for message in ("`a.en` cannot be read", "`b.de` cannot be read", "`.` is a directory"):
+            assert message in err
         assert not Path("nmt.toml").exists()
 
     def test_an_unknown_preset_is_refused(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["init", "--train", "train.en", "train.de", "--preset", "bsae"]) == 78
         assert "did you mean `base`?" in capsys.readouterr().err
 
-    def test_names_that_tell_no_languages_are_asked_about(
+    def test_file_names_without_language_ask_for_language_options(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
         Path("a.txt").write_text("x\n")
@@ -192,7 +200,7 @@ class TestRefusals:
         ("train.english", None), (".en", None),
     ],
 )  # fmt: skip
-def test_the_language_of_a_name(name: str, code: str | None) -> None:
+def test_guess_language_from_file_name(name: str, code: str | None) -> None:
     assert language_of(name) == code
 
 
@@ -208,20 +216,20 @@ def test_the_language_of_a_name(name: str, code: str | None) -> None:
         (("one_en.txt", "two_de.txt"), None),
     ],
 )
-def test_languages_are_guessed_only_where_names_tell_them(
+def test_languages_are_guessed_only_from_language_names(
     pair: tuple[str, str], languages: tuple[str, str] | None
 ) -> None:
     assert guess_languages([pair]) == languages
 
 
-def test_toml_values_read_back() -> None:
+def test_toml_values_round_trip() -> None:
     import tomllib
 
     value = ['\x00\x1f\x7f"\\ü\u2028', [1, -2.5e-9, True], []]
     assert tomllib.loads(f"x = {toml_value(value)}")["x"] == value
 
 
-class TestValidationText:
+class TestValidationSplitAdvice:
     @pytest.fixture(autouse=True)
     def _texts(self) -> None:
         for code in ("en", "de"):
@@ -229,7 +237,7 @@ class TestValidationText:
             Path(f"valid.{code}").unlink()
 
     @pytest.mark.parametrize("preset", [[], ["--preset", "tiny"]])
-    def test_a_split_that_is_too_large_is_refused_at_once(
+    def test_too_large_validation_split_is_refused(
         self, preset: list[str], capsys: pytest.CaptureFixture[str]
     ) -> None:
         files = ["--train", "train.en", "train.de", *preset]
@@ -240,18 +248,18 @@ class TestValidationText:
         assert not Path("nmt.toml").exists()
         assert main(["init", *files, "--valid-split", "1224"]) == 0
 
-    @pytest.mark.parametrize("place", [[], ["a project"]])
-    def test_the_warning_holds_a_command_that_can_be_pasted(
-        self, place: list[str], capsys: pytest.CaptureFixture[str]
+    @pytest.mark.parametrize("directory", [[], ["a project"]])
+    def test_validation_warning_contains_a_command_that_runs(
+        self, directory: list[str], capsys: pytest.CaptureFixture[str]
     ) -> None:
         texts = ["--train", "train.en", "train.de", "--test", "test.en", "test.de"]
-        assert main(["init", *place, *texts, "--preset", "tiny"]) == 0
+        assert main(["init", *directory, *texts, "--preset", "tiny"]) == 0
         advice = capsys.readouterr().err.split("to set training pairs apart: ")[1].split("\n")[0]
-        before = written(Path(*place)).data
+        before = written(Path(*directory)).data
         program, *arguments = shlex.split(advice)
         assert program == "nmt"
         assert main(arguments) == 0
-        config = written(Path(*place))
+        config = written(Path(*directory))
         assert (config.data.valid_split, config.train.preset) == (300, "tiny")
         assert (config.data.train, config.data.test) == (before.train, before.test)
         assert "validation" not in capsys.readouterr().err

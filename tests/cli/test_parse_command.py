@@ -72,26 +72,26 @@ SHORT = ("--beam", "2", "--max-extra-length", "12")
 
 
 def test_each_line_becomes_a_tree_over_its_words(nmt) -> None:
-    found = nmt("some.words", *SHORT)
-    assert found.code == 0
-    assert len(found.lines) == len(LINES)
-    for line, shown in zip(LINES, found.lines, strict=True):
+    result = nmt("some.words", *SHORT)
+    assert result.code == 0
+    assert len(result.lines) == len(LINES)
+    for line, shown in zip(LINES, result.lines, strict=True):
         (tree,) = trees_of(shown) or (None,)
-        assert [one.word for one in leaves(tree)] == tree_words(line) if tree else line == ""
+        assert [leaf.word for leaf in leaves(tree)] == tree_words(line) if tree else line == ""
     rows = [json.loads(line) for line in nmt("some.words", *SHORT, "--json").lines]
     count = sum(row["repairs"] > 0 for row in rows)
     assert count >= 3
-    assert f"repaired {count} of 5 parses, which were not valid trees" in found.err
+    assert f"repaired {count} of 5 parses, which were not valid trees" in result.err
 
 
-def test_the_command_without_a_name_is_text(nmt) -> None:
-    found = nmt("text", "some.words", *SHORT)
-    assert found.out == nmt(*SHORT, stdin=Path("some.words").read_bytes()).out
+def test_parse_without_subcommand_is_parse_text(nmt) -> None:
+    result = nmt("text", "some.words", *SHORT)
+    assert result.out == nmt(*SHORT, stdin=Path("some.words").read_bytes()).out
     assert nmt("some.words", "-o", "some.parsed", *SHORT, "--quiet") == (0, "", "")
-    assert Path("some.parsed").read_bytes().decode() == found.out
+    assert Path("some.parsed").read_bytes().decode() == result.out
 
 
-def test_json_says_what_was_repaired(nmt) -> None:
+def test_parse_json_lists_repairs(nmt) -> None:
     shown = nmt("some.words", *SHORT).lines
     rows = [json.loads(line) for line in nmt("some.words", *SHORT, "--json").lines]
     assert [row["tree"] for row in rows] == shown
@@ -116,7 +116,7 @@ def test_json_says_what_was_repaired(nmt) -> None:
         (("--set", "search.beam=2"), "[search]\nalpha = 0.9", (2, 0.9, 300)),
     ],
 )
-def test_the_search_is_the_papers_unless_told_otherwise(
+def test_parse_search_defaults_to_the_papers_settings(
     nmt, monkeypatch, arguments, project, wanted
 ) -> None:
     Path("nmt.toml").write_text(project)
@@ -128,36 +128,38 @@ def test_the_search_is_the_papers_unless_told_otherwise(
 
     monkeypatch.setattr(parser, "parse_window", parse_window)
     assert nmt("some.words", *arguments).code == 0
-    assert [(one.beam, one.alpha, one.max_extra_length) for one in seen] == [wanted]
+    assert [(search.beam, search.alpha, search.max_extra_length) for search in seen] == [wanted]
 
 
-def test_lines_that_are_no_utf8_are_told_of(nmt) -> None:
-    found = nmt(*SHORT, stdin=b"a b\nc \xff\n")
-    assert found.code == 0
-    assert "warning: `stdin`: 1 line is not UTF-8, first at line:byte 2:3" in found.err
-    assert found.lines[1].count(" \ufffd)") == 1
+def test_parse_warns_of_lines_that_are_not_utf8(nmt) -> None:
+    result = nmt(*SHORT, stdin=b"a b\nc \xff\n")
+    assert result.code == 0
+    assert "warning: `stdin`: 1 line is not UTF-8, first at line:byte 2:3" in result.err
+    assert result.lines[1].count(" \ufffd)") == 1
 
 
-def test_from_python_it_is_one_call(model: Path, nmt) -> None:
+def test_parse_function_from_python(model: Path, nmt) -> None:
     translator = Translator.load(model)
     search = byte_config({"search.max_extra_length": 12, "search.alpha": 0.3}).search
-    found = list(parser.parse(translator, LINES, search))
-    assert [one.words for one in found] == [tuple(tree_words(line)) for line in LINES]
-    assert found[1].tree is None
+    results = list(parser.parse(translator, LINES, search))
+    assert [result.words for result in results] == [tuple(tree_words(line)) for line in LINES]
+    assert results[1].tree is None
     shown = nmt("some.words", *SHORT).lines
-    assert [trees_of(line) for line in shown] == [(one.tree,) if one.tree else () for one in found]
+    assert [trees_of(line) for line in shown] == [
+        (result.tree,) if result.tree else () for result in results
+    ]
     config = parser.for_parsing(translator.config)
     assert (config.search.beam, config.search.alpha) == (21, 0.3)
     assert config.data == translator.config.data
 
 
-def test_a_treebank_becomes_text_to_learn_from(nmt) -> None:
+def test_parse_prepare_writes_words_and_trees(nmt) -> None:
     Path("a.mrg").write_text("( (S (NP-SBJ (DT a)\n  (NN dog)) (VP (VBZ is) (-NONE- *)) (. .)) )")
     Path("b.mrg").write_text("( (NP (-NONE- *)) )\n( (NP (NN b)) )\n")
-    found = nmt("prepare", "a.mrg", "b.mrg", "--out", "made/train")
-    assert (found.code, found.out) == (0, "")
-    assert "wrote 2 trees as made/train.words, made/train.brackets, made/train.trees" in found.err
-    assert "left out 1 tree without words" in found.err
+    result = nmt("prepare", "a.mrg", "b.mrg", "--out", "made/train")
+    assert (result.code, result.out) == (0, "")
+    assert "wrote 2 trees as made/train.words, made/train.brackets, made/train.trees" in result.err
+    assert "left out 1 tree without words" in result.err
     made = {end: Path(f"made/train.{end}").read_text() for end in ("words", "brackets", "trees")}
     assert made == {
         "words": "a dog is .\nb\n",
@@ -168,62 +170,64 @@ def test_a_treebank_becomes_text_to_learn_from(nmt) -> None:
     assert Path("xx.brackets").read_text() == "(NP XX )NP\n"
 
 
-def test_a_treebank_that_is_none_leaves_nothing_behind(nmt) -> None:
+def test_invalid_treebank_is_refused_without_output(nmt) -> None:
     Path("a.mrg").write_text("(NP (NN b))\n(NP (NN b)\n")
-    found = nmt("prepare", "a.mrg", "--out", "train")
-    assert found.code == 65
-    assert "error: `a.mrg`, line 2: a bracket is opened here and never closed" in found.err
-    assert "hint: a tree looks like this" in found.err
+    result = nmt("prepare", "a.mrg", "--out", "train")
+    assert result.code == 65
+    assert "error: `a.mrg`, line 2: a bracket is opened here and never closed" in result.err
+    assert "hint: a tree looks like this" in result.err
     assert nmt("prepare", "none.mrg", "--out", "train").code == 66
     assert not list(Path().glob("*train*"))
 
 
-def test_scores_are_printed_as_evalb_does(nmt) -> None:
-    found = nmt("score", "parsed", "gold")
-    assert found.code == 0
-    assert found.err == ("warning: line 3 is left out: the word `cats`, the gold tree has `dogs`\n")
-    assert found.lines[0] == "-- All --"
-    assert "Number of Error sentence  =      1" in found.lines
-    assert "Bracketing Recall         =  83.33" in found.lines
-    assert "Complete match            =  50.00" in found.lines
-    assert found.lines.index("-- len<=40 --") == 14
-    assert len(found.lines) == 27
-    assert nmt("score", "-", "gold", stdin=Path("parsed").read_bytes()).out == found.out
+def test_parse_scores_are_printed_like_evalb(nmt) -> None:
+    result = nmt("score", "parsed", "gold")
+    assert result.code == 0
+    assert result.err == (
+        "warning: line 3 is left out: the word `cats`, the gold tree has `dogs`\n"
+    )
+    assert result.lines[0] == "-- All --"
+    assert "Number of Error sentence  =      1" in result.lines
+    assert "Bracketing Recall         =  83.33" in result.lines
+    assert "Complete match            =  50.00" in result.lines
+    assert result.lines.index("-- len<=40 --") == 14
+    assert len(result.lines) == 27
+    assert nmt("score", "-", "gold", stdin=Path("parsed").read_bytes()).out == result.out
 
 
-def test_many_errors_are_counted_and_few_named(nmt) -> None:
+def test_parse_score_names_few_of_many_errors(nmt) -> None:
     Path("other").write_text("(S (NN b))\n" * 12)
     Path("right").write_text("(S (NN a))\n" * 12)
-    found = nmt("score", "other", "right")
-    assert found.code == 0
-    assert found.err.count("is left out: the word `b`") == 10
-    assert "warning: 2 more lines are left out" in found.err
+    result = nmt("score", "other", "right")
+    assert result.code == 0
+    assert result.err.count("is left out: the word `b`") == 10
+    assert "warning: 2 more lines are left out" in result.err
     Path("strict.prm").write_text("MAX_ERROR 10\n")
-    found = nmt("score", "other", "right", "--params", "strict.prm")
-    assert found.code == 65
-    assert "`other`, line 12: the word `b`, the gold tree has `a`" in found.err
+    result = nmt("score", "other", "right", "--params", "strict.prm")
+    assert result.code == 65
+    assert "`other`, line 12: the word `b`, the gold tree has `a`" in result.err
 
 
-def test_more_is_shown_when_asked_for(nmt) -> None:
-    found = nmt("score", "parsed", "gold", "--each", "--by-length")
+def test_parse_score_each_and_by_length_add_tables(nmt) -> None:
+    result = nmt("score", "parsed", "gold", "--each", "--by-length")
     row = "   1    4    0  100.00 100.00     3      3    3      0      3     3   100.00"
-    assert found.lines[3] == row
-    assert found.lines[-1].split() == ["1-10", "3", "83.33", "83.33", "83.33"]
+    assert result.lines[3] == row
+    assert result.lines[-1].split() == ["1-10", "3", "83.33", "83.33", "83.33"]
 
 
-def test_scores_for_machines(nmt) -> None:
+def test_parse_score_json(nmt) -> None:
     Path("my.prm").write_text("CUTOFF_LEN 3\nDELETE_LABEL .\nEQ_LABEL NP NX\n")
-    found = json.loads(nmt("score", "parsed", "gold", "--json", "--params", "my.prm").out)
-    assert found["schema"] == 1
-    assert found["all"]["f1"] == 100
-    assert (found["all"]["sentences"], found["all"]["valid"], found["cutoff"]) == (3, 2, 3)
-    assert found["up_to_cutoff"]["sentences"] == 2
-    assert found["by_length"] == [{"longest": 10, **found["all"]}]
-    assert found["errors"] == [{"line": 3, "reason": "the word `cats`, the gold tree has `dogs`"}]
-    assert "each" not in found
-    found = json.loads(nmt("score", "parsed", "gold", "--json", "--each").out)
-    assert [one["status"] for one in found["each"]] == ["valid", "valid", "error"]
-    assert [one["matched"] for one in found["each"]] == [3, 2, 0]
+    result = json.loads(nmt("score", "parsed", "gold", "--json", "--params", "my.prm").out)
+    assert result["schema"] == 1
+    assert result["all"]["f1"] == 100
+    assert (result["all"]["sentences"], result["all"]["valid"], result["cutoff"]) == (3, 2, 3)
+    assert result["up_to_cutoff"]["sentences"] == 2
+    assert result["by_length"] == [{"longest": 10, **result["all"]}]
+    assert result["errors"] == [{"line": 3, "reason": "the word `cats`, the gold tree has `dogs`"}]
+    assert "each" not in result
+    result = json.loads(nmt("score", "parsed", "gold", "--json", "--each").out)
+    assert [row["status"] for row in result["each"]] == ["valid", "valid", "error"]
+    assert [row["matched"] for row in result["each"]] == [3, 2, 0]
 
 
 @pytest.mark.parametrize(
@@ -236,14 +240,14 @@ def test_scores_for_machines(nmt) -> None:
         (("parsed", "gold", "--params", "gold"), 65, "`gold`, line 1: unknown parameter `(S`"),
     ],
 )
-def test_what_cannot_be_scored_is_said(nmt, arguments, code, what) -> None:
+def test_parse_score_refuses_files_that_cannot_be_scored(nmt, arguments, code, what) -> None:
     Path("bad").write_text(f"{PARSED[0]}\n{PARSED[1]})\n\n")
-    found = nmt("score", *arguments)
-    assert (found.code, found.out) == (code, "")
-    assert what in found.err
+    result = nmt("score", *arguments)
+    assert (result.code, result.out) == (code, "")
+    assert what in result.err
 
 
-def test_one_sided_outer_brackets_are_told_of(nmt) -> None:
+def test_outer_brackets_in_one_file_only_are_warned_of(nmt) -> None:
     Path("raw").write_text("".join(f"( {line} )\n" for line in GOLD))
     warning = "0 parsed trees and 3 gold trees have an outer bracket without a label"
     assert warning in nmt("score", "gold", "raw").err

@@ -36,7 +36,7 @@ SMALL = ("--vocab-size", "60", "--workers", "1")
 TRAIN = ("--train", "train.en", "train.de")
 
 
-def test_flags_become_settings_of_the_corpus(folder, capsys):
+def test_prepare_options_become_settings_of_the_corpus(folder, capsys):
     flags = (*TRAIN, "--train", "more.en", "more.de", "--train-tsv", "pairs.tsv", *SMALL)
     more = ("--valid", "valid.en", "valid.de", "--subwords", "wordpiece", "--vocab-size", "50",
             "--separate", "--normalize", "--src-lang", "en", "--tgt-lang", "de",
@@ -55,7 +55,7 @@ def test_flags_become_settings_of_the_corpus(folder, capsys):
     assert "nmt train --corpus elsewhere" in err
 
 
-def test_it_ends_with_the_tables(folder, capsys):
+def test_prepare_ends_with_summary_tables(folder, capsys):
     assert main(["prepare", *TRAIN, "--train-tsv", "pairs.tsv", *SMALL,
                  "--valid", "valid.en", "valid.de"]) == 0  # fmt: skip
     out, err = capsys.readouterr()
@@ -73,7 +73,7 @@ def test_it_ends_with_the_tables(folder, capsys):
     assert "next: nmt train" in rows
 
 
-def test_the_bare_command_in_a_project_and_again(folder, capsys):
+def test_prepare_without_options_reuses_its_corpus(folder, capsys):
     (folder / "nmt.toml").write_text(
         '[data]\ntrain = [["train.en", "train.de"]]\nvocab_size = 60\n[train]\npreset = "tiny"\n'
     )
@@ -94,7 +94,7 @@ def test_the_bare_command_in_a_project_and_again(folder, capsys):
     assert Corpus.open(folder / "corpus").subwords.src_size == 50
 
 
-def test_json_holds_the_numbers_of_the_table(folder, capsys):
+def test_prepare_json_has_the_figures_of_the_table(folder, capsys):
     assert main(["prepare", *TRAIN, *SMALL, "--json", "--quiet"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["path"] == "corpus"
@@ -117,7 +117,7 @@ def test_json_holds_the_numbers_of_the_table(folder, capsys):
         ((*TRAIN, "--set", "data.vocabsize=5"), 78, ("did you mean `data.vocab_size`",)),
     ],
 )
-def test_bad_input_has_its_exit_code_and_leaves_nothing(folder, capsys, arguments, code, words):
+def test_prepare_bad_input_has_its_exit_code_and_no_output(folder, capsys, arguments, code, words):
     before = sorted(folder.iterdir())
     assert main(["prepare", *arguments]) == code
     message = capsys.readouterr().err
@@ -127,7 +127,7 @@ def test_bad_input_has_its_exit_code_and_leaves_nothing(folder, capsys, argument
     assert sorted(folder.iterdir()) == before
 
 
-def test_dropped_pairs_replace_no_other_file(folder, capsys):
+def test_dropped_pairs_file_does_not_replace_another_file(folder, capsys):
     (folder / "notes.tsv").write_text("mine\n")
     command = ["prepare", *TRAIN, *SMALL, "--dropped", "notes.tsv"]
     assert main(command) == 73
@@ -138,21 +138,21 @@ def test_dropped_pairs_replace_no_other_file(folder, capsys):
     assert "mine" not in (folder / "notes.tsv").read_text()
 
 
-def test_pairs_that_are_held_out_too_are_said_to_be_dropped(folder, capsys):
+def test_training_pairs_in_validation_text_are_reported_as_dropped(folder, capsys):
     arguments = ["prepare", *TRAIN, *SMALL, "--valid", "valid.en", "valid.de", "--clean"]
     assert main(arguments) == 0
     (line,) = [line for line in capsys.readouterr().err.splitlines() if "also occur" in line]
     assert line.endswith("in the training text; these training pairs were dropped")
 
 
-def test_settings_of_no_project_file_are_said_to_be_the_defaults(folder, capsys):
+def test_prepare_without_project_file_reports_default_settings(folder, capsys):
     news = "no nmt.toml was found, so the settings are the defaults (preset base, vocabulary 37,000"
     # The text is too small for them: it is said all the same, with what would fit.
     assert main(["prepare", *TRAIN]) == 65
-    said = capsys.readouterr().err
-    (line,) = [line for line in said.splitlines() if "nmt.toml" in line]
+    err = capsys.readouterr().err
+    (line,) = [line for line in err.splitlines() if "nmt.toml" in line]
     assert line == f"{news}); `nmt init` chooses them for this text"
-    assert "--vocab-size auto, which chooses " in said
+    assert "--vocab-size auto, which chooses " in err
     for more in (["--quiet"], ["--preset", "tiny"], ["--vocab-size", "5000"],
                  ["--set", "data.vocab_size=5000"]):  # fmt: skip
         main(["prepare", *TRAIN, "--dropped", "no/folder", *more])
@@ -169,7 +169,7 @@ def make_latin1(path: Path, lines: int) -> None:
 
 
 @pytest.mark.parametrize("more", [(), ("--clean", "--valid-split", "20"), ("--no-clean",)])
-def test_a_file_in_another_encoding_is_refused(folder, capsys, more):
+def test_prepare_refuses_another_encoding(folder, capsys, more):
     make_latin1(folder / "train.de", 150)
     assert main(["prepare", *TRAIN, *SMALL, *more]) == 65
     err = capsys.readouterr().err
@@ -181,7 +181,7 @@ def test_a_file_in_another_encoding_is_refused(folder, capsys, more):
     assert not (folder / "nmt.toml").exists()
 
 
-def test_another_encoding_is_told_where_it_begins_late(folder, capsys, monkeypatch):
+def test_another_encoding_late_in_a_file_is_refused(folder, capsys, monkeypatch):
     monkeypatch.setattr("nmt_cli.data.preparation.encoding_check.LINES_CHECKED", 10)
     text = (folder / "pairs.tsv").read_bytes().splitlines(keepends=True)
     (folder / "pairs.tsv").write_bytes(b"".join(text[:100] + [b"\xe9" + row for row in text[100:]]))
@@ -189,7 +189,7 @@ def test_another_encoding_is_told_where_it_begins_late(folder, capsys, monkeypat
     assert "`pairs.tsv`: 100 of 200 lines are not UTF-8" in capsys.readouterr().err
 
 
-def test_a_few_lines_in_another_encoding_are_a_warning_with_the_command(folder, capsys):
+def test_few_lines_in_another_encoding_are_a_warning_with_command(folder, capsys):
     make_latin1(folder / "train.de", 19)
     assert main(["prepare", *TRAIN, *SMALL]) == 0
     err = capsys.readouterr().err
@@ -250,7 +250,7 @@ def test_values_with_another_separator_are_refused_with_the_conversion(
 
 
 @pytest.mark.parametrize("header", ["English\tFrench", "en\tfr", "source\ttarget"])
-def test_a_header_of_a_table_is_dropped_and_told(folder, capsys, header):
+def test_tsv_header_is_dropped_with_a_note(folder, capsys, header):
     path = folder / "pairs.tsv"
     path.write_text(f"{header}\n{path.read_text('utf-8')}", "utf-8")
     languages = ("--src-lang", "en", "--tgt-lang", "fr")
@@ -266,7 +266,7 @@ def test_a_header_of_a_table_is_dropped_and_told(folder, capsys, header):
 
 
 @pytest.mark.parametrize("command", ["init", "prepare"])
-def test_a_name_in_place_of_a_language_code_is_refused(folder, capsys, command):
+def test_language_name_instead_of_code_is_refused(folder, capsys, command):
     more = () if command == "init" else SMALL
     languages = ("--src-lang", "English", "--tgt-lang", "german")
     assert main([command, *TRAIN, *languages, *more]) == 2
@@ -279,7 +279,7 @@ def test_a_name_in_place_of_a_language_code_is_refused(folder, capsys, command):
 
 
 @pytest.mark.parametrize("command", ["init", "prepare"])
-def test_codes_that_nmt_does_not_know_are_noted_once(folder, capsys, command):
+def test_unknown_language_codes_are_noted_once(folder, capsys, command):
     more = () if command == "init" else SMALL
     assert main([command, *TRAIN, "--src-lang", "xx", "--tgt-lang", "gsw", *more]) == 0
     err = capsys.readouterr().err

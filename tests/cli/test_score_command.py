@@ -72,7 +72,7 @@ def bleu(hypotheses: Sequence[str], *references: Sequence[str]) -> float:
 # -- what it prints ------------------------------------------------------------------------------
 
 
-def test_prints_value_and_signature_on_stdout_and_nothing_else(nmt: Nmt) -> None:
+def test_score_prints_only_value_and_signature_on_stdout(nmt: Nmt) -> None:
     result = nmt("good.txt", "ref.txt")
     assert result.code == 0
     assert nmt("good.txt", "ref.txt", "--quiet").err == ""
@@ -80,7 +80,7 @@ def test_prints_value_and_signature_on_stdout_and_nothing_else(nmt: Nmt) -> None
     assert result.out.count("\n") == 1
 
 
-def test_details_of_bleu_are_on_stderr_as_sacrebleu_writes_them(nmt: Nmt) -> None:
+def test_bleu_details_on_stderr_equal_sacrebleus(nmt: Nmt) -> None:
     result = nmt("good.txt", "ref.txt", "--metric", "bleu,chrf")
     whole = BLEU().corpus_score(GOOD, [REFERENCE])
     assert result.err == whole.format(width=2).split(" ", 3)[3] + "\n"
@@ -90,7 +90,7 @@ def test_details_of_bleu_are_on_stderr_as_sacrebleu_writes_them(nmt: Nmt) -> Non
     assert nmt("good.txt", "ref.txt", "--json").err == ""
 
 
-def test_the_value_alone_one_line_a_metric(nmt: Nmt) -> None:
+def test_score_only_prints_one_value_per_metric(nmt: Nmt) -> None:
     for option in ("-b", "--score-only"):
         result = nmt("good.txt", "ref.txt", option, "--min-bleu", "100")
         assert result.out == f"{bleu(GOOD, REFERENCE):.2f}\n"
@@ -102,7 +102,7 @@ def test_the_value_alone_one_line_a_metric(nmt: Nmt) -> None:
         assert "--score-only cannot be combined with" in result.err
 
 
-def test_a_text_scored_against_itself_is_warned_of(nmt: Nmt) -> None:
+def test_score_of_text_against_itself_is_warned_of(nmt: Nmt) -> None:
     for files in (["ref.txt", "ref.txt"], ["ref.txt", "./ref.txt"]):
         result = nmt(*files, "--score-only")
         assert (result.code, result.out) == (0, "100.00\n")
@@ -151,7 +151,7 @@ RUSSIAN = ["Она сказала, что дом на холме не прода
 @pytest.mark.parametrize(
     ("reference", "languages"), [(GERMAN, ("en", "de")), (RUSSIAN, ("en", "Cyrillic script"))]
 )
-def test_languages_that_differ_are_warned_of(
+def test_score_warns_of_differing_languages(
     nmt: Nmt, reference: list[str], languages: tuple[str, str]
 ) -> None:
     write("en.txt", ENGLISH)
@@ -171,7 +171,7 @@ def test_languages_that_differ_are_warned_of(
     assert "seem to be" not in nmt("en.txt", "other.txt").err
 
 
-def test_several_references_and_metrics_in_their_order(nmt: Nmt) -> None:
+def test_several_references_and_metrics_keep_their_order(nmt: Nmt) -> None:
     write("other.txt", BAD)
     result = nmt("good.txt", "ref.txt", "other.txt", "--metric", "chrf", "--metric", "ter,bleu")
     rows = [line.split() for line in result.out.splitlines()]
@@ -181,11 +181,11 @@ def test_several_references_and_metrics_in_their_order(nmt: Nmt) -> None:
     assert all(signature.startswith("nrefs:2|") for signature in signatures)
 
 
-def test_the_same_reference_twice_is_two_references(nmt: Nmt) -> None:
+def test_same_reference_twice_counts_as_two_references(nmt: Nmt) -> None:
     assert "nrefs:2|" in nmt("ref.txt", "ref.txt", "ref.txt").out
 
 
-def test_json_is_one_object_a_line(nmt: Nmt) -> None:
+def test_score_json_is_one_object_per_line(nmt: Nmt) -> None:
     result = nmt("good.txt", "ref.txt", "--json", "--metric", "bleu,chrf", "--baseline", "bad.txt")
     first, second = (json.loads(line) for line in result.out.splitlines())
     assert first["schema"] == second["schema"] == 1
@@ -201,7 +201,7 @@ def test_json_is_one_object_a_line(nmt: Nmt) -> None:
     assert second["metric"] == "chrf"
 
 
-def test_confidence_adds_an_interval(nmt: Nmt) -> None:
+def test_confidence_option_adds_an_interval(nmt: Nmt) -> None:
     plain, sure = nmt("good.txt", "ref.txt").out, nmt("good.txt", "ref.txt", "--confidence").out
     assert "[" not in plain
     value, low, high = sure.split("  ")[0].replace("[", "").replace("]", "").split()[1:]
@@ -209,7 +209,7 @@ def test_confidence_adds_an_interval(nmt: Nmt) -> None:
     assert "bs:1000|seed:12345" in sure
 
 
-def test_paper_adds_the_papers_metric(nmt: Nmt) -> None:
+def test_paper_option_adds_paper_bleu(nmt: Nmt) -> None:
     result = nmt("good.txt", "ref.txt", "--paper", "--tgt-lang", "de")
     first, second = result.out.splitlines()
     assert first.startswith("BLEU ")
@@ -218,7 +218,7 @@ def test_paper_adds_the_papers_metric(nmt: Nmt) -> None:
     assert "compounds:whole" in nmt("good.txt", "ref.txt", "--paper", "--tgt-lang", "fr").out
 
 
-def test_lowercase_and_tokenize_reach_the_signature(nmt: Nmt) -> None:
+def test_lowercase_and_tokenize_options_reach_the_signature(nmt: Nmt) -> None:
     out = nmt("good.txt", "ref.txt", "--lowercase", "--tokenize", "intl").out
     assert "case:lc" in out
     assert "tok:intl" in out
@@ -235,13 +235,13 @@ def test_tokenised_text_is_warned_about_on_stderr(nmt: Nmt) -> None:
 # -- what it reads -------------------------------------------------------------------------------
 
 
-def test_stdin_only_once(nmt: Nmt) -> None:
+def test_score_reads_stdin_only_once(nmt: Nmt) -> None:
     result = nmt("-", "-")
     assert result.code == 2
     assert "only one" in result.err
 
 
-def test_one_file_is_scored_against_the_test_set(nmt: Nmt) -> None:
+def test_score_of_one_file_uses_the_test_set_as_reference(nmt: Nmt) -> None:
     Path("nmt.toml").write_text('[data]\ntest = ["absent.txt", "ref.txt"]\n', "utf-8")
     assert nmt("good.txt").out == nmt("good.txt", "ref.txt").out
 
@@ -295,7 +295,7 @@ def test_a_model_beside_a_finished_translation_is_refused(nmt: Nmt) -> None:
     assert "--model cannot be combined with a hypothesis" in result.err
 
 
-def test_without_arguments_the_test_set_is_translated(
+def test_score_without_arguments_translates_the_test_set(
     nmt: Nmt, translated_lines: list[tuple[str, str]]
 ) -> None:
     write("src.txt", ["one", "two", "three"])
@@ -329,7 +329,7 @@ def test_a_misaligned_test_set_is_not_translated(
 # -- exit codes ----------------------------------------------------------------------------------
 
 
-def test_lower_ter_is_better(nmt: Nmt) -> None:
+def test_lower_ter_is_a_significant_improvement(nmt: Nmt) -> None:
     write("ref.txt", REFERENCE * 40)
     write("good.txt", GOOD * 40)
     write("bad.txt", BAD * 40)
@@ -339,7 +339,7 @@ def test_lower_ter_is_better(nmt: Nmt) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "message"),
     [
         (["absent", "ref.txt", "gone"], 66, "`gone`"),
         ([".", "ref.txt"], 66, "directory"),
@@ -361,9 +361,11 @@ def test_lower_ter_is_better(nmt: Nmt) -> None:
         (["--n-best-list", "a", "b", "--json"], 2, "--json cannot be combined with --n-best-list"),
     ],
 )
-def test_what_is_refused(nmt: Nmt, arguments: list[str], code: int, told: str) -> None:
+def test_score_refuses_wrong_arguments_and_files(
+    nmt: Nmt, arguments: list[str], code: int, message: str
+) -> None:
     result = nmt(*arguments)
     assert result.code == code
     assert result.out == ""
-    assert told in result.err
+    assert message in result.err
     assert "bug" not in result.err

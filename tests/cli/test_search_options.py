@@ -53,7 +53,7 @@ def nmt(models: Path, tmp_path: Path, monkeypatch, capfdbinary):
     return run
 
 
-def test_every_option_reaches_the_search(nmt) -> None:
+def test_every_search_option_reaches_the_search(nmt) -> None:
     plain = nmt("translate", "text")
     assert plain.code == 0
     for options in (
@@ -71,7 +71,7 @@ def test_every_option_reaches_the_search(nmt) -> None:
     assert nmt("translate", *default, "text").lines == plain.lines
 
 
-def test_sampling_is_the_same_for_the_same_seed(nmt) -> None:
+def test_sampling_is_repeatable_with_a_seed(nmt) -> None:
     options = ["translate", "--sample", "--top-p", "0.95", "--top-k", "50", "text"]
     first = nmt(*options, "--seed", "3").lines
     assert nmt(*options, "--seed", "3").lines == first
@@ -81,7 +81,7 @@ def test_sampling_is_the_same_for_the_same_seed(nmt) -> None:
     assert [line.split(" ||| ")[0] for line in several] == [*["0"] * 5, "1", *["2"] * 5, *["3"] * 5]
 
 
-def test_scores_and_alignment_follow_the_text(nmt) -> None:
+def test_scores_and_alignment_are_printed_after_the_text(nmt) -> None:
     plain = nmt("translate", "text").lines
     for text, line in zip(plain, nmt("translate", "--scores", "text").lines, strict=True):
         shown, score, tokens = line.split(" ||| ")
@@ -103,7 +103,7 @@ def test_scores_and_alignment_follow_the_text(nmt) -> None:
     assert documents[3]["hypotheses"][0]["alignment"]
 
 
-def test_banned_words_begin_no_word(nmt) -> None:
+def test_banned_words_do_not_occur_in_translations(nmt) -> None:
     characters = set("".join(nmt("translate", "text").lines))
     letters = (character for character in characters if character.isascii())
     banned = sorted(letter for letter in letters if letter.isalpha())[:3]

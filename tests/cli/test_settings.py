@@ -26,7 +26,7 @@ def write(path: Path, text: str) -> Path:
 
 
 class TestPrecedence:
-    def test_each_source_beats_the_ones_before(self, folder: Path) -> None:
+    def test_settings_sources_override_in_order(self, folder: Path) -> None:
         write(
             folder / "nmt.toml",
             "[train]\npreset = 'big'\n[model]\nheads = 1\nlayers = 1\ndropout = 0.0\nd_ff = 1\n",
@@ -34,14 +34,14 @@ class TestPrecedence:
         environ = {"NMT_MODEL_HEADS": "2", "NMT_MODEL_LAYERS": "2", "NMT_MODEL_DROPOUT": "0.2"}
         flags = {"model.heads": 4, "model.layers": 4, "search.beam": None}
         config, origins = resolve_settings(flags, ["model.heads=8"], environ=environ)
-        found = {
+        result = {
             key: (flatten(config)[key], origins[key])
             for key in (
                 "model.heads", "model.layers", "model.dropout", "model.d_ff", "model.d_model",
                 "search.beam",
             )
         }  # fmt: skip
-        assert found == {
+        assert result == {
             "model.heads": (8, "--set"),
             "model.layers": (4, "command line"),
             "model.dropout": (0.2, "NMT_MODEL_DROPOUT"),
@@ -50,29 +50,29 @@ class TestPrecedence:
             "search.beam": (4, "default"),
         }
 
-    def test_without_a_project_file_the_defaults_stand(self) -> None:
+    def test_defaults_apply_without_project_file(self) -> None:
         assert resolve_settings({}, environ={}).config == Config()
 
-    def test_a_later_set_beats_an_earlier_one(self) -> None:
+    def test_later_set_option_overrides_earlier(self) -> None:
         config = resolve_settings({}, ["search.beam=2", " search.beam = 3 "], environ={}).config
         assert config.search.beam == 3
 
-    def test_a_value_may_hold_an_equals_sign(self) -> None:
+    def test_set_option_value_may_contain_equals_sign(self) -> None:
         assert resolve_settings({}, ["paths.model=a=b"], environ={}).config.paths.model == "a=b"
 
 
-class TestFile:
-    def test_a_named_file_replaces_the_one_here(self, folder: Path) -> None:
+class TestProjectFile:
+    def test_config_option_replaces_the_project_file(self, folder: Path) -> None:
         write(folder / "nmt.toml", "[search]\nbeam = 2\nalpha = 1.0\n")
         other = write(folder / "other.toml", "[search]\nbeam = 3\n")
         search = resolve_settings({}, config_file=other, environ={}).config.search
         assert (search.beam, search.alpha) == (3, 0.6)
 
-    def test_a_named_file_must_be_there(self, folder: Path) -> None:
+    def test_config_option_needs_an_existing_file(self, folder: Path) -> None:
         with pytest.raises(NoInputError, match=r"none\.toml"):
             resolve_settings({}, config_file=folder / "none.toml", environ={})
 
-    def test_its_paths_are_relative_to_it_and_other_paths_are_not(self, folder: Path) -> None:
+    def test_paths_of_config_file_are_relative_to_the_file(self, folder: Path) -> None:
         write(
             folder / "p" / "nmt.toml",
             "[data]\ntrain = [['a.en', '/b.de']]\nvalid = ['v.en', '../v.de']\n"
@@ -87,49 +87,49 @@ class TestFile:
         assert (config.paths.model, config.paths.corpus) == ("p/m", "p/corpus")
         assert config.languages.src == "en"
 
-    def test_a_corpus_beside_the_file_can_be_replaced_by_one_here(self, folder: Path) -> None:
+    def test_corpus_option_is_relative_to_the_current_directory(self, folder: Path) -> None:
         project = write(folder / "p" / "nmt.toml", "[languages]\nsrc = 'en'\n")
         flags = {"paths.corpus": "mine"}
         paths = resolve_settings(flags, config_file=project, environ={}).config.paths
         assert (paths.corpus, paths.model) == ("mine", str(folder / "p" / "model"))
 
-    def test_paths_of_the_file_here_stay_as_written(self, folder: Path) -> None:
+    def test_paths_of_project_file_here_stay_as_written(self, folder: Path) -> None:
         write(folder / "nmt.toml", "[data]\nvalid = ['v.en', './v.de']\n")
         assert resolve_settings({}, environ={}).config.data.valid == ("v.en", "./v.de")
 
 
-class TestEnvironment:
-    def test_a_misspelt_variable_is_named(self) -> None:
+class TestEnvironmentVariables:
+    def test_misspelt_environment_variable_is_named(self) -> None:
         with pytest.raises(ConfigError, match="NMT_MODEL_HEADZ") as caught:
             resolve_settings({}, environ={"NMT_MODEL_HEADZ": "4"})
         assert caught.value.hint == "did you mean `model.heads`?"
 
-    def test_a_wrong_value_is_named_by_its_variable(self) -> None:
+    def test_wrong_value_is_named_by_its_environment_variable(self) -> None:
         with pytest.raises(
             ConfigError, match=r"NMT_MODEL_HEADS: `model\.heads` must be a whole number"
         ):
             resolve_settings({}, environ={"NMT_MODEL_HEADS": "x"})
 
-    def test_other_variables_are_no_settings(self) -> None:
+    def test_unrelated_environment_variables_are_ignored(self) -> None:
         environ = {"NMT_DEBUG": "1", "NMT_MODEL": "x", "NMT": "y", "MODEL_HEADS": "z"}
         assert resolve_settings({}, environ=environ).config == Config()
 
     @pytest.mark.parametrize("key", SETTINGS)
-    def test_every_setting_has_its_variable(self, key: str) -> None:
+    def test_every_setting_has_an_environment_variable(self, key: str) -> None:
         with pytest.raises(ConfigError) as caught:
             resolve_settings({}, environ={f"NMT_{key.replace('.', '_').upper()}X": "1"})
         assert f"unknown setting `{key}x`" in caught.value.message
 
 
-def test_set_without_an_equals_sign_is_a_wrong_command_line() -> None:
+def test_set_option_without_equals_sign_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match=r"--set model\.heads: there is no `=`"):
         resolve_settings({}, ["model.heads"], environ={})
 
 
-class TestNames:
+class TestNamesInErrors:
     """An error names what the user typed."""
 
-    def test_a_wrong_value_of_an_option_is_named_by_the_option(self) -> None:
+    def test_wrong_value_of_option_names_the_option(self) -> None:
         with pytest.raises(UsageError) as caught:
             resolve_settings({"train.max_steps": 0, "train.patience": -1}, environ={})
         assert caught.value.message == (
@@ -150,15 +150,15 @@ class TestNames:
         with pytest.raises(ConfigError, match=r"^search\.n_best=5 is more than search\.beam=2\n"):
             resolve_settings({}, ["search.n_best=5", "search.beam=2"], environ={})
 
-    def test_a_search_option_that_does_not_fit_the_model_is_named(self) -> None:
+    def test_search_option_in_conflict_with_model_setting_is_named(self) -> None:
         resolved = resolve_settings({"search.beam": 2}, environ={})
         model = resolve_settings({}, ["search.n_best=3"], environ={}).config
         with pytest.raises(UsageError, match=r"^search\.n_best=3 is more than --beam 2\n"):
             chosen_search(resolved, model)
 
 
-class TestShow:
-    def test_what_it_prints_is_itself_a_project_file(
+class TestConfigShow:
+    def test_config_show_prints_a_valid_project_file(
         self, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         write(folder / "nmt.toml", "[data]\ntrain = [['a \"q\" \\n.en', 'ü.de']]\n")
@@ -168,7 +168,7 @@ class TestShow:
             shown = capsys.readouterr().out
             assert load(write(folder / "shown.toml", shown)) == expected
 
-    def test_origin_names_the_source_of_each_value(
+    def test_config_show_origin_names_the_source_of_each_value(
         self, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         write(folder / "nmt.toml", "[model]\nlayers = 2\n")
@@ -181,7 +181,7 @@ class TestShow:
         ):  # fmt: skip
             assert shown[name].endswith(f"  # {origin}"), name
 
-    def test_json_holds_value_origin_and_meaning_of_every_setting(
+    def test_config_show_json_has_value_origin_and_help_of_every_setting(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert main(["config", "show", "--json", "--set", "search.beam=1"]) == 0
@@ -191,7 +191,7 @@ class TestShow:
         assert (beam["value"], beam["origin"]) == (1, "--set")
         assert beam["about"] == SETTINGS["search.beam"].about
 
-    def test_a_wrong_setting_shows_nothing_but_the_error(
+    def test_config_show_of_wrong_setting_prints_only_the_error(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert main(["config", "show", "--preset", "bgi"]) == 78
@@ -200,22 +200,26 @@ class TestShow:
         assert err == ("error: --preset: unknown preset `bgi`\n\nhint: did you mean `big`?\n")
 
 
-class TestPresets:
-    def test_the_table_has_every_preset_with_the_size_of_its_model(
+class TestConfigPresets:
+    def test_presets_table_lists_every_preset_with_its_size(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert main(["config", "presets"]) == 0
-        said = capsys.readouterr().out
-        lines = {line.split()[0]: line.split()[1:] for line in said.splitlines() if line}
+        out = capsys.readouterr().out
+        lines = {line.split()[0]: line.split()[1:] for line in out.splitlines() if line}
+        header = ["parameters", "vocabulary", "layers", "d_model", "batch", "tokens", "steps"]
+        assert lines["preset"] == header
         assert lines["base"] == ["63.0", "M", "37,000", "6", "512", "25,000", "100,000"]
         assert lines["small"][2:] == ["auto", "3", "256", "3,000", "auto"]
         assert set(PRESETS) <= lines.keys()
-        assert "with the vocabulary of 6,000 entries" in said
+        assert "with the vocabulary of 6,000 entries" in out
 
-    def test_as_json_the_counts_are_exact(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_presets_json_has_exact_counts(self, capsys: pytest.CaptureFixture[str]) -> None:
         """Of tests/paper/test_parameter_counts.py."""
         assert main(["config", "presets", "--json"]) == 0
-        listed = {one["preset"]: one for one in json.loads(capsys.readouterr().out)["presets"]}
+        document = json.loads(capsys.readouterr().out)
+        assert document["schema"] == 1
+        listed = {preset["preset"]: preset for preset in document["presets"]}
         assert listed["base"]["parameters"] == 63_045_632
         assert listed["big"]["parameters"] == 214_171_648
         assert listed["small"]["vocabulary"] == "auto"

@@ -49,16 +49,16 @@ def assert_weights(out: Path, members: list[dict]) -> None:
         assert torch.allclose(weight, expected, atol=1e-6), name
 
 
-def test_train_without_a_corpus_says_what_to_do(tmp_path, monkeypatch, capsys):
+def test_train_without_corpus_names_the_prepare_command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["train"]) == 66
-    said = capsys.readouterr().err
-    assert "there is no prepared corpus at `corpus`" in said
-    assert "nmt prepare" in said
+    err = capsys.readouterr().err
+    assert "there is no prepared corpus at `corpus`" in err
+    assert "nmt prepare" in err
     assert list(tmp_path.iterdir()) == []
 
 
-def test_each_option_sets_what_it_says(inside, tmp_path, monkeypatch):
+def test_each_train_option_sets_its_setting(inside, tmp_path, monkeypatch):
     seen = []
     monkeypatch.setattr("nmt_cli.training.loop.train", lambda *given: seen.append(given) or ())
     options = {
@@ -104,7 +104,7 @@ def test_a_rank_prepares_its_process_and_the_first_one_checks_the_corpus(
     assert asked == ["memory", True, "memory", False]
 
 
-def test_several_processes_get_the_same_command_line_and_give_their_exit_code(inside, monkeypatch):
+def test_launcher_passes_command_line_and_returns_exit_code(inside, monkeypatch):
     launched = []
     monkeypatch.setattr(
         "nmt_cli.training.parallel.ranks.launch", lambda *given: launched.append(given) or 7
@@ -125,19 +125,19 @@ def test_several_processes_get_the_same_command_line_and_give_their_exit_code(in
         (["--gpus", "3"], "warning: --gpus 3: this machine has no GPU; training runs in 3 CPU"),
     ],
 )
-def test_gpus_that_are_not_there_are_warned_of(inside, monkeypatch, capsys, gpus, warned):
+def test_missing_gpus_are_warned_of(inside, monkeypatch, capsys, gpus, warned):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     monkeypatch.setattr("nmt_cli.training.parallel.ranks._check_hidden_gpus", lambda: None)
     monkeypatch.setattr("nmt_cli.training.parallel.ranks.launch", lambda *_: 0)
     monkeypatch.setattr("nmt_cli.cli.commands.train.be_rank", lambda *_, **__: None)
     assert main(["train", *gpus]) == 0
-    first, *said = capsys.readouterr().err.splitlines()
+    first, *err = capsys.readouterr().err.splitlines()
     assert first == "training `model` on `corpus`: loading torch"
-    assert len(said) == bool(warned)
-    assert "".join(said).startswith(warned)
+    assert len(err) == bool(warned)
+    assert "".join(err).startswith(warned)
 
 
-def test_settings_of_no_project_file_are_said_to_be_the_defaults(
+def test_train_without_project_file_reports_default_settings(
     project, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
@@ -154,7 +154,7 @@ def test_settings_of_no_project_file_are_said_to_be_the_defaults(
         assert capsys.readouterr().err == ""
 
 
-def test_reports_as_json_go_to_stdout(inside, tmp_path, capsys):
+def test_train_json_reports_go_to_stdout(inside, tmp_path, capsys):
     options = ["--max-steps", "6", "--set", "train.checkpoint_every=3", "--json", "--quiet"]
     assert main(["train", "--out", str(tmp_path / "m"), *options]) == 0
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -163,47 +163,47 @@ def test_reports_as_json_go_to_stdout(inside, tmp_path, capsys):
     assert [r["step"] for r in records if "validation" in r] == [3, 6]
 
 
-def test_what_is_seen_without_a_terminal(inside, tmp_path, capsys):
+def test_train_output_without_terminal(inside, tmp_path, capsys):
     assert main(["train", "--out", str(tmp_path / "m"), "--max-steps", "5"]) == 0
-    said = capsys.readouterr().err
-    assert "step 5" in said
-    assert "validation perplexity" in said
-    assert "BLEU" in said
-    assert "finished: 5 steps are done" in said
-    assert "\r" not in said
-    assert f"nmt translate --model {tmp_path / 'm'}" in said
+    err = capsys.readouterr().err
+    assert "step 5" in err
+    assert "validation perplexity" in err
+    assert "BLEU" in err
+    assert "finished: 5 steps are done" in err
+    assert "\r" not in err
+    assert f"nmt translate --model {tmp_path / 'm'}" in err
 
 
-def test_a_validation_after_the_last_report_tells_of_no_steps(inside, tmp_path, capsys):
+def test_validation_after_the_last_report_prints_no_zero_loss(inside, tmp_path, capsys):
     options = ["--set", "train.log_every=3", "--max-steps", "3"]
     assert main(["train", "--out", str(tmp_path / "m"), *options]) == 0
-    said = capsys.readouterr().err
-    assert "loss 0.000" not in said
-    places = [said.index(one) for one in ("step 3, ", "validation perplexity", "finished: 3 steps")]
+    err = capsys.readouterr().err
+    assert "loss 0.000" not in err
+    places = [
+        err.index(text) for text in ("step 3, ", "validation perplexity", "finished: 3 steps")
+    ]
     assert places == sorted(places)
 
 
-def test_a_second_run_says_that_it_is_finished(inside, capsys):
+def test_train_again_reports_finished_run(inside, capsys):
     assert main(["train"]) == 0
     assert "already finished: 20 steps are done" in capsys.readouterr().err
 
 
-def test_other_settings_are_refused_with_the_difference(inside, capsys):
+def test_resume_with_other_settings_names_the_difference(inside, capsys):
     assert main(["train", "--set", "model.heads=4"]) == 78
     assert "model.heads was 2, now 4" in capsys.readouterr().err
 
 
-def test_a_run_goes_on_with_its_own_preset_where_none_is_named(
-    project, tmp_path, monkeypatch, capsys
-):
+def test_resume_keeps_the_preset_of_the_run(project, tmp_path, monkeypatch, capsys):
     """Without a project file; a preset or a setting that is named, and differs, is refused."""
     monkeypatch.chdir(tmp_path)
     command = ["train", "--corpus", str(project / "corpus"), "--out", "m"]
     assert main([*command, "--preset", "tiny", "--max-steps", "1", "--quiet"]) == 0
     assert main([*command, "--max-steps", "2"]) == 0
-    said = capsys.readouterr().err
-    assert "preset tiny" in said
-    assert "continues after step 1" in said
+    err = capsys.readouterr().err
+    assert "preset tiny" in err
+    assert "continues after step 1" in err
     assert main([*command, "--preset", "base", "--max-steps", "3"]) == 78
     assert "model.layers was 2, now 6" in capsys.readouterr().err
     monkeypatch.setenv("NMT_TRAIN_PRESET", "base")
@@ -214,14 +214,14 @@ def test_a_run_goes_on_with_its_own_preset_where_none_is_named(
 
 
 @pytest.mark.parametrize(("options", "steps"), [([], [5, 10, 15, 20]), (["--last", "2"], [15, 20])])
-def test_average_of_the_last_checkpoints(inside, tmp_path, options, steps):
+def test_average_of_last_checkpoints(inside, tmp_path, options, steps):
     assert main(["average", "model", *options, "--out", str(tmp_path / "mean"), "--quiet"]) == 0
     members = Checkpoints(inside / "model/checkpoints", 5, 1).members()[-len(steps) :]
     assert [member.step for member in members] == steps
     assert_weights(tmp_path / "mean", [member.weights() for member in members])
 
 
-def test_average_of_named_checkpoints_and_of_the_best(inside, tmp_path, capsys):
+def test_average_of_named_and_of_best_checkpoints(inside, tmp_path, capsys):
     first, second = "model/checkpoints/step-000000005", "model/checkpoints/step-000000010"
     assert main(["average", first, second, "--out", str(tmp_path / "two")]) == 0
     assert "averaged 2" in capsys.readouterr().err
@@ -234,7 +234,7 @@ def test_average_of_named_checkpoints_and_of_the_best(inside, tmp_path, capsys):
     assert_weights(tmp_path / "two", [member.weights() for member in members[:2]])
 
 
-def test_average_of_models_is_that_of_their_weights(inside, tmp_path):
+def test_average_of_models_is_the_mean_of_their_weights(inside, tmp_path):
     """And --force replaces what an earlier one has written."""
     other, mean = tmp_path / "other", tmp_path / "mean"
     options = ["--max-steps", "2", "--seed", "5", "--quiet"]
@@ -247,28 +247,28 @@ def test_average_of_models_is_that_of_their_weights(inside, tmp_path):
     assert_weights(mean, [dict(model.named_parameters()) for model in loaded])
 
 
-def test_the_time_left_counts_the_steps_of_this_run_alone(inside, tmp_path, monkeypatch, capsys):
+def test_time_left_counts_only_steps_of_this_run(inside, tmp_path, monkeypatch, capsys):
     """Seven steps, then five more: the first seven took no time of the second run."""
-    told = []
+    events = []
     real = TrainDisplay.event
     monkeypatch.setattr(
-        TrainDisplay, "event", lambda self, one: told.append(one) or real(self, one)
+        TrainDisplay, "event", lambda self, event: events.append(event) or real(self, event)
     )
     out = str(tmp_path / "model")
     for steps in (7, 12):
         assert main(["train", "--out", out, "--set", f"train.max_steps={steps}"]) == 0
-    said = capsys.readouterr().err
-    assert "continues after step 7" in said
-    assert "for 7 steps" in said
-    assert "for the 5 remaining steps" in said
-    begun = [one for one in told if isinstance(one, Outline)]
-    assert [(one.step, one.steps) for one in begun] == [(0, 7), (7, 12)]
-    steps = [(one.step, one.fresh) for one in told if isinstance(one, StepDone)]
+    err = capsys.readouterr().err
+    assert "continues after step 7" in err
+    assert "for 7 steps" in err
+    assert "for the 5 remaining steps" in err
+    begun = [event for event in events if isinstance(event, Outline)]
+    assert [(event.step, event.steps) for event in begun] == [(0, 7), (7, 12)]
+    steps = [(event.step, event.fresh) for event in events if isinstance(event, StepDone)]
     assert steps == [*((n, n) for n in range(1, 8)), *((7 + n, n) for n in range(1, 6))]
     assert begun[1].seconds > 0
 
 
-def test_average_needs_checkpoints_that_are_whole_and_there(project, tmp_path, capsys):
+def test_average_needs_complete_checkpoints(project, tmp_path, capsys):
     copy = tmp_path / "model"
     shutil.copytree(project / "model", copy)
     checkpoints = copy / "checkpoints"
@@ -288,26 +288,26 @@ def test_average_needs_checkpoints_that_are_whole_and_there(project, tmp_path, c
     assert not (tmp_path / "x").exists()
 
 
-def test_average_names_the_checkpoints_that_were_saved_to_resume_from(inside, tmp_path, capsys):
+def test_average_without_interval_checkpoints_names_resume_checkpoints(inside, tmp_path, capsys):
     """They are no members of an interval, but the command of the hint works."""
     out = tmp_path / "a model"
     assert main(["train", "--out", str(out), "--max-steps", "3", "--quiet"]) == 0
     assert main(["average", str(out), "--out", str(tmp_path / "x")]) == 66
-    said = capsys.readouterr().err
-    assert "only what was saved to resume from: `step-000000003`" in said
-    command = re.search(r"hint: `nmt (.*) --out MODEL`", said)
+    err = capsys.readouterr().err
+    assert "only what was saved to resume from: `step-000000003`" in err
+    command = re.search(r"hint: `nmt (.*) --out MODEL`", err)
     assert command is not None
     assert main([*shlex.split(command[1]), "--out", str(tmp_path / "x")]) == 0
     assert load_model(tmp_path / "x").metadata["averaged"] == "step-000000003"
 
 
-def test_a_run_of_no_steps_is_refused(inside, tmp_path, capsys):
+def test_max_steps_of_zero_is_refused(inside, tmp_path, capsys):
     assert main(["train", "--out", str(tmp_path / "m"), "--max-steps", "0"]) == 2
     assert "error: --max-steps must be at least 1, not 0\n" in capsys.readouterr().err
     assert not (tmp_path / "m").exists()
 
 
-def test_average_refuses_what_does_not_fit(inside, tmp_path, capsys):
+def test_average_refuses_conflicting_arguments(inside, tmp_path, capsys):
     assert main(["average", "--out", "model"]) == 73
     assert "`model` exists already" in capsys.readouterr().err
     assert main(["average", "--last", "1", "--best", "1"]) == 2
@@ -328,9 +328,7 @@ def test_average_of_models_of_different_shapes_names_both(inside, tmp_path, caps
     assert "model.d_ff" in capsys.readouterr().err
 
 
-def test_ranks_wait_as_long_as_the_setting_says_and_show_why_they_gave_up(
-    inside, tmp_path, monkeypatch, capsys
-):
+def test_rank_timeout_setting_and_its_error(inside, tmp_path, monkeypatch, capsys):
     given = []
 
     @contextmanager
@@ -347,20 +345,20 @@ def test_ranks_wait_as_long_as_the_setting_says_and_show_why_they_gave_up(
     assert "error: rank 3 hangs" in capsys.readouterr().err
 
 
-def test_threads_are_those_that_are_asked_for(inside: Path, monkeypatch) -> None:
+def test_threads_option_sets_torch_threads(inside: Path, monkeypatch) -> None:
     import torch
 
     from nmt_cli.cli.commands import train
 
-    before, found = torch.get_num_threads(), []
+    before, result = torch.get_num_threads(), []
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     monkeypatch.setattr(
         train, "be_rank",
-        lambda *_, **__: found.append((torch.get_num_threads(), os.environ["OMP_NUM_THREADS"])),
+        lambda *_, **__: result.append((torch.get_num_threads(), os.environ["OMP_NUM_THREADS"])),
     )  # fmt: skip
     try:
         assert main(["train", "--threads", str(before + 1), "--quiet"]) == 0
     finally:
         torch.set_num_threads(before)
     # The variable is for a process that has not loaded torch yet.
-    assert found == [(before + 1, str(before + 1))]
+    assert result == [(before + 1, str(before + 1))]

@@ -54,7 +54,7 @@ def shown(*events: object, outline: Outline = OUTLINE, interactive: bool = False
 
 
 @pytest.mark.parametrize(
-    ("command", "options", "rank", "said"),
+    ("command", "options", "rank", "message"),
     [
         ("train", ["--preset", "small"], "", "training `model` on `corpus`: loading torch\n"),
         ("train", ["--quiet"], "", ""),
@@ -62,8 +62,8 @@ def shown(*events: object, outline: Outline = OUTLINE, interactive: bool = False
         ("demo", ["demo"], "", "60,000 sentence pairs to learn from, "),
     ],
 )
-def test_the_first_line_comes_before_torch_is_loaded(
-    tmp_path: Path, command: str, options: list[str], rank: str, said: str
+def test_first_line_is_printed_before_torch_is_loaded(
+    tmp_path: Path, command: str, options: list[str], rank: str, message: str
 ) -> None:
     """Of several ranks, the process that starts them says it."""
     (tmp_path / "corpus").mkdir()
@@ -74,11 +74,11 @@ def test_the_first_line_comes_before_torch_is_loaded(
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 9, done.stderr
-    assert done.stderr.startswith(said)
-    assert bool(done.stderr) == bool(said)
+    assert done.stderr.startswith(message)
+    assert bool(done.stderr) == bool(message)
 
 
-def test_the_header_says_what_is_about_to_be_done() -> None:
+def test_train_header_lists_corpus_preset_device_and_epochs() -> None:
     assert shown() == [
         "en-de: 78,423 pairs, preset small (7.6 M parameters), CPU with 2 threads, float32",
         "20,000 steps = about 97 epochs",
@@ -99,7 +99,7 @@ def test_the_header_says_what_is_about_to_be_done() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "asked", "line"),
+    ("sizes", "asked", "line"),
     [
         ((8_000, 8_000), 37_000, ["vocabulary 8,000 (corpus; preset base: 37,000)"]),
         ((8_000, 9_000), 8_000, ["vocabularies 8,000 and 9,000 (corpus; preset base: 8,000)"]),
@@ -107,25 +107,25 @@ def test_the_header_says_what_is_about_to_be_done() -> None:
         ((8_000, 8_000), "auto", []),
     ],
 )
-def test_a_vocabulary_that_is_not_the_preset_s_is_told(
-    found: tuple[int, int], asked: int | str, line: list[str]
+def test_train_header_names_vocabulary_unlike_the_preset(
+    sizes: tuple[int, int], asked: int | str, line: list[str]
 ) -> None:
-    base = replace(OUTLINE, preset="base", vocabularies=found, preset_vocabulary=asked)
+    base = replace(OUTLINE, preset="base", vocabularies=sizes, preset_vocabulary=asked)
     assert shown(outline=base)[2:] == line
 
 
-def test_a_first_step_that_takes_long_is_told_of() -> None:
+def test_slow_first_step_is_announced() -> None:
     step = FirstStep(step=0, seconds_per_step=170.0, seconds_left=80_000.0)
     assert shown(step)[2:] == ["first step: about 3 minutes"]
     assert shown(replace(step, seconds_per_step=2.0))[2:] == []
 
 
-def test_a_long_run_is_warned_of_in_its_first_step_where_that_is_clear() -> None:
+def test_long_run_is_warned_of_during_the_first_step() -> None:
     """And not again after three steps; where it is not clear, then."""
     long = FirstStep(step=0, seconds_per_step=170.0, seconds_left=170.0 * 20_000)
     slow = replace(STEP, seconds_left=2 * 86_400.0, seconds_per_step=9.0)
-    told, first, _, *rest = shown(long, slow)[2:]
-    assert told == "first step: about 3 minutes"
+    message, first, _, *rest = shown(long, slow)[2:]
+    assert message == "first step: about 3 minutes"
     assert first == (
         "warning: this run is expected to take about 39 days here; "
         "24 hours from now it will be at about step 508 of 20,000"
@@ -135,11 +135,11 @@ def test_a_long_run_is_warned_of_in_its_first_step_where_that_is_clear() -> None
     assert [line[:8] for line in shown(doubtful, slow)[2:]] == ["warning:"] * 2
 
 
-def test_the_expected_time_is_told_once_after_three_steps() -> None:
-    steps = [replace(STEP, step=number, fresh=number) for number in range(1, 6)]
+def test_expected_time_is_printed_once_after_three_steps() -> None:
+    steps = [replace(STEP, step=index, fresh=index) for index in range(1, 6)]
     assert shown(*steps)[2:] == ["about 1h 20m for 20,000 steps"]
     resumed = replace(OUTLINE, step=15_000, seconds=900.0)
-    steps = [replace(one, step=15_000 + one.step, seconds=912.0) for one in steps]
+    steps = [replace(step, step=15_000 + step.step, seconds=912.0) for step in steps]
     assert shown(*steps, outline=resumed)[2:] == ["about 1h 20m for the 5,000 remaining steps"]
 
 
@@ -161,7 +161,7 @@ def test_a_run_of_more_than_a_day_is_warned_of() -> None:
     assert len(shown(replace(slow, seconds_left=86_400.0))) == 3
 
 
-def test_a_limit_of_hours_is_not_taken_for_the_time_of_all_steps() -> None:
+def test_expected_time_respects_max_hours() -> None:
     limited = replace(OUTLINE, max_hours=0.1)
     step = replace(STEP, step=3, seconds_left=350.0, seconds_per_step=5.0)
     (line,) = shown(step, outline=limited)[2:]
@@ -170,13 +170,13 @@ def test_a_limit_of_hours_is_not_taken_for_the_time_of_all_steps() -> None:
     assert shown(quick, outline=limited)[2].endswith("for 20,000 steps")
 
 
-def test_the_bar_begins_at_once_and_follows_each_step() -> None:
+def test_progress_bar_starts_at_once_and_follows_each_step() -> None:
     text = "\n".join(shown(STEP, interactive=True))
     assert "| 0/20,000" in text
     assert "| 3/20,000, 1h 20m left, 1,234 tokens/s" in text
 
 
-def test_a_validation_shows_its_reference_and_whether_it_is_the_best() -> None:
+def test_validation_line_shows_sample_with_reference_and_best_mark() -> None:
     lines = shown(replace(REPORT, validation=FOUND))[2:]
     assert lines == [
         "step 810, 1m 40s: validation perplexity 1.04, BLEU 96.30 (average of 5) *best; "
@@ -187,7 +187,7 @@ def test_a_validation_shows_its_reference_and_whether_it_is_the_best() -> None:
     assert "(moving average); loss" in shown(replace(REPORT, validation=worse))[2]
 
 
-def test_an_early_sample_has_its_reference() -> None:
+def test_early_sample_shows_its_reference() -> None:
     assert shown(Sample(7, "a b", "c d", "e f"))[2:] == [
         "step 7, a sample before the first validation:",
         "  source     a b", "  output     e f", "  reference  c d",
@@ -215,14 +215,14 @@ def test_an_early_sample_has_its_reference() -> None:
         (None, []),
     ],
 )
-def test_the_last_lines_say_what_the_model_is(
+def test_last_lines_describe_the_published_model(
     published: Published | None, lines: list[str]
 ) -> None:
     end = replace(REPORT, note="finished: 900 steps are done", published=published)
     assert shown(end)[2:] == ["finished: 900 steps are done, 1m 40s", *lines]
 
 
-def test_json_has_no_loss_where_there_was_no_step() -> None:
+def test_report_json_without_steps_has_no_loss() -> None:
     record = replace(REPORT, tokens=0, loss=0.0, nll=0.0, learning_rate=0.0).as_json()
     gone = {"loss", "nll", "learning_rate", "gradient_norm", "tokens_per_second"}
     assert not gone & record.keys()
@@ -233,7 +233,7 @@ def test_json_has_no_loss_where_there_was_no_step() -> None:
 
 
 @pytest.mark.parametrize(
-    ("event", "said"),
+    ("event", "message"),
     [
         (Validating(130, 0, 0, 300.0, None), "130/130, validating, 5m 00s so far"),
         (Validating(130, 80, 200, 300.0, 0.0), "130/130, validating 80/200, 5m 00s so far"),
@@ -242,7 +242,7 @@ def test_json_has_no_loss_where_there_was_no_step() -> None:
         (replace(STEP, step=122, fresh=2), "122/130, 1h 20m left, 1,234 tokens/s"),
     ],
 )
-def test_the_bar_says_what_goes_on_and_only_what_was_measured(event: object, said: str) -> None:
+def test_progress_bar_shows_phase_and_only_measured_rates(event: object, message: str) -> None:
     """Seconds of a first step, and of steps of an earlier process, tell nothing of what is left."""
     console = Console(io.StringIO(), clock=itertools.count().__next__)
     with console.progress("training", 130, estimate_after=None) as progress:
@@ -250,10 +250,10 @@ def test_the_bar_says_what_goes_on_and_only_what_was_measured(event: object, sai
         display.event(replace(OUTLINE, step=120, steps=130, seconds=290.0))
         assert "left" not in progress.shape(80)
         display.event(event)
-        assert said in progress.shape(80)
+        assert message in progress.shape(80)
 
 
-def test_a_sample_takes_one_line_of_the_screen_each() -> None:
+def test_sample_lines_are_cut_to_the_terminal_width() -> None:
     long = "word " * 40
     lines = pair_lines(long, "x" * 300, "\u6f22" * 100, 60).splitlines()
     assert lines[0] == "  source     word word word word word word word word ..."

@@ -80,14 +80,14 @@ def expected(model: Path, lines: list[str], **settings: object) -> list[str]:
     return [result.text for result in translator.translate(lines, search=search)]
 
 
-def test_the_bare_command_reads_stdin_and_writes_stdout(nmt, model: Path) -> None:
+def test_translate_without_options_reads_stdin_and_writes_stdout(nmt, model: Path) -> None:
     result = nmt(stdin=("\n".join(LINES) + "\n").encode())
     assert (result.code, result.err) == (0, "")
     assert result.lines == expected(model, LINES)
     assert any(result.lines)
 
 
-def test_a_file_and_stdin_by_name_are_the_same(nmt) -> None:
+def test_translate_reads_file_stdin_and_gzip_alike(nmt) -> None:
     result = nmt("test.en")
     assert result.code == 0
     assert nmt("-", stdin=Path("test.en").read_bytes()).out == result.out
@@ -95,7 +95,7 @@ def test_a_file_and_stdin_by_name_are_the_same(nmt) -> None:
     assert nmt("test.en.gz").out == result.out
 
 
-def test_verify_says_how_many_lines_are_right(nmt) -> None:
+def test_verify_counts_correct_lines(nmt) -> None:
     plain = nmt("test.en")
     result = nmt("--verify", "test.en")
     assert (result.code, result.out) == (0, plain.out)
@@ -153,7 +153,7 @@ def test_an_output_file_is_written_only_when_complete(nmt, model: Path) -> None:
     assert nmt("test.en", "-o", "nowhere/out.de").code == 73
 
 
-def test_a_dash_as_output_is_stdout(nmt, model: Path) -> None:
+def test_output_dash_is_stdout(nmt, model: Path) -> None:
     result = nmt("test.en", "-o", "-")
     assert (result.code, result.lines) == (0, expected(model, LINES))
     assert not Path("-").exists()
@@ -197,7 +197,7 @@ def test_threads_are_set_for_torch(nmt, model: Path, monkeypatch) -> None:
     assert nmt("--threads", "0", "test.en").code == 2
 
 
-def test_json_has_one_document_per_line(nmt, model: Path) -> None:
+def test_translate_json_has_one_document_per_line(nmt, model: Path) -> None:
     nasty = "one\x85two\u2028three"
     result = nmt("--json", "--n-best", "2", stdin=f"{nasty}\n\nabc\n".encode())
     assert result.code == 0
@@ -278,7 +278,7 @@ def test_wrong_arguments_are_refused_before_any_work(nmt, arguments, code: int, 
     assert "Traceback" not in result.err
 
 
-def test_lines_know_whether_the_next_line_must_be_waited_for(monkeypatch) -> None:
+def test_buffered_lines_know_if_the_next_line_would_block(monkeypatch) -> None:
     reading, writing = os.pipe()
     with os.fdopen(reading) as stdin, os.fdopen(writing, "wb", buffering=0) as writer:
         monkeypatch.setattr(sys, "stdin", stdin)
@@ -310,7 +310,7 @@ class TestRealProcess:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
 
-    def test_a_line_is_answered_when_it_comes_and_interrupting_is_quiet(self, folder, model):
+    def test_each_line_is_answered_at_once_and_interrupt_is_quiet(self, folder, model):
         process = self.start(folder)
         assert process.stdin is not None
         assert process.stdout is not None
@@ -343,19 +343,17 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
 
 
 @pytest.mark.parametrize("name", ["test.en", "test.en.gz"])
-def test_on_a_terminal_a_file_has_a_bar_with_a_total_and_a_last_line(
-    nmt, folder, terminal, name
-) -> None:
+def test_translate_progress_bar_of_a_file_has_a_total(nmt, folder, terminal, name) -> None:
     (folder / "test.en.gz").write_bytes(gzip.compress((folder / "test.en").read_bytes()))
     assert nmt(name, "-o", "out.de").code == 0
     assert re.search(r"translating: +0% \|.*\| 0/6", terminal.getvalue())
     last = terminal.getvalue().split("\r")[-1]
-    assert re.fullmatch(r"wrote out\.de: 6 lines in \d+s \([\d,.]+ lines/s\)\n", last)
+    flags, wrote = last.splitlines()
+    assert flags == "2 doubtful lines: 2 sentences_lost (--flag-file lists them)"
+    assert re.fullmatch(r"wrote out\.de: 6 lines in \d+s \([\d,.]+ lines/s\)", wrote)
 
 
-def test_the_bar_moves_within_a_window_and_estimates_nothing_before_its_end(
-    nmt, terminal, monkeypatch
-) -> None:
+def test_translate_progress_bar_moves_within_a_window(nmt, terminal, monkeypatch) -> None:
     monkeypatch.setattr("nmt_cli.terminal.progress.SECONDS_BETWEEN_DRAWINGS", 0.0)
     assert nmt("test.en", "-o", "out.de").code == 0
     drawn = [int(count) for count in re.findall(r"(\d+)/6", terminal.getvalue())]
@@ -364,7 +362,7 @@ def test_the_bar_moves_within_a_window_and_estimates_nothing_before_its_end(
     assert "left" not in terminal.getvalue()
 
 
-def test_stdin_has_no_total_and_stdout_no_last_line(nmt, terminal) -> None:
+def test_translate_progress_bar_of_stdin_has_no_total(nmt, terminal) -> None:
     assert nmt(stdin=b"a\nb\n").code == 0
     assert "translating ..." in terminal.getvalue()
     assert "%" not in terminal.getvalue()
@@ -374,7 +372,7 @@ def test_stdin_has_no_total_and_stdout_no_last_line(nmt, terminal) -> None:
     assert terminal.getvalue().strip("\0") == ""
 
 
-def test_without_a_terminal_nothing_is_shown(nmt) -> None:
+def test_translate_without_terminal_shows_no_progress(nmt) -> None:
     assert nmt("test.en", "-o", "out.de").err == ""
 
 
@@ -392,7 +390,7 @@ def test_lines_are_counted_as_they_are_read(tmp_path, content, count) -> None:
     assert count_lines(str(tmp_path)) is None
 
 
-def test_compiling_is_announced_to_a_person_only(folder, model, monkeypatch) -> None:
+def test_compiling_is_announced_on_a_terminal_only(folder, model, monkeypatch) -> None:
     """Before it begins, and only for a model that uses the kernels."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
     must = []

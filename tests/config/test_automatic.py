@@ -25,20 +25,20 @@ from nmt_cli.training.setup import complete
 
 
 @pytest.mark.parametrize("words", [1_000, 50_000, 480_000, 5_000_000, 10**9])
-def test_an_entry_of_an_automatic_vocabulary_occurs_often_enough(words: int) -> None:
+def test_automatic_vocabulary_entries_occur_often_enough(words: int) -> None:
     size = vocabulary_size(words)
     assert words / size >= FEWEST_OCCURRENCES
     assert size <= LARGEST_VOCABULARY
     assert size <= vocabulary_size(2 * words)
 
 
-def test_steps_grow_with_the_corpus_within_bounds() -> None:
+def test_automatic_steps_grow_with_the_corpus_within_bounds() -> None:
     assert training_steps(1) == FEWEST_STEPS
     assert training_steps(10**12) == MOST_STEPS
     assert training_steps(4_000_000) == 2 * training_steps(1_000_000)
 
 
-def test_automatic_steps_are_worked_out_from_the_corpus(tmp_path: Path) -> None:
+def test_automatic_steps_are_computed_from_the_corpus(tmp_path: Path) -> None:
     config, corpus = reversal_corpus(tmp_path)
     automatic = with_values(config, {"train.max_steps": "auto"})
     with pytest.raises(ConfigError, match="max_steps is auto"):
@@ -58,7 +58,7 @@ def test_automatic_intervals_follow_the_number_of_steps() -> None:
     assert Intervals.of(config.train) == Intervals(log=1, checkpoint=1, validate=2)
 
 
-def test_small_leaves_sizes_to_the_data_and_paper_small_is_the_paper_s_training() -> None:
+def test_small_preset_is_automatic_and_paper_small_is_fixed() -> None:
     small, paper, base = (
         resolve([SettingsLayer("test", {"train.preset": name})]).config
         for name in ("small", "paper-small", "base")
@@ -74,7 +74,7 @@ def test_small_leaves_sizes_to_the_data_and_paper_small_is_the_paper_s_training(
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece"])
-def test_an_automatic_vocabulary_is_learnt_whatever_the_text(kind: str) -> None:
+def test_automatic_vocabulary_is_learnt_from_any_text(kind: str) -> None:
     data = DataConfig(subwords=kind, vocab_size="auto")  # type: ignore[arg-type]
     # 2,000 words, 8 of them different, in 8 characters: fewer merges exist than the rule asks for.
     few = Counter({f"{first}{second}": 250 for first in "abcd" for second in "ef"})
@@ -84,7 +84,7 @@ def test_an_automatic_vocabulary_is_learnt_whatever_the_text(kind: str) -> None:
     assert learn_subwords(data, many, Counter()).src_size > 300 > vocabulary_size(300)
 
 
-def test_the_target_s_own_vocabulary_is_advised_by_its_words() -> None:
+def test_advice_for_separate_target_vocabulary_counts_its_words() -> None:
     data = DataConfig(vocab_size=100, joint=False, tgt_vocab_size=5_000)
     words = Counter({f"{a}{b}{c}": 40 for a in "abcde" for b in "fghij" for c in "klmno"})
     with pytest.raises(Exception, match="the target: a vocabulary of 5,000 is larger") as caught:
@@ -92,7 +92,7 @@ def test_the_target_s_own_vocabulary_is_advised_by_its_words() -> None:
     assert caught.value.hint == "use --set data.tgt_vocab_size=500, or add text"  # type: ignore[attr-defined]
 
 
-def test_prepare_warns_of_entries_that_are_seldom_seen(tmp_path: Path) -> None:
+def test_prepare_warns_of_rare_vocabulary_entries(tmp_path: Path) -> None:
     config, _ = reversal_corpus(tmp_path)
     values = {"data.subwords": "bpe", "data.vocab_size": 20}
     config = with_values(config, values)

@@ -33,20 +33,20 @@ def refusal(values: dict[str, object]) -> ConfigError:
 
 
 @pytest.mark.parametrize(("kind", "name"), CASES)
-def test_settings_that_do_not_apply_are_refused(kind, name):
+def test_settings_of_other_model_kinds_are_refused(kind, name):
     error = refusal({"model.kind": kind, f"model.{name}": MEANINGLESS[kind][name]})
     assert error.message == f"model.{name} does not apply to model.kind={kind}"
 
 
 @pytest.mark.parametrize("kind", BASELINES)
-def test_every_setting_applies_or_is_refused(kind):
+def test_every_model_setting_applies_or_is_refused(kind):
     """A new one has to be put on one side or the other."""
     every = set(ModelConfig.__dataclass_fields__)
     assert every == SHARED | BASELINES[kind] | set(MEANINGLESS[kind])
     assert set(CHECKS) == {"transformer", *BASELINES}
 
 
-def test_all_settings_that_do_not_apply_are_reported():
+def test_all_settings_of_other_model_kinds_are_reported():
     error = refusal({"train.preset": "tiny", "model.kind": "rnn", "train.compile": "on"})
     assert error.message == (
         "model.d_ff, model.heads, model.positions, model.norm_order, train.compile=on do not apply "
@@ -91,12 +91,12 @@ def test_incompatible_settings_are_refused(values, words):
         {"d_model": 7, "d_k": 2, "d_v": 2, "positions": "learned"},
     ],
 )
-def test_other_widths_are_accepted(values):
+def test_baselines_accept_other_widths(values):
     resolve([SettingsLayer("test", {f"model.{name}": value for name, value in values.items()})])
 
 
 @pytest.mark.parametrize("kind", BASELINES)
-def test_a_preset_has_about_as_many_weights_as_small_and_its_training(kind):
+def test_baseline_presets_have_the_size_and_training_of_small(kind):
     counts = {}
     for name in ("paper-small", kind):
         sizes = {"model.src_vocab_size": 8_000, "model.tgt_vocab_size": 8_000}
@@ -115,13 +115,13 @@ def test_a_preset_has_about_as_many_weights_as_small_and_its_training(kind):
 
 
 @pytest.mark.parametrize("kind", BASELINES)
-def test_settings_come_back_from_a_file(kind, tmp_path):
+def test_baseline_settings_round_trip_through_a_file(kind, tmp_path):
     config = resolve([SettingsLayer("test", {"train.preset": kind})]).config
     (tmp_path / "config.toml").write_text(dump(config))
     assert load(tmp_path / "config.toml") == config
 
 
-def test_a_file_from_before_there_were_kinds_is_a_transformer(tmp_path):
+def test_settings_file_without_model_kind_is_a_transformer(tmp_path):
     lines = dump(resolve([]).config).splitlines()
     old = [line for line in lines if not line.startswith(("kind =", "kernel_width ="))]
     assert len(old) == len(lines) - 2

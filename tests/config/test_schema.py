@@ -38,12 +38,12 @@ def one(key: str, value: object) -> object:
 
 
 @pytest.mark.parametrize("key", ["data.valid", "data.test"])
-def test_one_pair_of_files_may_be_written_like_training_pairs(key: str) -> None:
+def test_single_pair_of_files_may_be_nested_like_training_pairs(key: str) -> None:
     assert one(key, [["t.en", "t.fr"]]) == one(key, ["t.en", "t.fr"]) == ("t.en", "t.fr")
 
 
 class TestPrecedence:
-    def test_without_layers_everything_is_the_papers_base_model(self) -> None:
+    def test_default_settings_are_the_papers_base_model(self) -> None:
         config, origins = resolve([])
         assert (config.model.d_model, config.model.layers, config.model.heads) == (512, 6, 8)
         assert set(origins) == set(SETTINGS)
@@ -67,7 +67,7 @@ class TestPrecedence:
         assert (config.model.heads, origins["model.heads"]) == (1, "command line")
         assert (config.model.layers, origins["model.layers"]) == (2, "nmt.toml")
 
-    def test_the_strongest_layer_chooses_the_preset_but_all_layers_beat_it(self) -> None:
+    def test_last_layer_chooses_the_preset_and_all_layers_override_it(self) -> None:
         config, _ = resolve(
             [
                 SettingsLayer("nmt.toml", {"train.preset": "tiny", "model.dropout": 0.25}),
@@ -84,13 +84,13 @@ class TestRefusals:
         assert error.message == "nmt.toml: unknown setting `model.headz`"
         assert error.hint == "did you mean `model.heads`?"
 
-    def test_a_key_in_the_wrong_section_is_led_to_the_right_one(self) -> None:
+    def test_key_in_wrong_section_gets_a_suggestion(self) -> None:
         assert refusal(SettingsLayer("x", {"train.heads": 4})).hint == "did you mean `model.heads`?"
 
-    def test_a_key_like_no_other_leads_to_the_list(self) -> None:
+    def test_unrelated_key_hints_at_config_show(self) -> None:
         assert "nmt config show" in refusal(SettingsLayer("x", {"zzzz": 4})).hint
 
-    def test_a_joint_vocabulary_has_one_size(self) -> None:
+    def test_joint_vocabulary_refuses_target_vocabulary_size(self) -> None:
         error = refusal(SettingsLayer("--set", {"data.tgt_vocab_size": 100}))
         assert "data.joint is true" in error.message
         assert resolve([SettingsLayer("--set", {"data.tgt_vocab_size": 100, "data.joint": False})])
@@ -101,7 +101,7 @@ class TestRefusals:
         assert error.hint == "did you mean `base`?"
 
     @pytest.mark.parametrize("name", ["table3-x", "table3-ROW", "nothing"])
-    def test_the_presets_that_a_hint_lists_are_presets(self, name: str) -> None:
+    def test_hint_lists_existing_presets(self, name: str) -> None:
         """A wrong row of Table 3 gets them all."""
         with pytest.raises(ConfigError) as caught:
             resolve([SettingsLayer("test", {"train.preset": name})])
@@ -119,7 +119,7 @@ class TestRefusals:
             assert word in error.message
 
     @pytest.mark.parametrize(
-        ("key", "value", "said"),
+        ("key", "value", "message"),
         [
             ("search.beam", 0, "must be at least 1, not 0"),
             ("search.beam", 1025, "must be at most 1024, not 1025"),
@@ -138,22 +138,22 @@ class TestRefusals:
             ("train.max_hours", 10**400, "is too large for a floating-point number"),
         ],
     )
-    def test_a_wrong_value_is_refused_with_its_reason(
-        self, key: str, value: object, said: str
+    def test_wrong_value_is_refused_with_its_reason(
+        self, key: str, value: object, message: str
     ) -> None:
         error = refusal(SettingsLayer("x", {key: value}))
         assert f"`{key}`" in error.message
-        assert said in error.message
+        assert message in error.message
         assert error.hint.startswith(f"{key}: ")
 
-    def test_a_refusal_stays_short_whatever_the_value(self) -> None:
+    def test_error_of_a_long_value_stays_short(self) -> None:
         assert len(refusal(SettingsLayer("x", {"model.heads": "x" * 100_000})).message) < 200
 
     def test_unbalanced_brackets_are_a_file_name(self) -> None:
         assert one("data.valid", "[" * 100_000) == ("[" * 100_000,)
 
     @pytest.mark.parametrize(
-        ("values", "said"),
+        ("values", "message"),
         [
             ({"model.d_model": 512, "model.heads": 3}, "is not divisible by model.heads=3"),
             ({"model.d_model": 5, "model.heads": 1}, "needs an even width"),
@@ -174,17 +174,15 @@ class TestRefusals:
             ({"train.r_drop": 5.0, "model.dropout": 0.0}, "model.dropout is 0"),
         ],
     )
-    def test_values_that_do_not_fit_together_are_refused(
-        self, values: dict[str, object], said: str
-    ) -> None:
-        assert said in refusal(SettingsLayer("x", values)).message
+    def test_conflicting_values_are_refused(self, values: dict[str, object], message: str) -> None:
+        assert message in refusal(SettingsLayer("x", values)).message
 
     def test_explicit_head_widths_need_no_division(self) -> None:
         values = {"model.d_model": 512, "model.heads": 3, "model.d_k": 32, "model.d_v": 32}
         assert resolve([SettingsLayer("x", values)]).config.model.heads == 3
 
 
-class TestTexts:
+class TestValuesFromText:
     @pytest.mark.parametrize(
         ("key", "text", "value"),
         [
@@ -201,28 +199,28 @@ class TestTexts:
             ("model.banned_ids", "0,1", (0, 1)),
         ],
     )
-    def test_a_text_becomes_the_type_of_its_setting(
+    def test_text_is_converted_to_the_type_of_its_setting(
         self, key: str, text: str, value: object
     ) -> None:
         assert one(key, text) == value
         assert type(one(key, text)) is type(value)
 
 
-class TestFiles:
+class TestSettingsFiles:
     def test_an_auto_value_stays_auto_so_that_later_overrides_still_work(self) -> None:
         config = resolve([SettingsLayer("x", {"model.d_model": 256})]).config
         assert config.model.d_k == "auto"
         again = tomllib.loads(dump(config))
         assert again["model"]["d_k"] == "auto"
 
-    def test_the_dumped_file_is_complete(self) -> None:
+    def test_dumped_settings_file_is_complete(self) -> None:
         document = tomllib.loads(dump(Config()))
         assert document.pop("format") == 1
         keys = {f"{section}.{key}" for section, part in document.items() for key in part}
         assert keys == set(SETTINGS)
 
     @pytest.mark.parametrize(
-        ("text", "said"),
+        ("text", "message"),
         [
             ("model = [", "not valid TOML"),
             ("[model]\nheads = 4\nheads = 8\n", "not valid TOML"),
@@ -234,38 +232,36 @@ class TestFiles:
             ("x = " + "[" * 100_000, "not valid TOML"),
         ],
     )
-    def test_a_wrong_file_is_refused_by_its_name(
-        self, tmp_path: Path, text: str, said: str
-    ) -> None:
+    def test_invalid_settings_file_is_named(self, tmp_path: Path, text: str, message: str) -> None:
         path = tmp_path / "nmt.toml"
         path.write_text(text)
         with pytest.raises(ConfigError, match=r"nmt\.toml") as caught:
             load(path)
-        assert said in caught.value.message
+        assert message in caught.value.message
         assert caught.value.hint
 
-    @pytest.mark.parametrize(("number", "newer"), [(0, False), (2, True)])
-    def test_only_a_later_format_is_that_of_a_newer_nmt(
-        self, tmp_path: Path, number: int, newer: bool
+    @pytest.mark.parametrize(("version", "newer"), [(0, False), (2, True)])
+    def test_settings_file_of_later_format_needs_newer_nmt(
+        self, tmp_path: Path, version: int, newer: bool
     ) -> None:
         path = tmp_path / "nmt.toml"
-        path.write_text(f"format = {number}\n")
+        path.write_text(f"format = {version}\n")
         with pytest.raises(ConfigError) as caught:
             load(path)
         assert ("newer nmt" in caught.value.hint) == newer
 
-    def test_a_file_that_is_not_utf8_is_refused(self, tmp_path: Path) -> None:
+    def test_settings_file_that_is_not_utf8_is_refused(self, tmp_path: Path) -> None:
         path = tmp_path / "nmt.toml"
         path.write_bytes(b"[languages]\nsrc = '\xff'\n")
         with pytest.raises(ConfigError, match="not valid TOML"):
             load(path)
 
-    def test_a_missing_file_is_missing_input(self, tmp_path: Path) -> None:
+    def test_missing_settings_file_is_missing_input(self, tmp_path: Path) -> None:
         with pytest.raises(NoInputError):
             read_layer(tmp_path / "none.toml")
 
 
-class TestKnowledge:
+class TestSettingsTable:
     def test_every_default_passes_its_own_check(self) -> None:
         for key, setting in SETTINGS.items():
             assert convert(setting, setting.default) == setting.default, key
@@ -277,7 +273,7 @@ class TestKnowledge:
             assert type(value) is type(convert(SETTINGS[key], value))
         resolve([SettingsLayer("x", {"train.preset": name})])
 
-    def test_every_setting_is_explained(self) -> None:
+    def test_every_setting_has_help(self) -> None:
         assert [key for key, setting in SETTINGS.items() if len(setting.about) < 5] == []
 
     def test_a_configuration_cannot_be_changed(self) -> None:
@@ -326,7 +322,7 @@ TRANSFORMERS = sorted(name for name, preset in PRESETS.items() if "model.kind" n
 
 
 @given(st.fixed_dictionaries({}, optional=FREE), st.sampled_from(TRANSFORMERS))
-def test_a_configuration_survives_its_file(
+def test_configuration_round_trips_through_its_file(
     tmp_path_factory: pytest.TempPathFactory, values: dict[str, object], preset: str
 ) -> None:
     config = resolve([SettingsLayer("x", {**values, "train.preset": preset})]).config
@@ -352,6 +348,6 @@ def test_unknown_keys_are_always_refused(values: dict[str, object]) -> None:
 
 
 @given(st.sampled_from(sorted(SETTINGS)), st.one_of(TEXTS, st.integers(), st.none(), st.floats()))
-def test_a_setting_has_its_type_or_is_refused(key: str, value: object) -> None:
+def test_value_of_wrong_type_is_refused(key: str, value: object) -> None:
     if not refused_in_our_words({key: value}):
         assert convert(SETTINGS[key], one(key, value)) == one(key, value)

@@ -63,19 +63,21 @@ def run(tmp_path: Path):
     return call
 
 
-def test_three_models_of_one_size_are_trained_alike(run, project):
+def test_before_attention_trains_three_models_alike(run, project):
     done, calls = run("project", "test.src", "test.tgt")
     assert done.returncode == 0, done.stderr
-    assert [one[0] for one in calls] == ["prepare", *["train", "translate", *["score"] * 4] * 3]
+    assert [call[0] for call in calls] == ["prepare", *["train", "translate", *["score"] * 4] * 3]
     kinds, counts, shared = [], [], []
-    for call in (one for one in calls if one[0] == "train"):
-        given = dict(two.split("=", 1) for one, two in itertools.pairwise(call) if one == "--set")
+    for call in (call for call in calls if call[0] == "train"):
+        given = dict(two.split("=", 1) for word, two in itertools.pairwise(call) if word == "--set")
         values = {"train.preset": call[call.index("--preset") + 1], **given}
         sizes = {"model.src_vocab_size": 1_500, "model.tgt_vocab_size": 1_500}
         config = resolve([SettingsLayer("recipe", {**values, **sizes})]).config
         kinds.append(config.model.kind)
         with torch.device("meta"):
-            counts.append(sum(one.numel() for one in make_model(config.model).parameters()))
+            counts.append(
+                sum(parameter.numel() for parameter in make_model(config.model).parameters())
+            )
         train = config.train
         shared.append(
             (train.batch_tokens, train.warmup_steps, train.optimizer, train.schedule,
@@ -88,7 +90,7 @@ def test_three_models_of_one_size_are_trained_alike(run, project):
     assert shared[0][-1] == "900"
 
 
-def test_bleu_is_told_by_length_of_the_source(run, project, tmp_path):
+def test_before_attention_reports_bleu_by_source_length(run, project, tmp_path):
     done, _ = run("project", "test.src", "test.tgt", "90")
     table = (project / "before-attention" / "results.tsv").read_text().splitlines()
     assert table[0].split("\t") == ["rnn", "90", "4.0e+1", "2.5", "7.00", "3.00", "3.00", "1.00"]
@@ -101,7 +103,7 @@ def test_bleu_is_told_by_length_of_the_source(run, project, tmp_path):
     assert parts == expected
 
 
-def test_it_goes_on_where_it_was(run, project):
+def test_before_attention_recipe_continues_after_interruption(run, project):
     run("project", "test.src", "test.tgt")
     table = project / "before-attention" / "results.tsv"
     lines = table.read_text().splitlines()
@@ -110,12 +112,12 @@ def test_it_goes_on_where_it_was(run, project):
     (project / "before-attention" / "conv").rmdir()
     done, calls = run("project", "test.src", "test.tgt")
     assert done.returncode == 0, done.stderr
-    assert [one[0] for one in calls] == ["train", "translate", *["score"] * 4]
+    assert [call[0] for call in calls] == ["train", "translate", *["score"] * 4]
     assert "before-attention/conv" in calls[0]
 
 
 @pytest.mark.parametrize("missing", ["nmt.toml", "test.src", "test.tgt"])
-def test_what_is_missing_is_said(run, project, missing):
+def test_before_attention_names_missing_arguments_and_files(run, project, missing):
     done, calls = run("project")
     assert (done.returncode, calls) == (2, [])
     assert "PROJECT SRC TGT" in done.stderr

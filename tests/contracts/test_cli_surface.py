@@ -7,7 +7,7 @@ from nmt_cli.cli import docs
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_surface_is_the_frozen_one() -> None:
+def test_cli_surface_equals_the_frozen_one() -> None:
     frozen = (ROOT / docs.SURFACE).read_text().splitlines()
     current = docs.surface().splitlines()
     gone = sorted(set(frozen) - set(current))

@@ -14,11 +14,11 @@ from nmt_cli.extras.demo.files import TEST_PAIRS, TRAIN_PAIRS
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_guide_of_the_command_line_is_current() -> None:
+def test_cli_guide_is_current() -> None:
     assert (ROOT / docs.GUIDE).read_text() == docs.guide(), "run `make docs`"
 
 
-def test_every_help_leads_with_examples() -> None:
+def test_every_help_begins_with_examples() -> None:
     for path, command, context in docs.walk_commands():
         if path == "nmt config":
             continue
@@ -26,7 +26,7 @@ def test_every_help_leads_with_examples() -> None:
         assert 0 < text.find("Examples:") < text.find("Options:"), path
 
 
-def test_the_first_help_fits_a_small_terminal() -> None:
+def test_top_level_help_fits_a_small_terminal() -> None:
     path, command, context = next(docs.walk_commands())
     lines = command.get_help(context).splitlines()
     assert path == "nmt"
@@ -34,7 +34,7 @@ def test_the_first_help_fits_a_small_terminal() -> None:
     assert max(map(len, lines)) <= 80
 
 
-def test_every_option_is_explained() -> None:
+def test_every_option_has_help() -> None:
     mute = [
         f"{path} {parameter.name}"
         for path, command, _ in docs.walk_commands()
@@ -44,7 +44,7 @@ def test_every_option_is_explained() -> None:
     assert mute == []
 
 
-def test_docs_are_written_where_they_are_compared(tmp_path: Path) -> None:
+def test_generated_docs_equal_the_compared_ones(tmp_path: Path) -> None:
     docs.main(tmp_path)
     assert (tmp_path / docs.GUIDE).read_text() == docs.guide()
     assert (tmp_path / docs.SURFACE).read_text() == docs.surface()
@@ -57,7 +57,7 @@ def test_picture_shows_the_recorded_demo() -> None:
     assert svg_text((ROOT / "docs/demo.svg").read_text(encoding="utf-8")) == words, "`make docs`"
 
 
-def test_picture_has_lines_of_the_record_only() -> None:
+def test_picture_has_only_lines_of_the_recorded_demo() -> None:
     picture = run_path(str(ROOT / "docs/picture.py"))
     record = (ROOT / "docs/demo.txt").read_text(encoding="utf-8").splitlines()
     shown = picture["shown_lines"]("\n".join(record))
@@ -65,7 +65,7 @@ def test_picture_has_lines_of_the_record_only() -> None:
     assert "[...]" in shown
 
 
-def test_picture_is_of_the_demo_as_it_is_now() -> None:
+def test_picture_has_the_current_figures_of_the_demo() -> None:
     """The preset's number of steps and the demo's numbers of sentences."""
     shown = " ".join(svg_text((ROOT / "docs/demo.svg").read_text(encoding="utf-8")))
     steps = PRESETS["tiny"]["train.max_steps"]
@@ -88,13 +88,13 @@ def svg_text(svg: str) -> list[str]:
     return html.unescape(" ".join(lines)).split()
 
 
-def test_contributing_shows_the_layers_and_folders_there_are() -> None:
+def test_contributing_lists_current_layers_and_folders() -> None:
     architecture = run_path(str(ROOT / "docs/architecture.py"))
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     assert page == architecture["current"](), "run `make docs`"
 
 
-def test_contributing_follows_the_contract() -> None:
+def test_contributing_layers_follow_the_import_contract() -> None:
     architecture = run_path(str(ROOT / "docs/architecture.py"))
     pyproject = (
         '[[tool.importlinter.contracts]]\ntype = "layers"\n'

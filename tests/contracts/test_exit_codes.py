@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from corpora import reversal_corpus
-from faults.forked import forked
+from faults.support.forked import forked
 
 import nmt_cli.training.step
 from nmt_cli import errors
@@ -44,18 +44,18 @@ def training(corpus: Path, *more: str) -> list[str]:
             "--max-steps", "60", *more]  # fmt: skip
 
 
-def test_the_table_is_the_promised_one_and_complete() -> None:
+def test_exit_code_table_is_the_documented_one() -> None:
     assert set(exit_codes()) == PROMISED
-    kinds = [one for one in vars(errors).values() if isinstance(one, type)]
-    assert {one.exit_code for one in kinds} == PROMISED - set(OTHERS) | {1}
+    kinds = [value for value in vars(errors).values() if isinstance(value, type)]
+    assert {kind.exit_code for kind in kinds} == PROMISED - set(OTHERS) | {1}
     assert set(signals.EXIT_CODES.values()) <= PROMISED
     assert {signals.INTERRUPTED, error_reporting.BROKEN_PIPE} <= PROMISED
     assert {environment.EXIT_BROKEN_PIPE, environment.EXIT_WRITE_ERROR} <= PROMISED
-    for number, code in signals.EXIT_CODES.items():
-        assert code in (75, 128 + number)
+    for signal_number, code in signals.EXIT_CODES.items():
+        assert code in (75, 128 + signal_number)
 
 
-def test_the_table_is_in_the_guide() -> None:
+def test_exit_code_table_is_in_the_cli_guide() -> None:
     text = guide()
     assert STABLE in text
     assert "semantic versioning" in STABLE
@@ -67,7 +67,7 @@ WAYS = [
     (0, ["--version"]),
     (2, ["trian"]),
     (2, ["score", "--nonsense"]),
-    (3, ["score", "one", "one", "--max", "ter=-1"]),
+    (3, ["score", "one", "copy", "--max", "ter=-1"]),
     (65, ["score", "one", "two"]),
     (66, ["score", "one", "absent"]),
     (66, ["translate", "--model", "absent", "one"]),
@@ -79,7 +79,9 @@ WAYS = [
 
 
 @pytest.mark.parametrize(("code", "arguments"), WAYS)
-def test_a_way_to_each(code: int, arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_exit_code_can_be_provoked(
+    code: int, arguments: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     if code == 69:
         # Its tokenizer's file would have to be fetched.
         monkeypatch.setenv("SACREBLEU", "/dev/null/absent")
@@ -88,7 +90,7 @@ def test_a_way_to_each(code: int, arguments: list[str], monkeypatch: pytest.Monk
     assert (b"error: " in ended.err) == (code not in (0,))
 
 
-def test_a_bug_is_1(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exit_code_of_a_bug_is_1(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "invoke", lambda arguments: 1 / 0)
     ended = forked("score", "one", "one")
     assert ended.code == 1
@@ -96,9 +98,7 @@ def test_a_bug_is_1(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_training_without_finite_numbers_is_4(
-    corpus: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_exit_code_of_diverged_training_is_4(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = nmt_cli.training.step.shard_loss
     monkeypatch.setattr(
         nmt_cli.training.step, "shard_loss", lambda *rest: _without_numbers(real(*rest))
@@ -112,7 +112,7 @@ def _without_numbers(loss: object) -> object:
     return type(loss)(total * float("nan"), *rest)
 
 
-def test_a_full_disk_is_74() -> None:
+def test_exit_code_of_a_full_disk_is_74() -> None:
     full = os.open("/dev/full", os.O_WRONLY)
     try:
         assert forked("config", "show", stdout=full).code == 74
@@ -120,7 +120,7 @@ def test_a_full_disk_is_74() -> None:
         os.close(full)
 
 
-def test_a_directory_in_use_is_75(corpus: Path) -> None:
+def test_exit_code_of_a_locked_directory_is_75(corpus: Path) -> None:
     Path("model").mkdir()
     with locked(Path("model")):
         ended = forked(*training(corpus))
@@ -128,7 +128,7 @@ def test_a_directory_in_use_is_75(corpus: Path) -> None:
     assert b"in use" in ended.err
 
 
-def test_a_rank_that_was_killed_is_137(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exit_code_of_a_killed_rank_is_137(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def launch(*_: object) -> int:
         return ranks.exit_code_of({0: -9, 1: 0}, {0: 1, 1: 1})
 
@@ -137,7 +137,7 @@ def test_a_rank_that_was_killed_is_137(corpus: Path, monkeypatch: pytest.MonkeyP
     assert ended.code == 137, ended.err
 
 
-def test_a_reader_that_went_away_is_141() -> None:
+def test_exit_code_of_a_broken_pipe_is_141() -> None:
     ours, theirs = os.pipe()
     os.close(ours)
     try:
@@ -148,17 +148,19 @@ def test_a_reader_that_went_away_is_141() -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "code"),
+    ("signal_number", "code"),
     [(signal.SIGHUP, 129), (signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGUSR1, 75)],
 )
-def test_training_that_is_told_to_end(
-    number: signal.Signals, code: int, monkeypatch: pytest.MonkeyPatch
+def test_exit_codes_of_training_stopped_by_signals(
+    signal_number: signal.Signals, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(settings, "resolve_settings", lambda *_: os.kill(os.getpid(), number))
+    monkeypatch.setattr(
+        settings, "resolve_settings", lambda *_: os.kill(os.getpid(), signal_number)
+    )
     assert forked("train").code == code
 
 
-def test_ctrl_c_is_130_for_every_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exit_code_of_ctrl_c_is_130_for_every_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         settings, "resolve_settings", lambda *_: os.kill(os.getpid(), signal.SIGINT)
     )

@@ -26,15 +26,15 @@ SKIPPED = {"drawing/svg.py", "extras/attention_map/page.py", "config/synonyms.py
 
 def options_by_command() -> dict[str, set[str]]:
     """The options of each command, by its name without `nmt`; those of its own commands count."""
-    found: dict[str, set[str]] = {}
+    result: dict[str, set[str]] = {}
     for line in (ROOT / docs.SURFACE).read_text().splitlines():
         words = line.split()[1:]
         path = [word for word in words if not word.startswith("-")]
         for option in (part for word in words for part in word.split("/")):
             if option.startswith("--"):
                 for length in range(3):
-                    found.setdefault(" ".join(path[:length]), set()).add(option)
-    return found
+                    result.setdefault(" ".join(path[:length]), set()).add(option)
+    return result
 
 
 OPTIONS = options_by_command()
@@ -45,8 +45,11 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
     """The texts of a module and their lines, without docstrings; X stands for what is put in."""
     tree = ast.parse(path.read_text())
     inner = {
-        id(part) for one in ast.walk(tree) if isinstance(one, ast.JoinedStr) for part in one.values
-    } | {id(one.value) for one in ast.walk(tree) if isinstance(one, ast.Expr)}
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.JoinedStr)
+        for part in node.values
+    } | {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             parts = [
@@ -65,14 +68,16 @@ def problems(text: str, command: str = "") -> list[str]:
         name, rest = call[1], call[2]
         known = EVERYWHERE | (OPTIONS.get(name) or OPTIONS.get(name.split()[0], set()))
         if name.split()[0] in COMMANDS:
-            wrong += [f"nmt {name} {one}" for one in OPTION.findall(rest) if one not in known]
+            wrong += [
+                f"nmt {name} {option}" for option in OPTION.findall(rest) if option not in known
+            ]
     known = OPTIONS[command] | EVERYWHERE
     for name, options in OTHER_PROGRAMS.items():
         known = known | (options if name in text or name == "docker" else set())
-    return wrong + [one for one in OPTION.findall(CALL.sub("", text)) if one not in known]
+    return wrong + [option for option in OPTION.findall(CALL.sub("", text)) if option not in known]
 
 
-def test_the_check_sees_what_it_looks_for() -> None:
+def test_hint_check_detects_unknown_options() -> None:
     assert problems("choose another --out, or `nmt train --gpus 2`") == []
     assert problems("`nmt train --device cpu`") == ["nmt train --device"]
     assert problems("see --modle") == ["--modle"]
@@ -82,20 +87,20 @@ def test_the_check_sees_what_it_looks_for() -> None:
 @pytest.mark.parametrize(
     "path", sorted((ROOT / "nmt_cli").rglob("*.py")), ids=lambda path: path.stem
 )
-def test_every_option_that_a_text_names_exists(path: Path) -> None:
+def test_options_named_in_messages_exist(path: Path) -> None:
     name = path.relative_to(ROOT / "nmt_cli").as_posix()
     if name in SKIPPED:
         return
     command = path.stem if path.parent.name == "cli" and path.stem in COMMANDS else ""
-    found = {
+    result = {
         line: wrong
         for line, text in texts(path)
         if OPTION.search(text) and (wrong := problems(text, command))
     }
-    assert found == {}
+    assert result == {}
 
 
-def test_synonyms_lead_to_what_there_is() -> None:
+def test_synonyms_lead_to_existing_commands_and_options() -> None:
     commands = {name for name in synonyms.COMMANDS.values() if not name.startswith("nmt --")}
     assert commands <= set(COMMANDS)
     assert not set(synonyms.COMMANDS) & set(COMMANDS)

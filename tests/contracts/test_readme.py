@@ -28,10 +28,21 @@ SMALL = {
     "OMP_NUM_THREADS": "1",
 }
 
+SMALL_PRESET = {
+    "data.vocab_size": 300,
+    "model.layers": 1,
+    "model.d_model": 32,
+    "model.d_ff": 64,
+    "train.max_steps": 4,
+    "train.checkpoint_every": 1,
+    "train.validate_every": 1,
+    "train.validation_sentences": 2,
+}
+
 
 def block_with(words: str) -> str:
-    (found,) = [block for block in SHELL if words in block]
-    return found
+    (results,) = [block for block in SHELL if words in block]
+    return results
 
 
 @pytest.fixture
@@ -51,14 +62,14 @@ def test_ci_runs_the_test_command_of_the_readme():
     assert command in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
 
 
-def test_the_demo_command_installs_what_it_needs_and_nothing_by_another_name():
+def test_demo_command_of_readme_installs_this_package():
     command = block_with("nmt demo").strip()
     assert "-c constraints.txt" in command
     assert not re.findall(r"pip install\b[^\n`&]*\snmt(?![-\w])", README)
 
 
 @pytest.mark.slow
-def test_the_commands_for_own_text_run(tmp_path, nmt_on_path):
+def test_readme_commands_for_own_text_run(tmp_path, nmt_on_path):
     from nmt_cli.extras.demo.grammar.pairs import make_pairs
 
     work = tmp_path / "work"
@@ -78,7 +89,7 @@ def test_the_commands_for_own_text_run(tmp_path, nmt_on_path):
     assert "tok:13a" in lines[1]
 
 
-def test_the_demo_s_environment_is_active_where_the_next_block_calls_nmt():
+def test_readme_activates_the_environment_before_calling_nmt():
     first, second = block_with("nmt demo"), block_with("cd nmt-demo")
     assert README.index(first) < README.index(second)
     assert "python3 -m venv .venv && . .venv/bin/activate && pip install " in first
@@ -87,22 +98,62 @@ def test_the_demo_s_environment_is_active_where_the_next_block_calls_nmt():
             assert ".venv/bin/nmt" not in block
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/translating.md", "docs/python.md"])
-def test_the_python_examples_run(page, tmp_path, monkeypatch, capsys):
+def python_examples(page: str) -> list[str]:
+    examples = re.findall(
+        r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL
+    )
+    assert examples
+    return examples
+
+
+def run_examples(page: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each example runs, and shows something; one may need what an earlier one wrote."""
+    for example in python_examples(page):
+        exec(compile(example, page, "exec"), {})
+        assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/translating.md"])
+def test_readme_python_examples_run(page, tmp_path, monkeypatch, capsys):
     config = byte_config()
     monkeypatch.chdir(tmp_path)
     save_model(Path("model"), byte_model(config).state_dict(), config, byte_subwords(), {})
     Path("test.en").write_text("The small dog sleeps.\nA cat.\n", encoding="utf-8")
     Path("terms.tsv").write_text("dog\tHund\n", encoding="utf-8")
-    text = (ROOT / page).read_text(encoding="utf-8")
-    examples = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert examples
-    for example in examples:
-        exec(compile(example, page, "exec"), {})
-        assert capsys.readouterr().out
+    run_examples(page, capsys)
 
 
-def test_the_table_of_presets_says_what_they_are():
+def test_the_examples_of_the_python_page_run(tmp_path, monkeypatch, capsys):
+    """From two text files on; `small` is smaller than it is."""
+    from nmt_cli.config.presets import PRESETS
+    from nmt_cli.extras.demo.grammar.pairs import make_pairs
+
+    monkeypatch.setitem(PRESETS, "small", {**PRESETS["small"], **SMALL_PRESET})
+    monkeypatch.chdir(tmp_path)
+    for split, count in (("train", 600), ("valid", 8), ("test", 2)):
+        pairs = list(make_pairs(count, seed=5, split=split))
+        Path(f"{split}.en").write_text("".join(pair.src + "\n" for pair in pairs))
+        Path(f"{split}.de").write_text("".join(pair.tgt + "\n" for pair in pairs))
+    Path("terms.tsv").write_text("dog\tHund\n", encoding="utf-8")
+    run_examples("docs/python.md", capsys)
+
+
+def test_the_python_examples_are_typed(tmp_path):
+    """As a user's type checker sees them, with all that mypy --strict asks for."""
+    files = []
+    for page in ("README.md", "docs/translating.md", "docs/python.md"):
+        for number, example in enumerate(python_examples(page)):
+            files.append(tmp_path / f"{Path(page).stem.lower()}_{number}.py")
+            files[-1].write_text(example, encoding="utf-8")
+    # The cache is that of the check of the package, which is most of the work.
+    ended = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", *files], cwd=ROOT, capture_output=True,
+        text=True, env={**os.environ, "MYPYPATH": str(ROOT)},
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def test_readme_preset_table_has_sizes_and_parameters():
     """Sizes by their names; parameters by counting."""
     from nmt_cli.model.transformer import Transformer
 
@@ -111,8 +162,8 @@ def test_the_table_of_presets_says_what_they_are():
     for name, cells in rows:
         layers, d_model, d_ff, heads, parameters, _ = cells.split(" | ")
         model = resolve([SettingsLayer("test", {"train.preset": name})]).config.model
-        told = [int(cell.replace(",", "")) for cell in (layers, d_model, d_ff, heads)]
-        assert told == [model.layers, model.d_model, model.d_ff, model.heads]
+        sizes = [int(cell.replace(",", "")) for cell in (layers, d_model, d_ff, heads)]
+        assert sizes == [model.layers, model.d_model, model.d_ff, model.heads]
         millions, vocabulary = re.findall(r"[\d.,]+", parameters)
         size = int(vocabulary.replace(",", ""))
         with torch.device("meta"):
@@ -121,12 +172,12 @@ def test_the_table_of_presets_says_what_they_are():
         assert round(count / 1e6, 1) == float(millions), name
 
 
-def test_links_lead_somewhere():
+def test_readme_links_exist():
     for target in re.findall(r"\]\((?!http)([^)#]+)\)", README):
         assert (ROOT / target).exists(), target
 
 
-def test_benchmarks_of_the_readme_stand_in_the_results():
+def test_readme_benchmarks_are_in_the_recorded_results():
     """Each row links to its section, where each of its figures is."""
     results = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     sections = {
@@ -139,7 +190,7 @@ def test_benchmarks_of_the_readme_stand_in_the_results():
             assert re.search(rf"(?<![\d.]){re.escape(figure)}(?![\d.])", sections[anchor]), anchor
 
 
-def test_figures_of_the_demo_are_those_of_its_picture():
+def test_readme_demo_figures_equal_those_of_the_picture():
     [words] = re.findall(r"!\[([^]]*)\]\(docs/demo\.svg\)", README)
     record = (ROOT / "docs" / "demo.txt").read_text(encoding="utf-8")
     figures = re.findall(r"\d+\.\d+", words)
@@ -147,7 +198,7 @@ def test_figures_of_the_demo_are_those_of_its_picture():
     assert [figure for figure in figures if figure not in record] == []
 
 
-def test_number_of_kinds_of_noise():
+def test_readme_counts_the_kinds_of_noise():
     from nmt_cli.data.cleaning.kinds import KINDS
 
     [count] = re.findall(r"finds (\d+) kinds of noise", README)

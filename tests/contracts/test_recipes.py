@@ -78,10 +78,10 @@ def data(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("recipe", ROADS, ids=lambda path: path.stem)
-def test_a_recipe_calls_what_there_is(recipe, run, data, tmp_path):
+def test_recipe_calls_existing_commands_and_options(recipe, run, data, tmp_path):
     done, calls = run(recipe, str(data), "work")
     assert done.returncode == 0, done.stderr
-    steps = [one[0] for one in calls]
+    steps = [call[0] for call in calls]
     assert steps == ["init", "prepare", "train", "translate", "score", "translate", "score"]
     assert str(data / "train.en") in calls[0]
     assert str(data / "train.de.xz") in calls[0]
@@ -95,17 +95,17 @@ def test_a_recipe_calls_what_there_is(recipe, run, data, tmp_path):
 def settings_of(call: list[str]) -> dict[str, str]:
     """The settings of a command line, which `nmt` accepts together with the preset."""
     pairs = itertools.pairwise(call)
-    found = dict(two.split("=", 1) for one, two in pairs if one == "--set")
-    resolve([SettingsLayer("recipe", {"train.preset": "paper-small", **found})])
-    return found
+    result = dict(two.split("=", 1) for first, two in pairs if first == "--set")
+    resolve([SettingsLayer("recipe", {"train.preset": "paper-small", **result})])
+    return result
 
 
-def test_the_comparisons_cost_the_same_and_go_on_where_they_were(run, data, tmp_path):
+def test_comparison_recipe_has_equal_costs_and_continues(run, data, tmp_path):
     done, calls = run(COMPARISONS, str(data), "work")
     assert done.returncode == 0, done.stderr
-    runs = [one for one in calls if one[0] == "train"]
-    assert [one[0] for one in calls] == ["init", "prepare", *["train", "translate", "score"] * 12]
-    assert len({one[one.index("--out") + 1] for one in runs}) == 12
+    runs = [call for call in calls if call[0] == "train"]
+    assert [call[0] for call in calls] == ["init", "prepare", *["train", "translate", "score"] * 12]
+    assert len({run[run.index("--out") + 1] for run in runs}) == 12
     for call in runs:
         settings, steps = settings_of(call), int(call[call.index("--max-steps") + 1])
         tokens = int(settings["train.batch_tokens"])
@@ -120,11 +120,11 @@ def test_the_comparisons_cost_the_same_and_go_on_where_they_were(run, data, tmp_
     (tmp_path / "work" / lines[5].split("\t")[0]).rmdir()
     done, again = run(COMPARISONS, str(data), "work")
     assert done.returncode == 0, done.stderr
-    assert [one[0] for one in again] == ["train", "translate", "score"]
+    assert [call[0] for call in again] == ["train", "translate", "score"]
     assert again[0] == runs[5]
 
 
-def test_table_3_of_the_paper_trains_presets_and_nothing_else(run, tmp_path):
+def test_table_3_recipe_trains_only_presets(run, tmp_path):
     wmt14 = tmp_path / "wmt14"
     (wmt14 / "data").mkdir(parents=True)
     done, calls = run(TABLE3, str(wmt14), "work")
@@ -136,21 +136,21 @@ def test_table_3_of_the_paper_trains_presets_and_nothing_else(run, tmp_path):
     done, calls = run(TABLE3, str(wmt14), "work")
     assert done.returncode == 0, done.stderr
     steps = ["train", "average", "score", "translate", "score"]
-    assert [one[0] for one in calls] == [*steps * 20, "bench"]
-    presets = [one[one.index("--preset") + 1] for one in calls if one[0] == "train"]
+    assert [call[0] for call in calls] == [*steps * 20, "bench"]
+    presets = [call[call.index("--preset") + 1] for call in calls if call[0] == "train"]
     assert presets == list(PAPER)
     for call in calls[:-1:5]:
         changed = {"train.checkpoint_every", "train.keep_last", "train.validate_every"}
         assert settings_of(call).keys() == changed
     # Not an average: section 6.2.
-    assert all(one[2:4] == ["--last", "1"] for one in calls if one[0] == "average")
+    assert all(call[2:4] == ["--last", "1"] for call in calls if call[0] == "average")
 
 
-def test_table_3_scaled_down_changes_what_its_preset_changes(run, data, tmp_path, monkeypatch):
+def test_scaled_down_table_3_changes_what_its_preset_changes(run, data, tmp_path, monkeypatch):
     monkeypatch.setenv("SIZE", "small")
     done, calls = run(TABLE3, str(data), "work")
     assert done.returncode == 0, done.stderr
-    trained = [one for one in calls if one[0] == "train"]
+    trained = [call for call in calls if call[0] == "train"]
     assert len(trained) == 22
     base = settings_of(trained[0])
     for call in trained[1:-2]:
@@ -161,10 +161,10 @@ def test_table_3_scaled_down_changes_what_its_preset_changes(run, data, tmp_path
             (key,) = {key for key in PRESETS[preset] if PRESETS[preset][key] != BASE.get(key)}
             assert unlike == {key}
         assert small.config.train.preset == preset
-    assert [settings_of(one)["train.seed"] for one in trained[-2:]] == ["2", "3"]
+    assert [settings_of(call)["train.seed"] for call in trained[-2:]] == ["2", "3"]
     (tmp_path / "work" / "rows" / "big" / "bleu.json").unlink()
     _, again = run(TABLE3, str(data), "work")
-    assert [one[0] for one in again] == [
+    assert [call[0] for call in again] == [
         "train", "average", "score", "translate", "score", "bench",
     ]  # fmt: skip
 
@@ -172,7 +172,7 @@ def test_table_3_scaled_down_changes_what_its_preset_changes(run, data, tmp_path
 @pytest.mark.parametrize(
     "recipe", [path for path in RECIPES if path != TABLE3], ids=lambda path: path.stem
 )
-def test_a_recipe_without_its_data_says_what_is_missing(recipe, run, data):
+def test_recipe_without_data_prints_usage(recipe, run, data):
     done, calls = run(recipe)
     assert done.returncode == 2
     assert f"usage: {recipe} DATA [WORK]" in done.stderr

@@ -15,8 +15,8 @@ SAID = {
     "OSI Approved :: MIT License": "MIT", "OSI Approved :: Apache Software License": "Apache-2.0",
     "BSD 2-Clause License": "BSD-2-Clause", "Apache 2.0 License": "Apache-2.0",
 }  # fmt: skip
-# Its metadata name none; the file LICENSE in the package does.
-BY_HAND = {"resvg-py": "MIT"}
+# Their metadata name none; the licence file of the package or of its sources does.
+BY_HAND = {"pymarian": "MIT", "resvg-py": "MIT"}
 
 
 def rows() -> dict[str, str]:
@@ -32,39 +32,45 @@ def required() -> list[str]:
     for extra in project["optional-dependencies"].values():
         wanted += extra
     wanted += document["build-system"]["requires"]
-    names = [re.match(r"[\w.-]+", one)[0] for one in wanted]  # type: ignore[index]
+    names = [re.match(r"[\w.-]+", requirement)[0] for requirement in wanted]  # type: ignore[index]
     return [name for name in names if name != project["name"]]
 
 
 def declared(name: str) -> str:
     """All that the installed package says about its licence."""
-    found = metadata(name)
-    classifiers = [one for one in found.get_all("Classifier") or [] if one.startswith("License ::")]
-    said = [found.get("License-Expression") or "", (found.get("License") or "")[:80],
-            *(one.removeprefix("License :: ") for one in classifiers)]  # fmt: skip
-    return " ".join([*said, *(SAID[one] for one in said if one in SAID)])
+    result = metadata(name)
+    classifiers = [
+        classifier
+        for classifier in result.get_all("Classifier") or []
+        if classifier.startswith("License ::")
+    ]
+    licences = [result.get("License-Expression") or "", (result.get("License") or "")[:80],
+            *(classifier.removeprefix("License :: ") for classifier in classifiers)]  # fmt: skip
+    return " ".join(
+        [*licences, *(SAID[classifier] for classifier in licences if classifier in SAID)]
+    )
 
 
-def test_the_table_names_what_pyproject_does() -> None:
+def test_security_table_lists_the_dependencies_of_pyproject() -> None:
     assert sorted(rows()) == sorted(required())
 
 
 @pytest.mark.parametrize("name", sorted(set(required())))
-def test_the_licence_is_the_package_s_own(name: str) -> None:
+def test_security_table_has_the_licences_of_the_packages(name: str) -> None:
     try:
-        said = declared(name)
+        licence = declared(name)
     except PackageNotFoundError:
         pytest.skip(f"{name} is not installed: an extra")
     wanted = rows()[name]
     if name in BY_HAND:
-        assert (wanted, said.strip()) == (BY_HAND[name], "")
+        assert (wanted, licence.strip()) == (BY_HAND[name], "")
         return
-    words = set(re.findall(r"[\w.-]+", said))
-    for one in wanted.split(" AND "):
-        assert one in words, said
+    words = set(re.findall(r"[\w.-]+", licence))
+    for word in wanted.split(" AND "):
+        assert word in words, licence
 
 
-def test_what_the_page_names_is_there() -> None:
+def test_files_named_in_security_page_exist() -> None:
     for link in re.findall(r"\]\(([\w/.-]+)\)", TEXT):
         assert (ROOT / link).is_file(), link
     assert (ROOT / "tests" / "faults" / "fuzz.py").is_file()

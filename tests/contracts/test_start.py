@@ -37,7 +37,7 @@ def probed() -> list[dict[str, object]]:
     return loaded
 
 
-def test_help_loads_nothing_heavy(probed: list[dict[str, object]]) -> None:
+def test_help_imports_no_heavy_package(probed: list[dict[str, object]]) -> None:
     loaded, _ = probed
     assert loaded == {arguments: [] for arguments in loaded}
 
@@ -63,7 +63,7 @@ print(json.dumps([code, [name for name in json.loads(sys.argv[2]) if name in sys
 """
 
 
-def test_translating_does_not_load_torch_s_compiler_or_other_kinds_of_models() -> None:
+def test_translating_does_not_import_compiler_or_baselines() -> None:
     """The one takes twice as long as torch itself, the others some milliseconds."""
     done = subprocess.run(
         [sys.executable, "-c", _TRANSLATES, str(MODEL), json.dumps(_COMPILER + _OLDER)],

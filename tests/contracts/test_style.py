@@ -40,12 +40,12 @@ def test_no_function_is_too_long() -> None:
     assert long == {}
 
 
-def test_no_module_is_a_drawer_for_everything() -> None:
+def test_no_module_has_a_vague_name() -> None:
     vague = {"utils", "util", "helpers", "common", "misc", "manager"}
     assert [name for name, _ in _modules() if Path(name).stem in vague] == []
 
 
-def test_every_module_says_its_job() -> None:
+def test_every_module_has_a_docstring() -> None:
     filled = [(name, text) for name, text in _modules() if text.strip()]
     assert [name for name, text in filled if not ast.get_docstring(ast.parse(text))] == []
 
@@ -59,7 +59,7 @@ def test_every_module_says_its_job() -> None:
     ],
     ids=["ruff check", "ruff format", "mypy"],
 )
-def test_the_checkers_are_content(tool: list[str]) -> None:
+def test_ruff_and_mypy_pass(tool: list[str]) -> None:
     done = subprocess.run(
         [sys.executable, "-m", *tool], cwd=ROOT, capture_output=True, text=True, check=False
     )

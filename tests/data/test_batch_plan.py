@@ -60,6 +60,16 @@ def test_streams_have_few_sizes_and_little_padding(lengths, capacity):
                 assert size % step == 0
 
 
+@given(LENGTHS, st.integers(1, 400), st.integers(0, 2))
+def test_stream_sizes_are_those_of_the_epoch(lengths, capacity, index):
+    src, tgt = np.array(lengths).T
+    plan = BatchPlan(src, tgt, capacity, 1, seed=3)
+    epoch = plan.epoch(index)
+    shapes = [plan.shape_of(epoch.shard(batch, 0)) for batch in range(epoch.batches)]
+    sizes = {size for shape in shapes for size in (shape.src, shape.tgt) if size <= plan.capacity}
+    assert plan.stream_sizes(index) == sorted(sizes)
+
+
 def test_padding_is_at_most_five_per_cent():
     plan = make_plan(pairs=50_000, batch_tokens=16_000)
     epoch = plan.epoch(0)
@@ -128,5 +138,5 @@ def test_order_does_not_depend_on_the_number_of_ranks():
     ("batch_tokens", "micro", "world_size", "shards"),
     [(25_000, 4_096, 1, 7), (25_000, 4_096, 8, 8), (1_200, 4_096, 1, 1), (25_000, 25_000, 3, 3)],
 )
-def test_count_shards(batch_tokens, micro, world_size, shards):
+def test_count_shards_from_tokens_and_ranks(batch_tokens, micro, world_size, shards):
     assert count_shards(batch_tokens, micro, world_size) == shards

@@ -13,7 +13,7 @@ from nmt_cli.data.cleaning.matching import threshold
 from nmt_cli.data.cleaning.misalignment import Profile, find_shifts
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.languages.words import other_language
-from nmt_cli.data.preparation.passes import Prepared
+from nmt_cli.data.preparation.passes import PreparedCorpus
 from nmt_cli.data.preparation.prepare import OLDER_VERSION_NOTE, prepare
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import CannotCreateError, DataError, UsageError
@@ -29,7 +29,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def prepared(folder: Path, pairs: Pairs, dropped: Path | None = None, **data: object) -> Prepared:
+def prepared(
+    folder: Path, pairs: Pairs, dropped: Path | None = None, **data: object
+) -> PreparedCorpus:
     train = write_pairs(folder, "train", pairs)
     settings = {f"data_{key}": value for key, value in data.items()}
     config = tiny_config(data_train=[train], **{"data_vocab_size": 200, **settings})
@@ -87,7 +89,7 @@ def test_dropped_pairs_are_written_with_file_line_and_reason(folder: Path) -> No
         prepared(folder, CLEAN, folder / "train.src")
 
 
-def test_bad_rows_of_a_table_are_dropped_unless_they_are_most(folder: Path) -> None:
+def test_bad_tsv_rows_are_dropped_unless_most_are_bad(folder: Path) -> None:
     rows = ["\t".join(pair) for pair in CLEAN]
     rows[7:7] = ["no tab here", "one\ttwo\tthree"]
     (folder / "train.tsv").write_text("\n".join(rows) + "\n")
@@ -179,7 +181,9 @@ def test_threshold_estimates_the_share_of_random_pairs() -> None:
         (ENGLISH, "ru", "en"), ("zz qq yy xx", "en", None),
     ],
 )  # fmt: skip
-def test_other_language(line: str, stated: str, other: str | None) -> None:
+def test_other_language_detects_text_unlike_its_code(
+    line: str, stated: str, other: str | None
+) -> None:
     assert other_language([line] * 60, stated) == other
 
 

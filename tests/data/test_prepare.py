@@ -19,7 +19,7 @@ from nmt_cli.data.cleaning.held_out import find_duplicates
 from nmt_cli.data.cleaning.kinds import KINDS
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.preparation.encode import Tally, choose_sample, drop_reason
-from nmt_cli.data.preparation.passes import Prepared
+from nmt_cli.data.preparation.passes import PreparedCorpus
 from nmt_cli.data.preparation.prepare import prepare
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import CannotCreateError, DataError, NmtError, NoInputError, UsageError
@@ -61,7 +61,7 @@ class Project:
             ]
         ).config
 
-    def prepare(self, *train: tuple[str, ...], **data: object) -> Prepared:
+    def prepare(self, *train: tuple[str, ...], **data: object) -> PreparedCorpus:
         return prepare(self.config(*train, **data), self.out, workers=1)
 
 
@@ -306,7 +306,7 @@ def test_progress_is_reported_to_the_end(project, monkeypatch):
         progress=lambda stage, done, total: reported.setdefault(stage, []).append((done, total)),
     )  # fmt: skip
     assert list(reported) == [
-        "read", "compare languages", "count words", "learn subwords", "encode",
+        "read", "compare languages", "count words", "learn subwords", "encode", "measure text",
     ]  # fmt: skip
     assert [done for done, _ in reported["read"]] == list(range(50, 401, 50))
     assert reported["read"][-1] == reported["encode"][-1] == (400, 400)
@@ -380,7 +380,7 @@ def test_same_text_and_settings_reuse_the_corpus(project):
     again = project.prepare(train)
     assert again.reused
     assert not first.reused
-    assert again == Prepared(**{**vars(first), "reused": True})
+    assert again == PreparedCorpus(**{**vars(first), "reused": True})
     assert written(project.out) == before
 
 

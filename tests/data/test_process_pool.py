@@ -3,6 +3,8 @@
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -39,7 +41,7 @@ def test_map_returns_results_of_several_processes_in_order(spread_at_once):
         results = list(workers.map(square, range(40)))
         # The processes are kept for the next call.
         later = list(workers.map(square, range(10)))
-    assert [value for value, _ in results] == [number * number for number in range(40)]
+    assert [value for value, _ in results] == [index * index for index in range(40)]
     assert len({process for _, process in results} - {os.getpid()}) in (1, 2)
     assert {process for _, process in later} <= {process for _, process in results}
 
@@ -50,14 +52,28 @@ def test_one_worker_or_little_work_starts_no_process():
             assert {process for _, process in few.map(square, range(9))} == {os.getpid()}
 
 
+def test_workers_do_not_run_the_script_again(tmp_path):
+    """A script that prepares text needs no `if __name__ == "__main__":`."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from nmt_cli.data import process_pool\n"
+        "print('script')\n"
+        "process_pool.ALONE_SECONDS = 0.0\n"
+        "with process_pool.ProcessPool(2) as pool:\n"
+        "    print(list(pool.map(abs, [-1, -2, -3])))\n"
+    )
+    ended = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60)
+    assert (ended.stdout, ended.stderr) == ("script\n[1, 2, 3]\n", "")
+
+
 def test_map_takes_tasks_as_needed(spread_at_once):
     taken = 0
 
     def tasks() -> Iterator[int]:
         nonlocal taken
-        for number in range(1_000):
+        for index in range(1_000):
             taken += 1
-            yield number
+            yield index
 
     with ProcessPool(2) as workers:
         results = workers.map(square, tasks())

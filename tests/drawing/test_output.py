@@ -20,16 +20,16 @@ def pixels(path: Path) -> list[list[tuple[int, ...]]]:
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     width, height, depth, kind = struct.unpack_from(">IIBB", data, 16)
     assert (depth, kind) == (8, 6)
-    place, packed = 8, b""
-    while place < len(data):
-        (size,) = struct.unpack_from(">I", data, place)
-        if data[place + 4 : place + 8] == b"IDAT":
-            packed += data[place + 8 : place + 8 + size]
-        place += 12 + size
+    position, packed = 8, b""
+    while position < len(data):
+        (size,) = struct.unpack_from(">I", data, position)
+        if data[position + 4 : position + 8] == b"IDAT":
+            packed += data[position + 8 : position + 8 + size]
+        position += 12 + size
     raw, stride, above = zlib.decompress(packed), 4 * width, bytes(4 * width)
     rows = []
-    for number in range(height):
-        start = number * (stride + 1)
+    for index in range(height):
+        start = index * (stride + 1)
         above = unfiltered(raw[start], raw[start + 1 : start + 1 + stride], above)
         rows.append([tuple(above[i : i + 4]) for i in range(0, stride, 4)])
     return rows
@@ -38,12 +38,12 @@ def pixels(path: Path) -> list[list[tuple[int, ...]]]:
 def unfiltered(kind: int, row: bytes, above: bytes) -> bytes:
     """Section 9 of the PNG specification."""
     done = bytearray()
-    for place, value in enumerate(row):
-        left = done[place - 4] if place >= 4 else 0
-        corner = above[place - 4] if place >= 4 else 0
-        guess = left + above[place] - corner
-        nearest = min((left, above[place], corner), key=lambda one: abs(guess - one))
-        added = (0, left, above[place], (left + above[place]) // 2, nearest)[kind]
+    for column, value in enumerate(row):
+        left = done[column - 4] if column >= 4 else 0
+        corner = above[column - 4] if column >= 4 else 0
+        guess = left + above[column] - corner
+        nearest = min((left, above[column], corner), key=lambda neighbour: abs(guess - neighbour))
+        added = (0, left, above[column], (left + above[column]) // 2, nearest)[kind]
         done.append((value + added) % 256)
     return bytes(done)
 
@@ -77,7 +77,7 @@ def test_check_picture_refuses_suffix_or_missing_library(monkeypatch: pytest.Mon
     assert "nmt-cli[png]" in caught.value.hint
 
 
-def test_a_machine_without_fonts_draws_no_png(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_png_without_fonts_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     check_picture(Path("x.png"))
     monkeypatch.setattr("nmt_cli.drawing.svg.NAMED_FONTS", "'No Such Font'")
     with pytest.raises(UnavailableError, match="no font"):

@@ -23,7 +23,7 @@ def gpu_machine(root: Path) -> Path:
     return root
 
 
-def test_text_is_measured_in_pairs_and_words(pair, tmp_path: Path) -> None:
+def test_advice_counts_pairs_and_words(pair, tmp_path: Path) -> None:
     assert measure([pair]) == TextSize(pairs=1_000, words=5_000, tgt_words=2_000)
     table = tmp_path / "b.tsv"
     table.write_text("a b\tc\n" * 10)
@@ -31,7 +31,7 @@ def test_text_is_measured_in_pairs_and_words(pair, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_long_files_are_estimated_from_their_beginning(tmp_path, monkeypatch, suffix) -> None:
+def test_advice_estimates_long_files_from_their_beginning(tmp_path, monkeypatch, suffix) -> None:
     monkeypatch.setattr(advice, "MOST_COUNTED", 150_000)
     names = []
     for code in ("en", "de"):
@@ -46,7 +46,7 @@ def test_long_files_are_estimated_from_their_beginning(tmp_path, monkeypatch, su
     assert abs(size.words - 2 * size.pairs) <= 1
 
 
-def test_a_cpu_gets_small_whatever_the_text(pair, tmp_path: Path, monkeypatch) -> None:
+def test_advice_for_cpu_is_small_preset(pair, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(advice, "usable_cores", lambda: 1)
     preset, reason = advise(measure([pair]), tmp_path)
     assert preset == "small"
@@ -58,7 +58,7 @@ def test_a_cpu_gets_small_whatever_the_text(pair, tmp_path: Path, monkeypatch) -
     assert advise(measure([pair]), tmp_path).preset == "small"
 
 
-def test_a_gpu_and_much_text_get_the_paper_s_base_model(pair, tmp_path: Path, monkeypatch) -> None:
+def test_advice_for_gpu_and_much_text_is_base_preset(pair, tmp_path: Path, monkeypatch) -> None:
     root = gpu_machine(tmp_path)
     assert has_gpu(root)
     assert advise(measure([pair]), root).preset == "small"
@@ -69,7 +69,7 @@ def test_a_gpu_and_much_text_get_the_paper_s_base_model(pair, tmp_path: Path, mo
     assert "early stopping" not in reason
 
 
-def test_what_is_announced_is_what_training_will_do() -> None:
+def test_advised_settings_equal_those_of_training() -> None:
     """The same rules as for the prepared corpus, whose tokens are estimated here."""
     size = TextSize(pairs=29_000, words=700_000, tgt_words=360_000)
     assert plan("small", size) == ("a vocabulary of about 3,900, about 1,500 steps, early stopping")
@@ -86,7 +86,7 @@ def test_what_is_announced_is_what_training_will_do() -> None:
         (362_021, 8_000, 490_097),
     ],
 )
-def test_the_announced_steps_are_those_of_corpora_that_were_prepared(
+def test_advised_steps_equal_those_of_prepared_corpora(
     words: int, vocabulary: int, tokens: int
 ) -> None:
     """Target words and subwords of European laws and of captions, both French."""

@@ -70,27 +70,27 @@ def weights_of_model(model, source: Sequence[int], target: Sequence[int], monkey
 
 
 @pytest.mark.parametrize("settings", VARIANTS[::5], ids=range(len(VARIANTS[::5])))
-def test_weights_are_those_of_the_model(settings, make_model, monkeypatch) -> None:
+def test_attention_map_weights_are_those_of_the_model(settings, make_model, monkeypatch) -> None:
     model = make_model(settings)
     source, target = [4, 5, 6, 7, 9, EOS], [8, 4, 10, EOS]
-    found = attention_maps(model, source, target)
+    result = attention_maps(model, source, target)
     seen = weights_of_model(model, source, target, monkeypatch)
     depth = len(model.encoder)
     expected = seen[:depth], seen[depth::2], seen[depth + 1 :: 2]
-    for layers, expected_layers in zip(found, expected, strict=True):
+    for layers, expected_layers in zip(result, expected, strict=True):
         assert len(layers) == len(expected_layers)
         for weights, by_hand in zip(layers, expected_layers, strict=True):
             torch.testing.assert_close(weights, by_hand.float(), atol=1e-5, rtol=1e-4)
 
 
-def test_the_variants_hold_what_matters() -> None:
+def test_attention_variants_cover_positions_and_norms() -> None:
     tried = [tuple(variant.get(f"model.{key}") for key in ("positions", "norm_order"))
              for variant in VARIANTS[::5]]  # fmt: skip
     assert {"rotary", "learned", "sinusoidal"} <= {positions for positions, _ in tried}
     assert {("rotary", "pre"), ("rotary", "post")} <= set(tried)
 
 
-def test_rows_sum_to_one_and_the_future_is_hidden(make_model) -> None:
+def test_attention_rows_sum_to_one_and_are_causal(make_model) -> None:
     model = make_model({})
     maps = attention_maps(model, [4, 5, EOS], [6, 7, 8, EOS])
     assert [attention.shape[2:] for attention in maps] == [(3, 3), (4, 4), (4, 3)]
@@ -102,34 +102,34 @@ def test_rows_sum_to_one_and_the_future_is_hidden(make_model) -> None:
     assert not [module for module in model.modules() if module._forward_hooks]
 
 
-def test_only_a_model_on_the_cpu_is_watched(make_model) -> None:
+def test_attention_map_needs_a_model_on_the_cpu(make_model) -> None:
     with pytest.raises(ValueError, match="CPU"):
         attention_maps(make_model({}).to("meta"), [EOS], [EOS])
 
 
-def test_the_best_translation_is_looked_at(translator: Translator) -> None:
+def test_attention_map_uses_the_best_translation(translator: Translator) -> None:
     (best,) = translator.translate(["the dog"])
     assert len(best.text) > 5
     assert translator.subwords.decode_target([best.hypotheses[0].ids]) == [best.text]
-    found = sentence_attention(translator, " the dog\n")
-    assert (found.source, found.translation) == ("the dog", best.text)
-    assert found.src == ("t", "h", "e", "␣", "d", "o", "g", END)
-    assert len(found.tgt) == len(best.hypotheses[0].ids)
+    result = sentence_attention(translator, " the dog\n")
+    assert (result.source, result.translation) == ("the dog", best.text)
+    assert result.src == ("t", "h", "e", "␣", "d", "o", "g", END)
+    assert len(result.tgt) == len(best.hypotheses[0].ids)
     source = translator.subwords.encode_source(["the dog"])[0]
     expected = attention_maps(translator.model, source, best.hypotheses[0].ids)
     for kind, weights in zip(KINDS, expected, strict=True):
-        assert torch.equal(found.weights(kind), weights)
-        assert weights.shape[2:] == (len(found.rows(kind)), len(found.columns(kind)))
-    assert found.columns("decoder") == (START, *found.tgt[:-1])
+        assert torch.equal(result.weights(kind), weights)
+        assert weights.shape[2:] == (len(result.rows(kind)), len(result.columns(kind)))
+    assert result.columns("decoder") == (START, *result.tgt[:-1])
 
 
-def test_another_translation_may_be_looked_at(translator: Translator) -> None:
-    found = sentence_attention(translator, "a b", target="zq\x1b[31m")
-    assert (found.translation, found.tgt) == ("zq", ("z", "q", END))
-    assert found.maps.cross.shape == (2, 2, 3, 4)
+def test_attention_map_of_a_given_translation(translator: Translator) -> None:
+    result = sentence_attention(translator, "a b", target="zq\x1b[31m")
+    assert (result.translation, result.tgt) == ("zq", ("z", "q", END))
+    assert result.maps.cross.shape == (2, 2, 3, 4)
 
 
-def test_what_cannot_be_shown_is_refused(translator: Translator) -> None:
+def test_attention_map_refuses_empty_and_split_lines(translator: Translator) -> None:
     with pytest.raises(DataError, match="no words"):
         sentence_attention(translator, " \x00 ")
     with pytest.raises(DataError, match="in pieces"):
@@ -138,7 +138,7 @@ def test_what_cannot_be_shown_is_refused(translator: Translator) -> None:
         sentence_attention(translator, "a b", target="z" * 60)
 
 
-def test_subwords_are_shown_as_a_reader_knows_them() -> None:
+def test_subwords_are_shown_without_markers() -> None:
     words = {"sleeping": 9, "sleep": 9, "ing": 5, "walking": 7, "walk": 5}
     subwords = Subwords(learn_segmenter(DataConfig(subwords="bpe", vocab_size=40), words))
     ids = subwords.encode_source(["sleep walkings 家"])[0]
@@ -179,7 +179,7 @@ def made_up(source: str, src: tuple[str, ...], tgt: tuple[str, ...]) -> Attentio
     return Attention(source, source[::-1], src, tgt, AttentionMaps(*maps))
 
 
-def test_text_cannot_leave_its_place_in_a_page() -> None:
+def test_hostile_text_is_escaped_in_the_page() -> None:
     attention = made_up(HOSTILE, ("<img src=x>", "\ud800", END), (HOSTILE, END))
     read = _Reader(page(attention))
     assert read.tags.count("script") == 2
@@ -191,7 +191,7 @@ def test_text_cannot_leave_its_place_in_a_page() -> None:
     assert data["kinds"]["cross"]["rows"] == [HOSTILE, END]
 
 
-def test_a_page_brings_all_that_it_needs() -> None:
+def test_attention_page_is_self_contained() -> None:
     text = page(made_up("a b", ("a", "b", END), ("c", END)), "encoder", 2, 3)
     read = _Reader(text)
     assert not set(read.tags) & {"link", "img", "iframe", "object", "base"}
@@ -205,7 +205,7 @@ def test_a_page_brings_all_that_it_needs() -> None:
     }
 
 
-def test_the_numbers_of_a_page_are_the_weights() -> None:
+def test_attention_page_contains_the_weights() -> None:
     attention = made_up("a b", ("a", "b", END), ("c", END))
     document = json.loads(_Reader(page(attention)).texts["script"][0])
     assert document.pop("start") == {"kind": "cross", "layer": 0, "head": "mean"}
@@ -215,7 +215,7 @@ def test_the_numbers_of_a_page_are_the_weights() -> None:
         torch.testing.assert_close(shown, attention.weights(kind), atol=6e-5, rtol=0)
 
 
-def test_a_picture_draws_each_link_as_wide_as_its_weight() -> None:
+def test_link_width_in_picture_follows_the_weight() -> None:
     attention = made_up("a b", ("a", "b", "<c>", END), ("d", END))
     tree = ElementTree.fromstring(picture(attention, "cross", layer=2, head=3))
     weights = attention.maps.cross[1, 2]
@@ -235,7 +235,7 @@ def test_a_picture_draws_each_link_as_wide_as_its_weight() -> None:
     ][-3:-1]
 
 
-def test_a_sheet_holds_all_heads_that_are_not_chosen() -> None:
+def test_picture_has_a_panel_for_each_head_not_chosen() -> None:
     attention = made_up("a b", ("a", "b", END), ("c", END))
     for chosen, panels in [((None, None), 6), ((2, None), 3), ((None, 1), 2)]:
         drawn = picture(attention, "encoder", *chosen)
@@ -255,13 +255,13 @@ def test_a_sheet_holds_all_heads_that_are_not_chosen() -> None:
     [(("crosss", None, None), "no kind of attention `crosss`"), (("cross", 3, None), "only 1 to 2"),
      (("cross", None, 0), "only 1 to 3")],
 )  # fmt: skip
-def test_what_the_model_lacks_is_named(draw, asked, message: str) -> None:
+def test_missing_layer_or_head_is_named(draw, asked, message: str) -> None:
     attention = made_up("a", ("a", END), ("c", END))
     with pytest.raises(UsageError, match=message):
         draw(attention, *asked)
 
 
-def test_the_command(tmp_path: Path, monkeypatch, capsys) -> None:
+def test_attention_command(tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     base = ["attention", "ab", "--model", str(MODEL)]
     assert main(base) == 0
@@ -281,7 +281,9 @@ def test_the_command(tmp_path: Path, monkeypatch, capsys) -> None:
     [(["ab", "--out", "x.jpg"], 2), (["ab", "--layer", "9"], 2), ([" "], 65),
      (["ab", "--model", "nowhere"], 66)],
 )  # fmt: skip
-def test_the_command_says_what_is_wrong(arguments, code, tmp_path, monkeypatch, capsys) -> None:
+def test_attention_command_refuses_wrong_arguments(
+    arguments, code, tmp_path, monkeypatch, capsys
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["attention", "--model", str(MODEL), *arguments]) == code
     err = capsys.readouterr().err

@@ -44,12 +44,12 @@ def tab(started: Browser, tmp_path: Path) -> Iterator[Browser]:
     assert started.evaluate("document.title") == f"Attention: The {HOSTILE}"
 
 
-def row(place: int) -> str:
-    return f'[data-side="row"][data-place="{place}"]'
+def row(index: int) -> str:
+    return f'[data-side="row"][data-place="{index}"]'
 
 
-def column(place: int) -> str:
-    return f'[data-side="column"][data-place="{place}"]'
+def column(index: int) -> str:
+    return f'[data-side="column"][data-place="{index}"]'
 
 
 def shares(tab: Browser) -> list[tuple[str, str]]:
@@ -61,11 +61,11 @@ def shares(tab: Browser) -> list[tuple[str, str]]:
 
 def assert_shares(tab: Browser, weights: torch.Tensor, names: tuple[str, ...]) -> None:
     """The reading lists these weights, the greatest first; the page has four decimal places."""
-    found = shares(tab)
+    result = shares(tab)
     order = sorted(zip(weights.tolist(), names, strict=True), reverse=True)
     order = [(weight, name) for weight, name in order if weight >= 0.005]
-    assert [name for _, name in found] == [name for _, name in order]
-    for (text, _), (weight, _) in zip(found, order, strict=True):
+    assert [name for _, name in result] == [name for _, name in order]
+    for (text, _), (weight, _) in zip(result, order, strict=True):
         share = float(text.removesuffix(" %"))
         assert share == pytest.approx(100 * weight, abs=0.06 if weight < 0.0995 else 0.51)
 
@@ -96,7 +96,7 @@ def test_pointing_at_a_word_shows_its_weights(tab: Browser) -> None:
     assert shares(tab) == []
 
 
-def test_a_click_keeps_a_word_and_escape_lets_it_go(tab: Browser) -> None:
+def test_click_selects_a_word_and_escape_deselects_it(tab: Browser) -> None:
     tab.point_at(row(0), click=True)
     kept = shares(tab)
     tab.point_at(row(1))
@@ -106,7 +106,7 @@ def test_a_click_keeps_a_word_and_escape_lets_it_go(tab: Browser) -> None:
     assert shares(tab) == []
 
 
-def test_keys_do_all_that_a_pointer_does(tab: Browser) -> None:
+def test_keyboard_can_do_what_the_pointer_does(tab: Browser) -> None:
     tab.evaluate("document.querySelector('input[name=far]').focus()")
     tab.key("Tab")
     assert focus(tab) == "row0"
@@ -135,7 +135,7 @@ def choose(tab: Browser, name: str, value: object) -> None:
     )
 
 
-def test_kind_layer_and_head_are_chosen(tab: Browser) -> None:
+def test_attention_kind_layer_and_head_can_be_chosen(tab: Browser) -> None:
     tab.point_at("input[value=encoder]", click=True)
     choose(tab, "layer", 0)
     choose(tab, "head", 1)
@@ -148,7 +148,7 @@ def test_kind_layer_and_head_are_chosen(tab: Browser) -> None:
     assert tab.evaluate(f"document.querySelector('{column(0)} text').textContent") == "[start]"
 
 
-def test_only_far_and_strong_links_are_drawn_where_asked(tab: Browser) -> None:
+def test_filters_draw_only_distant_and_strong_links(tab: Browser) -> None:
     weights = attention().maps.cross[1, 2]
     places = [[i, j] for i in range(3) for j in range(5)]
     assert links(tab) == [[i, j] for i, j in places if weights[i, j] >= 0.05]
@@ -164,7 +164,7 @@ def test_only_far_and_strong_links_are_drawn_where_asked(tab: Browser) -> None:
     assert widths == pytest.approx([11 * weight for weight in strong], abs=0.01)
 
 
-def test_alignment_frames_the_greatest_of_each_row(tab: Browser) -> None:
+def test_alignment_view_frames_the_largest_weight_of_each_row(tab: Browser) -> None:
     tab.point_at("input[value=alignment]", click=True)
     weights = attention().maps.cross[1, 2]
     best = tab.evaluate("[...document.querySelectorAll('td.best')].map(c => +c.dataset.column)")
@@ -180,7 +180,7 @@ def test_alignment_frames_the_greatest_of_each_row(tab: Browser) -> None:
     assert focus(tab) == "column2"
 
 
-def test_all_heads_lead_to_each(tab: Browser) -> None:
+def test_overview_of_heads_links_to_each_head(tab: Browser) -> None:
     tab.point_at("input[value=heads]", click=True)
     titles = tab.evaluate("[...document.querySelectorAll('.panel')].map(p => p.textContent)")
     assert titles == [f"layer {layer} · head {head}" for layer in (1, 2) for head in (1, 2, 3)]
@@ -204,7 +204,7 @@ def test_an_encoder_without_layers_cannot_be_chosen(started: Browser, tmp_path: 
     assert started.problems == []
 
 
-def test_text_stays_text(tab: Browser) -> None:
+def test_hostile_text_is_shown_as_text(tab: Browser) -> None:
     assert tab.evaluate("document.querySelectorAll('script').length") == 2
     assert tab.evaluate("[...document.querySelectorAll('bdi')].map(b => b.textContent)") == [
         "The " + HOSTILE, "Die \u202e",
@@ -212,7 +212,7 @@ def test_text_stays_text(tab: Browser) -> None:
     assert tab.evaluate(f"document.querySelector('{column(3)} text').textContent") == HOSTILE
 
 
-def test_light_and_dark_can_be_read(tab: Browser) -> None:
+def test_light_and_dark_theme_have_enough_contrast(tab: Browser) -> None:
     """WCAG's contrast of 4.5 for text, in both."""
     colors = {}
     for scheme in ("light", "dark"):
@@ -244,7 +244,7 @@ def luminance(color: str) -> float:
 
 
 @pytest.mark.parametrize("src", [SRC, ("a", "[end]")], ids=["wide", "narrow"])
-def test_a_still_picture_is_drawn_as_it_is(src, started: Browser, tmp_path: Path) -> None:
+def test_svg_picture_is_rendered_as_specified(src, started: Browser, tmp_path: Path) -> None:
     full = attention()
     maps = AttentionMaps(*(weights[..., : len(src)] for weights in full.maps))
     file = tmp_path / "one.svg"

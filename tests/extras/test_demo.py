@@ -1,14 +1,18 @@
 """`nmt demo`: the whole road on the grammar's sentences, small here."""
 
 import json
+from multiprocessing import resource_tracker
 from pathlib import Path
 
 import pytest
 
 from nmt_cli.cli import main
 from nmt_cli.cli.commands.demo import _settings, _show_outcome
+from nmt_cli.cli.environment import cache_folder
+from nmt_cli.errors import NoInputError
 from nmt_cli.extras.demo import files as demo_files
 from nmt_cli.extras.demo.run import Accuracy, Command, Outcome, assess, run_demo
+from nmt_cli.machine import child_processes
 from nmt_cli.model_dir import load_model
 from nmt_cli.storage import files
 from nmt_cli.terminal.console import Console
@@ -28,7 +32,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo_files, "HELD_OUT_PAIRS", 3)
 
 
-def test_the_demo_leaves_a_project_that_works(tmp_path, monkeypatch, capsys):
+def test_demo_leaves_a_working_project(tmp_path, monkeypatch, capsys):
     folder = tmp_path / "demo"
     judged = []
 
@@ -38,13 +42,13 @@ def test_the_demo_leaves_a_project_that_works(tmp_path, monkeypatch, capsys):
 
     monkeypatch.setattr("nmt_cli.extras.demo.run.assess", judge)
     assert main(["demo", str(folder), *QUICK]) == 0
-    said = capsys.readouterr()
-    assert "BLEU" in said.out
-    assert "tok:13a" in said.out
+    captured = capsys.readouterr()
+    assert "BLEU" in captured.out
+    assert "tok:13a" in captured.out
     for command in ("prepare", "train", "average", "translate", "score"):
-        assert f"$ nmt {command}" in said.err
-    assert "sentences right to the letter" in said.err
-    assert "nmt init --train mine.en mine.de" in said.err
+        assert f"$ nmt {command}" in captured.err
+    assert "sentences right to the letter" in captured.err
+    assert "nmt init --train mine.en mine.de" in captured.err
     assert len((folder / "test.output.de").read_text().splitlines()) == 12
     monkeypatch.chdir(folder)
     assert main(["translate", "test.en", "--quiet"]) == 0
@@ -55,7 +59,7 @@ def test_the_demo_leaves_a_project_that_works(tmp_path, monkeypatch, capsys):
     assert load_model(folder / "average").metadata["averaged"] == "step-000000002, step-000000004"
 
 
-def test_a_demo_that_is_stopped_goes_no_further(tmp_path):
+def test_stopped_demo_does_not_evaluate(tmp_path):
     options = [value for value in QUICK if value != "--set"]
     config = _settings(tmp_path / "demo", options)
     asked = iter(range(100))
@@ -92,27 +96,57 @@ def test_a_demo_in_a_folder_that_cannot_be_made_says_what_to_do(tmp_path, monkey
     assert "hint: choose a folder in which you may write" in err
 
 
-def test_the_second_demo_goes_on_from_the_first(tmp_path, capsys):
+def test_second_demo_continues_the_first(tmp_path, capsys):
     folder = str(tmp_path / "demo")
     assert main(["demo", folder, *QUICK]) == 0
     before = (tmp_path / "demo" / "model" / "model.safetensors").read_bytes()
     capsys.readouterr()
     assert main(["demo", folder, *QUICK, "--json"]) == 0
-    said = capsys.readouterr()
-    assert "already finished: 4 steps are done" in said.err
-    outcome = json.loads(said.out)
+    captured = capsys.readouterr()
+    assert "already finished: 4 steps are done" in captured.err
+    outcome = json.loads(captured.out)
     assert outcome["schema"] == 1
     assert outcome["exact"]["total"] == 12
     assert (tmp_path / "demo" / "model" / "model.safetensors").read_bytes() == before
 
 
-def test_the_text_is_the_same_everywhere(tmp_path):
+def test_demo_text_is_reproducible(tmp_path):
     for name in ("one", "two"):
         demo_files.write_demo(tmp_path / name)
     for path in (tmp_path / "one").iterdir():
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
     labels = (tmp_path / "one" / "test.labels").read_text().splitlines()
     assert len(labels) == 12
+
+
+def test_several_processes_make_the_same_text(monkeypatch):
+    monkeypatch.setattr(demo_files, "PAIRS_OF_TASK", 70)
+    with demo_files.DemoTexts() as texts:
+        expected = texts.collect()
+    monkeypatch.setattr(demo_files, "PAIRS_WORTH_PROCESSES", 0)
+    stages: list[tuple[str, int, int | None]] = []
+    with demo_files.DemoTexts(workers=2) as texts:
+        assert len(child_processes()) >= 2
+        result = texts.collect(lambda *stage: stages.append(stage))
+        # Nothing of them is left while the model is trained.
+        assert not set(child_processes()) - {resource_tracker._resource_tracker._pid}
+    assert result == expected
+    assert stages[:6] == [
+        *(("make sentences (train)", done, 300) for done in (0, 70, 140, 210, 280)),
+        ("make sentences (valid)", 0, 12),
+    ]
+
+
+def test_the_demo_translates_with_the_kernels_of_the_user(tmp_path, monkeypatch):
+    caches = []
+
+    def load(*_, cache: Path | None = None) -> None:
+        caches.append(cache)
+        raise NoInputError("far enough")
+
+    monkeypatch.setattr("nmt_cli.extras.demo.run.Translator.load", load)
+    assert main(["demo", str(tmp_path / "demo"), *QUICK]) == NoInputError.exit_code
+    assert caches == [cache_folder()]
 
 
 def test_accuracy_is_counted_for_each_phenomenon(tmp_path):
@@ -122,17 +156,17 @@ def test_accuracy_is_counted_for_each_phenomenon(tmp_path):
     write("test.de", "a", "b", "c", "d")
     write("test.labels", "dative past", "dative", "past", "")
     write("held_out.de", "x", "y")
-    found = assess(tmp_path, ["a", "wrong", "c", "d"], ["x", "z"], 1.0)
-    assert (found.exact.right, found.exact.total) == (3, 4)
-    assert (found.held_out.right, found.held_out.total) == (1, 2)
+    result = assess(tmp_path, ["a", "wrong", "c", "d"], ["x", "z"], 1.0)
+    assert (result.exact.right, result.exact.total) == (3, 4)
+    assert (result.held_out.right, result.held_out.total) == (1, 2)
     counted = {
-        phenomenon.label: (phenomenon.right, phenomenon.total) for phenomenon in found.phenomena
+        phenomenon.label: (phenomenon.right, phenomenon.total) for phenomenon in result.phenomena
     }
     assert counted == {"dative": (1, 2), "past": (2, 2)}
     assert Accuracy("", "", 1, 8).percent == 12.5
 
 
-def test_the_hardest_phenomena_are_shown_and_the_others_summed_up(capsys):
+def test_demo_shows_the_hardest_phenomena_and_sums_up_the_rest(capsys):
     phenomena = tuple(
         Accuracy(f"label {percent}", "about", percent, 100) for percent in range(60, 100, 2)
     )

@@ -48,7 +48,7 @@ def noun_phrase(name, determiner="the", adjective=None, **more):
 # The corpus
 
 
-def test_the_first_thousand_pairs_are_frozen():
+def test_first_thousand_demo_pairs_are_frozen():
     text = "".join(
         f"{pair.src}\t{pair.tgt}\t{' '.join(sorted(pair.labels))}\n"
         for pair in make_pairs(1_000, seed=1)
@@ -56,13 +56,13 @@ def test_the_first_thousand_pairs_are_frozen():
     assert hashlib.sha256(text.encode()).hexdigest() == FIRST_THOUSAND
 
 
-def test_a_pair_depends_on_seed_split_and_place_alone(train):
+def test_demo_pair_depends_on_seed_split_and_index_only(train):
     assert list(islice(make_pairs(10, seed=1), 5)) == train[:5]
     assert list(make_pairs(5, seed=2)) != train[:5]
     assert list(make_pairs(5, seed=1, split="valid")) != train[:5]
 
 
-def test_one_sentence_has_one_translation(train, others):
+def test_each_demo_sentence_has_one_translation(train, others):
     seen = {}
     for pair in [*train, *(pair for pairs in others.values() for pair in pairs)]:
         first = seen.setdefault(pair.src, pair)
@@ -70,7 +70,7 @@ def test_one_sentence_has_one_translation(train, others):
     assert len(seen) > 45_000
 
 
-def test_the_splits_share_no_sentence(train, others):
+def test_demo_splits_share_no_sentence(train, others):
     sources = [{pair.src for pair in pairs} for pairs in (train, *others.values())]
     assert sum(len(split) for split in sources) == len(set().union(*sources))
     assert all(split_of(pair) == split for split, pairs in others.items() for pair in pairs)
@@ -83,7 +83,7 @@ def test_every_phenomenon_is_frequent_enough_to_be_learnt(train):
     assert not rare
 
 
-def test_the_held_out_split_shows_what_training_never_does(train, others):
+def test_held_out_split_has_forms_absent_from_training(train, others):
     dative = re.compile(
         r"\b(dem|einem|\w+em) (?:\w+en )?(Mädchen|Studenten|Onkel|Pferd)\b|\b(in|von|zur|mit) "
         r"(der|einer|seiner|meiner|ihrer) (?:\w+en )?(Küche|Schwester)\b"
@@ -96,13 +96,13 @@ def test_the_held_out_split_shows_what_training_never_does(train, others):
     assert all(pair.labels & HELD_OUT for pair in unseen)
 
 
-def test_what_is_held_out_is_seen_in_its_other_forms(train):
+def test_held_out_words_occur_in_other_forms_in_training(train):
     text = " ".join(pair.tgt for pair in train)
     for form in ("das Mädchen", "den Studenten", "die Küche", "eingeladen", "räumt", "schaltet"):
         assert form in text
 
 
-def test_each_side_is_one_clean_line(train, others):
+def test_demo_sentences_are_single_clean_lines(train, others):
     for pair in [*train, *others["held_out"]]:
         for text in (pair.src, pair.tgt):
             assert text.isprintable()
@@ -113,39 +113,39 @@ def test_each_side_is_one_clean_line(train, others):
         assert pair.src[-1] == pair.tgt[-1]
 
 
-def test_sentences_are_short(train):
+def test_demo_sentences_are_short(train):
     lengths = [len(pair.src.split()) for pair in train]
     assert 6.0 < sum(lengths) / len(lengths) < 9.0
     assert max(lengths) < 30
 
 
-def test_the_known_words_are_those_that_occur(train):
+def test_known_words_are_those_of_the_text(train):
     known = known_words()
     seen = Counter(
         re.sub("'s?$", "", word.strip(".,!?"))
         for pair in train
         for word in pair.src.lower().split()
     )
-    said = {word for word in seen if not word[0].isdigit()}
-    assert said <= known
+    words = {word for word in seen if not word[0].isdigit()}
+    assert words <= known
     # The rest are forms of known words that the grammar can say, but hardly does.
-    assert len(known - said) < 0.06 * len(known)
+    assert len(known - words) < 0.06 * len(known)
 
 
-def test_tenses_that_english_spells_alike_are_not_said():
+def test_ambiguous_english_tenses_are_not_generated():
     assert not is_possible(verb("read"), Pronoun(5), "present")
     assert is_possible(verb("read"), Pronoun(5), "past")
     assert is_possible(verb("read"), Pronoun(2, "m", "m"), "present")
 
 
-def test_the_small_dog_sleeps():
+def test_adjective_is_declined_in_a_sentence():
     dogs = (pair for pair in make_pairs(20_000, seed=1, split="test") if "small dog" in pair.src)
     assert next(pair.tgt for pair in dogs if pair.src == "The small dog sleeps.") == (
         "Der kleine Hund schläft."
     )
 
 
-def test_who_is_you_shows_in_the_sentence(train):
+def test_number_and_politeness_of_you_are_visible(train):
     you = [pair for pair in train if re.search(r"\byou\b", pair.src)]
     informal = re.compile(r"\b(du|dich|dir|dein\w*)\b", re.IGNORECASE)
     plural = re.compile(r"\b(ihr|euch|eu(er|re[rsmn]?))\b", re.IGNORECASE)
@@ -213,7 +213,7 @@ def test_declension_in_the_plural(key):
     assert [phrase.german(case, set()) for case in CASES] == PLURALS[key].split("|")
 
 
-def test_articles():
+def test_german_articles():
     rows = [[german.definite_article(case, gender) for gender in GENDERS] for case in CASES]
     assert rows == [
         ["der", "die", "das", "die"],
@@ -230,7 +230,7 @@ def test_articles():
     ]
 
 
-def test_owners():
+def test_german_possessives():
     house = noun_phrase("house", "owner", "old", owner=Pronoun(3))
     assert house.german("nom", set()) == "unser altes Haus"
     assert house.german("dat", set()) == "unserem alten Haus"
@@ -295,7 +295,7 @@ VERB_FORMS = {
 
 
 @pytest.mark.parametrize("name", VERB_FORMS)
-def test_conjugation(name):
+def test_german_conjugation(name):
     chosen = verb(name)
     present, rest = VERB_FORMS[name].split("|")
     forms = [german.present_form(chosen.de, chosen.du, chosen.er, person) for person in range(6)]
@@ -420,11 +420,11 @@ STATEMENTS = [
 
 
 @pytest.mark.parametrize(("clause", "en", "de"), STATEMENTS, ids=[row[1] for row in STATEMENTS])
-def test_main_clauses(clause, en, de):
+def test_german_main_clauses(clause, en, de):
     assert (english_clause(clause), german_clause(clause, set())) == (en, de)
 
 
-def test_a_fronted_time_turns_subject_and_verb():
+def test_fronted_time_inverts_subject_and_verb():
     labels = set()
     clause = event(WOMAN, "call", "future", direct=MAN, time=TOMORROW)
     assert fronted(clause, labels) == (
@@ -434,7 +434,7 @@ def test_a_fronted_time_turns_subject_and_verb():
     assert {"inversion", "separable", "future", "accusative"} <= labels
 
 
-def test_questions():
+def test_german_questions():
     clause = event(Pronoun(1), "turn", direct=LAMP)
     assert english_clause(clause, "question") == "do you turn on the lamp"
     assert german_clause(clause, set(), "question") == "schaltest du die Lampe ein"
@@ -458,11 +458,11 @@ def test_questions():
         (Clause(DOG, None, "present", predicate=("tired", "müde")), "der Hund müde ist"),
     ],
 )
-def test_the_verb_closes_a_subordinate_clause(clause, de):
+def test_subordinate_clause_ends_with_its_verb(clause, de):
     assert german_clause(clause, set(), "subordinate") == de
 
 
-def test_definite_determiners_are_those_that_the_negation_follows():
+def test_definite_determiners_precede_the_negation():
     owner = Pronoun(0)
     assert all(noun_phrase("car", d, owner=owner).is_definite for d in DEFINITE)
     assert not noun_phrase("car", "no").is_definite

@@ -24,7 +24,7 @@ def found(name: str, environ: dict[str, str] | None = None, folder: Path = Path(
     return next(check for check in examine(environ or {}, folder) if check.name == name)
 
 
-def test_everything_has_a_name_a_status_and_a_fix_where_it_is_needed(tmp_path: Path) -> None:
+def test_doctor_checks_have_names_statuses_and_fixes(tmp_path: Path) -> None:
     checks = examine({}, tmp_path)
     assert len({check.name for check in checks}) == len(checks) >= 14
     for check in checks:
@@ -43,12 +43,16 @@ def test_everything_has_a_name_a_status_and_a_fix_where_it_is_needed(tmp_path: P
         ({"OMP_WAIT_POLICY": "ACTIVE"}, "warn"),
     ],
 )
-def test_threads(monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], status: str) -> None:
+def test_doctor_checks_thread_environment(
+    monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], status: str
+) -> None:
     monkeypatch.setattr(doctor, "usable_cores", lambda: 2)
     assert found("threads", environ).status == status
 
 
-def test_what_translates_on_the_cpu(kernel_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_names_the_engine_on_cpu(
+    kernel_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def line() -> str:
         checks = examine({}, Path(), kernel_cache)
         return next(check.found for check in checks if check.name == "translating on the CPU")
@@ -61,7 +65,7 @@ def test_what_translates_on_the_cpu(kernel_cache: Path, monkeypatch: pytest.Monk
     assert "there is no C compiler" in line()
 
 
-def test_what_translates_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_names_the_engine_on_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
     from nmt_cli.inference.cuda import self_test
@@ -81,32 +85,34 @@ def test_what_translates_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("free", "status"), [(100, "ok"), (1, "warn"), (0, "fail")])
-def test_disk(monkeypatch: pytest.MonkeyPatch, free: int, status: str) -> None:
+def test_doctor_checks_disk_and_shared_memory(
+    monkeypatch: pytest.MonkeyPatch, free: int, status: str
+) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(0, 0, free * GIB))
     assert found("disk").status == status
     assert found("shared memory").status == ("ok" if free else "warn")
 
 
-def test_a_folder_that_cannot_be_written_fails(tmp_path: Path) -> None:
+def test_doctor_fails_on_unwritable_folder(tmp_path: Path) -> None:
     assert found("writing here", folder=tmp_path).status == "ok"
     assert found("writing here", folder=Path("/proc")).status == "fail"
 
 
-def test_a_package_that_does_not_load_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_fails_on_package_that_cannot_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "PACKAGES", {"numpy": "numpy", "absent": "no_such_module_of_ours"})
     check = found("packages")
     assert check.status == "fail"
     assert "absent (ModuleNotFoundError" in check.found
 
 
-def test_an_untested_torch_is_warned_about(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_warns_of_untested_torch_version(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "TORCH_VERSIONS", ((1, 0), (2, 0)))
     check = found("torch")
     assert check.status == "warn"
     assert "torch>=1.0,<2.0" in check.fix
 
 
-def test_a_gpu_that_torch_cannot_use_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_reports_gpu_that_torch_cannot_use(monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
@@ -123,7 +129,7 @@ def test_a_gpu_that_torch_cannot_use_is_told(monkeypatch: pytest.MonkeyPatch) ->
         assert found("GPU").status == status
 
 
-def test_a_check_that_breaks_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_check_that_raises_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(path: Path) -> Any:
         raise OSError("no such thing")
 
@@ -137,7 +143,7 @@ class TestCommand:
         monkeypatch.chdir(tmp_path)
 
     @pytest.mark.parametrize(("status", "code"), [("ok", 0), ("warn", 0), ("fail", 1)])
-    def test_the_exit_code_is_one_when_something_failed(
+    def test_doctor_exit_code_is_1_on_failure(
         self,
         monkeypatch: pytest.MonkeyPatch,
         capsys: pytest.CaptureFixture[str],
@@ -151,7 +157,7 @@ class TestCommand:
         assert shown.startswith(f"{status}  disk  full\n")
         assert ("free some space" in shown) == (status != "ok")
 
-    def test_json_is_one_object(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_doctor_json_is_one_object(self, capsys: pytest.CaptureFixture[str]) -> None:
         main(["doctor", "--json"])
         report = json.loads(capsys.readouterr().out)
         assert report["schema"] == 1
@@ -159,7 +165,7 @@ class TestCommand:
         assert {"name", "status", "found", "fix"} == set(report["checks"][0])
 
 
-def test_memory_is_what_the_container_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_memory_respects_container_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "available_memory", lambda: 1 << 30)
     assert found("memory").status == "warn"
     assert found("memory").found.startswith("1.0 GiB free")

@@ -44,13 +44,13 @@ def test_restricted_attention_is_attention_under_a_band(n: int) -> None:
     x = sequence(n)
     places = torch.arange(n)
     near = (places[:, None] - places).abs() <= 2
-    found = LAYERS["restricted"].make(SIZES)(x)
-    torch.testing.assert_close(found, attention_by_mask(x, near))
+    result = LAYERS["restricted"].make(SIZES)(x)
+    torch.testing.assert_close(result, attention_by_mask(x, near))
     everything = LAYERS["self-attention"].make(SIZES)(x)
     torch.testing.assert_close(everything, attention_by_mask(x, torch.ones(n, n).bool()))
 
 
-def test_a_recurrent_step_is_one_of_many() -> None:
+def test_recurrent_layer_equals_repeated_steps() -> None:
     x = sequence(3)
     torch.manual_seed(4)
     layer = recurrent(SIZES)(x)
@@ -60,35 +60,35 @@ def test_a_recurrent_step_is_one_of_many() -> None:
     state = torch.zeros(8)
     torch.manual_seed(4)
     cell = torch.nn.RNNCell(8, 8)
-    for place in range(3):
-        state = cell(x[place], state)
+    for position in range(3):
+        state = cell(x[position], state)
     torch.testing.assert_close(layer[2], state)
 
 
-def test_a_convolution_sees_its_kernel() -> None:
+def test_convolutional_layer_sees_only_its_kernel_width() -> None:
     torch.manual_seed(4)
-    found = LAYERS["convolutional"].make(SIZES)(sequence(5))
+    result = LAYERS["convolutional"].make(SIZES)(sequence(5))
     torch.manual_seed(4)
     kernel = torch.nn.Conv1d(8, 8, 3)
     padded = torch.cat([torch.zeros(1, 8), sequence(5), torch.zeros(1, 8)])
     by_hand = [
-        sum(kernel.weight[:, :, k] @ padded[place + k] for k in range(3)) + kernel.bias
-        for place in range(5)
+        sum(kernel.weight[:, :, k] @ padded[position + k] for k in range(3)) + kernel.bias
+        for position in range(5)
     ]
-    torch.testing.assert_close(found, torch.stack(by_hand))
+    torch.testing.assert_close(result, torch.stack(by_hand))
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 @pytest.mark.parametrize(("n", "sizes"), [(6, SIZES), (11, Sizes(12, 3, 7, 5))])
-def test_work_is_what_torch_counts(kind, n: int, sizes: Sizes) -> None:
+def test_layer_work_equals_the_flop_count_of_torch(kind, n: int, sizes: Sizes) -> None:
     with FlopCounterMode(display=False) as counter:
         kind.make(sizes)(sequence(n, sizes.d))
     assert counter.get_total_flops() == 2 * kind.work(n, sizes)
 
 
-def test_chains_are_those_of_the_paper() -> None:
-    found = list(chains((4, 9), neighbours=5, kernel=3))
-    assert found == [
+def test_path_lengths_are_those_of_table_1() -> None:
+    results = list(chains((4, 9), neighbours=5, kernel=3))
+    assert results == [
         Chain("self-attention", 4, 1, 1),
         Chain("restricted", 4, 1, 2),
         Chain("recurrent", 4, 4, 3),
@@ -102,23 +102,23 @@ def test_chains_are_those_of_the_paper() -> None:
     assert wide["convolutional"].path_length == math.ceil(8 / 2)
 
 
-def test_a_path_ends_when_nothing_more_is_reached() -> None:
+def test_path_length_of_unconnected_positions() -> None:
     assert path_length(torch.eye(3).bool()) == 1
     ring = torch.eye(5).bool() | torch.eye(5).roll(1, 0).bool()
     assert path_length(ring) == 4
 
 
-def test_what_is_kept_for_the_backward_pass() -> None:
+def test_saved_bytes_for_the_backward_pass() -> None:
     n, sizes = 24, sizes_for(128, neighbours=5, kernel=3)
     assert sizes.heads == 2
-    found = {kind.name: saved_bytes(kind.make(sizes), sequence(n, 128)) for kind in KINDS}
+    result = {kind.name: saved_bytes(kind.make(sizes), sequence(n, 128)) for kind in KINDS}
     # The divided queries, and the weights of both heads.
-    assert found["self-attention"] == 4 * (n * 128 + 2 * n * n)
+    assert result["self-attention"] == 4 * (n * 128 + 2 * n * n)
     # Every state, with the one before the first.
-    assert found["recurrent"] == 4 * (n + 1) * 128
-    assert found["convolutional"] == 0
+    assert result["recurrent"] == 4 * (n + 1) * 128
+    assert result["convolutional"] == 0
     # The near keys and values of each position alone are five times the sequence.
-    assert found["restricted"] > 4 * 5 * n * 128
+    assert result["restricted"] > 4 * 5 * n * 128
 
 
 def test_every_layer_is_timed_and_the_first_round_warms_up(monkeypatch) -> None:
@@ -127,30 +127,30 @@ def test_every_layer_is_timed_and_the_first_round_warms_up(monkeypatch) -> None:
     def seconds(layer, x: Tensor) -> float:
         calls.append(len(x))
         # Rounds of one length: 100 s to warm up, then 1, 5 and 2 s.
-        number = (calls.count(len(x)) - 1) // 4
-        return (100.0, 1.0, 5.0, 2.0)[number]
+        rounds = (calls.count(len(x)) - 1) // 4
+        return (100.0, 1.0, 5.0, 2.0)[rounds]
 
     monkeypatch.setattr(measuring, "_seconds", seconds)
-    found = list(measure((3, 6), (8,), 3, neighbours=5, kernel=3))
-    assert [(timing.kind, timing.n) for timing in found] == [
+    results = list(measure((3, 6), (8,), 3, neighbours=5, kernel=3))
+    assert [(timing.kind, timing.n) for timing in results] == [
         (name, n) for n in (3, 6) for name in LAYERS
     ]
-    assert {timing.milliseconds for timing in found} == {2_000.0}
+    assert {timing.milliseconds for timing in results} == {2_000.0}
     assert all(
-        timing.work == LAYERS[timing.kind].work(timing.n, Sizes(8, 1, 5, 3)) for timing in found
+        timing.work == LAYERS[timing.kind].work(timing.n, Sizes(8, 1, 5, 3)) for timing in results
     )
 
 
 def timings(d: int = 8) -> list[Timing]:
     table = {"self-attention": (1, 4, 16), "recurrent": (4, 8, 12), "convolutional": (20, 20, 20)}
     return [
-        Timing(kind, n, d, table.get(kind, (1, 1, 1))[place], 1, 1)
-        for place, n in enumerate((10, 20, 40))
+        Timing(kind, n, d, table.get(kind, (1, 1, 1))[index], 1, 1)
+        for index, n in enumerate((10, 20, 40))
         for kind in LAYERS
     ]
 
 
-def test_the_crossing_lies_between_two_lengths() -> None:
+def test_crossing_of_two_layers_is_between_two_lengths() -> None:
     # 4 / 8 at 20 and 16 / 12 at 40: at 1 after 0.6 of the way.
     assert crossing(timings(), "self-attention", "recurrent", 8) == pytest.approx(32)
     assert crossing(timings(), "self-attention", "convolutional", 8) is None
@@ -160,7 +160,7 @@ def test_the_crossing_lies_between_two_lengths() -> None:
     ]
 
 
-def test_the_picture_has_a_curve_of_each_layer_and_width() -> None:
+def test_layer_bench_picture_has_a_curve_per_layer_and_width() -> None:
     tree = ElementTree.fromstring(picture([*timings(8), *timings(16)]))
     lines = list(tree.iter("{http://www.w3.org/2000/svg}polyline"))
     assert len(lines) == 2 * len(LAYERS)
@@ -172,7 +172,7 @@ def test_the_picture_has_a_curve_of_each_layer_and_width() -> None:
     assert points[2] == pytest.approx((724, 350 - 260 * math.log10(16) / 2), abs=0.06)
 
 
-def test_the_command(tmp_path: Path, monkeypatch, capsys) -> None:
+def test_layer_bench_command(tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     small = ["bench", "layers", "--tiny", "--rounds", "1", "--n", "4,8", "-q"]
     assert main([*small, "--json", "--out", "x.svg"]) == 0
@@ -185,9 +185,9 @@ def test_the_command(tmp_path: Path, monkeypatch, capsys) -> None:
     ]
     assert ElementTree.parse("x.svg").getroot().tag.endswith("svg")
     assert main(small) == 0
-    said = capsys.readouterr().out
+    out = capsys.readouterr().out
     for kind in KINDS:
-        assert f"O({kind.complexity})" in said
+        assert f"O({kind.complexity})" in out
 
 
 @pytest.mark.parametrize(
@@ -199,6 +199,6 @@ def test_the_command(tmp_path: Path, monkeypatch, capsys) -> None:
      (["layers", "--out", "x.jpg"], "not the name of a picture"),
      (["layers", "--n", "4", "--out", "x.svg"], "at least two lengths")],
 )  # fmt: skip
-def test_the_command_says_what_is_wrong(arguments, message: str, capsys) -> None:
+def test_layer_bench_command_refuses_wrong_arguments(arguments, message: str, capsys) -> None:
     assert main(["bench", *arguments]) == 2
     assert message in capsys.readouterr().err

@@ -31,11 +31,11 @@ lines = st.one_of(st.lists(tokens, max_size=25).map(" ".join), st.text(max_size=
 
 
 def restored(line: str, words: str) -> tuple[str, int]:
-    found = from_line(line, words.split())
-    return tree_text(found.tree), found.repairs
+    result = from_line(line, words.split())
+    return tree_text(result.tree), result.repairs
 
 
-def test_the_line_of_a_tree() -> None:
+def test_to_line_linearizes_a_tree() -> None:
     (tree,) = trees_of(TREE)
     assert to_line(tree) == LINE
     assert to_line(tree, "xx") == "(S (NP XX XX )NP (VP XX )VP . )S"
@@ -43,22 +43,20 @@ def test_the_line_of_a_tree() -> None:
 
 
 @given(trees)
-def test_there_and_back_is_the_same_tree(tree: Tree) -> None:
+def test_linearized_tree_round_trips(tree: Tree) -> None:
     words = [leaf.word for leaf in leaves(tree)]
     assert from_line(to_line(tree), words) == (tree, 0)
 
 
 @given(lines, st.lists(typed_words, min_size=1, max_size=8))
-def test_whatever_the_line_is_there_is_one_tree_over_exactly_the_words(
-    line: str, words: list[str]
-) -> None:
-    found = from_line(line, words)
-    assert [leaf.word for leaf in leaves(found.tree)] == [escape_brackets(word) for word in words]
-    assert trees_of(tree_text(found.tree)) == (found.tree,)
-    assert "\n" not in tree_text(found.tree)
+def test_any_line_gives_one_tree_over_exactly_the_words(line: str, words: list[str]) -> None:
+    result = from_line(line, words)
+    assert [leaf.word for leaf in leaves(result.tree)] == [escape_brackets(word) for word in words]
+    assert trees_of(tree_text(result.tree)) == (result.tree,)
+    assert "\n" not in tree_text(result.tree)
     # What had to be repaired stands for another line.
-    same = "".join(to_line(found.tree).split()) == "".join(line.split())
-    assert same == (found.repairs == 0)
+    same = "".join(to_line(result.tree).split()) == "".join(line.split())
+    assert same == (result.repairs == 0)
 
 
 @pytest.mark.parametrize(
@@ -85,16 +83,16 @@ def test_whatever_the_line_is_there_is_one_tree_over_exactly_the_words(
         ("NN (S (VP )VP", "a b", "(TOP (NN a) (S (XX b)))", 4),
     ],
 )
-def test_repairs(line: str, words: str, wanted: str, repairs: int) -> None:
+def test_from_line_repairs_brackets(line: str, words: str, wanted: str, repairs: int) -> None:
     assert restored(line, words) == (wanted, repairs)
 
 
-def test_tags_are_put_right_as_asked() -> None:
-    found = from_line("(S NN )S", ["a", "b"], lambda tag, word: f"{tag}{word}")
-    assert tree_text(found.tree) == "(S (NNa a) (XXb b))"
+def test_from_line_repairs_tags_on_request() -> None:
+    result = from_line("(S NN )S", ["a", "b"], lambda tag, word: f"{tag}{word}")
+    assert tree_text(result.tree) == "(S (NNa a) (XXb b))"
 
 
-def test_where_tags_and_words_go_together() -> None:
+def test_words_are_shared_out_to_tags() -> None:
     assert shared_out(["NN", ",", "NN"], ["a", "b", ","]) == [1, 1, 1]
     assert shared_out([], ["a"]) == []
     assert shared_out(["NN"], ["a", "b"]) == [1]
@@ -127,11 +125,11 @@ def test_where_tags_and_words_go_together() -> None:
         ("POS", "'", "POS"),
     ],
 )
-def test_the_tag_that_a_word_can_have(tag: str, word: str, wanted: str) -> None:
+def test_fitting_tag_of_a_word(tag: str, word: str, wanted: str) -> None:
     assert fitting_tag(tag, word) == wanted
 
 
-def test_the_nearest_bracket_of_that_label_is_closed() -> None:
+def test_closing_bracket_closes_the_nearest_of_its_label() -> None:
     line = "(NP (NP (VP NN )NP NN )NP"
     assert restored(line, "a b")[0] == "(NP (NP (VP (NN a))) (NN b))"
 
@@ -142,14 +140,14 @@ def test_brackets_in_words_are_written_as_treebanks_do() -> None:
         from_line("(S )S", [])
 
 
-def test_tags_without_letters_stay_since_scores_ask_for_them() -> None:
+def test_punctuation_tags_are_kept_for_scoring() -> None:
     tree = Node("S", (Leaf("-LRB-", "("), Leaf(",", ","), Leaf("``", "``"), Leaf("PRP$", "my")))
     assert to_line(tree, "xx") == "(S XX , `` XX )S"
 
 
-def test_lines_of_more_brackets_than_calls_nest() -> None:
+def test_lines_deeper_than_the_recursion_limit_are_read() -> None:
     depth = 50_000
-    found = from_line("(NP " * depth + "NN", ["a"])
-    assert found.repairs == depth
-    assert to_line(found.tree) == "(NP " * depth + "NN" + " )NP" * depth
+    result = from_line("(NP " * depth + "NN", ["a"])
+    assert result.repairs == depth
+    assert to_line(result.tree) == "(NP " * depth + "NN" + " )NP" * depth
     assert tree_text(from_line("(NP " * depth, ["a"]).tree).endswith("(XX a)" + ")" * depth)

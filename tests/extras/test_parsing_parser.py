@@ -1,5 +1,6 @@
 """What a parser gives its translator, and what it makes of the answer."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 from byte_models import byte_config
@@ -9,7 +10,7 @@ from nmt_cli.extras.parsing.trees import tree_text
 from nmt_cli.translation.result import Translation
 
 
-def test_words_as_trees_have_them_go_in_and_tags_that_fit_come_out() -> None:
+def test_parser_escapes_words_and_fits_tags() -> None:
     config = byte_config({"search.beam": 2})
     asked = []
 
@@ -18,10 +19,10 @@ def test_words_as_trees_have_them_go_in_and_tags_that_fit_come_out() -> None:
         return [Translation(line, "(S , NN NN )S", -1.0, ()) for line in lines]
 
     translator = SimpleNamespace(config=config, translate_window=translate_window)
-    (found,) = parse(translator, [" a\t (b) ."], config.search)
-    assert asked == [(["a -LRB-b-RRB- ."], config.search)]
-    assert found.tree is not None
-    assert tree_text(found.tree) == "(S (XX a) (NN -LRB-b-RRB-) (. .))"
-    assert (found.repairs, found.translation.score) == (0, -1.0)
+    (result,) = parse(translator, [" a\t (b) ."], config.search)
+    assert asked == [(["a -LRB-b-RRB- ."], replace(config.search, sentences="line"))]
+    assert result.tree is not None
+    assert tree_text(result.tree) == "(S (XX a) (NN -LRB-b-RRB-) (. .))"
+    assert (result.repairs, result.translation.score) == (0, -1.0)
     assert len(list(parse(translator, ["a"]))) == 1
     assert (asked[1][1].beam, asked[1][1].max_extra_length) == (21, 300)

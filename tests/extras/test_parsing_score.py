@@ -252,18 +252,18 @@ def printed(scores: list[SentenceScore], cutoff: int) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("number", range(len(CASES)), ids=[case[0] for case in CASES])
-def test_each_sentence_is_counted_as_evalb_counts_it(tmp_path: Path, number: int) -> None:
+@pytest.mark.parametrize("index", range(len(CASES)), ids=[case[0] for case in CASES])
+def test_parse_score_of_each_sentence_equals_evalb(tmp_path: Path, index: int) -> None:
     scores = scored(parameters_of(tmp_path, PARAMETERS))
-    assert list(sentence_table(scores))[3 + number] == ROWS.splitlines()[number]
+    assert list(sentence_table(scores))[3 + index] == ROWS.splitlines()[index]
 
 
-def test_the_summary_is_evalbs(tmp_path: Path) -> None:
+def test_parse_score_summary_equals_evalb(tmp_path: Path) -> None:
     parameters = parameters_of(tmp_path, PARAMETERS)
     assert printed(scored(parameters), parameters.cutoff) == SUMMARY.splitlines()
 
 
-def test_unlabelled_scores_look_at_spans_only(tmp_path: Path) -> None:
+def test_unlabelled_parse_scores_compare_spans_only(tmp_path: Path) -> None:
     parameters = parameters_of(tmp_path, PARAMETERS.replace("LABELED 1", "LABELED 0"))
     score = scored(parameters)[1]
     assert (score.matched, score.gold, score.parsed, score.tags) == (3, 3, 3, 3)
@@ -273,7 +273,7 @@ def test_unlabelled_scores_look_at_spans_only(tmp_path: Path) -> None:
     not (TREEBANK / "evalb" / "sample").is_dir(),
     reason="NMT_TREEBANK does not name a folder with EVALB's sample in evalb/sample",
 )
-def test_evalbs_own_sample_has_evalbs_own_result() -> None:
+def test_evalb_sample_has_evalbs_result() -> None:
     sample = TREEBANK / "evalb" / "sample"
     parameters = read_parameters(sample / "sample.prm")
     gold = (sample / "sample.gld").read_text().splitlines()
@@ -293,7 +293,7 @@ def test_evalbs_own_sample_has_evalbs_own_result() -> None:
     assert read_parameters(collins.with_name("new.prm")).quotes >= {"``", "''", "POS"}
 
 
-def test_parameters_are_read_as_evalb_reads_them(tmp_path: Path) -> None:
+def test_evalb_parameter_file_is_read_like_evalb(tmp_path: Path) -> None:
     assert parameters_of(tmp_path, PARAMETERS) == Parameters(
         labeled=True,
         deleted=frozenset({"TOP", "-NONE-", "''", "."}),
@@ -324,13 +324,15 @@ def test_parameters_are_read_as_evalb_reads_them(tmp_path: Path) -> None:
         ("EQ_WORD a b c", "EQ_WORD needs two values, `a b c` are 3"),
     ],
 )
-def test_wrong_parameters_are_named_with_their_line(tmp_path: Path, line: str, what: str) -> None:
+def test_wrong_evalb_parameters_are_named_with_their_line(
+    tmp_path: Path, line: str, what: str
+) -> None:
     with pytest.raises(DataError) as caught:
         parameters_of(tmp_path, f"DEBUG 0\n{line}\n")
     assert caught.value.message == f"`{tmp_path / 'some.prm'}`, line 2: {what}"
 
 
-def test_files_that_do_not_go_together_are_refused() -> None:
+def test_parse_score_refuses_files_that_do_not_match() -> None:
     tree = "(S (NN a))"
     with pytest.raises(DataError, match="`x` has 2 lines, `y` has 1"):
         score_lines([tree, tree], [tree], names=("x", "y"))
@@ -342,7 +344,7 @@ def test_files_that_do_not_go_together_are_refused() -> None:
         score_lines([tree], ["(S (NN a) b)"], names=("x", "y"))
 
 
-def test_as_many_errors_as_evalb_puts_up_with() -> None:
+def test_parse_score_stops_after_as_many_errors_as_evalb() -> None:
     parameters = Parameters(max_errors=2)
     gold, other = ["(S (NN a))"] * 20, "(S (NN b))"
     scores = score_lines([other] * 3 + gold[3:], gold, parameters)
@@ -355,13 +357,13 @@ def test_as_many_errors_as_evalb_puts_up_with() -> None:
     )
 
 
-def test_what_is_nothing_at_all_is_zero_and_not_a_fault() -> None:
+def test_parse_score_of_no_sentences_is_zero() -> None:
     figures = summarize([]).figures()
     assert set(figures.values()) == {0}
     assert summarize(score_lines(["(A (NN a))"], ["(B (NN a))"])).f1 == 0
 
 
-def test_sentences_by_length() -> None:
+def test_parse_scores_by_sentence_length() -> None:
     def sentence(words: int) -> SentenceScore:
         return SentenceScore(words, matched=words, gold=2 * words, parsed=words)
 
@@ -376,5 +378,5 @@ def test_sentences_by_length() -> None:
     assert buckets[0][1].f1 == pytest.approx(66.6667, abs=1e-4)
 
 
-def test_outer_brackets_without_a_label_are_found() -> None:
+def test_outer_brackets_without_label_are_counted() -> None:
     assert unlabelled(["( (S (NN a)))", "(S (NN a))", "", "(X (NN c))", "(S (NN b)) ((NN a))"]) == 2

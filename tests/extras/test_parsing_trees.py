@@ -27,16 +27,16 @@ SENTENCE = Node("S", (DOG, Node("VP", (Leaf("VBZ", "runs"),)), Leaf(".", ".")))
 
 def text_cleaned(text: str) -> str:
     (tree,) = trees_of(text)
-    found = cleaned(tree)
-    return tree_text(found) if found else ""
+    result = cleaned(tree)
+    return tree_text(result) if result else ""
 
 
 @given(trees)
-def test_what_is_written_is_read_again(tree: Tree) -> None:
+def test_tree_text_round_trips(tree: Tree) -> None:
     assert trees_of(tree_text(tree)) == (tree,)
 
 
-def test_one_line_and_several_lines_and_compressed_files_are_the_same(tmp_path: Path) -> None:
+def test_trees_on_several_lines_or_compressed_are_read_alike(tmp_path: Path) -> None:
     text = tree_text(SENTENCE)
     pretty = text.replace(" (", "\n\t ( ").replace(")", "\r\n) ")
     (tmp_path / "flat").write_text(f"{text}\n\n{text} {text}")
@@ -57,7 +57,7 @@ def test_only_ascii_white_space_ends_a_word() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "number", "what"),
+    ("lines", "line_number", "what"),
     [
         (["(S (NN a))", "(S (NN a)))"], 2, "closed that was not opened"),
         (["(S (NN a)", "", "(S", "(NN b))"], 1, "never closed"),
@@ -68,19 +68,19 @@ def test_only_ascii_white_space_ends_a_word() -> None:
         (["(S a", "(NN dog))"], 2, "behind the word `a`"),
     ],
 )
-def test_what_is_no_tree_is_named_with_its_line(
-    tmp_path: Path, lines: list[str], number: int, what: str
+def test_invalid_tree_is_named_with_its_line(
+    tmp_path: Path, lines: list[str], line_number: int, what: str
 ) -> None:
     path = tmp_path / "some.mrg"
     path.write_text("\n".join(lines))
     with pytest.raises(DataError, match=what) as caught:
         list(read_trees(path))
-    assert f"`{path}`, line {number}: " in caught.value.message
+    assert f"`{path}`, line {line_number}: " in caught.value.message
     with pytest.raises(NoInputError):
         list(read_trees(tmp_path / "none"))
 
 
-def test_a_tree_of_a_line_may_not_go_on_beyond_it() -> None:
+def test_tree_must_end_on_its_line() -> None:
     assert trees_of("") == ()
     assert trees_of("(NN a) (NN b)") == (Leaf("NN", "a"), Leaf("NN", "b"))
     with pytest.raises(DataError, match=r"`x`, line 7: .*never closed"):
@@ -102,24 +102,24 @@ def test_a_tree_of_a_line_may_not_go_on_beyond_it() -> None:
         ("(NP (NP (NP (NN a))) (NP))", "(NP (NP (NP (NN a))))"),
     ],
 )
-def test_cleaning(given: str, wanted: str) -> None:
+def test_tree_cleaning_removes_traces_and_functions(given: str, wanted: str) -> None:
     assert text_cleaned(given) == wanted
 
 
 @given(trees)
-def test_cleaning_keeps_words_and_is_done_at_once(tree: Tree) -> None:
+def test_tree_cleaning_keeps_words_and_is_idempotent(tree: Tree) -> None:
     once = cleaned(tree)
     assert once is not None
     assert leaves(once) == leaves(tree)
     assert cleaned(once) == once
 
 
-def test_trees_deeper_than_calls_nest() -> None:
+def test_trees_deeper_than_the_recursion_limit_are_read() -> None:
     depth = 50_000
     text = "(X " * depth + "(NN a)" + ")" * depth
     (tree,) = trees_of(text)
     assert tree_text(tree) == text
     assert sentence(tree) == "a"
-    found = cleaned(tree)
-    assert found is not None
-    assert tree_text(found) == text
+    result = cleaned(tree)
+    assert result is not None
+    assert tree_text(result) == text

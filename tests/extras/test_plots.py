@@ -36,14 +36,14 @@ def points(line: ElementTree.Element) -> list[tuple[float, float]]:
     return [tuple(map(float, point.split(","))) for point in line.get("points", "").split()]
 
 
-def test_positions_are_those_that_are_added() -> None:
+def test_positions_plot_shows_the_added_encoding() -> None:
     model = config({"model.d_model": 16}).model
     table = positions_table(model, POSITIONS["sinusoidal"](model))
     assert torch.equal(table, sinusoidal_encoding(ROWS, 16))
 
 
 @pytest.mark.parametrize("d_k", ["auto", 6])
-def test_rotary_positions_are_shown_by_what_they_turn(d_k: object) -> None:
+def test_positions_plot_of_rotary_shows_rotated_vectors(d_k: object) -> None:
     settings = {"model.d_model": 16, "model.heads": 2, "model.d_k": d_k}
     model = config({**settings, "model.positions": "rotary"}).model
     table = positions_table(model, POSITIONS["rotary"](model))
@@ -54,7 +54,7 @@ def test_rotary_positions_are_shown_by_what_they_turn(d_k: object) -> None:
     assert table[5].tolist() == pytest.approx(expected, abs=1e-5)
 
 
-def test_learned_positions_come_from_a_model() -> None:
+def test_positions_plot_of_learned_positions_needs_a_model() -> None:
     with pytest.raises(ConfigError, match="after training"):
         plot("positions", config({"model.positions": "learned"}))
     model = config({"model.positions": "learned", "model.d_model": 8, "model.heads": 2}).model
@@ -67,7 +67,7 @@ def test_learned_positions_come_from_a_model() -> None:
     )
 
 
-def test_a_field_shades_each_cell_by_its_value() -> None:
+def test_heatmap_shades_each_cell_by_its_value() -> None:
     values = [[-1.0, -1.0, 1.0], [0.0, 0.5, 7.0]]
     marks = list(field(Box(0, 0, 30, 20), Axis(0, 3, "x"), Axis(0, 2, "y"), values))
     cells = {
@@ -83,7 +83,7 @@ def test_a_field_shades_each_cell_by_its_value() -> None:
     }
 
 
-def test_a_narrow_model_shows_every_dimension_and_a_wide_one_whole_pairs() -> None:
+def test_positions_plot_shows_dimensions_or_pairs_by_width() -> None:
     narrow = texts(drawn("positions", {"model.d_model": 32, "model.heads": 2}))
     assert "dimension" in narrow
     wide = drawn("positions", {"model.d_model": 512})
@@ -99,7 +99,7 @@ def test_a_narrow_model_shows_every_dimension_and_a_wide_one_whole_pairs() -> No
 
 
 @pytest.mark.parametrize("schedule", DECAYS)
-def test_the_schedule_is_that_of_training(schedule: str) -> None:
+def test_schedule_plot_equals_the_schedule_of_training(schedule: str) -> None:
     settings = {"train.schedule": schedule, "train.warmup_steps": 300, "train.max_steps": 2_000}
     given = config({**settings, "model.d_model": 256})
     tree = ElementTree.fromstring(plot("schedule", given))
@@ -125,7 +125,7 @@ def test_the_schedule_is_that_of_training(schedule: str) -> None:
     assert max(heights) == pytest.approx(320 / 1.05, abs=0.1)
 
 
-def test_smoothing_is_that_of_training() -> None:
+def test_smoothing_plot_equals_the_smoothing_of_training() -> None:
     tree = drawn("smoothing", {"train.label_smoothing": 0.2})
     heights = [
         float(bar.get("height")) for bar in tree.iter(f"{SVG}rect") if bar.get("class") == "mark"
@@ -138,11 +138,11 @@ def test_smoothing_is_that_of_training() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.4])
-def test_the_loss_is_least_at_the_smoothed_target(epsilon: float) -> None:
-    found = losses(epsilon)
-    best, least = min(found, key=lambda point: point[1])
+def test_smoothing_plot_loss_is_least_at_the_smoothed_target(epsilon: float) -> None:
+    result = losses(epsilon)
+    best, least = min(result, key=lambda point: point[1])
     target = 1 - epsilon + epsilon / 8
-    assert best == pytest.approx(min(target, found[-1][0]), abs=0.005)
+    assert best == pytest.approx(min(target, result[-1][0]), abs=0.005)
     others = (1 - best) / 7
     by_hand = -(1 - epsilon + epsilon / 8) * math.log(best) - 7 * epsilon / 8 * math.log(others)
     assert least == pytest.approx(by_hand)
@@ -153,17 +153,17 @@ def test_the_loss_is_least_at_the_smoothed_target(epsilon: float) -> None:
     [(0, 1, [0, 0.2, 0.4, 0.6, 0.8, 1]), (1, 100_000, [20_000, 40_000, 60_000, 80_000, 100_000]),
      (64, 0, [0, 20, 40, 60]), (-0.25, 1, [0, 0.5, 1])],
 )  # fmt: skip
-def test_ticks_are_round(start: float, end: float, expected: list[float]) -> None:
+def test_axis_ticks_are_round(start: float, end: float, expected: list[float]) -> None:
     assert ticks(start, end) == expected
 
 
-def test_an_axis_of_equal_ratios_has_powers() -> None:
+def test_logarithmic_axis_has_powers() -> None:
     assert Axis(64, 2048, "n", logarithmic=True).ticks == [64, 128, 256, 512, 1024, 2048]
     assert Axis(0.1, 100, "ms", logarithmic=True).ticks == pytest.approx([0.1, 1, 10, 100])
     assert Axis(1, 16, "n", logarithmic=True).share(4) == pytest.approx(0.5)
 
 
-def test_bars_and_curves_lie_in_their_box() -> None:
+def test_bars_and_curves_stay_inside_their_box() -> None:
     box = Box(10, 20, 100, 50)
     marks = [
         *bars(box, Axis(0, 2, "x"), Axis(0, 1, "y"), [0.0, 1.0]),
@@ -177,19 +177,19 @@ def test_bars_and_curves_lie_in_their_box() -> None:
 
 
 @pytest.mark.parametrize("what", PLOTS)
-def test_the_command(what: str, tmp_path: Path, monkeypatch, capsys) -> None:
+def test_plot_command_writes_svg(what: str, tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["plot", what, "--preset", "small"]) == 0
     assert ElementTree.parse(f"{what}.svg").getroot().tag == f"{SVG}svg"
-    said = capsys.readouterr()
-    assert (said.out, f"wrote {what}.svg" in said.err) == ("", True)
+    captured = capsys.readouterr()
+    assert (captured.out, f"wrote {what}.svg" in captured.err) == ("", True)
     assert main(["plot", what, "--out", "x.jpg"]) == 2
     assert main(["plot", what, "--out", "x.svg", "-q"]) == 0
     assert capsys.readouterr().err.startswith("error: `x.jpg` is not the name of a picture")
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"{what}.svg", "x.svg"]
 
 
-def test_the_schedule_of_a_model_is_that_of_its_training(tmp_path: Path, monkeypatch) -> None:
+def test_schedule_plot_of_a_model_uses_its_training_settings(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "model").mkdir()
     trained = config({"train.warmup_steps": 77, "train.max_steps": 500})
@@ -200,7 +200,7 @@ def test_the_schedule_of_a_model_is_that_of_its_training(tmp_path: Path, monkeyp
     assert "warmup_steps 88" in Path("schedule.svg").read_text()
 
 
-def test_an_unknown_plot_is_named(tmp_path: Path, monkeypatch, capsys) -> None:
+def test_unknown_plot_is_refused(tmp_path: Path, monkeypatch, capsys) -> None:
     with pytest.raises(UsageError, match="no plot `scedule`"):
         plot("scedule", config({}))
     monkeypatch.chdir(tmp_path)

@@ -54,7 +54,7 @@ def tests(tmp_path: Path) -> list[tuple[str, str]]:
     ]
 
 
-def test_the_rows_are_the_papers() -> None:
+def test_table2_rows_are_those_of_the_paper() -> None:
     assert PAPER["base"] == ({"de": 27.3, "fr": 38.1}, 3.3e18, 12, 100_000)
     assert PAPER["big"] == ({"de": 28.4, "fr": 41.8}, 2.3e19, 3.5 * 24, 300_000)
     # Section 5.2 and table 2 agree: 8 P100 of 9.5 TFLOPS for so many hours.
@@ -69,28 +69,28 @@ def test_the_rows_are_the_papers() -> None:
 
 
 @pytest.mark.slow
-def test_each_bleu_is_the_one_of_nmt_score(model: Path, tests) -> None:
-    found = compare(model, tests).figures
+def test_table2_bleu_equals_that_of_nmt_score(model: Path, tests) -> None:
+    result = compare(model, tests).figures
     metrics = ["bleu-paper", "bleu-tokenized", "bleu"]
     lines = (
         ["Der US-Präsident hat's heute gesagt."],
         ["Der US-Präsident hat's heute nicht gesagt."],
     )
-    for figures, count in ((found[:3], 3_003), (found[3:6], 2_737)):
+    for figures, count in ((result[:3], 3_003), (result[3:6], 2_737)):
         expected = score(lines[0] * count, [lines[1] * count], metrics, tgt_lang="de")
         got = [(figure.name, figure.value, figure.signature) for figure in figures]
         assert got == [(figure.name, figure.value, figure.signature) for figure in expected]
         assert {figure.lines for figure in figures} == {count}
-    assert len({figure.value for figure in found[:3]}) == 3
+    assert len({figure.value for figure in result[:3]}) == 3
     # Nothing but the paper's own metric on its own test set is compared.
-    assert [figure.paper for figure in found[:6]] == [27.3, *[None] * 5]
+    assert [figure.paper for figure in result[:6]] == [27.3, *[None] * 5]
     assert [figure.paper for figure in compare(model, tests[::-1]).figures[:6]] == [None] * 6
 
 
-def test_the_last_line_of_the_log_is_what_it_cost(model: Path) -> None:
-    found = {figure.name: figure for figure in compare(model, []).figures}
+def test_table2_cost_is_read_from_the_last_log_line(model: Path) -> None:
+    result = {figure.name: figure for figure in compare(model, []).figures}
     assert {
-        name: (figure.value, figure.paper, figure.verdict) for name, figure in found.items()
+        name: (figure.value, figure.paper, figure.verdict) for name, figure in result.items()
     } == {
         "flops": (9.5e17, 3.3e18, "pass"),
         "gpu_time_flops": (3.31e18, 3.3e18, "fail"),
@@ -101,13 +101,13 @@ def test_the_last_line_of_the_log_is_what_it_cost(model: Path) -> None:
     assert big["gpu_time_flops"].verdict == "pass"
     assert big["hours"].paper == 84
     log(model, FINISHED, {"step": 100_001, "seconds": 43_201.0})
-    found = {figure.name: figure for figure in compare(model, []).figures}
-    assert found["hours"].verdict == "fail"
-    assert (found["flops"].value, found["flops"].verdict) == (None, "")
+    result = {figure.name: figure for figure in compare(model, []).figures}
+    assert result["hours"].verdict == "fail"
+    assert (result["flops"].value, result["flops"].verdict) == (None, "")
 
 
 @pytest.mark.parametrize(("value", "verdict"), [(27.24, "fail"), (27.26, "pass"), (31.0, "pass")])
-def test_bleu_passes_by_the_digit_that_the_paper_prints(
+def test_table2_bleu_is_compared_at_the_papers_precision(
     model: Path, tests, monkeypatch, value: float, verdict: str
 ) -> None:
     from nmt_cli.scoring import Score
@@ -119,7 +119,7 @@ def test_bleu_passes_by_the_digit_that_the_paper_prints(
     assert compare(model, tests).figures[0].verdict == verdict
 
 
-def test_a_run_passes_as_a_whole(model: Path, tests) -> None:
+def test_table2_run_passes_as_a_whole(model: Path, tests) -> None:
     log(model, {**FINISHED, "gpu_time_flops": 3.3e18})
     passed = compare(model, tests)
     assert passed.passed
@@ -132,16 +132,16 @@ def test_a_run_passes_as_a_whole(model: Path, tests) -> None:
     assert failed.missed == ["gpu_time_flops 3.3e+18 misses the paper's 3.3e+18"]
 
 
-def test_french_has_no_compounds(model: Path, tests) -> None:
+def test_table2_splits_no_compounds_in_french(model: Path, tests) -> None:
     configure(model, **{"languages.tgt": "fr", "train.preset": "big"})
-    found = compare(model, tests[:1])
-    assert (found.pair, found.row) == ("en-fr", "big")
-    assert [figure.name for figure in found.figures[:2]] == ["BLEU-paper", "BLEU"]
-    assert "compounds:whole" in found.figures[0].signature
-    assert found.figures[0].paper == 41.8
+    result = compare(model, tests[:1])
+    assert (result.pair, result.row) == ("en-fr", "big")
+    assert [figure.name for figure in result.figures[:2]] == ["BLEU-paper", "BLEU"]
+    assert "compounds:whole" in result.figures[0].signature
+    assert result.figures[0].paper == 41.8
 
 
-def test_what_is_said_below_the_table(model: Path, tests) -> None:
+def test_table2_notes_below_the_table(model: Path, tests) -> None:
     said = list(notes(compare(model, tests)))
     assert [note.split(":")[0] for note in said[:3]] == [
         "BLEU as the paper", "BLEU, tokenised", "BLEU, sacreBLEU",
@@ -160,13 +160,13 @@ def test_what_is_said_below_the_table(model: Path, tests) -> None:
     assert said[0] == "trained on devices that the log does not name"
 
 
-def test_a_torn_line_of_the_log_is_passed_over(model: Path) -> None:
+def test_table2_ignores_an_incomplete_log_line(model: Path) -> None:
     with (model / LOG).open("a") as file:
         file.write('[1]\n{"step": 100_0')
     assert compare(model, []).finished
 
 
-def test_the_table_shows_what_is_not_known(model: Path) -> None:
+def test_table2_shows_unknown_values(model: Path) -> None:
     log(model, {**FINISHED, "gpu_time_flops": None})
     shown = {row[0]: [cell.strip() for cell in row[1:]] for row in rows(compare(model, []))}
     assert shown == {
@@ -178,7 +178,7 @@ def test_the_table_shows_what_is_not_known(model: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_command(model: Path, tests, monkeypatch, capsys) -> None:
+def test_table2_command(model: Path, tests, monkeypatch, capsys) -> None:
     monkeypatch.chdir(model.parent)
     command = ["bench", "table2"]
     for pair in tests:
@@ -206,7 +206,7 @@ def test_the_command(model: Path, tests, monkeypatch, capsys) -> None:
     assert "no BLEU could be compared" in capsys.readouterr().err
 
 
-def test_what_is_refused(model: Path, tmp_path: Path) -> None:
+def test_table2_refuses_unknown_row_and_missing_files(model: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no row `tiny`") as caught:
         compare(model, [], "tiny")
     assert "--row base" in caught.value.hint

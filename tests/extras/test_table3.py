@@ -33,7 +33,7 @@ def config_of(preset: str):
     return resolve([SettingsLayer("test", {"train.preset": preset})]).config
 
 
-def test_each_row_is_a_preset_and_one_change_to_the_base() -> None:
+def test_table3_rows_are_presets_with_one_change_to_base() -> None:
     assert set(PAPER) == {"base", *TABLE3, "big"}
     for name, preset in TABLE3.items():
         changed = {key: value for key, value in preset.items() if BASE.get(key, "auto") != value}
@@ -42,7 +42,7 @@ def test_each_row_is_a_preset_and_one_change_to_the_base() -> None:
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_heads_are_as_wide_as_in_the_paper(name: str) -> None:
+def test_table3_head_widths_equal_the_papers(name: str) -> None:
     from nmt_cli.model.attention import head_widths
 
     model = config_of(f"table3-{name}").model
@@ -50,7 +50,7 @@ def test_heads_are_as_wide_as_in_the_paper(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, row in PAPER.items() if row.parameters])
-def test_parameters_are_as_many_as_the_paper_says(name: str) -> None:
+def test_table3_parameter_counts_equal_the_papers(name: str) -> None:
     """Of 37,000 subwords, nearly: the paper counts 2 million more in every row but big."""
     settings = {
         "train.preset": name, "model.src_vocab_size": 37_000, "model.tgt_vocab_size": 37_000,
@@ -82,11 +82,11 @@ def rows(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_table_has_the_papers_order_and_only_what_changes(rows: Path) -> None:
+def test_table3_has_the_papers_order_and_only_changed_values(rows: Path) -> None:
     (rows / "table3-layers-8" / "model").mkdir(parents=True)
     (rows / "base-seed-3").mkdir()
-    found = read_rows(rows)
-    runs, again, _ = found
+    result = read_rows(rows)
+    runs, again, _ = result
     cells = [[cell.strip() for cell in row] for row in table(runs)]
     assert [row[0] for row in cells] == ["base", "B", "E", "big"]
     assert cells[0][1:11] == [
@@ -98,7 +98,7 @@ def test_the_table_has_the_papers_order_and_only_what_changes(rows: Path) -> Non
     assert cells[0][11:] == ["4.90", "25.5", "1.5", "4.92", "25.8", "65"]
     assert cells[2][11:] == ["5.00", "25.0", "1.5", "4.92", "25.7", ""]
     assert [run.perplexity for run in again] == [4.7]
-    assert list(notes(found)) == [
+    assert list(notes(result)) == [
         "not finished yet: table3-layers-8, base-seed-3",
         "noise: 2 seeds of the base model, PPL 4.70 to 4.90, BLEU 25.5 to 25.9",
         "BLEU in the paper's order: rank correlation 1.00",
@@ -106,7 +106,7 @@ def test_the_table_has_the_papers_order_and_only_what_changes(rows: Path) -> Non
     assert list(notes(VariationRows(runs[:2], [], []))) == []
 
 
-def test_rank_correlation() -> None:
+def test_rank_correlation_with_ties() -> None:
     assert rank_correlation([3.0, 1.0, 2.0], [30.0, 10.0, 20.0]) == pytest.approx(1)
     assert rank_correlation([1.0, 2.0, 3.0], [3.0, 2.0, 1.0]) == pytest.approx(-1)
     # By hand: ranks 0, 1.5, 1.5, 3 beside 0, 1, 2, 3.
@@ -114,7 +114,7 @@ def test_rank_correlation() -> None:
     assert rank_correlation([1.0, 1.0], [1.0, 2.0]) != rank_correlation([1.0, 1.0], [1.0, 2.0])
 
 
-def test_what_is_no_row_is_refused(rows: Path, tmp_path: Path) -> None:
+def test_table3_refuses_directories_without_finished_rows(rows: Path, tmp_path: Path) -> None:
     with pytest.raises(NoInputError, match="no finished row of Table 3"):
         read_rows(tmp_path / "base")
     (rows / "base" / "bleu.json").write_text("BLEU 25.5\n")
@@ -122,7 +122,7 @@ def test_what_is_no_row_is_refused(rows: Path, tmp_path: Path) -> None:
         read_rows(rows)
 
 
-def test_the_command_prints_it(rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_table3_command_prints_the_table(rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "table3", str(rows)]) == 0
     shown = capsys.readouterr().out
     assert "Table 3" in shown

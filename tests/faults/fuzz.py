@@ -27,7 +27,7 @@ if __name__ == "__main__":
     # As pytest has it.
     sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
 
-from faults.parsers import NAMES, Parser, make_parsers
+from faults.support.parsers import NAMES, Parser, make_parsers
 
 from nmt_cli.errors import NmtError
 
@@ -81,9 +81,9 @@ def try_one(
         if not error.message or "Traceback" in error.message:
             return f"an error that says nothing: {error.message!r}"
     except (Exception, Hang) as error:
-        place = traceback.extract_tb(error.__traceback__)[-1]
+        frame = traceback.extract_tb(error.__traceback__)[-1]
         return (
-            f"{type(error).__name__}: {error!s:.200} ({Path(place.filename).name}:{place.lineno})"
+            f"{type(error).__name__}: {error!s:.200} ({Path(frame.filename).name}:{frame.lineno})"
         )
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) << 10
     return f"memory grew by {grown >> 20} MiB" if grown > LIMIT_BYTES else ""
@@ -97,21 +97,21 @@ def fuzz(
     A process of its own does it: if an input kills it, another goes on with the next.
     """
     at = mmap.mmap(-1, 8)
-    found: list[Finding] = []
+    results: list[Finding] = []
     number = start
     while go_on(number - start):
         told, child = _start(name, parser, seed, number, go_on, start, folder, at)
         with os.fdopen(told, encoding="utf-8") as pipe:
             for line in pipe:
-                one, _, what = line.rstrip("\n").partition(" ")
-                found.append(Finding(name, seed, int(one), what))
+                index, _, what = line.rstrip("\n").partition(" ")
+                results.append(Finding(name, seed, int(index), what))
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         number = int.from_bytes(at[:8], "little")
         if status == 0:
             break
-        found.append(Finding(name, seed, number, f"the process ended with {status}"))
+        results.append(Finding(name, seed, number, f"the process ended with {status}"))
         number += 1
-    return number - start, found
+    return number - start, results
 
 
 def _start(
@@ -151,7 +151,7 @@ def main(arguments: list[str]) -> int:
     total = 0
     with tempfile.TemporaryDirectory() as name:
         parsers = make_parsers(Path(name))
-        for one in chosen.parsers or NAMES:
+        for parser in chosen.parsers or NAMES:
             begin = time.monotonic()
 
             def go_on(done: int, begin: float = begin) -> bool:
@@ -159,11 +159,13 @@ def main(arguments: list[str]) -> int:
                     return done < chosen.count
                 return time.monotonic() - begin < chosen.seconds
 
-            tried, found = fuzz(one, parsers[one], chosen.seed, chosen.start, go_on, Path(name))
-            print(f"{one}: {tried:,} inputs, {len(found)} findings", flush=True)
-            for finding in found:
+            tried, result = fuzz(
+                parser, parsers[parser], chosen.seed, chosen.start, go_on, Path(name)
+            )
+            print(f"{parser}: {tried:,} inputs, {len(result)} findings", flush=True)
+            for finding in result:
                 print(finding, flush=True)
-            total += len(found)
+            total += len(result)
     return bool(total)
 
 

@@ -72,9 +72,9 @@ def without_network() -> str:
     flags = NEW_NETWORK if os.getuid() == 0 else NEW_NETWORK | NEW_USER
     if library.unshare(flags):
         return os.strerror(ctypes.get_errno())
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         name = b"lo".ljust(16, b"\0")
-        asked = fcntl.ioctl(one, GET_FLAGS, name + bytes(24))
+        asked = fcntl.ioctl(probe, GET_FLAGS, name + bytes(24))
         (up,) = struct.unpack("H", asked[16:18])
-        fcntl.ioctl(one, SET_FLAGS, name + struct.pack("H", up | IS_UP) + bytes(22))
+        fcntl.ioctl(probe, SET_FLAGS, name + struct.pack("H", up | IS_UP) + bytes(22))
     return ""

@@ -63,7 +63,7 @@ class Soak:
         # From which step to which there was no room on the disk, or not yet again.
         self.full: list[tuple[int, int]] = []
         self.model = disk / "model"
-        self.settings = [part for one in SETTINGS for part in ("--set", one)]
+        self.settings = [part for setting in SETTINGS for part in ("--set", setting)]
 
     def start(self, *arguments: str, **streams: object) -> "subprocess.Popen[bytes]":
         """`nmt` with these arguments, its words kept for a complaint."""
@@ -126,8 +126,8 @@ class Soak:
     def last_step(self) -> int:
         """The last step that the log tells, whose last line may be torn."""
         log = self.model / "log.jsonl"
-        found = re.findall(r'"step": (\d+)', log.read_text()) if log.exists() else []
-        return max(map(int, found), default=0)
+        result = re.findall(r'"step": (\d+)', log.read_text()) if log.exists() else []
+        return max(map(int, result), default=0)
 
     def words_of(self, process: "subprocess.Popen[bytes]") -> str:
         """What it says until its end, which must come within some minutes."""
@@ -240,21 +240,21 @@ class Soak:
         While the disk was full there were fewer checkpoints to average, and a validation of other
         averages is another one.
         """
-        peaceful = {one["step"]: one for one in steps_of(self.rest / "straight")}
+        peaceful = {record["step"]: record for record in steps_of(self.rest / "straight")}
         last, told, before = 0, 0, {}
-        for one in steps_of(self.model):
-            step = one["step"]
+        for actual in steps_of(self.model):
+            step = actual["step"]
             if step <= last:
-                raise Lost(f"the log says {before}, and then {one}")
+                raise Lost(f"the log says {before}, and then {actual}")
             if step - last == LOG_EVERY and last in peaceful:
                 told += 1
                 expected = peaceful[step]
-                if one != expected and self._was_full(step):
-                    one, expected = ({**both, "validation": {}} for both in (one, expected))
+                if actual != expected and self._was_full(step):
+                    actual, expected = ({**both, "validation": {}} for both in (actual, expected))
                     self.done["validations of what a full disk had left"] += 1
-                if one != expected:
-                    raise Lost(f"the log says {one}, and in peace {expected}; full: {self.full}")
-            last, before = step, one
+                if actual != expected:
+                    raise Lost(f"the log says {actual}, and in peace {expected}; full: {self.full}")
+            last, before = step, actual
         self.done["reports equal to those of peace"] = told
 
     def _was_full(self, step: int) -> bool:
@@ -265,7 +265,7 @@ class Soak:
 
 def steps_of(out: Path) -> Iterator[dict]:
     """The log's reports of steps, without those of news between two."""
-    return (one for one in logged(out) if one["tokens"])
+    return (record for record in logged(out) if record["tokens"])
 
 
 @contextlib.contextmanager
@@ -282,25 +282,25 @@ def small_disk() -> Iterator[Path]:
 def soak(minutes: float, seed: int) -> dict[str, object]:
     """Run it all; what was done, what was lost."""
     with small_disk() as disk, tempfile.TemporaryDirectory() as rest:
-        one = Soak(disk, Path(rest), random.Random(seed))
-        one.prepare()
+        soak_ = Soak(disk, Path(rest), random.Random(seed))
+        soak_.prepare()
         threads = [
-            one.again_and_again(one.disturb),
-            one.again_and_again(one.translate, one.translate, one.average),
+            soak_.again_and_again(soak_.disturb),
+            soak_.again_and_again(soak_.translate, soak_.translate, soak_.average),
         ]
         end = time.monotonic() + 60 * minutes
-        while time.monotonic() < end and not one.lost:
+        while time.monotonic() < end and not soak_.lost:
             time.sleep(5.0)
-        one.over.set()
+        soak_.over.set()
         for thread in threads:
             thread.join()
         steps = 0
         try:
-            steps = one.compare()
+            steps = soak_.compare()
         except (Lost, AssertionError) as error:
-            one.lost.append(str(error))
-        done = dict(sorted(one.done.items()))
-        return {"minutes": minutes, "seed": seed, "steps": steps, "done": done, "lost": one.lost}
+            soak_.lost.append(str(error))
+        done = dict(sorted(soak_.done.items()))
+        return {"minutes": minutes, "seed": seed, "steps": steps, "done": done, "lost": soak_.lost}
 
 
 def main() -> int:

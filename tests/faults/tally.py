@@ -116,8 +116,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     survived = Counter(group for (group, _), held in passed.items() if held)
     titles = groups()
     terminalreporter.section("faults")
-    for group, number in tried.items():
-        terminalreporter.line(f"{titles[group]}: {survived[group]} of {number}")
+    for group, count in tried.items():
+        terminalreporter.line(f"{titles[group]}: {survived[group]} of {count}")
     deselected = terminalreporter.config.stash.get(_DESELECTED, 0)
     terminalreporter.line(summary(survived.total(), tried.total(), deselected))
 
@@ -136,10 +136,10 @@ def summary(survived: int, tried: int, deselected: int = 0) -> str:
 
 def groups() -> dict[str, str]:
     """The headings of docs/faults.md by the letter of their rows."""
-    found, title = {}, ""
+    result, title = {}, ""
     for line in TABLE.read_text().splitlines():
         if line.startswith("## "):
             title = line.removeprefix("## ")
         elif match := ROW.match(line):
-            found.setdefault(match[1].rstrip("0123456789"), title)
-    return found
+            result.setdefault(match[1].rstrip("0123456789"), title)
+    return result

@@ -8,12 +8,12 @@ from faults.tally import ROW, TABLE, groups, summary, table, waiting
 from faults.undefended import Edit, FaultTest, fault_tests, find_problems, read_mutations
 
 
-def test_each_row_has_a_test_or_says_what_it_waits_for() -> None:
+def test_each_fault_row_has_a_test_or_is_waiting() -> None:
     tested = {row for test in fault_tests() for row in test.rows}
     assert tested == set(table()) - set(waiting())
 
 
-def test_no_row_is_lost() -> None:
+def test_no_fault_row_is_lost() -> None:
     numbers = Counter(row.rstrip("0123456789") for row in table())
     assert numbers == {
         "C": 14, "S": 12, "R": 10, "N": 9, "U": 13, "T": 19, "I": 14, "P": 10, "Q": 5, "H": 12,
@@ -23,12 +23,12 @@ def test_no_row_is_lost() -> None:
     assert set(groups()) == set(numbers)
 
 
-def test_every_test_has_its_edits_and_they_can_be_made() -> None:
+def test_mutations_match_tests_and_sources() -> None:
     problems = find_problems(list(fault_tests()), read_mutations())
     assert not problems, "\n".join(problems)
 
 
-def test_all_problems_of_the_edits_are_found() -> None:
+def test_problems_of_mutations_are_reported() -> None:
     names = ("good", "twice", "twice", "missing", "empty", "lost", "absent", "same")
     tests = [FaultTest(Path("test_a.py"), name, ["T1"]) for name in names]
     good = Edit("data/text/lines.py", "if length > LONGEST_LINE:", "if False:")
@@ -53,7 +53,7 @@ import pytest
 from faults.tally import fault
 
 @fault("T1")
-def test_all_hold(checks):
+def test_with_checks(checks):
     checks(40)
 
 @fault("T2")
@@ -62,12 +62,12 @@ def test_cases(case):
     pass
 
 @fault("T2")
-def test_a_loop_over_nothing(checks):
+def test_without_checks(checks):
     for _ in ():
         checks()
 
 @fault("C1", "T1")
-def test_one_does_not(checks):
+def test_failing_after_checks(checks):
     checks()
     checks()
     raise AssertionError
@@ -78,11 +78,11 @@ def broken():
     raise AssertionError
 
 @fault("C1")
-def test_the_end_of_a_fixture(broken):
+def test_with_failing_fixture(broken):
     pass
 
 @fault("C2")
-def test_nothing_is_known(checks):
+def test_skipped(checks):
     pytest.skip("nothing to read")
 
 def test_other():
@@ -90,7 +90,7 @@ def test_other():
 """
 
 
-def test_tests_are_counted(pytester: pytest.Pytester) -> None:
+def test_tally_counts_each_test_case(pytester: pytest.Pytester) -> None:
     """Each case of a test counts as one, whatever number of checks it makes."""
     pytester.makepyfile(INNER)
     pytester.makeini("[pytest]\nmarkers = fault: a row of docs/faults.md")
@@ -104,7 +104,7 @@ def test_tests_are_counted(pytester: pytest.Pytester) -> None:
 
 
 @pytest.mark.parametrize("processes", [[], ["-n", "2"]], ids=["one process", "two processes"])
-def test_deselected_tests_are_counted_apart(
+def test_tally_counts_deselected_tests_separately(
     pytester: pytest.Pytester, processes: list[str]
 ) -> None:
     """A row whose tests are all deselected is not lost: the last line says how many tests were."""
@@ -119,6 +119,6 @@ def test_deselected_tests_are_counted_apart(
     assert summary(1, 3, deselected=3) == f"{summary(1, 3)}; not selected: 3"
 
 
-def test_the_figure_has_no_separators() -> None:
+def test_tally_summary_has_no_thousands_separators() -> None:
     start = f"faults survived: 12345 of 67890; not yet: {len(waiting())}"
     assert summary(12345, 67890).startswith(start)

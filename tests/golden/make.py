@@ -30,8 +30,8 @@ def main(out: Path) -> None:
             (folder / "model" / extra).unlink(missing_ok=True)
         shutil.copytree(folder / "model", out)
     outputs = [
-        {"source": one.source, "text": one.text, "score": one.score}
-        for one in Translator.load(out).translate(LINES)
+        {"source": translation.source, "text": translation.text, "score": translation.score}
+        for translation in Translator.load(out).translate(LINES)
     ]
     (out.parent / f"{out.name}.json").write_text(json.dumps(outputs, indent=1) + "\n")
 

@@ -11,9 +11,11 @@ HERE = Path(__file__).resolve().parent
 
 
 @pytest.mark.parametrize("name", ["model-v1"])
-def test_an_old_model_directory_still_translates(name):
+def test_golden_model_directory_still_translates(name):
     recorded = json.loads((HERE / f"{name}.json").read_text())
-    found = list(Translator.load(HERE / name).translate(one["source"] for one in recorded))
-    assert [one.text for one in found] == [one["text"] for one in recorded]
-    for one, expected in zip(found, recorded, strict=True):
-        assert one.score == pytest.approx(expected["score"], abs=1e-4)
+    translations = list(
+        Translator.load(HERE / name).translate(record["source"] for record in recorded)
+    )
+    assert [result.text for result in translations] == [record["text"] for record in recorded]
+    for result, expected in zip(translations, recorded, strict=True):
+        assert result.score == pytest.approx(expected["score"], abs=1e-4)

@@ -49,39 +49,39 @@ def test_products_equal_those_of_the_rounded_weights(
     kernels: Kernels, lanes: int, outputs: int, inputs: int
 ) -> None:
     for bias in (False, True):
-        one = affine(outputs, inputs, bias=bias)
+        layer = affine(outputs, inputs, bias=bias)
         x = rows(23, inputs)
         try:
-            found = NativeLinear(Kernels(kernels.library, lanes), one)(x)
+            result = NativeLinear(Kernels(kernels.library, lanes), layer)(x)
         except RuntimeError:
             pytest.skip(f"no kernels of {lanes} lanes here")
         least, most = x.amin(1, keepdim=True).clamp(max=0), x.amax(1, keepdim=True).clamp(min=0)
         factor = torch.tensor(254.0) / (most - least)
-        whole, scales = QuantizedMatrix.of(one.weight)
+        whole, scales = QuantizedMatrix.of(layer.weight)
         assert whole.abs().max() <= 64
         expected = (x * factor).round().double() @ whole.double().T
         expected = expected * scales.double() / factor.double()
-        expected = expected if one.bias is None else expected + one.bias
-        torch.testing.assert_close(found.double(), expected, atol=1e-4, rtol=1e-5)
+        expected = expected if layer.bias is None else expected + layer.bias
+        torch.testing.assert_close(result.double(), expected, atol=1e-4, rtol=1e-5)
         # The sums are exact: every instruction set gives the same bits.
-        assert torch.equal(found, NativeLinear(kernels, one)(x))
+        assert torch.equal(result, NativeLinear(kernels, layer)(x))
         # Torch adds up in float32, which is exact as long as sums stay small.
-        torch.testing.assert_close(found, make_int8_emulation(one)(x), atol=1e-5, rtol=1e-6)
+        torch.testing.assert_close(result, make_int8_emulation(layer)(x), atol=1e-5, rtol=1e-6)
 
 
 def test_rows_of_one_sign_use_the_whole_integer_range(kernels: Kernels) -> None:
     """Of what an activation lets through, all is positive: its step is 1/254 of the greatest."""
     x = torch.linspace(0.0, 1.0, 255)[None]
     for sign in (1, -1):
-        found = NativeLinear(kernels, Affine(torch.eye(255), None))(sign * x)
-        torch.testing.assert_close(found, sign * x, atol=1e-6, rtol=0)
+        result = NativeLinear(kernels, Affine(torch.eye(255), None))(sign * x)
+        torch.testing.assert_close(result, sign * x, atol=1e-6, rtol=0)
 
 
 def test_sums_of_the_largest_integers_do_not_overflow(kernels: Kernels) -> None:
-    one = NativeLinear(kernels, Affine(torch.ones(16, 4096), None))
+    linear = NativeLinear(kernels, Affine(torch.ones(16, 4096), None))
     x = torch.ones(7, 4096)
     x[3] = -1.0
-    assert torch.equal(one(x), x.sum(1)[:, None].expand(7, 16))
+    assert torch.equal(linear(x), x.sum(1)[:, None].expand(7, 16))
 
 
 @pytest.mark.parametrize("lanes", LANES)
@@ -91,45 +91,45 @@ def test_products_of_float_weights(
     kernels: Kernels, precision, lanes: int, outputs: int, inputs: int
 ) -> None:
     for count in (1, 5, 23, 60):
-        one, x = affine(outputs, inputs, bias=count != 5), rows(count, inputs)
+        layer, x = affine(outputs, inputs, bias=count != 5), rows(count, inputs)
         try:
-            found = NativeLinear(Kernels(kernels.library, lanes), one, precision)(x)
+            result = NativeLinear(Kernels(kernels.library, lanes), layer, precision)(x)
         except RuntimeError:
             pytest.skip(f"no kernels of {lanes} lanes here")
-        weight = one.weight.bfloat16() if precision == "bf16" else one.weight
+        weight = layer.weight.bfloat16() if precision == "bf16" else layer.weight
         expected = x.double() @ weight.double().T
-        expected = expected if one.bias is None else expected + one.bias
-        torch.testing.assert_close(found.double(), expected, atol=1e-5 * inputs**0.5, rtol=1e-5)
+        expected = expected if layer.bias is None else expected + layer.bias
+        torch.testing.assert_close(result.double(), expected, atol=1e-5 * inputs**0.5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_a_row_does_not_depend_on_its_neighbours_or_threads(
     kernels: Kernels, precision: str
 ) -> None:
-    one = NativeLinear(kernels, affine(3000, 512), precision)
+    linear = NativeLinear(kernels, affine(3000, 512), precision)
     x = rows(40, 512)
-    together = one(x)
-    alone = torch.cat([one(row[None]) for row in x])
+    together = linear(x)
+    alone = torch.cat([linear(row[None]) for row in x])
     assert torch.equal(together, alone)
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(3)
-        assert torch.equal(one(x), together)
+        assert torch.equal(linear(x), together)
     finally:
         torch.set_num_threads(before)
 
 
 def test_rows_of_zeros_nan_and_infinity(kernels: Kernels) -> None:
-    one = NativeLinear(kernels, Affine(torch.zeros(3, 20), torch.arange(3.0)))
-    assert torch.equal(one(rows(2, 20)), torch.arange(3.0).expand(2, 3))
+    linear = NativeLinear(kernels, Affine(torch.zeros(3, 20), torch.arange(3.0)))
+    assert torch.equal(linear(rows(2, 20)), torch.arange(3.0).expand(2, 3))
     plain = affine(3, 20)
-    one = NativeLinear(kernels, plain)
+    linear = NativeLinear(kernels, plain)
     x = torch.zeros(5, 20)
     x[1, 3], x[2, 19], x[3, 2], x[4] = torch.nan, torch.nan, torch.inf, 1e30
-    found = one(x)
-    assert torch.equal(found[0], plain.bias)
-    assert not found[1:4].isfinite().any()
-    assert found[4].isfinite().all()
+    result = linear(x)
+    assert torch.equal(result[0], plain.bias)
+    assert not result[1:4].isfinite().any()
+    assert result[4].isfinite().all()
 
 
 class TestLibrary:
@@ -154,9 +154,9 @@ class TestLibrary:
         monkeypatch.setattr(library, "FLAGS", (*library.FLAGS, "-DOTHER"))
         monkeypatch.setattr(library, "_compile", lambda *_: compiled.append(1) or b"")
         shutil.copytree(cache, tmp_path / "c")
-        found, reason = load_library(tmp_path / "c")
+        result, reason = load_library(tmp_path / "c")
         assert compiled == [1]
-        assert found is None
+        assert result is None
         assert "cannot be compiled" in reason
 
     @pytest.mark.parametrize("mode", [0o777, 0o720])
@@ -199,7 +199,7 @@ class TestLibrary:
         running = [
             subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "c")]) for _ in range(2)
         ]
-        assert [one.wait() for one in running] == [0, 0]
+        assert [process.wait() for process in running] == [0, 0]
         assert len(list((tmp_path / "c").iterdir())) == 1
 
 
@@ -210,9 +210,9 @@ def test_kernels_that_give_wrong_numbers_are_not_used(kernels, cache, monkeypatc
         return real(self, x) * (1.01 if self._kernels.lanes != 4 else 1.0)
 
     monkeypatch.setattr(NativeLinear, "__call__", wrong)
-    found, _ = find_kernels(cache)
-    assert found is not None
-    assert found.lanes == 4
+    loaded, _ = find_kernels(cache)
+    assert loaded is not None
+    assert loaded.lanes == 4
     monkeypatch.setattr(self_test, "LANES", (16, 8))
     assert find_kernels(cache) == (None, "the kernels give wrong numbers here")
 
@@ -259,9 +259,9 @@ class TestTranslations:
             translation.text
             for translation in Translator.load(tmp_path / "m").translate(self.LINES)
         ]
-        found = [translation.text for translation in translator.translate(self.LINES)]
-        assert sum(a == b for a, b in zip(found, plain, strict=True)) >= len(plain) // 2
-        assert found == [translator.translate(line).text for line in self.LINES]
+        translations = [translation.text for translation in translator.translate(self.LINES)]
+        assert sum(a == b for a, b in zip(translations, plain, strict=True)) >= len(plain) // 2
+        assert translations == [translator.translate(line).text for line in self.LINES]
 
     def test_int8_without_kernels_works_with_a_notice(self, tmp_path: Path, monkeypatch) -> None:
         monkeypatch.setenv("PATH", str(tmp_path))

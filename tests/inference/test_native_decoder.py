@@ -80,13 +80,13 @@ def test_top_k_equals_that_of_torch(kernels, make_model, k: int) -> None:
     )
     for forced in (-1, 77):
         edits.forced[3] = forced
-        found, expected = step.top(k, edits), plain.top(k, edits)
-        torch.testing.assert_close(found[0], expected[0])
-        kept = found[0].isfinite()
+        result, expected = step.top(k, edits), plain.top(k, edits)
+        torch.testing.assert_close(result[0], expected[0])
+        kept = result[0].isfinite()
         assert torch.equal(kept, expected[0].isfinite())
-        assert torch.equal(found[1][kept], expected[1][kept])
-        assert found[0][[0, 4, 5]].isneginf().all()
-    assert int(found[1][busy].max()) < 330
+        assert torch.equal(result[1][kept], expected[1][kept])
+        assert result[0][[0, 4, 5]].isneginf().all()
+    assert int(result[1][busy].max()) < 330
     torch.testing.assert_close(step.full(), plain.full())
     assert torch.equal(step._buffers["logits"], before[0])
     assert torch.equal(step._buffers["maxima"], before[1])
@@ -114,20 +114,20 @@ def test_steps_are_bitwise_equal_for_any_number_of_threads(
     Of 80 rows, three threads share all products; two have rows of their own.
     """
     native = wide_model(kernels, make_model)
-    said: list[list[Tensor]] = []
+    logits: list[list[Tensor]] = []
     for count in (1, 2, 3):
         torch.set_num_threads(count)
         decoder = NativeDecoder(native, slots, 2)
         decoder.admit(range(slots), some_sources(slots))
         parents = torch.arange(2 * slots)
-        said.append([])
-        for number in range(3):
-            ids = torch.arange(2 * slots) % 300 + 4 if number else torch.full((2 * slots,), 2)
+        logits.append([])
+        for index in range(3):
+            ids = torch.arange(2 * slots) % 300 + 4 if index else torch.full((2 * slots,), 2)
             step = decoder.step(parents, ids)
-            said[-1].append(step.full())
+            logits[-1].append(step.full())
             parents = parents // 2 * 2 + 1
-    for others in said[1:]:
-        assert all(torch.equal(*pair) for pair in zip(said[0], others, strict=True))
+    for others in logits[1:]:
+        assert all(torch.equal(*pair) for pair in zip(logits[0], others, strict=True))
 
 
 @pytest.mark.parametrize("order", ["post", "pre"])
@@ -142,10 +142,10 @@ def test_steps_beyond_the_last_learned_position_reuse_it(kernels, make_model, or
     decoders = NativeDecoder(NativeModel(model, kernels), rows, 1), ReferenceDecoder(model, rows, 1)
     for decoder in decoders:
         decoder.admit(range(rows), some_sources(rows))
-    for number in range(8):
-        ids = torch.arange(rows) + 10 * number + 4
-        found, expected = (decoder.step(torch.arange(rows), ids).full() for decoder in decoders)
-        torch.testing.assert_close(found, expected, rtol=0.0, atol=1e-4)
+    for index in range(8):
+        ids = torch.arange(rows) + 10 * index + 4
+        result, expected = (decoder.step(torch.arange(rows), ids).full() for decoder in decoders)
+        torch.testing.assert_close(result, expected, rtol=0.0, atol=1e-4)
 
 
 def two_steps(native: NativeModel, slots: int) -> list[Tensor]:
@@ -169,8 +169,8 @@ def test_decoders_run_in_parallel_threads(kernels, make_model, threads) -> None:
     alone = two_steps(native, 40)
     torch.set_num_threads(2)
     with ThreadPoolExecutor(3) as pool:
-        found = list(pool.map(lambda _: two_steps(native, 40), range(9)))
-    assert all(torch.equal(*pair) for result in found for pair in zip(alone, result, strict=True))
+        results = list(pool.map(lambda _: two_steps(native, 40), range(9)))
+    assert all(torch.equal(*pair) for result in results for pair in zip(alone, result, strict=True))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes do not fork here")
@@ -230,18 +230,18 @@ def test_narrow_weights_give_nearly_equal_scores(
 def test_long_sentences_equal_the_reference(kernels, make_model) -> None:
     """Keys and values of many blocks, and room that grows while sentences are under way."""
     model = some_model(make_model, **{"model.positions": "rotary", "model.d_k": 6})
-    one = NativeDecoder(NativeModel(model, kernels), 2, 2)
+    first = NativeDecoder(NativeModel(model, kernels), 2, 2)
     other = reference_engine(model).decoder(2, 2)
     chooser = torch.Generator().manual_seed(2)
-    for decoder in (one, other):
+    for decoder in (first, other):
         decoder.admit([1], [Source([*range(4, 200), EOS])])
-    for number in range(60):
-        if number == 35:
-            for decoder in (one, other):
+    for index in range(60):
+        if index == 35:
+            for decoder in (first, other):
                 decoder.admit([0], [Source([*range(4, 300), EOS])])
         parents = torch.randint(2, (4,), generator=chooser) + torch.tensor([0, 0, 2, 2])
         ids = torch.randint(4, 330, (4,), generator=chooser)
-        steps = [decoder.step(parents, ids).full() for decoder in (one, other)]
+        steps = [decoder.step(parents, ids).full() for decoder in (first, other)]
         torch.testing.assert_close(*steps, atol=1e-4, rtol=1e-4)
 
 
@@ -253,8 +253,8 @@ def test_kernels_with_wrong_steps_are_not_used(kernels, kernel_cache, monkeypatc
         return values, (ids + 1 if self._model.kernels.lanes != 4 else ids)
 
     monkeypatch.setattr(NativeStep, "top", wrong)
-    found, _ = find_kernels(kernel_cache)
-    assert found is not None
-    assert found.lanes == 4
+    loaded, _ = find_kernels(kernel_cache)
+    assert loaded is not None
+    assert loaded.lanes == 4
     monkeypatch.setattr(self_test, "LANES", LANES[:2])
     assert find_kernels(kernel_cache) == (None, "the kernels give wrong numbers here")

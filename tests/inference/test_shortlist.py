@@ -43,7 +43,7 @@ def dictionary_pairs(count: int, seed: int) -> list[tuple[str, str]]:
     pairs = []
     for _ in range(count):
         src = [*chooser.choice(list(DICTIONARY), size=chooser.integers(2, 7))]
-        tgt = [DICTIONARY[one] for one in chooser.permutation(src)]
+        tgt = [DICTIONARY[index] for index in chooser.permutation(src)]
         pairs.append((" ".join([*src, "x"]), " ".join(tgt)))
     return pairs
 
@@ -104,40 +104,40 @@ def lexicon_of(corpus: Corpus, **options: int) -> Lexicon:
     )
 
 
-def row_of(lexicon: Lexicon, one: int) -> dict[int, float]:
-    places = slice(lexicon.offsets[one], lexicon.offsets[one + 1])
+def row_of(lexicon: Lexicon, src_id: int) -> dict[int, float]:
+    places = slice(lexicon.offsets[src_id], lexicon.offsets[src_id + 1])
     return dict(zip(lexicon.ids[places].tolist(), lexicon.counts[places].tolist(), strict=True))
 
 
 def plain_model_1(corpus: Corpus, iterations: int) -> dict[tuple[int, int], float]:
     """IBM model 1 as it is written down: expected counts, in plain loops."""
     counts: dict[tuple[int, int], float] = {}
-    for number in range(iterations):
+    for iteration in range(iterations):
         sums: dict[int, float] = {}
-        for (s, _), one in counts.items():
-            sums[s] = sums.get(s, 0.0) + one
-        old = {key: one / sums[key[0]] for key, one in counts.items()} if number else None
+        for (s, _), count in counts.items():
+            sums[s] = sums.get(s, 0.0) + count
+        old = {key: count / sums[key[0]] for key, count in counts.items()} if iteration else None
         counts = {}
         for pair in range(len(corpus.train)):
             src, tgt = corpus.train[pair]
             for t in tgt.tolist():
                 chances = {s: old.get((s, t), 0.0) if old else 1.0 for s in set(src.tolist())}
-                for s, one in chances.items():
-                    counts[s, t] = counts.get((s, t), 0.0) + one / sum(chances.values())
+                for s, chance in chances.items():
+                    counts[s, t] = counts.get((s, t), 0.0) + chance / sum(chances.values())
     return counts
 
 
 @pytest.mark.parametrize("iterations", [1, 3])
 def test_counts_equal_those_of_plain_loops(corpus: Corpus, monkeypatch, iterations: int) -> None:
     monkeypatch.setattr(lexicons, "CHUNK", 50)
-    found = lexicon_of(corpus, iterations=iterations)
+    result = lexicon_of(corpus, iterations=iterations)
     expected = plain_model_1(corpus, iterations)
-    rows = [row_of(found, one) for one in range(corpus.subwords.src_size)]
+    rows = [row_of(result, src_id) for src_id in range(corpus.subwords.src_size)]
     assert {(s, t) for s, row in enumerate(rows) for t in row} == {
-        key for key, one in expected.items() if one > 0
+        key for key, count in expected.items() if count > 0
     }
-    for (s, t), one in expected.items():
-        assert rows[s].get(t, 0.0) == pytest.approx(one, rel=1e-4, abs=1e-6)
+    for (s, t), count in expected.items():
+        assert rows[s].get(t, 0.0) == pytest.approx(count, rel=1e-4, abs=1e-6)
 
 
 def test_a_lexicon_is_learned(corpus: Corpus, trained: Path) -> None:
@@ -151,10 +151,10 @@ def test_a_lexicon_is_learned(corpus: Corpus, trained: Path) -> None:
 def test_only_the_best_candidates_are_kept(corpus: Corpus, monkeypatch) -> None:
     whole = lexicon_of(corpus, iterations=1)
     monkeypatch.setattr(lexicons, "KEPT_CANDIDATES", 3)
-    found = lexicon_of(corpus, iterations=1)
-    for one in range(corpus.subwords.src_size):
-        ranked = sorted(row_of(whole, one).items(), key=lambda pair: (-pair[1], pair[0]))
-        assert row_of(found, one) == dict(ranked[:3])
+    result = lexicon_of(corpus, iterations=1)
+    for src_id in range(corpus.subwords.src_size):
+        ranked = sorted(row_of(whole, src_id).items(), key=lambda pair: (-pair[1], pair[0]))
+        assert row_of(result, src_id) == dict(ranked[:3])
     assert lexicon_of(corpus, iterations=4).counts.size > 0
 
 
@@ -162,24 +162,24 @@ def test_a_large_corpus_is_sampled_evenly(corpus: Corpus) -> None:
     pairs = corpus.train
     links = int(pairs.src_lengths.astype(int) @ pairs.tgt_lengths.astype(int))
     assert lexicon_of(corpus, iterations=1, max_links=links).pairs == len(pairs)
-    found = lexicon_of(corpus, iterations=1, max_links=links // 2)
-    assert found.pairs == pytest.approx(len(pairs) / 2, abs=1)
+    result = lexicon_of(corpus, iterations=1, max_links=links // 2)
+    assert result.pairs == pytest.approx(len(pairs) / 2, abs=1)
     seen = lexicons._choose(pairs, links // 2)
     assert np.diff(seen).min() >= 2
     assert seen[-1] >= len(pairs) - 3
 
 
 def test_progress_is_reported(corpus: Corpus) -> None:
-    told: list[tuple[str, int, int | None]] = []
+    progress: list[tuple[str, int, int | None]] = []
     learn_lexicon(
         corpus.train, (corpus.subwords.src_size, corpus.subwords.tgt_size), iterations=2,
-        progress=lambda *report: told.append(report),
+        progress=lambda *report: progress.append(report),
     )  # fmt: skip
-    assert {stage for stage, *_ in told} == {"iteration 1", "iteration 2"}
+    assert {stage for stage, *_ in progress} == {"iteration 1", "iteration 2"}
     for stage in ("iteration 1", "iteration 2"):
-        done = [some for one, some, _ in told if one == stage]
+        done = [some for done, some, _ in progress if done == stage]
         assert done == sorted(done)
-    assert all(total is not None and done <= total for _, done, total in told)
+    assert all(total is not None and done <= total for _, done, total in progress)
 
 
 def test_the_same_corpus_gives_the_same_file(corpus: Corpus, model: Path) -> None:
@@ -212,15 +212,15 @@ def test_candidates_are_ranked_and_limited(corpus: Corpus) -> None:
     size = corpus.subwords.src_size
     offsets = np.full(size + 1, 5)
     offsets[:5] = 0
-    found = make_shortlist(
+    result = make_shortlist(
         Lexicon(offsets, np.array([3, 4, 5, 6, 7]), np.array([9.0, 1.0, 2.0, 2.0, 0.5]), 1),
         np.array([0, 8, 9, 7, 0, 2, 2, 3]), corpus.subwords, [1, 2, 3],
     )  # fmt: skip
-    assert found.candidates[4, :5].tolist() == [5, 6, 4, 7, -1]
-    assert (found.candidates[5] == -1).all()
+    assert result.candidates[4, :5].tolist() == [5, 6, 4, 7, -1]
+    assert (result.candidates[5] == -1).all()
     # Ids 1 and 2 are the most frequent.
-    assert found.frequent.tolist() == [7]
-    assert (found.same[:4] == -1).all() or found.same[3] == -1
+    assert result.frequent.tolist() == [7]
+    assert (result.same[:4] == -1).all() or result.same[3] == -1
 
 
 def test_equally_spelt_subwords_are_allowed(tmp_path: Path) -> None:
@@ -236,8 +236,10 @@ def texts(model: Path, lines: list[str] = LINES, count: int = 2, **more: object)
     translator = Translator.load(model)
     prefixes, constraints = more.pop("prefixes", None), more.pop("constraints", Constraints())
     search = replace(translator.config.search, shortlist=count, **more)
-    found = translator.translate(lines, search=search, constraints=constraints, prefixes=prefixes)
-    return [translation.text for translation in found]
+    translations = translator.translate(
+        lines, search=search, constraints=constraints, prefixes=prefixes
+    )
+    return [translation.text for translation in translations]
 
 
 def test_a_line_is_translated_with_its_own_words_in_any_batch(model: Path, corpus: Corpus) -> None:
@@ -276,11 +278,11 @@ def test_eos_is_always_allowed_and_unk_for_replacement(corpus: Corpus) -> None:
     subwords = corpus.subwords
     for replaces in (False, True):
         search = SearchConfig(shortlist=5, replace_unknown=replaces)
-        (found,) = with_shortlist([Source((4, 3), (7,))], some_shortlist(), search, subwords)
-        assert found.allowed is not None
-        assert found == Source((4, 3), (7,))
+        (result,) = with_shortlist([Source((4, 3), (7,))], some_shortlist(), search, subwords)
+        assert result.allowed is not None
+        assert result == Source((4, 3), (7,))
         unknown = [subwords.unk_id] if replaces else []
-        assert found.allowed.tolist() == sorted([subwords.eos_id, *unknown, 4, 7, 9])
+        assert result.allowed.tolist() == sorted([subwords.eos_id, *unknown, 4, 7, 9])
 
 
 def test_without_the_setting_the_shortlist_is_not_loaded(model: Path) -> None:
@@ -402,5 +404,5 @@ def test_validation_during_training_uses_the_whole_vocabulary(
     loaded = Translator.load(trained)
     config = replace(loaded.config, search=replace(loaded.config.search, shortlist=5))
     held = replace(corpus, valid=corpus.train, valid_text=(["a b", "c"], ["i j", "k"]))
-    found = validate(loaded.model, config, held, torch.device("cpu"), bleu=True)
-    assert found.bleu is not None
+    result = validate(loaded.model, config, held, torch.device("cpu"), bleu=True)
+    assert result.bleu is not None

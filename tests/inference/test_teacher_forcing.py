@@ -33,12 +33,12 @@ def test_scores_do_not_depend_on_the_batch(tokens: int, make_model, monkeypatch)
     model = make_model({})
     pairs = random_pairs(11)
     given = [tuple(torch.tensor(side) for side in pair) for pair in pairs]
-    for (_, target), logits, found in zip(
+    for (_, target), logits, result in zip(
         pairs, logits_of(model, given), force_pairs(model, pairs), strict=True
     ):
         expected = logits.log_softmax(1).gather(1, torch.tensor(target)[:, None])[:, 0]
-        assert found.token_scores == pytest.approx(expected.tolist(), abs=1e-5)
-        assert found.attention is None
+        assert result.token_scores == pytest.approx(expected.tolist(), abs=1e-5)
+        assert result.attention is None
 
 
 def test_scores_equal_those_of_the_search(make_model) -> None:
@@ -47,23 +47,23 @@ def test_scores_equal_those_of_the_search(make_model) -> None:
     config = SearchConfig(beam=3, n_best=3, max_extra_length=4)
     decoder = fastest_engine(model).decoder(4, 3)
     results = dict(search(decoder, iter(map(Source, sources)), config))
-    pairs = [(source, one.ids) for n, source in enumerate(sources) for one in results[n]]
-    expected = [one.token_scores for n in range(6) for one in results[n]]
-    for found, scores in zip(force_pairs(model, pairs), expected, strict=True):
-        assert found.token_scores == pytest.approx(scores, abs=1e-4)
+    pairs = [(source, result.ids) for n, source in enumerate(sources) for result in results[n]]
+    expected = [result.token_scores for n in range(6) for result in results[n]]
+    for result, scores in zip(force_pairs(model, pairs), expected, strict=True):
+        assert result.token_scores == pytest.approx(scores, abs=1e-4)
 
 
 @pytest.mark.parametrize("settings", [{}, {"model.decoder_layers": 1}, {"model.decoder_layers": 3}])
 def test_attention_is_that_of_the_layer(settings, make_model) -> None:
     model = make_model(settings)
     pairs = random_pairs(7)
-    found = force_pairs(model, pairs, attention=True)
-    for (source, target), result in zip(pairs, found, strict=True):
+    results = force_pairs(model, pairs, attention=True)
+    for (source, target), result in zip(pairs, results, strict=True):
         assert result.attention is not None
         assert result.attention.shape == (len(target), len(source))
         torch.testing.assert_close(result.attention.sum(1), torch.ones(len(target)))
-    assert [result.token_scores for result in found] == [
-        one.token_scores for one in force_pairs(model, pairs)
+    assert [result.token_scores for result in results] == [
+        score.token_scores for score in force_pairs(model, pairs)
     ]
     layers = model.decoder_layers
     assert cross_attention_of(model) is layers[max(0, len(layers) - 2)].cross_attention
@@ -79,7 +79,7 @@ def test_attention_equals_the_equation(make_model) -> None:
     source, target = [4, 5, 6, EOS], [7, 8, EOS]
     seen = []
     handle = layer.query.register_forward_hook(lambda *call: seen.append(call[1][0].clone()))
-    (found,) = force_pairs(model, [(source, target)], attention=True)
+    (result,) = force_pairs(model, [(source, target)], attention=True)
     handle.remove()
     from nmt_cli.batch import Segments
 
@@ -93,4 +93,4 @@ def test_attention_equals_the_equation(make_model) -> None:
             for x, part in ((seen[0], layer.query), (memory, layer.key))
         )
         expected += (query @ key.T / width**0.5).softmax(1) / heads
-    torch.testing.assert_close(found.attention, expected.float(), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(result.attention, expected.float(), atol=1e-5, rtol=1e-4)

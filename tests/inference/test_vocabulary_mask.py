@@ -47,11 +47,11 @@ def sources_of(count: int, *, largest: int = 150) -> list[Source]:
     """Each allows other words; some fewer than a block of 64, some more, one in seven all."""
     chooser = random.Random(count)
     sources = []
-    for number in range(count):
+    for index in range(count):
         ids = [*(chooser.randrange(4, WORDS) for _ in range(chooser.randrange(1, 15))), EOS]
         chosen = chooser.sample(range(4, WORDS), chooser.randrange(20, largest))
         allowed = torch.tensor(sorted([EOS, *chosen]))
-        sources.append(Source(ids, allowed=None if number % 7 == 6 else allowed))
+        sources.append(Source(ids, allowed=None if index % 7 == 6 else allowed))
     return sources
 
 
@@ -94,10 +94,10 @@ def steps_of(
     rows = decoder.slots * beam
     chooser = torch.Generator().manual_seed(5)
     decoder.admit([0, 2, 3], [sources[0], sources[2], sources[3]])
-    for number in range(4):
-        if number == 1:
+    for index in range(4):
+        if index == 1:
             decoder.admit([1], [sources[1]])
-        if number == 3:
+        if index == 3:
             decoder.retire([3])
         parents = torch.randint(beam, (rows,), generator=chooser)
         parents += torch.arange(rows) // beam * beam
@@ -115,11 +115,11 @@ def test_log_probabilities_are_normalised_over_allowed_ids(engine, model) -> Non
     sources[2] = replace(sources[2], allowed=torch.arange(3, 67))
     plain = [replace(source, allowed=None) for source in sources]
     edits = edits_of(sources, 2)
-    found = steps_of(engine.decoder(4, 2), 2, sources, edits)
+    result = steps_of(engine.decoder(4, 2), 2, sources, edits)
     expected = steps_of(reference_engine(model).decoder(4, 2), 2, plain, edits)
     masks = torch.stack([mask_of(source) for source in sources]).repeat_interleave(2, 0)
     assert not masks.all(dim=1).any()
-    for (full, values, ids, changed), (plain_full, *_) in zip(found, expected, strict=True):
+    for (full, values, ids, changed), (plain_full, *_) in zip(result, expected, strict=True):
         wanted = plain_full.masked_fill(~masks, -torch.inf).log_softmax(1)
         wanted = wanted.nan_to_num(nan=-torch.inf, neginf=-torch.inf)
         torch.testing.assert_close(full, wanted, atol=1e-4, rtol=1e-4)
@@ -133,9 +133,9 @@ def test_log_probabilities_are_normalised_over_allowed_ids(engine, model) -> Non
 @pytest.mark.parametrize("beam", [1, 3])
 def test_engines_give_the_same_translations(engine, model, beam: int) -> None:
     sources = sources_of(15)
-    found = run(engine, sources, 8, beam=beam, n_best=1)
+    results = run(engine, sources, 8, beam=beam, n_best=1)
     expected = run(reference_engine(model), sources, 8, beam=beam, n_best=1)
-    for source, result, other in zip(sources, found, expected, strict=True):
+    for source, result, other in zip(sources, results, expected, strict=True):
         assert result[0].ids == other[0].ids
         assert result[0].score == pytest.approx(other[0].score, abs=1e-4)
         assert mask_of(source)[list(result[0].ids)].all()
@@ -173,24 +173,24 @@ def test_masked_steps_are_bitwise_equal_for_any_number_of_threads(
     wide = {"model.d_model": 64, "model.d_ff": 4096, "model.heads": 4}
     sizes = {"model.src_vocab_size": WORDS, "model.tgt_vocab_size": WORDS}
     model = make_model({**sizes, **wide}).float()
-    said = []
+    logits = []
     for count in (1, 2):
         torch.set_num_threads(count)
         decoder = engine_of("native", model, kernel_cache).decoder(slots, 8)
         decoder.admit(range(slots), sources_of(slots))
         rows = torch.arange(8 * slots)
         steps = [decoder.step(rows, rows % 300 + 4).full() for _ in range(2)]
-        said.append(torch.stack(steps))
-    assert torch.equal(*said)
+        logits.append(torch.stack(steps))
+    assert torch.equal(*logits)
 
 
 @pytest.mark.parametrize("engine", ENGINES, indirect=True)
 def test_samples_are_drawn_from_allowed_ids(engine) -> None:
-    sources = [replace(one, sample_key=(n,)) for n, one in enumerate(sources_of(6))]
+    sources = [replace(source, sample_key=(n,)) for n, source in enumerate(sources_of(6))]
     for settings in ({}, {"top_k": 9}, {"top_p": 0.9}):
-        found = run(engine, sources, 4, sample=True, temperature=3.0, **settings)
-        for source, some in zip(sources, found, strict=True):
-            assert all(mask_of(source)[list(one.ids)].all() for one in some)
+        result = run(engine, sources, 4, sample=True, temperature=3.0, **settings)
+        for source, some in zip(sources, result, strict=True):
+            assert all(mask_of(source)[list(hypothesis.ids)].all() for hypothesis in some)
 
 
 def test_an_ensemble_allows_the_same_ids_as_its_members(model, make_model, kernel_cache) -> None:
@@ -198,13 +198,13 @@ def test_an_ensemble_allows_the_same_ids_as_its_members(model, make_model, kerne
     other = make_model({**sizes, "model.d_ff": 20}).float()
     sources = sources_of(6)
     config = SearchConfig(beam=3, max_extra_length=6)
-    found = []
+    actual = []
     for name in ("native", "reference"):
-        members = [engine_of(name, one, kernel_cache).decoder(6, 3) for one in (model, other)]
+        members = [engine_of(name, member, kernel_cache).decoder(6, 3) for member in (model, other)]
         results = dict(search(Ensemble(members), iter(sources), config))
-        found.append([results[number][0].ids for number in range(6)])
-    assert found[0] == found[1]
-    for source, ids in zip(sources, found[0], strict=True):
+        actual.append([results[index][0].ids for index in range(6)])
+    assert actual[0] == actual[1]
+    for source, ids in zip(sources, actual[0], strict=True):
         assert mask_of(source)[list(ids)].all()
 
 

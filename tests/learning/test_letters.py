@@ -8,7 +8,7 @@ from nmt_cli.translation.translator import Translator
 
 
 @pytest.mark.slow
-def test_letters_are_learnt(tmp_path):
+def test_model_learns_to_reverse_letters(tmp_path):
     config, corpus = reversal_corpus(
         tmp_path,
         pairs=8_000,
@@ -32,5 +32,5 @@ def test_letters_are_learnt(tmp_path):
         pass
     unseen = reversal_pairs(100, seed=3, shortest=3)
     outputs = Translator.load(tmp_path / "model").translate([src for src, _ in unseen])
-    right = sum(one.text == tgt for one, (_, tgt) in zip(outputs, unseen, strict=True))
+    right = sum(output.text == tgt for output, (_, tgt) in zip(outputs, unseen, strict=True))
     assert right >= 95, right

@@ -30,9 +30,11 @@ def setting(tmp_path_factory: pytest.TempPathFactory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_copying_is_learnt(setting, tmp_path, optimizer) -> None:
+def test_each_optimizer_learns_copying(setting, tmp_path, optimizer) -> None:
     config, corpus = setting
     config = with_values(config, {"train.optimizer": optimizer})
-    (found,) = [one.validation for one in train(config, corpus, tmp_path / "m") if one.validation]
+    (results,) = [
+        report.validation for report in train(config, corpus, tmp_path / "m") if report.validation
+    ]
     # Without a look at the source each of the eight letters is as likely as the others.
-    assert found.nll < math.log(8) / 4
+    assert results.nll < math.log(8) / 4

@@ -50,7 +50,7 @@ def paper_attention(
 
 
 @given(lengths=LENGTHS)
-def test_causal_attention_is_the_paper_s_within_each_sentence(lengths: list[int]) -> None:
+def test_causal_attention_equals_the_paper_within_each_sentence(lengths: list[int]) -> None:
     segments = Segments.from_lengths(lengths)
     query, key = (random_heads(segments.tokens, 2, 3, seed) for seed in (1, 2))
     value = random_heads(segments.tokens, 2, 5, 3)
@@ -65,7 +65,7 @@ def test_causal_attention_is_the_paper_s_within_each_sentence(lengths: list[int]
 
 
 @given(pairs=st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=1, max_size=4))
-def test_cross_attention_is_the_paper_s_within_each_pair(pairs: list[tuple[int, int]]) -> None:
+def test_cross_attention_equals_the_paper_within_each_pair(pairs: list[tuple[int, int]]) -> None:
     tgt, src = ([pair[side] for pair in pairs] for side in (0, 1))
     query = random_heads(sum(tgt), 2, 3, 1)
     key, value = random_heads(sum(src), 2, 3, 2), random_heads(sum(src), 2, 5, 3)
@@ -77,7 +77,7 @@ def test_cross_attention_is_the_paper_s_within_each_pair(pairs: list[tuple[int, 
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_the_reference_form_is_the_paper_s(causal: bool) -> None:
+def test_reference_attention_equals_the_paper(causal: bool) -> None:
     query, key, value = random_heads(4, 2, 3, 1), random_heads(4, 2, 3, 2), random_heads(4, 2, 5, 3)
     result = scaled_dot_product_attention(
         *(entry.transpose(0, 1) for entry in (query, key, value)),
@@ -89,7 +89,7 @@ def test_the_reference_form_is_the_paper_s(causal: bool) -> None:
 
 @pytest.mark.parametrize("backend", [scaled_dot_product_attention, fused_attention])
 @pytest.mark.parametrize("shape", [None, (4, 4), (2, 1, 1, 4)])
-def test_backends_agree_with_the_formula(backend, shape) -> None:
+def test_attention_backends_agree_with_the_formula(backend, shape) -> None:
     generator = torch.Generator().manual_seed(1)
     query, key, value = torch.randn(3, 2, 5, 4, 3, dtype=torch.float64, generator=generator)
     mask = None if shape is None else torch.rand(shape, generator=generator) < 0.6
@@ -101,14 +101,14 @@ def test_backends_agree_with_the_formula(backend, shape) -> None:
     torch.testing.assert_close(backend(query, key, value, mask), weights @ value)
 
 
-def test_weights_sum_to_one_and_hide_what_the_mask_hides() -> None:
+def test_attention_weights_sum_to_one_and_respect_the_mask() -> None:
     heads = random_heads(2, 4, 3, 1)
     weights = attention_weights(heads, heads, causal_mask(4))
     torch.testing.assert_close(weights.sum(-1), torch.ones(2, 4, dtype=torch.float64))
     assert torch.equal(weights > 0, causal_mask(4).expand(2, 4, 4))
 
 
-def test_widths_are_d_model_over_heads_unless_set() -> None:
+def test_head_width_is_d_model_over_heads_unless_set() -> None:
     assert head_widths(model_config({})) == (4, 4)
     assert head_widths(model_config({"model.d_k": 2})) == (2, 4)
     assert head_widths(model_config({"model.d_v": 7})) == (4, 7)
@@ -131,16 +131,18 @@ def paper_multi_head(
     heads = []
     for head in range(module.heads):
         projected = []
-        for one, linear in ((x, module.query), (y, module.key), (y, module.value)):
+        for stream, linear in ((x, module.query), (y, module.key), (y, module.value)):
             width = len(linear.weight) // module.heads
             rows = slice(head * width, (head + 1) * width)
-            projected.append(one @ linear.weight[rows].T + linear.bias[rows])
+            projected.append(stream @ linear.weight[rows].T + linear.bias[rows])
         heads.append(paper_attention(*(value[:, None] for value in projected), causal=causal)[:, 0])
     return torch.cat(heads, dim=-1) @ module.output.weight.T + module.output.bias
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_several_heads_of_self_attention(attention: MultiHeadAttention, causal: bool) -> None:
+def test_multi_head_self_attention_equals_the_paper(
+    attention: MultiHeadAttention, causal: bool
+) -> None:
     x = random_heads(4, 1, 12, 1)[:, 0]
     segments = Segments.from_lengths([4])
     with torch.no_grad():
@@ -149,7 +151,7 @@ def test_several_heads_of_self_attention(attention: MultiHeadAttention, causal: 
     torch.testing.assert_close(result, expected, rtol=0, atol=1e-10)
 
 
-def test_several_heads_of_cross_attention(attention: MultiHeadAttention) -> None:
+def test_multi_head_cross_attention_equals_the_paper(attention: MultiHeadAttention) -> None:
     x, memory = random_heads(3, 1, 12, 1)[:, 0], random_heads(5, 1, 12, 2)[:, 0]
     segments = Segments.from_lengths([3]), Segments.from_lengths([5])
     with torch.no_grad():
@@ -159,7 +161,7 @@ def test_several_heads_of_cross_attention(attention: MultiHeadAttention) -> None
 
 
 @pytest.mark.parametrize("bias", [False, True])
-def test_projections_have_biases_only_when_asked(bias: bool) -> None:
+def test_projections_have_biases_only_when_configured(bias: bool) -> None:
     module = MultiHeadAttention(model_config({"model.attention_bias": bias}))
     names = {name for name, _ in module.named_parameters()}
     assert {f"{value}.weight" for value in ("query", "key", "value", "output")} <= names
@@ -168,7 +170,7 @@ def test_projections_have_biases_only_when_asked(bias: bool) -> None:
 
 @pytest.mark.parametrize("backend", ["plain", "fused", "varlen", "tiles"])
 @pytest.mark.parametrize("causal", [False, True])
-def test_every_backend_gives_the_same(backend: str, causal: bool) -> None:
+def test_attention_backends_agree_with_each_other(backend: str, causal: bool) -> None:
     if backend == "tiles":
         pytest.importorskip("triton")
     lengths = ([3, 1, 18], [3, 1, 18]) if causal else ([3, 1, 18], [2, 20, 1])
@@ -196,6 +198,38 @@ def test_plain_attention_ignores_autocast_on_the_cpu() -> None:
     # Narrow inputs lose their own digits, and nothing more.
     assert narrow.dtype == torch.bfloat16
     torch.testing.assert_close(narrow.float(), exact, rtol=0, atol=0.05)
+
+
+def long_sentences(causal: bool) -> tuple[torch.Tensor, list[torch.Tensor], list[int]]:
+    """Attention over two long sentences on a CPU, its gradients, and the sizes that it kept."""
+    lengths = ([131, 150], [131, 150]) if causal else ([131, 150], [120, 140])
+    segments = [Segments.from_lengths(length) for length in lengths]
+    seeds = zip((segments[0], segments[1], segments[1]), (1, 2, 3), strict=True)
+    streams = [random_heads(side.tokens, 2, 8, seed).float() for side, seed in seeds]
+    kept: list[int] = []
+
+    def keep(tensor: torch.Tensor) -> torch.Tensor:
+        kept.append(tensor.numel())
+        return tensor
+
+    for stream in streams:
+        stream.requires_grad_()
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        attended = attend(*streams, *segments, causal=causal, backend="plain")
+    gradient = random_heads(segments[0].tokens, 2, 8, 4).float()
+    return attended, list(torch.autograd.grad(attended, streams, gradient)), kept
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_weights_of_long_sentences_are_not_kept_and_change_no_bit(causal, monkeypatch) -> None:
+    attended, gradients, kept = long_sentences(causal)
+    monkeypatch.setattr("nmt_cli.model.attention.MAX_KEYS_KEPT", 1_000)
+    same, same_gradients, all_kept = long_sentences(causal)
+    assert torch.equal(attended, same)
+    assert all(map(torch.equal, gradients, same_gradients))
+    # Two sentences, two heads, padded to 150 positions or a few more.
+    weights = 2 * 2 * 150 * 140
+    assert max(kept) < weights <= max(all_kept)
 
 
 def test_varlen_backend_uses_torch_kernel_for_half_precision_only(monkeypatch) -> None:
@@ -272,7 +306,7 @@ def join_projections(monkeypatch, yes: bool) -> list[int]:
 
 
 @every_variant
-def test_joined_projections_give_what_separate_ones_do(
+def test_joined_projections_equal_separate_projections(
     settings, make_model, random_batch, monkeypatch
 ) -> None:
     """Logits, all gradients, and logits of a step of the search."""
@@ -289,12 +323,12 @@ def test_joined_projections_give_what_separate_ones_do(
                 stepped, state = model.step(state, torch.tensor([2, 2, 2]))
                 stepped, _ = model.step(state, torch.tensor([5, 6, 7]))
         result.append([logits.detach(), *gradients, stepped])
-    for one, other in zip(*result, strict=True):
-        torch.testing.assert_close(other, one, rtol=1e-10, atol=1e-10)
+    for first, other in zip(*result, strict=True):
+        torch.testing.assert_close(other, first, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("joined", [False, True])
-def test_self_attention_is_one_product_and_the_keys_and_values_of_a_memory_another(
+def test_joined_projections_use_one_product_each(
     attention: MultiHeadAttention, monkeypatch, joined: bool
 ) -> None:
     """Three heads of width 2, 2 and 5."""
@@ -325,9 +359,9 @@ def test_joined_projections_follow_autocast(monkeypatch) -> None:
         with torch.autocast("cpu", torch.bfloat16):
             query, seen = module.project_self(x)
         result.append([query, seen.key, seen.value])
-    for one, other in zip(*result, strict=True):
-        assert one.dtype == other.dtype == torch.bfloat16
-        torch.testing.assert_close(other, one, rtol=1e-2, atol=1e-2)
+    for first, other in zip(*result, strict=True):
+        assert first.dtype == other.dtype == torch.bfloat16
+        torch.testing.assert_close(other, first, rtol=1e-2, atol=1e-2)
     assert joined_dtypes == [torch.bfloat16] * 6
 
 

@@ -43,13 +43,13 @@ def by_hand(
     e = weights["embedding.src"][src] + weights["positions.weight"][: len(src)]
     g = weights["embedding.tgt"][tgt] + weights["tgt_positions.weight"][: len(tgt)]
     z = linear(weights, "encoder.input", e)
-    for number in range(config.layers):
-        z = (block(weights, f"encoder.blocks.{number}", z, width, causal=False) + z) * HALF
+    for layer in range(config.layers):
+        z = (block(weights, f"encoder.blocks.{layer}", z, width, causal=False) + z) * HALF
     z = linear(weights, "encoder.output", z)
     h = linear(weights, "decoder.input", g)
-    for number in range(config.layers):
-        y = block(weights, f"decoder.blocks.{number}", h, width, causal=True)
-        d = (linear(weights, f"decoder.blocks.{number}.query.projection", y) + g) * HALF
+    for layer in range(config.layers):
+        y = block(weights, f"decoder.blocks.{layer}", h, width, causal=True)
+        d = (linear(weights, f"decoder.blocks.{layer}.query.projection", y) + g) * HALF
         looks.append((d @ z.T).softmax(1))
         context = looks[-1] @ ((z + e) * HALF)
         h = ((y + context * len(src) * math.sqrt(1 / len(src))) * HALF + h) * HALF
@@ -59,7 +59,7 @@ def by_hand(
 
 @pytest.mark.parametrize(("layers", "width"), [(1, 1), (1, 3), (3, 3), (2, 5)])
 @torch.no_grad()
-def test_logits_are_those_of_the_equations(layers, width, random_batch):
+def test_convolutional_logits_equal_the_equations(layers, width, random_batch):
     model = older_model({**CONV, **APART, "model.layers": layers, "model.kernel_width": width})
     batch = random_batch(model.config, [4], [3])
     ((src, tgt),) = pairs_of(batch)
@@ -70,17 +70,17 @@ def test_logits_are_those_of_the_equations(layers, width, random_batch):
 
 
 @pytest.mark.parametrize("reach", [range(-2, 3), range(-2, 1), (0,), (-9, 7)])
-def test_neighbours_are_of_the_same_sentence(reach):
+def test_convolution_does_not_cross_sentences(reach):
     """Of sentences of 3, 1 and 2 tokens and two of filler."""
     x = torch.arange(1.0, 9.0)[:, None]
     segments = Segments.from_lengths([3, 1, 2], 8)
     result = neighbours(x, segments.positions, reach)
     sentences = [0, 0, 0, 1, 2, 2]
-    for place, sentence in enumerate(sentences):
+    for index, sentence in enumerate(sentences):
         for column, offset in enumerate(reach):
-            other = place + offset
+            other = index + offset
             inside = 0 <= other < 6 and sentences[other] == sentence
-            assert result[place, column] == (other + 1 if inside else 0)
+            assert result[index, column] == (other + 1 if inside else 0)
 
 
 @torch.no_grad()
@@ -94,7 +94,7 @@ def test_encoder_layer_widens_receptive_field_by_one_token(random_batch):
         segments = Segments.from_lengths([7])
         both = [model.encode(value, segments).chunk(2, dim=1)[0] for value in (src, other)]
         changed = ((both[0] - both[1]).abs().amax(1) > 1e-12).tolist()
-        assert changed == [abs(place - 3) <= layers for place in range(7)]
+        assert changed == [abs(position - 3) <= layers for position in range(7)]
 
 
 def test_encoder_gradient_is_divided_by_decoder_layers(random_batch):
@@ -119,12 +119,12 @@ def test_encoder_gradient_is_divided_by_decoder_layers(random_batch):
 
 
 def without_hook(x: Tensor) -> Tensor:
-    one = x.view_as(x)
-    one.register_hook = lambda hook: None
-    return one
+    copy = x.view_as(x)
+    copy.register_hook = lambda hook: None
+    return copy
 
 
-def test_start_values_keep_the_variance():
+def test_convolutional_initialisation_keeps_the_variance():
     """Of section 3.5, with dropout."""
     settings = {**CONV, "model.d_model": 64, "model.dropout": 0.2, "model.max_positions": 64}
     model = initialise(make_model(older_config(settings)), 1)
@@ -140,7 +140,7 @@ def test_start_values_keep_the_variance():
         assert weight.var().item() == pytest.approx(variance, rel=0.1), name
 
 
-def test_activations_keep_their_size_through_many_layers(random_batch):
+def test_convolutional_activations_keep_their_size_through_layers(random_batch):
     """That is what the scales are for."""
     settings = {**CONV, "model.d_model": 64, "model.layers": 12, "model.max_positions": 64}
     model = initialise(make_model(older_config(settings)), 1).eval()

@@ -17,7 +17,7 @@ def sources(random_batch) -> list[Tensor]:
 
 @every_variant
 @torch.no_grad()
-def test_steps_give_what_teacher_forcing_gives(settings, make_model, sources, monkeypatch) -> None:
+def test_decoder_steps_equal_teacher_forcing(settings, make_model, sources, monkeypatch) -> None:
     monkeypatch.setattr("nmt_cli.model.decoder_state.GROWTH", 3)
     walk = Walk(make_model(settings), sources, [0, 1])
     walk.step()
@@ -44,7 +44,7 @@ def test_steps_give_what_teacher_forcing_gives(settings, make_model, sources, mo
 
 @torch.no_grad()
 @pytest.mark.parametrize("seed", range(8))
-def test_any_search_path_gives_what_teacher_forcing_gives(
+def test_decoder_steps_on_any_search_path_equal_teacher_forcing(
     seed, make_model, random_batch, monkeypatch
 ) -> None:
     monkeypatch.setattr("nmt_cli.model.decoder_state.GROWTH", 2)
@@ -65,7 +65,7 @@ def test_any_search_path_gives_what_teacher_forcing_gives(
 
 
 @torch.no_grad()
-def test_decoding_with_fused_attention_gives_the_same(make_model, sources, monkeypatch) -> None:
+def test_decoder_steps_with_fused_attention_agree(make_model, sources, monkeypatch) -> None:
     model = make_model({})
     pairs = [(src, src.flip(0)) for src in sources]
     plain = logits_of(model, pairs)
@@ -82,7 +82,7 @@ def test_decoding_with_fused_attention_gives_the_same(make_model, sources, monke
 
 
 @torch.no_grad()
-def test_a_state_without_rows_can_be_filled_again(make_model, sources) -> None:
+def test_decoder_state_without_rows_can_be_refilled(make_model, sources) -> None:
     walk = Walk(make_model({}), sources, [1, 2])
     walk.step()
     walk.select([])
@@ -94,7 +94,7 @@ def test_a_state_without_rows_can_be_filled_again(make_model, sources) -> None:
 
 
 @torch.no_grad()
-def test_selecting_drops_sources_without_rows(make_model, sources) -> None:
+def test_decoder_state_selection_drops_sources_without_rows(make_model, sources) -> None:
     walk = Walk(make_model({}), sources, [0, 1, 2])
     walk.select([2, 0, 2])
     assert walk.state.source_of.tolist() == [1, 0, 1]
@@ -103,7 +103,7 @@ def test_selecting_drops_sources_without_rows(make_model, sources) -> None:
 
 @torch.no_grad()
 @pytest.mark.parametrize("steps", [(1, 4), (4, 1), (0, 5), (5, 0)])
-def test_states_of_any_lengths_merge(steps, make_model, sources, monkeypatch) -> None:
+def test_decoder_states_of_different_lengths_merge(steps, make_model, sources, monkeypatch) -> None:
     monkeypatch.setattr("nmt_cli.model.decoder_state.GROWTH", 2)
     model = make_model({"model.positions": "rotary"})
     first, second = Walk(model, sources, [0, 3]), Walk(model, sources, [2])

@@ -27,9 +27,11 @@ def counted_by_torch(model: ModelConfig, src_lengths: np.ndarray, tgt_lengths: n
     """Forward and backward, with the loss written plainly."""
     sides = [[np.full(n, 7) for n in lengths] for lengths in (src_lengths, tgt_lengths)]
     batch = make_batch(*sides, range(len(src_lengths)), 2)
-    one = initialise(Transformer(model), 1).train()
+    built = initialise(Transformer(model), 1).train()
     with FlopCounterMode(display=False) as counter:
-        torch.autograd.backward(label_smoothed_cross_entropy(one(batch), batch.tgt_out, 0.1).total)
+        torch.autograd.backward(
+            label_smoothed_cross_entropy(built(batch), batch.tgt_out, 0.1).total
+        )
     return counter.get_total_flops()
 
 
@@ -48,7 +50,7 @@ def paper_model(preset: str) -> ModelConfig:
 
 
 @pytest.mark.parametrize(("preset", "products"), [("base", 377_905_152), ("big", 1_284_292_608)])
-def test_the_papers_models_without_attention(preset, products):
+def test_flops_of_the_papers_models_without_attention(preset, products):
     """A source and a target token: 377.9 and 1,284.3 MFLOP; each sees one position."""
     model = paper_model(preset)
     attention = 6 * 3 * 6 * 2 * model.d_model
@@ -56,7 +58,7 @@ def test_the_papers_models_without_attention(preset, products):
 
 
 @pytest.mark.parametrize(("preset", "expected"), [("base", 382.2e6), ("big", 1_292.9e6)])
-def test_the_papers_models_with_attention(preset, expected):
+def test_flops_of_the_papers_models_with_attention(preset, expected):
     """Sentences of 40; the expected figures count the forward product of attention twice."""
     model = paper_model(preset)
     work = training_flops(model, np.full(1, 40), np.full(1, 40)) / 40

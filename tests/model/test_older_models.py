@@ -54,7 +54,7 @@ def filled(batch: Batch, more: int) -> Batch:
 
 @every_older
 @torch.no_grad()
-def test_steps_give_what_teacher_forcing_gives(settings, sources):
+def test_baseline_steps_equal_teacher_forcing(settings, sources):
     walk = Walk(older_model(settings), sources, [0, 1])
     walk.step()
     walk.select([0, 0, 0, 1, 1, 1])
@@ -95,7 +95,7 @@ def test_state_drops_sources_without_rows_and_unused_capacity(settings, sources)
 
 
 @every_older
-def test_neighbours_and_filler_change_nothing(settings, random_batch):
+def test_baseline_logits_do_not_depend_on_neighbours_or_filler(settings, random_batch):
     """Neither logits nor gradients, in a batch of one shape with sentences of no tokens in it."""
     model = older_model(settings)
     batch = random_batch(model.config, *LENGTHS)
@@ -114,14 +114,14 @@ def test_neighbours_and_filler_change_nothing(settings, random_batch):
         ).backward()
         gradients.append([weight.grad.clone() for weight in model.parameters()])
     for result in gradients[1:]:
-        for one, expected in zip(result, gradients[0], strict=True):
-            assert_close(one, expected)
+        for gradient, expected in zip(result, gradients[0], strict=True):
+            assert_close(gradient, expected)
     assert all(gradient.abs().max() > 0 for gradient in gradients[0])
 
 
 @every_older
 @torch.no_grad()
-def test_a_token_sees_those_before_it_and_no_others(settings, random_batch):
+def test_baseline_decoders_are_causal(settings, random_batch):
     model = older_model(settings)
     ((src, tgt),) = pairs_of(random_batch(model.config, [4], [7]))
     before = logits_of(model, [(src, tgt)])[0]
@@ -134,20 +134,20 @@ def test_a_token_sees_those_before_it_and_no_others(settings, random_batch):
 
 @every_older
 @torch.no_grad()
-def test_every_token_of_the_source_counts(settings, random_batch):
+def test_baseline_logits_depend_on_every_source_token(settings, random_batch):
     model = older_model(settings)
     ((src, tgt),) = pairs_of(random_batch(model.config, [5], [3]))
     before = logits_of(model, [(src, tgt)])[0]
-    for place in range(len(src)):
+    for position in range(len(src)):
         other = src.clone()
-        other[place] = 4 + (src[place] - 3) % 7
+        other[position] = 4 + (src[position] - 3) % 7
         after = logits_of(model, [(other, tgt)])[0]
         assert ((after - before).abs().amax(1) > 1e-9).all()
 
 
 @every_older
 @torch.no_grad()
-def test_the_order_of_the_source_counts(settings, random_batch):
+def test_baseline_logits_depend_on_source_order(settings, random_batch):
     """Annotations of an encoder without layers know no order."""
     model = older_model(settings)
     ((src, tgt),) = pairs_of(random_batch(model.config, [5], [3]))
@@ -163,16 +163,16 @@ def test_initial_weights_depend_on_the_seed_only(settings):
     first, again, other = (
         initialise(make_model(older_config(settings)), seed).state_dict() for seed in (3, 3, 4)
     )
-    assert all(torch.equal(one, again[name]) for name, one in first.items())
+    assert all(torch.equal(weight, again[name]) for name, weight in first.items())
     random = [name for name in first if first[name].any()]
     assert all(not torch.equal(first[name], other[name]) for name in random)
     assert {name for name in first if name not in random} == {
-        name for name, one in first.items() if one.dim() == 1
+        name for name, weight in first.items() if weight.dim() == 1
     }
 
 
 @every_older
-def test_dropout_is_of_training_only(settings, random_batch):
+def test_baseline_dropout_is_off_in_evaluation(settings, random_batch):
     model = older_model({**settings, "model.dropout": 0.5}).train()
     batch = random_batch(model.config, *LENGTHS)
     assert not torch.equal(model(batch), model(batch))
@@ -246,29 +246,29 @@ def test_attention_is_a_share_of_each_source_token(settings, random_batch):
     model = older_model(settings)
     pairs = [(s.tolist(), t.tolist()) for s, t in pairs_of(random_batch(model.config, *LENGTHS))]
     result = force_pairs(model, pairs, attention=True)
-    for pair, one in zip(pairs, result, strict=True):
-        assert one.attention.shape == (len(pair[1]), len(pair[0]))
-        torch.testing.assert_close(one.attention.sum(1), torch.ones(len(pair[1])))
+    for pair, score in zip(pairs, result, strict=True):
+        assert score.attention.shape == (len(pair[1]), len(pair[0]))
+        torch.testing.assert_close(score.attention.sum(1), torch.ones(len(pair[1])))
         (alone,) = force_pairs(model, [pair], attention=True)
-        torch.testing.assert_close(one.attention, alone.attention)
-        assert one.token_scores == pytest.approx(alone.token_scores)
+        torch.testing.assert_close(score.attention, alone.attention)
+        assert score.token_scores == pytest.approx(alone.token_scores)
     assert any(value.attention.std() > 0.01 for value in result)
 
 
 @both_kinds
-def test_forced_scores_are_those_of_the_logits(settings, random_batch):
+def test_baseline_teacher_forcing_scores_equal_the_logits(settings, random_batch):
     model = older_model(settings)
     pairs = pairs_of(random_batch(model.config, *LENGTHS))
     result = force_pairs(model, [(s.tolist(), t.tolist()) for s, t in pairs])
-    for one, logits, (_, tgt) in zip(result, logits_of(model, pairs), pairs, strict=True):
+    for score, logits, (_, tgt) in zip(result, logits_of(model, pairs), pairs, strict=True):
         expected = logits.log_softmax(1).gather(1, tgt[:, None])[:, 0]
-        assert one.token_scores == pytest.approx(expected.tolist())
-        assert one.attention is None
+        assert score.token_scores == pytest.approx(expected.tolist())
+        assert score.attention is None
 
 
 @both_kinds
 @pytest.mark.parametrize("beam", [1, 3])
-def test_batched_translations_are_those_of_single_lines(settings, beam, random_batch):
+def test_baseline_batched_translations_equal_single_lines(settings, beam, random_batch):
     model = older_model({**settings, "model.output_bias": True})
     with torch.no_grad():
         model.output_bias[EOS] += 0.5
@@ -281,7 +281,7 @@ def test_batched_translations_are_those_of_single_lines(settings, beam, random_b
 
     def run(some: list[Source], slots: int) -> list:
         result = dict(search(ReferenceDecoder(model, slots, beam), iter(some), config))
-        return [result[number] for number in range(len(some))]
+        return [result[index] for index in range(len(some))]
 
     alone = [run([source], 1)[0] for source in sources]
     assert len({len(value[0].ids) for value in alone}) >= 4
@@ -295,7 +295,7 @@ def test_batched_translations_are_those_of_single_lines(settings, beam, random_b
 
 @both_kinds
 @torch.no_grad()
-def test_the_best_hypothesis_has_the_score_of_teacher_forcing(settings):
+def test_baseline_hypothesis_score_equals_teacher_forcing(settings):
     model = older_model(settings)
     source = [4, 9, 6, EOS]
     decoder = ReferenceDecoder(model, 1, 4)

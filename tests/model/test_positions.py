@@ -58,12 +58,12 @@ def test_sinusoids_are_added_by_position(kind: str) -> None:
     torch.testing.assert_close(result, encoding(6, 12)[places] + 2.0)
 
 
-@pytest.mark.parametrize("place", [1_023, 1_024, 1_500, 5_000])
-def test_sinusoidal_table_grows_and_is_not_a_parameter(place: int) -> None:
+@pytest.mark.parametrize("position", [1_023, 1_024, 1_500, 5_000])
+def test_sinusoidal_table_grows_and_is_not_a_parameter(position: int) -> None:
     kind = SinusoidalPositions(model_config({}))
     assert len(kind.table) == 1_024
-    result = kind.add(torch.zeros(1, 12), torch.tensor([place]), place + 1)
-    assert torch.equal(result, sinusoidal_encoding(place + 1, 12)[-1:])
+    result = kind.add(torch.zeros(1, 12), torch.tensor([position]), position + 1)
+    assert torch.equal(result, sinusoidal_encoding(position + 1, 12)[-1:])
     assert not kind.state_dict()
     assert not list(kind.parameters())
 
@@ -91,22 +91,24 @@ def test_rotary_scores_depend_on_the_distance_alone() -> None:
     query, key = torch.randn(2, 1, 3, 6, dtype=torch.float64, generator=generator)
     scores = []
     for start in (0, 5, 300):
-        one = kind.rotate(query, torch.tensor([start + 4]), start + 5)
+        rotated = kind.rotate(query, torch.tensor([start + 4]), start + 5)
         other = kind.rotate(key, torch.tensor([start]), start + 1)
-        scores.append((one * other).sum(-1))
+        scores.append((rotated * other).sum(-1))
     torch.testing.assert_close(scores[1], scores[0], rtol=0, atol=1e-5)
     torch.testing.assert_close(scores[2], scores[0], rtol=0, atol=1e-5)
     assert not torch.allclose(scores[0], (query * key).sum(-1), atol=1e-2)
 
 
-@pytest.mark.parametrize("place", [1_023, 1_024, 1_500, 5_000])
-def test_rotary_tables_grow(place: int) -> None:
+@pytest.mark.parametrize("position", [1_023, 1_024, 1_500, 5_000])
+def test_rotary_tables_grow(position: int) -> None:
     kind = make("rotary", d_model=2, heads=1)
-    result = kind.rotate(torch.tensor([[[1.0, 0.0]]]), torch.tensor([place]), place + 1)
-    assert result[0, 0].tolist() == pytest.approx([math.cos(place), math.sin(place)], abs=1e-6)
+    result = kind.rotate(torch.tensor([[[1.0, 0.0]]]), torch.tensor([position]), position + 1)
+    assert result[0, 0].tolist() == pytest.approx(
+        [math.cos(position), math.sin(position)], abs=1e-6
+    )
 
 
-def test_positions_either_add_or_rotate() -> None:
+def test_position_encodings_either_add_or_rotate() -> None:
     """Added positions leave queries alone, rotary ones leave embeddings alone."""
     places, x, heads = torch.tensor([1, 2]), torch.ones(2, 12), torch.ones(2, 3, 4)
     for name in POSITIONS:

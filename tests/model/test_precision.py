@@ -31,7 +31,7 @@ def _restored() -> Iterator[None]:
 
 @every_variant
 @torch.no_grad()
-def test_steps_in_bf16_give_what_teacher_forcing_gives(settings, make_model, random_batch) -> None:
+def test_bf16_decoder_steps_equal_teacher_forcing(settings, make_model, random_batch) -> None:
     model = make_model(settings).float()
     batch = random_batch(model.config, [3, 5], [4, 4])
     exact = model(batch)
@@ -142,6 +142,6 @@ def test_attention_needs_no_onednn_kernel_for_each_shape(precision: str) -> None
     assert shapes == ["256x256:256x256", *larger]
 
 
-def test_tests_send_small_batched_products_to_the_library_that_training_uses() -> None:
+def test_environment_of_tests_uses_the_matmul_library_of_training() -> None:
     if torch.backends.mkl.is_available():
         assert os.environ[ONEDNN_MIN_SIZE] == str(SMALLEST_BATCHED_ONEDNN)

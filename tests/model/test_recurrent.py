@@ -30,17 +30,17 @@ def unit(weights: Weights, name: str, suffix: str, x: Tensor, h: Tensor) -> Tens
 
 def annotations_of(weights: Weights, config: ModelConfig, embedded: list[Tensor]) -> list[Tensor]:
     x = embedded
-    for number in range(config.layers):
+    for layer in range(config.layers):
         directions = []
         for suffix, order in (("l0", 1), ("l0_reverse", -1)):
             h = x[0].new_zeros(config.d_model // 2)
             states = []
             for value in x[::order]:
-                h = unit(weights, f"encoder.{number}", suffix, value, h)
+                h = unit(weights, f"encoder.{layer}", suffix, value, h)
                 states.append(h)
             directions.append(states[::order])
         y = [torch.cat(both) for both in zip(*directions, strict=True)]
-        x = [one + more for one, more in zip(x, y, strict=True)] if number else y
+        x = [row + more for row, more in zip(x, y, strict=True)] if layer else y
     return x
 
 
@@ -65,12 +65,12 @@ def by_hand(
         ]
         alpha = torch.cat(energies).softmax(0)
         looks.append(alpha)
-        context = sum(a * one for a, one in zip(alpha, h, strict=True))
+        context = sum(a * annotation for a, annotation in zip(alpha, h, strict=True))
         x = previous
-        for number in range(config.layers):
+        for layer in range(config.layers):
             joined = torch.cat([x, context])
-            states[number] = unit(weights, f"decoder.{number}", "l0", joined, states[number])
-            x = x + states[number] if number else states[number]
+            states[layer] = unit(weights, f"decoder.{layer}", "l0", joined, states[layer])
+            x = x + states[layer] if layer else states[layer]
         hidden = torch.tanh(project("readout", torch.cat([x, previous, context])))
         logits.append(weights["embedding.tgt"] @ hidden)
     return torch.stack(logits), torch.stack(looks)
@@ -78,7 +78,7 @@ def by_hand(
 
 @pytest.mark.parametrize("layers", [1, 3])
 @torch.no_grad()
-def test_logits_are_those_of_the_equations(layers, random_batch):
+def test_recurrent_logits_equal_the_equations(layers, random_batch):
     model = older_model({**RNN, **APART, "model.layers": layers})
     batch = random_batch(model.config, [4], [3])
     ((src, tgt),) = pairs_of(batch)
@@ -88,7 +88,7 @@ def test_logits_are_those_of_the_equations(layers, random_batch):
     torch.testing.assert_close(result.attention, looks.float())
 
 
-def test_the_second_direction_reads_from_each_sentence_s_own_end(random_batch):
+def test_backward_encoder_starts_at_the_end_of_each_sentence(random_batch):
     model = older_model({**RNN, "model.layers": 1})
     with torch.no_grad():
         both = [
@@ -115,12 +115,12 @@ def test_row_without_keys_gives_finite_gradients():
 def test_recurrent_matrices_are_initialised_orthogonal_per_gate():
     config = older_config({**RNN, "model.d_model": 32})
     model = initialise(make_model(config), 1)
-    result = [one for name, one in model.named_parameters() if "weight_hh" in name]
+    result = [weight for name, weight in model.named_parameters() if "weight_hh" in name]
     assert len(result) == 6
     for value in result:
         for gate in value.chunk(3):
             torch.testing.assert_close(gate @ gate.T, torch.eye(len(gate)))
-    joined = [one for name, one in model.named_parameters() if "weight_ih" in name]
+    joined = [weight for name, weight in model.named_parameters() if "weight_ih" in name]
     for value in joined:
         bound = (6 / (value.shape[0] / 3 + value.shape[1])) ** 0.5
         assert 0.9 * bound < value.abs().max() <= bound

@@ -62,8 +62,8 @@ class Case:
         """Output and gradients of equation 1 in float64, sentence by sentence; filler gives 0."""
         leaves = [stream.detach().double().requires_grad_() for stream in self.streams]
         parts = []
-        for place in range(len(self.lengths[0])):
-            rows, columns = (slice(offset[place], offset[place + 1]) for offset in self.offsets)
+        for index in range(len(self.lengths[0])):
+            rows, columns = (slice(offset[index], offset[index + 1]) for offset in self.offsets)
             query, key, value = leaves[0][rows], leaves[1][columns], leaves[2][columns]
             scores = torch.einsum("qhd,khd->hqk", query, key) / query.shape[2] ** 0.5
             if self.causal:
@@ -110,7 +110,7 @@ def test_tiles_hold_each_token_once_and_one_sentence_each(lengths, filler, size)
     pairs=st.lists(st.tuples(st.integers(0, 35), st.integers(1, 35)), min_size=1, max_size=3),
     causal=st.booleans(),
 )
-def test_each_query_meets_each_allowed_key_once(pairs, causal) -> None:
+def test_tiles_pair_each_query_with_each_allowed_key_once(pairs, causal) -> None:
     queries, keys = ([pair[side] for pair in pairs] for side in (0, 1))
     case = Case(queries, None if causal else keys, filler=2)
     query, key, value = case.streams
@@ -119,9 +119,9 @@ def test_each_query_meets_each_allowed_key_once(pairs, causal) -> None:
         torch.zeros_like(query), key, value, *case.tiles, *case.offsets, case.causal, case.size
     )
     expected = [
-        place + 1 if causal else keys[sentence]
+        position + 1 if causal else keys[sentence]
         for sentence, length in enumerate(queries)
-        for place in range(length)
+        for position in range(length)
     ]
     torch.testing.assert_close(log_sums[0].exp2(), torch.tensor([*expected, 1, 1]).float())
 
@@ -143,11 +143,11 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_output_and_gradients_are_the_formula_s(case) -> None:
+def test_tile_attention_output_and_gradients_equal_the_formula(case) -> None:
     case.check()
 
 
-def test_nan_in_filler_does_not_spread() -> None:
+def test_tile_attention_nan_in_filler_does_not_spread() -> None:
     clean, poisoned = (Case([3, 18], [2, 17], filler=4) for _ in range(2))
     for stream in (*poisoned.streams, poisoned.slope):
         stream[-4:] = torch.nan
@@ -157,7 +157,7 @@ def test_nan_in_filler_does_not_spread() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
-def test_nan_in_a_sentence_stays_in_it() -> None:
+def test_tile_attention_nan_stays_in_its_sentence() -> None:
     clean, poisoned = (Case([3, 2, 20]) for _ in range(2))
     for stream in poisoned.streams:
         stream[3:5] = torch.nan
@@ -174,20 +174,20 @@ def test_tiles_handle_scores_that_overflow_exp() -> None:
     torch.testing.assert_close(result.double(), expected, rtol=0, atol=1e-3)
 
 
-def test_streams_need_not_be_contiguous() -> None:
+def test_tile_attention_accepts_non_contiguous_streams() -> None:
     case = Case([5, 17], heads=2)
     expected = case.run()
     together = torch.cat(case.streams, dim=-1)
     case.streams = list(together.split(8, dim=-1))
     case.streams[2] = case.streams[2].transpose(0, 2).contiguous().transpose(0, 2)
     assert not any(stream.is_contiguous() for stream in case.streams)
-    for result, one in zip(case.run(), expected, strict=True):
-        assert torch.equal(result, one)
+    for result, wanted in zip(case.run(), expected, strict=True):
+        assert torch.equal(result, wanted)
     case.slope = torch.ones(1).expand(case.slope.shape)
     case.check()
 
 
-def test_other_widths_dtypes_and_sentences_are_refused() -> None:
+def test_tile_attention_refuses_other_widths_and_dtypes() -> None:
     wide, double, unequal = Case([2], d_k=129), Case([2], dtype=torch.float64), Case([2])
     unequal.offsets = unequal.offsets[0], torch.tensor([0, 1, 2])
     mixed = Case([2])
@@ -204,7 +204,7 @@ def test_tile_operator_passes_opcheck() -> None:
     torch.library.opcheck(_forward, arguments, test_utils=("test_schema", "test_faketensor"))
 
 
-def test_compiled_once_for_any_lengths() -> None:
+def test_tile_kernel_is_compiled_once_for_any_lengths() -> None:
     def attended(query: Tensor, segments: tuple[Tensor, Tensor]) -> Tensor:
         tiles, offsets = segments
         return tile_attention_function(
@@ -236,7 +236,7 @@ def test_model_with_tiles_equals_plain_model(make_model, random_batch) -> None:
         torch.testing.assert_close(result, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_segments_have_their_tile_table() -> None:
+def test_segments_have_a_tile_table() -> None:
     segments = Segments.from_lengths([40, 3], 50)
     assert torch.equal(segments.tiles, tile_table(np.array([40, 3]), 50, 32))
     assert torch.equal(segments.to("cpu").tiles, segments.tiles)
@@ -270,7 +270,7 @@ print(json.dumps(programs))
 
 
 @pytest.mark.slow
-def test_the_kernels_compile_for_a_gpu_and_use_its_matrix_units(tmp_path) -> None:
+def test_tile_kernels_compile_for_gpu_with_matrix_units(tmp_path) -> None:
     """Triton brings NVIDIA's assembler; a GPU is needed only to run what comes out."""
     done = subprocess.run(
         [sys.executable, "-c", _COMPILE, "90"], capture_output=True, text=True, check=False,

@@ -24,14 +24,14 @@ def pairs(random_batch) -> list[Pair]:
 
 
 @every_variant
-def test_a_batch_gives_what_each_pair_gives_alone(settings, make_model, pairs) -> None:
+def test_batch_logits_equal_those_of_single_pairs(settings, make_model, pairs) -> None:
     model = make_model(settings)
     together = logits_of(model, pairs)
     for pair, result in zip(pairs, together, strict=True):
         assert_close(result, logits_of(model, [pair])[0])
     turned = logits_of(model, pairs[::-1])[::-1]
-    for one, other in zip(turned, together, strict=True):
-        assert_close(one, other)
+    for actual, other in zip(turned, together, strict=True):
+        assert_close(actual, other)
 
 
 @every_variant
@@ -43,22 +43,24 @@ def test_packed_and_rectangular_layouts_agree(settings, make_model, random_batch
     assert rectangular.src_segments.is_rectangular
     assert not batch.src_segments.is_rectangular
     packed = logits_of(model, pairs)[:3]
-    for one, other in zip(logits_of(model, pairs[:3]), packed, strict=True):
-        assert_close(one, other)
+    for actual, other in zip(logits_of(model, pairs[:3]), packed, strict=True):
+        assert_close(actual, other)
 
 
 @every_variant
-def test_no_logit_knows_later_tokens_or_other_sentences(settings, make_model, pairs) -> None:
+def test_logits_do_not_depend_on_later_tokens_or_other_sentences(
+    settings, make_model, pairs
+) -> None:
     model = make_model(settings)
     before = logits_of(model, pairs)
-    changed, place = 2, 1
+    changed, position = 2, 1
     src, tgt = (side.clone() for side in pairs[changed])
-    tgt[place] = 13 if tgt[place] != 13 else 12
+    tgt[position] = 13 if tgt[position] != 13 else 12
     after = logits_of(model, [*pairs[:changed], (src, tgt), *pairs[changed + 1 :]])
     # tgt[place] enters the decoder one step later.
-    assert_close(after[changed][: place + 1], before[changed][: place + 1])
+    assert_close(after[changed][: position + 1], before[changed][: position + 1])
     moved = (after[changed] - before[changed]).abs().amax(1)
-    assert (moved[place + 1 :] > 1e-6).all()
+    assert (moved[position + 1 :] > 1e-6).all()
     src[0] = 10 if src[0] != 10 else 9
     after = logits_of(model, [*pairs[:changed], (src, tgt), *pairs[changed + 1 :]])
     assert ((after[changed] - before[changed]).abs().amax(1) > 1e-6).all()
@@ -93,13 +95,13 @@ def test_sentences_may_be_longer_than_the_position_table(
     assert_close(result[:5], logits_of(model, [(pairs[0][0], pairs[0][1][:5])])[0])
     state = model.start(model.encode(long.src, long.src_segments), long.src_segments)
     ids = long.tgt_in[:1_090]
-    for place in range(1_090):
-        logits, state = model.step(state, ids[place].expand(2))
-        if place in (0, 1_023, 1_024, 1_089):
-            assert_close(logits[0], result[place])
+    for position in range(1_090):
+        logits, state = model.step(state, ids[position].expand(2))
+        if position in (0, 1_023, 1_024, 1_089):
+            assert_close(logits[0], result[position])
 
 
-def test_position_order_matters(make_model, pairs) -> None:
+def test_logits_depend_on_token_order(make_model, pairs) -> None:
     for positions in ("sinusoidal", "sinusoidal_halves", "learned", "rotary"):
         model = make_model({"model.positions": positions})
         src, tgt = pairs[2]
@@ -115,14 +117,14 @@ def test_position_order_matters(make_model, pairs) -> None:
         ("none", {"src", "tgt", "output"}, set()),
     ],
 )
-def test_ties_share_matrices(make_model, ties, names, shared) -> None:
+def test_tied_embeddings_share_matrices(make_model, ties, names, shared) -> None:
     embedding = make_model({"model.tie_embeddings": ties}).embedding
     assert {path for path, _ in embedding.named_parameters()} == names
     for pair in [("src", "tgt"), ("tgt", "output")]:
         assert (embedding.matrix(pair[0]) is embedding.matrix(pair[1])) == (pair in shared)
 
 
-def test_embeddings_are_scaled_by_the_root_of_d_model(make_model) -> None:
+def test_embeddings_are_scaled_by_square_root_of_d_model(make_model) -> None:
     segments = Segments.from_lengths([2])
     for scaled, factor in ((True, 12**0.5), (False, 1.0)):
         settings = {"model.scale_embeddings": scaled, "model.encoder_layers": 0,
@@ -140,7 +142,7 @@ class Silence(nn.Module):
 
 
 @pytest.mark.parametrize("order", ["post", "pre"])
-def test_dropout_is_on_each_sublayer_s_output_before_the_residual(order, make_model) -> None:
+def test_dropout_is_applied_to_each_sublayer_before_the_residual(order, make_model) -> None:
     """Section 5.4: with everything dropped, a layer is its residual path and its norms."""
     model = make_model({"model.norm_order": order})
     segments = Segments.from_lengths([4])
@@ -164,13 +166,13 @@ def test_dropout_is_on_each_sublayer_s_output_before_the_residual(order, make_mo
     )
 
 
-def test_dropout_is_on_the_sum_of_embeddings_and_positions(make_model) -> None:
+def test_dropout_is_applied_to_the_sum_of_embeddings_and_positions(make_model) -> None:
     model = make_model({"model.encoder_layers": 0})
     model.dropout = Silence()
     assert not model.encode(torch.tensor([5, 9]), Segments.from_lengths([2])).any()
 
 
-def test_dropout_has_the_paper_s_rate_and_is_off_in_evaluation(random_batch) -> None:
+def test_dropout_rate_equals_the_paper_and_is_off_in_evaluation(random_batch) -> None:
     model = initialise(Transformer(model_config({"model.dropout": 0.3})), seed=1)
     rates = {module.rate for module in model.modules() if isinstance(module, Dropout)}
     assert rates == {0.3}
@@ -179,7 +181,7 @@ def test_dropout_has_the_paper_s_rate_and_is_off_in_evaluation(random_batch) -> 
     assert not torch.equal(model.train()(batch), model(batch))
 
 
-def test_start_weights_follow_the_seed_alone() -> None:
+def test_initial_weights_depend_on_the_seed_only() -> None:
     config = model_config({"model.positions": "learned", "model.attention_bias": True})
     first = initialise(Transformer(config), seed=3).state_dict()
     torch.manual_seed(99)
@@ -189,7 +191,7 @@ def test_start_weights_follow_the_seed_alone() -> None:
     assert not torch.equal(first["embedding.shared"], other["embedding.shared"])
 
 
-def test_start_weights_have_the_sizes_promised() -> None:
+def test_initial_weights_have_the_documented_scale() -> None:
     settings = {"model.d_model": 96, "model.d_ff": 200, "model.heads": 4,
                 "model.positions": "learned", "model.attention_bias": True,
                 "model.output_bias": True, "model.tgt_vocab_size": 300,
@@ -236,7 +238,7 @@ def test_saved_weights_give_the_same_logits(make_model, random_batch) -> None:
         {"model.src_vocab_size": 11},
     ],
 )
-def test_vocabularies_that_do_not_fit_are_refused(settings) -> None:
+def test_vocabularies_of_wrong_size_are_refused(settings) -> None:
     with pytest.raises(ValueError, match="vocabular"):
         Transformer(model_config(settings))
 

@@ -60,21 +60,24 @@ def test_varlen_calls_torch_kernel_with_offsets_and_window(causal, filler, monke
     tokens = [segment.tokens for segment in segments]
     streams = random_streams(tokens[0], tokens[1], tokens[1])
     used = [segment.used for segment in segments]
-    plain = [stream[:one] for stream, one in zip(streams, (used[0], *used[1:] * 2), strict=True)]
+    plain = [
+        stream[:argument]
+        for stream, argument in zip(streams, (used[0], *used[1:] * 2), strict=True)
+    ]
     packed = [Segments.from_lengths(length) for length in lengths]
     expected = attend(*plain, *packed, causal=causal)
     result = varlen_attention(*streams, *segments, causal=causal)
     assert torch.equal(result[: used[0]], expected)
     assert not result[used[0] :].any()
     slopes = torch.autograd.grad(result.square().sum(), streams)
-    for slope, one in zip(
+    for slope, expected_slope in zip(
         slopes, torch.autograd.grad(expected.square().sum(), streams), strict=True
     ):
-        torch.testing.assert_close(slope, one)
+        torch.testing.assert_close(slope, expected_slope)
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_torch_s_own_function_takes_the_arguments() -> None:
+def test_torch_varlen_function_takes_the_arguments() -> None:
     assert has_varlen()
     segments = Segments.from_lengths([3, 2], 6)
     streams = [random_stream.detach().half() for random_stream in random_streams(6, 6, 6)]
@@ -91,7 +94,7 @@ def test_has_varlen_is_false_without_window_argument(monkeypatch) -> None:
     assert not has_varlen()
 
 
-def test_widths_of_the_kernel() -> None:
+def test_varlen_kernel_supports_head_widths() -> None:
     assert varlen_widths_fit(64, 64)
     assert varlen_widths_fit(256, 256)
     assert not varlen_widths_fit(64, 32)

@@ -90,7 +90,7 @@ def make_ours(theirs: MarianMTModel) -> Transformer:
 
 def renamed(weights: dict[str, Tensor]) -> dict[str, Tensor]:
     """Marian's weights under our names; strict loading shows that none is forgotten."""
-    found = {
+    result = {
         "embedding.shared": weights["model.shared.weight"],
         "output_bias": weights["final_logits_bias"][0],
     }
@@ -98,8 +98,8 @@ def renamed(weights: dict[str, Tensor]) -> dict[str, Tensor]:
         pieces = path.split(".")
         if pieces[2:3] == ["layers"]:
             part, kind = ".".join(pieces[4:-1]), pieces[-1]
-            found[f"{pieces[1]}.{pieces[3]}.{PARTS[part]}.{kind}"] = weight
-    return found
+            result[f"{pieces[1]}.{pieces[3]}.{PARTS[part]}.{kind}"] = weight
+    return result
 
 
 def their_inputs(batch: Batch) -> dict[str, Tensor]:
@@ -118,18 +118,18 @@ def their_inputs(batch: Batch) -> dict[str, Tensor]:
 @pytest.mark.parametrize("lengths", [(SRC_LENGTHS, TGT_LENGTHS), ([6, 6], [6, 6])])
 @pytest.mark.parametrize("scale", [True, False])
 @pytest.mark.parametrize("activation", ["swish", "relu", "gelu"])
-def test_logits(activation, scale, lengths, random_batch) -> None:
+def test_logits_equal_marian(activation, scale, lengths, random_batch) -> None:
     theirs = make_theirs(activation, scale)
     ours = make_ours(theirs)
     batch = random_batch(ours.config, *lengths)
     expected = theirs(**their_inputs(batch)).logits[batch.tgt_segments.inside]
-    found = ours(batch)
-    assert found.dtype == torch.float32
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
+    result = ours(batch)
+    assert result.dtype == torch.float32
+    torch.testing.assert_close(result, expected, rtol=0, atol=1e-5)
 
 
 @torch.no_grad()
-def test_greedy_steps(random_batch) -> None:
+def test_greedy_search_equals_marian_generate(random_batch) -> None:
     """Its `generate` and our `start` and `step` choose the same words one after the other."""
     theirs = make_theirs("swish", scale=True)
     ours = make_ours(theirs)
@@ -141,14 +141,14 @@ def test_greedy_steps(random_batch) -> None:
     )
     state = ours.start(ours.encode(batch.src, batch.src_segments), batch.src_segments)
     ids = torch.full((len(SRC_LENGTHS),), ours.config.bos_id)
-    for place in range(1, chosen.shape[1] - 1):
+    for position in range(1, chosen.shape[1] - 1):
         logits, state = ours.step(state, ids)
         logits[:, 0] = -torch.inf
         ids = logits.argmax(-1)
-        assert torch.equal(ids, chosen[:, place]), place
+        assert torch.equal(ids, chosen[:, position]), position
 
 
-def test_positions() -> None:
+def test_positions_equal_marian() -> None:
     theirs = make_theirs("swish", scale=True).model.encoder.embed_positions.weight
     ours = sinusoidal_halves_encoding(*theirs.shape)
     torch.testing.assert_close(ours, theirs.detach(), rtol=0, atol=1e-6)

@@ -45,10 +45,10 @@ def copy_linear(theirs: nn.Linear, ours: nn.Linear) -> None:
 
 def copy_attention(theirs: nn.MultiheadAttention, ours: MultiHeadAttention) -> None:
     inputs = (ours.query, ours.key, ours.value)
-    theirs.in_proj_weight.copy_(torch.cat([one.weight for one in inputs]))
+    theirs.in_proj_weight.copy_(torch.cat([linear.weight for linear in inputs]))
     theirs.in_proj_bias.zero_()
     if ours.query.bias is not None:
-        theirs.in_proj_bias.copy_(torch.cat([one.bias for one in inputs]))
+        theirs.in_proj_bias.copy_(torch.cat([linear.bias for linear in inputs]))
     copy_linear(theirs.out_proj, ours.output)
 
 
@@ -60,8 +60,8 @@ def copy_layer(theirs: nn.Module, ours: EncoderLayer | DecoderLayer) -> None:
         norms.insert(1, ours.cross_attention_norm)
     copy_linear(theirs.linear1, ours.feed_forward.inner)
     copy_linear(theirs.linear2, ours.feed_forward.outer)
-    for number, norm in enumerate(norms, start=1):
-        getattr(theirs, f"norm{number}").load_state_dict(norm.state_dict())
+    for index, norm in enumerate(norms, start=1):
+        getattr(theirs, f"norm{index}").load_state_dict(norm.state_dict())
 
 
 @torch.no_grad()
@@ -93,8 +93,8 @@ def make_theirs(ours: Transformer) -> nn.Transformer:
     theirs = nn.Transformer(**layer, **stacks).eval()
     for side in ("encoder", "decoder"):
         stack = getattr(theirs, side)
-        for one, other in zip(stack.layers, getattr(ours, side), strict=True):
-            copy_layer(one, other)
+        for their_layer, other in zip(stack.layers, getattr(ours, side), strict=True):
+            copy_layer(their_layer, other)
         if stack.norm is not None:
             stack.norm.load_state_dict(getattr(ours, f"{side}_norm").state_dict())
     return theirs
@@ -133,17 +133,17 @@ def their_logits(theirs: nn.Transformer, matrix: Tensor, batch: Batch) -> Tensor
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize("order", ["post", "pre"])
-def test_logits(order, activation, bias, lengths, random_batch) -> None:
+def test_logits_equal_torch_transformer(order, activation, bias, lengths, random_batch) -> None:
     ours = make_ours(order, activation, bias)
     batch = random_batch(ours.config, *lengths)
     expected = their_logits(make_theirs(ours), ours.embedding.shared, batch)
-    found = ours(batch)
-    assert found.dtype == torch.float32
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
+    result = ours(batch)
+    assert result.dtype == torch.float32
+    torch.testing.assert_close(result, expected, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("order", ["post", "pre"])
-def test_gradients(order, random_batch) -> None:
+def test_gradients_equal_torch_transformer(order, random_batch) -> None:
     ours = make_ours(order, "relu", bias=True)
     theirs = make_theirs(ours)
     batch = random_batch(ours.config, SRC_LENGTHS, TGT_LENGTHS)
@@ -152,13 +152,16 @@ def test_gradients(order, random_batch) -> None:
     nn.functional.cross_entropy(their_logits(theirs, matrix, batch), batch.tgt_out).backward()
     compared = [(ours.embedding.shared.grad, matrix.grad)]
     for side in ("encoder", "decoder"):
-        for one, other in zip(getattr(ours, side), getattr(theirs, side).layers, strict=True):
+        for our_layer, other in zip(getattr(ours, side), getattr(theirs, side).layers, strict=True):
             compared += [
-                (one.feed_forward.inner.weight.grad, other.linear1.weight.grad),
-                (one.feed_forward_norm.bias.grad, list(other.parameters())[-1].grad),
-                (one.self_attention.query.weight.grad, other.self_attn.in_proj_weight.grad[:16]),
+                (our_layer.feed_forward.inner.weight.grad, other.linear1.weight.grad),
+                (our_layer.feed_forward_norm.bias.grad, list(other.parameters())[-1].grad),
+                (
+                    our_layer.self_attention.query.weight.grad,
+                    other.self_attn.in_proj_weight.grad[:16],
+                ),
             ]
-    for found, expected in compared:
+    for result, expected in compared:
         largest = expected.abs().max()
         assert largest > 1e-4
-        torch.testing.assert_close(found / largest, expected / largest, rtol=0, atol=1e-5)
+        torch.testing.assert_close(result / largest, expected / largest, rtol=0, atol=1e-5)

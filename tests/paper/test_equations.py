@@ -37,8 +37,8 @@ def test_equation_1_through_the_stream() -> None:
     key = torch.cat([torch.ones(1, 4), FOX_KEYS, torch.ones(2, 4)])[:, None]
     value = torch.cat([torch.ones(1, 2), FOX_VALUES, torch.ones(2, 2)])[:, None]
     segments = Segments.from_lengths([2, 1, 1]), Segments.from_lengths([1, 3, 2])
-    found = attend(query, key, value, *segments, causal=False)
-    assert found[2, 0].tolist() == pytest.approx([0.955, 0.955], abs=5e-4)
+    result = attend(query, key, value, *segments, causal=False)
+    assert result[2, 0].tolist() == pytest.approx([0.955, 0.955], abs=5e-4)
 
 
 def test_equation_1_for_i_love_cats() -> None:
@@ -85,7 +85,7 @@ def test_equation_2_feed_forward() -> None:
         ("swiglu", 0.7311 * 3, -0.2689 * 3),
     ],
 )
-def test_activations(activation: str, at_one: float, at_minus_one: float) -> None:
+def test_activation_functions(activation: str, at_one: float, at_minus_one: float) -> None:
     """Of an inner width of one; the gate of SwiGLU multiplies by 3."""
     settings = {"model.d_model": 2, "model.d_ff": 1, "model.heads": 1}
     config = model_config({**settings, "model.activation": activation})
@@ -96,11 +96,11 @@ def test_activations(activation: str, at_one: float, at_minus_one: float) -> Non
         layer.inner.weight[0, 0] = layer.outer.weight[0, 0] = 1.0
         if isinstance(layer, GatedFeedForward):
             layer.gate.bias.fill_(3.0)
-        found = layer(torch.tensor([[1.0, 0], [-1, 0]]))[:, 0].tolist()
-    assert found == pytest.approx([at_one, at_minus_one], abs=2e-4)
+        result = layer(torch.tensor([[1.0, 0], [-1, 0]]))[:, 0].tolist()
+    assert result == pytest.approx([at_one, at_minus_one], abs=2e-4)
 
 
-def test_norms_and_residuals() -> None:
+def test_layer_norms_and_residuals() -> None:
     """Of [1, 3]: mean 2, deviation 1; root of the mean square sqrt(5)."""
     x = torch.tensor([[1.0, 3]])
     settings = {"model.d_model": 2, "model.heads": 1}
@@ -116,7 +116,7 @@ def test_norms_and_residuals() -> None:
 
 
 @pytest.mark.parametrize("norm", ["layer_norm", "rms_norm"])
-def test_the_norm_s_epsilon_is_added_to_the_variance(norm: str) -> None:
+def test_layer_norm_epsilon_is_added_to_the_variance(norm: str) -> None:
     """Of [-1, 1]: variance and mean square are 1, and 1 more makes the divisor sqrt(2)."""
     settings = {"model.d_model": 2, "model.heads": 1, "model.norm_epsilon": 1.0}
     module = make_norm(model_config({**settings, "model.norm": norm}))
@@ -169,7 +169,7 @@ def test_equation_3_at_many_steps(warmup_steps: int, d_model: int) -> None:
         assert learning_rate(step, train, d_model) == pytest.approx(expected, rel=1e-12), step
 
 
-def test_adam_has_the_paper_s_numbers() -> None:
+def test_adam_hyperparameters_equal_the_paper() -> None:
     """Section 5.3; the moments are corrected for their start, as Kingma and Ba do."""
     assert resolve([]).config.train == TrainConfig()
     weight = torch.nn.Parameter(torch.tensor([[1.0, -2.0]]))
@@ -201,10 +201,10 @@ def test_adam_s_epsilon_matters_for_tiny_gradients() -> None:
     assert weight.item() == pytest.approx(-0.005, rel=1e-4)
 
 
-def test_smoothed_target() -> None:
+def test_label_smoothed_target_distribution() -> None:
     """0.1 spread over five words, 0.9 more on the target."""
-    found = smoothed_target(5, 2, 0.1).tolist()
-    assert found == pytest.approx([0.02, 0.02, 0.92, 0.02, 0.02])
+    result = smoothed_target(5, 2, 0.1).tolist()
+    assert result == pytest.approx([0.02, 0.02, 0.92, 0.02, 0.02])
 
 
 def test_label_smoothed_loss_of_one_word() -> None:
@@ -223,7 +223,7 @@ def test_label_smoothed_loss_is_cross_entropy_with_the_smoothed_target(epsilon: 
     targets = torch.tensor([0, 6, 2, 2])
     loss = label_smoothed_cross_entropy(logits, targets, epsilon)
     log_probs = logits.log_softmax(-1)
-    smoothed = torch.stack([smoothed_target(7, int(one), epsilon) for one in targets]).float()
+    smoothed = torch.stack([smoothed_target(7, int(target), epsilon) for target in targets]).float()
     torch.testing.assert_close(loss.total, -(smoothed * log_probs).sum())
     torch.testing.assert_close(loss.nll, -log_probs.gather(1, targets[:, None]).sum())
     # The gradient of cross-entropy is softmax minus target.
@@ -231,7 +231,7 @@ def test_label_smoothed_loss_is_cross_entropy_with_the_smoothed_target(epsilon: 
     torch.testing.assert_close(gradient, (logits.softmax(-1) - smoothed).detach())
 
 
-def test_losses_are_sums_that_any_split_adds_up_to() -> None:
+def test_label_smoothed_losses_of_any_split_add_up() -> None:
     generator = torch.Generator().manual_seed(1)
     logits, targets = torch.randn(6, 5, generator=generator), torch.tensor([0, 1, 2, 3, 4, 0])
     whole = label_smoothed_cross_entropy(logits, targets, 0.1)

@@ -27,11 +27,11 @@ def count(preset: str, settings: dict[str, object]) -> int:
         ("big", True, 214_245_376),
     ],
 )
-def test_the_paper_s_two_models(preset: str, biases: bool, expected: int) -> None:
+def test_parameter_counts_of_base_and_big(preset: str, biases: bool, expected: int) -> None:
     assert count(preset, {"model.attention_bias": biases}) == expected
 
 
-def test_the_modern_model_is_as_large_as_base() -> None:
+def test_parameter_count_of_modern_preset_is_near_base() -> None:
     """The matrices of its layers are the base model's in number, to a thousandth and a half."""
     inner = {"model.activation": "swiglu", "model.d_ff": 1_368}
     assert count("modern", {}) == count("base", {"model.norm_order": "pre", **inner}) - 32 * 512
@@ -64,7 +64,9 @@ TABLE_3 = [
     [row[1:] for row in TABLE_3],
     ids=[row[0] for row in TABLE_3],
 )
-def test_rows_of_table_3(settings: dict[str, object], change: int, millions: int) -> None:
+def test_parameter_counts_of_table_3(
+    settings: dict[str, object], change: int, millions: int
+) -> None:
     """The paper rounds, and says "about 37,000" words: each row of d_model weighs 0.037 million."""
     assert count("base", settings) - BASE == change
     slack = 2.5 if "model.d_model" in settings else 1.0
@@ -88,5 +90,5 @@ def test_rows_of_table_3(settings: dict[str, object], change: int, millions: int
         ({"model.decoder_layers": 7}, 4_199_936),
     ],
 )
-def test_what_each_variant_adds(settings: dict[str, object], change: int) -> None:
+def test_parameter_counts_of_each_variant(settings: dict[str, object], change: int) -> None:
     assert count("base", settings) - BASE == change

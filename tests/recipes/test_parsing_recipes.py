@@ -49,7 +49,7 @@ def make_craft(folder: Path) -> Path:
         ids = "".join(f"{article}\n" for article in articles)
         (craft / "ids" / f"craft-ids-{name}.txt").write_text(ids)
         for article in articles:
-            trees = "".join(tree(100 * article + number) for number in range(3))
+            trees = "".join(tree(100 * article + index) for index in range(3))
             (craft / f"{article}.tree").write_text(trees)
     return craft
 
@@ -59,7 +59,7 @@ def run(recipe: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_craft_is_parsed_and_scored(folder: Path, monkeypatch) -> None:
+def test_craft_recipe_parses_and_scores(folder: Path, monkeypatch) -> None:
     provide_nmt(folder, f'#!/bin/sh\nexec "{sys.executable}" -m nmt_cli "$@"\n')
     monkeypatch.setenv("SIZE", "tiny")
     done = run(CRAFT, str(make_craft(folder)), "work")
@@ -78,7 +78,7 @@ def test_craft_is_parsed_and_scored(folder: Path, monkeypatch) -> None:
     assert "-- by length --" in done.stdout
 
 
-def test_the_treebanks_sections_go_where_the_paper_has_them(folder: Path) -> None:
+def test_treebank_recipe_splits_sections_like_the_paper(folder: Path) -> None:
     provide_nmt(folder, RECORDER)
     for section in range(25):
         (folder / "wsj" / f"{section:02}").mkdir(parents=True)
@@ -98,7 +98,7 @@ def test_the_treebanks_sections_go_where_the_paper_has_them(folder: Path) -> Non
 
 
 @pytest.mark.parametrize("size", ["small", "tiny"])
-def test_the_settings_for_craft_are_ones_that_there_are(folder: Path, monkeypatch, size) -> None:
+def test_craft_recipe_settings_exist(folder: Path, monkeypatch, size) -> None:
     provide_nmt(folder, RECORDER)
     monkeypatch.setenv("SIZE", size)
     done = run(CRAFT, str(make_craft(folder)), "work")
@@ -130,7 +130,7 @@ OPTIONS = known_options()
 
 
 @pytest.mark.parametrize("recipe", [CRAFT, WSJ], ids=lambda path: path.stem)
-def test_missing_data_is_said_at_once(folder: Path, recipe: Path) -> None:
+def test_parsing_recipes_report_missing_data_first(folder: Path, recipe: Path) -> None:
     provide_nmt(folder, RECORDER)
     done = run(recipe)
     assert done.returncode == 2
@@ -142,7 +142,7 @@ def test_missing_data_is_said_at_once(folder: Path, recipe: Path) -> None:
     assert not (folder / "calls").exists()
 
 
-def test_a_size_that_is_none_is_refused(folder: Path, monkeypatch) -> None:
+def test_parsing_recipe_refuses_invalid_size(folder: Path, monkeypatch) -> None:
     provide_nmt(folder, RECORDER)
     monkeypatch.setenv("SIZE", "huge")
     done = run(CRAFT, str(make_craft(folder)), "work")

@@ -83,17 +83,17 @@ class Folder:
     def archive(self, name: str, tgt: str, prefix: str = "") -> str:
         """Make the archive `name`; its SHA-256."""
         stem = CORPORA[name].replace("XX", tgt)
-        place = self.path / "packed" / name
+        path = self.path / "packed" / name
         gzipped = name.endswith(".tar")
         with tarfile.open(self.archives / name, "w" if gzipped else "w:gz") as archive:
             for language in (tgt, "en"):
-                file = place / f"{stem}.{language}"
+                file = path / f"{stem}.{language}"
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(f"{language} of {stem}\n" * 3)
                 if gzipped:
                     subprocess.run(["gzip", file], check=True)
                     file = file.with_name(file.name + ".gz")
-                archive.add(file, f"{prefix}{file.relative_to(place)}")
+                archive.add(file, f"{prefix}{file.relative_to(path)}")
         return hashlib.sha256((self.archives / name).read_bytes()).hexdigest()
 
     def list_sources(self, tgt: str, *folders: Path, sums: bool = True, prefix: str = "") -> None:
@@ -104,9 +104,9 @@ class Folder:
             languages = "fr" if name in list(CORPORA)[3:] else "de,fr"
             if tgt not in languages:
                 continue
-            found = self.archive(name, tgt, prefix)
+            result = self.archive(name, tgt, prefix)
             suffix = ".LL.gz" if name.endswith(".tar") else ".LL"
-            lines.append(f"{languages} {name} {stem}{suffix} {found if sums else '-'} {addresses}")
+            lines.append(f"{languages} {name} {stem}{suffix} {result if sums else '-'} {addresses}")
         (self.recipes / "wmt14_sources.txt").write_text("\n".join(lines) + "\n")
 
 
@@ -120,8 +120,8 @@ def value(call: list[str], option: str) -> str:
 
 
 def settings(call: list[str]) -> dict[str, str]:
-    places = [place for place, part in enumerate(call) if part == "--set"]
-    return dict(call[place + 1].split("=", 1) for place in places)
+    places = [position for position, part in enumerate(call) if part == "--set"]
+    return dict(call[position + 1].split("=", 1) for position in places)
 
 
 def resolved(call: list[str], prepare: list[str]) -> ResolvedConfig:
@@ -135,7 +135,7 @@ def resolved(call: list[str], prepare: list[str]) -> ResolvedConfig:
 # -- where the text comes from -------------------------------------------------------------------
 
 
-def test_the_table_of_sources_is_whole() -> None:
+def test_source_table_is_complete() -> None:
     rows = [line.split() for line in SOURCES.read_text().splitlines() if not line.startswith("#")]
     assert {row[1]: row[2] for row in rows} == {
         name: stem + (".LL.gz" if name.endswith(".tar") else ".LL")
@@ -150,7 +150,7 @@ def test_the_table_of_sources_is_whole() -> None:
     assert len({row[3] for row in rows}) == 5
 
 
-def test_sacrebleu_has_the_sets_that_it_is_asked_for(folder: Folder) -> None:
+def test_sacrebleu_has_the_test_sets(folder: Folder) -> None:
     from sacrebleu.dataset import DATASETS
 
     folder.list_sources("de", folder.archives)
@@ -167,7 +167,7 @@ def test_sacrebleu_has_the_sets_that_it_is_asked_for(folder: Folder) -> None:
     assert official.with_suffix(".de").read_text() == "wmt14 en-de ref\n"
 
 
-def test_a_mirror_that_fails_or_gives_another_file_is_passed_over(folder: Folder) -> None:
+def test_failing_mirror_or_wrong_download_uses_the_next_mirror(folder: Folder) -> None:
     wrong = folder.path / "wrong"
     wrong.mkdir()
     folder.list_sources("de", folder.path / "none", wrong, folder.archives)
@@ -183,7 +183,7 @@ def test_a_mirror_that_fails_or_gives_another_file_is_passed_over(folder: Folder
     assert [*(folder.work / "downloads").glob("*.part")] == []
 
 
-def test_a_download_goes_on_where_it_was_interrupted(folder: Folder) -> None:
+def test_interrupted_download_continues(folder: Folder) -> None:
     folder.list_sources("de", folder.archives)
     name = "training-parallel-europarl-v7.tgz"
     data = bytearray((folder.archives / name).read_bytes())
@@ -204,7 +204,7 @@ def test_a_download_goes_on_where_it_was_interrupted(folder: Folder) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_no_mirror_at_all(folder: Folder) -> None:
+def test_download_without_working_mirror_is_refused(folder: Folder) -> None:
     folder.list_sources("de", folder.path / "none", folder.path / "nowhere")
     done = folder.run("de", "work")
     assert done.returncode == 69
@@ -213,7 +213,7 @@ def test_no_mirror_at_all(folder: Folder) -> None:
     assert folder.calls() == []
 
 
-def test_sums_that_nobody_states_are_noted_and_compared(folder: Folder) -> None:
+def test_unpublished_checksums_are_recorded_and_compared(folder: Folder) -> None:
     folder.list_sources("de", folder.archives, sums=False)
     done = folder.run("de", "work")
     assert done.returncode == 0, done.stderr
@@ -242,7 +242,7 @@ def test_a_changed_test_set_is_refused(folder: Folder) -> None:
     assert folder.calls() == []
 
 
-def test_an_archive_of_something_else_is_refused(folder: Folder) -> None:
+def test_archive_with_other_content_is_refused(folder: Folder) -> None:
     folder.list_sources("de", folder.archives)
     table = folder.recipes / "wmt14_sources.txt"
     table.write_text(table.read_text().replace(" commoncrawl.XX", " uncommoncrawl.XX"))
@@ -251,7 +251,7 @@ def test_an_archive_of_something_else_is_refused(folder: Folder) -> None:
     assert "training-parallel-commoncrawl.tgz has no uncommoncrawl.de-en.en" in done.stderr
 
 
-def test_sacrebleu_without_a_network(folder: Folder) -> None:
+def test_sacrebleu_test_sets_without_network(folder: Folder) -> None:
     folder.list_sources("de", folder.archives)
     folder.provide("sacrebleu", "#!/bin/sh\necho half\nexit 1\n")
     done = folder.run("de", "work")
@@ -263,7 +263,7 @@ def test_sacrebleu_without_a_network(folder: Folder) -> None:
 # -- local files ---------------------------------------------------------------------------------
 
 
-def test_local_archives_and_text_take_the_place_of_downloads(folder: Folder) -> None:
+def test_local_archives_and_text_replace_downloads(folder: Folder) -> None:
     folder.list_sources("fr", folder.path / "none", prefix="./")
     local = folder.archives
     (local / "europarl-v7.fr-en.en").write_text("one\n")
@@ -298,7 +298,7 @@ def test_local_archives_and_text_take_the_place_of_downloads(folder: Folder) -> 
     assert "europarl-v7.fr-en.en is not what it was" in done.stderr
 
 
-def test_everything_that_is_missing_is_named_at_once(folder: Folder) -> None:
+def test_all_missing_data_are_named_at_once(folder: Folder) -> None:
     (folder.archives / "commoncrawl.de-en.en").touch()
     (folder.archives / "newstest2013.en").touch()
     done = folder.run("de", "--data-dir", "archives", "work")
@@ -311,7 +311,7 @@ def test_everything_that_is_missing_is_named_at_once(folder: Folder) -> None:
     assert folder.calls() == []
 
 
-def test_a_local_archive_is_compared_with_the_stated_sum(folder: Folder) -> None:
+def test_local_archive_is_compared_with_the_published_checksum(folder: Folder) -> None:
     folder.list_sources("de", folder.path / "none")
     (folder.archives / "training-parallel-nc-v9.tgz").write_text("not it")
     done = folder.run("de", "--data-dir", "archives", "work")
@@ -325,7 +325,7 @@ def test_a_local_archive_is_compared_with_the_stated_sum(folder: Folder) -> None
 @pytest.mark.parametrize(
     ("tgt", "model"), [("de", "base"), ("de", "big"), ("fr", "base"), ("fr", "big")]
 )
-def test_the_model_is_the_papers(folder: Folder, tgt: str, model: str) -> None:
+def test_wmt14_recipe_trains_the_papers_model(folder: Folder, tgt: str, model: str) -> None:
     folder.list_sources(tgt, folder.archives)
     done = folder.run(tgt, "work", MODEL=model)
     assert done.returncode == 0, done.stderr
@@ -360,7 +360,7 @@ def test_the_model_is_the_papers(folder: Folder, tgt: str, model: str) -> None:
         assert {part for part in call if part.startswith("--")} <= OPTIONS
 
 
-def test_it_goes_on_where_it_was(folder: Folder) -> None:
+def test_wmt14_recipe_continues_after_interruption(folder: Folder) -> None:
     folder.list_sources("de", folder.archives)
     assert folder.run("de", "work").returncode == 0
     names = [call[0] for call in folder.calls() if call[0] != "sacrebleu"]
@@ -379,8 +379,8 @@ def test_it_goes_on_where_it_was(folder: Folder) -> None:
     assert value(calls[1], "--out") == "big/model"
     assert value(calls[0], "--out") == value(calls[1], "--corpus") == "corpus"
     # Trained further: a new average, new translations.
-    for place in ("average/manifest.json", "newstest2014.de", "newstest2014-official.de"):
-        os.utime(folder.work / "base" / place, (1, 1))
+    for name in ("average/manifest.json", "newstest2014.de", "newstest2014-official.de"):
+        os.utime(folder.work / "base" / name, (1, 1))
     assert folder.run("de", "work", STEPS="200000").returncode == 0
     calls = folder.calls()
     assert [call[0] for call in calls] == names[1:]
@@ -400,7 +400,9 @@ def test_it_goes_on_where_it_was(folder: Folder) -> None:
         (["--data-dir", "none"], "base", 66, "there is no folder none"),
     ],
 )
-def test_what_is_wrong_is_said_at_once(folder: Folder, arguments, model, code, message) -> None:
+def test_wmt14_recipe_reports_wrong_arguments_first(
+    folder: Folder, arguments, model, code, message
+) -> None:
     done = folder.run("de", *arguments, MODEL=model)
     assert done.returncode == code
     assert message in done.stderr
@@ -437,7 +439,7 @@ def provide_text(folder: Folder, tgt: str, names: list[str]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tgt", ["de", "fr"])
-def test_the_miniature_runs_to_its_end(folder: Folder, tgt: str) -> None:
+def test_wmt14_miniature_runs_to_its_end(folder: Folder, tgt: str) -> None:
     folder.provide("nmt", f'#!/bin/sh\nexec "{sys.executable}" -m nmt_cli "$@"\n')
     stems = [CORPORA[name].split("/")[-1].replace("XX", tgt) for name in CORPORA]
     provide_text(folder, tgt, stems[: 3 if tgt == "de" else 5])

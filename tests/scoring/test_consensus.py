@@ -18,11 +18,11 @@ def test_expected_scores_are_means_of_sentence_scores(metric: str) -> None:
     expected = [
         sum(
             engine.sentence_score(text, [other]).score
-            for place, other in enumerate(TEXTS)
-            if place != number
+            for other_index, other in enumerate(TEXTS)
+            if other_index != index
         )
         / (len(TEXTS) - 1)
-        for number, text in enumerate(TEXTS)
+        for index, text in enumerate(TEXTS)
     ]
     assert expected_scores(TEXTS, metric) == pytest.approx(expected)
 

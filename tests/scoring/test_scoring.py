@@ -66,16 +66,16 @@ def wmt21_systems() -> list[str]:
 
 @needs_wmt21
 @pytest.mark.parametrize("system", wmt21_systems())
-def test_every_published_figure_of_wmt21_is_reproduced(system: str) -> None:
+def test_published_wmt21_scores_are_reproduced(system: str) -> None:
     with (WMT21 / "automatic-scores.tsv").open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file, delimiter="\t") if row["pair"] == "en-de"]
     published = {row["metric"]: float(row["score"]) for row in rows if row["system"] == system}
     references = {letter: [wmt21_reference(letter)] for letter in "ACD"}
     references["all"] = [wmt21_reference(letter) for letter in "ACD"]
     ours = {
-        f"{metric}-{kind}": one.value
+        f"{metric}-{kind}": score_.value
         for kind, lines in references.items()
-        for metric, one in zip(
+        for metric, score_ in zip(
             ("bleu", "chrf"), score(wmt21_system(system), lines, ["bleu", "chrf"]), strict=True
         )
     }
@@ -127,8 +127,10 @@ OFFICIAL = {"bleu-paper": (65.93, 50830, 59301), "bleu-tokenized": (65.44, 49722
 def thinned(lines: list[str]) -> list[str]:
     """Something to score: each line without every seventh word, another one in each."""
     return [
-        " ".join(word for place, word in enumerate(line.split(" ")) if (place + number) % 7)
-        for number, line in enumerate(lines)
+        " ".join(
+            word for word_index, word in enumerate(line.split(" ")) if (word_index + line_index) % 7
+        )
+        for line_index, line in enumerate(lines)
     ]
 
 
@@ -150,7 +152,7 @@ def test_tokenized_bleu_equals_moses(system: str, letter: str) -> None:
 
 @needs_newstest2014
 @pytest.mark.parametrize(("language", "metric"), NEWSTEST2014)
-def test_the_papers_test_sets_score_as_with_moses(language: str, metric: str) -> None:
+def test_scores_of_the_papers_test_sets_equal_moses(language: str, metric: str) -> None:
     value, precisions, hypothesis_length, reference_length = NEWSTEST2014[language, metric]
     lines = newstest2014(language)
     assert len(lines) == 3_003
@@ -161,7 +163,7 @@ def test_the_papers_test_sets_score_as_with_moses(language: str, metric: str) ->
 
 
 @needs_newstest2014
-def test_the_official_part_of_the_test_set_scores_as_with_moses() -> None:
+def test_scores_of_the_official_test_set_part_equal_moses() -> None:
     numbers = (NEWSTEST / "wmt14-official-2737.line-numbers.txt").read_text().split()
     everything = newstest2014("de")
     lines = [everything[int(number) - 1] for number in numbers]
@@ -175,7 +177,7 @@ def test_the_official_part_of_the_test_set_scores_as_with_moses() -> None:
 
 
 @needs_vectors
-def test_sacrebleus_own_vectors() -> None:
+def test_bleu_of_sacrebleus_test_vectors() -> None:
     vectors = json.loads(VECTORS.read_text("utf-8"))
     bleu = [
         (hypotheses, references, options, expected)
@@ -246,14 +248,14 @@ def test_signature_with_resamples_is_sacrebleus() -> None:
     assert score(HYPOTHESES, REFERENCES)[0].interval is None
 
 
-def test_a_system_is_no_better_than_itself() -> None:
+def test_significance_of_a_system_against_itself_is_none() -> None:
     (ours,) = score(HYPOTHESES, REFERENCES, baselines={"itself": HYPOTHESES}, resamples=100)
     (comparison,) = ours.comparisons
     assert comparison.difference == 0
     assert comparison.p_value > 0.9
 
 
-def test_seed_decides_the_draws() -> None:
+def test_bootstrap_draws_depend_on_the_seed() -> None:
     reference = [made_up_reference()]
     system = noisy(reference[0], 1, 0.3)
     intervals = [
@@ -263,7 +265,7 @@ def test_seed_decides_the_draws() -> None:
     assert intervals[0] == intervals[1] != intervals[2]
 
 
-def test_scores_do_not_depend_on_lines_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bootstrap_scores_do_not_depend_on_chunk_size(monkeypatch: pytest.MonkeyPatch) -> None:
     reference = [made_up_reference(), noisy(made_up_reference(), 8, 0.1)]
     system = noisy(reference[0], 1, 0.3)
     whole = score(system, reference, list(METRICS), tgt_lang="de")
@@ -288,7 +290,7 @@ def test_scores_do_not_depend_on_lines_at_once(monkeypatch: pytest.MonkeyPatch) 
         ("", ""),
     ],
 )
-def test_split_compounds(line: str, expected: str) -> None:
+def test_split_compounds_at_hyphens(line: str, expected: str) -> None:
     assert split_compounds(line) == expected
 
 
@@ -356,19 +358,19 @@ def test_paper_signature_names_each_step() -> None:
         ({"confidence": True, "resamples": 0}, "at least one resample"),
     ],
 )
-def test_wrong_options_are_refused(arguments: dict[str, object], message: str) -> None:
+def test_wrong_metric_options_are_refused(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message) as caught:
         score(["a"], [["a"]], **arguments)  # type: ignore[arg-type]
     assert caught.value.exit_code == 2
 
 
-def test_nearest_metric_is_proposed() -> None:
+def test_unknown_metric_suggests_the_nearest() -> None:
     with pytest.raises(UsageError) as caught:
         score(["a"], [["a"]], ["chr++"])
     assert caught.value.hint == "did you mean `chrf++`?"
 
 
-def test_tokenizer_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tokenizer_that_is_not_installed_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     from sacrebleu.tokenizers import tokenizer_ja_mecab
 
     monkeypatch.setattr(tokenizer_ja_mecab, "MeCab", None)
@@ -383,12 +385,12 @@ def test_chinese_gets_its_tokenizer() -> None:
     assert "tok:13a" in score(["漢字"], [["漢字"]], tgt_lang="de")[0].signature
 
 
-def test_tokenised_input_is_noticed() -> None:
+def test_tokenised_input_is_detected() -> None:
     assert looks_tokenized(["Ein Satz ."] * 100)
     assert not looks_tokenized(["Ein Satz ."] * 99 + ["Ein Satz."] * 500)
 
 
-def test_nothing_is_printed_or_logged(
+def test_scoring_prints_and_logs_nothing(
     capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     score(["Ein Satz ."] * 120, [["Ein Satz ."] * 120], list(METRICS), tgt_lang="de")

@@ -28,38 +28,38 @@ def naive(table: Table, source: tuple[int, ...], config: SearchConfig) -> list[t
         candidates = []
         for log_prob, prefix in live:
             row = table.row(source, prefix)
-            for one in range(table.vocabulary):
-                if one not in SYMBOLS.banned_ids and (length < limit or one == EOS):
-                    candidates.append((log_prob + row[one].item(), (*prefix, one)))
-        candidates.sort(key=lambda one: -one[0])
+            for token in range(table.vocabulary):
+                if token not in SYMBOLS.banned_ids and (length < limit or token == EOS):
+                    candidates.append((log_prob + row[token].item(), (*prefix, token)))
+        candidates.sort(key=lambda candidate: -candidate[0])
         best = candidates[:count]
         finished += [(s / penalty(len(p), config), p) for s, p in best if p[-1] == EOS]
-        live = [one for one in best if one[1][-1] != EOS][: config.beam]
-    return sorted(finished, key=lambda one: -one[0])[: config.n_best]
+        live = [candidate for candidate in best if candidate[1][-1] != EOS][: config.beam]
+    return sorted(finished, key=lambda hypothesis: -hypothesis[0])[: config.n_best]
 
 
-def assert_same(found: list[Hypothesis], expected: list[tuple[float, tuple[int, ...]]]) -> None:
-    assert [hypothesis.ids for hypothesis in found] == [ids for _, ids in expected]
-    for hypothesis, (score, _) in zip(found, expected, strict=True):
+def assert_same(result: list[Hypothesis], expected: list[tuple[float, tuple[int, ...]]]) -> None:
+    assert [hypothesis.ids for hypothesis in result] == [ids for _, ids in expected]
+    for hypothesis, (score, _) in zip(result, expected, strict=True):
         assert hypothesis.score == pytest.approx(score, abs=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_wide_beam_finds_what_exhaustive_search_finds(seed: int) -> None:
+def test_wide_beam_equals_exhaustive_search(seed: int) -> None:
     table = Table(vocabulary=7, seed=seed, end=(-3.0, 0.0, 2.0)[seed % 3])
     config = SearchConfig(beam=100, n_best=20, alpha=(0.0, 0.6, 1.5)[seed % 3], max_extra_length=2)
     source = (5, 4, EOS)
-    found = run(TableDecoder(table, 2, 100), [source], config)[0]
-    assert_same(found, exhaustive(table, source, config)[:20])
+    hypotheses = run(TableDecoder(table, 2, 100), [source], config)[0]
+    assert_same(hypotheses, exhaustive(table, source, config)[:20])
 
 
 def test_eos_is_forced_at_the_maximum_length() -> None:
     # EOS is so unlikely that it never comes by itself.
     table = Table(vocabulary=6, end=-40.0)
     config = SearchConfig(beam=2, n_best=2, max_extra_length=3)
-    found = run(TableDecoder(table, 1, 2), [(5, EOS)], config)[0]
-    assert [len(hypothesis.ids) for hypothesis in found] == [5, 5]
-    for hypothesis in found:
+    hypotheses = run(TableDecoder(table, 1, 2), [(5, EOS)], config)[0]
+    assert [len(hypothesis.ids) for hypothesis in hypotheses] == [5, 5]
+    for hypothesis in hypotheses:
         assert hypothesis.ids[-1] == EOS
         assert hypothesis.token_scores[-1] == pytest.approx(
             table.row((5, EOS), hypothesis.ids[:-1])[EOS].item()
@@ -78,8 +78,8 @@ def test_a_maximum_length_of_zero_gives_the_empty_translation() -> None:
 def test_n_best_returns_fewer_hypotheses_where_there_are_no_more() -> None:
     table = Table(vocabulary=5)
     config = SearchConfig(beam=8, n_best=8, max_extra_length=2)
-    found = run(TableDecoder(table, 1, 8), [(EOS,)], config)[0]
-    assert sorted(hypothesis.ids for hypothesis in found) == [(3,), (4, 3), (4, 4, 3)]
+    hypotheses = run(TableDecoder(table, 1, 8), [(EOS,)], config)[0]
+    assert sorted(hypothesis.ids for hypothesis in hypotheses) == [(3,), (4, 3), (4, 4, 3)]
 
 
 @given(
@@ -95,8 +95,8 @@ def test_beam_search_equals_a_naive_beam_search(
     table = Table(vocabulary, seed, end)
     config = SearchConfig(beam, alpha, extra, min(n_best, beam), batch_tokens)
     sources = [(*[4 + n] * (length - 1), EOS) for n, length in enumerate(lengths)]
-    found = run(TableDecoder(table, slots, beam), sources, config)
-    for source, hypothesis in zip(sources, found, strict=True):
+    hypotheses = run(TableDecoder(table, slots, beam), sources, config)
+    for source, hypothesis in zip(sources, hypotheses, strict=True):
         assert_same(hypothesis, naive(table, source, config))
 
 
@@ -110,12 +110,12 @@ def test_beam_one_is_greedy_search() -> None:
             row[list(SYMBOLS.banned_ids)] = -torch.inf
             ids = (*ids, int(row.argmax()) if len(ids) < length - 1 + 50 else EOS)
         decoder = TableDecoder(table, 1, 1)
-        found = run(decoder, [source], SearchConfig(beam=1))[0]
-        assert [hypothesis.ids for hypothesis in found] == [ids]
+        hypotheses = run(decoder, [source], SearchConfig(beam=1))[0]
+        assert [hypothesis.ids for hypothesis in hypotheses] == [ids]
         assert decoder.steps == len(ids)
 
 
-def test_scores_add_up() -> None:
+def test_hypothesis_score_is_the_sum_of_token_scores() -> None:
     table = Table(vocabulary=12, end=1.0)
     config = SearchConfig(beam=4, n_best=4, alpha=0.6)
     source = (6, 5, EOS)
@@ -132,8 +132,10 @@ def test_scores_add_up() -> None:
 
 def test_n_best_is_sorted_and_distinct() -> None:
     table = Table(vocabulary=10, end=0.5)
-    found = run(TableDecoder(table, 3, 6), [(4, EOS), (5, 6, EOS)], SearchConfig(beam=6, n_best=6))
-    for hypotheses in found:
+    results = run(
+        TableDecoder(table, 3, 6), [(4, EOS), (5, 6, EOS)], SearchConfig(beam=6, n_best=6)
+    )
+    for hypotheses in results:
         assert len({hypothesis.ids for hypothesis in hypotheses}) == 6
         assert [hypothesis.score for hypothesis in hypotheses] == sorted(
             (hypothesis.score for hypothesis in hypotheses), reverse=True
@@ -147,10 +149,10 @@ def test_banned_ids_are_never_produced_even_if_likeliest() -> None:
             log_probs[[PAD, UNK, BOS]] = 5.0
             return log_probs
 
-    found = run(
+    results = run(
         TableDecoder(Banned(8, 3), 2, 4), [(4, EOS), (5, EOS)], SearchConfig(beam=4, n_best=4)
     )
-    for hypotheses in found:
+    for hypotheses in results:
         assert len(hypotheses) == 4
         assert not {token_id for hypothesis in hypotheses for token_id in hypothesis.ids} & {
             PAD,
@@ -178,24 +180,24 @@ def test_search_does_not_stop_while_a_hypothesis_can_improve() -> None:
             return log_probs
 
     source, config = (4, EOS), SearchConfig(beam=4, alpha=1.0)
-    found = run(TableDecoder(Long(6), 1, 4), [source], config)[0][0]
-    assert len(found.ids) == 31
-    found = run(TableDecoder(Long(6), 1, 4), [source], SearchConfig(alpha=0.0))[0][0]
-    assert found.ids == (EOS,)
+    hypothesis = run(TableDecoder(Long(6), 1, 4), [source], config)[0][0]
+    assert len(hypothesis.ids) == 31
+    hypothesis = run(TableDecoder(Long(6), 1, 4), [source], SearchConfig(alpha=0.0))[0][0]
+    assert hypothesis.ids == (EOS,)
 
 
-def test_ties_are_decided_the_same_way_in_every_batch() -> None:
+def test_beam_search_breaks_ties_alike_in_every_batch() -> None:
     class Flat(Table):
         def row(self, source, prefix):
             return torch.full((self.vocabulary,), -math.log(self.vocabulary))
 
     config = SearchConfig(beam=3, n_best=3, alpha=0.0, max_extra_length=3)
     sources = [(4, EOS), (5, 6, EOS), (7, EOS)]
-    alone = [run(TableDecoder(Flat(9), 1, 3), [one], config)[0] for one in sources]
+    alone = [run(TableDecoder(Flat(9), 1, 3), [source], config)[0] for source in sources]
     assert run(TableDecoder(Flat(9), 3, 3), sources, config) == alone
     assert alone[0][0].ids == (EOS,)
     # Of equal continuations those of the first hypothesis are taken, and the lowest ids.
-    assert [one.ids for one in alone[0]][1:] == [(4, EOS), (4, 4, EOS)]
+    assert [hypothesis.ids for hypothesis in alone[0]][1:] == [(4, EOS), (4, 4, EOS)]
 
 
 @pytest.mark.parametrize("slots", [1, 2, 3, 7])
@@ -227,8 +229,8 @@ def test_scores_are_bitwise_equal_for_any_number_of_slots(settings: dict[str, ob
     table = Table(vocabulary=10, seed=6, end=-0.5)
     chooser = random.Random(4)
     sources = [
-        Source((*chooser.choices(range(4, 10), k=number % 5), EOS), sample_key=(number,))
-        for number in range(40)
+        Source((*chooser.choices(range(4, 10), k=index % 5), EOS), sample_key=(index,))
+        for index in range(40)
     ]
     config = replace(SearchConfig(beam=3, n_best=2, max_extra_length=6), **settings)
     alone = [run(TableDecoder(table, 1, config.rows), [source], config)[0] for source in sources]
@@ -253,8 +255,11 @@ def test_length_penalty_does_not_depend_on_other_lengths(kind: str, alpha: float
             ranker.reserve(199, torch.device("cpu"))
         for rows in (199, 163, 40, 17, 3):
             log_probs, some = -torch.ones(rows, 1), lengths[-rows:, None]
-            for found in (ranker.score(log_probs, some), ranker.upper_bound(log_probs, some, some)):
-                assert (-1 / found[:, 0].double()).tolist() == alone[-rows:]
+            for result in (
+                ranker.score(log_probs, some),
+                ranker.upper_bound(log_probs, some, some),
+            ):
+                assert (-1 / result[:, 0].double()).tolist() == alone[-rows:]
 
 
 def test_free_slots_are_refilled_while_others_are_busy() -> None:
@@ -268,8 +273,8 @@ def test_free_slots_are_refilled_while_others_are_busy() -> None:
 
     sources = [(9, EOS), *[(4 + n % 5, EOS) for n in range(7)]]
     decoder = TableDecoder(Uneven(10), 2, 2)
-    found = run(decoder, sources, SearchConfig(beam=2, max_extra_length=7))
-    assert [len(hypotheses[0].ids) for hypotheses in found] == [9] + [1] * 7
+    results = run(decoder, sources, SearchConfig(beam=2, max_extra_length=7))
+    assert [len(hypotheses[0].ids) for hypotheses in results] == [9] + [1] * 7
     # As many steps as the longest takes alone; rows of free slots are not computed.
     assert decoder.steps == 9
     assert decoder.rows_computed == 2 * (9 + 7)
@@ -279,8 +284,8 @@ def test_sources_are_read_only_as_far_as_slots_allow() -> None:
     read = []
 
     def sources():
-        for number in range(100):
-            read.append(number)
+        for index in range(100):
+            read.append(index)
             yield Source((4, EOS))
 
     decoder = TableDecoder(Table(vocabulary=8), 4, 2)
@@ -318,9 +323,9 @@ def test_top_k_breaks_ties_by_the_lowest_id(rows: list[list[int]], k: int) -> No
     scores = torch.tensor(rows, dtype=torch.float32)
     scores[scores == -3] = -torch.inf
     values, ids = top_k(scores, k)
-    for row, found_values, found in zip(
+    for row, found_values, result in zip(
         scores.tolist(), values.tolist(), ids.tolist(), strict=True
     ):
-        expected = sorted(range(6), key=lambda one: (-row[one], one))[:k]
-        assert found == expected
+        expected = sorted(range(6), key=lambda token: (-row[token], token))[:k]
+        assert result == expected
         assert found_values == [row[expected_item] for expected_item in expected]

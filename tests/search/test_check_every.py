@@ -30,14 +30,14 @@ def random_sources(count: int) -> list[Source]:
     return [
         Source(
             (*(chooser.randrange(4, 11) for _ in range(chooser.randrange(9))), EOS),
-            (6, 5) if number % 3 == 1 else (), sample_key=(number,),
+            (6, 5) if index % 3 == 1 else (), sample_key=(index,),
         )
-        for number in range(count)
+        for index in range(count)
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_the_same_hypotheses_with_the_reference_engine(name: str, make_model) -> None:
+def test_check_every_gives_the_same_hypotheses(name: str, make_model) -> None:
     model, config = make_model({"model.output_bias": True}).float(), CONFIGS[name]
     with torch.no_grad():
         model.output_bias[EOS] -= 2.0
@@ -48,12 +48,12 @@ def test_the_same_hypotheses_with_the_reference_engine(name: str, make_model) ->
         decoder.check_every = every
         steps.append(count_steps(decoder))
         results = dict(search(decoder, iter(random_sources(7)), config))
-        found.append([results[number] for number in range(7)])
-    assert len({len(one[0].ids) for one in found[0]}) >= 3, "the lengths must vary"
+        found.append([results[index] for index in range(7)])
+    assert len({len(result[0].ids) for result in found[0]}) >= 3, "the lengths must vary"
     for other in found[1:]:
-        for one, expected in zip(other, found[0], strict=True):
-            assert [h.ids for h in one] == [h.ids for h in expected]
-            scores, wanted = ([h.score for h in some] for some in (one, expected))
+        for actual, expected in zip(other, found[0], strict=True):
+            assert [h.ids for h in actual] == [h.ids for h in expected]
+            scores, wanted = ([h.score for h in some] for some in (actual, expected))
             assert scores == pytest.approx(wanted, abs=1e-5)
     assert len(steps[2]) % 8 == 0
 
@@ -72,18 +72,18 @@ def count_steps(decoder: ReferenceDecoder) -> list[int]:
 
 
 @pytest.mark.parametrize("every", [3, 8])
-def test_the_same_hypotheses_where_terms_must_come(every: int) -> None:
+def test_check_every_gives_the_same_constrained_hypotheses(every: int) -> None:
     table, config = Table(9, 3, -1.0), SearchConfig(beam=4, n_best=2, max_extra_length=5)
     sources = [Source((4, 5, EOS)), Source((5, EOS)), Source((6, 6, 7, EOS))]
-    found = []
+    results = []
     for interval in (1, every):
         decoder = TableDecoder(table, 2, 4)
         decoder.check_every = interval
-        found.append(run_table(decoder, sources, config, (), ConstrainedBeamSearch(4, EOS)))
-    assert found[0] == found[1]
+        results.append(run_table(decoder, sources, config, (), ConstrainedBeamSearch(4, EOS)))
+    assert results[0] == results[1]
 
 
-def test_what_is_done_rests_and_a_run_that_was_left_leaves_nothing() -> None:
+def test_check_every_retires_finished_rows_and_abandoned_runs() -> None:
     table, config = Table(8, 2), SearchConfig(beam=2, max_extra_length=5, batch_tokens=30)
     sources = [Source((*[4 + n % 3] * (n % 4), EOS)) for n in range(9)]
     decoder = TableDecoder(table, 3, 2)
@@ -93,23 +93,23 @@ def test_what_is_done_rests_and_a_run_that_was_left_leaves_nothing() -> None:
     for _ in range(2):
         next(searcher.run(iter(sources)))
         assert decoder.sources
-        found = sorted(searcher.run(iter(sources)), key=lambda one: one[0])
-        assert found == list(enumerate(expected))
+        results = sorted(searcher.run(iter(sources)), key=lambda item: item[0])
+        assert results == list(enumerate(expected))
         assert not decoder.sources
 
 
-def test_at_the_greatest_length_there_is_room_to_rest() -> None:
+def test_check_every_respects_the_maximum_length() -> None:
     config = SearchConfig(beam=1, max_length=31)
-    found = []
+    results = []
     for every in (1, 7):
         decoder = TableDecoder(Table(6, end=-40.0), 1, 1)
         decoder.check_every = every
-        found.append(run_table(decoder, [Source((4, EOS))], config))
-    assert found[0] == found[1]
-    assert len(found[0][0][0].ids) == 32
+        results.append(run_table(decoder, [Source((4, EOS))], config))
+    assert results[0] == results[1]
+    assert len(results[0][0][0].ids) == 32
 
 
-def test_slots_are_refilled_together_where_questions_are_dear() -> None:
+def test_check_every_refills_slots_together() -> None:
     class Uneven(Table):
         """A translation has as many words as its source."""
 

@@ -60,20 +60,20 @@ def test_a_wide_beam_finds_the_best_constrained_hypotheses(
 ) -> None:
     table = Table(7, seed, (-3.0, 0.0, 2.0)[seed])
     config = SearchConfig(beam=90, n_best=8, max_extra_length=2)
-    found = search(constraints, config, table)[0]
+    hypotheses = search(constraints, config, table)[0]
     expected = [
         (score, ids)
         for score, ids in exhaustive(table, SOURCE, config)
         if all(holds(ids, forms, constraints.words) for forms in constraints.forms)
     ][:8]
     assert expected
-    met = [hypothesis for hypothesis in found if not hypothesis.missing]
+    met = [hypothesis for hypothesis in hypotheses if not hypothesis.missing]
     assert [hypothesis.ids for hypothesis in met] == [ids for _, ids in expected]
     assert [hypothesis.score for hypothesis in met] == pytest.approx(
         [s for s, _ in expected], abs=1e-5
     )
     # What lacks a term comes last, if it comes.
-    assert found[: len(met)] == met
+    assert hypotheses[: len(met)] == met
 
 
 @pytest.mark.parametrize("beam", [1, 4])
@@ -86,24 +86,24 @@ def test_unlikely_terms_are_produced(beam: int) -> None:
 
     constraints = LexicalConstraints((((8, 9), (10, 10, 10)), ((9, 8),)))
     config = SearchConfig(beam=beam, max_extra_length=20)
-    (found,) = search(constraints, config, Unwilling(11, 1, -1.0))[0]
-    assert found.missing == 0
-    assert holds(found.ids, constraints.forms[0], constraints.words)
-    assert holds(found.ids, constraints.forms[1], constraints.words)
+    (hypothesis,) = search(constraints, config, Unwilling(11, 1, -1.0))[0]
+    assert hypothesis.missing == 0
+    assert holds(hypothesis.ids, constraints.forms[0], constraints.words)
+    assert holds(hypothesis.ids, constraints.forms[1], constraints.words)
     # No more of them than needed: the rest is the model's own.
-    assert sum(token_id in (8, 9, 10) for token_id in found.ids) == 4
+    assert sum(token_id in (8, 9, 10) for token_id in hypothesis.ids) == 4
 
 
 def test_unmet_constraints_are_counted_at_the_maximum_length() -> None:
     constraints = LexicalConstraints((((4, 4, 4),), ((5,),)))
     config = SearchConfig(beam=4, n_best=4, max_length=2)
-    found = search(constraints, config, Table(7))[0]
-    assert all(hypothesis.ids[-1] == EOS and len(hypothesis.ids) <= 3 for hypothesis in found)
-    assert [hypothesis.missing for hypothesis in found] == sorted(
-        hypothesis.missing for hypothesis in found
+    hypotheses = search(constraints, config, Table(7))[0]
+    assert all(hypothesis.ids[-1] == EOS and len(hypothesis.ids) <= 3 for hypothesis in hypotheses)
+    assert [hypothesis.missing for hypothesis in hypotheses] == sorted(
+        hypothesis.missing for hypothesis in hypotheses
     )
-    assert found[0].missing == 1
-    scores = [hypothesis.score for hypothesis in found if hypothesis.missing == 1]
+    assert hypotheses[0].missing == 1
+    scores = [hypothesis.score for hypothesis in hypotheses if hypothesis.missing == 1]
     assert scores == sorted(scores, reverse=True)
     assert all(score > -100 for score in scores)
 
@@ -112,12 +112,12 @@ def test_prefix_and_constraints_work_together() -> None:
     source = Source(SOURCE, prefix=(5, 6), constraints=LexicalConstraints((((6,),), ((4, 4),))))
     config = SearchConfig(beam=4, max_extra_length=6)
     rows = required_rows(source.constraints, 4)
-    (found,) = run(
+    (hypothesis,) = run(
         TableDecoder(Table(7), 1, rows), [source], config, (), ConstrainedBeamSearch(rows, EOS)
     )[0]
-    assert found.ids[:2] == (5, 6)
-    assert found.missing == 0
-    assert holds(found.ids, ((4, 4),), WordIds())
+    assert hypothesis.ids[:2] == (5, 6)
+    assert hypothesis.missing == 0
+    assert holds(hypothesis.ids, ((4, 4),), WordIds())
 
 
 def test_constrained_hypotheses_do_not_depend_on_the_batch() -> None:
@@ -149,7 +149,7 @@ def test_search_ends_where_the_model_gives_nan() -> None:
     assert search(CONSTRAINTS[0], SearchConfig(beam=2), Broken(8)) == [[]]
 
 
-def test_required_rows_have_room_for_every_bank() -> None:
+def test_required_rows_are_enough_for_every_bank() -> None:
     assert required_rows(LexicalConstraints((((1,),),)), 1) == 4
     assert required_rows(LexicalConstraints((((1, 2), (1,)), ((3, 4, 5),))), 4) == 8
     assert required_rows(CONSTRAINTS[0], 5) == 8
@@ -164,7 +164,7 @@ class TestConstraintState:
             state = constraints.advance(state, token_id)
         return state
 
-    def test_a_form_is_met_or_partially_matched(self) -> None:
+    def test_constraint_form_is_met_or_partially_matched(self) -> None:
         constraints = LexicalConstraints((((7, 8), (9,)), ((7, 7, 6),)))
         assert self.advance(constraints, 7).partial == (7,)
         assert self.advance(constraints, 7, 8).met == {0}
@@ -175,13 +175,13 @@ class TestConstraintState:
         assert self.advance(constraints, 7, 7, 7, 6).met == {1}
         assert self.advance(constraints, 7, 5) == ConstraintState(last_id=5)
 
-    def test_a_form_that_is_the_beginning_of_another(self) -> None:
+    def test_constraint_form_that_is_a_prefix_of_another(self) -> None:
         constraints = LexicalConstraints((((7,),), ((7, 8),)))
         assert self.advance(constraints, 7).met == {0}
         assert self.advance(constraints, 7, 8).met == {0, 1}
         assert self.advance(constraints, 7, 5).met == {0}
 
-    def test_a_continued_word_unmeets_its_term(self) -> None:
+    def test_continued_word_no_longer_meets_its_constraint(self) -> None:
         constraints = LexicalConstraints((((4,),),), WORDS)
         assert self.advance(constraints, 4).met == {0}
         assert self.advance(constraints, 4, 5).met == frozenset()
@@ -189,14 +189,14 @@ class TestConstraintState:
         assert self.advance(constraints, 4, 6).met == {0}
         assert self.advance(constraints, 4, 6, 5).met == {0}
 
-    def test_a_form_does_not_begin_inside_a_word(self) -> None:
+    def test_constraint_form_does_not_begin_inside_a_word(self) -> None:
         constraints = LexicalConstraints((((5, 4),),), WORDS)
         assert constraints.next_ids(ConstraintState()) == [5]
         assert constraints.next_ids(self.advance(constraints, 6)) == []
         assert self.advance(constraints, 6, 5, 4).met == frozenset()
         assert self.advance(constraints, 5, 4).met == {0}
 
-    def test_next_ids_begin_or_continue_forms(self) -> None:
+    def test_next_ids_begin_or_continue_constraint_forms(self) -> None:
         constraints = LexicalConstraints((((7, 8), (9,)), ((7, 5, 6),)))
         assert constraints.next_ids(ConstraintState()) == [7, 9]
         assert constraints.next_ids(self.advance(constraints, 7)) == [8, 5]
@@ -229,9 +229,9 @@ def test_unlikely_terms_are_placed_where_they_cost_least() -> None:
             logits[EOS] = 0.5 if len(prefix) >= 5 else -9.0
             return logits.log_softmax(0)
 
-    (found,) = search(LexicalConstraints((((8,),),)), SearchConfig(beam=4), Late(10))[0]
-    assert found.ids == (5, 5, 5, 8, 5, EOS)
-    assert not math.isinf(found.score)
+    (hypothesis,) = search(LexicalConstraints((((8,),),)), SearchConfig(beam=4), Late(10))[0]
+    assert hypothesis.ids == (5, 5, 5, 8, 5, EOS)
+    assert not math.isinf(hypothesis.score)
 
 
 def test_a_word_ends_after_a_term_even_if_continuing_is_likelier() -> None:
@@ -245,6 +245,6 @@ def test_a_word_ends_after_a_term_even_if_continuing_is_likelier() -> None:
     words = WordIds(frozenset(range(6, 12)), frozenset(range(4, 12)))
     for beam in (1, 4):
         config = SearchConfig(beam=beam, max_extra_length=6)
-        (found,) = search(LexicalConstraints((((5,),),), words), config, Eager(12))[0]
-        assert found.missing == 0
-        assert holds(found.ids, ((5,),), words)
+        (hypothesis,) = search(LexicalConstraints((((5,),),), words), config, Eager(12))[0]
+        assert hypothesis.missing == 0
+        assert holds(hypothesis.ids, ((5,),), words)

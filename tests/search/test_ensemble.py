@@ -43,10 +43,10 @@ def three(slots: int, beam: int) -> Ensemble:
 def test_ensemble_search_equals_a_model_of_mean_probabilities() -> None:
     assert isinstance(three(1, 2), Decoder)
     config = SearchConfig(beam=85, n_best=20, max_extra_length=2)
-    found = run(three(2, 85), [SOURCE], config)[0]
+    hypotheses = run(three(2, 85), [SOURCE], config)[0]
     expected = exhaustive(Mean(7), SOURCE, config)[:20]
-    assert [hypothesis.ids for hypothesis in found] == [ids for _, ids in expected]
-    assert [hypothesis.score for hypothesis in found] == pytest.approx(
+    assert [hypothesis.ids for hypothesis in hypotheses] == [ids for _, ids in expected]
+    assert [hypothesis.score for hypothesis in hypotheses] == pytest.approx(
         [s for s, _ in expected], abs=1e-5
     )
 
@@ -107,22 +107,22 @@ def test_the_mean_is_bitwise_equal_for_any_number_of_threads(threads) -> None:
     pair = random_members(2, 1, 10_000, 1)
     apart = [torch.stack([tensor, tensor], dim=2)[:, :, 0] for tensor in pair]
     differing = torch.logaddexp(*pair) != torch.logaddexp(*apart)
-    place = int(differing.flatten().int().argmax())
-    members = [tensor[:, place : place + 1].expand(3, 2 * PIECE + 1_001).clone() for tensor in pair]
-    found = []
+    index = int(differing.flatten().int().argmax())
+    members = [tensor[:, index : index + 1].expand(3, 2 * PIECE + 1_001).clone() for tensor in pair]
+    results = []
     for count in (1, 2, 3, 4):
         torch.set_num_threads(count)
-        found.append(mean_of(members))
-    assert all(torch.equal(found[0], other) for other in found[1:])
+        results.append(mean_of(members))
+    assert all(torch.equal(results[0], other) for other in results[1:])
 
 
 def test_rows_of_free_slots_stay_at_minus_infinity() -> None:
     members = random_members(2, 3, 7, 1)
     for member in members:
         member[1] = -torch.inf
-    found = mean_of(members)
-    assert found[1].isneginf().all()
-    assert found[[0, 2]].isfinite().all()
+    result = mean_of(members)
+    assert result[1].isneginf().all()
+    assert result[[0, 2]].isfinite().all()
 
 
 @pytest.mark.parametrize("kind", ["float32", "bf16", "int8"])
@@ -150,8 +150,8 @@ def test_native_engines_are_bitwise_equal_in_any_batch(
         joint = Ensemble([engine.decoder(len(sources), 3) for engine in engines])
         joint.admit(range(len(sources)), sources)
         rows = torch.arange(3 * len(sources))
-        found = [joint.step(rows, rows % 3 + number).full() for number in range(2, 8)]
-        return list(torch.stack(found).split(3, dim=1))
+        results = [joint.step(rows, rows % 3 + index).full() for index in range(2, 8)]
+        return list(torch.stack(results).split(3, dim=1))
 
     alone = [steps([source])[0] for source in sources]
     assert all(map(torch.equal, steps(sources), alone))
@@ -192,9 +192,11 @@ class TestTranslator:
         ]
 
     def test_two_equal_models_equal_a_single_one(self, config: Config) -> None:
-        one, _ = self.translators(config)
-        both = Translator(one.model, config, one.subwords, reference_engine, [one])
-        for alone, joint in zip(one.translate(self.LINES), both.translate(self.LINES), strict=True):
+        single, _ = self.translators(config)
+        both = Translator(single.model, config, single.subwords, reference_engine, [single])
+        for alone, joint in zip(
+            single.translate(self.LINES), both.translate(self.LINES), strict=True
+        ):
             assert joint.text == alone.text
             assert joint.score == pytest.approx(alone.score, abs=1e-4)
 
@@ -207,8 +209,8 @@ class TestTranslator:
             texts.append([translation.text for translation in both.translate(self.LINES)])
             assert texts[-1] != [translation.text for translation in first.translate(self.LINES)]
         assert texts[0] == texts[1]
-        for name, one in zip("ab", (first, second), strict=True):
-            save_model(tmp_path / name, one.model.state_dict(), config, one.subwords, {})
+        for name, model in zip("ab", (first, second), strict=True):
+            save_model(tmp_path / name, model.model.state_dict(), config, model.subwords, {})
         loaded = Translator.load(tmp_path / "a", others=[tmp_path / "b"])
         assert [translation.text for translation in loaded.translate(self.LINES)] == texts[0]
 
@@ -216,16 +218,16 @@ class TestTranslator:
         first, second = self.translators(config)
         both = Translator(first.model, config, first.subwords, reference_engine, [second])
         pair = ("some words", "other words")
-        (joint,), (one,), (other,) = (list(t.score([pair])) for t in (both, first, second))
+        (joint,), (first_score,), (other,) = (list(t.score([pair])) for t in (both, first, second))
         means = [
             math.log((math.exp(a) + math.exp(b)) / 2)
-            for a, b in zip(one.token_scores, other.token_scores, strict=True)
+            for a, b in zip(first_score.token_scores, other.token_scores, strict=True)
         ]
         assert joint.token_scores == pytest.approx(means, abs=1e-5)
 
     def test_a_member_with_another_vocabulary_is_refused(self, config: Config) -> None:
         first, second = self.translators(config)
-        pieces = {piece: one for one, piece in enumerate(Bytes().pieces())}
+        pieces = {piece: index for index, piece in enumerate(Bytes().pieces())}
         pieces["<0x41>"], pieces["<0x42>"] = pieces["<0x42>"], pieces["<0x41>"]
         second.subwords = Subwords(Bytes(), source_ids=pieces)
         with pytest.raises(ConfigError, match=r"model 2 .* source vocabulary .* id 69 is `<0x42>`"):

@@ -15,8 +15,8 @@ ONE = SearchConfig(beam=1, n_best=1, sample=True, max_extra_length=6)
 SOURCES = [Source((*[4 + n % 5] * (n % 4), EOS), sample_key=(n, 0)) for n in range(12)]
 
 
-def ids_of(found) -> list[list[tuple[int, ...]]]:
-    return [[hypothesis.ids for hypothesis in hypotheses] for hypotheses in found]
+def ids_of(result) -> list[list[tuple[int, ...]]]:
+    return [[hypothesis.ids for hypothesis in hypotheses] for hypotheses in result]
 
 
 def sampled(config: SearchConfig, sources=SOURCES, slots: int = 5, **table):
@@ -28,8 +28,8 @@ def first_ids(config: SearchConfig, count: int = 3_000) -> Counter[int]:
     """The first id of many samples of one source."""
     config = replace(config, n_best=100, max_extra_length=0)
     sources = [Source((7, EOS), sample_key=(n,)) for n in range(count // 100)]
-    found = sampled(config, sources, slots=count // 100)
-    return Counter(hypothesis.ids[0] for hypotheses in found for hypothesis in hypotheses)
+    result = sampled(config, sources, slots=count // 100)
+    return Counter(hypothesis.ids[0] for hypotheses in result for hypothesis in hypotheses)
 
 
 def chances(table: Table, temperature: float = 1.0) -> torch.Tensor:
@@ -41,21 +41,21 @@ def chances(table: Table, temperature: float = 1.0) -> torch.Tensor:
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
 def test_ids_are_sampled_with_their_probabilities(temperature: float) -> None:
     expected = chances(Table(9, 3, -1.0), temperature).tolist()
-    found = first_ids(replace(ONE, temperature=temperature))
-    for one, chance in enumerate(expected):
+    result = first_ids(replace(ONE, temperature=temperature))
+    for token, chance in enumerate(expected):
         # Five standard deviations.
         room = 5 * math.sqrt(max(chance * (1 - chance), 1e-9) / 3_000)
-        assert found[one] / 3_000 == pytest.approx(chance, abs=room), one
+        assert result[token] / 3_000 == pytest.approx(chance, abs=room), token
 
 
 def test_top_k_samples_from_the_best_k_only() -> None:
     expected = chances(Table(9, 3, -1.0))
     best = expected.topk(3)
-    found = first_ids(replace(ONE, top_k=3))
-    assert set(found) == set(best.indices.tolist())
+    result = first_ids(replace(ONE, top_k=3))
+    assert set(result) == set(best.indices.tolist())
     shares = best.values / best.values.sum()
     for index, share in zip(best.indices.tolist(), shares.tolist(), strict=True):
-        assert found[index] / 3_000 == pytest.approx(share, abs=0.05)
+        assert result[index] / 3_000 == pytest.approx(share, abs=0.05)
 
 
 @pytest.mark.parametrize("top_p", [0.0, 0.5, 0.8, 0.97])
@@ -68,11 +68,11 @@ def test_top_p_samples_from_the_fewest_ids_that_reach_it(top_p: float) -> None:
 def test_top_k_and_top_p_together() -> None:
     values, ids = chances(Table(9, 3, -1.0)).sort(descending=True)
     assert values[:2].sum() / values[:3].sum() < 0.99
-    found = first_ids(replace(ONE, top_k=3, top_p=float(values[0] / values[:3].sum()) + 0.01))
-    assert set(found) == set(ids[:2].tolist())
+    result = first_ids(replace(ONE, top_k=3, top_p=float(values[0] / values[:3].sum()) + 0.01))
+    assert set(result) == set(ids[:2].tolist())
 
 
-def test_a_seed_gives_the_same_samples_in_any_batch() -> None:
+def test_samples_of_a_seed_are_the_same_in_any_batch() -> None:
     config = replace(ONE, n_best=3)
     expected = sampled(config)
     assert len({ids for some in ids_of(expected) for ids in some}) > 15

@@ -27,7 +27,7 @@ def names_in(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-class TestWriting:
+class TestWritingFiles:
     def test_writing_creates_complete_file(self, tmp_path: Path) -> None:
         path = tmp_path / "out"
         with files.writing(path) as file:
@@ -36,7 +36,7 @@ class TestWriting:
         assert path.read_bytes() == b"one"
         assert names_in(tmp_path) == {"out"}
 
-    def test_an_error_leaves_the_old_content_and_nothing_else(self, tmp_path: Path) -> None:
+    def test_error_while_writing_keeps_the_old_file(self, tmp_path: Path) -> None:
         path = tmp_path / "out"
         path.write_bytes(b"old")
         with contextlib.suppress(ZeroDivisionError), files.writing(path) as file:
@@ -52,7 +52,7 @@ class TestWriting:
         assert "No space left" in caught.value.message
         assert names_in(tmp_path) == set()
 
-    def test_the_data_are_on_disk_before_the_name(
+    def test_data_are_synced_before_the_rename(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with crash_at(99, monkeypatch) as calls:
@@ -60,7 +60,7 @@ class TestWriting:
         assert calls == ["open", "write", "sync", "rename", "sync"]
 
     @pytest.mark.parametrize("step", range(5))
-    def test_a_crash_anywhere_leaves_the_old_or_the_new(
+    def test_crash_while_writing_leaves_the_old_or_the_new_file(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
     ) -> None:
         path = tmp_path / "out"
@@ -69,18 +69,18 @@ class TestWriting:
             files.write_bytes(path, b"new")
         assert path.read_bytes() == (b"new" if step == 4 else b"old")
 
-    def test_a_directory_is_refused(self, tmp_path: Path) -> None:
+    def test_writing_over_a_directory_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(CannotCreateError, match="is a directory"), files.writing(tmp_path):
             pass
 
-    def test_a_missing_folder_is_refused_before_work(self, tmp_path: Path) -> None:
+    def test_writing_into_a_missing_folder_is_refused_first(self, tmp_path: Path) -> None:
         with (
             pytest.raises(CannotCreateError, match="No such file"),
             files.writing(tmp_path / "none" / "out"),
         ):
             pytest.fail("the block must not start")
 
-    def test_a_pipe_is_written_to_and_not_replaced(self, tmp_path: Path) -> None:
+    def test_writing_to_a_pipe_does_not_replace_it(self, tmp_path: Path) -> None:
         pipe = tmp_path / "pipe"
         os.mkfifo(pipe)
         reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -98,16 +98,16 @@ class TestWriting:
         files.write_text(path, text)
         assert path.read_bytes() == text.encode("utf-8")
 
-    def test_lines_are_appended(self, tmp_path: Path) -> None:
+    def test_append_line_adds_lines(self, tmp_path: Path) -> None:
         path = tmp_path / "log"
         files.append_line(path, "eins")
         files.append_line(path, "zwölf")
         assert path.read_text(encoding="utf-8") == "eins\nzwölf\n"
 
 
-class TestReading:
+class TestReadingFiles:
     @pytest.mark.parametrize("make", ["missing", "directory", "pipe"])
-    def test_reading_refuses_what_is_not_a_file(self, tmp_path: Path, make: str) -> None:
+    def test_reading_refuses_directories_and_missing_files(self, tmp_path: Path, make: str) -> None:
         path = tmp_path / make
         if make == "directory":
             path.mkdir()
@@ -116,18 +116,18 @@ class TestReading:
         with pytest.raises(NoInputError, match=make):
             files.read_bytes(path, "text")
 
-    def test_a_pipe_is_input_where_a_file_is_only_required(self, tmp_path: Path) -> None:
+    def test_pipe_is_accepted_as_required_input(self, tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "pipe")
         assert files.require_file(tmp_path / "pipe") == tmp_path / "pipe"
 
-    def test_too_large_a_file_is_refused(self, tmp_path: Path) -> None:
+    def test_reading_refuses_too_large_files(self, tmp_path: Path) -> None:
         (tmp_path / "x").write_bytes(b"12345")
         assert files.read_bytes(tmp_path / "x", max_bytes=5) == b"12345"
         with pytest.raises(DataError, match="larger"):
             files.read_bytes(tmp_path / "x", max_bytes=4)
 
 
-class TestRemoving:
+class TestRemovingFiles:
     def test_remove_removes_files_directories_and_links(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_bytes(b"x")
         (tmp_path / "folder").mkdir()
@@ -151,13 +151,13 @@ class TestRemoving:
 
 
 def _build_until_killed(path: Path) -> None:
-    with files.building(path) as place:
-        (place / "x").write_bytes(b"half")
+    with files.building(path) as temporary:
+        (temporary / "x").write_bytes(b"half")
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-class TestAbandoned:
-    def test_the_next_to_build_removes_what_a_killed_process_left(self, tmp_path: Path) -> None:
+class TestAbandonedFiles:
+    def test_next_build_removes_leftovers_of_a_killed_process(self, tmp_path: Path) -> None:
         context = multiprocessing.get_context("spawn")
         child = context.Process(target=_build_until_killed, args=(tmp_path / "out",))
         child.start()
@@ -183,7 +183,7 @@ class TestAbandoned:
     def test_remove_abandoned_keeps_files_of_other_users(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def refuse(process: int, number: int) -> None:
+        def refuse(process: int, signal_number: int) -> None:
             raise PermissionError
 
         monkeypatch.setattr(os, "kill", refuse)
@@ -213,7 +213,7 @@ def _try_to_lock(directory: Path, answers: "multiprocessing.Queue[str]") -> None
         answers.put(f"{type(error).__name__}: {error.message}")
 
 
-class TestLock:
+class TestDirectoryLock:
     def test_locked_names_the_holder(self, tmp_path: Path) -> None:
         with (
             files.locked(tmp_path),

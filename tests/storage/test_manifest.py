@@ -19,8 +19,8 @@ def names_in(folder: Path) -> set[str]:
 
 class TestNewDirectory:
     def test_new_directory_appears_complete_with_manifest(self, tmp_path: Path) -> None:
-        with manifest.new_directory(tmp_path / "a" / "out") as place:
-            (place / "x").write_bytes(b"1")
+        with manifest.new_directory(tmp_path / "a" / "out") as directory:
+            (directory / "x").write_bytes(b"1")
             assert not (tmp_path / "a" / "out").exists()
         manifest.check_manifest(tmp_path / "a" / "out")
         assert names_in(tmp_path / "a") == {"out"}
@@ -29,8 +29,8 @@ class TestNewDirectory:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         out = tmp_path / "out"
-        with crash_at(99, monkeypatch) as calls, manifest.new_directory(out) as place:
-            (place / "x").write_bytes(b"1")
+        with crash_at(99, monkeypatch) as calls, manifest.new_directory(out) as directory:
+            (directory / "x").write_bytes(b"1")
         # The manifest is written, both files and the names synced, then the directory gets its.
         written = ["open", "write", "sync", "rename", "sync"]
         assert calls == ["make_directory", *written, *["sync"] * 3, "rename", "sync"]
@@ -45,15 +45,15 @@ class TestNewDirectory:
 
     def test_new_directory_with_force_replaces(self, tmp_path: Path) -> None:
         for text in (b"old", b"new"):
-            with manifest.new_directory(tmp_path / "out", force=True) as place:
-                (place / "x").write_bytes(text)
+            with manifest.new_directory(tmp_path / "out", force=True) as directory:
+                (directory / "x").write_bytes(text)
         assert (tmp_path / "out" / "x").read_bytes() == b"new"
         assert names_in(tmp_path) == {"out"}
 
-    def test_force_fills_an_empty_directory(self, tmp_path: Path) -> None:
+    def test_new_directory_with_force_fills_an_empty_directory(self, tmp_path: Path) -> None:
         (tmp_path / "out").mkdir()
-        with manifest.new_directory(tmp_path / "out", force=True) as place:
-            (place / "x").write_bytes(b"1")
+        with manifest.new_directory(tmp_path / "out", force=True) as directory:
+            (directory / "x").write_bytes(b"1")
         assert names_in(tmp_path / "out") == {"x", manifest.MANIFEST}
 
     @pytest.mark.parametrize("name", ["file", "folder", "."])
@@ -72,13 +72,13 @@ class TestNewDirectory:
         assert names_in(tmp_path) == {"file", "folder"}
 
     def test_error_in_new_directory_keeps_the_old_one(self, tmp_path: Path) -> None:
-        with manifest.new_directory(tmp_path / "out") as place:
-            (place / "x").write_bytes(b"old")
+        with manifest.new_directory(tmp_path / "out") as directory:
+            (directory / "x").write_bytes(b"old")
         with (
             contextlib.suppress(ZeroDivisionError),
-            manifest.new_directory(tmp_path / "out", force=True) as place,
+            manifest.new_directory(tmp_path / "out", force=True) as directory,
         ):
-            (place / "x").write_bytes(b"new")
+            (directory / "x").write_bytes(b"new")
             raise ZeroDivisionError
         assert (tmp_path / "out" / "x").read_bytes() == b"old"
         assert names_in(tmp_path) == {"out"}
@@ -95,10 +95,10 @@ class TestNewDirectory:
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    with manifest.new_directory(tmp_path / "dir") as place:
-        (place / "a").write_bytes(b"first content")
-        (place / "sub").mkdir()
-        (place / "sub" / "b").write_bytes(b"second")
+    with manifest.new_directory(tmp_path / "dir") as directory:
+        (directory / "a").write_bytes(b"first content")
+        (directory / "sub").mkdir()
+        (directory / "sub" / "b").write_bytes(b"second")
     return tmp_path / "dir"
 
 
@@ -112,8 +112,8 @@ class TestManifest:
         self, tmp_path_factory: pytest.TempPathFactory, bit: int
     ) -> None:
         folder = tmp_path_factory.getbasetemp() / "flip"
-        with manifest.new_directory(folder, force=True) as place:
-            (place / "a").write_bytes(b"first content")
+        with manifest.new_directory(folder, force=True) as directory:
+            (directory / "a").write_bytes(b"first content")
         data = bytearray((folder / "a").read_bytes())
         data[bit // 8] ^= 1 << bit % 8
         (folder / "a").write_bytes(data)
@@ -128,7 +128,7 @@ class TestManifest:
         with pytest.raises(DataError, match="is missing"):
             manifest.check_manifest(directory)
 
-    def test_only_the_asked_names_are_checked(self, directory: Path) -> None:
+    def test_manifest_checks_only_the_given_names(self, directory: Path) -> None:
         (directory / "a").unlink()
         manifest.check_manifest(directory, ["sub/b"])
         with pytest.raises(DataError, match="not listed"):
@@ -148,7 +148,9 @@ class TestManifest:
             manifest.read_manifest(directory)
 
     @pytest.mark.parametrize("name", ["../a", "/etc/hostname", "sub/../../a"])
-    def test_a_name_outside_the_directory_is_refused(self, directory: Path, name: str) -> None:
+    def test_manifest_name_outside_the_directory_is_refused(
+        self, directory: Path, name: str
+    ) -> None:
         entry = {"bytes": 1, "sha256": "0"}
         text = json.dumps({"format": 1, "files": {name: entry}})
         (directory / manifest.MANIFEST).write_text(text)
@@ -180,7 +182,7 @@ class TestAddToManifest:
         manifest.check_manifest(tmp_path)
 
     @pytest.mark.parametrize("step", range(15))
-    def test_a_crash_anywhere_leaves_a_directory_that_checks(
+    def test_crash_in_add_to_manifest_leaves_a_valid_directory(
         self, directory: Path, monkeypatch: pytest.MonkeyPatch, step: int
     ) -> None:
         with crash_at(step, monkeypatch):
@@ -201,7 +203,7 @@ class TestAddToManifest:
                     manifest.add_to_manifest(folder, "a", data)
                 manifest.check_manifest(folder)
 
-    def test_the_crash_test_reaches_every_call(
+    def test_crash_test_reaches_every_disk_call(
         self, directory: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with crash_at(99, monkeypatch) as calls:

@@ -28,8 +28,8 @@ class Browser:
         self.requests: list[str] = []
         self.problems: list[str] = []
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        found = self.call("Target.attachToTarget", targetId=target, flatten=True)
-        self._session = found["sessionId"]
+        result = self.call("Target.attachToTarget", targetId=target, flatten=True)
+        self._session = result["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(f"{domain}.enable")
 
@@ -75,9 +75,9 @@ class Browser:
             assert time.monotonic() < end, "the page does not load"
 
     def evaluate(self, script: str) -> Any:
-        found = self.call("Runtime.evaluate", expression=script, returnByValue=True)
-        assert "exceptionDetails" not in found, found
-        return found["result"].get("value")
+        result = self.call("Runtime.evaluate", expression=script, returnByValue=True)
+        assert "exceptionDetails" not in result, result
+        return result["result"].get("value")
 
     def key(self, name: str) -> None:
         codes = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowUp": 38, "ArrowRight": 39,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from faults.disks import WatchedDisk
+from faults.support.disks import WatchedDisk
 
 from nmt_cli.storage import files
 

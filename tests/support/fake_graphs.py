@@ -24,7 +24,7 @@ WAITING = {
 
 
 def tensors(value: Any) -> list[Tensor]:
-    return [one for one in tree_leaves(value) if isinstance(one, Tensor)]
+    return [leaf for leaf in tree_leaves(value) if isinstance(leaf, Tensor)]
 
 
 def place(tensor: Tensor) -> int:
@@ -39,8 +39,10 @@ class NoWaiting(TorchDispatchMode):
         assert name not in WAITING, f"{name} waits for the device"
         assert func.__name__ != "repeat_interleave.Tensor", "its size is the device's to decide"
         indices = tree_leaves(args[1]) if name.startswith("index") and len(args) > 1 else ()
-        for one in indices:
-            assert not (isinstance(one, Tensor) and one.dtype == torch.bool), "a mask as an index"
+        for index in indices:
+            assert not (isinstance(index, Tensor) and index.dtype == torch.bool), (
+                "a mask as an index"
+            )
         return func(*args, **(kwargs or {}))
 
 
@@ -56,14 +58,14 @@ class Recorder(NoWaiting):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         changes = func._schema.is_mutable
-        known = {place(one) for one in tensors((args, kwargs))}
+        known = {place(tensor) for tensor in tensors((args, kwargs))}
         if changes:
-            for one in tensors((args, kwargs)):
-                if place(one) not in self.made | self.before.keys():
-                    self.before[place(one)] = one, one.untyped_storage().clone()
+            for tensor in tensors((args, kwargs)):
+                if place(tensor) not in self.made | self.before.keys():
+                    self.before[place(tensor)] = tensor, tensor.untyped_storage().clone()
         result = super().__torch_dispatch__(func, types, args, kwargs)
-        new = [one for one in tensors(result) if place(one) not in known]
-        self.made |= {place(one) for one in new}
+        new = [tensor for tensor in tensors(result) if place(tensor) not in known]
+        self.made |= {place(tensor) for tensor in new}
         if changes or new:
             self.calls.append((func, args, kwargs, new, changes))
         return result
@@ -87,10 +89,10 @@ class FakeGraph:
     def replay(self) -> None:
         FakeGraph.replays += 1
         for func, args, kwargs, new, changes in self.calls:
-            found = func(*args, **kwargs)
+            result = func(*args, **kwargs)
             if not changes:
-                for old, one in zip(new, tensors(found), strict=True):
-                    old.copy_(one)
+                for old, tensor in zip(new, tensors(result), strict=True):
+                    old.copy_(tensor)
 
 
 @contextlib.contextmanager
@@ -120,5 +122,5 @@ def graphs(monkeypatch: pytest.MonkeyPatch) -> type[FakeGraph]:
     monkeypatch.setattr(torch.cuda, "Stream", FakeStream)
     monkeypatch.setattr(torch.cuda, "current_stream", FakeStream)
     for name in ("stream", "device"):
-        monkeypatch.setattr(torch.cuda, name, lambda one: contextlib.nullcontext())
+        monkeypatch.setattr(torch.cuda, name, lambda stream: contextlib.nullcontext())
     return FakeGraph

@@ -30,7 +30,7 @@ VARIANTS: list[Settings] = [
     {**CONV, "model.kernel_width": 1, "model.decoder_layers": 1},
     {"model.kind": "conv", "model.layers": 3, "model.positions": "sinusoidal"},
 ]
-NAMES = [f"{one['model.kind']}{number}" for number, one in enumerate(VARIANTS)]
+NAMES = [f"{variant['model.kind']}{index}" for index, variant in enumerate(VARIANTS)]
 every_older = pytest.mark.parametrize("settings", VARIANTS, ids=NAMES)
 both_kinds = pytest.mark.parametrize("settings", [RNN, CONV], ids=["rnn", "conv"])
 

@@ -107,7 +107,7 @@ def run(
     given = [source if isinstance(source, Source) else Source(source) for source in sources]
     results = dict(search(decoder, iter(given), config, processors, strategy))
     assert sorted(results) == list(range(len(sources)))
-    return [results[number] for number in range(len(sources))]
+    return [results[index] for index in range(len(sources))]
 
 
 def penalty(length: int, config: SearchConfig) -> float:
@@ -124,15 +124,15 @@ def exhaustive(
     source: tuple[int, ...],
     config: SearchConfig,
     symbols: Symbols = SYMBOLS,
-    bias: Bias = lambda written, one: 0.0,
+    bias: Bias = lambda written, token: 0.0,
     limit: int | None = None,
 ) -> list[tuple[float, tuple[int, ...]]]:
     """Every sequence up to the limit that ends in EOS, with its score, best first."""
     allowed = [
-        one for one in range(table.vocabulary)
-        if one not in symbols.banned_ids and one != symbols.eos_id
+        token for token in range(table.vocabulary)
+        if token not in symbols.banned_ids and token != symbols.eos_id
     ]  # fmt: skip
-    found = []
+    results = []
     limit = len(source) - 1 + config.max_extra_length if limit is None else limit
     for length in range(limit + 1):
         for words in itertools.product(allowed, repeat=length):
@@ -145,5 +145,5 @@ def exhaustive(
             )
             log_prob += sum(biases)
             score = log_prob / penalty(len(ids), config) + config.word_reward * len(ids)
-            found.append((score, ids))
-    return sorted(found, key=lambda one: -one[0])
+            results.append((score, ids))
+    return sorted(results, key=lambda hypothesis: -hypothesis[0])

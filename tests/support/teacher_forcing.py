@@ -9,9 +9,9 @@ from nmt_cli.model.encoder_decoder import EncoderDecoder
 Pair = tuple[Tensor, Tensor]
 
 
-def assert_close(found: Tensor, expected: Tensor) -> None:
+def assert_close(result: Tensor, expected: Tensor) -> None:
     """The same number by another order of float64 sums."""
-    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(result, expected, rtol=1e-9, atol=1e-9)
 
 
 def pairs_of(batch: Batch) -> list[Pair]:

@@ -87,8 +87,8 @@ def covering_rows() -> list[tuple[int, ...]]:
 
 def _variant(row: tuple[int, ...]) -> Settings:
     settings: Settings = {}
-    for values, number in zip(CHOICES, row, strict=True):
-        settings.update(values[number])
+    for values, level in zip(CHOICES, row, strict=True):
+        settings.update(values[level])
     return settings
 
 

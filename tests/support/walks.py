@@ -41,17 +41,17 @@ class Walk:
 
     def step(self) -> None:
         ids = self.chooser.integers(4, 14, len(self.hypotheses))
-        for number, (_, prefix, _) in enumerate(self.hypotheses):
+        for index, (_, prefix, _) in enumerate(self.hypotheses):
             if not prefix:
-                ids[number] = self.model.config.bos_id
+                ids[index] = self.model.config.bos_id
         logits, self.state = self.model.step(self.state, torch.from_numpy(ids))
-        for row, one, (_, prefix, seen) in zip(logits, ids, self.hypotheses, strict=True):
-            prefix.append(int(one))
+        for row, token, (_, prefix, seen) in zip(logits, ids, self.hypotheses, strict=True):
+            prefix.append(int(token))
             seen.append(row)
 
     def check(self) -> int:
         """Compare everything with teacher forcing; how many logits were compared."""
-        everyone = [one for one in self.retired + self.hypotheses if one[1]]
+        everyone = [hypothesis for hypothesis in self.retired + self.hypotheses if hypothesis[1]]
         eos = self.model.config.eos_id
         pairs = [
             (self.sources[source], torch.tensor([*ids[1:], eos])) for source, ids, _ in everyone

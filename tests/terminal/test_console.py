@@ -34,41 +34,39 @@ def last_line(stream: io.StringIO) -> str:
     return stream.getvalue().split("\r")[-1].rstrip()
 
 
-class TestWords:
-    def test_an_error_is_followed_by_a_blank_line_and_its_hint(self) -> None:
+class TestMessages:
+    def test_error_is_followed_by_a_blank_line_and_its_hint(self) -> None:
         console, stream, _ = make()
         console.error(NmtError("no file `x`", "check the path"))
         assert stream.getvalue() == "error: no file `x`\n\nhint: check the path\n"
 
-    def test_an_error_without_a_hint_is_one_line(self) -> None:
+    def test_error_without_hint_is_one_line(self) -> None:
         console, stream, _ = make()
         console.error(NmtError("no file"))
         assert stream.getvalue() == "error: no file\n"
 
-    def test_warnings_notes_and_the_next_command(self) -> None:
+    def test_labels_of_warnings_notes_and_next_command(self) -> None:
         console, stream, _ = make()
         console.warning("a")
         console.note("b")
         console.next("nmt train")
         assert stream.getvalue() == "warning: a\nb\nnext: nmt train\n"
 
-    def test_a_detail_is_dim_where_there_are_colours_and_none_when_quiet(self) -> None:
+    def test_details_are_dim_and_hidden_when_quiet(self) -> None:
         for more, shown in (({}, "a b\n"), ({"color": True}, "\x1b[2ma b\x1b[0m\n"),
                             ({"quiet": True}, "")):  # fmt: skip
             stream = io.StringIO()
             Console(stream, **more).detail("a b")
             assert stream.getvalue() == shown
 
-    def test_the_next_command_calls_nmt_as_it_was_started(self) -> None:
+    def test_next_command_uses_the_name_nmt_was_started_by(self) -> None:
         stream = io.StringIO()
         console = Console(stream, program=".venv/bin/nmt")
         console.next('cd nmt-demo && echo "a" | nmt translate --model ../nmt/model')
-        told = 'cd nmt-demo && echo "a" | .venv/bin/nmt translate --model ../nmt/model'
-        assert stream.getvalue() == f"next: {told}\n"
+        command = 'cd nmt-demo && echo "a" | .venv/bin/nmt translate --model ../nmt/model'
+        assert stream.getvalue() == f"next: {command}\n"
 
-    def test_a_terminal_gets_lines_that_are_broken_between_words(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_notes_and_warnings_wrap_between_words(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COLUMNS", "30")
         text = "the model directory holds checkpoints of another training run"
         for interactive in (True, False):
@@ -90,7 +88,7 @@ class TestWords:
             else:
                 assert len(lines) == 5
 
-    def test_words_of_a_table_are_not_broken(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_table_cells_are_not_wrapped(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COLUMNS", "50")
         console, stream, _ = make(interactive=True)
         header = ("", "tokens", "vocabulary", "unknown", "subwords a word")
@@ -109,12 +107,12 @@ class TestWords:
         console.error(NmtError("f"))
         assert stream.getvalue() == "warning: e\nerror: f\n"
 
-    def test_colour_is_only_on_the_label(self) -> None:
+    def test_colour_is_on_the_label_only(self) -> None:
         console, stream, _ = make(color=True)
         console.warning("a")
         assert stream.getvalue() == "\x1b[33mwarning:\x1b[0m a\n"
 
-    def test_a_closed_stream_does_not_stop_the_work(self) -> None:
+    def test_closed_stream_does_not_raise(self) -> None:
         console, stream, _ = make()
         stream.close()
         console.note("a")
@@ -126,12 +124,12 @@ class TestWords:
 
 class TestHostileText:
     @given(st.text(st.characters(categories=["L", "N", "P", "S", "M"])))
-    def test_ordinary_text_of_any_script_stays(self, text: str) -> None:
+    def test_text_of_any_script_is_not_escaped(self, text: str) -> None:
         assert escaped(text) == text
 
 
 class TestTables:
-    def test_texts_to_the_left_and_numbers_to_the_right(self) -> None:
+    def test_table_aligns_text_left_and_numbers_right(self) -> None:
         console, stream, _ = make()
         console.table([("kept", 1234567, 0.5), ("dropped", 3, 10.0)], header=("", "pairs", "%"))
         assert stream.getvalue().splitlines() == [
@@ -140,30 +138,30 @@ class TestTables:
             "dropped          3  10.00",
         ]
 
-    def test_a_log_cuts_nothing(self) -> None:
+    def test_table_in_a_log_is_not_truncated(self) -> None:
         console, stream, _ = make()
         console.table([("x" * 500, "y")])
         assert stream.getvalue() == "x" * 500 + "  y\n"
 
-    def test_wide_characters_keep_the_columns_in_line(self) -> None:
+    def test_table_columns_align_with_wide_characters(self) -> None:
         console, stream, _ = make()
         console.table([("日本", "a"), ("abcd", "b")])
         assert stream.getvalue() == "日本  a\nabcd  b\n"
 
-    def test_styles_colour_whole_cells_only_with_colour(self) -> None:
+    def test_table_styles_need_colour(self) -> None:
         for color, shown in ((True, "\x1b[31mfail\x1b[0m  failure\n"), (False, "fail  failure\n")):
             console, stream, _ = make(color=color)
             console.table([("fail", "failure")], styles={"fail": "red"})
             assert stream.getvalue() == shown
 
-    def test_no_rows_show_nothing(self) -> None:
+    def test_table_without_rows_prints_nothing(self) -> None:
         console, stream, _ = make()
         console.table([], title="x")
         assert stream.getvalue() == ""
 
 
-class TestProgressInALog:
-    def test_a_line_a_minute_and_no_carriage_return(self) -> None:
+class TestProgressInLog:
+    def test_progress_log_has_a_line_a_minute(self) -> None:
         console, stream, clock = make()
         with console.progress("encode", 1000) as progress:
             for second in range(151):
@@ -174,24 +172,24 @@ class TestProgressInALog:
             "encode: 480 of 1,000, 48%, 2m 10s left, ok",
         ]
 
-    def test_short_work_says_nothing(self) -> None:
+    def test_progress_log_of_short_work_is_empty(self) -> None:
         console, stream, _ = make()
         with console.progress("encode", 10) as progress:
             progress.update(10)
         assert stream.getvalue() == ""
 
-    def test_an_unknown_total_has_no_eta(self) -> None:
+    def test_progress_log_with_unknown_total_has_no_eta(self) -> None:
         console, _, clock = make()
         with console.progress("read") as progress:
             clock.now = 10.0
             assert progress.line(12345) == "read: 12,345"
 
-    def test_the_end_has_no_eta(self) -> None:
+    def test_progress_log_has_no_eta_at_the_end(self) -> None:
         console, _, _ = make()
         with console.progress("read", 5) as progress:
             assert progress.line(5) == "read: 5 of 5, 100%"
 
-    def test_who_knows_the_time_left_better_says_it(self) -> None:
+    def test_progress_log_uses_a_given_time_left(self) -> None:
         console, stream, clock = make()
         with console.progress("training", 1000) as progress:
             clock.now = 100.0
@@ -203,7 +201,7 @@ class TestProgressInALog:
             "training: 850 of 1,000, 85%, 12s left, ok",
         ]
 
-    def test_stages_follow_one_another(self) -> None:
+    def test_progress_log_of_consecutive_stages(self) -> None:
         console, stream, clock = make()
         with console.stages() as show:
             show("read", 1, None)
@@ -215,8 +213,8 @@ class TestProgressInALog:
         assert stream.getvalue() == "read: 2\nlearn: 5 of 10, 50%, 1m 00s left\n"
 
 
-class TestProgressOnATerminal:
-    def test_a_bar_is_drawn_and_taken_away(self) -> None:
+class TestProgressBar:
+    def test_progress_bar_is_drawn_and_erased(self) -> None:
         console, stream, _ = make(interactive=True)
         with console.progress("encode", 10) as progress:
             progress.update(0)
@@ -226,7 +224,7 @@ class TestProgressOnATerminal:
         assert shown.endswith("\r")
         assert shown.split("\r")[-2].strip() == ""
 
-    def test_the_bar_is_there_at_once_and_shows_each_step(self) -> None:
+    def test_progress_bar_appears_at_once_and_shows_each_step(self) -> None:
         """Also the first report of a long step: on the clock that started with the work."""
         console, stream, clock = make(interactive=True)
         with console.progress("training", 600, "step") as progress:
@@ -242,7 +240,7 @@ class TestProgressOnATerminal:
             progress.update(52)
             assert "52/600" in last_line(stream)
 
-    def test_a_stage_without_a_total_shows_its_name_and_then_what_is_done(self) -> None:
+    def test_progress_bar_without_total_shows_name_and_count(self) -> None:
         console, stream, clock = make(interactive=True)
         with console.stages() as show:
             show("learn subwords", 0, None)
@@ -254,7 +252,7 @@ class TestProgressOnATerminal:
             assert last_line(stream) == "read: 60,000, 4s so far"
             assert "it/s" not in stream.getvalue()
 
-    def test_what_was_done_when_a_stage_began_says_nothing_of_its_speed(self) -> None:
+    def test_progress_rate_ignores_work_done_before_the_stage(self) -> None:
         console, stream, clock = make(interactive=True)
         with console.stages() as show:
             show("encode", 500, 1_000)
@@ -275,7 +273,7 @@ class TestProgressOnATerminal:
             ),
         ],
     )
-    def test_the_width_decides_what_stands_beside_the_bar(self, columns: int, shown: str) -> None:
+    def test_progress_bar_fields_depend_on_the_width(self, columns: int, shown: str) -> None:
         console, _, _ = make(interactive=True)
         with console.progress("training", 100_000, "step") as progress:
             details = ("1,234 tokens/s", "loss 5.1", "lr 1e-3")
@@ -283,7 +281,7 @@ class TestProgressOnATerminal:
             assert progress.shape(columns) == shown
             assert len(shown) - len("{bar}") + 5 <= columns
 
-    def test_whatever_is_written_stands_apart_from_the_bar(self) -> None:
+    def test_console_messages_do_not_mix_with_the_progress_bar(self) -> None:
         """A table too, which used to begin behind it."""
         console, stream, _ = make(interactive=True)
         with console.progress("encode", 10) as progress:
@@ -298,7 +296,7 @@ class TestProgressOnATerminal:
                 # Cleared, written, drawn again.
                 assert re.fullmatch(r"\r *\r\w.*\n\r?encode.*", stream.getvalue())
 
-    def test_a_second_bar_takes_the_place_of_the_first(self) -> None:
+    def test_second_progress_bar_replaces_the_first(self) -> None:
         console, stream, _ = make(interactive=True)
         with console.stages() as show, console.progress("training", 10) as progress:
             show("encode", 5, 10)
@@ -309,7 +307,7 @@ class TestProgressOnATerminal:
             console.note("a")
             assert stream.getvalue().endswith("\ra\n")
 
-    def test_notes_are_broken_between_words(self, monkeypatch) -> None:
+    def test_progress_notes_wrap_between_words(self, monkeypatch) -> None:
         console, stream, _ = make(interactive=True)
         monkeypatch.setattr("nmt_cli.terminal.console.columns_of", lambda _: 60)
         long = ("twelve lines " * 6).strip()
@@ -320,7 +318,7 @@ class TestProgressOnATerminal:
         plain.note(long)
         assert stream.getvalue() == f"{long}\n"
 
-    def test_lines_aside_stand_apart_from_the_bar(self) -> None:
+    def test_other_stderr_lines_do_not_mix_with_the_progress_bar(self) -> None:
         console, stream, _ = make(interactive=True)
         with console.progress("encode", 10) as progress:
             with progress.aside():
@@ -332,7 +330,7 @@ class TestProgressOnATerminal:
         assert re.search(r"\r *\rin between\n\r?encode", stream.getvalue())
         assert stream.getvalue().startswith("before any bar\n")
 
-    def test_no_thread_is_started_so_that_workers_can_be_forked(self, monkeypatch) -> None:
+    def test_progress_bar_starts_no_thread(self, monkeypatch) -> None:
         # Other libraries may have started one in this process.
         monkeypatch.setattr(tqdm, "monitor", None)
         before = set(threading.enumerate())
@@ -353,15 +351,15 @@ class TestProgressOnATerminal:
         (90061, "25h 01m"),
     ],
 )
-def test_durations(seconds: float, shown: str) -> None:
+def test_format_of_durations(seconds: float, shown: str) -> None:
     assert duration(seconds) == shown
 
 
-def test_on_a_terminal_messages_are_broken_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_terminal_messages_wrap_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
     import io
 
     monkeypatch.setenv("COLUMNS", "40")
-    words = [f"word{number}" for number in range(30)]
+    words = [f"word{index}" for index in range(30)]
     for interactive, lines in ((True, 6), (False, 1)):
         stream = io.StringIO()
         Console(stream, interactive=interactive).warning(" ".join(words))
@@ -374,7 +372,7 @@ def test_on_a_terminal_messages_are_broken_between_words(monkeypatch: pytest.Mon
 class TestActivity:
     """What goes on while nothing more is finished, and estimates that are not known yet."""
 
-    def test_it_stands_before_the_time_left(self) -> None:
+    def test_activity_is_shown_before_the_time_left(self) -> None:
         console, stream, clock = make()
         with console.progress("training", 130, estimate_after=None) as progress:
             clock.now += 61.0
@@ -388,7 +386,7 @@ class TestActivity:
             "training: 120 of 130, 92%, validating 80/200, 1m 30s left, 9 tokens/s"
         ]
 
-    def test_nothing_is_worked_out_from_steps_of_an_earlier_process(self) -> None:
+    def test_estimates_ignore_steps_of_an_earlier_process(self) -> None:
         """130 steps were not taken in the 13 seconds since this process began."""
         console, _, clock = make()
         with console.progress("training", 1_000, "step", estimate_after=None) as progress:
@@ -398,7 +396,7 @@ class TestActivity:
             assert "steps/s" not in progress.shape(80)
             assert "23m 20s so far" in progress.shape(80)
 
-    def test_an_estimate_waits_until_enough_is_done(self) -> None:
+    def test_estimate_waits_for_enough_steps(self) -> None:
         console, _, clock = make()
         with console.progress("translating", 300, "line", 63) as progress:
             clock.now += 10.0

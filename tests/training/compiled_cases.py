@@ -80,7 +80,7 @@ def test_one_graph_serves_all_batches_and_gives_the_same(made) -> None:
 
 
 @pytest.mark.parametrize("joined", [False, True])
-def test_gradients_come_through(made, monkeypatch, joined) -> None:
+def test_compiled_gradients_equal_uncompiled(made, monkeypatch, joined) -> None:
     """joined: projections of one input in one product, as on a GPU."""
     model, batches, plan = made
     model.train()
@@ -119,7 +119,7 @@ def test_decoder_gradients_do_not_wait_for_the_encoder_with_separate_graphs(made
     assert set(sides[:decoder]) == {"decoder"}
 
 
-def test_other_batches_are_not_compiled(made) -> None:
+def test_batches_of_other_shapes_are_not_compiled(made) -> None:
     model, batches, plan = made
     graphs: list[int] = []
     compile_hidden(model, plan.shape, counting(graphs))
@@ -143,7 +143,7 @@ def test_a_second_graph_is_an_error(made) -> None:
         model.hidden(batches[1])
 
 
-def test_what_a_compiler_cannot_do_is_an_error(made) -> None:
+def test_compiler_failure_is_an_error(made) -> None:
     model, batches, plan = made
     model.train()
 

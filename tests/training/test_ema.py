@@ -8,7 +8,7 @@ from nmt_cli.errors import DataError
 from nmt_cli.training.ema import MovingAverage
 
 
-def test_update_follows_the_formula_with_a_smaller_decay_at_first() -> None:
+def test_ema_update_equals_the_formula() -> None:
     model = nn.Linear(2, 1).double()
     average = MovingAverage(model, decay=0.7)
     expected = {name: weight.detach().clone() for name, weight in model.named_parameters()}
@@ -26,7 +26,7 @@ def test_update_follows_the_formula_with_a_smaller_decay_at_first() -> None:
         torch.testing.assert_close(mean, expected[name].float())
 
 
-def test_weights_are_copies_and_the_model_does_not_change() -> None:
+def test_ema_weights_are_copies() -> None:
     model = nn.Linear(2, 1)
     before = model.weight.detach().clone()
     average = MovingAverage(model, decay=0.9)
@@ -36,7 +36,7 @@ def test_weights_are_copies_and_the_model_does_not_change() -> None:
     assert torch.equal(average.weights()["weight"], before)
 
 
-def test_load_continues_exactly() -> None:
+def test_ema_continues_exactly_after_loading() -> None:
     first, second = nn.Linear(2, 1), nn.Linear(2, 1)
     averages = [MovingAverage(one, decay=0.9) for one in (first, second)]
     averages[0].update(1)
@@ -50,7 +50,7 @@ def test_load_continues_exactly() -> None:
         assert torch.equal(mean, averages[1].weights()[name])
 
 
-def test_the_average_of_another_model_is_refused() -> None:
+def test_ema_of_another_model_is_refused() -> None:
     saved = MovingAverage(nn.Linear(3, 1), decay=0.9).weights()
     with pytest.raises(DataError, match="does not fit"):
         MovingAverage(nn.Linear(2, 1), decay=0.9).load(saved)

@@ -9,7 +9,7 @@ from nmt_cli.training.gradient_accumulation import MicroBatch, accumulate_gradie
 from nmt_cli.training.parallel.thread_pool import ReplicaThreadPool
 
 
-def test_halves_keep_their_order_and_the_seed_of_their_shard():
+def test_halved_micro_batches_keep_order_and_seed():
     """Only the first part of a shard sets the seed: its halves go on with the same stream."""
     model = nn.Linear(1, 1)
     done: list[tuple[list[int], int | None]] = []

@@ -95,7 +95,7 @@ def test_every_step_is_that_of_the_plan_and_the_schedule(setting, undisturbed):
     assert seconds == sorted(seconds)
 
 
-def test_the_seed_decides_how_the_weights_begin(setting, tmp_path):
+def test_initial_weights_depend_on_the_seed(setting, tmp_path):
     config, _ = setting
     run(setting, tmp_path / "model", train_learning_rate=0.0, train_max_steps=1)
     loaded = load_model(tmp_path / "model")
@@ -155,7 +155,7 @@ def test_a_better_mean_is_published_but_steps_are_ranked_by_their_own(
         assert torch.equal(weights[-1][name], weight), name
 
 
-def test_the_best_is_published_and_kept_until_patience_ends(setting, tmp_path, monkeypatch):
+def test_best_model_is_published_until_patience_ends(setting, tmp_path, monkeypatch):
     """Validations at steps 2, 4, ...: the second is the best, two after it are worse."""
     judge_by(monkeypatch, [3.0, 1.0, 2.0, 1.5, 0.5])
     out = tmp_path / "model"
@@ -199,7 +199,7 @@ def test_an_interrupted_validation_is_done_on_resume(setting, undisturbed, tmp_p
         (TrainState(stale=3), "3 validations without a better one"),
     ],
 )
-def test_a_run_ends_at_its_limits_and_not_before(state, reason):
+def test_run_ends_at_its_limits(state, reason):
     limits = {"train.max_steps": 10, "train.max_epochs": 2, "train.max_hours": 2.0}
     config = with_values(Config(), {**limits, "train.patience": 3})
     assert Run.end_reason(SimpleNamespace(config=config, state=state)) == reason
@@ -213,7 +213,7 @@ def test_intervals_follow_from_the_checkpoints_unless_they_are_set():
 
 
 @pytest.mark.parametrize("newest", ["missing", "damaged"])
-def test_a_run_that_was_killed_goes_on_from_its_checkpoint(setting, undisturbed, tmp_path, newest):
+def test_killed_run_resumes_from_its_checkpoint(setting, undisturbed, tmp_path, newest):
     """Nothing is saved at the kill: the log is cut back and the steps are done again."""
     out = tmp_path / "model"
     for report in train(*setting, out):
@@ -234,7 +234,7 @@ def test_a_run_that_was_killed_goes_on_from_its_checkpoint(setting, undisturbed,
         assert torch.equal(weight, reference[name]), name
 
 
-def test_a_finished_run_says_so_and_goes_on_when_its_limit_is_raised(setting, tmp_path):
+def test_finished_run_continues_when_its_limit_is_raised(setting, tmp_path):
     out = tmp_path / "model"
     run(setting, out, train_max_steps=6)
     checkpoints = Checkpoints(out / "checkpoints", 5, 1)
@@ -284,13 +284,13 @@ def test_epochs_patience_and_hours_end_a_run(setting, tmp_path):
     ("key", "value"),
     [("model.heads", 4), ("train.seed", 2), ("train.batch_tokens", 200), ("model.dropout", 0.2)],
 )
-def test_another_run_in_the_same_place_is_refused(setting, undisturbed, key, value):
+def test_other_run_in_the_same_directory_is_refused(setting, undisturbed, key, value):
     config, corpus = setting
     with pytest.raises(ConfigError, match=f"{key} was .*, now {value}"):
         next(train(with_values(config, {key: value}), corpus, undisturbed))
 
 
-def test_an_interrupted_first_save_is_no_obstacle(setting, tmp_path):
+def test_run_starts_after_an_interrupted_first_save(setting, tmp_path):
     out = tmp_path / "model"
     (out / "subwords").mkdir(parents=True)
     # A file gets its name when it is whole; the manifest would have come next.
@@ -314,7 +314,7 @@ def test_pairs_longer_than_a_pass_are_counted_and_used(setting, tmp_path):
     assert reports[-1].note == "finished: 3 steps are done"
 
 
-def test_how_long_ranks_wait_may_change_when_a_run_goes_on(setting, tmp_path):
+def test_rank_timeout_may_change_on_resume(setting, tmp_path):
     run(setting, tmp_path / "model", train_max_steps=1)
     reports = run(setting, tmp_path / "model", train_max_steps=2, train_rank_timeout=60.0)
     assert reports[-1].step == 2
@@ -336,7 +336,7 @@ def test_without_validation_pairs_the_mean_of_the_last_is_published(
         assert torch.allclose(published, mean, atol=1e-6), name
 
 
-def test_a_directory_of_something_else_is_refused(setting, tmp_path):
+def test_directory_with_other_files_is_refused(setting, tmp_path):
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(CannotCreateError, match="not a model directory"):
         next(train(*setting, tmp_path))

@@ -68,7 +68,7 @@ def assert_same(found: dict[str, torch.Tensor], expected: dict[str, torch.Tensor
 
 
 @both
-def test_a_resumed_run_is_the_uninterrupted_one(corpus, tmp_path, kind):
+def test_resumed_baseline_run_equals_the_uninterrupted_one(corpus, tmp_path, kind):
     """To the last bit, dropout and all."""
     config = settings(kind, model_dropout=0.3)
     go(config, corpus, tmp_path / "straight")
@@ -81,7 +81,7 @@ def test_a_resumed_run_is_the_uninterrupted_one(corpus, tmp_path, kind):
 
 
 @both
-def test_another_kind_is_another_run(corpus, tmp_path, kind):
+def test_resume_with_another_model_kind_is_refused(corpus, tmp_path, kind):
     go(settings(kind, train_max_steps=1), corpus, tmp_path)
     other = "conv" if kind == "rnn" else "rnn"
     with pytest.raises(ConfigError, match=f"model.kind was '{kind}', now '{other}'"):
@@ -89,7 +89,7 @@ def test_another_kind_is_another_run(corpus, tmp_path, kind):
 
 
 @both
-def test_a_model_directory_holds_the_kind(corpus, tmp_path, kind):
+def test_model_directory_contains_the_model_kind(corpus, tmp_path, kind):
     go(settings(kind, train_max_steps=1), corpus, tmp_path / "m")
     loaded = load_model(tmp_path / "m")
     assert type(loaded.model) is CLASSES[kind]
@@ -105,7 +105,7 @@ def one_step(config: Config, corpus: Corpus, out: Path, dtype=torch.float64):
 
 
 @both
-def test_threads_and_packing_add_up_to_the_same_step(corpus, tmp_path, monkeypatch, kind):
+def test_baseline_steps_with_threads_and_packing_agree(corpus, tmp_path, monkeypatch, kind):
     """Twins of the model have its weights and their own gradients; filler has none."""
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
     config = settings(kind, model_dropout=0.0)
@@ -130,9 +130,7 @@ def test_threads_and_packing_add_up_to_the_same_step(corpus, tmp_path, monkeypat
 
 @both
 @pytest.mark.parametrize("backend", ["tiles", "varlen"])
-def test_what_is_the_transformer_s_alone_is_not_asked_for(
-    corpus, tmp_path, monkeypatch, kind, backend
-):
+def test_baselines_are_neither_packed_nor_compiled(corpus, tmp_path, monkeypatch, kind, backend):
     """Where its attention on a GPU would have batches packed and compiled."""
     monkeypatch.setattr("nmt_cli.training.execution_plan.choose_backend", lambda *_: backend)
     run, _ = one_step(settings(kind), corpus, tmp_path)
@@ -142,7 +140,7 @@ def test_what_is_the_transformer_s_alone_is_not_asked_for(
 
 @both
 @pytest.mark.parametrize("values", [{"train.optimizer": "muon"}, {"train.deterministic": True}])
-def test_other_ways_of_training_work(corpus, tmp_path, kind, values):
+def test_baselines_train_with_muon_and_deterministically(corpus, tmp_path, kind, values):
     config = complete(with_values(settings(kind), values), corpus)
     begun = initialise(make_model(config.model), config.train.seed)
     run, _ = one_step(config, corpus, tmp_path, torch.float32)
@@ -154,7 +152,7 @@ def test_other_ways_of_training_work(corpus, tmp_path, kind, values):
 
 @pytest.mark.slow
 @both
-def test_letters_are_learnt_by_heart(tmp_path, kind):
+def test_baselines_memorise_letters(tmp_path, kind):
     _, few = reversal_corpus(tmp_path, pairs=40, shortest=3)
     config = settings(
         kind, train_max_steps=150, train_label_smoothing=0.0, model_dropout=0.0,
@@ -193,7 +191,7 @@ def inside(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @both
-def test_the_commands_from_training_to_scores(inside, capsys, kind, tmp_path):
+def test_baseline_commands_from_training_to_scores(inside, capsys, kind, tmp_path):
     expected = CLASSES[kind]
     assert type(load_model(Path(kind)).model) is expected
     mean = str(tmp_path / "mean")
@@ -208,7 +206,7 @@ def test_the_commands_from_training_to_scores(inside, capsys, kind, tmp_path):
 
 
 @both
-def test_alignment_is_told_and_heads_are_not(inside, capsys, kind, tmp_path):
+def test_baselines_report_alignment_but_no_heads(inside, capsys, kind, tmp_path):
     Path("two.src").write_text("a b c\nd e\n")
     assert main(["translate", "--model", kind, "two.src", "--alignment", "--quiet"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 2
@@ -237,7 +235,7 @@ def test_low_precision_is_refused_for_baselines(inside, capsys, kind):
     assert "float32, not" not in said.err
 
 
-def test_weights_of_another_kind_are_refused(inside, tmp_path):
+def test_weights_of_another_model_kind_are_refused(inside, tmp_path):
     (tmp_path / "m").mkdir()
     for file in Path("rnn").rglob("*"):
         if file.is_file() and "checkpoints" not in file.parts:

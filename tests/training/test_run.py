@@ -10,6 +10,7 @@ from nmt_cli.data.corpus.batch_plan import Position
 from nmt_cli.data.corpus.corpus import Pairs
 from nmt_cli.data.corpus.resegmentation import SampledPairs
 from nmt_cli.model_dir import load_model
+from nmt_cli.training import validation
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.run import Run
 from nmt_cli.training.saving.tensor_files import OPTIMIZER, read_tensors
@@ -166,3 +167,17 @@ def test_skipped_steps_do_not_enter_the_moving_average(setting, tmp_path):
         run.model.embedding.shared[:] = float("nan")
     take_steps(run, 1)
     assert_same(run.ema.weights(), before)
+
+
+def test_a_validation_computes_the_losses_of_each_candidate_once(setting, tmp_path, monkeypatch):
+    config, corpus = setting
+    run = make_run(settings_of(config, "ema"), corpus, tmp_path / "m")
+    take_steps(run, 1)
+    computed = []
+    losses = validation._losses
+    monkeypatch.setattr(
+        validation, "_losses", lambda *_: computed.append(losses(*_)) or computed[-1]
+    )
+    found = run.validate()
+    assert len(computed) == 2
+    assert found.nll == min(one.nll for one in computed)

@@ -69,7 +69,7 @@ def test_accumulation_gives_the_gradient_of_the_whole_batch(setting):
 
 
 @pytest.mark.parametrize("max_norm", [0.0, 0.05])
-def test_a_step_is_the_plain_formula(setting, max_norm):
+def test_training_step_equals_the_plain_formula(setting, max_norm):
     """Three shards against one batch; plain gradient descent shows what the optimiser is given."""
     config, corpus = setting
     values = {"model.dropout": 0.0, "model.output_bias": True, "train.label_smoothing": 0.3}

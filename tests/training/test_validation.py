@@ -31,7 +31,7 @@ def setting(tmp_path_factory: pytest.TempPathFactory) -> tuple[Config, Corpus, T
     return config, corpus, initialise(Transformer(config.model), 1)
 
 
-def test_the_loss_is_the_plain_formula_over_all_pairs(setting, monkeypatch):
+def test_validation_loss_equals_the_plain_formula(setting, monkeypatch):
     """In several batches, and without the dropout that training leaves on."""
     config, corpus, model = setting
     monkeypatch.setattr(validation, "BATCH_TOKENS", 30)
@@ -48,7 +48,7 @@ def test_the_loss_is_the_plain_formula_over_all_pairs(setting, monkeypatch):
     assert found.bleu is None
 
 
-def test_bleu_is_that_of_the_translator_on_the_first_pairs(setting, monkeypatch):
+def test_validation_bleu_equals_that_of_the_translator(setting, monkeypatch):
     config, corpus, model = setting
     monkeypatch.setitem(validation.WINDOW, "cpu", 3)
     config = with_values(config, {"train.validation_sentences": 7, "search.beam": 2})
@@ -79,12 +79,21 @@ def test_bleu_is_measured_on_the_configured_number_of_pairs(setting, monkeypatch
     assert 0.0 < found[5] < found[9] < 100.0
 
 
-def test_nothing_is_decoded_without_bleu(setting, monkeypatch):
+def test_validation_without_bleu_decodes_nothing(setting, monkeypatch):
     config, corpus, model = setting
     monkeypatch.setattr(validation, "Translator", None)
     none = with_values(config, {"train.validation_sentences": 0})
     assert validate(model, none, corpus, CPU, bleu=True).bleu is None
     assert validate(model, config, corpus, CPU, bleu=False).bleu is None
+
+
+def test_known_losses_are_not_computed_again(setting, monkeypatch):
+    config, corpus, model = setting
+    config = with_values(config, {"train.validation_sentences": 3})
+    whole = validate(model, config, corpus, CPU, bleu=True)
+    losses = validate(model, config, corpus, CPU, bleu=False)
+    monkeypatch.setattr(validation, "shard_loss", None)
+    assert validate(model, config, corpus, CPU, bleu=True, losses=losses) == whole
 
 
 def test_perplexity_of_a_very_bad_model_is_finite(setting, monkeypatch):

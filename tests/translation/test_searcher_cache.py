@@ -60,8 +60,8 @@ def test_reusable_searchers_are_cached_in_few_sizes() -> None:
     assert engine_log.sizes == [(4, 2), (64, 2)]
     processors: list[LogitsProcessor] = [MinimumLength(3, EOS)]
     assert searchers.searcher(4, 2, CONFIG, processors, None, set()) is not kept[0]
-    found = searchers.searcher(4, 2, CONFIG, processors, None, set()).run(iter([Source((4, EOS))]))
-    assert all(len(hypothesis.ids) >= 4 for _, hypotheses in found for hypothesis in hypotheses)
+    result = searchers.searcher(4, 2, CONFIG, processors, None, set()).run(iter([Source((4, EOS))]))
+    assert all(len(hypothesis.ids) >= 4 for _, hypotheses in result for hypothesis in hypotheses)
     for beam in range(1, MAX_SEARCHERS + 2):
         last = searchers.searcher(4, beam, CONFIG, NO_PROCESSORS, None, set())
     assert last is searchers.searcher(4, MAX_SEARCHERS + 1, CONFIG, NO_PROCESSORS, None, set())

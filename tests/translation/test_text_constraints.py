@@ -78,24 +78,24 @@ def test_every_engine_translates_the_same_in_any_batch(settings, constrained: bo
     )
     prefixes = ["", "", "pre", "Q", ""]
     given = {"constraints": constraints, "prefixes": prefixes} if constrained else {}
-    found = []
+    results = []
     for engine in ENGINES:
         translator = make_translator(engine=engine)
         search = settings_of(translator, **settings)
-        found.append(list(translator.translate(LINES, search=search, **given)))
-    for ours, theirs in zip(*found, strict=True):
+        results.append(list(translator.translate(LINES, search=search, **given)))
+    for ours, theirs in zip(*results, strict=True):
         assert (ours.text, ours.flags) == (theirs.text, theirs.flags)
         assert ours.hypotheses[0].alignment == theirs.hypotheses[0].alignment
         assert ours.score == pytest.approx(theirs.score, abs=1e-4)
-    for number, line in enumerate(LINES):
-        start = [prefixes[number]] if constrained else None
+    for index, line in enumerate(LINES):
+        start = [prefixes[index]] if constrained else None
         (alone,) = translator.translate_window(
             [line], search=search, constraints=given.get("constraints", Constraints()),
-            prefixes=start, first=number,
+            prefixes=start, first=index,
         )  # fmt: skip
-        assert alone.text == found[1][number].text
-        if constrained and prefixes[number] and alone.text:
-            assert alone.text.startswith(prefixes[number])
+        assert alone.text == results[1][index].text
+        if constrained and prefixes[index] and alone.text:
+            assert alone.text.startswith(prefixes[index])
         if constrained and "dog" in line and not settings.get("sample"):
             assert "Hu" in alone.text or "term_missing" in alone.flags
 
@@ -110,10 +110,10 @@ class TestTerms:
         for beam in (1, 4):
             search = settings_of(translator, beam=beam)
             free = list(translator.translate(lines, search=search))
-            found = list(
+            results = list(
                 translator.translate(lines, search=search, constraints=Constraints(glossary=terms))
             )
-            for line, plain, held in zip(lines, free, found, strict=True):
+            for line, plain, held in zip(lines, free, results, strict=True):
                 words = held.text.split()
                 assert ("bird" in words) or "dog" not in line.split()
                 assert ("large" in words) or "small" not in line.split()
@@ -129,8 +129,10 @@ class TestTerms:
         def words(constraints: Constraints) -> set[str]:
             return {
                 word
-                for found in translator.translate(lines, search=search, constraints=constraints)
-                for alternative in found.hypotheses
+                for translation in translator.translate(
+                    lines, search=search, constraints=constraints
+                )
+                for alternative in translation.hypotheses
                 for word in alternative.text.split()
             }
 
@@ -163,29 +165,31 @@ class TestTerms:
 
 
 class TestLongLines:
-    LINE = "The first sentence of them all is this. The second one is about as long. A third one."
+    LINE = "The first part of them all is this, the second one is about as long, and a third one."
 
     def test_each_segment_has_the_terms_that_it_triggers(self) -> None:
         translator = make_translator()
         constraints = Constraints(
             glossary=(Entry("first", ("ONE",), 1), Entry("second", ("TWO",), 2))
         )
-        (found,) = translator.translate([self.LINE], constraints=constraints)
-        assert "split" in found.flags
-        assert found.text.index("ONE") < found.text.index("TWO")
+        (translation,) = translator.translate([self.LINE], constraints=constraints)
+        assert "split" in translation.flags
+        assert translation.text.index("ONE") < translation.text.index("TWO")
 
     def test_a_prefix_belongs_to_the_first_segment(self) -> None:
         translator = make_translator()
-        (found,) = translator.translate([self.LINE], prefixes=["PRE"])
-        assert found.text.startswith("PRE")
-        assert found.text.count("PRE") == 1
+        (translation,) = translator.translate([self.LINE], prefixes=["PRE"])
+        assert translation.text.startswith("PRE")
+        assert translation.text.count("PRE") == 1
 
     def test_alignment_counts_words_of_the_whole_line(self) -> None:
         translator = make_translator()
-        (found,) = translator.translate([self.LINE], search=settings_of(translator, alignment=True))
-        links = found.hypotheses[0].alignment
+        (translation,) = translator.translate(
+            [self.LINE], search=settings_of(translator, alignment=True)
+        )
+        links = translation.hypotheses[0].alignment
         assert [word for _, word in links] == sorted(word for _, word in links)
-        assert len(links) <= len(found.text.split())
+        assert len(links) <= len(translation.text.split())
         sources = [src for src, _ in links]
         assert 0 <= min(sources) <= 7
         assert len(self.LINE.split()) > max(sources) > 10
@@ -194,16 +198,16 @@ class TestLongLines:
         translator = make_translator()
         search = settings_of(translator, sample=True)
         line = "The same sentence is here twice now. " * 2
-        (found,) = translator.translate([line], search=search)
-        half = len(found.text) // 2
-        assert found.text[:half].strip() != found.text[half:].strip()
+        (translation,) = translator.translate([line], search=search)
+        half = len(translation.text) // 2
+        assert translation.text[:half].strip() != translation.text[half:].strip()
 
 
 class TestSampling:
     def test_equal_lines_are_sampled_independently_by_seed(self) -> None:
         translator = make_translator()
         lines = ["some words"] * 8
-        found = [
+        results = [
             [
                 t.text
                 for t in translator.translate(
@@ -212,16 +216,16 @@ class TestSampling:
             ]
             for seed in (1, 1, 2)
         ]
-        assert len(set(found[0])) > 4
-        assert found[0] == found[1] != found[2]
+        assert len(set(results[0])) > 4
+        assert results[0] == results[1] != results[2]
 
     def test_sampling_counts_lines_across_windows(self) -> None:
         translator = make_translator()
         search = settings_of(translator, sample=True, beam=1)
         lines = ["ab"] * 70
-        found = [t.text for t in translator.translate(lines, search=search)]
+        translations = [t.text for t in translator.translate(lines, search=search)]
         again = [t.text for t in translator.translate_window(lines, search=search)]
-        assert found == again
+        assert translations == again
 
     def test_a_glossary_is_refused(self) -> None:
         translator = make_translator()
@@ -245,20 +249,20 @@ class TestUnknownWords:
         lines = ["the QQQ dog ZZZ", "small bird WWW", "the ÄÄÄ dog ÖÖÖ"]
         search = settings_of(wordy, replace_unknown=True, alignment=True)
         replaced = 0
-        for line, found in zip(lines, wordy.translate(lines, search=search), strict=True):
-            best = found.hypotheses[0]
-            assert "⁇" not in found.text
+        for line, result in zip(lines, wordy.translate(lines, search=search), strict=True):
+            best = result.hypotheses[0]
+            assert "⁇" not in result.text
             links = {tgt: src for src, tgt in best.alignment}
             spelt = "".join(best.tokens).replace("</s>", "").replace("▁", " ").split()
-            for number, word in enumerate(spelt):
+            for index, word in enumerate(spelt):
                 if "<unk>" in word:
                     replaced += 1
-                    assert found.text.split()[number] == line.split()[links[number]]
+                    assert result.text.split()[index] == line.split()[links[index]]
         assert replaced, "there must be something to replace"
 
     def test_unknown_words_are_not_produced_without_replacement(self, wordy: Translator) -> None:
-        for found in wordy.translate(["the QQQ dog ZZZ", "small bird WWW"]):
-            assert "<unk>" not in found.hypotheses[0].tokens
+        for translation in wordy.translate(["the QQQ dog ZZZ", "small bird WWW"]):
+            assert "<unk>" not in translation.hypotheses[0].tokens
 
 
 class TestReranking:
@@ -289,15 +293,15 @@ class TestReranking:
         texts = [alternative.text for alternative in whole.hypotheses]
         votes = expected_scores(texts, "chrf")
         chosen = dataclasses.replace(search, n_best=1, mbr="chrf")
-        (found,) = translator.translate(["some words"], search=chosen)
-        assert found.text == texts[votes.index(max(votes))]
-        assert len(found.hypotheses) == 1
+        (translation,) = translator.translate(["some words"], search=chosen)
+        assert translation.text == texts[votes.index(max(votes))]
+        assert len(translation.hypotheses) == 1
 
     def test_hypotheses_that_miss_a_term_rank_last(self) -> None:
         translator = make_translator()
         source = Source((5, translator.subwords.eos_id))
         texts = ["the dog", "the dog", "a cat", "a cow"]
-        found = [
+        results = [
             Hypothesis(tuple(ids), -1.0, -1.0, (-1.0,) * len(ids), missing)
             for ids, missing in zip(
                 translator.subwords.encode_target(texts), (1, 2, 0, 0), strict=True
@@ -305,19 +309,19 @@ class TestReranking:
         ]
         chooser = HypothesisSelector(lambda: translator.model, translator.subwords)
         search = settings_of(translator, beam=4, n_best=4, mbr="chrf")
-        parts = chooser.parts({source: found}, search)[source]
+        parts = chooser.parts({source: results}, search)[source]
         # The same text is given once, with the fewest terms that it lacks.
         assert [part.hypothesis.missing for part in parts] == [0, 0, 1]
 
     def test_token_scores_add_up_to_the_log_probability(self) -> None:
         translator = make_translator()
-        for found in translator.translate(["some words", TestLongLines.LINE]):
-            best = found.hypotheses[0]
+        for translation in translator.translate(["some words", TestLongLines.LINE]):
+            best = translation.hypotheses[0]
             assert len(best.tokens) == len(best.token_scores)
             assert sum(best.token_scores) == pytest.approx(best.log_prob, abs=1e-3)
             pieces = [int(token[1:-1], 16) for token in best.tokens if token != "</s>"]
             text = bytes(pieces).decode("utf-8", errors="replace")
-            assert text.replace(" ", "")[:3] == found.text.replace(" ", "")[:3]
+            assert text.replace(" ", "")[:3] == translation.text.replace(" ", "")[:3]
 
 
 def test_a_form_that_the_model_cannot_spell_is_named() -> None:
@@ -331,8 +335,8 @@ def test_a_form_that_the_model_cannot_spell_is_named() -> None:
 def test_banned_phrases_that_cannot_be_spelt_are_ignored() -> None:
     translator = make_word_translator("bpe")
     constraints = Constraints(("Ω", "  "))
-    found = [t.text for t in translator.translate(["a dog"], constraints=constraints)]
-    assert found == [t.text for t in translator.translate(["a dog"])]
+    translations = [t.text for t in translator.translate(["a dog"], constraints=constraints)]
+    assert translations == [t.text for t in translator.translate(["a dog"])]
 
 
 def test_too_few_prefixes_are_an_error() -> None:
@@ -344,18 +348,18 @@ def test_too_few_prefixes_are_an_error() -> None:
 def test_constraints_match_inside_words_of_a_language_without_spaces() -> None:
     translator = make_translator({"languages.tgt": "ja", "languages.src": "zh"})
     constraints = Constraints(("a",), (Entry("og", ("Q",), 1),))
-    (found,) = translator.translate(["a dog runs"], constraints=constraints)
-    assert "a" not in found.text
-    assert "Q" in found.text
+    (translation,) = translator.translate(["a dog runs"], constraints=constraints)
+    assert "a" not in translation.text
+    assert "Q" in translation.text
 
 
 def test_alignment_does_not_change_the_translation() -> None:
     translator = make_translator()
     lines = LINES[:3]
     plain = list(translator.translate(lines))
-    told = list(translator.translate(lines, search=settings_of(translator, alignment=True)))
-    assert [t.text for t in told] == [t.text for t in plain]
-    assert [t.score for t in told] == [t.score for t in plain]
+    aligned = list(translator.translate(lines, search=settings_of(translator, alignment=True)))
+    assert [t.text for t in aligned] == [t.text for t in plain]
+    assert [t.score for t in aligned] == [t.score for t in plain]
     best = plain[0].hypotheses[0]
     penalty = float(length_penalty(torch.tensor(len(best.tokens)), translator.config.search.alpha))
     assert best.score == pytest.approx(best.log_prob / penalty, abs=1e-5)
@@ -374,9 +378,9 @@ class TestScores:
         monkeypatch.setattr("nmt_cli.translation.scoring.SCORE_WINDOW", 3)
         translator = make_translator()
         pairs = [("a\tb", f"c\t{n}" * (n % 4)) for n in range(8)]
-        found = list(translator.score(pairs))
-        assert [(pair.source, pair.target) for pair in found] == pairs
-        for pair, given in zip(found, pairs, strict=True):
+        results = list(translator.score(pairs))
+        assert [(pair.source, pair.target) for pair in results] == pairs
+        for pair, given in zip(results, pairs, strict=True):
             (alone,) = translator.score([given])
             assert pair.token_scores == pytest.approx(alone.token_scores, abs=1e-4)
         assert list(translator.score([])) == []

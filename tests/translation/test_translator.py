@@ -60,12 +60,12 @@ def some_lines(count: int, seed: int = 1) -> list[str]:
 
 def test_translate_gives_one_translation_per_line_in_order(translator: Translator) -> None:
     lines = [*some_lines(40), *STRANGE.values(), *BLANK, *some_lines(10, seed=2)]
-    found = list(translator.translate(lines))
-    assert [translation.source for translation in found] == lines
-    assert len({len(translation.text) for translation in found}) > 5, "the lengths must vary"
+    translations = list(translator.translate(lines))
+    assert [translation.source for translation in translations] == lines
+    assert len({len(translation.text) for translation in translations}) > 5, "the lengths must vary"
     alone = [translator.translate([line])[0] for line in lines]
-    assert [translation.text for translation in found] == [result.text for result in alone]
-    for translation, single in zip(found, alone, strict=True):
+    assert [translation.text for translation in translations] == [result.text for result in alone]
+    for translation, single in zip(translations, alone, strict=True):
         assert translation.score == pytest.approx(single.score, abs=1e-4)
         assert translation.flags == single.flags
 
@@ -77,16 +77,16 @@ def test_translations_do_not_depend_on_batches_or_order(
     lines = some_lines(30)
     expected = texts(translator, lines)
     order = random.Random(batch_tokens).sample(range(30), 30)
-    found = texts(translator, [lines[index] for index in order], batch_tokens=batch_tokens)
-    assert found == [expected[index] for index in order]
+    translations = texts(translator, [lines[index] for index in order], batch_tokens=batch_tokens)
+    assert translations == [expected[index] for index in order]
 
 
 @settings(max_examples=40)
 @given(st.lists(st.text(max_size=12), max_size=6))
 def test_every_line_gives_one_clean_line(translator: Translator, lines: list[str]) -> None:
-    found = texts(translator, lines, beam=1)
-    assert len(found) == len(lines)
-    for text in found:
+    translations = texts(translator, lines, beam=1)
+    assert len(translations) == len(lines)
+    for text in translations:
         assert not set(text) & set(LINE_ENDS)
         text.encode("utf-8")
 
@@ -100,27 +100,27 @@ def test_equal_lines_are_translated_once(translator, monkeypatch) -> None:
         real(self, slots, sources)
 
     monkeypatch.setattr(ReferenceDecoder, "admit", admit)
-    found = texts(translator, ["abc", "def", "abc", "abc"])
+    translations = texts(translator, ["abc", "def", "abc", "abc"])
     assert len(admitted) == 2
-    assert found[0] == found[2] == found[3]
-    assert found[0] != found[1]
+    assert translations[0] == translations[2] == translations[3]
+    assert translations[0] != translations[1]
 
 
-class TestCalls:
+class TestArguments:
     """What `translate` takes, and what it gives for each kind."""
 
     def test_the_return_type_follows_the_type_of_lines(self, translator: Translator) -> None:
         lines = some_lines(3)
-        one = translator.translate(lines[0])
-        assert isinstance(one, Translation)
-        assert one.source == lines[0]
+        translation = translator.translate(lines[0])
+        assert isinstance(translation, Translation)
+        assert translation.source == lines[0]
         several = translator.translate(lines)
         assert isinstance(several, list)
-        assert several[0].text == one.text
+        assert several[0].text == translation.text
         assert translator.translate(tuple(lines)) == several
         lazy = translator.translate(iter(lines))
-        assert next(lazy).text == one.text
-        assert [found.text for found in lazy] == [found.text for found in several[1:]]
+        assert next(lazy).text == translation.text
+        assert [result.text for result in lazy] == [result.text for result in several[1:]]
 
     def test_a_str_may_end_in_a_newline_but_is_one_line(self, translator: Translator) -> None:
         assert translator.translate("abc\n") == translator.translate("abc")
@@ -132,9 +132,9 @@ class TestCalls:
         given = {"beam": 3, "n_best": 2, "alpha": 1, "length_penalty": "power"}
         search = dataclasses.replace(translator.config.search, **{**given, "alpha": 1.0})
         assert translator.translate(line, **given) == translator.translate(line, search=search)
-        found = translator.translate(line, search=search, n_best=1)
-        assert len(found.hypotheses) == 1
-        assert found.score == translator.translate(line, search=search).score
+        translations = translator.translate(line, search=search, n_best=1)
+        assert len(translations.hypotheses) == 1
+        assert translations.score == translator.translate(line, search=search).score
 
     def test_search_options_equal_the_search_settings(self) -> None:
         assert get_type_hints(SearchOptions) == get_type_hints(SearchConfig)
@@ -157,31 +157,31 @@ class TestCalls:
     def test_invalid_lines_of_an_iterator_are_refused_when_read(
         self, translator: Translator
     ) -> None:
-        found = translator.translate(iter(["abc", 5]))  # type: ignore[list-item]
+        translations = translator.translate(iter(["abc", 5]))  # type: ignore[list-item]
         with pytest.raises(TypeError, match="line 2 is of type int"):
-            next(found)
+            next(translations)
 
     @pytest.mark.parametrize("lines", ["abc", ["abc"], iter(["abc"])], ids=["str", "list", "iter"])
     def test_more_prefixes_than_lines_are_refused(self, translator: Translator, lines) -> None:
         with pytest.raises(DataError, match="has a line 2, but the text ends before it"):
             list(translator.translate(lines, prefixes=["x", "y"]))
 
-    def test_an_unknown_precision_is_refused(self) -> None:
+    def test_unknown_precision_is_refused(self) -> None:
         with pytest.raises(ConfigError, match="there is no precision `int4`") as caught:
             Translator.load("m", precision="int4")
         assert "float32" in caught.value.hint or "int8" in caught.value.hint
 
     @pytest.mark.parametrize("pair", [("a", "b", "c"), "ab", ("a", 1), 5])
-    def test_what_is_no_pair_is_not_scored(self, translator: Translator, pair) -> None:
+    def test_score_refuses_elements_that_are_not_pairs(self, translator: Translator, pair) -> None:
         message = r"element 1 is .*; score\(\) takes pairs \(source, target\)"
         with pytest.raises(TypeError, match=message):
             list(translator.score([("a", "b"), pair]))
 
-    def test_prefixes(self, translator: Translator) -> None:
-        one = translator.translate("abc", prefixes="xy")
-        assert one.text.startswith("xy")
-        assert translator.translate("abc", prefixes=["xy"]) == one
-        assert translator.translate(["abc"], prefixes=["xy"]) == [one]
+    def test_prefixes_begin_the_translations(self, translator: Translator) -> None:
+        translation = translator.translate("abc", prefixes="xy")
+        assert translation.text.startswith("xy")
+        assert translator.translate("abc", prefixes=["xy"]) == translation
+        assert translator.translate(["abc"], prefixes=["xy"]) == [translation]
         for wrong in ("xy", 5):
             with pytest.raises(TypeError, match="prefixes are an iterable of str"):
                 translator.translate(["abc", "def"], prefixes=wrong)  # type: ignore[call-overload]
@@ -194,7 +194,7 @@ def test_no_lines_give_no_translations(translator: Translator) -> None:
 class TestLongLines:
     """The model of these tests takes 40 subwords, here bytes."""
 
-    def test_splitting_leaves_nothing_out(self, translator: Translator, monkeypatch) -> None:
+    def test_splitting_long_lines_loses_no_text(self, translator: Translator, monkeypatch) -> None:
         sources = []
         real = ReferenceDecoder.admit
 
@@ -204,11 +204,11 @@ class TestLongLines:
 
         monkeypatch.setattr(ReferenceDecoder, "admit", admit)
         # No two pieces are equal: those would be translated once.
-        words = " ".join(f"word{number}" for number in range(30))
+        words = " ".join(f"word{index}" for index in range(30))
         endless = "".join(map(chr, range(0x21, 0x7F)))
         line = f"First sentence here. {words}, and the clause, {endless}"
-        found = translator.translate([line])[0]
-        assert found.flags[0] == "split"
+        translation = translator.translate([line])[0]
+        assert translation.flags[0] == "split"
         assert sorted("".join(sources).replace(" ", "")) == sorted(line.replace(" ", ""))
         assert max(map(len, sources)) <= 40
 
@@ -231,11 +231,11 @@ class TestLongLines:
 
     def test_n_best_lists_a_text_once(self, translator: Translator) -> None:
         subwords = translator.subwords
-        one, other = (tuple(ids[:-1]) for ids in subwords.encode_target(["a", "b"]))
+        first, other = (tuple(ids[:-1]) for ids in subwords.encode_target(["a", "b"]))
         # Bytes that are no UTF-8 are shown as U+FFFD, each of them.
-        broken = [(*one, 4 + byte) for byte in (0xFE, 0xFF)]
-        ids = [broken[0], one, broken[1], one, other]
-        found = [
+        broken = [(*first, 4 + byte) for byte in (0xFE, 0xFF)]
+        ids = [broken[0], first, broken[1], first, other]
+        results = [
             Hypothesis((*some, subwords.eos_id), -n - 1.0, -n - 1.0, ())
             for n, some in enumerate(ids)
         ]
@@ -243,7 +243,7 @@ class TestLongLines:
 
         def scores(**settings: object) -> list[float]:
             config = dataclasses.replace(translator.config.search, beam=5, **settings)
-            (parts,) = chooser.parts({Source((5, 6)): found}, config).values()
+            (parts,) = chooser.parts({Source((5, 6)): results}, config).values()
             return [part.hypothesis.score for part in parts]
 
         assert scores(n_best=5) == [-1.0, -2.0, -5.0]
@@ -256,8 +256,8 @@ class TestLongLines:
     def test_n_best_of_a_split_line(self, translator: Translator) -> None:
         line = "The first sentence of them all is this. " * 3
         search = SearchConfig(beam=3, n_best=3, max_extra_length=4)
-        found = translator.translate([line], search=search)[0]
-        scores = [hypothesis.score for hypothesis in found.hypotheses]
+        translation = translator.translate([line], search=search)[0]
+        scores = [hypothesis.score for hypothesis in translation.hypotheses]
         assert scores == sorted(set(scores), reverse=True)
         assert len(scores) == 3
 
@@ -279,46 +279,49 @@ class TestLongLines:
 class TestNBest:
     def test_the_first_hypothesis_is_the_translation(self, translator: Translator) -> None:
         search = dataclasses.replace(translator.config.search, beam=4, n_best=4)
-        for found in translator.translate(some_lines(10)[1:], search=search):
-            if "empty" in found.flags:
+        for translation in translator.translate(some_lines(10)[1:], search=search):
+            if "empty" in translation.flags:
                 continue
-            assert len(found.hypotheses) == 4
-            assert found.text == found.hypotheses[0].text
-            assert found.score == found.hypotheses[0].score
-            scores = [hypothesis.score for hypothesis in found.hypotheses]
+            assert len(translation.hypotheses) == 4
+            assert translation.text == translation.hypotheses[0].text
+            assert translation.score == translation.hypotheses[0].score
+            scores = [hypothesis.score for hypothesis in translation.hypotheses]
             assert scores == sorted(scores, reverse=True)
 
     def test_the_settings_of_the_model_are_the_default(self) -> None:
         config = byte_config({"search.beam": 3, "search.n_best": 3})
-        found = Translator(byte_model(config), config, byte_subwords()).translate(["abc"])[0]
-        assert len(found.hypotheses) == 3
+        translation = Translator(byte_model(config), config, byte_subwords()).translate(["abc"])[0]
+        assert len(translation.hypotheses) == 3
 
 
-class TestFlags:
+class TestTranslationFlags:
     def flags(self, settings: dict[str, object], bias: dict[int, float]) -> tuple[str, ...]:
         config = byte_config(settings)
         model = byte_model(config)
         with torch.no_grad():
-            for one, value in bias.items():
-                model.output_bias[one] += value
+            for token, value in bias.items():
+                model.output_bias[token] += value
         return Translator(model, config, byte_subwords()).translate(["abcd"])[0].flags
 
-    def test_an_ordinary_translation_has_no_flags(self, translator: Translator) -> None:
-        assert self.flags({}, {3: 50.0}) == ()
+    def test_an_empty_translation_loses_its_sentence(self) -> None:
+        assert self.flags({}, {3: 50.0}) == ("sentences_lost",)
+
+    def test_a_translation_with_words_has_no_flags(self) -> None:
+        assert self.flags({"search.min_length": 2}, {3: 50.0}) == ()
 
     def test_a_translation_cut_off_is_flagged_at_limit(self) -> None:
         assert "at_limit" in self.flags({}, {3: -50.0})
 
     def test_a_model_that_repeats_itself_is_flagged(self) -> None:
-        found = self.flags({"search.max_extra_length": 20}, {3: -50.0, 4 + ord("x"): 50.0})
-        assert found == ("at_limit", "repetition")
+        result = self.flags({"search.max_extra_length": 20}, {3: -50.0, 4 + ord("x"): 50.0})
+        assert result == ("at_limit", "repetition")
 
     def test_a_model_that_gives_nan_is_flagged_failed(self) -> None:
         assert self.flags({}, {5: float("nan")}) == ("failed",)
 
 
-class TestWindows:
-    def test_windows_grow(self) -> None:
+class TestTranslationWindows:
+    def test_translation_windows_grow(self) -> None:
         sizes = [len(window) for window in windows(iter(["x"] * 10_000))]
         assert sizes[:4] == [64, 256, 1024, 2048]
         assert max(sizes) == 2048
@@ -329,22 +332,22 @@ class TestWindows:
 
     def test_a_window_ends_where_reading_would_block(self) -> None:
         answers = iter([False, False, True, True, False])
-        found = windows(iter("abcde"), lambda: next(answers))
-        assert list(found) == [["a", "b", "c"], ["d"], ["e"]]
+        result = windows(iter("abcde"), lambda: next(answers))
+        assert list(result) == [["a", "b", "c"], ["d"], ["e"]]
 
     def test_translations_come_before_the_last_line_is_read(self, translator) -> None:
         read = []
 
         def lines() -> Iterator[str]:
-            for number in range(1000):
-                read.append(number)
+            for index in range(1000):
+                read.append(index)
                 yield "ab"
 
         next(translator.translate(lines()))
         assert len(read) <= 65
 
 
-class TestLoad:
+class TestLoadTranslator:
     def test_a_saved_model_translates_as_before(self, translator, tmp_path) -> None:
         weights = translator.model.state_dict()
         save_model(tmp_path / "m", weights, translator.config, translator.subwords, {})
@@ -352,14 +355,14 @@ class TestLoad:
         assert texts(Translator.load(tmp_path / "m"), lines) == texts(translator, lines)
         assert texts(Translator.load(str(tmp_path / "m")), lines) == texts(translator, lines)
 
-    def test_bf16(self, translator, tmp_path, kernel_cache) -> None:
+    def test_translation_in_bf16(self, translator, tmp_path, kernel_cache) -> None:
         weights = translator.model.state_dict()
         save_model(tmp_path / "m", weights, translator.config, translator.subwords, {})
         half = Translator.load(tmp_path / "m", precision="bf16", cache=kernel_cache)
         assert half.engine.name == "bf16"
         lines = some_lines(12)
-        found, expected = half.translate(lines), translator.translate(lines)
-        for translation, other in zip(found, expected, strict=True):
+        translations, expected = half.translate(lines), translator.translate(lines)
+        for translation, other in zip(translations, expected, strict=True):
             assert translation.score == pytest.approx(other.score, abs=0.5)
 
     def test_load_raises_for_a_missing_model(self, tmp_path) -> None:
@@ -386,10 +389,10 @@ def test_the_model_is_put_into_evaluation_mode() -> None:
 
 
 def test_a_translation_is_immutable(translator: Translator) -> None:
-    found = translator.translate(["abc"])[0]
-    assert isinstance(found, Translation)
+    translation = translator.translate(["abc"])[0]
+    assert isinstance(translation, Translation)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        found.text = "x"  # type: ignore[misc]
+        translation.text = "x"  # type: ignore[misc]
 
 
 def test_translating_leaves_no_inference_tensors_in_the_model(translator: Translator) -> None:
@@ -433,11 +436,3 @@ def test_an_invalid_option_is_named_as_the_argument(translator: Translator) -> N
         translator.translate("a", beam=0)
     assert caught.value.message == "translate(): `beam` must be at least 1, not 0"
     assert "search." not in caught.value.hint
-
-
-def test_the_package_lists_public_names_and_suggests_corrections() -> None:
-    import nmt_cli
-
-    assert dir(nmt_cli) == sorted(nmt_cli.__all__)
-    with pytest.raises(AttributeError, match="did you mean `Translator`"):
-        nmt_cli.Translater  # noqa: B018

@@ -27,8 +27,8 @@ class LeakyDecoder(ReferenceDecoder):
 
     def admit(self, slots: Sequence[int], sources: Sequence[Source]) -> None:
         changed = [
-            replace(source, ids=[*reversed(source.ids[:-1]), source.ids[-1]]) if place else source
-            for place, source in enumerate(sources)
+            replace(source, ids=[*reversed(source.ids[:-1]), source.ids[-1]]) if index else source
+            for index, source in enumerate(sources)
         ]
         super().admit(slots, changed)
 
@@ -62,11 +62,11 @@ def checked(
 ) -> tuple[Verifier, list[Difference]]:
     """What a verifier says of lines that come second, after ten others."""
     constraints = constraints or Constraints()
-    found = translator.translate_window(
+    result = translator.translate_window(
         lines, search=search, constraints=constraints, prefixes=prefixes, first=10
     )
     verifier = Verifier(translator, search, constraints, **{"against_reference": True, **settings})
-    return verifier, list(verifier.check(found, prefixes, 10))
+    return verifier, list(verifier.check(result, prefixes, 10))
 
 
 @pytest.mark.parametrize(
@@ -81,10 +81,10 @@ def test_a_correct_engine_passes(
 ) -> None:
     translator = translator_of(config, ReferenceDecoder)
     search = replace(config.search, **settings)
-    verifier, found = checked(
+    verifier, findings = checked(
         translator, search, [*LINES, LONG], against_reference=against_reference
     )
-    assert found == []
+    assert findings == []
     assert (verifier.checked, verifier.differing) == (7, 0)
 
 
@@ -97,11 +97,11 @@ def test_verification_uses_the_same_prefixes_and_constraints(config: Config) -> 
     constraints = Constraints(
         banned=tuple({word for text in unconstrained for word in text.split()})
     )
-    found = [
+    results = [
         translation.text
         for translation in translator.translate(LINES, prefixes=prefixes, constraints=constraints)
     ]
-    assert found != unconstrained
+    assert results != unconstrained
     assert checked(translator, config.search, LINES, prefixes, constraints)[1] == []
 
 
@@ -122,12 +122,12 @@ def test_a_line_that_depends_on_its_batch_is_reported(
     config: Config, against_reference: bool
 ) -> None:
     translator = translator_of(config, LeakyDecoder)
-    verifier, found = checked(translator, config.search, against_reference=against_reference)
-    assert found
-    assert verifier.differing == len(found)
-    assert all(translation.depends_on_batch for translation in found)
+    verifier, findings = checked(translator, config.search, against_reference=against_reference)
+    assert findings
+    assert verifier.differing == len(findings)
+    assert all(translation.depends_on_batch for translation in findings)
     alone = translator_of(config, ReferenceDecoder)
-    for translation in found:
+    for translation in findings:
         line = LINES[translation.line - 10]
         expected: Translation = alone.translate([line])[0]
         assert translation.expected.text == expected.text != translation.actual.text
@@ -143,27 +143,27 @@ def test_the_engines_own_translation_of_the_line_is_shown(config: Config) -> Non
             super().admit(slots, [replace(sources[0], ids=[70, 3]), *sources[1:]])
 
     translator = translator_of(config, Both)
-    _, found = checked(translator, config.search)
-    leaks = [translation for translation in found if translation.depends_on_batch]
+    _, findings = checked(translator, config.search)
+    leaks = [translation for translation in findings if translation.depends_on_batch]
     alone = [translator.translate([LINES[leak.line - 10]])[0].text for leak in leaks]
     assert leaks
     assert [leak.expected.text for leak in leaks] == alone
 
 
 def test_segments_of_a_line_are_searched_separately(config: Config) -> None:
-    _, found = checked(translator_of(config, LeakyDecoder), config.search, [LONG])
-    assert [translation.depends_on_batch for translation in found] == [True]
+    _, findings = checked(translator_of(config, LeakyDecoder), config.search, [LONG])
+    assert [translation.depends_on_batch for translation in findings] == [True]
 
 
 def test_a_wrong_engine_differs_from_the_reference_model(config: Config) -> None:
     translator = translator_of(config, WrongDecoder)
-    verifier, found = checked(translator, config.search)
-    assert found
-    assert not any(translation.depends_on_batch for translation in found)
-    assert "but by the plain model `" in str(found[0])
+    verifier, findings = checked(translator, config.search)
+    assert findings
+    assert not any(translation.depends_on_batch for translation in findings)
+    assert "but by the plain model `" in str(findings[0])
     assert verifier.baseline == "alone, by the plain model"
-    verifier, found = checked(translator, config.search, against_reference=False)
-    assert found == []
+    verifier, findings = checked(translator, config.search, against_reference=False)
+    assert findings == []
     assert verifier.baseline == "alone"
 
 
@@ -179,8 +179,8 @@ def test_all_hypotheses_and_their_subwords_are_compared(
     hypotheses[rank] = replace(hypotheses[rank], **change)
     verifier = Verifier(translator, search, against_reference=True)
     assert list(verifier.check([right], None, 0)) == []
-    [found] = verifier.check([replace(right, hypotheses=tuple(hypotheses))], None, 0)
-    assert (found.actual, found.expected) == (hypotheses[rank], right.hypotheses[rank])
+    [result] = verifier.check([replace(right, hypotheses=tuple(hypotheses))], None, 0)
+    assert (result.actual, result.expected) == (hypotheses[rank], right.hypotheses[rank])
     [fewer] = verifier.check([replace(right, hypotheses=right.hypotheses[:1])], None, 0)
     assert fewer.expected == right.hypotheses[1]
 

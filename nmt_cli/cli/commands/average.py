@@ -58,13 +58,11 @@ def command(
     Given several models or checkpoints, averages these. "Attention Is All You Need" (section 6.1)
     averages the last 5 checkpoints of the base model and the last 20 of the big one.
     """
+    from nmt_cli.api.average import missing_members_note, require_one_choice
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import model_option, resolve_settings
-    from nmt_cli.errors import UsageError
-    from nmt_cli.plurals import counted
 
-    if last is not None and best is not None:
-        raise UsageError("--last and --best cannot be combined")
+    require_one_choice(last, best)
     if not models:
         models = [Path(resolve_settings({}, sets, config_file).config.paths.model)]
 
@@ -72,11 +70,7 @@ def command(
 
     console = make_console(quiet=quiet)
     used = average(models, out, last=last, best=best, force=force)
-    if last is not None and len(used) < last:
-        console.warning(
-            f"--last {last}, but only {counted(len(used), 'checkpoint')} could be averaged: the "
-            "setting train.keep_last says how many checkpoints training keeps, and --last does not "
-            "apply to checkpoints that are named"
-        )
+    if note := missing_members_note(f"--last {last}", last, used):
+        console.warning(note)
     console.note(f"averaged {len(used)}: {', '.join(str(path) for path in used)}")
     console.next(f'echo "..." | nmt translate{model_option(str(out))}')

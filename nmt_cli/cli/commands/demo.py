@@ -13,6 +13,7 @@ from nmt_cli.plurals import counted
 if TYPE_CHECKING:
     from nmt_cli.cli.display.training import TrainDisplay
     from nmt_cli.config.schema import Config
+    from nmt_cli.extras.demo.files import DemoTexts
     from nmt_cli.extras.demo.run import Accuracy, Event, Outcome
     from nmt_cli.terminal.console import Console
 
@@ -48,15 +49,32 @@ def command(
     German grammar. Run the same command again to resume. DIR must be new, empty, or the directory
     of an earlier demo; other files are never replaced.
     """
-    from nmt_cli.cli.display.training import TrainDisplay
     from nmt_cli.cli.environment import make_console
-    from nmt_cli.cli.signals import StopSignals
-    from nmt_cli.config.automatic import max_steps
+    from nmt_cli.extras.demo.files import DemoTexts
 
     console = make_console(quiet=quiet)
     config = _settings(folder, sets)
     console.note(_plan(config))
-    # Not before something is said: torch takes seconds to load.
+    with DemoTexts() as texts:
+        outcome, exit_code = _run(folder, config, console, texts)
+    if outcome is not None:
+        _show_outcome(outcome, console, as_json=as_json)
+        console.note(OWN_DATA)
+        directory = shlex.quote(str(folder))
+        console.next(f'cd {directory} && echo "The small dog sleeps." | nmt translate')
+    raise typer.Exit(exit_code)
+
+
+def _run(
+    folder: Path, config: "Config", console: "Console", texts: "DemoTexts"
+) -> "tuple[Outcome | None, int]":
+    """Run the demo and show its events; its outcome, None where it was stopped, and exit code."""
+    from nmt_cli.cli.display.training import TrainDisplay
+    from nmt_cli.cli.environment import cache_folder
+    from nmt_cli.cli.signals import StopSignals
+    from nmt_cli.config.automatic import max_steps
+
+    # Not before something is said, and sentences are being made: torch takes seconds to load.
     from nmt_cli.extras.demo.run import Outcome, run_demo
     from nmt_cli.machine import keep_freed_memory
 
@@ -68,15 +86,11 @@ def command(
         console.progress("training", max_steps(config.train), estimate_after=None) as bar,
     ):
         display = TrainDisplay(console, bar)
-        for event in run_demo(folder, config, stop, stages, display.event):
+        events = run_demo(folder, config, stop, stages, display.event, texts, cache_folder())
+        for event in events:
             _show(event, console, display)
             outcome = event if isinstance(event, Outcome) else outcome
-    if outcome is not None:
-        _show_outcome(outcome, console, as_json=as_json)
-        console.note(OWN_DATA)
-        directory = shlex.quote(str(folder))
-        console.next(f'cd {directory} && echo "The small dog sleeps." | nmt translate')
-    raise typer.Exit(stop.exit_code)
+    return outcome, stop.exit_code
 
 
 def _settings(folder: Path, sets: list[str] | None) -> "Config":
@@ -100,7 +114,7 @@ def _plan(config: "Config") -> str:
 
 def _show(event: "Event", console: "Console", display: "TrainDisplay") -> None:
     from nmt_cli.cli.commands.prepare import show
-    from nmt_cli.data.preparation.passes import Prepared
+    from nmt_cli.data.preparation.passes import PreparedCorpus
     from nmt_cli.extras.demo.run import Command
     from nmt_cli.training.reporting.report import Report
 
@@ -108,7 +122,7 @@ def _show(event: "Event", console: "Console", display: "TrainDisplay") -> None:
         case Command(text):
             console.clear()
             console.note(f"$ {text}")
-        case Prepared():
+        case PreparedCorpus():
             console.clear()
             show(event, console)
         case Report():

@@ -108,9 +108,7 @@ def command(
         force=force,
     )  # fmt: skip
     console.note(f"wrote {path}: {src} to {tgt}")
-    if reason:
-        console.note(reason)
-    if note := unknown_codes_note(src, tgt):
+    for note in filter(None, (reason, unknown_codes_note(src, tgt))):
         console.note(note)
     for warning in warnings:
         console.warning(warning)

@@ -11,7 +11,6 @@ import typer
 from nmt_cli.cli.options import (
     AsJson,
     ConfigFile,
-    FilePair,
     Force,
     Quiet,
     Sets,
@@ -25,9 +24,9 @@ from nmt_cli.plurals import counted
 from nmt_cli.terminal.console import Console
 
 if TYPE_CHECKING:
-    from nmt_cli.config.schema import Config, LanguagesConfig
+    from nmt_cli.config.schema import Config
     from nmt_cli.data.cleaning.findings import Finding
-    from nmt_cli.data.preparation.passes import Prepared
+    from nmt_cli.data.preparation.passes import PreparedCorpus
 
 SCHEMA = 1
 # The width left for line numbers in a table of 80 columns.
@@ -96,25 +95,23 @@ def command(
     target file is the translation of line N of the source file. They may be compressed (gzip, xz,
     zstd, bzip2); `-` is stdin.
     """
+    from nmt_cli.api.prepare import file_settings
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import note_defaults, resolve_settings
     from nmt_cli.cli.text_io import note_waiting
-    from nmt_cli.data.languages.names import require_codes
 
     others = {
-        "data.train": _training_files(train or [], train_tsv or []),
-        "data.valid": list(valid) if valid else None,
+        **file_settings(train or (), train_tsv or (), valid),
         "data.clean": None if clean is None else "strict" if clean else "off",
     }
     resolved = resolve_settings({**flags, **others}, sets, config_file)
     config = resolved.config
-    require_codes(config.languages.src, config.languages.tgt)
     console = make_console(quiet=quiet)
     if config.data.train and config.data.subwords not in ("bytes", "chars"):
         note_defaults(resolved, config_file, console, vocabulary=True)
     note_waiting(console, *chain(*config.data.train))
     prepared = _prepared(config, console, force=force, workers=workers, dropped=dropped)
-    note_languages(config.languages, console)
+    note_languages(config, console)
     show(prepared, console, dropped, AGAIN_WITH_FLAGS if train or train_tsv else AGAIN)
     if as_json:
         typer.echo(_as_json(prepared))
@@ -124,38 +121,29 @@ def command(
 
 def _prepared(
     config: "Config", console: Console, *, force: bool, workers: int, dropped: Path | None
-) -> "Prepared":
-    from nmt_cli.data.corpus.users import replacement_warning
-    from nmt_cli.data.preparation.prepare import prepare
+) -> "PreparedCorpus":
+    from nmt_cli.api.prepare import prepare_corpus
 
-    out = Path(config.paths.corpus)
-    warning = replacement_warning(out, Path(config.paths.model)) if force else ""
-    if warning:
-        console.warning(warning)
     with console.stages() as progress:
-        return prepare(
-            config, out, force=force, workers=workers, dropped=dropped, progress=progress
-        )
+        return prepare_corpus(
+            config, force=force, workers=workers, dropped=dropped, progress=progress,
+            warn=console.warning,
+        )  # fmt: skip
 
 
-def _training_files(pairs: list[FilePair], tsv: list[str]) -> list[list[str]] | None:
-    files = [[pair.src, pair.tgt] for pair in pairs] + [[name] for name in tsv]
-    return files or None
-
-
-def _as_json(prepared: "Prepared") -> str:
+def _as_json(prepared: "PreparedCorpus") -> str:
     document = {"schema": SCHEMA, "path": str(prepared.path), "reused": prepared.reused}
     return json.dumps({**document, **prepared.to_json()})
 
 
-def note_languages(languages: "LanguagesConfig", console: Console) -> None:
+def note_languages(config: "Config", console: Console) -> None:
     """Say which language codes are used if none were given, and which are not known."""
-    from nmt_cli.data.languages.names import unknown_codes_note
+    from nmt_cli.api.prepare import language_notes
 
-    is_default = languages == type(languages)()
-    if not is_default and (note := unknown_codes_note(languages.src, languages.tgt)):
+    for note in language_notes(config):
         console.note(note)
-    if is_default:
+    languages = config.languages
+    if languages == type(languages)():
         console.note(
             f"no languages were given, so they are called {languages.src} and "
             f"{languages.tgt}; set them with --src-lang and --tgt-lang"
@@ -163,7 +151,7 @@ def note_languages(languages: "LanguagesConfig", console: Console) -> None:
 
 
 def show(
-    prepared: "Prepared",
+    prepared: "PreparedCorpus",
     console: Console,
     dropped: Path | None = None,
     command: str = AGAIN,
@@ -204,7 +192,7 @@ def show(
     note_dropped(prepared, dropped, console)
 
 
-def _no_validation(prepared: "Prepared", command: str) -> list[str]:
+def _no_validation(prepared: "PreparedCorpus", command: str) -> list[str]:
     return [] if prepared.valid else [no_validation(prepared.kept, command)]
 
 
@@ -219,7 +207,7 @@ def _shortened(finding: "Finding") -> str:
     return ", ".join([*shown, *(["..."] if more else [])])
 
 
-def note_dropped(prepared: "Prepared", path: Path | None, console: Console) -> None:
+def note_dropped(prepared: "PreparedCorpus", path: Path | None, console: Console) -> None:
     """Report what was written to the file of dropped pairs."""
     if path is None:
         return

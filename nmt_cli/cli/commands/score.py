@@ -167,19 +167,16 @@ def command(
         console = make_console(quiet=quiet)
         score_by_model(pairs, n_best_list, resolved, console, each=each, as_json=as_json)
         return
-    known_language = resolved.origins["languages.tgt"] != "default"
-    language = resolved.config.languages.tgt if known_language else ""
     gates = _gates(min_bleu, minimum or [], maximum or [])
     metrics = _metrics(metric or [], gates, paper=paper)
     level = SIGNIFICANT if p is None else p
     console = make_console(quiet=quiet)
-    gated = bool(gates or baseline)
     hypotheses, references, baselines = _texts(
-        files or [], baseline or [], resolved, console, gated=gated
+        files or [], baseline or [], resolved, console, gated=bool(gates or baseline)
     )
     results = score(
         hypotheses, references, metrics, lowercase=lowercase, tokenize=tokenize,
-        tgt_lang=language, confidence=confidence, baselines=baselines,
+        tgt_lang=_target_language(resolved), confidence=confidence, baselines=baselines,
     )  # fmt: skip
     _warn(hypotheses, tokenize, console)
     by_metric = dict(zip(metrics, results, strict=True))
@@ -189,6 +186,12 @@ def command(
         else:
             _show(name, result, level, console, score_only=score_only)
     _enforce(by_metric, gates, level if fail_if_worse else None)
+
+
+def _target_language(resolved: "ResolvedConfig") -> str:
+    """The code of the target language, or "" if none was given."""
+    is_known = resolved.origins["languages.tgt"] != "default"
+    return resolved.config.languages.tgt if is_known else ""
 
 
 def _show(

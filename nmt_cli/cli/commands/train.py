@@ -1,6 +1,5 @@
 """`nmt train`: train a model on a prepared corpus; run again to resume."""
 
-import contextlib
 import os
 import sys
 from collections.abc import Mapping
@@ -9,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from nmt_cli.api.training_setup import prepare_process, require_cpu_memory, resolve_training
 from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets, no_validation
 from nmt_cli.cli.setting_options import SettingOption, with_options
 from nmt_cli.cli.signals import StopSignals
-from nmt_cli.storage.files import require_creatable
 
 if TYPE_CHECKING:
     from nmt_cli.config.schema import Config
@@ -80,13 +79,8 @@ def command(
 
     if threads is not None:
         use_threads(threads)
-    resolved = resolve_settings(flags, sets, config_file)
-    if resolved.origins["train.preset"] == "default":
-        preset = preset_of_run(Path(resolved.config.paths.model))
-        resolved = resolve_settings({**flags, "train.preset": preset}, sets, config_file)
+    resolved = resolve_training(flags, lambda given: resolve_settings(given, sets, config_file))
     config = resolved.config
-    require_corpus(Path(config.paths.corpus))
-    require_creatable(Path(config.paths.model) / "log.jsonl")
 
     # The same test as `is_launched`, which would load torch.
     if not {"RANK", "WORLD_SIZE"} <= os.environ.keys():
@@ -95,22 +89,6 @@ def command(
     with stop.guarded():
         be_rank(config, stop, as_json=as_json, quiet=quiet)
     raise typer.Exit(stop.exit_code)
-
-
-def preset_of_run(out: Path) -> str | None:
-    """The preset of the run in the model directory `out`; None if there is no run.
-
-    A file that cannot be read is reported later, with the reason.
-    """
-    from nmt_cli.config.presets import PRESETS
-    from nmt_cli.config.schema import read_layer
-    from nmt_cli.errors import NmtError
-    from nmt_cli.storage.model_check import CONFIG
-
-    with contextlib.suppress(NmtError):
-        preset = read_layer(out / CONFIG).values.get("train.preset")
-        return preset if isinstance(preset, str) and preset in PRESETS else None
-    return None
 
 
 def start_ranks(config: "Config", gpus: int | None, *, quiet: bool) -> None:
@@ -133,20 +111,6 @@ def start_ranks(config: "Config", gpus: int | None, *, quiet: bool) -> None:
         raise typer.Exit(code)
 
 
-def require_cpu_memory(config: "Config", processes: int) -> None:
-    """Refuse to train on a CPU if the processes certainly do not fit into memory."""
-    import torch
-
-    from nmt_cli.data.corpus.corpus import Corpus
-    from nmt_cli.machine import available_memory
-    from nmt_cli.training.memory_need import require_memory
-    from nmt_cli.training.setup import complete
-
-    if not torch.cuda.is_available():
-        opened = Corpus.open(Path(config.paths.corpus), verify=False)
-        require_memory(complete(config, opened), processes, available_memory())
-
-
 def be_rank(config: "Config", stop: StopSignals, *, as_json: bool, quiet: bool) -> None:
     """Train as one rank, possibly the only one; the first rank shows the progress."""
     from nmt_cli.cli.display.training import TrainDisplay
@@ -154,15 +118,11 @@ def be_rank(config: "Config", stop: StopSignals, *, as_json: bool, quiet: bool) 
     from nmt_cli.cli.settings import model_option
     from nmt_cli.config.automatic import max_steps
     from nmt_cli.data.corpus.corpus import Corpus
-    from nmt_cli.machine import keep_freed_memory
     from nmt_cli.training.loop import train
     from nmt_cli.training.parallel.ranks import joined_ranks
     from nmt_cli.training.setup import complete
 
-    keep_freed_memory()
-    if config.train.deterministic:
-        # Read by CUDA's libraries at their first use.
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    prepare_process(config)
     with joined_ranks(config.train.rank_timeout, end_process) as ranks:
         stop.announces = ranks.is_first and not quiet
         console = make_console(quiet=quiet or not ranks.is_first)
@@ -194,14 +154,3 @@ def end_process(error: "NmtError") -> NoReturn:
 
     make_console().error(error)
     os._exit(error.exit_code)
-
-
-def require_corpus(path: Path) -> None:
-    """Raise NoInputError if there is no prepared corpus, before torch is loaded."""
-    from nmt_cli.errors import NoInputError
-
-    if not path.is_dir():
-        raise NoInputError(
-            f"there is no prepared corpus at `{path}`",
-            "run `nmt prepare` first, or name another one with --corpus",
-        )

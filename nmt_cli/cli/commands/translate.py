@@ -11,7 +11,9 @@ from nmt_cli.cli.commands.translate_options import (
     LAYOUT,
     Ban,
     Device,
+    FailOn,
     File,
+    FlagFile,
     GlossaryFile,
     Models,
     Output,
@@ -23,6 +25,7 @@ from nmt_cli.cli.commands.translate_options import (
     Verify,
     VerifyEvery,
 )
+from nmt_cli.cli.display.flags import FlagReport, check_flags
 from nmt_cli.cli.display.translations import Show, as_json_line, plain_lines
 from nmt_cli.cli.display.verification import Checks
 from nmt_cli.cli.environment import make_console
@@ -38,7 +41,7 @@ from nmt_cli.cli.text_io import (
     require_text_file,
     warn_of_invalid,
 )
-from nmt_cli.plurals import agreeing, counted
+from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from nmt_cli.config.schema import ResolvedConfig
@@ -78,6 +81,8 @@ def command(
     output: Output = None,
     force: ForceFile = False,
     scores: Scores = False,
+    flag_file: FlagFile = None,
+    fail_on: FailOn = None,
     device: Device = "auto",
     precision: PrecisionOption = Precision.float32,
     threads: Threads = None,
@@ -95,22 +100,28 @@ def command(
     """
     from nmt_cli.data.text.lines import read_lines
 
-    paths = {"paths.model": model[0] if model else None}
-    resolved = resolve_settings({**flags, **paths}, sets, config_file)
-    read = (file, glossary, ban, prefix)
-    _check_output(output, resolved, config_file, model, files_read=read, force=force)
+    first_model = model[0] if model else None
+    resolved = resolve_settings({**flags, "paths.model": first_model}, sets, config_file)
+    check_flags(fail_on or ())
+    read, written = (file, glossary, ban, prefix), (output, flag_file)
+    _check_output(written, resolved, config_file, model, files_read=read, force=force)
     console = make_console(quiet=quiet)
-    models = _require_files(file, model or [resolved.config.paths.model], output)
+    models = _require_files(file, model or [resolved.config.paths.model], output, flag_file)
     with read_lines(file, strict=resolved.config.data.strict) as lines:
         constraints = _constraints(glossary, ban)
         translator = _load(models, device, precision, threads, console)
         search = _search(translator, resolved, constraints)
         progress = _begin(console, translator.engine.notice, file)
-        with open_text_file(output, lines) as out, _prefixes(prefix) as prefixes:
+        with (
+            open_text_file(output, lines) as out,
+            _prefixes(prefix) as prefixes,
+            _flag_report(console, fail_on, flag_file) as report,
+        ):
             work = _Work(translator, search, constraints, prefixes)
             checks = _checks(work, precision, verify_every or int(verify), console)
-            _translate(work, lines, out, _form(search, as_json, scores), checks, progress)
+            _translate(work, lines, out, _form(search, as_json, scores), checks, report, progress)
         progress.note_written(output)
+        report.end()
 
 
 def _form(search: "SearchConfig", as_json: bool, scores: bool) -> Show:
@@ -120,11 +131,14 @@ def _form(search: "SearchConfig", as_json: bool, scores: bool) -> Show:
     return plain_lines(n_best=search.n_best > 1, scores=scores, alignment=search.alignment)
 
 
-def _require_files(file: str, models: list[str], output: Path | None) -> list[str]:
+def _require_files(file: str, models: list[str], *outputs: Path | None) -> list[str]:
     """The `models`; raises before torch is loaded if a file cannot be read or written."""
     require_text_file(file)
     require_models(models)
-    require_output(output)
+    for output in outputs:
+        require_output(output)
+    if None not in outputs and len({output.resolve() for output in outputs if output}) == 1:
+        raise UsageError("--output and --flag-file name the same file", "name two files")
     return models
 
 
@@ -150,7 +164,7 @@ def _begin(console: "Console", notice: str, file: str) -> "_Progress":
 
 
 def _check_output(
-    output: Path | None,
+    outputs: Sequence[Path | None],
     resolved: "ResolvedConfig",
     config_file: Path | None,
     models: Sequence[str] | None,
@@ -158,7 +172,7 @@ def _check_output(
     files_read: tuple[str | Path | None, ...],
     force: bool,
 ) -> None:
-    """Raise CannotCreateError if the output would overwrite what the command or project reads.
+    """Raise CannotCreateError if an output would overwrite what the command or project reads.
 
     files_read: the text, and the files of constraints. force: replace any other file.
     """
@@ -171,7 +185,7 @@ def _check_output(
         *needed_files("is read, too", *others),
     ]
     check_outputs(
-        [output], read,
+        outputs, read,
         resolved=resolved, config_file=config_file, models=models or (), force=force,
     )  # fmt: skip
 
@@ -224,6 +238,18 @@ def _constraints(glossary: Path | None, ban: Path | None) -> "Constraints":
 
 
 @contextlib.contextmanager
+def _flag_report(
+    console: "Console", fail_on: Sequence[str] | None, path: Path | None
+) -> Iterator[FlagReport]:
+    """The report of flags; `path` gets the flagged lines when the block ends without an error."""
+    if path is None:
+        yield FlagReport(console, fail_on or ())
+        return
+    with open_text_file(path) as file:
+        yield FlagReport(console, fail_on or (), file)
+
+
+@contextlib.contextmanager
 def _prefixes(path: Path | None) -> Iterator["Prefixes | None"]:
     """The prefixes in a file; raises DataError if the file has more lines than the text."""
     from nmt_cli.data.text.lines import read_lines
@@ -260,40 +286,41 @@ def _translate(
     out: BinaryIO,
     show: Show,
     checks: Checks | None,
+    report: FlagReport,
     progress: "_Progress",
 ) -> None:
     """Translate, write and verify `lines` window by window; warn of lines with problems."""
     from nmt_cli.translation.inputs import windows
 
-    count, failed, missing = 0, 0, 0
-    console = progress.console
+    count = 0
     with progress.shown(out):
         for window in windows(lines, lambda: lines.must_wait(PATIENCE_SECONDS)):
+            if not count:
+                _warn_of_misfit(work.translator, window, progress.console)
             prefixes = work.prefixes.take(len(window)) if work.prefixes else None
             on_progress = partial(progress.update_within, count, len(window))
             translations = work.translate(window, prefixes, count, on_progress)
             for index, translation in enumerate(translations, count):
                 out.write(show(index, translation).encode("utf-8", errors="replace"))
-                failed += "failed" in translation.flags
-                missing += "term_missing" in translation.flags
+                report.add(index, translation)
             out.flush()
             if checks:
                 checks.check(translations, prefixes, count)
             count += len(translations)
             progress.update(count)
-    warn_of_invalid(console, lines)
-    if failed:
-        console.warning(
-            f"{counted(failed, 'line')} {agreeing(failed, 'has', 'have')} no translation: "
-            "the model computes NaN or infinite values"
-        )
-    if missing:
-        console.warning(
-            f"{counted(missing, 'line')} {agreeing(missing, 'lacks', 'lack')} a term of the "
-            "glossary: raise --max-extra-length"
-        )
+    warn_of_invalid(progress.console, lines)
+    report.show(work.translator.quality.left_out)
     if checks:
         checks.end()
+
+
+def _warn_of_misfit(translator: "Translator", window: Sequence[str], console: "Console") -> None:
+    """Warn before the work if the first lines are of another kind than the training text."""
+    from nmt_cli.translation.input_check import find_misfit
+
+    misfit = find_misfit(window, translator.subwords, translator.quality.text)
+    if misfit is not None:
+        console.warning(str(misfit))
 
 
 class _Progress:

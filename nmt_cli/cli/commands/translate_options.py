@@ -10,7 +10,7 @@ LAYOUT = {
     "": ("model", "sets", "config_file"),
     "Search": (
         "search.beam", "search.n_best", "search.mbr", "search.coverage_penalty",
-        "search.shortlist",
+        "search.shortlist", "search.sentences",
     ),
     "Length": (
         "search.length_penalty", "search.alpha", "search.word_reward",
@@ -26,6 +26,7 @@ LAYOUT = {
         "data.strict", "output", "force", "scores", "search.alignment", "search.replace_unknown",
         "as_json", "quiet",
     ),
+    "Doubtful translations": ("search.retry", "flag_file", "fail_on"),
     "Verification": ("verify", "verify_every"),
     "Hardware": ("device", "precision", "threads", "search.batch_tokens"),
 }  # fmt: skip
@@ -124,5 +125,19 @@ Scores = Annotated[
     typer.Option(
         "--scores",
         help="Add the score and the log-probabilities of the subwords, separated by |||",
+    ),
+]  # fmt: skip
+FlagFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--flag-file", metavar="FILE",
+        help="TSV file to write flagged lines to, with their flags, source and translation",
+    ),
+]  # fmt: skip
+FailOn = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-on", metavar="FLAG",
+        help="Exit with code 3 if a translation has this flag, such as number_mismatch; repeatable",
     ),
 ]  # fmt: skip

@@ -42,6 +42,9 @@ def as_json_line(line: int, translation: "Translation") -> str:
         "text": translation.text,
         "score": translation.score,
         "flags": translation.flags,
+        "sentences": [
+            {"source": sentence.source, "text": sentence.text} for sentence in translation.sentences
+        ],
         "hypotheses": [
             {
                 "text": hypothesis.text,

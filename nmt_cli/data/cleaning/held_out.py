@@ -80,6 +80,20 @@ def suitable_split(pairs: int) -> int:
     return split // 100 * 100 if split >= 100 else split // 10 * 10
 
 
+def no_validation_note(pairs: int, names_it: str, sets_apart: str) -> str:
+    """The warning that there is no validation text.
+
+    pairs: the number of training pairs; names_it: the option or argument that names validation
+    files; sets_apart: what sets training pairs apart, up to their number.
+    """
+    split = suitable_split(pairs)
+    way = f"; to set training pairs apart: {sets_apart}{split}" if split else ""
+    return (
+        "there is no validation text: training will not know its best checkpoint; "
+        f"{names_it} names it{way}"
+    )
+
+
 def require_small_split(wanted: int, pairs: int) -> None:
     """Raise DataError if a validation set of `wanted` pairs takes too many of `pairs`."""
     if wanted > LARGEST_SPLIT * pairs:

@@ -36,6 +36,35 @@ def numbers_differ(src: str, tgt: str) -> bool:
     return any(_is_never_written_out(number) for number in only_src or only_tgt)
 
 
+def numbers_changed(src: str, tgt: str) -> bool:
+    """Return whether a translation has other numbers than its source.
+
+    Unlike `numbers_differ`, which must not doubt the work of people, this also reports short
+    numbers. A number up to twelve, or a round one, may be written out on one side.
+
+    >>> numbers_changed("I have 3 dogs.", "Ich habe 5 Hunde.")
+    True
+    >>> numbers_changed("I have 3 dogs.", "Ich habe drei Hunde.")
+    False
+    >>> numbers_changed("They came with 47 men.", "Sie kamen mit Leuten.")
+    True
+    """
+    if numbers_differ(src, tgt):
+        return True
+    src_groups, tgt_groups = set(_DIGITS.findall(src)), set(_DIGITS.findall(tgt))
+    only_src = _missing(src, src_groups - tgt_groups, tgt)
+    only_tgt = _missing(tgt, tgt_groups - src_groups, src)
+    if only_src and only_tgt:
+        sides = [set().union(*missing.values()) for missing in (only_src, only_tgt)]
+        return not _may_be_times(*sides)
+    return any(_is_rarely_written_out(number) for number in only_src or only_tgt)
+
+
+def _is_rarely_written_out(number: str) -> bool:
+    digits = "".join(_DIGITS.findall(number))
+    return len(digits) >= MIN_DIGITS and not digits.endswith("0") and int(digits) > HOURS
+
+
 def _missing(text: str, candidates: set[str], other: str) -> dict[str, set[str]]:
     """Return the numbers of `text` that `other` lacks, with the missing groups of digits."""
     if not candidates:

@@ -115,6 +115,15 @@ class BatchPlan:
         src, tgt = int(self.src_lengths[pairs].sum()), int(self.tgt_lengths[pairs].sum())
         return Shape(self._padded(src), self._padded(tgt), len(pairs))
 
+    def stream_sizes(self, index: int) -> list[int]:
+        """Return the padded sizes of the streams of an epoch, but for single long pairs."""
+        epoch = self.epoch(index)
+        sizes: set[int] = set()
+        for lengths in (self.src_lengths, self.tgt_lengths):
+            tokens = np.unique(np.add.reduceat(lengths[epoch.order], epoch.bounds[:-1]))
+            sizes.update(map(self._padded, tokens[tokens <= self.capacity].tolist()))
+        return sorted(sizes)
+
     def _padded(self, tokens: int) -> int:
         """Return the padded size of a stream of `tokens`; one long pair may exceed the capacity."""
         sizes = (-(-self.capacity * size // SIZES[-1]) for size in SIZES)

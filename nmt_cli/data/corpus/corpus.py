@@ -21,6 +21,7 @@ from nmt_cli.data.corpus.layout import (
     id_type,
     read_description,
 )
+from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import DataError
@@ -89,7 +90,8 @@ class Pairs:
 class Corpus:
     """A prepared corpus, read-only.
 
-    valid_text: the raw lines of both sides, for BLEU; digest: a hash of the ids and subwords.
+    valid_text: the raw lines of both sides, for BLEU; digest: a hash of the ids and subwords; text:
+    what is usual in the training text, None where an older version prepared the corpus.
     """
 
     path: Path
@@ -99,6 +101,7 @@ class Corpus:
     valid: Pairs | None
     valid_text: tuple[list[str], list[str]] | None
     digest: str
+    text: TextStatistics | None = None
 
     @classmethod
     def open(cls, path: Path, *, verify: bool = True) -> "Corpus":
@@ -122,6 +125,7 @@ class Corpus:
             valid=valid,
             valid_text=valid_text,
             digest=digest,
+            text=TextStatistics.load(path),
         )
 
 

@@ -4,7 +4,6 @@ It is stored in the model directory as `shortlist.safetensors` and listed in the
 """
 
 import hashlib
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from nmt_cli.data.lexical.lexicon import Lexicon
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import ConfigError, DataError, NoInputError
 from nmt_cli.storage import files, manifest
+from nmt_cli.storage.tensor_header import with_sorted_header
 
 SHORTLIST = "shortlist.safetensors"
 FORMAT = "1"
@@ -54,7 +54,7 @@ class Shortlist:
         arrays = {"candidates": self.candidates, "same": self.same, "frequent": self.frequent}
         metadata = {"format": FORMAT, "vocabulary": vocabulary_digest(subwords)}
         data: bytes = safetensors.numpy.save(arrays, metadata)
-        manifest.add_to_manifest(directory, SHORTLIST, _with_sorted_header(data))
+        manifest.add_to_manifest(directory, SHORTLIST, with_sorted_header(data))
 
     @classmethod
     def load(cls, directory: Path, subwords: Subwords) -> "Shortlist":
@@ -90,13 +90,6 @@ class Shortlist:
             inside = fits and (not array.size or -1 <= array.min() <= array.max())
             if not inside or (array.size and array.max() >= subwords.tgt_size):
                 raise DataError(f"`{path}` is damaged: `{name}` does not fit the subwords", HINT)
-
-
-def _with_sorted_header(data: bytes) -> bytes:
-    """Return the same file with a sorted header, because safetensors writes metadata unordered."""
-    end = 8 + int.from_bytes(data[:8], "little")
-    header = json.dumps(json.loads(data[8:end]), sort_keys=True, separators=(",", ":"))
-    return data[:8] + header.encode("utf-8").ljust(end - 8) + data[end:]
 
 
 def vocabulary_digest(subwords: Subwords) -> str:

@@ -100,6 +100,11 @@ class Tally:
         self.unknowns += other.unknowns
 
     @property
+    def unknown_share(self) -> float:
+        """Unknown tokens per token."""
+        return self.unknowns / max(1, self.tokens)
+
+    @property
     def fertility(self) -> float:
         """Subwords per word, without EOS."""
         return (self.tokens - self.sentences) / max(1, self.words)

@@ -28,6 +28,7 @@ from nmt_cli.data.cleaning.findings import Finding, Ledger
 from nmt_cli.data.cleaning.held_out import HeldOut, choose_candidates, find_duplicates, occurrences
 from nmt_cli.data.cleaning.matching import MAX_WRONG_SHARE, find_unmatched
 from nmt_cli.data.corpus.layout import SUBWORDS
+from nmt_cli.data.corpus.text_statistics import TEXT
 from nmt_cli.data.languages.wrong_sides import find_wrong_sides
 from nmt_cli.data.preparation.encode import (
     Encoded,
@@ -40,12 +41,13 @@ from nmt_cli.data.preparation.encode import (
     encode_jobs,
     encoded_side,
 )
+from nmt_cli.data.preparation.measure import measure_text
 from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.data.subwords.model import VOCABULARY, Subwords, learn_subwords
 from nmt_cli.data.text.lines import read_pairs
 from nmt_cli.errors import DataError
 from nmt_cli.plurals import counted
-from nmt_cli.storage.files import make_directory, remove, sha256_of
+from nmt_cli.storage.files import make_directory, remove, sha256_of, write_bytes
 
 # A source with more targets than this is a heading or a placeholder without one translation.
 MAX_TARGETS = 50
@@ -55,7 +57,7 @@ Pairs = list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedCorpus:
     """The result of `prepare`: the numbers of its table.
 
     read, kept, valid: pairs; split: validation pairs that were taken from the pairs read; dropped:
@@ -86,7 +88,7 @@ class Prepared:
         return values
 
     @classmethod
-    def from_json(cls, path: Path, values: dict[str, Any]) -> "Prepared":
+    def from_json(cls, path: Path, values: dict[str, Any]) -> "PreparedCorpus":
         """Build the result from `to_json`, as that of a run that reused the corpus in `path`."""
         findings = tuple(Finding.from_json(finding) for finding in values.get("findings", ()))
         values = dict(values, notes=tuple(values["notes"]), findings=findings)
@@ -111,7 +113,7 @@ class PreparationRun:
     progress: Progress
     dropped: Path | None = None
 
-    def run(self) -> Prepared:
+    def run(self) -> PreparedCorpus:
         """Run all passes; raises DataError if no pair is left to train on."""
         data = self.config.data
         work = make_directory(self.directory / "work")
@@ -141,9 +143,10 @@ class PreparationRun:
             )
         if self.dropped is not None:
             ledger.write_dropped(self.dropped)
+        self._measure(text, ledger.keep, train)
         remove(work)
         self._encode_valid(valid, subwords)
-        return Prepared(
+        return PreparedCorpus(
             path=self.out, read=text.read, kept=train.pairs, dropped=dropped,
             src=train.src, tgt=train.tgt,
             src_size=subwords.src_size, tgt_size=subwords.tgt_size,
@@ -250,6 +253,12 @@ class PreparationRun:
             done += span.pairs
             self.progress("encode", done, text.pairs)
         return train
+
+    def _measure(self, text: CleanText, keep: np.ndarray, train: SplitWriter) -> None:
+        """Write what is usual in the kept pairs, for the checks of translation."""
+        unknown = (train.src.unknown_share, train.tgt.unknown_share)
+        statistics = measure_text(text, keep, self.config, unknown, self.pool, self.progress)
+        write_bytes(self.directory / TEXT, statistics.to_bytes())
 
     def _encode_valid(self, pairs: Pairs, subwords: Subwords) -> None:
         """Encode all validation pairs and keep their text unchanged."""

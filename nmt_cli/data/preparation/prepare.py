@@ -21,7 +21,7 @@ from nmt_cli.data.corpus.users import refuse_in_use
 from nmt_cli.data.languages.checks import check_languages
 from nmt_cli.data.preparation.encoding_check import require_utf8
 from nmt_cli.data.preparation.passes import PreparationRun
-from nmt_cli.data.preparation.passes import Prepared as Prepared
+from nmt_cli.data.preparation.passes import PreparedCorpus as PreparedCorpus
 from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.data.text.streams import STDIN
 from nmt_cli.errors import CannotCreateError, NmtError, NoInputError, UsageError
@@ -44,7 +44,7 @@ def prepare(
     workers: int = 0,
     dropped: Path | None = None,
     progress: Progress | None = None,
-) -> Prepared:
+) -> PreparedCorpus:
     """Prepare `config.data` into the new directory `out`.
 
     workers: processes, 0 for one per usable core; the files are the same for any number of them.
@@ -148,14 +148,14 @@ def fingerprint(config: Config) -> dict[str, str] | None:
     return {path: sha256_of(Path(path)) for path in paths}
 
 
-def _existing_corpus(config: Config, inputs: dict[str, str] | None, out: Path) -> Prepared:
+def _existing_corpus(config: Config, inputs: dict[str, str] | None, out: Path) -> PreparedCorpus:
     """Return the existing corpus if it is complete and the same; raises CannotCreateError."""
     try:
         description = read_description(out)
         check_corpus_files(out)
         stored = settings.read_layer(out / CONFIG)
         before = settings.resolve([stored]).config
-        prepared = Prepared.from_json(out, description["prepared"])
+        prepared = PreparedCorpus.from_json(out, description["prepared"])
     except (NmtError, KeyError, TypeError) as error:
         raise CannotCreateError(
             f"`{out}` exists already, and is not a whole corpus of this version",

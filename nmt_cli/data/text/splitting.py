@@ -21,10 +21,15 @@ Count = Callable[[Sequence[str]], list[int]]
 
 
 class Piece(NamedTuple):
-    """A part of a line; glue: what joins it to the next piece, a space or "" inside a word."""
+    """A part of a line.
+
+    glue: what joins it to the next piece: white space, or "" inside a word and between sentences
+    that have no space between them. ends_sentence: whether a sentence ends with it.
+    """
 
     text: str
     glue: str
+    ends_sentence: bool = False
 
 
 def split_line(text: str, count: Count, longest: int) -> list[Piece]:

@@ -1,9 +1,10 @@
 """The demo's directory: text files of the grammar's sentences, their labels, and nmt.toml."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.extras.demo.folder import claim_folder, write_texts
 from nmt_cli.extras.demo.grammar.pairs import LabelledPair, Split, make_pairs
 from nmt_cli.extras.project import PROJECT_NAME, Project, write_project
@@ -14,6 +15,9 @@ VALID_PAIRS = 400
 TEST_PAIRS = 1_000
 HELD_OUT_PAIRS = 200
 LABELS = "labels"
+PAIRS_OF_TASK = 2_000
+# Starting processes would take longer than making fewer pairs in this one.
+PAIRS_WORTH_PROCESSES = 10_000
 
 
 def make_project(folder: Path) -> Path:
@@ -32,37 +36,77 @@ def make_project(folder: Path) -> Path:
     return path
 
 
-def write_demo(
-    folder: Path, progress: Callable[[str, int, int | None], None] | None = None
-) -> None:
-    """Fill `folder` with the demo's sentences, the same on every machine.
+class DemoTexts:
+    """The demo's sentences, the same on every machine; use it in a `with` block.
 
-    Raises CannotCreateError, before anything is written, if `folder` was not made by the demo, or
-    if one of the files has been changed since.
+    They are made from the beginning of the block on, in other processes where there are several
+    cores, so that torch can be loaded meanwhile.
+    """
+
+    def __init__(self, workers: int = 0) -> None:
+        """workers: processes, 0 for one per usable core."""
+        self._sizes: dict[Split, int] = {
+            "train": TRAIN_PAIRS,
+            "valid": VALID_PAIRS,
+            "test": TEST_PAIRS,
+            "held_out": HELD_OUT_PAIRS,
+        }
+        small = sum(self._sizes.values()) < PAIRS_WORTH_PROCESSES
+        self._pool = ProcessPool(1 if small else workers)
+        self._parts: Iterator[list[LabelledPair]] = iter(())
+
+    def __enter__(self) -> "DemoTexts":
+        tasks = [
+            (split, range(start, min(start + PAIRS_OF_TASK, count)))
+            for split, count in self._sizes.items()
+            for start in range(0, count, PAIRS_OF_TASK)
+        ]
+        self._parts = self._pool.start(_make_part, tasks)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.close()
+
+    def collect(
+        self, progress: Callable[[str, int, int | None], None] | None = None
+    ) -> dict[str, bytes]:
+        """The content of each file, by name; can be called once.
+
+        progress: called with a stage, the pairs made so far, and all.
+        """
+        texts: dict[str, bytes] = {}
+        for split, count in self._sizes.items():
+            pairs: list[LabelledPair] = []
+            while len(pairs) < count:
+                if progress is not None:
+                    progress(f"make sentences ({split})", len(pairs), count)
+                pairs += next(self._parts)
+            texts |= _texts(split, pairs)
+        self._pool.close()
+        return texts
+
+
+def _make_part(task: tuple[Split, range]) -> list[LabelledPair]:
+    split, indices = task
+    return list(make_pairs(len(indices), seed=SEED, split=split, first=indices.start))
+
+
+def write_demo(
+    folder: Path,
+    texts: DemoTexts | None = None,
+    progress: Callable[[str, int, int | None], None] | None = None,
+) -> None:
+    """Fill `folder` with the demo's sentences.
+
+    texts: those that are being made already. Raises CannotCreateError, before anything is written,
+    where `folder` is not the demo's own, or one of the files has been changed since.
     """
     claim_folder(folder)
-    sizes: dict[Split, int] = {
-        "train": TRAIN_PAIRS,
-        "valid": VALID_PAIRS,
-        "test": TEST_PAIRS,
-        "held_out": HELD_OUT_PAIRS,
-    }
-    texts: dict[str, bytes] = {}
-    for split, count in sizes.items():
-        texts |= _texts(split, _made(split, count, progress))
-    write_texts(folder, texts)
-
-
-def _made(
-    split: Split, count: int, progress: Callable[[str, int, int | None], None] | None
-) -> list[LabelledPair]:
-    """Return the pairs of a split; `progress` is called at every thousandth pair."""
-    pairs = []
-    for done, pair in enumerate(make_pairs(count, seed=SEED, split=split)):
-        if progress is not None and done % 1_000 == 0:
-            progress(f"make sentences ({split})", done, count)
-        pairs.append(pair)
-    return pairs
+    if texts is None:
+        with DemoTexts(workers=1) as texts:
+            write_texts(folder, texts.collect(progress))
+    else:
+        write_texts(folder, texts.collect(progress))
 
 
 def _texts(split: str, pairs: Sequence[LabelledPair]) -> dict[str, bytes]:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from nmt_cli.config.schema import Config
 from nmt_cli.data.corpus.corpus import Corpus
-from nmt_cli.data.preparation.passes import Prepared
+from nmt_cli.data.preparation.passes import PreparedCorpus
 from nmt_cli.data.preparation.prepare import prepare
 from nmt_cli.data.text.lines import read_lines
-from nmt_cli.extras.demo.files import LABELS, write_demo
+from nmt_cli.extras.demo.files import LABELS, DemoTexts, write_demo
 from nmt_cli.extras.demo.folder import (
     AVERAGE,
     OUTPUT,
@@ -74,7 +74,7 @@ class Outcome:
     seconds: float
 
 
-Event = Command | Prepared | Report | Outcome
+Event = Command | PreparedCorpus | Report | Outcome
 
 
 def run_demo(
@@ -83,16 +83,19 @@ def run_demo(
     stop: Callable[[], bool] = lambda: False,
     progress: Callable[[str, int, int | None], None] | None = None,
     tell: Listener = ignore,
+    texts: DemoTexts | None = None,
+    cache: Path | None = None,
 ) -> Iterator[Event]:
     """Write the demo into `folder` and run it there; steps that are done are not repeated.
 
     `config` holds the settings of the demo's nmt.toml, with paths in `folder`. If `stop()` returns
-    true, the run ends early with everything saved. tell: as for `train`. Raises CannotCreateError
-    if `folder` contains a file that the demo did not write and would have to replace.
+    true, the run ends early with everything saved. tell: as for `train`; texts: the sentences, if
+    they are being made already; cache: as for `Translator.load`. Raises CannotCreateError if
+    `folder` contains a file that the demo did not write and would have to replace.
     """
     started = time.monotonic()
     require_own_data(folder, config)
-    write_demo(folder, progress)
+    write_demo(folder, texts, progress)
     require_own_corpus(config)
     corpus, model = Path(config.paths.corpus), Path(config.paths.model)
     yield Command("nmt prepare")
@@ -108,7 +111,7 @@ def run_demo(
     trim_heap()
     yield from _average(folder, model, config)
     yield Command(f"nmt translate test.en -o {OUTPUT}")
-    translator = Translator.load(model)
+    translator = Translator.load(model, cache=cache)
     outputs = translate_split(translator, folder, "test")
     with replacing_result(folder, OUTPUT) as path:
         files.write_text(path, "".join(line + "\n" for line in outputs))

@@ -1,6 +1,7 @@
 """`nmt parse`: converts lines of words to trees by a model that translates into brackets (6.3)."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from nmt_cli.config.schema import Config, with_values
@@ -48,7 +49,7 @@ def parse_window(
     translator: Translator, lines: Sequence[str], search: SearchConfig | None = None
 ) -> list[Parse]:
     """Parse some lines, which are searched together."""
-    config = search or for_parsing(translator.config).search
+    config = replace(search or for_parsing(translator.config).search, sentences="line")
     words = [tree_words(line) for line in lines]
     translations = translator.translate_window(
         [" ".join(line_words) for line_words in words], search=config

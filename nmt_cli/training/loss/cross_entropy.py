@@ -196,6 +196,11 @@ def _chunks(tokens: int, vocabulary: int, device_type: str) -> list[slice]:
     return [slice(*bound) for bound in pairwise(bounds)]
 
 
+def chunk_sizes(tokens: int, vocabulary: int, device_type: str) -> set[int]:
+    """The different numbers of tokens in the chunks of `linear_cross_entropy`."""
+    return {chunk.stop - chunk.start for chunk in _chunks(tokens, vocabulary, device_type)}
+
+
 def smoothed_target(vocabulary: int, target: int, epsilon: float) -> Float[Tensor, " vocabulary"]:
     """The target distribution of label smoothing.
 

@@ -9,6 +9,7 @@ import time
 from nmt_cli.config.automatic import max_steps
 from nmt_cli.config.schema import SettingsLayer, resolve
 from nmt_cli.data.corpus.batch_plan import Position
+from nmt_cli.machine import outside_heap
 from nmt_cli.model.precision import precision_name
 from nmt_cli.training.reporting.cost import add_cost, devices
 from nmt_cli.training.reporting.events import FirstStep, Listener, Outline, StepDone, Validating
@@ -167,6 +168,7 @@ class Monitor:
         run = self._run
         if run.state.validated or not (run.ranks.is_first and self._samples.is_due):
             return
-        sample = self._samples.take(run.model, run.config, run.state.step)
+        with outside_heap():
+            sample = self._samples.take(run.model, run.config, run.state.step)
         if sample is not None:
             self._listener(sample)

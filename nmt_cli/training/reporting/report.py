@@ -13,7 +13,8 @@ class Validation:
     weights: those that were decoded: current, mean (of checkpoints) or ema (moving average);
     averaged: checkpoints in that mean, else 1;
     samples: (source, reference, translation) of a few pairs; best: whether no validation of this
-    run was better so far.
+    run was better so far; confidence: what is usual of the translations' log-probabilities, as
+    `translation.quality.Confidence` writes it, or "".
     """
 
     loss: float
@@ -25,6 +26,7 @@ class Validation:
     averaged: int = 1
     samples: tuple[tuple[str, str, str], ...] = ()
     best: bool = False
+    confidence: str = ""
 
     @property
     def score(self) -> float:

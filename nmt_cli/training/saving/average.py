@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from nmt_cli.config.schema import Config, flatten
+from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.data.lexical.shortlist import vocabulary_digest
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import CannotCreateError, ConfigError, DataError, NoInputError
@@ -48,7 +49,8 @@ def average(
         _check_same(paths[0], first, path, _read_description(_model_of(path)))
     weights = average_weights(paths, _read)
     metadata = {"averaged": ", ".join(path.name for path in paths)}
-    save_model(out, weights, first.config, first.subwords, metadata, replace=force)
+    text = TextStatistics.load(_model_of(paths[0]))
+    save_model(out, weights, first.config, first.subwords, metadata, text=text, replace=force)
     return list(paths)
 
 

@@ -44,7 +44,9 @@ def gradients(total: Tensor, inputs: list[Tensor], *, biased: bool) -> tuple[Ten
 @pytest.mark.parametrize("rows", [1, 2, 5, 256])
 @pytest.mark.parametrize("biased", [True, False])
 @pytest.mark.parametrize("epsilon", [0.0, 0.1])
-def test_chunks_make_no_difference(inputs, rows, biased, epsilon, monkeypatch) -> None:
+def test_cross_entropy_does_not_depend_on_chunks(
+    inputs, rows, biased, epsilon, monkeypatch
+) -> None:
     monkeypatch.setattr("nmt_cli.training.loss.cross_entropy.CHUNK_ELEMENTS", {"cpu": 0, "cuda": 0})
     monkeypatch.setattr("nmt_cli.training.loss.cross_entropy.CHUNK_ROWS", rows)
     hidden, weight, bias = inputs
@@ -64,7 +66,7 @@ def test_chunks_make_no_difference(inputs, rows, biased, epsilon, monkeypatch) -
 
 @pytest.mark.parametrize("rows", [2, 256])
 @pytest.mark.parametrize("biased", [True, False])
-def test_padding_is_not_counted(inputs, rows, biased, monkeypatch) -> None:
+def test_cross_entropy_ignores_padding(inputs, rows, biased, monkeypatch) -> None:
     monkeypatch.setattr("nmt_cli.training.loss.cross_entropy.CHUNK_ELEMENTS", {"cpu": 0, "cuda": 0})
     monkeypatch.setattr("nmt_cli.training.loss.cross_entropy.CHUNK_ROWS", rows)
     hidden, weight, bias = inputs
@@ -82,7 +84,7 @@ def test_padding_is_not_counted(inputs, rows, biased, monkeypatch) -> None:
         torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
 
 
-def test_without_gradients_the_sums_are_the_same(inputs) -> None:
+def test_cross_entropy_without_gradients_has_the_same_sums(inputs) -> None:
     with torch.no_grad():
         found = linear_cross_entropy(*inputs, TARGETS, 0.1)
     expected = reference(inputs, biased=True, epsilon=0.1)
@@ -112,7 +114,7 @@ def test_autocast_applies_to_products_and_not_to_sums(inputs) -> None:
         torch.testing.assert_close(one.grad.double(), other, rtol=0.05, atol=0.05)
 
 
-def test_a_share_of_the_target_is_uniform_over_all_words() -> None:
+def test_label_smoothing_share_is_uniform_over_the_vocabulary() -> None:
     """All logits equal: every smoothing gives ln V a token."""
     zeros = torch.zeros(5, 4), torch.zeros(9, 4)
     for epsilon in (0.0, 0.1, 0.9):
@@ -121,7 +123,7 @@ def test_a_share_of_the_target_is_uniform_over_all_words() -> None:
 
 
 @given(tokens=st.integers(0, 60_000), vocabulary=st.integers(1, 70_000))
-def test_chunks_are_few_and_of_equal_size(tokens, vocabulary) -> None:
+def test_loss_chunks_are_few_and_of_equal_size(tokens, vocabulary) -> None:
     for kind in ("cpu", "cuda"):
         limit = max(CHUNK_ELEMENTS[kind] // vocabulary, CHUNK_ROWS)
         parts = _chunks(tokens, vocabulary, kind)
@@ -137,7 +139,7 @@ def test_chunks_are_few_and_of_equal_size(tokens, vocabulary) -> None:
             assert 0 < min(sizes, default=1) <= max(sizes, default=1)
 
 
-def test_without_tokens_the_sums_are_zero() -> None:
+def test_cross_entropy_without_tokens_is_zero() -> None:
     hidden, weight = torch.zeros(0, 4, requires_grad=True), torch.zeros(9, 4, requires_grad=True)
     found = linear_cross_entropy(hidden, weight, None, torch.zeros(0, dtype=torch.long), 0.1)
     assert (found.total, found.nll, found.tokens) == (0.0, 0.0, 0)

@@ -93,17 +93,17 @@ class Rows:
 @pytest.mark.parametrize("dtype", ROUNDING, ids=str)
 @pytest.mark.parametrize("biased", [True, False])
 @pytest.mark.parametrize("epsilon", [0.0, 0.1])
-def test_the_kernel_gives_the_sums_and_gradients_of_the_formula(dtype, biased, epsilon) -> None:
+def test_loss_kernel_equals_the_formula(dtype, biased, epsilon) -> None:
     Rows(200, dtype=dtype, biased=biased, epsilon=epsilon).check()
 
 
 @pytest.mark.parametrize("size", [1, 5, 63, 64, 65, 128])
 @pytest.mark.parametrize("padding", [0, 1, 70])
-def test_any_vocabulary_and_any_padding(size, padding) -> None:
+def test_loss_kernel_handles_any_vocabulary_and_padding(size, padding) -> None:
     Rows(size, padding, biased=True).check()
 
 
-def test_padding_columns_are_ignored_whatever_they_hold() -> None:
+def test_loss_kernel_ignores_padding_columns() -> None:
     rows = Rows(100, 28)
     rows.logits[:, 100:] = torch.tensor([torch.nan, 50.0]).repeat(14)
     rows.check()
@@ -111,7 +111,7 @@ def test_padding_columns_are_ignored_whatever_they_hold() -> None:
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:All-NaN slice encountered:RuntimeWarning")
-def test_nan_in_padding_rows_does_not_spread() -> None:
+def test_loss_kernel_nan_in_padding_rows_does_not_spread() -> None:
     rows = Rows(100)
     rows.logits[3, ::2] = torch.nan
     rows.check()
@@ -121,13 +121,13 @@ def test_nan_in_padding_rows_does_not_spread() -> None:
 @pytest.mark.parametrize(
     ("dtype", "factor"), [(torch.float32, 1e36), (torch.bfloat16, 1e36), (torch.float16, 6e3)]
 )
-def test_logits_too_large_for_exp_are_fine(dtype, factor) -> None:
+def test_loss_kernel_handles_logits_that_overflow_exp(dtype, factor) -> None:
     rows = Rows(200, dtype=dtype)
     rows.logits.mul_(factor)
     rows.check()
 
 
-def test_a_common_offset_costs_no_digits() -> None:
+def test_loss_kernel_is_exact_with_a_common_offset() -> None:
     """logsumexp, rounded to float32, would be off by 1e-3, and so the nll and every gradient."""
     rows = Rows(200)
     rows.logits.add_(2.0**14)
@@ -136,7 +136,7 @@ def test_a_common_offset_costs_no_digits() -> None:
     rows.check()
 
 
-def test_impossible_words_have_no_gradient() -> None:
+def test_loss_kernel_gradient_of_impossible_words_is_zero() -> None:
     """-inf through the first block and at places in the others."""
     rows = Rows(200, epsilon=0.0)
     rows.logits[:, :70] = rows.logits[:, 80:150:7] = -torch.inf
@@ -152,7 +152,7 @@ def test_impossible_words_have_no_gradient() -> None:
     torch.testing.assert_close(gradient[rows.kept()].double(), expected, rtol=0, atol=FLOAT32)
 
 
-def test_without_gradient_the_logits_do_not_change() -> None:
+def test_loss_kernel_without_gradient_keeps_the_logits() -> None:
     rows, others = Rows(100, 28), Rows(100, 28)
     sums, gradient = rows.run(needs_gradient=False)
     assert gradient is None
@@ -187,7 +187,7 @@ def formula(inputs: list[Tensor], *, biased: bool) -> list[Tensor]:
 
 @pytest.mark.usefixtures("_fused")
 @pytest.mark.parametrize("biased", [True, False])
-def test_the_output_layer_s_loss_and_gradients_are_the_formula_s(biased) -> None:
+def test_output_layer_loss_and_gradients_equal_the_formula(biased) -> None:
     inputs = layer()
     pairs = zip(results(inputs, biased=biased), formula(inputs, biased=biased), strict=True)
     for found, expected in pairs:
@@ -218,7 +218,7 @@ def test_narrow_products_are_padded_and_close(biased, monkeypatch) -> None:
 
 
 @pytest.mark.usefixtures("_fused")
-def test_the_uniform_share_is_not_rounded_away() -> None:
+def test_loss_kernel_keeps_small_label_smoothing() -> None:
     """In float16 the share of each word would be a number that float16 hardly has."""
     size = 2_000
     hidden, weight = torch.ones(3, 1, requires_grad=True), torch.zeros(size, 1, requires_grad=True)
@@ -233,7 +233,7 @@ def test_the_uniform_share_is_not_rounded_away() -> None:
     )
 
 
-def test_the_kernel_is_for_gpus_and_its_dtypes(monkeypatch) -> None:
+def test_loss_kernel_is_used_on_gpus_with_its_dtypes(monkeypatch) -> None:
     def chosen(device="cuda", wide=torch.float32, narrow=torch.bfloat16, capability=(9, 0)):
         monkeypatch.setattr("torch.cuda.get_device_capability", lambda device: capability)
         with FakeTensorMode():

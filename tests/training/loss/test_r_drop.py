@@ -36,7 +36,7 @@ def make_inputs(bias: bool) -> list[torch.Tensor]:
     ]
 
 
-def test_the_loss_of_logits_is_the_formula_s() -> None:
+def test_r_drop_loss_equals_the_formula() -> None:
     first, second, weight = make_inputs(bias=False)
     logits = first @ weight.T, second @ weight.T
     loss = r_drop_loss(*logits, TARGETS, EPSILON, ALPHA)
@@ -49,7 +49,7 @@ def test_the_loss_of_logits_is_the_formula_s() -> None:
 
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("chunk", [1, 3, 100])
-def test_chunks_give_the_gradients_of_the_formula(bias, chunk, monkeypatch) -> None:
+def test_r_drop_chunk_gradients_equal_the_formula(bias, chunk, monkeypatch) -> None:
     monkeypatch.setattr(r_drop, "CHUNK_ROWS", chunk)
     monkeypatch.setitem(r_drop.CHUNK_ELEMENTS, "cpu", 1)
     inputs = make_inputs(bias)
@@ -65,14 +65,14 @@ def test_chunks_give_the_gradients_of_the_formula(bias, chunk, monkeypatch) -> N
         torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-12)
 
 
-def test_equal_passes_cost_what_one_pass_costs() -> None:
+def test_r_drop_of_equal_passes_is_the_loss_of_one() -> None:
     first, _, weight = make_inputs(bias=False)
     alike = linear_r_drop_loss(first, first, weight, None, TARGETS, EPSILON, ALPHA)
     none = linear_r_drop_loss(first, first, weight, None, TARGETS, EPSILON, 0.0)
     torch.testing.assert_close(alike.total, none.total, rtol=1e-12, atol=0)
 
 
-def test_products_follow_autocast_and_sums_do_not() -> None:
+def test_r_drop_autocast_applies_to_products_only() -> None:
     first, second, weight = (one.detach().float().requires_grad_() for one in make_inputs(False))
     exact = linear_r_drop_loss(first, second, weight, None, TARGETS, EPSILON, ALPHA)
     with torch.autocast("cpu", torch.bfloat16):

@@ -20,7 +20,7 @@ def layers() -> nn.Module:
     return nn.Sequential(nn.Linear(5, 7), nn.LayerNorm(7), nn.Linear(7, 2, bias=False))
 
 
-def test_the_steps_are_those_of_torch_s_adam_w() -> None:
+def test_adam_steps_equal_torch_adamw() -> None:
     """A weight without a gradient keeps its count of steps; matrices alone decay."""
     ours, theirs = layers(), layers()
     optimizer = make_optimizer(ours, Config(train=TRAIN))

@@ -34,11 +34,11 @@ def test_orthogonalise_drives_the_singular_values_through_the_polynomial(shape) 
         assert 0.5 < values.min() <= values.max() < 1.3
 
 
-def test_a_gradient_of_zeros_moves_nothing() -> None:
+def test_muon_zero_gradient_changes_nothing() -> None:
     assert torch.equal(orthogonalise(torch.zeros(2, 3, 4)), torch.zeros(2, 3, 4))
 
 
-def test_every_step_of_every_matrix_is_the_formula_s() -> None:
+def test_muon_steps_equal_the_formula() -> None:
     """Matrices of one shape go together, but each by itself; rate, decay and size as said."""
     torch.manual_seed(2)
     layers = nn.ModuleList(nn.Linear(*size) for size in ((4, 6), (4, 6), (6, 3)))
@@ -61,7 +61,7 @@ def test_every_step_of_every_matrix_is_the_formula_s() -> None:
             torch.testing.assert_close(layer.weight.detach(), reference, rtol=0, atol=1e-7)
 
 
-def test_an_update_is_about_as_large_as_adam_s() -> None:
+def test_muon_update_has_the_size_of_an_adam_update() -> None:
     """So that one learning rate serves both: 0.2 of it, root mean square."""
     for shape in ((64, 256), (256, 64), (128, 128)):
         layer = nn.Linear(shape[1], shape[0])
@@ -93,7 +93,7 @@ def test_muon_updates_linear_layers_and_adam_all_else(variant) -> None:
         assert not torch.equal(weight, before[name]), name
 
 
-def test_the_rest_takes_exactly_adam_s_steps() -> None:
+def test_muon_uses_adam_for_all_other_weights() -> None:
     """The embedding and the norms, with their own weight decay."""
     config = model_config(TINY)
     moved = []

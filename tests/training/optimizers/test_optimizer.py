@@ -20,7 +20,7 @@ from nmt_cli.training.optimizers.factory import learning_rate, make_optimizer, s
         ("constant", [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
     ],
 )
-def test_shares_of_the_peak(schedule, shares) -> None:
+def test_schedules_as_shares_of_the_peak_rate(schedule, shares) -> None:
     train = TrainConfig(
         schedule=schedule, warmup_steps=100, max_steps=1_000, learning_rate=2.0, decay_fraction=0.45
     )
@@ -43,7 +43,7 @@ def test_wsd_begins_its_decay_after_warm_up_at_the_earliest() -> None:
 
 
 @pytest.mark.parametrize("schedule", ["linear", "cosine", "wsd"])
-def test_a_decay_survives_a_run_that_ends_within_its_warm_up(schedule) -> None:
+def test_schedule_that_ends_within_its_warm_up(schedule) -> None:
     train = TrainConfig(schedule=schedule, warmup_steps=100, max_steps=50, learning_rate=1.0)
     assert learning_rate(50, train, 512) == pytest.approx(0.5)
     assert learning_rate(100, train, 512) == 0.0

@@ -49,7 +49,7 @@ def rate_of(step: int) -> float:
     return 0.3 * min(1.0, step / 4)
 
 
-def test_every_step_is_the_algorithm_s() -> None:
+def test_schedule_free_steps_equal_algorithm_1() -> None:
     """With warm-up and weight decay, which spares the bias; gradients are taken at y."""
     model = make_model()
     optimizer = make_optimizer(model, Config(train=TRAIN))
@@ -89,7 +89,7 @@ def test_x_is_the_plain_mean_of_z_at_a_constant_rate() -> None:
     assert weight.item() == pytest.approx(0.1 * 0.5 + 0.9 * 1 / 3)
 
 
-def test_a_step_at_rate_zero_changes_nothing() -> None:
+def test_schedule_free_step_at_rate_zero_changes_nothing() -> None:
     model = make_model()
     before = model_weights(model)
     optimizer = make_optimizer(model, Config(train=TRAIN))
@@ -100,7 +100,7 @@ def test_a_step_at_rate_zero_changes_nothing() -> None:
         assert torch.equal(weight, before[name])
 
 
-def test_training_weights_come_back_bit_for_bit() -> None:
+def test_schedule_free_restores_training_weights_exactly() -> None:
     model = make_model().float()
     optimizer = make_optimizer(model, Config(train=TRAIN))
     set_learning_rate(optimizer, 0.1)
@@ -118,7 +118,7 @@ def test_training_weights_come_back_bit_for_bit() -> None:
         assert torch.equal(weight, before[name])
 
 
-def test_before_the_first_step_the_weights_are_their_own_mean() -> None:
+def test_schedule_free_mean_before_the_first_step() -> None:
     model = make_model()
     optimizer = make_optimizer(model, Config(train=TRAIN))
     before = model_weights(model)

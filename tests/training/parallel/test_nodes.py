@@ -45,12 +45,12 @@ def cluster(tmp_path: Path) -> dict[str, str]:
     }  # fmt: skip
 
 
-def test_the_batch_file_is_shell():
+def test_slurm_batch_file_is_valid_shell():
     subprocess.run(["bash", "-n", SBATCH], check=True)
 
 
 @pytest.mark.parametrize("code", [0, 75, 78])
-def test_the_batch_file_starts_ranks_and_queues_again_only_after_75(cluster, tmp_path, code):
+def test_slurm_batch_file_requeues_only_after_exit_code_75(cluster, tmp_path, code):
     command = [SBATCH, "--preset", "big", "--set", "a=b c"]
     done = subprocess.run(
         command, cwd=tmp_path, env={**cluster, "CODE": str(code)}, capture_output=True, text=True

@@ -65,7 +65,7 @@ def test_two_processes_give_the_losses_of_one(project, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_exit_code_of_a_failing_rank_is_that_of_all(project, tmp_path):
+def test_exit_code_of_a_failing_rank_is_that_of_the_run(project, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
     command = train_command(project, tmp_path / "mine", "--gpus", "2")
@@ -108,7 +108,7 @@ def saved_and_logged(out: Path) -> tuple[int, int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGUSR1, 75), (signal.SIGTERM, 143)])
-def test_the_launcher_hands_a_signal_on_and_waits_for_the_save(project, tmp_path, number, code):
+def test_launcher_forwards_signals_and_waits_for_the_save(project, tmp_path, number, code):
     out = tmp_path / "model"
     with endless_training(project, out) as (process, ranks):
         process.send_signal(number)
@@ -119,7 +119,7 @@ def test_the_launcher_hands_a_signal_on_and_waits_for_the_save(project, tmp_path
     assert saved == last > 0
 
 
-def test_a_single_rank_sends_no_messages():
+def test_single_rank_sends_no_messages():
     ranks = Ranks()
     assert ranks.is_first
     assert ranks.all_reduce_max(7) == 7

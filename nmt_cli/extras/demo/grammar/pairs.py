@@ -86,13 +86,17 @@ class LabelledPair:
     labels: frozenset[str]
 
 
-def make_pairs(count: int, *, seed: int, split: Split = "train") -> Iterator[LabelledPair]:
-    """`count` pairs of a split; pair i depends on (seed, split, i) only, on every machine.
+def make_pairs(
+    count: int, *, seed: int, split: Split = "train", first: int = 0
+) -> Iterator[LabelledPair]:
+    """`count` pairs of a split from pair `first` on.
+
+    Pair i depends on (seed, split, i) only, on every machine.
 
     A sentence belongs to exactly one split: to `held_out` if it has a combination that does not
     occur in the other splits, otherwise to the one that a hash of its text says.
     """
-    for index in range(count):
+    for index in range(first, first + count):
         digest = hashlib.sha256(f"{seed}/{split}/{index}".encode()).digest()
         rng = Random(int.from_bytes(digest[:8], "big"))
         pair = _make_pair(rng)

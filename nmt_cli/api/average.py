@@ -1,0 +1,94 @@
+"""average(): checkpoints to one model, as `nmt average` does."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nmt_cli.api.arguments import PathLike, path_text, python_errors
+from nmt_cli.errors import UsageError
+from nmt_cli.plurals import counted
+
+_OPTIONS = ("last", "best", "out", "force")
+
+
+@dataclass(frozen=True)
+class AveragedModel:
+    """What average() wrote.
+
+    path: the model directory; members: the checkpoints or models whose mean it is; notes: warnings.
+    """
+
+    path: Path
+    members: tuple[Path, ...]
+    notes: tuple[str, ...] = ()
+
+
+def average(
+    models: PathLike | Sequence[PathLike] = "model",
+    out: PathLike = "model-average",
+    *,
+    last: int | None = None,
+    best: int | None = None,
+    force: bool = False,
+) -> AveragedModel:
+    """Average checkpoints into one model (section 6.1 of the paper).
+
+    Args:
+        models: a model directory, whose last checkpoints are averaged, or one or several
+            checkpoints such as "model/checkpoints/step-000001500". Several model directories are
+            averaged themselves.
+        out: the model directory to write.
+        last: average so many of the last checkpoints; by default `train.keep_last` of them.
+        best: average so many checkpoints, those with the best validation.
+        force: replace an existing model directory.
+
+    Returns:
+        The directory and what was averaged.
+
+    Raises:
+        TypeError: an argument is of a wrong type.
+        NmtError: NoInputError where there is nothing to average, CannotCreateError where `out`
+            exists, ConfigError where the models differ, UsageError for both `last` and `best`.
+    """
+    paths = _paths(models)
+    directory = Path(path_text("out", out))
+    for name, count in (("last", last), ("best", best)):
+        if count is not None and (not isinstance(count, int) or isinstance(count, bool)):
+            raise TypeError(f"{name} is a whole number, not {type(count).__name__}")
+        if count is not None and count < 1:
+            raise UsageError(f"{name} is {count}, which is below its minimum 1")
+    if not paths:
+        raise UsageError("models is empty", "name a model directory or checkpoints")
+    with python_errors(_OPTIONS):
+        require_one_choice(last, best)
+
+        from nmt_cli.training.saving.average import average as write_average
+
+        members = write_average(paths, directory, last=last, best=best, force=force)
+    note = missing_members_note(f"last={last}", last, members)
+    return AveragedModel(directory, tuple(members), (note,) if note else ())
+
+
+def _paths(models: PathLike | Sequence[PathLike]) -> list[Path]:
+    if isinstance(models, str | os.PathLike):
+        return [Path(path_text("models", models))]
+    if isinstance(models, bytes) or not isinstance(models, Sequence):
+        raise TypeError(f"models is a path or a list of paths, not {type(models).__name__}")
+    return [Path(path_text("each of models", path)) for path in models]
+
+
+def require_one_choice(last: int | None, best: int | None) -> None:
+    """Raise UsageError if both numbers of checkpoints are given; before torch is loaded."""
+    if last is not None and best is not None:
+        raise UsageError("--last and --best exclude each other")
+
+
+def missing_members_note(option: str, last: int | None, members: Sequence[Path]) -> str:
+    """A message if fewer checkpoints were averaged than `option` asked for, else ""."""
+    if last is None or len(members) >= last:
+        return ""
+    return (
+        f"{option}, but {counted(len(members), 'checkpoint')} could be averaged: training "
+        "keeps the last train.keep_last, and a checkpoint given by name stands for itself"
+    )

@@ -1,0 +1,183 @@
+"""prepare(): parallel text to a corpus ready for training, as `nmt prepare` does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nmt_cli.api.arguments import (
+    PathLike,
+    optional_path,
+    path_text,
+    python_errors,
+    require_functions,
+    resolve_arguments,
+)
+
+if TYPE_CHECKING:
+    from nmt_cli.config.schema import Config
+    from nmt_cli.data.cleaning.clean import Progress
+    from nmt_cli.data.preparation.passes import PreparedCorpus
+
+_PAIRS = 'a list of pairs of files, such as [("train.en", "train.de")]'
+_PAIR = 'a pair of files, such as ("valid.en", "valid.de")'
+_OPTIONS = ("train", "valid", "valid_split", "vocab_size", "workers", "force", "out", "dropped")
+
+
+def prepare(
+    train: Sequence[tuple[PathLike, PathLike]] = (),
+    valid: tuple[PathLike, PathLike] | None = None, *, train_tsv: Sequence[PathLike] = (),
+    valid_split: int | None = None, src_lang: str | None = None, tgt_lang: str | None = None,
+    out: PathLike | None = None, preset: str | None = None, vocab_size: int | str | None = None,
+    settings: Mapping[str, object] | None = None, config: PathLike | None = None,
+    dropped: PathLike | None = None, workers: int = 0, force: bool = False,
+    on_progress: Callable[[str, int, int | None], None] | None = None,
+) -> PreparedCorpus:  # fmt: skip
+    """Clean parallel text, learn subwords, and write the corpus that `train` reads.
+
+    A corpus that was prepared from the same files and settings is kept as it is. The function
+    prints nothing: warnings are in the `notes` of the result.
+
+    Args:
+        train: pairs of training files, source and target; plain, gz, xz, zstd or bz2.
+        valid: the two validation files.
+        train_tsv: training files that have source and target in one line, separated by a tab.
+        valid_split: take so many random training pairs as validation text instead of `valid`.
+        src_lang: code of the source language, such as "en".
+        tgt_lang: code of the target language, such as "de".
+        out: the directory to write; "corpus" by default.
+        preset: the preset that later trains the model, which sets the vocabulary size; "base" by
+            default.
+        vocab_size: the number of subwords, or "auto" to choose it from the number of words.
+        settings: any other setting by its dotted key, such as {"data.clean": "strict"}.
+        config: a project file (nmt.toml), whose values the other arguments override. Without it,
+            no project file and no environment variable is read.
+        dropped: write the pairs that are dropped to this TSV file.
+        workers: number of processes; 0 for one per core. The corpus does not depend on it.
+        force: replace an existing corpus.
+        on_progress: called with the name of a stage, the pairs that are done, and the expected
+            number of all pairs or None.
+
+    Returns:
+        What was read, kept and found: the numbers that `nmt prepare --json` writes.
+
+    Raises:
+        TypeError: an argument is of a wrong type.
+        NmtError: NoInputError where a file is missing, CannotCreateError where `out` exists and
+            was prepared from something else, DataError for unusable text, ConfigError for a wrong
+            setting.
+    """
+    require_functions(on_progress=on_progress)
+    with python_errors(_OPTIONS):
+        values = {
+            **file_settings(
+                _file_pairs(train),
+                _files("train_tsv", train_tsv),
+                None if valid is None else _file_pair("valid", valid, _PAIR),
+            ),
+            "paths.corpus": optional_path("out", out),
+            "data.valid_split": valid_split,
+            "data.vocab_size": vocab_size,
+            "languages.src": src_lang,
+            "languages.tgt": tgt_lang,
+            "train.preset": preset,
+        }
+        resolved = resolve_arguments("prepare", values, settings, config)
+        return _prepare(
+            resolved.config, force=force, workers=_worker_count(workers),
+            dropped=optional_path("dropped", dropped), progress=on_progress,
+        )  # fmt: skip
+
+
+def _prepare(
+    config: Config, *, force: bool, workers: int, dropped: str | None, progress: Progress | None
+) -> PreparedCorpus:
+    """Prepare a corpus, with all warnings of the command among the notes of the result."""
+    notes: list[str] = []
+    prepared = prepare_corpus(
+        config, force=force, workers=workers, dropped=None if dropped is None else Path(dropped),
+        progress=progress, warn=notes.append,
+    )  # fmt: skip
+    notes += [*language_notes(config), *prepared.notes]
+    if not prepared.valid:
+        from nmt_cli.data.cleaning.held_out import no_validation_note
+
+        notes.append(no_validation_note(prepared.kept, "`valid`", "`valid_split`="))
+    return replace(prepared, notes=tuple(notes))
+
+
+def file_settings(
+    train: Sequence[Sequence[str]], train_tsv: Sequence[str], valid: Sequence[str] | None
+) -> dict[str, object]:
+    """The dotted keys of the files that the command and the function are given."""
+    files = [*(list(pair) for pair in train), *([name] for name in train_tsv)]
+    return {"data.train": files or None, "data.valid": list(valid) if valid else None}
+
+
+def prepare_corpus(
+    config: Config,
+    *,
+    force: bool,
+    workers: int,
+    dropped: Path | None,
+    progress: Progress | None,
+    warn: Callable[[str], None],
+) -> PreparedCorpus:
+    """Prepare `config.data` into `paths.corpus`.
+
+    warn: called before the work starts if a model was trained on the corpus that is replaced.
+    Raises UsageError, besides other errors, for the name of a language in place of its code.
+    """
+    from nmt_cli.data.corpus.users import replacement_warning
+    from nmt_cli.data.languages.names import require_codes
+    from nmt_cli.data.preparation.prepare import prepare as prepare_into
+
+    require_codes(config.languages.src, config.languages.tgt)
+    out = Path(config.paths.corpus)
+    warning = replacement_warning(out, Path(config.paths.model)) if force else ""
+    if warning:
+        warn(warning)
+    return prepare_into(
+        config, out, force=force, workers=workers, dropped=dropped, progress=progress
+    )
+
+
+def language_notes(config: Config) -> list[str]:
+    """A note on language codes that were given and are not known, if there are any."""
+    from nmt_cli.data.languages.names import unknown_codes_note
+
+    languages = config.languages
+    note = (
+        "" if languages == type(languages)() else unknown_codes_note(languages.src, languages.tgt)
+    )
+    return [note] if note else []
+
+
+def _file_pairs(train: object) -> list[list[str]]:
+    if isinstance(train, str | bytes) or not isinstance(train, Sequence):
+        raise TypeError(f"train is {_PAIRS}, not {type(train).__name__}")
+    return [_file_pair("each entry of train", pair, f"{_PAIRS[2:]}") for pair in train]
+
+
+def _file_pair(argument: str, pair: object, expected: str) -> list[str]:
+    if isinstance(pair, str | bytes) or not isinstance(pair, Sequence) or len(pair) != 2:
+        raise TypeError(f"{argument} is {expected}, not {pair!r}; train_tsv takes TSV files")
+    return [path_text(argument, path) for path in pair]
+
+
+def _files(argument: str, paths: object) -> list[str]:
+    if isinstance(paths, str | bytes) or not isinstance(paths, Sequence):
+        raise TypeError(f"{argument} is a list of paths, not {type(paths).__name__}")
+    return [path_text(argument, path) for path in paths]
+
+
+def _worker_count(workers: object) -> int:
+    if not isinstance(workers, int) or isinstance(workers, bool):
+        raise TypeError(f"workers is a whole number, not {type(workers).__name__}")
+    if workers < 0:
+        from nmt_cli.errors import UsageError
+
+        raise UsageError(f"workers is {workers}, which is below 0", "0 means one per core")
+    return workers

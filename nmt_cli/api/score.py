@@ -1,0 +1,83 @@
+"""score(): translations and references to BLEU, chrF and TER, as `nmt score` does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from nmt_cli.api.arguments import python_errors
+from nmt_cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from nmt_cli.scoring.scores import Score
+
+_OPTIONS = ("metrics", "lowercase", "tokenize", "tgt_lang", "confidence")
+
+
+def score(
+    hypotheses: Iterable[str],
+    *references: Iterable[str],
+    metrics: Sequence[str] = ("bleu",),
+    lowercase: bool = False,
+    tokenize: str = "",
+    tgt_lang: str = "",
+    confidence: bool = False,
+    baselines: Mapping[str, Iterable[str]] | None = None,
+) -> dict[str, Score]:
+    """Compare translations with reference translations, line by line.
+
+    Args:
+        hypotheses: the translations, one str for each line.
+        references: the lines of one reference translation, or of several, each an argument of its
+            own.
+        metrics: "bleu", "chrf", "chrf++", "ter", "bleu-paper" or "bleu-tokenized".
+        lowercase: ignore case.
+        tokenize: the tokeniser that sacreBLEU uses for BLEU, such as "intl"; by default "13a", or
+            the one for `tgt_lang`.
+        tgt_lang: code of the target language, such as "ja".
+        confidence: add the 95 % confidence interval, by bootstrap resampling.
+        baselines: the lines of other systems by name, to compare with; each Score then has
+            `comparisons` with p-values.
+
+    Returns:
+        A Score for each metric, by its name, with `value` and `signature`.
+
+    Raises:
+        TypeError: something else than lists of lines, such as a str or the path of a file.
+        NmtError: DataError where the numbers of lines differ or there are none, UsageError for an
+            unknown metric.
+    """
+    lines = _lines("hypotheses", hypotheses)
+    reference_lines = [
+        _lines(f"reference {number}", reference) for number, reference in enumerate(references, 1)
+    ]
+    others = {
+        name: _lines(f"baseline {name!r}", baseline) for name, baseline in (baselines or {}).items()
+    }
+    if isinstance(metrics, str) or not all(isinstance(name, str) for name in metrics):
+        raise TypeError('metrics is a list of names, such as ["bleu", "chrf"]')
+    if not reference_lines:
+        raise UsageError("there is no reference to score against", "score(hypotheses, references)")
+
+    from nmt_cli.scoring import score as score_lines
+
+    names = list(dict.fromkeys(metrics))
+    with python_errors(_OPTIONS):
+        scores = score_lines(
+            lines, reference_lines, names, lowercase=lowercase, tokenize=tokenize,
+            tgt_lang=tgt_lang, confidence=confidence, baselines=others,
+        )  # fmt: skip
+    return dict(zip(names, scores, strict=True))
+
+
+def _lines(argument: str, lines: object) -> list[str]:
+    """The lines of a text without their line breaks; raises TypeError for anything else."""
+    expected = "lines of text, such as a list of str"
+    if isinstance(lines, str | bytes | bytearray | Mapping) or not isinstance(lines, Iterable):
+        raise TypeError(f"{argument}: expected {expected}, not {type(lines).__name__}")
+    result = []
+    for number, line in enumerate(lines, 1):
+        if not isinstance(line, str):
+            raise TypeError(f"{argument}, line {number:,}: expected str, not {type(line).__name__}")
+        result.append(line.removesuffix("\n"))
+    return result

@@ -1,0 +1,105 @@
+"""Shows the flags of a run of `nmt translate`: counts, a file of the lines, an exit code."""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, BinaryIO
+
+from nmt_cli.errors import QualityGateError, UsageError, did_you_mean
+from nmt_cli.plurals import agreeing, counted
+from nmt_cli.terminal.console import Console
+from nmt_cli.translation.flags import FLAGS
+
+if TYPE_CHECKING:
+    from nmt_cli.translation.result import Translation
+
+# These are no reason to doubt a translation, or have a warning of their own.
+NOT_COUNTED = frozenset({"empty", "split", "failed", "term_missing"})
+COLUMNS = ("line", "flags", "source", "translation")
+
+
+def check_flags(names: Sequence[str]) -> None:
+    """Raise UsageError if one of the names of --fail-on is no flag."""
+    for name in names:
+        if name not in FLAGS:
+            raise UsageError(
+                f"--fail-on: there is no flag `{name}`; {did_you_mean(name, list(FLAGS))}",
+                f"the flags are {', '.join(FLAGS)}",
+            )
+
+
+class FlagReport:
+    """Counts the flags of a run as its lines are translated."""
+
+    def __init__(
+        self, console: Console, fail_on: Collection[str] = (), file: BinaryIO | None = None
+    ) -> None:
+        """fail_on: flags that end the run with exit code 3; file: gets the flagged lines."""
+        self._console = console
+        self._fail_on = fail_on
+        self._file = file
+        self._counts: Counter[str] = Counter()
+        self._doubtful = self._failing = 0
+        self._first_failing = ""
+        if file is not None:
+            file.write(("\t".join(COLUMNS) + "\n").encode())
+
+    def add(self, index: int, translation: "Translation") -> None:
+        """Count the flags of a line; index: from 0."""
+        flags = translation.flags
+        self._counts.update(flags)
+        self._doubtful += not NOT_COUNTED.issuperset(flags)
+        failing = [flag for flag in flags if flag in self._fail_on]
+        if failing:
+            self._failing += 1
+            self._first_failing = self._first_failing or f"line {index + 1:,}: {failing[0]}"
+        if self._file is not None and flags:
+            texts = (_cell(translation.source), _cell(translation.text))
+            row = "\t".join([str(index + 1), ",".join(flags), *texts])
+            self._file.write(f"{row}\n".encode("utf-8", "replace"))
+
+    def show(self, left_out: Sequence[str]) -> None:
+        """Show the number of lines with each flag: on a terminal, or where flags are asked for.
+
+        left_out: flags that this model never gives.
+        """
+        failed, missing = self._counts["failed"], self._counts["term_missing"]
+        if failed:
+            self._console.warning(
+                f"{counted(failed, 'line')} {agreeing(failed, 'has', 'have')} no translation: "
+                "the model computes NaN or infinite values"
+            )
+        if missing:
+            self._console.warning(
+                f"{counted(missing, 'line')} {agreeing(missing, 'lacks', 'lack')} a term of the "
+                "glossary: raise --max-extra-length"
+            )
+        is_asked = bool(self._fail_on) or self._file is not None
+        if self._doubtful and (is_asked or self._console.interactive):
+            counts = [
+                f"{self._counts[flag]:,} {flag}"
+                for flag in FLAGS
+                if self._counts[flag] and flag not in NOT_COUNTED
+            ]
+            self._console.note(
+                f"{counted(self._doubtful, 'doubtful line')}: {', '.join(counts)} "
+                "(--flag-file lists them)"
+            )
+        if left_out and is_asked:
+            self._console.note(
+                f"this model has no statistics for the flags {', '.join(left_out)}: `nmt prepare` "
+                "and `nmt train` of this version keep them"
+            )
+
+    def end(self) -> None:
+        """Raise QualityGateError if a line has one of the flags of --fail-on."""
+        if self._failing:
+            raise QualityGateError(
+                f"--fail-on: {counted(self._failing, 'line')} with a flag; the first is "
+                f"{self._first_failing}",
+                "--flag-file FILE lists them",
+            )
+
+
+def _cell(text: str) -> str:
+    """A text as a cell of a table, on one line."""
+    return " ".join(text.split())

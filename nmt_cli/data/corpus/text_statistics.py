@@ -1,0 +1,142 @@
+"""What is usual in the training text of a model: its sentences, its lengths, its two languages.
+
+`nmt prepare` measures it, training copies it into the model directory, and translation compares
+input and output with it. Stored as `text.safetensors`: the header has the numbers as JSON, and
+`language_odds` is its only tensor.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from nmt_cli.data.languages.trigrams import BUCKETS
+from nmt_cli.data.sentences.splitter import SentenceSplitter
+from nmt_cli.errors import DataError
+from nmt_cli.storage import manifest
+from nmt_cli.storage.tensor_header import read_metadata, with_sorted_header
+
+TEXT = "text.safetensors"
+FORMAT = 1
+MAX_BYTES = 1 << 22
+# Training lines count as single sentences where fewer than this share of them have several.
+SINGLE_SENTENCES = 0.05
+# Sources of at most so many characters share a range of lengths; longer ones have the last.
+LENGTH_BOUNDS = (10, 20, 40, 80, 160, 1 << 30)
+HINT = "copy the directory again"
+
+
+@dataclass(frozen=True)
+class SideStatistics:
+    """One side of the training text.
+
+    language: its code. abbreviations, titles, ordinals: see SentenceSplitter. several_sentences,
+    lower_case, tokenized: the shares of lines that have several sentences, no capital letter, and
+    spaces before their punctuation. unknown: the share of unknown tokens.
+    """
+
+    language: str
+    abbreviations: tuple[str, ...] = ()
+    titles: tuple[str, ...] = ()
+    ordinals: bool | None = None
+    several_sentences: float = 0.0
+    lower_case: float = 0.0
+    tokenized: float = 0.0
+    unknown: float = 0.0
+
+    @property
+    def splitter(self) -> SentenceSplitter:
+        """The sentence splitter of this side."""
+        return SentenceSplitter(
+            self.language, frozenset(self.abbreviations), frozenset(self.titles), self.ordinals
+        )
+
+
+@dataclass(frozen=True)
+class TextStatistics:
+    """Both sides of the training text, and what holds between them.
+
+    lines: the pairs that were measured. length_ratios: for each of LENGTH_BOUNDS, the 0.1 % and
+    99.9 % quantiles of the target's characters per source character. language_odds: (BUCKETS,)
+    float32, how much likelier each byte trigram is in the source language, as natural log odds;
+    empty where the sides are too similar.
+    """
+
+    src: SideStatistics
+    tgt: SideStatistics
+    lines: int
+    length_ratios: tuple[tuple[float, float], ...]
+    language_odds: np.ndarray
+
+    @property
+    def has_single_sentences(self) -> bool:
+        """Whether the lines of the training text were single sentences."""
+        return self.src.several_sentences < SINGLE_SENTENCES
+
+    def ratios_of(self, characters: int) -> tuple[float, float]:
+        """The lowest and highest usual length ratio for a source of so many characters."""
+        index = next(i for i, bound in enumerate(LENGTH_BOUNDS) if characters <= bound)
+        return self.length_ratios[index]
+
+    def to_bytes(self) -> bytes:
+        """The content of the file."""
+        numbers = {
+            "src": asdict(self.src), "tgt": asdict(self.tgt), "lines": self.lines,
+            "length_ratios": self.length_ratios,
+        }  # fmt: skip
+        header = {"format": str(FORMAT), "numbers": json.dumps(numbers)}
+        odds = {"language_odds": self.language_odds.astype(np.float16)}
+        content: bytes = safetensors.numpy.save(odds, header)
+        return with_sorted_header(content)
+
+    @classmethod
+    def load(cls, directory: Path) -> "TextStatistics | None":
+        """Read the statistics of a corpus or a model directory; None if it has none.
+
+        Raises DataError if the file is damaged or of another version.
+        """
+        if TEXT not in manifest.read_manifest(directory):
+            return None
+        path = directory / TEXT
+        data = manifest.read_checked(directory, TEXT, MAX_BYTES)
+        try:
+            odds = safetensors.numpy.load(data)["language_odds"].astype(np.float32)
+            header = read_metadata(data)
+            if header["format"] != str(FORMAT):
+                raise DataError(f"`{path}` is of another version of nmt", HINT)
+            return cls._from_json(json.loads(header["numbers"]), odds)
+        except (safetensors.SafetensorError, ValueError, KeyError, TypeError) as error:
+            raise DataError(f"`{path}` is damaged: {error}", HINT) from error
+
+    @classmethod
+    def _from_json(cls, numbers: Mapping[str, Any], odds: np.ndarray) -> "TextStatistics":
+        ratios = tuple((float(low), float(high)) for low, high in numbers["length_ratios"])
+        if len(ratios) != len(LENGTH_BOUNDS) or odds.shape not in ((0,), (BUCKETS,)):
+            raise ValueError("wrong sizes")
+        src, tgt = (_side_from_json(numbers[name]) for name in ("src", "tgt"))
+        return cls(src, tgt, int(numbers["lines"]), ratios, odds)
+
+
+def _side_from_json(values: Mapping[str, Any]) -> SideStatistics:
+    ordinals = values["ordinals"]
+    return SideStatistics(
+        language=str(values["language"]),
+        abbreviations=_texts(values["abbreviations"]),
+        titles=_texts(values["titles"]),
+        ordinals=None if ordinals is None else bool(ordinals),
+        several_sentences=float(values["several_sentences"]),
+        lower_case=float(values["lower_case"]),
+        tokenized=float(values["tokenized"]),
+        unknown=float(values["unknown"]),
+    )
+
+
+def _texts(values: object) -> tuple[str, ...]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise TypeError("not a list of texts")
+    return tuple(str(value) for value in values)

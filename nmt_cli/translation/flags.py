@@ -1,0 +1,29 @@
+"""The flags of doubtful translations, by name; needs no torch."""
+
+from collections.abc import Collection
+
+# What each flag means, in the order in which flags are listed.
+FLAGS = {
+    "empty": "there is nothing to translate",
+    "failed": "the model gives NaN or infinite values",
+    "split": "a sentence is too long for the model and was translated in segments",
+    "at_limit": "the translation was cut off at the maximum length",
+    "repetition": "the translation repeats itself",
+    "term_missing": "there was no room for a term of the glossary",
+    "number_mismatch": "source and translation have different numbers",
+    "untranslated": "the translation is in the source language",
+    "copied": "the translation is the source",
+    "length_outlier": "the translation is shorter or longer than usual for its source",
+    "sentences_lost": "the translation has fewer sentences than the source",
+    "unknown_words": "the source has characters that the model does not know",
+    "low_confidence": "the model finds the translation much less likely than usual",
+}
+# Flags that need statistics of the training text or of the validation.
+NEED_STATISTICS = ("untranslated", "length_outlier", "low_confidence")
+# Flags that a second translation with other settings may not have.
+RETRIED = frozenset(FLAGS) - {"empty", "split", "unknown_words"}
+
+
+def in_order(flags: Collection[str]) -> tuple[str, ...]:
+    """The flags in the order of FLAGS."""
+    return tuple(name for name in FLAGS if name in flags)

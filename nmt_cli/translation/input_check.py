@@ -1,0 +1,111 @@
+"""Whether the text to translate is of the kind that the model was trained on."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from nmt_cli.data.corpus.text_statistics import TextStatistics
+from nmt_cli.data.languages.wrong_sides import verdicts
+from nmt_cli.data.preparation.measure import has_spaced_mark, is_lower_case
+from nmt_cli.data.subwords.model import Subwords
+
+# Fewer lines than this are not judged by shares.
+MIN_LINES = 5
+# A share of the lines that is reported, where it is rare in the training text.
+MUCH, RARE = 0.5, 0.1
+MIN_UNKNOWN = 0.05
+_SUBWORD_MARK = re.compile(r"@@(?: |$)|(?:^| )▁|<s>|</s>")
+
+
+class Misfit(NamedTuple):
+    """How a text differs from the training text, on which line (from 0), and what to do."""
+
+    message: str
+    line: int
+    hint: str
+
+    def __str__(self) -> str:
+        return f"{self.message} (first on line {self.line + 1:,}): {self.hint}"
+
+
+def find_misfit(
+    lines: Sequence[str], subwords: Subwords, text: TextStatistics | None
+) -> Misfit | None:
+    """The gravest way in which the lines do not fit the model, or None.
+
+    lines: the first ones of the text. text: what is usual in the training text; without it only
+    unknown characters and marks of subwords are found.
+    """
+    numbered = [(index, line) for index, line in enumerate(lines) if line.strip()]
+    if not numbered:
+        return None
+    checks: list[Callable[[], Misfit | None]] = [lambda: _marks(numbered)]
+    if text is not None and len(numbered) >= MIN_LINES:
+        checks.append(lambda: _language(numbered, text))
+    checks.append(lambda: _unknown(numbered, subwords, text))
+    if text is not None and len(numbered) >= MIN_LINES:
+        checks += [lambda: _tokenized(numbered, text), lambda: _lower_case(numbered, text)]
+    return next((misfit for check in checks if (misfit := check())), None)
+
+
+Numbered = Sequence[tuple[int, str]]
+
+
+def _marks(numbered: Numbered) -> Misfit | None:
+    marked = [index for index, line in numbered if _SUBWORD_MARK.search(line)]
+    if len(marked) < MUCH * len(numbered):
+        return None
+    return Misfit(
+        "the text has marks of subwords (@@, ▁)", marked[0],
+        "the model makes its own subwords; give plain text",
+    )  # fmt: skip
+
+
+def _language(numbered: Numbered, text: TextStatistics) -> Misfit | None:
+    if not len(text.language_odds):
+        return None
+    content = "".join(f"{line}\n" for _, line in numbered).encode("utf-8", "replace")
+    sides = verdicts(np.frombuffer(content, np.uint8), text.language_odds)
+    other = [index for (index, _), side in zip(numbered, sides, strict=True) if side < 0]
+    if len(other) < MUCH * len(numbered):
+        return None
+    return Misfit(
+        f"the text is not in `{text.src.language}` but in `{text.tgt.language}`", other[0],
+        "the model translates the other way",
+    )  # fmt: skip
+
+
+def _unknown(numbered: Numbered, subwords: Subwords, text: TextStatistics | None) -> Misfit | None:
+    encoded = subwords.encode_source([line for _, line in numbered])
+    unknown = [ids.count(subwords.unk_id) for ids in encoded]
+    tokens = sum(len(ids) - 1 for ids in encoded)
+    usual = text.src.unknown if text else 0.0
+    if sum(unknown) <= max(MIN_UNKNOWN, 2 * usual) * tokens:
+        return None
+    first = next(index for (index, _), count in zip(numbered, unknown, strict=True) if count)
+    return Misfit(
+        f"the model does not know {100 * sum(unknown) / tokens:.0f} % of the text", first,
+        "is it in another language or script than the training text?",
+    )  # fmt: skip
+
+
+def _tokenized(numbered: Numbered, text: TextStatistics) -> Misfit | None:
+    spaced = [index for index, line in numbered if has_spaced_mark(line)]
+    if len(spaced) < MUCH * len(numbered) or text.src.tokenized > RARE:
+        return None
+    return Misfit(
+        "the text has spaces before its punctuation, the training text has not", spaced[0],
+        "give text that is not tokenised",
+    )  # fmt: skip
+
+
+def _lower_case(numbered: Numbered, text: TextStatistics) -> Misfit | None:
+    lower = [index for index, line in numbered if is_lower_case(line)]
+    if len(lower) < (1 - RARE) * len(numbered) or text.src.lower_case > MUCH:
+        return None
+    return Misfit(
+        "the text has no capital letters, the training text has", lower[0],
+        "give text as it was written",
+    )  # fmt: skip

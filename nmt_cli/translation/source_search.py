@@ -1,0 +1,97 @@
+"""The search for the translations of many sources, in groups that fit into memory."""
+
+from collections.abc import Callable, Iterator
+
+from nmt_cli.config.search import SearchConfig
+from nmt_cli.data.lexical.shortlist import Shortlist
+from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.errors import is_out_of_memory
+from nmt_cli.search.constrained_beam import ConstrainedBeamSearch, required_rows
+from nmt_cli.search.decoder import Hypothesis, Source
+from nmt_cli.search.strategy import BeamStrategy
+from nmt_cli.translation.constraints import BoundConstraints
+from nmt_cli.translation.inputs import with_shortlist
+from nmt_cli.translation.searcher_cache import SearcherCache
+
+
+class SourceSearch:
+    """Searches the translations of sources with one engine."""
+
+    def __init__(
+        self,
+        searchers: SearcherCache,
+        eos_id: int,
+        subwords: Subwords,
+        shortlist_for: Callable[[SearchConfig], Shortlist | None],
+    ) -> None:
+        """shortlist_for: the shortlist that settings of a search ask for, if they do."""
+        self._searchers = searchers
+        self._eos_id = eos_id
+        self._subwords = subwords
+        self._shortlist_for = shortlist_for
+
+    def run(
+        self,
+        sources: set[Source],
+        config: SearchConfig,
+        bound: BoundConstraints,
+        on_progress: Callable[[float], None],
+    ) -> dict[Source, list[Hypothesis]]:
+        """The finished hypotheses of each source.
+
+        Sources with constraints need more rows and are searched separately. The longest come
+        first, so that neighbours need little padding; equal lines are translated once. When memory
+        runs out, the rest is searched with half as many slots.
+        """
+        by_rows: dict[tuple[int, bool], list[Source]] = {}
+        for source in sources:
+            constraints, rows = source.constraints, config.rows
+            if constraints:
+                rows = required_rows(constraints, rows)
+            by_rows.setdefault((rows, constraints is not None), []).append(source)
+        result: dict[Source, list[Hypothesis]] = {}
+
+        def on_step() -> None:
+            on_progress(len(result) / len(sources))
+
+        for (rows, constrained), group in sorted(by_rows.items()):
+            group.sort(key=_search_order)
+            while group := [source for source in group if source not in result]:
+                try:
+                    result |= self._search_group(
+                        group, rows, config, bound, on_step, constrained=constrained
+                    )
+                except (MemoryError, RuntimeError) as error:
+                    if not (is_out_of_memory(error) and self._searchers.halve(len(group))):
+                        raise
+        return result
+
+    def _search_group(
+        self,
+        sources: list[Source],
+        rows: int,
+        config: SearchConfig,
+        bound: BoundConstraints,
+        on_step: Callable[[], None],
+        *,
+        constrained: bool,
+    ) -> Iterator[tuple[Source, list[Hypothesis]]]:
+        """Sources that need so many rows each with their finished hypotheses, as they finish."""
+        strategy: BeamStrategy | None = None
+        if constrained:
+            strategy = ConstrainedBeamSearch(rows, self._eos_id)
+        unbanned_ids = {self._subwords.unk_id} if config.replace_unknown else set()
+        stream = iter(sources)
+        shortlist = self._shortlist_for(config)
+        if shortlist is not None:
+            stream = with_shortlist(sources, shortlist, config, self._subwords)
+        searcher = self._searchers.searcher(
+            len(sources), rows, config, bound.processors, strategy, unbanned_ids
+        )
+        for index, hypotheses in searcher.run(stream, on_step):
+            yield sources[index], hypotheses
+
+
+def _search_order(source: Source) -> tuple[object, ...]:
+    """Sorts the longest sources first, and equal lengths in a fixed order."""
+    return -len(source.ids), source.ids, source.prefix, source.sample_key, source.text

@@ -1,0 +1,67 @@
+"""Arguments of the public functions: paths, settings, and errors that name arguments."""
+
+from pathlib import Path
+
+import pytest
+
+from nmt_cli.api.arguments import in_python, path_text, python_errors, resolve_arguments
+from nmt_cli.errors import ConfigError, DataError
+
+
+def test_a_path_is_a_str_or_a_path():
+    assert path_text("out", "./a") == "./a"
+    assert path_text("out", Path("a")) == "a"
+    for wrong in (5, None, b"a", ["a"]):
+        with pytest.raises(TypeError, match="out is a path"):
+            path_text("out", wrong)
+
+
+def test_arguments_override_settings_and_these_the_project_file(tmp_path):
+    project = tmp_path / "nmt.toml"
+    project.write_text(
+        'format = 1\n[train]\nseed = 2\nmax_steps = 2\npatience = 2\n[data]\ntest = ["t.en"]\n'
+    )
+    values = {"train.seed": 4, "train.max_epochs": None}
+    settings = {"train.seed": 3, "train.max_steps": 3, "train.max_epochs": 3}
+    train = resolve_arguments("train", values, settings, project).config.train
+    assert (train.seed, train.max_steps, train.max_epochs, train.patience) == (4, 3, 3, 2)
+    config = resolve_arguments("train", {}, None, project).config
+    assert config.data.test == (str(tmp_path / "t.en"),)
+    assert config.paths.corpus == str(tmp_path / "corpus")
+
+
+def test_nothing_else_is_read(tmp_path, monkeypatch):
+    (tmp_path / "nmt.toml").write_text("format = 1\n[train]\nseed = 2\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NMT_TRAIN_SEED", "5")
+    assert resolve_arguments("train", {}, None, None).config.train.seed == 1
+
+
+def test_a_wrong_value_is_named_as_the_argument():
+    with pytest.raises(ConfigError, match=r"^max_steps = 0 is below its minimum 1"):
+        resolve_arguments("train", {"train.max_steps": 0}, None, None)
+    with pytest.raises(ConfigError, match=r"^preset: unknown preset `smal`") as caught:
+        resolve_arguments("train", {"train.preset": "smal"}, None, None)
+    assert caught.value.hint == "did you mean `small`?"
+    with pytest.raises(ConfigError, match=r"settings: unknown setting `model\.head`"):
+        resolve_arguments("train", {}, {"model.head": 2}, None)
+
+
+@pytest.mark.parametrize("wrong", [["model.heads=2"], "model.heads=2", {1: 2}])
+def test_settings_are_a_mapping_of_keys(wrong):
+    with pytest.raises(TypeError, match="settings"):
+        resolve_arguments("train", {}, wrong, None)
+
+
+def test_errors_name_arguments_and_keep_their_class():
+    with pytest.raises(DataError) as caught, python_errors(["force"]):
+        raise DataError("without --force", "use --force, or `nmt prepare --force`; see --model")
+    assert caught.value.args == (caught.value.message,) == ("without force=True",)
+    assert caught.value.hint == "use force=True, or `nmt prepare --force`; see --model"
+    assert str(caught.value).startswith("without force=True\nhint: use force=True")
+
+
+def test_options_with_numbers_become_assignments():
+    assert (
+        in_python("use --valid-split 20 or less", ["valid_split"]) == "use valid_split=20 or less"
+    )

@@ -1,0 +1,134 @@
+"""The five commands and the five calls write the same files, to the last bit."""
+
+import json
+from pathlib import Path
+
+import pytest
+from api_calls import TINY, digests, write_texts
+from runs import assert_same
+
+from nmt_cli import AveragedModel, Translator, average, prepare, score, train
+from nmt_cli.cli import main
+from nmt_cli.errors import CannotCreateError, ConfigError, NoInputError, UsageError
+from nmt_cli.model_dir import load_model
+
+SETS = [f"--set={key}={json.dumps(value).strip(chr(34))}" for key, value in TINY.items()]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory) -> tuple[Path, Path]:
+    """A folder in which the commands have run, and one in which the functions were called."""
+    monkeypatch = pytest.MonkeyPatch()
+    commands, calls = (tmp_path_factory.mktemp(name) for name in ("commands", "calls"))
+    for folder in (commands, calls):
+        write_texts(folder)
+    monkeypatch.chdir(commands)
+    text = ["--train", "train.src", "train.tgt", "--valid", "valid.src", "valid.tgt"]
+    codes = ["--src-lang", "en", "--tgt-lang", "de"]
+    assert main(["prepare", *text, *codes, "--quiet", *SETS]) == 0
+    assert main(["train", "--seed", "3", "--quiet", *SETS]) == 0
+    assert main(["average", "model", "--last", "2", "--out", "mean", "--quiet"]) == 0
+    translate = ["translate", "test.src", "--model", "mean", "--output", "out.txt", "--quiet"]
+    assert main(translate) == 0
+    monkeypatch.chdir(calls)
+    prepare(
+        [("train.src", "train.tgt")], ("valid.src", "valid.tgt"), src_lang="en", tgt_lang="de",
+        settings=TINY,
+    )  # fmt: skip
+    train(seed=3, settings=TINY)
+    averaged = average("model", "mean", last=2)
+    assert averaged == AveragedModel(
+        Path("mean"), tuple(Path(f"model/checkpoints/step-{step:09d}") for step in (15, 20))
+    )
+    lines = Path("test.src").read_text().splitlines()
+    translations = Translator.load(averaged.path).translate(lines)
+    Path("out.txt").write_text("".join(each.text + "\n" for each in translations))
+    monkeypatch.undo()
+    return commands, calls
+
+
+def test_files_are_equal(folders):
+    """Except for times, and for the order of metadata in the header of safetensors."""
+    unequal = ("log.jsonl", "state.json", "manifest.json", ".lock", "model.safetensors")
+    written = [
+        {name: digest for name, digest in digests(folder).items() if Path(name).name not in unequal}
+        for folder in folders
+    ]
+    assert written[0] == written[1]
+    assert {"corpus/train.src.ids", "model/config.toml", "out.txt"} <= written[0].keys()
+    for model in ("model", "mean"):
+        loaded, expected = (load_model(folder / model) for folder in folders)
+        assert_same(loaded.model.state_dict(), expected.model.state_dict())
+        assert loaded.metadata == expected.metadata
+
+
+def test_scores_are_equal(folders, monkeypatch, capsys):
+    commands, calls = folders
+    monkeypatch.chdir(commands)
+    metrics = ["bleu", "chrf"]
+    options = [f"--metric={name}" for name in metrics]
+    assert main(["score", "out.txt", "test.tgt", "--json", "--quiet", *options]) == 0
+    documents = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    monkeypatch.chdir(calls)
+    with Path("out.txt").open() as hypotheses, Path("test.tgt").open() as references:
+        scores = score(hypotheses, references, metrics=metrics)
+    assert [(name, each.value, each.signature) for name, each in scores.items()] == [
+        (document["metric"], document["value"], document["signature"]) for document in documents
+    ]
+
+
+def test_average_takes_checkpoints_and_says_when_there_are_few(folders, tmp_path, monkeypatch):
+    monkeypatch.chdir(folders[1])
+    checkpoints = [Path(f"model/checkpoints/step-{step:09d}") for step in (5, 10)]
+    assert average(checkpoints, tmp_path / "two").members == tuple(checkpoints)
+    few = average("model", tmp_path / "few", last=50)
+    assert few.notes[0].startswith("last=50, but 4 checkpoints could be averaged")
+    assert len(few.members) == 4
+
+
+def test_average_replaces_only_by_force(folders, tmp_path, monkeypatch):
+    monkeypatch.chdir(folders[1])
+    average("model", tmp_path / "mean", last=2)
+    before = digests(tmp_path)
+    with pytest.raises(CannotCreateError) as caught:
+        average("model", tmp_path / "mean", last=1)
+    assert "--" not in caught.value.hint
+    assert digests(tmp_path) == before
+    average("model", tmp_path / "mean", last=1, force=True)
+    assert digests(tmp_path) != before
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("My only copy.\n")
+    with pytest.raises(CannotCreateError):
+        average("model", tmp_path / "mine", force=True)
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"last": 2, "best": 2}, UsageError, "`last` and `best` exclude each other"),
+        ({"last": 0}, UsageError, "last is 0, which is below its minimum 1"),
+        ({"models": []}, UsageError, "models is empty"),
+        ({"models": "none"}, NoInputError, "none"),
+        ({"models": ["mean", "none"]}, NoInputError, "none"),
+        ({"models": 5}, TypeError, "models is a path or a list of paths"),
+        ({"models": [5]}, TypeError, "each of models is a path"),
+        ({"models": b"model"}, TypeError, "not bytes"),
+        ({"last": "2"}, TypeError, "last is a whole number"),
+        ({"best": True}, TypeError, "best is a whole number"),
+        ({"out": None}, TypeError, "out is a path"),
+    ],
+)
+def test_average_refuses_wrong_arguments(folders, tmp_path, monkeypatch, arguments, error, words):
+    monkeypatch.chdir(folders[1])
+    with pytest.raises(error, match=words):
+        average(**{"models": "model", "out": tmp_path / "mean", **arguments})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_average_refuses_other_models(folders, tmp_path, monkeypatch):
+    monkeypatch.chdir(folders[1])
+    wider = {**TINY, "model.d_ff": 128}
+    train("corpus", tmp_path / "wider", max_steps=1, settings=wider)
+    with pytest.raises(ConfigError, match=r"model\.d_ff"):
+        average(["model", tmp_path / "wider"], tmp_path / "mean")

@@ -1,0 +1,144 @@
+"""Pairs whose sides are in each other's language are found by what the sides look like."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from corpora import tiny_config
+from faults.tally import fault
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nmt_cli.data.cleaning import clean
+from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.data.languages.trigrams import BUCKETS, line_sums, trigram_counts
+from nmt_cli.data.preparation.passes import PreparedCorpus
+from nmt_cli.data.preparation.prepare import prepare
+from nmt_cli.data.text.lines import read_lines
+
+Checks = Callable[..., None]
+Pairs = list[tuple[str, str]]
+DATA = Path(__file__).resolve().parents[4] / "shared" / "data" / "multi30k"
+WRONG = ("sides swapped", "source in the target's language", "target in the source's language")
+
+
+def made_up(count: int, seed: int) -> Pairs:
+    """Two languages with the same letters: what follows what is different."""
+    chance = random.Random(seed)
+    sounds = (["ka", "to", "mi", "sen", "ru", "ya"], ["tra", "ble", "ing", "ow", "spe", "ath"])
+    sides = [
+        [
+            " ".join("".join(chance.choices(sound, k=2)) for _ in range(chance.randint(3, 9)))
+            for _ in range(count)
+        ]
+        for sound in sounds
+    ]
+    return list(zip(*sides, strict=True))
+
+
+def spoilt(pairs: Pairs, seed: int) -> tuple[Pairs, list[str]]:
+    """2 % of the pairs swapped, 2 % copied, 1 % with the source in the target's language."""
+    chance = random.Random(seed)
+    kinds = chance.choices(["", "swapped", "target", "source"], [95, 2, 2, 1], k=len(pairs))
+    made = {
+        "": lambda src, tgt: (src, tgt), "swapped": lambda src, tgt: (tgt, src),
+        "target": lambda src, tgt: (src, src), "source": lambda src, tgt: (tgt, tgt),
+    }  # fmt: skip
+    return [made[kind](*pair) for kind, pair in zip(kinds, pairs, strict=True)], kinds
+
+
+def prepared(folder: Path, pairs: Pairs, **settings: object) -> PreparedCorpus:
+    paths = folder / "train.src", folder / "train.tgt"
+    for path, lines in zip(paths, zip(*pairs, strict=True), strict=True):
+        path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    values = {"data_train": [tuple(map(str, paths))], "data_vocab_size": 500}
+    config = tiny_config(**{**values, "data_drop_duplicates": False, **settings})
+    return prepare(config, folder / "corpus", force=True, workers=1)
+
+
+def counted(done: PreparedCorpus) -> tuple[int, ...]:
+    """How many pairs are found swapped, wrong in the source, wrong in the target."""
+    result = {finding.kind: finding.pairs for finding in done.findings}
+    return tuple(result.get(kind, 0) for kind in WRONG)
+
+
+@fault("P3")
+@pytest.mark.parametrize("seed", range(4))
+def test_swapped_and_copied_pairs_are_counted_and_dropped(
+    tmp_path: Path, seed: int, checks: Checks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clean, "CHUNK_PAIRS", 700)
+    pairs, kinds = spoilt(made_up(3_000, seed), seed)
+    done = prepared(tmp_path, pairs)
+    wanted = tuple(kinds.count(reason) for reason in ("swapped", "source", "target"))
+    assert counted(done) == wanted
+    assert (done.kept, done.dropped) == (3_000, {})
+    checks(sum(wanted))
+    cleaned = prepared(tmp_path, pairs, data_drop_wrong_language=True)
+    assert sum(cleaned.dropped[reason] for reason in WRONG) == sum(wanted)
+    kept = [pair for pair, kind in zip(pairs, kinds, strict=True) if not kind]
+    assert list(read_lines(tmp_path / "corpus" / "train.src.txt")) == [src for src, _ in kept]
+    assert len(Corpus.open(tmp_path / "corpus").train) == len(kept)
+    checks()
+
+
+@fault("P3")
+@pytest.mark.parametrize(("copies", "reported"), [(1, 0), (3, 3)])
+def test_few_wrong_pairs_among_thousands_are_not_reported(
+    tmp_path: Path, copies: int, reported: int
+) -> None:
+    pairs = made_up(8_000, 3)
+    pairs[:copies] = [(src, src) for src, _ in pairs[:copies]]
+    done = prepared(tmp_path, pairs)
+    assert counted(done) == (0, 0, reported)
+
+
+@fault("P3")
+def test_similar_languages_are_not_judged(tmp_path: Path) -> None:
+    """One language on both sides, in which few lines have something of their own."""
+    chance = random.Random(1)
+    marks = (["z" * 12] * 9 + ["q" * 12], ["q" * 12] * 9 + ["z" * 12])
+    pairs = []
+    for src, _ in made_up(3_000, 1):
+        own = [f"{src} {chance.choice(mark)}" if chance.random() < 0.1 else src for mark in marks]
+        pairs.append((own[0], own[1]))
+    done = prepared(tmp_path, pairs, data_drop_wrong_language=True)
+    assert counted(done) == (0, 0, 0)
+    assert done.kept == 3_000
+
+
+@fault("P3")
+def test_names_and_numbers_are_not_taken_for_a_language(tmp_path: Path) -> None:
+    alike = [("2014", "2014"), ("B. Q. Zyx", "B. Q. Zyx"), ("Nr. 5 (a)", "Nr. 5 (a)")] * 30
+    done = prepared(tmp_path, [*made_up(3_000, 9), *alike], data_drop_wrong_language=True)
+    assert (counted(done), done.kept) == ((0, 0, 0), 3_090)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not DATA.is_dir(), reason="the shared data is not here")
+@pytest.mark.parametrize("language", ["de", "fr"])
+def test_wrong_language_in_real_captions_is_detected(tmp_path: Path, language: str) -> None:
+    """At least 99 % of those that are wrong, at most 0.1 % of those that are right."""
+    sides = [list(read_lines(DATA / f"train.{code}.xz")) for code in ("en", language)]
+    pairs, kinds = spoilt(list(zip(*sides, strict=True)), 1)
+    done = prepared(tmp_path, pairs, data_drop_wrong_language=True)
+    wrong = sum(map(bool, kinds))
+    result = sum(done.dropped.get(reason, 0) for reason in WRONG)
+    assert 0.99 * wrong <= result <= wrong + 0.001 * (len(pairs) - wrong)
+    left = set(read_lines(tmp_path / "corpus" / "train.tgt.txt"))
+    missed = sum(bool(k) and t in left for k, (_, t) in zip(kinds, pairs, strict=True))
+    assert missed <= 0.01 * wrong
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n"), max_size=9)))
+def test_line_language_scores_do_not_depend_on_other_lines(lines: list[str]) -> None:
+    weights = np.arange(BUCKETS, dtype=np.float64) % 97
+    text = np.frombuffer("".join(f"{line}\n" for line in lines).encode(), np.uint8)
+    sums, counts = line_sums(text, weights)
+    assert len(sums) == len(counts) == len(lines)
+    for line, total, count in zip(lines, sums, counts, strict=True):
+        alone = trigram_counts(np.frombuffer(f"{line}\n".encode(), np.uint8))
+        assert count == alone.sum() == max(0, len(line.encode()) - 2)
+        assert total == (alone * weights).sum()

@@ -1,0 +1,84 @@
+"""A second translation of doubtful lines."""
+
+import dataclasses
+
+import pytest
+import torch
+from byte_models import byte_config, byte_model, byte_subwords
+
+from nmt_cli.config.search import SearchConfig
+from nmt_cli.translation.result import Alternative, Translation
+from nmt_cli.translation.retry import better, is_doubtful, retry_settings
+from nmt_cli.translation.translator import Translator
+
+
+def translation(flags: tuple[str, ...], score: float = -1.0) -> Translation:
+    return Translation("source", "text", score, (Alternative("text", score, score),), flags)
+
+
+@pytest.mark.parametrize(
+    ("flags", "doubtful"),
+    [((), False), (("empty",), False), (("split", "unknown_words"), False), (("copied",), True)],
+)
+def test_doubtful_lines_are_those_that_may_get_better(
+    flags: tuple[str, ...], doubtful: bool
+) -> None:
+    assert is_doubtful(translation(flags)) == doubtful
+
+
+def test_retry_settings_widen_the_beam_and_forbid_repetitions() -> None:
+    settings = retry_settings(SearchConfig(beam=2, retry=True, alpha=0.9))
+    assert settings == SearchConfig(
+        beam=8, alpha=0.9, sentences="split", no_repeat_ngram=4, retry=False
+    )
+    kept = retry_settings(SearchConfig(beam=12, no_repeat_ngram=2))
+    assert (kept.beam, kept.no_repeat_ngram) == (12, 2)
+
+
+def test_translation_with_fewer_flags_is_better_and_then_the_higher_score() -> None:
+    doubtful, good = translation(("copied", "split"), -0.1), translation(("split",), -3.0)
+    assert better(doubtful, good) is better(good, doubtful) is good
+    first, second = translation(("copied",), -2.0), translation(("at_limit",), -1.0)
+    assert better(first, second) is second
+    same = translation(("copied",), -2.0)
+    assert better(first, same) is first
+
+
+def test_only_doubtful_lines_are_translated_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = byte_config()
+    model = byte_model(config)
+    with torch.no_grad():
+        # The model repeats a letter to the end.
+        model.output_bias[3] -= 50.0
+        model.output_bias[4 + ord("x")] += 50.0
+    translator = Translator(model, config, byte_subwords())
+    windows = []
+    real = Translator._window
+
+    def window(self, lines, config, *others):
+        windows.append((list(lines), config))
+        return real(self, lines, config, *others)
+
+    monkeypatch.setattr(Translator, "_window", window)
+    lines = ["one", "", "two"]
+    first = translator.translate(lines)
+    assert [lines for lines, _ in windows] == [lines]
+    assert "repetition" in first[0].flags
+    windows.clear()
+    again = translator.translate(lines, retry=True)
+    search = dataclasses.replace(config.search, retry=True)
+    assert windows == [(lines, search), (["one", "two"], retry_settings(search))]
+    assert [each.source for each in again] == lines
+    assert "repetition" not in again[0].flags + again[2].flags
+    assert again[1] == first[1]
+
+
+def test_prefixes_belong_to_the_lines_that_are_translated_again() -> None:
+    config = byte_config()
+    model = byte_model(config)
+    with torch.no_grad():
+        model.output_bias[3] -= 50.0
+        model.output_bias[4 + ord("x")] += 50.0
+    translator = Translator(model, config, byte_subwords())
+    results = translator.translate(["", "one", "two"], prefixes=["", "AB", "CD"], retry=True)
+    assert [each.text[:2] for each in results] == ["", "AB", "CD"]
