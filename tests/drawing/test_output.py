@@ -67,7 +67,7 @@ def test_an_svg_keeps_both_themes(tmp_path: Path) -> None:
 
 def test_check_picture_refuses_suffix_or_missing_library(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("x.jpg", "x", "png"):
-        with pytest.raises(UsageError, match="no picture"):
+        with pytest.raises(UsageError, match="not the name of a picture"):
             check_picture(Path(name))
     check_picture(Path("x.PNG"))
     monkeypatch.setattr("nmt_cli.drawing.output.find_spec", lambda name: None)
