@@ -71,6 +71,22 @@ DAMAGES: dict[str, Callable[[Pair, random.Random], Pair | None]] = {
 }
 
 
+def damaged_pairs(
+    pairs: Sequence[Pair],
+    damage: Callable[[Pair, random.Random], Pair | None],
+    count: int,
+    chooser: random.Random,
+) -> list[Pair]:
+    """So many damaged pairs; where few can be damaged, several are made of the same one."""
+    result: list[Pair] = []
+    while len(result) < count:
+        made = [new for pair in chooser.sample(pairs, len(pairs)) if (new := damage(pair, chooser))]
+        if not made:
+            break
+        result += made
+    return result[:count]
+
+
 def flags_of_pairs(translator: Translator, pairs: Sequence[Pair]) -> list[set[str]]:
     """The flags of given translations, with the log-probabilities that the model gives them."""
     flags = []
@@ -91,9 +107,7 @@ def measure(options: argparse.Namespace) -> list[Json]:
     chooser = random.Random(options.seed)
     cases = []
     for kind, damage in DAMAGES.items():
-        shuffled = chooser.sample(pairs, len(pairs))
-        damaged = [result for pair in shuffled if (result := damage(pair, chooser))]
-        flags = flags_of_pairs(translator, damaged[: options.pairs])
+        flags = flags_of_pairs(translator, damaged_pairs(pairs, damage, options.pairs, chooser))
         cases.append(counted_case(f"damaged: {kind}", flags, better="higher"))
     cases.append(counted_case("references", flags_of_pairs(translator, pairs)))
     outputs = list(translator.translate(source))
@@ -118,11 +132,16 @@ def counted_case(name: str, flags: Sequence[set[str]], better: Better = "lower")
     )  # fmt: skip
 
 
+def settings_of(options: argparse.Namespace) -> Json:
+    """What was measured, with the names of the files."""
+    return {**measured_with(options), "test": [path.name for path in options.test]}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; the exit code."""
     options = parse(arguments)
     results = Results(
-        "quality_flags", measured_with(options), options.out, environment=environment(1)
+        "quality_flags", settings_of(options), options.out, environment=environment(1)
     )
     results.cases += measure(options)
     return results.finish(as_json=options.json)
@@ -133,7 +152,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     add = parser.add_argument
     add("--model", type=Path, required=True, metavar="MODEL")
-    add("--test", nargs=2, required=True, metavar=("SRC", "TGT"))
+    add("--test", type=Path, nargs=2, required=True, metavar=("SRC", "TGT"))
     add("--pairs", type=int, default=PAIRS_OF_KIND, help="damaged pairs of each kind")
     add("--seed", type=int, default=1)
     add("--cache", type=Path, help="where compiled kernels are kept")
