@@ -71,19 +71,15 @@ def prepare(
     """
     require_functions(on_progress=on_progress)
     with python_errors(_OPTIONS):
+        files = file_settings(
+            _file_pairs(train), _files("train_tsv", train_tsv),
+            None if valid is None else _file_pair("valid", valid, _PAIR),
+        )  # fmt: skip
         values = {
-            **file_settings(
-                _file_pairs(train),
-                _files("train_tsv", train_tsv),
-                None if valid is None else _file_pair("valid", valid, _PAIR),
-            ),
-            "paths.corpus": optional_path("out", out),
-            "data.valid_split": valid_split,
-            "data.vocab_size": vocab_size,
-            "languages.src": src_lang,
-            "languages.tgt": tgt_lang,
-            "train.preset": preset,
-        }
+            **files, "paths.corpus": optional_path("out", out), "train.preset": preset,
+            "data.valid_split": valid_split, "data.vocab_size": vocab_size,
+            "languages.src": src_lang, "languages.tgt": tgt_lang,
+        }  # fmt: skip
         resolved = resolve_arguments("prepare", values, settings, config)
         return _prepare(
             resolved.config, force=force, workers=_worker_count(workers),

@@ -150,6 +150,6 @@ def _shown(value: object, setting: Setting) -> str:
     if isinstance(value, bool):
         on, off = setting.option.split("/")
         return (on if value else off).lstrip("-")
-    if value == AUTO and not _takes_auto(setting):
+    if value == AUTO and setting.auto and not _takes_auto(setting):
         return setting.auto
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -37,8 +37,8 @@ class SearchConfig:
     )
     sentences: Literal["auto", "split", "line"] = setting(
         "auto",
-        "split = translate each sentence of a line on its own; line = translate lines as they "
-        "are; auto = split unless the lines of the training text had several sentences",
+        "lines of several sentences: split = translate each sentence on its own; line = translate "
+        "the line as it is; auto = split unless the training text has such lines",
     )
     retry: bool = setting(
         False,

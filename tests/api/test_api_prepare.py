@@ -136,7 +136,7 @@ def test_wrong_types_are_refused(folder, arguments, words):
     [
         ({"train": [("none.src", "train.tgt")]}, NoInputError, "none.src"),
         ({"workers": -1}, UsageError, "below 0"),
-        ({"vocab_size": 2}, ConfigError, "^vocab_size = 2 is below its minimum"),
+        ({"vocab_size": 2}, ConfigError, "^vocab_size must be at least 8, not 2"),
         ({"preset": "smal"}, ConfigError, "unknown preset"),
         ({"settings": {"data.cleann": "off"}}, ConfigError, "unknown setting"),
         ({"valid": VALID, "valid_split": 5}, UsageError, "data.valid_split"),

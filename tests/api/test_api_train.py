@@ -204,8 +204,12 @@ def test_a_corpus_that_is_damaged_is_refused(project, out):
     ("arguments", "error", "words"),
     [
         ({"corpus": "none"}, NoInputError, "no prepared corpus at `none`"),
-        ({"max_steps": 0}, ConfigError, "^max_steps = 0 is below its minimum 1"),
-        ({"max_steps": "many"}, ConfigError, "^max_steps = 'many' is not"),
+        ({"max_steps": 0}, ConfigError, "^max_steps must be at least 1, not 0"),
+        (
+            {"max_steps": "many"},
+            ConfigError,
+            "^max_steps must be a whole number or `auto`, not 'many'",
+        ),
         ({"preset": "smal"}, ConfigError, "unknown preset"),
         ({"settings": {"model.head": 2}}, ConfigError, "unknown setting `model.head`"),
         ({"device": "cuda:99"}, UnavailableError, "cuda:99"),

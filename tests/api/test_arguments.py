@@ -38,7 +38,7 @@ def test_nothing_else_is_read(tmp_path, monkeypatch):
 
 
 def test_a_wrong_value_is_named_as_the_argument():
-    with pytest.raises(ConfigError, match=r"^max_steps = 0 is below its minimum 1"):
+    with pytest.raises(ConfigError, match=r"^max_steps must be at least 1, not 0"):
         resolve_arguments("train", {"train.max_steps": 0}, None, None)
     with pytest.raises(ConfigError, match=r"^preset: unknown preset `smal`") as caught:
         resolve_arguments("train", {"train.preset": "smal"}, None, None)

@@ -8,6 +8,7 @@ import itertools
 import json
 import math
 import os
+import random
 import subprocess
 import sys
 import time
@@ -20,11 +21,13 @@ import numpy as np
 import pytest
 import tomli_w
 import torch
+from byte_models import byte_config, byte_model, byte_subwords
 
 from nmt_cli.config.schema import Config, TrainConfig
 from nmt_cli.data.corpus.corpus import CorpusSide, Pairs
 from nmt_cli.data.subwords.segmenters import EOS
 from nmt_cli.model.backends import dispatch
+from nmt_cli.model_dir import save_model
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 KEYS = {"name", "unit", "better", "ours", "peer", "ratio", "settings"}
@@ -697,3 +700,33 @@ def test_quality_outside_the_band_is_named() -> None:
     assert gpu_quality.missed(runs, [36, 39]) == [
         "reference, seed 1: 30.00 BLEU is outside 36 to 39"
     ]
+
+
+def test_quality_flags_damages_pairs_and_counts_flags(tmp_path: Path) -> None:
+    quality_flags = module("quality_flags")
+    chooser = random.Random(1)
+    pair = "In 1990 he left, as I said.", "1990 ging er, wie ich sagte."
+    damaged = {name: damage(pair, chooser) for name, damage in quality_flags.DAMAGES.items()}
+    assert damaged["dropped clause"] in ((pair[0], "1990 ging er."), (pair[0], "wie ich sagte."))
+    assert damaged["changed number"][1].endswith(" ging er, wie ich sagte.")
+    assert "1990" not in damaged["changed number"][1]
+    assert (damaged["copied source"], damaged["empty"]) == ((pair[0], pair[0]), (pair[0], ""))
+    assert len(damaged["loop"][1].split()) >= 8
+    assert quality_flags.with_other_number(("A dog.", "Ein Hund."), chooser) is None
+    assert quality_flags.without_clause(("A dog.", "Ein Hund."), chooser) is None
+
+    config = byte_config()
+    save_model(tmp_path / "model", byte_model(config).state_dict(), config, byte_subwords(), {})
+    for side, text in zip(("src", "tgt"), pair, strict=True):
+        (tmp_path / side).write_text(f"{text}\n" * 3)
+    out = tmp_path / "out.json"
+    files = [str(tmp_path / side) for side in ("src", "tgt")]
+    arguments = ["--model", str(tmp_path / "model"), "--test", *files, "--pairs", "2"]
+    assert quality_flags.main([*arguments, "--out", str(out)]) == 0
+    cases = {case["name"]: case for case in json.loads(out.read_text())["cases"]}
+    assert cases["damaged: changed number"]["flags"] == {"number_mismatch": 2}
+    assert cases["damaged: copied source"]["flags"]["copied"] == 2
+    assert cases["damaged: loop"]["flags"]["repetition"] == 2
+    assert cases["damaged: empty"]["ours"] == 100.0
+    assert (cases["references"]["lines"], cases["references"]["flagged"]) == (3, 0)
+    assert cases["right translations"]["lines"] == 0

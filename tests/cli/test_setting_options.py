@@ -65,7 +65,7 @@ def test_each_option_shows_what_holds_without_it(
     names = {True: parameter.opts, False: parameter.secondary_opts}
     expected = f"{value:g}" if isinstance(value, float) else str(value)
     if value == "auto":
-        expected = SETTINGS[key].auto
+        expected = SETTINGS[key].auto or value
     elif isinstance(value, bool):
         expected = names[value][0].lstrip("-") if parameter.secondary_opts else ""
     default = shown_default(parameter)
@@ -160,8 +160,8 @@ def options_by_heading(lines: list[str]) -> dict[str, list[str]]:
     [
         (
             "translate",
-            ["Search", "Length", "Constraints", "Sampling", "Input and output", "Verification",
-             "Hardware"],
+            ["Search", "Length", "Constraints", "Sampling", "Input and output",
+             "Doubtful translations", "Verification", "Hardware"],
             {
                 "Options": ["--model", "--set", "--config", "--help"],
                 "Sampling": ["--sample", "--temperature", "--top-k", "--top-p", "--seed"],

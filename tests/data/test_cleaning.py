@@ -273,7 +273,7 @@ class TestTables:
         (folder / "pairs.tsv").write_text("a\tb\n")
         assert main(["init", "--train-tsv", "pairs.tsv"]) == 2
         err = capsys.readouterr().err
-        assert "the name `pairs.tsv` does not tell the languages" in err
+        assert "the languages cannot be guessed from the name `pairs.tsv`" in err
         assert "--src-lang en --tgt-lang de" in err
 
 

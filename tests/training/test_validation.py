@@ -67,7 +67,8 @@ def test_bleu_is_measured_on_the_configured_number_of_pairs(setting, monkeypatch
     answers = dict(zip(sources, references, strict=True)) | {sources[0]: references[1]}
 
     def translate_window(self: Translator, lines: list[str], **_: object) -> list[SimpleNamespace]:
-        return [SimpleNamespace(text=answers[line]) for line in lines]
+        scored = [SimpleNamespace(token_scores=(-0.5,))]
+        return [SimpleNamespace(text=answers[line], hypotheses=scored) for line in lines]
 
     monkeypatch.setattr(Translator, "translate_window", translate_window)
     found = {}

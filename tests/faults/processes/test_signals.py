@@ -177,9 +177,10 @@ def test_signal_during_an_import_ends_cleanly(inside, monkeypatch, command, sign
     """Nothing goes on that half a library has been loaded for."""
     (inside / "swallows.py").write_text(SWALLOWS.format(name=signal_number.name))
     monkeypatch.syspath_prepend(inside)
-    monkeypatch.setattr(
-        "nmt_cli.cli.settings.resolve_settings", lambda *_: importlib.import_module("swallows")
-    )
+    for module in ("settings", "commands.translate"):
+        monkeypatch.setattr(
+            f"nmt_cli.cli.{module}.resolve_settings", lambda *_: importlib.import_module("swallows")
+        )
     done = forked(command)
     assert (done.code, done.out) == (code, b"")
     assert done.err == (b"interrupted\n" if command == "translate" else b"")
@@ -258,10 +259,10 @@ def test_stop_during_validation_is_immediate_and_validated_later(setting, tmp_pa
     asked = False
     real = ModelSelector._validate
 
-    def disturbed(self, candidate, poll, *, bleu):
+    def disturbed(self, candidate, *others):
         nonlocal asked
         asked = candidate.kind == "mean"
-        return real(self, candidate, poll, bleu=bleu)
+        return real(self, candidate, *others)
 
     with monkeypatch.context() as patch:
         patch.setattr(ModelSelector, "_validate", disturbed)
@@ -359,7 +360,7 @@ def test_interrupt_saves_and_explains_second_interrupt(inside, monkeypatch):
     process = nmt_train("--set", "train.checkpoint_every=100", "--max-steps", "100")
     wait_until(Path("at").exists)
     os.kill(process, signal.SIGINT)
-    wait_until(lambda: b"Ctrl-C ends it at once" in Path("said").read_bytes())
+    wait_until(lambda: b"press Ctrl-C again to stop at once" in Path("said").read_bytes())
     Path("go").touch()
     assert ended(process) == 130
     assert [checkpoint.step for checkpoint in checkpoints(inside / "model")] == [3]

@@ -20,6 +20,7 @@ from faults.support.forked import start
 from faults.support.sweeps import AtOnce, fork
 from faults.tally import fault
 
+from nmt_cli.cli import main
 from nmt_cli.config.schema import Config, with_values
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.preparation.prepare import prepare
@@ -320,15 +321,17 @@ def test_model_directory_of_another_user_is_refused(shared) -> None:
 
 
 @fault("C11")
-def test_train_checks_output_directory_before_loading(setting, tmp_path, monkeypatch) -> None:
+def test_train_checks_output_directory_before_loading(
+    setting, tmp_path, monkeypatch, capsys
+) -> None:
     from nmt_cli.cli.commands import train as command
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "corpus").mkdir()
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(command, "be_rank", lambda *_, **__: pytest.fail("it began"))
-    with pytest.raises(CannotCreateError, match="file` is not a directory"):
-        command.command(out="file/model")
+    assert main(["train", "--out", "file/model"]) == CannotCreateError.exit_code
+    assert "file` is not a directory" in capsys.readouterr().err
 
 
 def holding(directory: Path, ready: Path) -> Callable[[], None]:

@@ -21,7 +21,6 @@ from nmt_cli.cli.display.translations import as_json_line
 from nmt_cli.config.schema import with_values
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.errors import DataError, DivergedError
-from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.storage.manifest import write_manifest
 from nmt_cli.training.divergence import Divergence, LossTrend, roll_back
 from nmt_cli.training.loop import train
@@ -30,7 +29,7 @@ from nmt_cli.training.run import Run
 from nmt_cli.training.saving.checkpoints import Checkpoints
 from nmt_cli.training.setup import complete, prepare_directory
 from nmt_cli.training.step import StepResult, shard_loss, take_step
-from nmt_cli.translation.result import LONGEST_REPEATED, flags_of
+from nmt_cli.translation.result import LONGEST_REPEATED, has_repetition
 from nmt_cli.translation.translator import Translator
 
 
@@ -371,11 +370,8 @@ def test_repetitive_translation_is_flagged(checks):
         )
         assert "repetition" in json.loads(as_json_line(line_number, translation))["flags"]
         checks()
-    source = Source((5, 6, 7, 3))
     for period in range(1, LONGEST_REPEATED + 1):
         ids = (9, 4, *(list(range(20, 20 + period)) * 5), 3)
-        best = [Hypothesis(ids, -1.0, -1.0, (0.0,) * len(ids))]
-        assert "repetition" in flags_of([source], best, config.search)
-        best = [Hypothesis(tuple(range(20, 20 + 5 * period)), -1.0, -1.0, (0.0,) * 5 * period)]
-        assert "repetition" not in flags_of([source], best, config.search)
+        assert has_repetition(ids)
+        assert not has_repetition(tuple(range(20, 20 + 5 * period)))
         checks(2)
