@@ -74,11 +74,18 @@ def test_a_folder_of_the_user_is_never_replaced(folder, force):
 
 
 def test_missing_validation_is_a_note(folder):
-    notes = prepare(TRAIN, settings=CHARS, src_lang="english").notes
-    assert "`english` is not a language code; use en" in notes
+    notes = prepare(TRAIN, settings=CHARS, src_lang="xx", tgt_lang="de").notes
+    assert [note for note in notes if note.startswith("`xx` is not a language code that nmt knows")]
     assert notes[-1].startswith("there is no validation text")
     assert "`valid` names it" in notes[-1]
     assert "--" not in notes[-1]
+
+
+def test_language_name_instead_of_code_is_refused(folder):
+    with pytest.raises(UsageError, match="`english` is not a language code") as caught:
+        prepare(TRAIN, settings=CHARS, src_lang="english")
+    assert caught.value.hint == "for english use en"
+    assert not (folder / "corpus").exists()
 
 
 def test_pairs_are_set_apart_and_tsv_files_are_read(folder):
