@@ -91,7 +91,7 @@ def _reports(run: Run, stop: Callable[[], bool], listener: Listener) -> Iterator
         if run.ranks.is_first:
             if run.state.validation:
                 yield _log(run, _note(run, validation=run.validated(stop)))
-            yield _closing(run, f"already finished: {run.state.finished}")
+            yield _closing(run, _already_finished(run))
         return
     run.ranks.wait()
     if run.ranks.is_first:
@@ -113,13 +113,21 @@ def _reports(run: Run, stop: Callable[[], bool], listener: Listener) -> Iterator
             yield _note(run, _saved(run))
 
 
+def _already_finished(run: Run) -> str:
+    """The note of a run that has nothing left to do, with the options that continue it."""
+    larger = " and ".join(f"a larger {option}" for option in run.reached_limits())
+    continues = f"; {larger} would continue it" if larger else ""
+    return f"already finished: {run.state.finished}{continues}"
+
+
 def _saved(run: Run) -> str:
     """The note of a run that was asked to stop."""
     if not run.state.step:
         return "stopped before the first step"
     if run.checkpoints.has_failed:
         return f"stopped after step {run.state.step:,}, which could not be saved"
-    return f"saved at step {run.state.step:,}; run the same command to go on"
+    note = f"saved at step {run.state.step:,}; run the same command to go on"
+    return f"{note}, beginning with the abandoned validation" if run.abandoned else note
 
 
 def _steps(

@@ -66,6 +66,8 @@ class Run:
             self._continue()
         self.saved_step = self.state.step
         self.stopped = False
+        # Whether the validation of this step was abandoned.
+        self.abandoned = False
         self.pairs, self.plan = plan_batches(config, corpus, self.execution)
         self.notes += long_pair_notes(self.plan)
         self.prefetcher: Prefetcher | None = None
@@ -199,6 +201,7 @@ class Run:
                     results.append(self.selector.select(self.state, self.optimizer, self.ema, poll))
 
         self.stopped = self.ranks.run_on_first(work, stop)
+        self.abandoned = self.stopped and not results
         # A step whose model could not be published is validated again.
         complete = bool(results or not self.stopped) and not self.write_failures.count(MODEL)
         validation = results[0] if results else None
@@ -222,14 +225,22 @@ class Run:
 
     def end_reason(self) -> str:
         """Why training is over, or an empty text."""
+        return next(iter(self.reached_limits().values()), "")
+
+    def reached_limits(self) -> dict[str, str]:
+        """The limits that are reached: for each option, why training is over."""
         train, state = self.config.train, self.state
+        reached: dict[str, str] = {}
         if state.step >= max_steps(train):
-            return _done(max_steps(train), "step")
+            reached["--max-steps"] = _done(max_steps(train), "step")
         if train.max_epochs and state.epoch >= train.max_epochs:
-            return _done(train.max_epochs, "epoch")
+            reached["--max-epochs"] = _done(train.max_epochs, "epoch")
         if train.max_hours and state.elapsed >= train.max_hours * 3_600:
-            return f"{train.max_hours:g} {'hour is' if train.max_hours == 1 else 'hours are'} over"
-        return early_stopping_reason(train.patience, state.stale)
+            are = "hour is" if train.max_hours == 1 else "hours are"
+            reached["--max-hours"] = f"{train.max_hours:g} {are} over"
+        if reason := early_stopping_reason(train.patience, state.stale):
+            reached["--patience"] = reason
+        return reached
 
     def is_over(self, stop: bool) -> bool:
         """Whether all ranks end after this step: any was asked to stop, or the first is done."""
