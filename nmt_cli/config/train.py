@@ -132,7 +132,7 @@ class TrainConfig:
         "auto",
         "steps between validations",
         1,
-        auto="at each checkpoint, or max_steps/10 but at least 30 if checkpoint_every is auto as well",
+        auto="at each checkpoint; if that is auto as well, max_steps/10, but at least 30",
     )
     keep_last: int = setting(
         5, "number of latest checkpoints to keep, and to average at the end", 1, 1_000

@@ -83,7 +83,7 @@ def train(
 def _reports(run: Run, stop: Callable[[], bool], listener: Listener) -> Iterator[Report]:
     _truncate_log(run)
     every = Intervals.of(run.config.train)
-    monitor = None if run.state.finished else Monitor(run, every.validate, listener)
+    monitor = None if run.state.finished else Monitor(run, listener)
     if run.ranks.is_first:
         for note in run.notes:
             yield _note(run, note)

@@ -241,7 +241,7 @@ def test_a_finished_run_says_so_and_goes_on_when_its_limit_is_raised(setting, tm
     assert [one.step for one in checkpoints.all()] == [5, 6]
     assert [one.step for one in checkpoints.members()] == [5]
     (only,) = run(setting, out, train_max_steps=6)
-    assert only.note == "already finished: 6 steps are done"
+    assert only.note == "already finished: 6 steps are done; a larger --max-steps would continue it"
     reports = run(setting, out, train_max_steps=10)
     assert reports[-1].note == "finished: 10 steps are done"
     assert reports[-1].step == 10

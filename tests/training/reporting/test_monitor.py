@@ -292,7 +292,7 @@ def test_the_published_model_is_reported_at_the_end_and_again(setting, tmp_path)
     assert len(published.steps) == best.validation.averaged
     assert published.steps[-1] == best.step
     (again,) = run(setting, tmp_path / "m")
-    assert again.note == "already finished: 12 steps are done"
+    assert again.note.startswith("already finished: 12 steps are done; ")
     assert again.published == published
     marks = [one.validation.best for one in reports if one.validation]
     assert marks[0]
