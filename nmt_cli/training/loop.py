@@ -22,7 +22,7 @@ from nmt_cli.training.reporting.events import Listener, ignore
 from nmt_cli.training.reporting.meter import Meter
 from nmt_cli.training.reporting.monitor import Monitor
 from nmt_cli.training.reporting.report import Published, Report, Validation
-from nmt_cli.training.run import Run
+from nmt_cli.training.run import Run, reached_limits
 from nmt_cli.training.setup import (
     changed_schedule,
     check_digest,
@@ -115,7 +115,9 @@ def _reports(run: Run, stop: Callable[[], bool], listener: Listener) -> Iterator
 
 def _already_finished(run: Run) -> str:
     """The note of a run that has nothing left to do, with the options that continue it."""
-    larger = " and ".join(f"a larger {option}" for option in run.reached_limits())
+    larger = " and ".join(
+        f"a larger {option}" for option in reached_limits(run.config.train, run.state)
+    )
     continues = f"; {larger} would continue it" if larger else ""
     return f"already finished: {run.state.finished}{continues}"
 
