@@ -127,5 +127,5 @@ def _two_digits(count: int) -> int:
     >>> _two_digits(7), _two_digits(79), _two_digits(1_234)
     (7, 79, 1200)
     """
-    unit = 10 ** max(0, len(str(count)) - 2)
+    unit: int = 10 ** max(0, len(str(count)) - 2)
     return count // unit * unit
