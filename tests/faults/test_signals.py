@@ -352,7 +352,7 @@ def test_an_interrupt_saves_and_says_how_to_end_at_once(inside, monkeypatch):
     process = nmt_train("--set", "train.checkpoint_every=100", "--max-steps", "100")
     wait_until(Path("at").exists)
     os.kill(process, signal.SIGINT)
-    wait_until(lambda: b"Ctrl-C ends it at once" in Path("said").read_bytes())
+    wait_until(lambda: b"press Ctrl-C again to stop at once" in Path("said").read_bytes())
     Path("go").touch()
     assert ended(process) == 130
     assert [one.step for one in checkpoints(inside / "model")] == [3]
