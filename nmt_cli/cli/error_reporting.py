@@ -22,6 +22,9 @@ BROKEN_PIPE = 141
 _GPU_TROUBLE = re.compile(
     "CUDA error(?!: (device-side assert|an illegal))|CUDA driver|Found no NVIDIA|.*NVIDIA driver"
 )
+# The placeholder of options that take hours.
+HOURS = "HOURS"
+HOURS_ADVICE = "give hours, such as 0.25 for 15 minutes"
 NO_TEMPORARY = "No usable temporary directory"
 NO_THREAD = "can't start new thread"
 # Errors that the system causes, not nmt.
@@ -89,4 +92,8 @@ def _usage_error(error: ClickException) -> UsageError:
         hint = ADVICE.get((context.command.name or "", unknown), hint)
         return UsageError(f"`{path}` has no option `{unknown}`", hint)
     message = error.format_message().rstrip(".").replace("'", "`")
+    message = message.replace("is not a valid float", "is not a number")
+    parameter = getattr(error, "param", None)
+    if context is not None and getattr(parameter, "metavar", None) == HOURS:
+        return UsageError(f"{path}: {message[:1].lower()}{message[1:]}", HOURS_ADVICE)
     return UsageError(f"{path}: {message[:1].lower()}{message[1:]}", hint)

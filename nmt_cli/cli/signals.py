@@ -22,6 +22,13 @@ EXIT_CODES = {
 
 INTERRUPTED = 130
 NOTHING_TRAINED = b"\nstopped before the first step was complete: nothing was trained yet\n"
+STOPPING = b"""
+stopping: the step in progress is finished and saved first; press Ctrl-C again to stop at once
+"""
+ABANDONING = b"""
+stopping: the validation is abandoned, which takes some seconds, and the step is saved; the next run
+of the command validates it. Press Ctrl-C again to stop at once
+"""
 # Python handles a signal between two operations; one of torch's may last for minutes.
 HANDLING_SECONDS = 0.5
 
@@ -55,12 +62,14 @@ class StopSignals:
 
     at_once: end the process at the first signal until this object is called for the first time,
     because there is nothing to save before. announces: whether to write what the signal does.
+    validating: whether a validation is in progress, which changes what the signal does.
     """
 
     def __init__(self, *, at_once: bool = False) -> None:
         self.received: signal.Signals | None = None
         self.at_once = at_once
         self.announces = False
+        self.validating = False
         self._guard = contextlib.ExitStack()
         for number in EXIT_CODES:
             # What `nohup` and a shell's background jobs ignore stays ignored.
@@ -77,7 +86,7 @@ class StopSignals:
             raise SystemExit(self.exit_code)
         # A second Ctrl-C is handled by the kernel, whatever this process is doing.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        self._write(b"\nsaving, then stopping; press Ctrl-C again to stop at once\n")
+        self._write(ABANDONING if self.validating else STOPPING)
 
     def _write(self, words: bytes) -> None:
         """Write to stderr without its stream, which the signal may have interrupted in a write."""

@@ -19,6 +19,9 @@ STEPS, STEPS_TOKENS = 2_000, 1_000_000
 FEWEST_STEPS, MOST_STEPS = 300, 20_000
 CHECKPOINTS = 30
 CHECKPOINTS_PER_VALIDATION = 3
+# In a short run, validations must not take longer than the training itself: a model that is hardly
+# trained repeats itself up to the length limit. No run of automatic length has a smaller interval.
+FEWEST_STEPS_BETWEEN_VALIDATIONS = 30
 
 
 def vocabulary_size(words: int) -> int:
@@ -71,11 +74,14 @@ class Intervals(NamedTuple):
         checkpoint = _or_automatic(
             train.checkpoint_every, max(1, max_steps(train) // CHECKPOINTS) if automatic else 1
         )
-        checkpoints = CHECKPOINTS_PER_VALIDATION if automatic else 1
+        validate = checkpoint
+        if automatic:
+            fewest = math.ceil(FEWEST_STEPS_BETWEEN_VALIDATIONS / checkpoint)
+            validate *= max(CHECKPOINTS_PER_VALIDATION, fewest)
         return cls(
             log=_or_automatic(train.log_every, max(1, checkpoint // 10)),
             checkpoint=checkpoint,
-            validate=_or_automatic(train.validate_every, checkpoints * checkpoint),
+            validate=_or_automatic(train.validate_every, validate),
         )
 
 

@@ -40,7 +40,12 @@ class TrainConfig:
     )
     max_epochs: int = setting(0, "stop after this many epochs; 0 = no limit", 0, 2**31)
     max_hours: float = setting(
-        0.0, "stop after this many hours; 0 = no limit", 0.0, 1e6, metavar="H"
+        0.0,
+        "stop after this many hours, such as 0.25; the last validation and saving come on top; "
+        "0 = no limit",
+        0.0,
+        1e6,
+        metavar="HOURS",
     )
     patience: int = setting(
         0,
@@ -127,7 +132,7 @@ class TrainConfig:
         "auto",
         "steps between validations",
         1,
-        auto="at each checkpoint, or max_steps/10 if checkpoint_every is auto as well",
+        auto="at each checkpoint; if that is auto as well, max_steps/10, but at least 30",
     )
     keep_last: int = setting(
         5, "number of latest checkpoints to keep, and to average at the end", 1, 1_000

@@ -123,6 +123,7 @@ class Progress:
         self._activity = ""
         self._elapsed: float | None = None
         self._left: float | None = None
+        self._beyond = ""
         self._bar: Any = None
 
     def update(
@@ -132,14 +133,16 @@ class Progress:
         activity: str = "",
         elapsed: float | None = None,
         left: float | None = None,
+        beyond: str = "",
     ) -> None:
         """Show that `done` units are done, and the `details`, the most important first.
 
         activity: what is being done at present, shown before all else. elapsed, left: seconds, if
-        the caller knows them better than the clock of this object.
+        the caller knows them better than the clock of this object. beyond: what `left` does not
+        include, such as "2 validations".
         """
         self._done, self._details, self._elapsed, self._left = done, details, elapsed, left
-        self._activity = activity
+        self._activity, self._beyond = activity, beyond
         if self._screen.quiet:
             return
         now = self._clock()
@@ -162,7 +165,7 @@ class Progress:
             parts.append(self._activity)
         left = self._seconds_left()
         if left is not None:
-            parts.append(f"{duration(left)} left")
+            parts.append(self._left_text(left))
         return ", ".join([*parts, *details])
 
     def _seconds_left(self) -> float | None:
@@ -175,6 +178,10 @@ class Progress:
             return None
         return (self._clock() - self._start) * (self.total - self._done) / fresh
 
+    def _left_text(self, seconds: float) -> str:
+        beyond = f" + {self._beyond}" if self._beyond else ""
+        return f"{duration(seconds)}{beyond} left"
+
     def _extras(self) -> list[str]:
         """What the bar shows besides the count, the most important first."""
         left, details = self._seconds_left(), list(self._details)
@@ -182,7 +189,7 @@ class Progress:
         measured = self._estimate_after is not None and self._done > self._before
         if not details and self._unit and measured and elapsed > 0:
             details = [speed(self._done - self._before, elapsed, self._unit)]
-        times = [] if left is None else [f"{duration(left)} left"]
+        times = [] if left is None else [self._left_text(left)]
         first = [self._activity] if self._activity else []
         return [*first, *times, *details, *([f"{duration(elapsed)} so far"] if self._done else [])]
 

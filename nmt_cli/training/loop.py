@@ -22,7 +22,7 @@ from nmt_cli.training.reporting.events import Listener, ignore
 from nmt_cli.training.reporting.meter import Meter
 from nmt_cli.training.reporting.monitor import Monitor
 from nmt_cli.training.reporting.report import Published, Report, Validation
-from nmt_cli.training.run import Run
+from nmt_cli.training.run import Run, reached_limits
 from nmt_cli.training.setup import (
     changed_schedule,
     check_digest,
@@ -85,7 +85,7 @@ def train(
 def _reports(run: Run, stop: Callable[[], bool], listener: Listener) -> Iterator[Report]:
     _truncate_log(run)
     every = Intervals.of(run.config.train)
-    monitor = None if run.state.finished else Monitor(run, every.validate, listener)
+    monitor = None if run.state.finished else Monitor(run, listener)
     if run.ranks.is_first:
         for note in run.notes:
             yield _note(run, note)
@@ -93,7 +93,7 @@ def _reports(run: Run, stop: Callable[[], bool], listener: Listener) -> Iterator
         if run.ranks.is_first:
             if run.state.validation:
                 yield _log(run, _note(run, validation=run.validated(stop)))
-            yield _closing(run, f"already finished: {run.state.finished}")
+            yield _closing(run, _already_finished(run))
         return
     run.ranks.wait()
     if run.ranks.is_first:
@@ -116,13 +116,23 @@ def _reports(run: Run, stop: Callable[[], bool], listener: Listener) -> Iterator
             yield _note(run, _saved(run))
 
 
+def _already_finished(run: Run) -> str:
+    """The note of a run that has nothing left to do, with the options that continue it."""
+    larger = " and ".join(
+        f"a larger {option}" for option in reached_limits(run.config.train, run.state)
+    )
+    continues = f"; {larger} would continue it" if larger else ""
+    return f"already finished: {run.state.finished}{continues}"
+
+
 def _saved(run: Run) -> str:
     """The note of a run that was asked to stop."""
     if not run.state.step:
         return "stopped before the first step"
     if run.checkpoints.has_failed:
         return f"stopped after step {run.state.step:,}, which could not be saved"
-    return f"saved at step {run.state.step:,}; run the same command to go on"
+    note = f"saved at step {run.state.step:,}; run the same command to go on"
+    return f"{note}, beginning with the abandoned validation" if run.abandoned else note
 
 
 def _steps(

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from nmt_cli.config.automatic import Intervals, max_steps
-from nmt_cli.config.schema import Config
+from nmt_cli.config.schema import Config, TrainConfig
 from nmt_cli.data.corpus.batch_plan import Position
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.data.corpus.packed_plan import PackedPlan
@@ -68,6 +68,8 @@ class Run:
             self._continue()
         self.saved_step = self.state.step
         self.stopped = False
+        # Whether the validation of this step was abandoned.
+        self.abandoned = False
         self.pairs, self.plan = plan_batches(config, corpus, self.execution)
         self.notes += long_pair_notes(self.plan)
         self.prefetcher: Prefetcher | None = None
@@ -206,6 +208,7 @@ class Run:
                     results.append(self.selector.select(self.state, self.optimizer, self.ema, poll))
 
         self.stopped = self.ranks.run_on_first(work, stop)
+        self.abandoned = self.stopped and not results
         # A step whose model could not be published is validated again.
         complete = bool(results or not self.stopped) and not self.write_failures.count(MODEL)
         validation = results[0] if results else None
@@ -229,14 +232,7 @@ class Run:
 
     def end_reason(self) -> str:
         """Why training is over, or an empty text."""
-        train, state = self.config.train, self.state
-        if state.step >= max_steps(train):
-            return _done(max_steps(train), "step")
-        if train.max_epochs and state.epoch >= train.max_epochs:
-            return _done(train.max_epochs, "epoch")
-        if train.max_hours and state.elapsed >= train.max_hours * 3_600:
-            return f"{train.max_hours:g} {'hour is' if train.max_hours == 1 else 'hours are'} over"
-        return early_stopping_reason(train.patience, state.stale)
+        return next(iter(reached_limits(self.config.train, self.state).values()), "")
 
     def is_over(self, stop: bool) -> bool:
         """Whether all ranks end after this step: any was asked to stop, or the first is done."""
@@ -263,6 +259,21 @@ class Run:
     def is_due(self, every: int) -> bool:
         """Whether something that is done every `every` steps is due now."""
         return self.state.step % every == 0
+
+
+def reached_limits(train: TrainConfig, state: TrainState) -> dict[str, str]:
+    """The limits that a run has reached: for each option, why training is over."""
+    reached: dict[str, str] = {}
+    if state.step >= max_steps(train):
+        reached["--max-steps"] = _done(max_steps(train), "step")
+    if train.max_epochs and state.epoch >= train.max_epochs:
+        reached["--max-epochs"] = _done(train.max_epochs, "epoch")
+    if train.max_hours and state.elapsed >= train.max_hours * 3_600:
+        are = "hour is" if train.max_hours == 1 else "hours are"
+        reached["--max-hours"] = f"{train.max_hours:g} {are} over"
+    if reason := early_stopping_reason(train.patience, state.stale):
+        reached["--patience"] = reason
+    return reached
 
 
 def _done(count: int, noun: str) -> str:

@@ -18,7 +18,7 @@ from nmt_cli.translation.result import Translation
 from nmt_cli.translation.translator import Translator
 
 BATCH_TOKENS = 4_096
-# Lines decoded together: small enough that `stop` is asked often, large enough for the device.
+# Lines decoded together, which is limited by the memory of their search.
 WINDOW = {"cpu": 32, "cuda": 128}
 SAMPLES = 3
 # A translation is flagged as unlikely if fewer than this share of the validation is as unlikely.
@@ -108,10 +108,11 @@ def _translations(
     translations: list[Translation] = []
     size = WINDOW.get(device.type, WINDOW["cpu"])
     for start in range(0, len(sources), size):
-        _check(stop)
         window = sources[start : start + size]
 
         def advance(share: float, start: int = start, lines: int = len(window)) -> None:
+            # Called after each step of the search: a window of long outputs takes minutes.
+            _check(stop)
             on_progress(start + int(share * lines), len(sources))
 
         advance(0.0)

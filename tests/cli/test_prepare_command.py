@@ -181,6 +181,14 @@ def test_prepare_refuses_another_encoding(folder, capsys, more):
     assert not (folder / "nmt.toml").exists()
 
 
+def test_a_random_validation_split_is_reported_as_such(folder, capsys):
+    for options in (["--valid-split", "20"], ["--valid", "train.en", "train.de"]):
+        assert main(["prepare", *TRAIN, *SMALL, *options, "--force"]) == 0
+        said = " ".join(capsys.readouterr().err.split())
+        note = "validation scores are higher than those on new text"
+        assert (note in said) is (options[0] == "--valid-split")
+
+
 def test_another_encoding_late_in_a_file_is_refused(folder, capsys, monkeypatch):
     monkeypatch.setattr("nmt_cli.data.preparation.encoding_check.LINES_CHECKED", 10)
     text = (folder / "pairs.tsv").read_bytes().splitlines(keepends=True)

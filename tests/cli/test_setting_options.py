@@ -143,6 +143,16 @@ def test_a_wrong_value_is_a_usage_error_that_names_the_option(
     assert os.listdir(tmp_path) == []  # noqa: PTH208
 
 
+@pytest.mark.parametrize("value", ["10m", "0:15", "a lot"])
+def test_hours_that_are_no_number_are_explained(value: str, capfd) -> None:
+    assert main(["train", "--max-hours", value]) == 2
+    error = capfd.readouterr().err
+    assert f"`--max-hours`: `{value}` is not a number\n" in error
+    assert "hint: give hours, such as 0.25 for 15 minutes\n" in error
+    assert main(["translate", "--alpha", value]) == 2
+    assert "hours" not in capfd.readouterr().err
+
+
 def options_by_heading(lines: list[str]) -> dict[str, list[str]]:
     """The long names of the options under each heading of a help text, in order."""
     options: dict[str, list[str]] = {}

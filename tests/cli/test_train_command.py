@@ -1,10 +1,13 @@
 """`nmt train`, `nmt average` and the road between them, in this process."""
 
+import itertools
 import json
 import os
+import pkgutil
 import re
 import shlex
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +18,7 @@ from corpora import reversal_corpus
 
 from nmt_cli.cli import main
 from nmt_cli.cli.display.training import TrainDisplay
+from nmt_cli.cli.signals import EXIT_CODES
 from nmt_cli.config.schema import dump
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.errors import UnavailableError
@@ -183,6 +187,35 @@ def test_validation_after_the_last_report_prints_no_zero_loss(inside, tmp_path, 
         err.index(text) for text in ("step 3, ", "validation perplexity", "finished: 3 steps")
     ]
     assert places == sorted(places)
+
+
+def test_an_interruption_says_what_becomes_of_the_step_or_of_the_validation(
+    inside, tmp_path, monkeypatch, capfd
+):
+    """Once in the second step, once in the validation after it."""
+    handlers = {number: signal.getsignal(number) for number in EXIT_CODES}
+    options = ["--max-steps", "4", "--set", "train.validate_every=2"]
+    monkeypatch.setattr("nmt_cli.training.parallel.ranks.POLL_SECONDS", 0.0)
+    try:
+        for moment, words in (
+            ("loop.Run.step", "the step in progress is finished and saved first"),
+            ("validation.score", "the validation is abandoned, which takes some seconds"),
+        ):
+            place = f"nmt_cli.training.{moment}"
+            real, calls = pkgutil.resolve_name(place.replace(".Run", ":Run")), itertools.count(1)
+
+            def interrupted(*arguments, real=real, calls=calls, moment=moment):
+                if next(calls) == (2 if "step" in moment else 1):
+                    os.kill(os.getpid(), signal.SIGINT)
+                return real(*arguments)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(place, interrupted)
+                assert main(["train", "--out", str(tmp_path / moment), *options]) == 130
+            assert words in capfd.readouterr().err
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 def test_train_again_reports_finished_run(inside, capsys):

@@ -12,7 +12,14 @@ import pytest
 
 from nmt_cli.cli.display.training import TrainDisplay, pair_lines
 from nmt_cli.terminal.console import Console
-from nmt_cli.training.reporting.events import FirstStep, Outline, Sample, StepDone, Validating
+from nmt_cli.training.reporting.events import (
+    EndsEarly,
+    FirstStep,
+    Outline,
+    Sample,
+    StepDone,
+    Validating,
+)
 from nmt_cli.training.reporting.report import Published, Report, Validation
 
 OUTLINE = Outline(
@@ -90,7 +97,7 @@ def test_train_header_lists_corpus_preset_device_and_epochs() -> None:
     first, second, third = shown(outline=other)
     assert first.endswith(", 8 x NVIDIA H200, bf16")
     assert second == (
-        "20,000 steps = about 0.92 epochs, 2 hours at most, "
+        "20,000 steps = about 0.92 epochs, at most 2 hours plus the last validation, "
         "or until 5 validations in a row bring no improvement"
     )
     assert "compiles" in third
@@ -161,13 +168,26 @@ def test_a_run_of_more_than_a_day_is_warned_of() -> None:
     assert len(shown(replace(slow, seconds_left=86_400.0))) == 3
 
 
-def test_expected_time_respects_max_hours() -> None:
-    limited = replace(OUTLINE, max_hours=0.1)
-    step = replace(STEP, step=3, seconds_left=350.0, seconds_per_step=5.0)
-    (line,) = shown(step, outline=limited)[2:]
-    assert line.startswith("about 5m 50s until the limit of 0.1 hours, at about step 73 of 20,000")
-    quick = replace(step, seconds_left=100.0, seconds_per_step=0.001)
-    assert shown(quick, outline=limited)[2].endswith("for 20,000 steps")
+def test_validations_that_are_not_measured_are_counted() -> None:
+    assert shown(replace(STEP, unmeasured=4))[2:] == [
+        "about 1h 20m for 20,000 steps, plus 4 validations"
+    ]
+    resumed = replace(OUTLINE, step=2)
+    (line,) = shown(replace(STEP, unmeasured=1), outline=resumed)[2:]
+    assert line == "about 1h 20m for the 19,998 remaining steps, plus 1 validation"
+
+
+def test_an_early_end_replaces_the_expected_time_and_names_steps_that_fit() -> None:
+    limited = replace(OUTLINE, max_hours=0.15)
+    end = EndsEarly(3, 79, 79, 70, 500.0)
+    assert shown(end, STEP, outline=limited)[2:] == [
+        "about 8m 20s until the limit of 0.15 hours, at about step 79 of 20,000: the schedule of "
+        "the learning rate does not reach its end (`--max-steps 70` fits into 0.15 hours, with "
+        "validations)"
+    ]
+    (line,) = shown(replace(end, first=45, fitting=0), outline=limited)[2:]
+    assert "at about step 45 to 79 of 20,000, depending on how long validations take" in line
+    assert line.endswith("(only a larger --max-hours helps)")
 
 
 def test_progress_bar_starts_at_once_and_follows_each_step() -> None:
@@ -238,6 +258,8 @@ def test_report_json_without_steps_has_no_loss() -> None:
         (Validating(130, 0, 0, 300.0, None), "130/130, validating, 5m 00s so far"),
         (Validating(130, 80, 200, 300.0, 0.0), "130/130, validating 80/200, 5m 00s so far"),
         (Validating(130, 80, 200, 300.0, 60.0), "validating 80/200, 1m 00s left, 5m 00s so far"),
+        (Validating(130, 2, 200, 300.0, 60.0, 2), "validating 2/200, 1m 00s + 2 validations left"),
+        (replace(STEP, step=122, unmeasured=1), "122/130, 1h 20m + 1 validation left, 1,234 tok"),
         (replace(STEP, step=121, fresh=1), "121/130, 1,234 tokens/s, loss 5.123"),
         (replace(STEP, step=122, fresh=2), "122/130, 1h 20m left, 1,234 tokens/s"),
     ],

@@ -58,6 +58,27 @@ def test_automatic_intervals_follow_the_number_of_steps() -> None:
     assert Intervals.of(config.train) == Intervals(log=1, checkpoint=1, validate=2)
 
 
+@pytest.mark.parametrize(
+    ("steps", "validate"), [(12, 30), (60, 30), (70, 30), (120, 32), (300, 30), (825, 81)]
+)
+def test_short_runs_validate_seldom_and_runs_of_automatic_length_ten_times(
+    steps: int, validate: int
+) -> None:
+    values = {"train.checkpoint_every": "auto", "train.max_steps": steps}
+    intervals = Intervals.of(with_values(Config(), values).train)
+    assert intervals.validate == validate
+    assert intervals.validate % intervals.checkpoint == 0
+    if steps >= FEWEST_STEPS:
+        assert intervals.validate == 3 * intervals.checkpoint
+
+
+def test_an_interval_that_is_set_holds_in_short_runs() -> None:
+    values = {"train.checkpoint_every": 4, "train.max_steps": 12}
+    assert Intervals.of(with_values(Config(), values).train).validate == 4
+    values = {"train.checkpoint_every": "auto", "train.max_steps": 12, "train.validate_every": 3}
+    assert Intervals.of(with_values(Config(), values).train).validate == 3
+
+
 def test_small_preset_is_automatic_and_paper_small_is_fixed() -> None:
     small, paper, base = (
         resolve([SettingsLayer("test", {"train.preset": name})]).config

@@ -20,6 +20,7 @@ from nmt_cli.model_dir import load_model
 from nmt_cli.storage.manifest import check_manifest
 from nmt_cli.training.loop import train
 from nmt_cli.training.optimizers.factory import learning_rate
+from nmt_cli.training.reporting.events import Validating
 from nmt_cli.training.reporting.report import Validation
 from nmt_cli.training.run import Run
 from nmt_cli.training.saving.average import average, average_weights
@@ -234,6 +235,45 @@ def test_killed_run_resumes_from_its_checkpoint(setting, undisturbed, tmp_path, 
         assert torch.equal(weight, reference[name]), name
 
 
+@pytest.mark.parametrize(
+    ("limits", "note"),
+    [
+        ({"train_max_hours": 1e-9}, "1e-09 hours are over; a larger --max-hours would continue it"),
+        (
+            {"train_max_hours": 1e-9, "train_max_steps": 1},
+            "1 step is done; a larger --max-steps and a larger --max-hours would continue it",
+        ),
+        (
+            {"train_max_epochs": 1},
+            "1 epoch is done; a larger --max-epochs would continue it",
+        ),
+    ],
+)
+def test_a_finished_run_names_the_options_that_continue_it(setting, tmp_path, limits, note):
+    out = tmp_path / "model"
+    run(setting, out, **limits)
+    (only,) = run(setting, out, **limits)
+    assert only.note == f"already finished: {note}"
+
+
+def test_a_run_stopped_in_its_validation_says_what_it_begins_with(setting, tmp_path, monkeypatch):
+    monkeypatch.setattr("nmt_cli.training.parallel.ranks.POLL_SECONDS", 0.0)
+    validating = False
+
+    def listen(event: object) -> None:
+        nonlocal validating
+        validating = isinstance(event, Validating)
+
+    config, corpus = setting
+    config = with_values(config, {"train.max_steps": 4, "train.validate_every": 3})
+    reports = list(train(config, corpus, tmp_path / "m", stop=lambda: validating, listener=listen))
+    assert reports[-1].note == (
+        "saved at step 3; run the same command to go on, beginning with the abandoned validation"
+    )
+    reports = list(train(config, corpus, tmp_path / "m"))
+    assert [report.step for report in reports if report.validation] == [3, 4]
+
+
 def test_finished_run_continues_when_its_limit_is_raised(setting, tmp_path):
     out = tmp_path / "model"
     run(setting, out, train_max_steps=6)
@@ -241,7 +281,7 @@ def test_finished_run_continues_when_its_limit_is_raised(setting, tmp_path):
     assert [one.step for one in checkpoints.all()] == [5, 6]
     assert [one.step for one in checkpoints.members()] == [5]
     (only,) = run(setting, out, train_max_steps=6)
-    assert only.note == "already finished: 6 steps are done"
+    assert only.note == "already finished: 6 steps are done; a larger --max-steps would continue it"
     reports = run(setting, out, train_max_steps=10)
     assert reports[-1].note == "finished: 10 steps are done"
     assert reports[-1].step == 10

@@ -16,7 +16,7 @@ from nmt_cli.scoring import score
 from nmt_cli.training import validation
 from nmt_cli.training.loss.cross_entropy import label_smoothed_cross_entropy
 from nmt_cli.training.setup import complete
-from nmt_cli.training.validation import validate
+from nmt_cli.training.validation import AbandonedError, validate
 from nmt_cli.translation.translator import Translator
 
 CPU = torch.device("cpu")
@@ -107,3 +107,25 @@ def test_perplexity_of_a_very_bad_model_is_finite(setting, monkeypatch):
     found = validate(model, config, corpus, CPU, bleu=False)
     assert found.nll > 710.0
     assert math.isfinite(found.perplexity)
+
+
+def test_a_stop_is_noticed_between_two_steps_of_a_search(setting):
+    """Not only between two windows: all sentences are in one here."""
+    config, corpus, model = setting
+    config = with_values(config, {"train.validation_sentences": 5, "search.beam": 1})
+    finished: list[int] = []
+    polls = 0
+
+    def stop() -> bool:
+        nonlocal polls
+        # Asked first for the batch of the loss, at the beginning of the window, then in the search.
+        polls += 1
+        return polls > 4
+
+    with pytest.raises(AbandonedError):
+        validate(
+            model, config, corpus, CPU, bleu=True, stop=stop,
+            on_progress=lambda done, _total: finished.append(done),
+        )  # fmt: skip
+    assert polls == 5
+    assert max(finished) < 5

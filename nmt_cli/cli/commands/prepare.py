@@ -32,6 +32,10 @@ SCHEMA = 1
 # The width left for line numbers in a table of 80 columns.
 LINES_WIDTH = 20
 AGAIN, AGAIN_WITH_FLAGS = "nmt prepare --force", "this command again with --force"
+RANDOM_SPLIT = (
+    "the validation pairs are a random part of the text: if its sentences resemble each other, "
+    "validation scores are higher than those on new text"
+)
 STYLES = {"dropped": "yellow", "kept": "cyan"}
 
 EXAMPLES = """
@@ -168,6 +172,8 @@ def show(
         share = f"{prepared.split / max(1, prepared.read):.1%}" if prepared.split else ""
         rows.append(("validation pairs", prepared.valid, share))
     console.table(rows)
+    if prepared.split:
+        console.note(RANDOM_SPLIT)
     findings = [
         (finding.kind, finding.pairs, finding.action, _shortened(finding))
         for finding in prepared.findings

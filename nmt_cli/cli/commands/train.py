@@ -120,6 +120,7 @@ def be_rank(config: "Config", stop: StopSignals, *, as_json: bool, quiet: bool) 
     from nmt_cli.data.corpus.corpus import Corpus
     from nmt_cli.training.loop import train
     from nmt_cli.training.parallel.ranks import joined_ranks
+    from nmt_cli.training.reporting.events import Event, Validating
     from nmt_cli.training.setup import complete
 
     prepare_process(config)
@@ -133,9 +134,13 @@ def be_rank(config: "Config", stop: StopSignals, *, as_json: bool, quiet: bool) 
         steps = max_steps(config.train)
         with console.progress("training", steps, estimate_after=None) as progress:
             display = TrainDisplay(console, progress, as_json=as_json)
-            for report in train(
-                config, opened, Path(config.paths.model), ranks, stop, display.event
-            ):
+
+            def listen(event: Event) -> None:
+                stop.validating = isinstance(event, Validating)
+                display.event(event)
+
+            for report in train(config, opened, Path(config.paths.model), ranks, stop, listen):
+                stop.validating = False
                 display.report(report)
         if not stop() and ranks.is_first:
             console.next(f'echo "..." | nmt translate{model_option(config.paths.model)}')

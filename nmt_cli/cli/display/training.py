@@ -8,11 +8,13 @@ import typer
 from nmt_cli.plurals import counted
 from nmt_cli.terminal.progress import duration
 from nmt_cli.terminal.wrapping import cut
+from nmt_cli.training.reporting.pace import RELIABLE_AFTER
 
 if TYPE_CHECKING:
     from nmt_cli.terminal.console import Console
     from nmt_cli.terminal.progress import Progress
     from nmt_cli.training.reporting.events import (
+        EndsEarly,
         Event,
         FirstStep,
         Outline,
@@ -22,8 +24,6 @@ if TYPE_CHECKING:
     )
     from nmt_cli.training.reporting.report import Published, Report, Validation
 
-# Steps of this process after which its speed is reliable enough for an estimate.
-ESTIMATED_AFTER = 3
 LONG_SECONDS = 24 * 3_600
 # A first step that takes longer is reported; the run is called long only with this safety factor.
 LONG_STEP_SECONDS = 30.0
@@ -45,10 +45,12 @@ class TrainDisplay:
         self._as_json = as_json
         self._outline: Outline | None = None
         self._has_warned = False
+        self._has_estimated = False
 
     def event(self, event: "Event") -> None:
         """Show an event between two reports."""
         from nmt_cli.training.reporting.events import (
+            EndsEarly,
             FirstStep,
             Outline,
             Sample,
@@ -63,6 +65,8 @@ class TrainDisplay:
                 self._first_step(event)
             case StepDone():
                 self._step(event)
+            case EndsEarly():
+                self._ends_early(event)
             case Validating():
                 self._validating(event)
             case Sample():
@@ -82,7 +86,7 @@ class TrainDisplay:
             self._warn(step, self._outline)
 
     def _step(self, step: "StepDone") -> None:
-        if step.fresh == ESTIMATED_AFTER and self._outline is not None:
+        if step.fresh == RELIABLE_AFTER and self._outline is not None:
             self._estimate(step, self._outline)
         self._progress.update(
             step.step,
@@ -92,7 +96,13 @@ class TrainDisplay:
             elapsed=step.seconds,
             # The first step also loads, allocates and compiles.
             left=step.seconds_left if step.fresh > 1 else None,
+            beyond=validations(step.unmeasured),
         )
+
+    def _ends_early(self, end: "EndsEarly") -> None:
+        if self._outline is not None:
+            self._has_estimated = True
+            self._console.note(early_end(end, self._outline))
 
     def _validating(self, validating: "Validating") -> None:
         text = "validating"
@@ -104,10 +114,11 @@ class TrainDisplay:
             activity=text,
             elapsed=validating.seconds,
             left=validating.seconds_left or None,
+            beyond=validations(validating.unmeasured),
         )
 
     def _estimate(self, step: "StepDone", outline: "Outline") -> None:
-        if step.step >= outline.steps:
+        if step.step >= outline.steps or self._has_estimated:
             return
         if step.seconds_left <= LONG_SECONDS:
             self._console.note(expected_time(step, outline))
@@ -215,7 +226,9 @@ def machine(outline: "Outline") -> str:
 
 def limits(outline: "Outline") -> str:
     """The other limits that may end the run."""
-    text = f", {outline.max_hours:g} hours at most" if outline.max_hours else ""
+    text = ""
+    if outline.max_hours:
+        text = f", at most {outline.max_hours:g} hours plus the last validation"
     if outline.patience:
         text += (
             f", or until {counted(outline.patience, 'validation')} in a row bring no improvement"
@@ -225,18 +238,35 @@ def limits(outline: "Outline") -> str:
 
 def expected_time(step: "StepDone", outline: "Outline") -> str:
     """How long the run takes at the speed of its first steps."""
-    reached = step.step + int(step.seconds_left / max(step.seconds_per_step, 1e-9))
-    if outline.max_hours and reached < outline.steps:
-        return (
-            f"about {duration(step.seconds_left)} until the limit of {outline.max_hours:g} hours, "
-            f"at about step {reached:,} of {outline.steps:,}: the schedule of the learning rate "
-            "does not reach its end (`--max-steps` shortens it)"
-        )
+    plus = f", plus {validations(step.unmeasured)}" if step.unmeasured else ""
     if not outline.step:
         whole = duration(step.seconds + step.seconds_left)
-        return f"about {whole} for {counted(outline.steps, 'step')}"
+        return f"about {whole} for {counted(outline.steps, 'step')}{plus}"
     remaining = counted(outline.steps - outline.step, "remaining step")
-    return f"about {duration(step.seconds_left)} for the {remaining}"
+    return f"about {duration(step.seconds_left)} for the {remaining}{plus}"
+
+
+def validations(count: int) -> str:
+    """So many validations; "" for none."""
+    return counted(count, "validation") if count else ""
+
+
+def early_end(end: "EndsEarly", outline: "Outline") -> str:
+    """Where the time limit is expected to end the run, and what fits into it."""
+    hours = f"{outline.max_hours:g} {'hour' if outline.max_hours == 1 else 'hours'}"
+    steps = f"step {end.last:,} of {outline.steps:,}"
+    if end.first < end.last:
+        steps = (
+            f"step {end.first:,} to {end.last:,} of {outline.steps:,}, depending on how long "
+            "validations take"
+        )
+    advice = "only a larger --max-hours helps"
+    if end.fitting:
+        advice = f"`--max-steps {end.fitting}` fits into {hours}, with validations"
+    return (
+        f"about {duration(end.seconds_left)} until the limit of {hours}, at about {steps}: "
+        f"the schedule of the learning rate does not reach its end ({advice})"
+    )
 
 
 def long_run(step: "FirstStep | StepDone", outline: "Outline") -> list[str]:

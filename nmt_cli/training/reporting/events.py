@@ -55,7 +55,9 @@ class StepDone:
 
     fresh: steps that this process has taken; loss: per target token of this step, None where it was
     skipped; tokens_per_second: target tokens, all ranks, a running mean; seconds: elapsed in all
-    processes of the run; seconds_left: to the planned end; seconds_per_step: without validations.
+    processes of the run; seconds_left: to the expected end; seconds_per_step: without validations;
+    unmeasured: validations to come, if `seconds_left` does not include them because none has been
+    measured yet.
     """
 
     step: int
@@ -66,6 +68,23 @@ class StepDone:
     seconds: float
     seconds_left: float
     seconds_per_step: float
+    unmeasured: int = 0
+
+
+@dataclass(frozen=True)
+class EndsEarly:
+    """The time limit is expected to end the run before its last step; sent at most once.
+
+    step: the last one done; first, last: the expected end lies between these steps, which are equal
+    if the time of validations is known; fitting: a value of train.max_steps that fits into the
+    limit with its validations, 0 if there is none; seconds_left: to the limit.
+    """
+
+    step: int
+    first: int
+    last: int
+    fitting: int
+    seconds_left: float
 
 
 @dataclass(frozen=True)
@@ -73,8 +92,8 @@ class Validating:
     """A validation is in progress; sent about once a second.
 
     done, total: sentences translated, of those to be translated; 0 while the loss is measured.
-    seconds: elapsed in all processes of the run; seconds_left: to the planned end, None as long as
-    it is not known.
+    seconds: elapsed in all processes of the run; seconds_left: to the expected end, None as long as
+    it is not known; unmeasured: as for StepDone, with this validation.
     """
 
     step: int
@@ -82,6 +101,7 @@ class Validating:
     total: int
     seconds: float
     seconds_left: float | None
+    unmeasured: int = 0
 
 
 @dataclass(frozen=True)
@@ -94,7 +114,7 @@ class Sample:
     output: str
 
 
-Event = Outline | FirstStep | StepDone | Validating | Sample
+Event = Outline | FirstStep | StepDone | EndsEarly | Validating | Sample
 Listener = Callable[[Event], None]
 
 

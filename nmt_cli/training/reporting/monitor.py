@@ -14,6 +14,7 @@ from nmt_cli.model.precision import precision_name
 from nmt_cli.training.reporting.cost import add_cost, devices
 from nmt_cli.training.reporting.events import FirstStep, Listener, Outline, StepDone, Validating
 from nmt_cli.training.reporting.first_step import FirstStepEstimate
+from nmt_cli.training.reporting.forecast import Forecast
 from nmt_cli.training.reporting.pace import Pace
 from nmt_cli.training.reporting.report import Validation
 from nmt_cli.training.reporting.samples import Samples
@@ -22,6 +23,8 @@ from nmt_cli.training.saving.save_timer import SaveTimer
 from nmt_cli.training.step import StepResult
 
 SECONDS_BETWEEN_VALIDATION_EVENTS = 1.0
+# With a smaller share of its sentences translated, the time of a validation is not estimated.
+MIN_SHARE_DONE = 0.1
 
 
 def planned_steps(run: Run) -> int:
@@ -66,13 +69,29 @@ def preset_vocabulary(preset: str) -> int | str:
     return resolve([SettingsLayer("preset", {"train.preset": preset})]).config.data.vocab_size
 
 
+class _ExpectedValidation:
+    """The expected seconds of the validation in progress, from the share that is done."""
+
+    def __init__(self) -> None:
+        self._done = 0
+        self._seconds = 0.0
+
+    def update(self, done: int, total: int, spent: float) -> float:
+        """The expected seconds; 0 as long as too little is done.
+
+        They change only if more sentences are done, so that the time left becomes shorter between.
+        """
+        if done > self._done and done >= MIN_SHARE_DONE * total:
+            self._done, self._seconds = done, spent * total / done
+        return self._seconds
+
+
 class Monitor:
     """Monitors one process; only the first rank sends events, translates samples and saves."""
 
-    def __init__(self, run: Run, validate_every: int, listener: Listener) -> None:
-        """validate_every: steps between validations; listener: called with each event."""
+    def __init__(self, run: Run, listener: Listener) -> None:
+        """listener: called with each event."""
         self._run = run
-        self._every = validate_every
         self._listener = listener
         self._pace = Pace()
         self._began, self._before = time.monotonic(), run.state.elapsed
@@ -82,6 +101,8 @@ class Monitor:
         self._first_step = FirstStepEstimate(run, self._send_first_step)
         self._validation_began: float | None = None
         self._validation_sent = -math.inf
+        self._expected_validation = _ExpectedValidation()
+        self._forecast = Forecast(run.config, run.corpus, self._last, self._pace)
         if run.ranks.is_first:
             run.selector.on_progress = self._on_validation_progress
             listener(outline(run))
@@ -93,7 +114,8 @@ class Monitor:
 
     def _send_first_step(self, seconds: float) -> None:
         run = self._run
-        left = self._within_hours((self._last - run.state.step) * seconds)
+        left = (self._last - run.state.step) * seconds
+        left = min(left, max(0.0, self._forecast.seconds_allowed(run.state.elapsed)))
         self._listener(FirstStep(run.state.step, seconds, left))
 
     def end_step(self, result: StepResult, position: Position, seconds: float) -> None:
@@ -104,16 +126,20 @@ class Monitor:
         self._pace.add_step(seconds, result.tokens)
         self._update_elapsed()
         if run.ranks.is_first:
+            step, elapsed = run.state.step, run.state.elapsed
+            if early_end := self._forecast.early_end(step, elapsed):
+                self._listener(early_end)
             self._listener(
                 StepDone(
-                    step=run.state.step,
+                    step=step,
                     fresh=self._pace.fresh,
                     loss=None if result.skipped else result.loss / result.tokens,
                     learning_rate=result.learning_rate,
                     tokens_per_second=self._pace.tokens_per_second,
-                    seconds=run.state.elapsed,
+                    seconds=elapsed,
                     seconds_left=self.seconds_left,
                     seconds_per_step=self._pace.seconds_per_step,
+                    unmeasured=self._forecast.unmeasured(step, elapsed),
                 )
             )
 
@@ -130,28 +156,26 @@ class Monitor:
         self._validation_sent = now
         run = self._run
         spent = now - self._validation_began
-        left = self._pace.seconds_left_validating(run.state.step, self._last, self._every, spent)
-        left = None if left is None else self._within_hours(left)
         elapsed = self._before + now - self._began
-        self._listener(Validating(run.state.step, done, total, elapsed, left))
+        step, expected = run.state.step, self._expected_validation.update(done, total, spent)
+        left = self._forecast.seconds_left_validating(step, elapsed, spent, expected)
+        # With the progress of this one, the time of all is known.
+        unmeasured = 0 if expected else self._forecast.unmeasured(step, elapsed, validating=True)
+        self._listener(Validating(step, done, total, elapsed, left, unmeasured))
 
     def end_validation(self, seconds: float, validation: Validation | None) -> None:
         """A validation took so many seconds; None: it was abandoned."""
         self._update_elapsed()
         self._validation_began, self._validation_sent = None, -math.inf
+        self._expected_validation = _ExpectedValidation()
         if validation is not None:
             self._pace.add_validation(seconds)
 
     @property
     def seconds_left(self) -> float:
         """The expected seconds to the end of the run."""
-        run = self._run
-        return self._within_hours(self._pace.seconds_left(run.state.step, self._last, self._every))
-
-    def _within_hours(self, seconds: float) -> float:
-        """`seconds`, limited to what is left of train.max_hours."""
-        hours, elapsed = self._run.config.train.max_hours, self._run.state.elapsed
-        return min(seconds, max(0.0, hours * 3_600 - elapsed)) if hours else seconds
+        state = self._run.state
+        return self._forecast.seconds_left(state.step, state.elapsed)
 
     def save_if_due(self) -> None:
         """Save a checkpoint if the last one is too old; it only serves to resume the run."""

@@ -1,9 +1,13 @@
 """The speed of a run and the time to its end, measured on the steps of this process only."""
 
+import math
+
 # The speed is a running mean over about this many steps.
 MEMORY = 200
 # The first step also loads, allocates and compiles.
 WARM_UP = 1
+# Steps of this process after which its speed is reliable enough for an estimate.
+RELIABLE_AFTER = 3
 
 
 class RunningMean:
@@ -59,16 +63,31 @@ class Pace:
         self._validation.add(seconds)
 
     def seconds_left_validating(
-        self, step: int, last: int, validate_every: int, spent: float
+        self,
+        step: int,
+        last: int,
+        validate_every: int,
+        spent: float,
+        *,
+        seconds_allowed: float = math.inf,
+        expected: float = 0.0,
     ) -> float | None:
         """Seconds to the end, during the validation at `step`, after `spent` seconds of it.
 
-        None if it is not known: no step was measured, or only a first validation is left.
+        expected: seconds of this validation according to its progress, 0 if that says nothing yet;
+        seconds_allowed: as for `seconds_left`. None if the time left is not known: no step was
+        measured, or only a first validation is left.
         """
-        if self.fresh <= WARM_UP or (step >= last and not self._validation.value):
+        whole = expected or self.validation_seconds
+        if self.fresh <= WARM_UP or (step >= last and not whole):
             return None
-        later = self.seconds_left(step, last, validate_every) if step < last else 0.0
-        return later + max(0.0, self._validation.value - spent)
+        rest = max(0.0, whole - spent)
+        allowed = seconds_allowed - rest
+        if step >= last or allowed <= 0:
+            return rest
+        return rest + self.seconds_left(
+            step, last, validate_every, seconds_allowed=allowed, validation_seconds=whole
+        )
 
     @property
     def seconds_per_step(self) -> float:
@@ -81,13 +100,58 @@ class Pace:
         tokens = self._tokens.value if self.fresh > WARM_UP else self._first[1]
         return tokens / max(1e-9, self.seconds_per_step)
 
-    def seconds_left(self, step: int, last: int, validate_every: int) -> float:
-        """Seconds from `step` to the step `last`, including the validations on the way.
+    @property
+    def validation_seconds(self) -> float:
+        """Mean seconds of a validation; 0 before the first."""
+        return self._validation.value
 
-        Before the first validation, their time is not known and counts as zero.
+    def seconds_left(
+        self,
+        step: int,
+        last: int,
+        validate_every: int,
+        *,
+        seconds_allowed: float = math.inf,
+        validation_seconds: float | None = None,
+    ) -> float:
+        """Seconds from `step` to the end of the run, including its validations.
+
+        last: the last step planned; seconds_allowed: after these the run ends, too, and the last
+        validation comes on top; validation_seconds: of one validation, else those measured, which
+        are zero before the first.
         """
-        validations = -(-last // validate_every) - step // validate_every
-        return (
-            max(0, last - step) * self.seconds_per_step
-            + max(0, validations) * self._validation.value
+        each = self.validation_seconds if validation_seconds is None else validation_seconds
+        end = self.end_step(step, last, validate_every, seconds_allowed, each)
+        return (end - step) * self.seconds_per_step + (
+            validations_left(step, end, validate_every) * each
         )
+
+    def end_step(
+        self,
+        step: int,
+        last: int,
+        validate_every: int,
+        seconds_allowed: float,
+        validation_seconds: float,
+    ) -> int:
+        """The step at which the run ends: `last`, or the first one after `seconds_allowed`."""
+        each = self.seconds_per_step
+        if seconds_allowed == math.inf or not each or step >= last:
+            return max(step, last)
+        if seconds_allowed <= 0:
+            return step
+        # As if counted from the last validation on.
+        since = step % validate_every
+        interval = validate_every * each + validation_seconds
+        intervals, rest = divmod(seconds_allowed + since * each, interval)
+        steps = int(intervals) * validate_every + min(validate_every, math.ceil(rest / each))
+        return min(last, step - since + steps)
+
+
+def validations_left(step: int, last: int, validate_every: int) -> int:
+    """Validations after that of `step`, with the one at the end.
+
+    >>> validations_left(0, 12, 5), validations_left(5, 12, 5), validations_left(12, 12, 5)
+    (3, 2, 1)
+    """
+    return max(0, -(-last // validate_every) - step // validate_every)

@@ -17,7 +17,14 @@ from nmt_cli.training.gradient_accumulation import MicroBatch
 from nmt_cli.training.loop import train
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.reporting import first_step, monitor, samples
-from nmt_cli.training.reporting.events import FirstStep, Outline, Sample, StepDone, Validating
+from nmt_cli.training.reporting.events import (
+    EndsEarly,
+    FirstStep,
+    Outline,
+    Sample,
+    StepDone,
+    Validating,
+)
 from nmt_cli.training.reporting.first_step import FirstStepEstimate
 from nmt_cli.training.reporting.pace import Pace
 from nmt_cli.training.reporting.samples import Samples, example
@@ -292,7 +299,7 @@ def test_the_published_model_is_reported_at_the_end_and_again(setting, tmp_path)
     assert len(published.steps) == best.validation.averaged
     assert published.steps[-1] == best.step
     (again,) = run(setting, tmp_path / "m")
-    assert again.note == "already finished: 12 steps are done"
+    assert again.note.startswith("already finished: 12 steps are done; ")
     assert again.published == published
     marks = [one.validation.best for one in reports if one.validation]
     assert marks[0]
@@ -393,3 +400,24 @@ def test_seconds_left_during_a_validation() -> None:
     # The rest of this one, ten steps, and the one at the end.
     assert pace.seconds_left_validating(120, 130, 30, 50.0) == 10.0 + 20.0 + 60.0
     assert Pace().seconds_left_validating(120, 130, 30, 5.0) is None
+
+
+def test_events_count_the_validations_that_are_not_measured_yet(setting, tmp_path: Path) -> None:
+    events: list[object] = []
+    run(setting, tmp_path / "run", events.append)
+    steps = [event.unmeasured for event in events if isinstance(event, StepDone)]
+    assert steps == [3, 3, 3, 2] + 8 * [0]
+    first = next(event for event in events if isinstance(event, Validating))
+    assert (first.step, first.unmeasured) == (4, 3)
+
+
+def test_a_time_limit_that_ends_the_run_early_is_an_event(setting, tmp_path: Path) -> None:
+    events: list[object] = []
+    limits = {"train_max_steps": 100_000, "train_checkpoint_every": 50_000}
+    reports = run(setting, tmp_path / "run", events.append, train_max_hours=1 / 3_600, **limits)
+    assert reports[-1].note.startswith("finished: 0.000277778 hours are over")
+    (end,) = [event for event in events if isinstance(event, EndsEarly)]
+    assert end.step == 3
+    assert 3 < end.last < 100_000
+    # It comes before the step, whose estimate it replaces.
+    assert events[events.index(end) + 1].step == 3

@@ -1,0 +1,131 @@
+"""When a run will end, with its validations and within its time limit."""
+
+import math
+from dataclasses import replace
+
+from nmt_cli.config.automatic import Intervals
+from nmt_cli.config.schema import Config
+from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.training.reporting.events import EndsEarly
+from nmt_cli.training.reporting.pace import RELIABLE_AFTER, Pace, validations_left
+
+# An advised number of steps takes this share of the allowed time, as speeds vary.
+SHARE_USED = 0.85
+# A run that reaches this share of its steps is not reported as ending early.
+SHARE_REACHED = 0.95
+
+
+class Forecast:
+    """The expected end of a run.
+
+    Without a validation text there is nothing to wait for at a validation.
+    """
+
+    def __init__(self, config: Config, corpus: Corpus, last: int, pace: Pace) -> None:
+        """last: the last step planned; pace: the measured speed, which changes."""
+        self._config = config
+        self._corpus = corpus
+        self._last = last
+        self._pace = pace
+        self._every = Intervals.of(config.train).validate
+        self._is_reported = False
+
+    def seconds_allowed(self, elapsed: float) -> float:
+        """Seconds until the time limit; infinite without one, negative after it."""
+        hours = self._config.train.max_hours
+        return hours * 3_600 - elapsed if hours else math.inf
+
+    def seconds_left(self, step: int, elapsed: float) -> float:
+        """Seconds to the end after `step`; validations count once one has been measured."""
+        allowed = self.seconds_allowed(elapsed)
+        return self._pace.seconds_left(step, self._last, self._every, seconds_allowed=allowed)
+
+    def seconds_left_validating(
+        self, step: int, elapsed: float, spent: float, expected: float
+    ) -> float | None:
+        """Seconds to the end in a validation; the arguments are those of the pace."""
+        return self._pace.seconds_left_validating(
+            step, self._last, self._every, spent,
+            seconds_allowed=self.seconds_allowed(elapsed), expected=expected,
+        )  # fmt: skip
+
+    def unmeasured(self, step: int, elapsed: float, *, validating: bool = False) -> int:
+        """The validations that `seconds_left` does not include, as none has been measured.
+
+        validating: that of `step` is in progress, and counts.
+        """
+        if self._corpus.valid is None or self._pace.validation_seconds:
+            return 0
+        end = self._end(step, elapsed, 0.0)
+        later = validations_left(step, end, self._every) if step < end else 0
+        return later + validating
+
+    def _end(self, step: int, elapsed: float, validation_seconds: float) -> int:
+        allowed = self.seconds_allowed(elapsed)
+        return self._pace.end_step(step, self._last, self._every, allowed, validation_seconds)
+
+    def early_end(self, step: int, elapsed: float) -> EndsEarly | None:
+        """The expected end, if it comes early and this is known only now.
+
+        That is after some steps or, if validations turn out to be slow, after the first of them.
+        """
+        pace = self._pace
+        is_known = pace.fresh >= RELIABLE_AFTER and (
+            pace.fresh == RELIABLE_AFTER or pace.validation_seconds > 0
+        )
+        if self._is_reported or not is_known or not self._config.train.max_hours:
+            return None
+        end = self._end(step, elapsed, pace.validation_seconds)
+        if end >= SHARE_REACHED * self._last:
+            # Once the validations are known, the answer does not change any more.
+            self._is_reported = pace.validation_seconds > 0
+            return None
+        self._is_reported = True
+        validation_seconds = self._validation_seconds()
+        return EndsEarly(
+            step=step,
+            first=self._end(step, elapsed, validation_seconds),
+            last=end,
+            fitting=self._fitting_steps(step, elapsed, validation_seconds),
+            seconds_left=max(0.0, self.seconds_allowed(elapsed)),
+        )
+
+    def _validation_seconds(self) -> float:
+        """Seconds of a validation; before the first one, of one with the longest outputs."""
+        if self._corpus.valid is None:
+            return 0.0
+        if self._pace.validation_seconds:
+            return self._pace.validation_seconds
+        search = self._config.search
+        lengths = self._corpus.valid.src_lengths
+        sentences = min(self._config.train.validation_sentences, len(lengths))
+        # Searching for a token is assumed to take as long as training on one.
+        tokens = sentences * search.beam * (float(lengths.mean()) + search.max_extra_length)
+        return (float(lengths.sum()) + tokens) / max(1e-9, self._pace.tokens_per_second)
+
+    def _fitting_steps(self, step: int, elapsed: float, validation_seconds: float) -> int:
+        """The most steps that end within the time limit, rounded; 0 if there are none left.
+
+        The intervals of validations change with the number of steps. The last validation does not
+        count, as it comes on top.
+        """
+        each = self._pace.seconds_per_step
+        allowed = SHARE_USED * self.seconds_allowed(elapsed)
+        steps = min(self._last, step + int(allowed / max(each, 1e-9)))
+        while steps > step:
+            every = Intervals.of(replace(self._config.train, max_steps=steps)).validate
+            validations = max(0, validations_left(step, steps, every) - 1)
+            if (steps - step) * each + validations * validation_seconds <= allowed:
+                return max(step + 1, _two_digits(steps))
+            steps -= max(1, steps // 100)
+        return 0
+
+
+def _two_digits(count: int) -> int:
+    """A number rounded down to its first two digits.
+
+    >>> _two_digits(7), _two_digits(79), _two_digits(1_234)
+    (7, 79, 1200)
+    """
+    unit: int = 10 ** max(0, len(str(count)) - 2)
+    return count // unit * unit

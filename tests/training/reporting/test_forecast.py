@@ -1,0 +1,140 @@
+"""When a run ends: with its validations, within its time limit, and during a validation."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from nmt_cli.config.schema import Config, with_values
+from nmt_cli.training.reporting.forecast import Forecast
+from nmt_cli.training.reporting.monitor import _ExpectedValidation
+from nmt_cli.training.reporting.pace import Pace
+
+SIX_MINUTES = 0.1
+
+
+def steady_pace(steps: int = 3, validation: float = 0.0) -> Pace:
+    """Steps of 2 seconds on 100 tokens each."""
+    pace = Pace()
+    for _ in range(steps):
+        pace.add_step(2.0, 100)
+    if validation:
+        pace.add_validation(validation)
+    return pace
+
+
+def forecast(pace: Pace, steps: int, *, hours: float = SIX_MINUTES, validated: bool = True):
+    values = {
+        "train.max_steps": steps, "train.max_hours": hours, "train.checkpoint_every": "auto",
+        "train.validation_sentences": 10, "search.beam": 1,
+    }  # fmt: skip
+    valid = SimpleNamespace(src_lengths=np.full(50, 10)) if validated else None
+    return Forecast(
+        with_values(Config(), values),
+        SimpleNamespace(valid=valid),
+        steps,
+        pace,  # type: ignore[arg-type]
+    )
+
+
+def simulated_end(last: int, every: int, seconds: float, validation: float, limit: float):
+    """The step and the time at which a run ends that takes these times."""
+    clock, step, validated = 0.0, 0, 0
+    while step < last and clock < limit:
+        clock, step = clock + seconds, step + 1
+        if step % every == 0:
+            clock, validated = clock + validation, step
+    return step, clock + (validation if validated < step else 0.0)
+
+
+@pytest.mark.parametrize("validation", [0.0, 7.0, 100.0])
+@pytest.mark.parametrize("limit", [1.0, 61.0, 119.0, 187.0, 500.0])
+@pytest.mark.parametrize("every", [3, 30, 1_000])
+def test_the_end_within_a_limit_is_that_of_a_simulated_run(validation, limit, every):
+    pace = steady_pace(validation=validation)
+    end, seconds = simulated_end(90, every, 2.0, validation, limit)
+    assert pace.end_step(0, 90, every, limit, validation) == end
+    assert pace.seconds_left(0, 90, every, seconds_allowed=limit) == pytest.approx(seconds)
+
+
+def test_the_time_left_respects_the_limit_and_shrinks_during_a_validation():
+    ahead = forecast(steady_pace(validation=60.0), 1_000)
+    assert ahead.seconds_left(10, 0.0) == pytest.approx(360 + 60, abs=2)
+    left = [ahead.seconds_left_validating(100, 300.0 + spent, spent, 0.0) for spent in range(50)]
+    assert left == sorted(left, reverse=True)
+    assert left[0] - left[-1] == pytest.approx(49.0, abs=2)
+    # The limit is over: only the rest of this validation is left.
+    assert ahead.seconds_left_validating(100, 365.0, 20.0, 0.0) == 40.0
+    assert ahead.seconds_left_validating(100, 365.0, 20.0, 30.0) == 10.0
+
+
+def test_the_first_validation_is_expected_from_its_own_progress():
+    expected = _ExpectedValidation()
+    assert expected.update(0, 0, 1.0) == 0.0
+    assert expected.update(5, 200, 3.0) == 0.0
+    assert expected.update(20, 200, 6.0) == 60.0
+    # It does not grow where nothing is finished.
+    assert expected.update(20, 200, 9.0) == 60.0
+    assert expected.update(40, 200, 10.0) == 50.0
+    # Later validations are expected to take as long.
+    assert steady_pace().seconds_left_validating(30, 90, 30, 10.0, expected=50.0) == (
+        40.0 + 120.0 + 2 * 50.0
+    )
+
+
+def test_validations_count_as_unmeasured_until_the_first():
+    ahead = forecast(steady_pace(), 60, hours=0.0)
+    assert ahead.unmeasured(3, 0.0) == 2
+    assert ahead.unmeasured(30, 0.0, validating=True) == 2
+    assert ahead.unmeasured(60, 0.0) == 0
+    assert ahead.unmeasured(60, 0.0, validating=True) == 1
+    assert forecast(steady_pace(validation=9.0), 60).unmeasured(3, 0.0) == 0
+    assert forecast(steady_pace(), 60, validated=False).unmeasured(3, 0.0) == 0
+    # Those that the time limit leaves room for: steps 100 and 183.
+    assert forecast(steady_pace(), 1_000).unmeasured(3, 0.0) == 2
+
+
+def test_an_early_end_is_reported_once_with_steps_that_fit():
+    pace = steady_pace()
+    ahead = forecast(pace, 1_000)
+    end = ahead.early_end(3, 6.0)
+    # A validation reads 500 tokens and writes at most 600: 22 seconds.
+    assert (end.first, end.last, end.seconds_left) == (169, 180, 354.0)
+    assert ahead.early_end(3, 6.0) is None
+    pace.add_validation(300.0)
+    assert ahead.early_end(100, 500.0) is None
+    assert 30 < end.fitting < end.first
+    for validation in (0.0, 22.0):
+        fits = simulated_end(end.fitting, 30, 2.0, validation, 360.0)
+        assert fits[0] == end.fitting
+
+
+@pytest.mark.parametrize("validation", [0.0, 22.0, 200.0])
+def test_a_run_that_follows_the_advice_is_not_reported(validation):
+    end = forecast(steady_pace(validation=validation), 1_000).early_end(3, 6.0)
+    assert end.fitting > 0
+    pace = steady_pace()
+    followed = forecast(pace, end.fitting)
+    assert followed.early_end(3, 6.0) is None
+    if validation and end.fitting > 30:
+        pace.add_validation(validation)
+        pace.add_step(2.0, 100)
+        assert followed.early_end(31, 62.0 + validation) is None
+
+
+def test_slow_validations_are_reported_after_the_first():
+    pace = steady_pace()
+    ahead = forecast(pace, 120)
+    assert ahead.early_end(3, 6.0) is None
+    pace.add_step(2.0, 100)
+    assert ahead.early_end(4, 8.0) is None
+    pace.add_validation(150.0)
+    end = ahead.early_end(33, 216.0)
+    assert end.first == end.last == 64
+    assert 33 < end.fitting < 64
+
+
+def test_there_is_no_early_end_without_a_limit_or_with_enough_time():
+    assert forecast(steady_pace(), 1_000, hours=0.0).early_end(3, 6.0) is None
+    assert forecast(steady_pace(), 1_000, hours=1.0).early_end(3, 6.0) is None
+    assert forecast(steady_pace(), 1_000).early_end(500, 359.5).fitting == 0
