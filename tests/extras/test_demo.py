@@ -47,7 +47,7 @@ def test_demo_leaves_a_working_project(tmp_path, monkeypatch, capsys):
     assert "tok:13a" in captured.out
     for command in ("prepare", "train", "average", "translate", "score"):
         assert f"$ nmt {command}" in captured.err
-    assert "sentences right to the letter" in captured.err
+    assert "exact matches" in captured.err
     assert "nmt init --train mine.en mine.de" in captured.err
     assert len((folder / "test.output.de").read_text().splitlines()) == 12
     monkeypatch.chdir(folder)

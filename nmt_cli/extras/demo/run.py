@@ -32,10 +32,7 @@ from nmt_cli.training.saving.checkpoints import Checkpoints
 from nmt_cli.translation.translator import Translator
 
 METRICS = ("bleu", "chrf")
-HELD_OUT_ABOUT = (
-    "sentences with a noun in the dative, or a separable verb in a subordinate clause, that "
-    "training only showed in other places, right to the letter"
-)
+HELD_OUT_ABOUT = "exact matches where a word has a form that training does not show"
 
 
 @dataclass(frozen=True)
@@ -154,7 +151,7 @@ def assess(folder: Path, outputs: list[str], held_out: list[str], seconds: float
     unseen = [a == b for a, b in zip(held_out, read_lines(folder / "held_out.de"), strict=True)]
     return Outcome(
         tuple(score(outputs, [references], METRICS)),
-        Accuracy("exact", "sentences right to the letter", sum(right), len(right)),
+        Accuracy("exact", "exact matches", sum(right), len(right)),
         tuple(phenomena),
         Accuracy("held out", HELD_OUT_ABOUT, sum(unseen), len(unseen)),
         seconds,
