@@ -17,8 +17,8 @@ from pathlib import Path
 from lib.measure import Better, Json, Results, environment, make_case, measured_with, say
 
 from nmt_cli.data.text.lines import read_lines
-from nmt_cli.translation.flags import RETRIED
-from nmt_cli.translation.quality import CheckedSentence
+from nmt_cli.translation.quality.checker import CheckedSentence
+from nmt_cli.translation.quality.flags import RETRIED
 from nmt_cli.translation.result import has_repetition
 from nmt_cli.translation.translator import Translator
 

@@ -66,6 +66,7 @@ PURPOSES = {
     "training/reporting": "log, speed, cost, samples",
     "training/saving": "checkpoints and averages of them",
     "translation": "Translator: lines in, translations out",
+    "translation/quality": "flags of doubtful translations, and a second try",
 }
 
 

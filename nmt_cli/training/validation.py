@@ -13,7 +13,7 @@ from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.scoring import score
 from nmt_cli.training.reporting.report import Validation
 from nmt_cli.training.step import shard_loss, start_id
-from nmt_cli.translation.quality import Confidence
+from nmt_cli.translation.quality.checker import Confidence
 from nmt_cli.translation.result import Translation
 from nmt_cli.translation.translator import Translator
 

@@ -46,7 +46,7 @@ class Translation:
 
     source: the line as it was given; hypotheses: best first, the first is `text` and `score`;
     sentences: the sentences that were translated on their own; flags: what makes the translation
-    doubtful, see flags.FLAGS.
+    doubtful, see quality.flags.FLAGS.
     """
 
     source: str

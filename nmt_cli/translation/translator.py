@@ -45,9 +45,9 @@ from nmt_cli.translation.inputs import (
 from nmt_cli.translation.joining import line_translation
 from nmt_cli.translation.outputs import HypothesisSelector
 from nmt_cli.translation.prefixes import Prefixes
-from nmt_cli.translation.quality import Confidence, QualityChecker
+from nmt_cli.translation.quality.checker import Confidence, QualityChecker
+from nmt_cli.translation.quality.retry import better, is_doubtful, retry_settings
 from nmt_cli.translation.result import Translation
-from nmt_cli.translation.retry import better, is_doubtful, retry_settings
 from nmt_cli.translation.scoring import ScoredPair, score_pairs
 from nmt_cli.translation.searcher_cache import SearcherCache
 from nmt_cli.translation.source_search import SourceSearch

@@ -316,7 +316,7 @@ def _translate(
 
 def _warn_of_misfit(translator: "Translator", window: Sequence[str], console: "Console") -> None:
     """Warn before the work if the first lines are of another kind than the training text."""
-    from nmt_cli.translation.input_check import find_misfit
+    from nmt_cli.translation.quality.input_check import find_misfit
 
     misfit = find_misfit(window, translator.subwords, translator.quality.text)
     if misfit is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from nmt_cli.errors import QualityGateError, UsageError, did_you_mean
 from nmt_cli.plurals import agreeing, counted
 from nmt_cli.terminal.console import Console
-from nmt_cli.translation.flags import FLAGS
+from nmt_cli.translation.quality.flags import FLAGS
 
 if TYPE_CHECKING:
     from nmt_cli.translation.result import Translation

@@ -14,7 +14,7 @@ class Validation:
     averaged: checkpoints in that mean, else 1;
     samples: (source, reference, translation) of a few pairs; best: whether no validation of this
     run was better so far; confidence: what is usual of the translations' log-probabilities, as
-    `translation.quality.Confidence` writes it, or "".
+    `translation.quality.checker.Confidence` writes it, or "".
     """
 
     loss: float

@@ -56,7 +56,11 @@ def test_blank_line_is_not_translated_by_the_model(translator, monkeypatch, name
 
     monkeypatch.setattr(ReferenceDecoder, "admit", never)
     (translation,) = translator.translate([nasty_lines.BLANK[name]])
-    assert (translation.text, translation.flags, len(translation.hypotheses)) == ("", ("empty",), 1)
+    assert (translation.text, translation.flags, len(translation.hypotheses)) == (
+        "",
+        ("empty",),
+        1,
+    )
 
 
 @fault("T4")

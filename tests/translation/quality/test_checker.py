@@ -7,8 +7,8 @@ import pytest
 
 from nmt_cli.data.corpus.text_statistics import LENGTH_BOUNDS, SideStatistics, TextStatistics
 from nmt_cli.data.languages.trigrams import BUCKETS, trigram_counts
-from nmt_cli.translation.flags import FLAGS, NEED_STATISTICS, in_order
-from nmt_cli.translation.quality import CheckedSentence, Confidence, QualityChecker
+from nmt_cli.translation.quality.checker import CheckedSentence, Confidence, QualityChecker
+from nmt_cli.translation.quality.flags import FLAGS, NEED_STATISTICS, in_order
 
 ENGLISH = ["the small dog sleeps in the house", "where is the train to the city"] * 40
 GERMAN = ["der kleine hund schläft im haus", "wo ist der zug in die stadt"] * 40

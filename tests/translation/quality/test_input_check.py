@@ -5,10 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 from byte_models import byte_subwords
-from test_quality import ENGLISH, GERMAN, STATISTICS
+from test_checker import ENGLISH, GERMAN, STATISTICS
 
 from nmt_cli.data.corpus.text_statistics import TextStatistics
-from nmt_cli.translation.input_check import MIN_LINES, find_misfit
+from nmt_cli.translation.quality.input_check import MIN_LINES, find_misfit
 
 GOOD = ["The small dog sleeps in the house.", "Where is the train to the city?"] * 5
 

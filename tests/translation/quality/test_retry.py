@@ -7,8 +7,8 @@ import torch
 from byte_models import byte_config, byte_model, byte_subwords
 
 from nmt_cli.config.search import SearchConfig
+from nmt_cli.translation.quality.retry import better, is_doubtful, retry_settings
 from nmt_cli.translation.result import Alternative, Translation
-from nmt_cli.translation.retry import better, is_doubtful, retry_settings
 from nmt_cli.translation.translator import Translator
 
 

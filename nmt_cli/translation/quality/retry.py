@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from nmt_cli.config.search import SearchConfig
-from nmt_cli.translation.flags import RETRIED
+from nmt_cli.translation.quality.flags import RETRIED
 from nmt_cli.translation.result import Translation
 
 RETRY_BEAM = 8

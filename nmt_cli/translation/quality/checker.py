@@ -15,7 +15,7 @@ from nmt_cli.data.cleaning.numbers import numbers_changed
 from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.data.languages.wrong_sides import verdicts
 from nmt_cli.data.sentences.splitter import SentenceSplitter
-from nmt_cli.translation.flags import NEED_STATISTICS
+from nmt_cli.translation.quality.flags import NEED_STATISTICS
 
 # Names and numbers may stay as they are: a copy has at least so many words of letters.
 MIN_COPIED_WORDS = 3
