@@ -9,6 +9,7 @@ from pathlib import Path
 from nmt_cli.config.automatic import training_steps
 from nmt_cli.config.schema import Config, dump, flatten, load, with_values
 from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.data.corpus.text_statistics import TEXT, TextStatistics
 from nmt_cli.errors import CannotCreateError, ConfigError
 from nmt_cli.model.kinds import count_parameters
 from nmt_cli.model_dir import SUBWORDS, save_model
@@ -96,7 +97,7 @@ def prepare_directory(config: Config, corpus: Corpus, out: Path) -> None:
     Raises CannotCreateError or ConfigError.
     """
     refuse_foreign(out, corpus)
-    if not out.exists() or _is_unused(out):
+    if not out.exists() or _is_unused(out, corpus):
         files.make_directory(out)
         save_model(out, {}, config, corpus.subwords, {"step": "0"}, text=corpus.text)
         return
@@ -157,7 +158,7 @@ def refuse_foreign(out: Path, corpus: Corpus) -> None:
     """Raises CannotCreateError where `out` holds something that is not a model directory."""
     if not os.path.lexists(out) or (is_model_directory(out) and manifest.is_own(out)):
         return
-    if not (out.is_dir() and _is_unused(out)):
+    if not (out.is_dir() and _is_unused(out, corpus)):
         raise CannotCreateError(
             f"`{out}` exists and is not a model directory", "choose another --out"
         )
@@ -185,15 +186,21 @@ def require_space(config: Config, out: Path) -> None:
         )
 
 
-def _is_unused(out: Path) -> bool:
+def _is_unused(out: Path, corpus: Corpus) -> bool:
     """Whether `out` is empty, except for what an interrupted first save may have left."""
     if (out / manifest.MANIFEST).exists() and not manifest.is_own(out):
         return False
     leftovers = {".lock", manifest.MANIFEST, SUBWORDS}
+    if corpus.text is not None and _holds(out / TEXT, corpus.text):
+        leftovers.add(TEXT)
     return all(
         path.name in leftovers or path.name.startswith(files.TEMPORARY_PREFIX)
         for path in out.iterdir()
     )
+
+
+def _holds(path: Path, text: TextStatistics) -> bool:
+    return path.is_file() and path.read_bytes() == text.to_bytes()
 
 
 def _refuse_other_subwords(out: Path, corpus: Corpus) -> None:
