@@ -88,7 +88,6 @@ class Translator:
         self._directory = directory
         self.config = config
         self.subwords = subwords
-        self.text = text
         self.quality = QualityChecker(
             (config.languages.src, config.languages.tgt), text, confidence
         )

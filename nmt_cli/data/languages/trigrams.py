@@ -23,6 +23,16 @@ def trigram_counts(text: np.ndarray) -> np.ndarray:
     return np.bincount(hashes[within], minlength=BUCKETS)
 
 
+def log_odds(counts: np.ndarray) -> np.ndarray:
+    """Return how much likelier each trigram is in the first text: (BUCKETS,) float32 log odds.
+
+    counts: (2, BUCKETS), those of two texts, none of them 0.
+    """
+    shares = np.log(counts / counts.sum(1, keepdims=True))
+    odds: np.ndarray = (shares[0] - shares[1]).astype(np.float32)
+    return odds
+
+
 def line_sums(text: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the sum of the trigram weights of each line and their number, both (lines,).
 

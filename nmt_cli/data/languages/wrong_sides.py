@@ -13,7 +13,7 @@ import numpy as np
 
 from nmt_cli.data.cleaning.clean import CleanText, Progress, Span, read_side
 from nmt_cli.data.cleaning.kinds import SOURCE_WRONG, SWAPPED, TARGET_WRONG
-from nmt_cli.data.languages.trigrams import BUCKETS, line_sums, trigram_counts
+from nmt_cli.data.languages.trigrams import BUCKETS, line_sums, log_odds, trigram_counts
 from nmt_cli.data.process_pool import ProcessPool
 
 # A line is wrong if these natural log odds say that it is likelier on the other side: in total, and
@@ -75,9 +75,7 @@ def _learn(text: CleanText, pool: ProcessPool) -> np.ndarray:
     counts = np.ones((2, BUCKETS))  # (source and target, BUCKETS)
     for span_counts in pool.map(_count_trigrams, jobs):
         counts += span_counts
-    shares = np.log(counts / counts.sum(1, keepdims=True))
-    odds: np.ndarray = (shares[0] - shares[1]).astype(np.float32)
-    return odds
+    return log_odds(counts)
 
 
 def _count_trigrams(job: _WrongSidesJob) -> np.ndarray:

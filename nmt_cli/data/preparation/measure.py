@@ -11,7 +11,7 @@ import numpy as np
 from nmt_cli.config.schema import Config
 from nmt_cli.data.cleaning.clean import CleanText, Progress
 from nmt_cli.data.corpus.text_statistics import LENGTH_BOUNDS, SideStatistics, TextStatistics
-from nmt_cli.data.languages.trigrams import BUCKETS, trigram_counts
+from nmt_cli.data.languages.trigrams import BUCKETS, log_odds, trigram_counts
 from nmt_cli.data.languages.wrong_sides import MIN_DISTINCT_SHARE, MIN_LINES, verdicts
 from nmt_cli.data.preparation.encode import EncodeJob, choose_sample, encode_jobs
 from nmt_cli.data.process_pool import ProcessPool
@@ -81,7 +81,7 @@ def measure_text(
         trigrams += measured.trigrams
         done += len(measured.lengths)
         progress("measure text", done, int(sample.sum()))
-    odds = _language_odds(trigrams)
+    odds = log_odds(trigrams)
     if not _are_distinct(pool, jobs(), odds, done):
         odds = odds[:0]
     src, tgt = (
@@ -149,12 +149,6 @@ def has_spaced_mark(line: str) -> bool:
 
 def _text(lines: Sequence[str]) -> np.ndarray:
     return np.frombuffer("".join(f"{line}\n" for line in lines).encode(), np.uint8)
-
-
-def _language_odds(counts: np.ndarray) -> np.ndarray:
-    shares = np.log(counts / counts.sum(1, keepdims=True))
-    odds: np.ndarray = (shares[0] - shares[1]).astype(np.float32)
-    return odds
 
 
 def _are_distinct(
