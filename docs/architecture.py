@@ -34,6 +34,7 @@ PURPOSES = {
     "data/corpus": "the prepared corpus and the plan of its batches",
     "data/languages": "language names, language identification, swapped sides",
     "data/lexical": "glossary, word-translation table, shortlist",
+    "data/markup": "text with tags and placeholders between its words",
     "data/preparation": "nmt prepare",
     "data/sentences": "splits lines into sentences; abbreviations learnt from text",
     "data/subwords": "BPE, unigram and word-piece models; BPE-dropout",

@@ -1,0 +1,66 @@
+"""Text with tags and placeholders between its words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Text:
+    """Words to translate.
+
+    raw: as the document writes them, where that differs from `text` (`&amp;` for `&`); a
+    translation has none.
+    """
+
+    text: str
+    raw: str | None = None
+
+
+@dataclass(frozen=True)
+class Tag:
+    """A tag, which is kept as it is written and may move with the word that it stands at.
+
+    kind: `open` and `close` surround words and are nested; `empty` stands alone (`<br/>`).
+    name: what an opening tag and its closing tag have in common.
+    """
+
+    raw: str
+    kind: Literal["open", "close", "empty"]
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Placeholder:
+    """A word that is never translated: `{name}`, `%s`, an address. It is kept as it is written."""
+
+    raw: str
+
+
+MarkedPiece = Text | Tag | Placeholder
+MarkedText = tuple[MarkedPiece, ...]
+
+
+def plain_text(pieces: Sequence[MarkedPiece]) -> str:
+    """The words and placeholders of a text, without its tags.
+
+    >>> plain_text((Text("The "), Tag("<b>", "open", "b"), Text("dog"), Tag("</b>", "close", "b")))
+    'The dog'
+    """
+    return "".join(
+        piece.text if isinstance(piece, Text) else piece.raw
+        for piece in pieces
+        if not isinstance(piece, Tag)
+    )
+
+
+def raw_text(pieces: Sequence[MarkedPiece]) -> str:
+    """The text as the document writes it.
+
+    >>> raw_text((Text("Tom & Ann", "Tom &amp; Ann"), Tag("<br/>", "empty", "br")))
+    'Tom &amp; Ann<br/>'
+    """
+    return "".join(
+        (piece.text if piece.raw is None else piece.raw) if isinstance(piece, Text) else piece.raw
+        for piece in pieces
+    )
