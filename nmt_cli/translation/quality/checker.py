@@ -5,6 +5,7 @@ training text are left out for models that have none.
 """
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from nmt_cli.translation.quality.flags import NEED_STATISTICS
 
 # Names and numbers may stay as they are: a copy has at least so many words of letters.
 MIN_COPIED_WORDS = 3
+WORDS = re.compile(r"[^\W\d_]+")
 
 
 class Confidence(NamedTuple):
@@ -136,5 +138,4 @@ def _is_copy(source: str, text: str) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    letters = "".join(character if character.isalpha() else " " for character in text)
-    return letters.casefold().split()
+    return [word.casefold() for word in WORDS.findall(text)]
