@@ -14,6 +14,8 @@ from nmt_cli.config.schema import ModelConfig
 
 # On a CPU, the weights of attention to longer sentences are not kept for the backward pass.
 MAX_KEYS_KEPT = 100
+# The elements of these weights that are computed at once: 1 MB fits into the caches of a core.
+GROUP_WEIGHTS = 1 << 18
 
 
 def scaled_dot_product_attention(
@@ -53,25 +55,54 @@ def fused_attention(
 
 
 class _RecomputedAttention(torch.autograd.Function):
-    """Equation 1; the backward pass computes the weights again instead of keeping them."""
+    """Equation 1; the backward pass computes the weights again instead of keeping them.
+
+    Both passes take a few sentences at a time, so that their intermediate results stay small.
+    """
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
         ctx.save_for_backward(query, key, value, mask)
-        return scaled_dot_product_attention(query, key, value, mask)
+        attended = query.new_empty(*query.shape[:-1], value.shape[-1])
+        for group in _groups(query, key):
+            attended[group] = scaled_dot_product_attention(
+                query[group], key[group], value[group], _mask_of(mask, group, query)
+            )
+        return attended
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         query, key, value, mask = ctx.saved_tensors
-        query, key = (stream.detach().requires_grad_() for stream in (query, key))
-        with torch.enable_grad():
-            weights = attention_weights(query, key, mask)
-        # The products that autograd computes, so that the gradients have the same bits.
-        flat, gradient = weights.detach().flatten(0, -3), gradient.flatten(0, -3)
-        to_value = (flat.transpose(1, 2) @ gradient).view(value.shape)
-        to_weights = (gradient @ value.flatten(0, -3).transpose(1, 2)).view(weights.shape)
-        to_query, to_key = torch.autograd.grad(weights, (query, key), to_weights)
+        to_query, to_key, to_value = map(torch.empty_like, (query, key, value))
+        for group in _groups(query, key):
+            own_query, own_key = (
+                stream[group].detach().requires_grad_() for stream in (query, key)
+            )
+            with torch.enable_grad():
+                weights = attention_weights(own_query, own_key, _mask_of(mask, group, query))
+            # The products that autograd computes, so that the gradients have the same bits.
+            flat = weights.detach().flatten(0, -3)
+            of_group = gradient[group].flatten(0, -3)
+            to_value[group] = (flat.transpose(1, 2) @ of_group).view_as(value[group])
+            to_weights = of_group @ value[group].flatten(0, -3).transpose(1, 2)
+            to_query[group], to_key[group] = torch.autograd.grad(
+                weights, (own_query, own_key), to_weights.view_as(weights)
+            )
         return to_query, to_key, to_value, None
+
+
+def _groups(query: Tensor, key: Tensor) -> list[slice]:
+    """Sentences whose attention weights have at most GROUP_WEIGHTS elements together, or one."""
+    weights = query[0].numel() // query.shape[-1] * key.shape[-2]
+    count = max(1, GROUP_WEIGHTS // weights)
+    return [slice(start, start + count) for start in range(0, len(query), count)]
+
+
+def _mask_of(mask: Tensor | None, group: slice, query: Tensor) -> Tensor | None:
+    """The mask of these sentences; one that has no sentences or a single one holds for all."""
+    if mask is None or mask.dim() < query.dim() or len(mask) == 1:
+        return mask
+    return mask[group]
 
 
 def recomputed_attention(

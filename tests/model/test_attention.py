@@ -232,6 +232,26 @@ def test_weights_of_long_sentences_are_not_kept_and_change_no_bit(causal, monkey
     assert max(kept) < weights <= max(all_kept)
 
 
+@pytest.mark.parametrize("causal", [False, True])
+def test_weights_of_long_sentences_are_computed_for_a_few_sentences(causal, monkeypatch) -> None:
+    attended, gradients, _ = long_sentences(causal)
+    sizes: list[int] = []
+
+    def weights(query: torch.Tensor, *others: torch.Tensor) -> torch.Tensor:
+        computed = attention_weights(query, *others)
+        sizes.append(len(computed))
+        return computed
+
+    monkeypatch.setattr("nmt_cli.model.attention.attention_weights", weights)
+    # Too small for even one sentence: they are computed one by one.
+    monkeypatch.setattr("nmt_cli.model.attention.GROUP_WEIGHTS", 1)
+    by_sentence, sentence_gradients, _ = long_sentences(causal)
+    # Both passes compute the weights of both sentences.
+    assert sizes == [1, 1, 1, 1]
+    torch.testing.assert_close(by_sentence, attended)
+    torch.testing.assert_close(sentence_gradients, gradients)
+
+
 def test_varlen_backend_uses_torch_kernel_for_half_precision_only(monkeypatch) -> None:
     kernel = "nmt_cli.model.backends.dispatch.varlen_attention"
     monkeypatch.setattr(kernel, lambda query, *_, causal: query + 1)
