@@ -95,7 +95,7 @@ def cases_of(name: str, rounds: Json, settings: Json) -> list[Json]:
     memory = {kind: answers[-1]["megabytes"] for kind, answers in rounds.items()}
     for peer in [kind for kind in rounds if kind != "ours"]:
         pairs = zip(ours[-1]["outputs"], rounds[peer][-1]["outputs"], strict=True)
-        equal = statistics.mean(one == other for one, other in pairs)
+        equal = statistics.mean(own == other for own, other in pairs)
         cases.append(
             make_case(
                 f"{name}, {peer}", unit, rates["ours"]["median"],

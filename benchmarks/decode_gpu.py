@@ -44,7 +44,7 @@ def _bulk(phases: dict[str, Json], beam: int) -> Iterator[Json]:
     at_once = best_of(own)
     if not at_once:
         return
-    theirs = {name: one for name, one in peers.items() if name.startswith(f"beam {beam}, ")}
+    theirs = {name: case for name, case in peers.items() if name.startswith(f"beam {beam}, ")}
     for name in dict.fromkeys([*list(theirs)[:1], best_of(theirs)]):
         yield make_case(
             f"bulk, beam {beam}; generate {name.partition(', ')[2] or 'not measured'}",
@@ -70,9 +70,9 @@ def _single(phases: dict[str, Json], beam: int) -> Iterator[Json]:
 def best_of(facts: Json) -> str:
     """The name of what has the greatest rate, or ""."""
     rates = {
-        name: one["tokens_per_second"]
-        for name, one in facts.items()
-        if isinstance(one, dict) and "tokens_per_second" in one
+        name: fact["tokens_per_second"]
+        for name, fact in facts.items()
+        if isinstance(fact, dict) and "tokens_per_second" in fact
     }
     return max(rates, key=lambda name: rates[name], default="")
 

@@ -75,7 +75,7 @@ def _lost_letter(_chance: random.Random, text: str) -> str:
 
 def _subword_marks(_chance: random.Random, text: str) -> str:
     words = text.split()
-    place = max(range(len(words)), key=lambda one: len(words[one]))
+    place = max(range(len(words)), key=lambda index: len(words[index]))
     half = max(1, len(words[place]) // 2)
     words[place] = words[place][:half] + "@@ " + words[place][half:]
     return " ".join(words)
@@ -207,7 +207,7 @@ class Measured:
         if ACTIONS[name] != "repaired":
             return self.dropped[kind]
         # Kinds that are found under one name share its count.
-        rivals = sum(self.planted[one] for one, (_, names) in PLANTED.items() if names[0] == name)
+        rivals = sum(self.planted[kind] for kind, (_, names) in PLANTED.items() if names[0] == name)
         share = self.findings.get(name, 0) * self.planted[kind] // rivals
         return min(self.planted[kind], share)
 
@@ -261,11 +261,11 @@ def main() -> None:
         done = ACTIONS[names[0]].replace("kept", "counted")
         results[kind] = {"planted": strict.planted[kind], "found": strict.found(kind)}
         print(f"{kind:26}{strict.planted[kind]:8,}{strict.found(kind):8,}  {done}")
-    for name, one in (("default", safe), ("--clean", strict)):
-        count = one.dropped[""]
-        print(f"left alone: {one.planted['']:,}; dropped ({name}): {count:,}, "
-              f"{count / one.planted['']:.2%} {dict(one.alone)}")  # fmt: skip
-        results[f"left alone, {name}"] = {"planted": one.planted[""], "dropped": count}
+    for name, run in (("default", safe), ("--clean", strict)):
+        count = run.dropped[""]
+        print(f"left alone: {run.planted['']:,}; dropped ({name}): {count:,}, "
+              f"{count / run.planted['']:.2%} {dict(run.alone)}")  # fmt: skip
+        results[f"left alone, {name}"] = {"planted": run.planted[""], "dropped": count}
     if options.out:
         options.out.write_text(json.dumps(results, indent=2) + "\n")
 

@@ -113,20 +113,20 @@ class Lab:
 
 def equal(found: Sequence[Line], expected: Sequence[Line]) -> int:
     """Lines of the same subwords."""
-    return sum(one.tokens == other.tokens for one, other in zip(found, expected, strict=True))
+    return sum(own.tokens == other.tokens for own, other in zip(found, expected, strict=True))
 
 
 def differences(
     lab: Lab, found: Sequence[Line], expected: Sequence[Line], search: SearchConfig
 ) -> Iterator[Json]:
     """The first lines that differ, with the scores of both translations."""
-    for number, (one, other) in enumerate(zip(found, expected, strict=True)):
-        if one.tokens != other.tokens:
+    for number, (own, other) in enumerate(zip(found, expected, strict=True)):
+        if own.tokens != other.tokens:
             ours, peer = (
-                lab.exact_score(lab.lines[number], line.tokens, search) for line in (one, other)
+                lab.exact_score(lab.lines[number], line.tokens, search) for line in (own, other)
             )
             yield {
-                "line": number + 1, "ours": one.text, "peer": other.text, "exact_score": ours,
+                "line": number + 1, "ours": own.text, "peer": other.text, "exact_score": ours,
                 "peer_exact_score": peer, "gap": ours - peer,
             }  # fmt: skip
 
@@ -142,7 +142,7 @@ def words_case(
     """How many lines have the expected words, and where they differ."""
     apart = list(differences(lab, found, expected, search))
     scores = zip(found, expected, strict=True)
-    same = [abs(one.score - other.score) for one, other in scores if one.tokens == other.tokens]
+    same = [abs(own.score - other.score) for own, other in scores if own.tokens == other.tokens]
     return make_case(
         name, "lines", equal(found, expected), len(expected), better="higher", settings=settings,
         share=equal(found, expected) / len(expected),

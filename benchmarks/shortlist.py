@@ -79,7 +79,7 @@ def quality(folder: Path, options: argparse.Namespace) -> Iterator[Json]:
             better="higher", settings={"shortlist": count, "beam": BEAM, "lines": len(src)},
             signature=measured.signature, words_allowed=spread(sizes),
             words=translator.subwords.tgt_size,
-            equal_lines=statistics.mean(one == other for one, other in pairs), **facts,
+            equal_lines=statistics.mean(own == other for own, other in pairs), **facts,
         )  # fmt: skip
 
 
@@ -105,7 +105,7 @@ def translate(engine: Engine, sources: Sequence[Source], batch: int) -> tuple[li
     )  # fmt: skip
     clock, outputs = Clock.now(), {}
     for first in range(0, len(sources), batch):
-        given = sorted(sources[first : first + batch], key=lambda one: -len(one.ids))
+        given = sorted(sources[first : first + batch], key=lambda source: -len(source.ids))
         decoder = engine.decoder(len(given), BEAM)
         found = dict(search(decoder, iter(given), config))
         outputs |= {given[number].ids: some[0].ids for number, some in found.items()}
@@ -121,7 +121,7 @@ def speed(options: argparse.Namespace) -> Iterator[Json]:
         say(engine.about)
         for batch in (64, 1):
             listed = sources if batch > 1 else sources[: options.singles]
-            plain = [replace(one, allowed=None) for one in listed]
+            plain = [replace(source, allowed=None) for source in listed]
             rates: dict[str, list[float]] = {"ours": [], "peer": []}
             translate(engine, listed[:1], 1)
             for _ in range(options.rounds):
@@ -135,13 +135,13 @@ def speed(options: argparse.Namespace) -> Iterator[Json]:
                 "precision": precision, "batch": batch, "beam": BEAM, "threads": options.threads,
                 "words": config.model.tgt_vocab_size, "sentences": len(listed),
             }  # fmt: skip
-            allowed = [len(one.allowed) for one in listed if one.allowed is not None]
+            allowed = [len(source.allowed) for source in listed if source.allowed is not None]
             yield make_case(
                 f"beam {BEAM}, {batch} at once, {precision}", "tokens / CPU s",
                 found["ours"]["median"], found["peer"]["median"], better="higher",
                 settings=settings, ours_spread=found["ours"], peer_spread=found["peer"],
                 words_allowed=spread(allowed),
-                equal_outputs=statistics.mean(one == other for one, other in pairs),
+                equal_outputs=statistics.mean(own == other for own, other in pairs),
             )  # fmt: skip
 
 

@@ -128,8 +128,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text = Text(" ".join(read_lines(options.text)).split() if options.text else ["ab", "cde"])
         write_text(folder / "one", text.lines(1))
         # The first one reads from the disk and compiles the kernels.
-        one, out = folder / "one", folder / "out"
-        start = min(translate(options, one, out).cpu for _ in range(options.turns))
+        single, out = folder / "one", folder / "out"
+        start = min(translate(options, single, out).cpu for _ in range(options.turns))
         lines = series(options, folder, options.lines, text.lines, start)
         results.cases = cases_of("lines", lines, settings)
         results.save()

@@ -31,8 +31,8 @@ def save_ctranslate2(model: Transformer, folder: Path) -> None:
         first.weight = _numbers(model.embedding.matrix("src"))
         theirs.scale_embeddings = config.scale_embeddings
         theirs.position_encodings.encodings = places
-        for layer, one in zip(ours, theirs.layer, strict=True):
-            _fill_layer(layer, one)
+        for layer, layer_weights in zip(ours, theirs.layer, strict=True):
+            _fill_layer(layer, layer_weights)
     _fill(spec.decoder.projection, Affine(model.output_weight, model.output_bias))
     words = [token_name(token) for token in range(len(model.output_weight))]
     spec.register_source_vocabulary(words)

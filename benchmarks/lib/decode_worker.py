@@ -85,8 +85,8 @@ def ours(folder: Path, settings: Json) -> Translate:
         for first in range(0, len(sources), batch):
             given = sorted(sources[first : first + batch], key=len, reverse=True)
             decoder = engine.decoder(len(given), beam)
-            found = dict(search(decoder, iter([Source(one) for one in given]), config))
-            best = {tuple(one): found[number][0] for number, one in enumerate(given)}
+            found = dict(search(decoder, iter([Source(ids) for ids in given]), config))
+            best = {tuple(ids): found[number][0] for number, ids in enumerate(given)}
             outputs += [list(best[tuple(source)].ids) for source in sources[first : first + batch]]
         return outputs
 
@@ -137,13 +137,13 @@ def transformers(folder: Path, settings: Json) -> Translate:
             given = sources[first : first + batch]
             longest = max(map(len, given))
             pad, eos = config.model.pad_id, config.model.eos_id
-            ids = torch.tensor([one + [pad] * (longest - len(one)) for one in given])
+            ids = torch.tensor([ids + [pad] * (longest - len(ids)) for ids in given])
             found = model.generate(
                 input_ids=ids, attention_mask=(ids != pad).long(), num_beams=beam, do_sample=False,
                 length_penalty=ALPHA, max_new_tokens=longest + MOST_STEPS,
             )  # fmt: skip
             outputs += [
-                one[: one.index(eos) + 1] if eos in one else one for one in found[:, 1:].tolist()
+                row[: row.index(eos) + 1] if eos in row else row for row in found[:, 1:].tolist()
             ]
         return outputs
 

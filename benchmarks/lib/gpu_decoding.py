@@ -165,7 +165,7 @@ def gates(run: Decoding, facts: Json) -> None:
 
 
 def _equal(found: Ids, expected: Ids) -> float:
-    return statistics.mean(one == other for one, other in zip(found, expected, strict=True))
+    return statistics.mean(own == other for own, other in zip(found, expected, strict=True))
 
 
 def bulk(run: Decoding, facts: Json, beam: int) -> None:
@@ -275,7 +275,7 @@ def make_generate(run: Decoding) -> Callable[[Ids, int, int], Ids]:
                 **({"length_penalty": ALPHA} if beam > 1 else {}),
             )  # fmt: skip
             outputs += [
-                one[: one.index(eos) + 1] if eos in one else one for one in found[:, 1:].tolist()
+                row[: row.index(eos) + 1] if eos in row else row for row in found[:, 1:].tolist()
             ]
         return outputs
 

@@ -95,8 +95,8 @@ def plain_attention(
     bounds = zip(query_segments.offsets.tolist(), key_segments.offsets.tolist(), strict=True)
     for (q_start, k_start), (q_end, k_end) in itertools.pairwise(bounds):
         q, k, v = (
-            one[start:end].transpose(0, 1)
-            for one, start, end in (
+            stream[start:end].transpose(0, 1)
+            for stream, start, end in (
                 (query, q_start, q_end), (key, k_start, k_end), (value, k_start, k_end)
             )
         )  # fmt: skip

@@ -187,7 +187,7 @@ def _dumps(document: Mapping[str, object]) -> str:
             lines += [
                 "",
                 f"[{name}]",
-                *(f"{key} = {json.dumps(one)}" for key, one in value.items()),
+                *(f"{key} = {json.dumps(item)}" for key, item in value.items()),
             ]
         else:
             lines.append(f"{name} = {json.dumps(value)}")

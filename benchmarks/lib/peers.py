@@ -145,7 +145,7 @@ class MarianLoop:
                 self.make_ready(1)
             batch_tokens, batch = self.ready.popleft()
             tokens += batch_tokens
-            inputs = [one.to(self.device, non_blocking=True) for one in batch]
+            inputs = [tensor.to(self.device, non_blocking=True) for tensor in batch]
             with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
                 loss = self.forward(*inputs)
             torch.autograd.backward(loss)
@@ -156,9 +156,9 @@ class MarianLoop:
     def padded(self, ids: np.ndarray) -> list[Tensor]:
         """Source ids, attention mask, decoder input and labels, each (rows, length)."""
         pairs, model = self.buckets.pairs, self.config.model
-        rows = [pairs[int(one)] for one in ids]
-        src = np.full((len(rows), max(len(one) for one, _ in rows)), model.pad_id, np.int64)
-        shape = (len(rows), max(len(one) for _, one in rows))
+        rows = [pairs[int(index)] for index in ids]
+        src = np.full((len(rows), max(len(source) for source, _ in rows)), model.pad_id, np.int64)
+        shape = (len(rows), max(len(target) for _, target in rows))
         labels = np.full(shape, IGNORED, np.int64)
         shifted = np.full(shape, model.pad_id, np.int64)
         shifted[:, 0] = model.bos_id
@@ -168,7 +168,7 @@ class MarianLoop:
             mask[row, : len(source)] = 1
             labels[row, : len(target)] = target
             shifted[row, 1 : len(target)] = target[:-1]
-        tensors = [torch.from_numpy(one) for one in (src, mask, shifted, labels)]
+        tensors = [torch.from_numpy(tensor) for tensor in (src, mask, shifted, labels)]
         return (
             [tensor.pin_memory() for tensor in tensors] if self.device.type == "cuda" else tensors
         )

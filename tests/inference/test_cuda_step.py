@@ -47,7 +47,7 @@ def step(values: Tensor, free: Tensor | None = None) -> LogitsStep:
 def test_the_output_layer_gives_whole_blocks_of_float32(dtype: torch.dtype, bias: bool) -> None:
     chooser = torch.Generator().manual_seed(1)
     weight, hidden, own = (torch.randn(*s, generator=chooser) for s in ((9, 8), (2, 8), (9,)))
-    narrow = [one.to(dtype) for one in (weight, own)]
+    narrow = [tensor.to(dtype) for tensor in (weight, own)]
     head = WideHead(Affine(narrow[0], narrow[1] if bias else None))
     logits = head.logits(hidden.to(dtype))
     assert logits.dtype == torch.float32
@@ -73,8 +73,8 @@ def test_top_k_includes_ties(k: int) -> None:
 
 def test_edits_change_the_choice_and_are_restored() -> None:
     values = torch.randn(3, WORDS, generator=torch.Generator().manual_seed(1))
-    one = step(values)
-    before = one.full()
+    logits = step(values)
+    before = logits.full()
     torch.testing.assert_close(before, values.log_softmax(1))
     best = int(values[1].argmax())
     edits = Edits(
@@ -88,14 +88,14 @@ def test_edits_change_the_choice_and_are_restored() -> None:
     expected[1, 5] += 30.0
     expected[0, 7] += 40.0
     # One block is looked at: that of the best as edited.
-    assert torch.equal(one.top(1, edits)[1], expected.argmax(1, keepdim=True))
+    assert torch.equal(logits.top(1, edits)[1], expected.argmax(1, keepdim=True))
     with NoWaiting():
-        found, ids = one.top(6, edits)
+        found, ids = logits.top(6, edits)
     assert torch.equal(ids, expected.topk(6).indices)
     torch.testing.assert_close(found, expected.topk(6).values)
-    assert torch.equal(one.full(), before)
+    assert torch.equal(logits.full(), before)
     edits.forced[1] = 9
-    found, ids = one.top(6, edits)
+    found, ids = logits.top(6, edits)
     assert ids[1, 0] == 9
     assert found[1, 0] == pytest.approx(before[1, 9].item())
     assert found[1, 1:].isneginf().all()

@@ -206,7 +206,7 @@ def test_steps_are_bitwise_equal_in_any_batch(
     assert engine.name == ("native" if precision == "float32" else precision)
     sources = some_sources(12)
     together, few = run_engine(engine, sources, 12), run_engine(engine, sources, 3, tokens=90)
-    assert len({len(one[0].ids) for one in together}) > 3
+    assert len({len(hypotheses[0].ids) for hypotheses in together}) > 3
     assert together == few
     assert together == [run_engine(engine, [source], 1)[0] for source in sources]
 

@@ -160,7 +160,7 @@ def test_masked_steps_without_kernels_in_any_batch(model) -> None:
 @pytest.mark.parametrize("precision", ["float32", "bf16", "int8"])
 def test_allowing_all_ids_changes_nothing(model, kernel_cache, precision: str) -> None:
     engine = engine_of("native", model, kernel_cache, precision)
-    sources = [replace(one, allowed=None) for one in sources_of(9)]
+    sources = [replace(source, allowed=None) for source in sources_of(9)]
     all_words = [replace(source, allowed=torch.arange(WORDS)) for source in sources]
     assert run(engine, sources, 9) == run(engine, all_words, 9)
 

@@ -27,10 +27,10 @@ def dense_attention(
     query: Tensor, key: Tensor, value: Tensor, queries: Segments, keys: Segments, *, causal: bool
 ) -> Tensor:
     """Any token to any token behind a mask: slow, and of one shape as a GPU's kernels are."""
-    places = [torch.arange(len(one.positions)) for one in (queries, keys)]
+    places = [torch.arange(len(segments.positions)) for segments in (queries, keys)]
     owners = [
-        torch.searchsorted(one.offsets, place, right=True)
-        for one, place in zip((queries, keys), places, strict=True)
+        torch.searchsorted(segments.offsets, place, right=True)
+        for segments, place in zip((queries, keys), places, strict=True)
     ]
     mask = owners[0][:, None] == owners[1][None, :]
     if causal:
@@ -55,7 +55,7 @@ def made(tmp_path, monkeypatch) -> tuple[Transformer, list[Batch], PackedPlan]:
     pairs = corpus.train
     plan = PackedPlan(pairs.src_lengths, pairs.tgt_lengths, 200, 1, seed=1)
     ids = [plan.epoch(0).shard(number, 0) for number in range(14)]
-    return model, [pairs.batch(one, 2, plan.shape_of(one)) for one in ids], plan
+    return model, [pairs.batch(shard, 2, plan.shape_of(shard)) for shard in ids], plan
 
 
 def counting(graphs: list[int], then: str = "eager") -> Callable[..., object]:
@@ -72,9 +72,9 @@ def test_one_graph_serves_all_batches_and_gives_the_same(made) -> None:
     expected = [model.hidden(batch) for batch in batches]
     graphs: list[int] = []
     compile_hidden(model, plan.shape, counting(graphs))
-    for batch, one in zip(batches, expected, strict=True):
+    for batch, hidden in zip(batches, expected, strict=True):
         used = batch.tgt_segments.used
-        torch.testing.assert_close(model.hidden(batch)[:used], one[:used])
+        torch.testing.assert_close(model.hidden(batch)[:used], hidden[:used])
     assert len(graphs) == 1
     assert len({len(batch.pair_ids) for batch in batches}) > 1
 
@@ -89,8 +89,8 @@ def test_compiled_gradients_equal_uncompiled(made, monkeypatch, joined) -> None:
     monkeypatch.setattr(attention, "joins_projections", lambda device: joined)
     compile_hidden(model, plan.shape, "aot_eager")
     found = torch.autograd.grad(model.hidden(batches[0]).square().sum(), weights)
-    for one, other in zip(found, expected, strict=True):
-        torch.testing.assert_close(one, other)
+    for gradient, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(gradient, other)
 
 
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")

@@ -42,4 +42,4 @@ def test_a_graph_that_breaks_is_an_error(
     model = SimpleNamespace(encode=None, decode=None)
     CompiledHidden(model, Shape(8, 8, 2), separate_graphs=separate_graphs)
     assert len(given) == 1 + separate_graphs
-    assert all(one["fullgraph"] is True and one["dynamic"] is False for one in given)
+    assert all(options["fullgraph"] is True and options["dynamic"] is False for options in given)

@@ -38,7 +38,7 @@ def test_ema_weights_are_copies() -> None:
 
 def test_ema_continues_exactly_after_loading() -> None:
     first, second = nn.Linear(2, 1), nn.Linear(2, 1)
-    averages = [MovingAverage(one, decay=0.9) for one in (first, second)]
+    averages = [MovingAverage(model, decay=0.9) for model in (first, second)]
     averages[0].update(1)
     averages[1].load(averages[0].weights())
     with torch.no_grad():

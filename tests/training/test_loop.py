@@ -109,7 +109,7 @@ def test_the_mean_and_the_newest_weights_are_validated(setting, undisturbed):
     config, corpus = setting
     model = load_model(undisturbed).model
     members = Checkpoints(undisturbed / "checkpoints", 5, 1).members()
-    weights = {one.directory: one.weights() for one in members}
+    weights = {member.directory: member.weights() for member in members}
     mean = average_weights(list(weights), weights.__getitem__)
     found = []
     for candidate in (weights[members[-1].directory], mean):
@@ -142,13 +142,17 @@ def test_a_better_mean_is_published_but_steps_are_ranked_by_their_own(
     out, straight = tmp_path / "model", tmp_path / "straight"
     settings = {"train_checkpoint_every": 2, "train_max_steps": 6}
     reports = run(setting, out, **settings)
-    found = [one.validation for one in reports if one.validation]
-    assert [(one.nll, one.averaged) for one in found] == [(3.0, 1), (1.0, 2), (4.0, 1)]
+    found = [report.validation for report in reports if report.validation]
+    assert [(validation.nll, validation.averaged) for validation in found] == [
+        (3.0, 1),
+        (1.0, 2),
+        (4.0, 1),
+    ]
     members = Checkpoints(out / "checkpoints", 5, 1).members()
     assert members[-1].state().scores == {"2": -3.0, "4": -2.0, "6": -4.0}
-    weights = [one.weights() for one in members]
+    weights = [member.weights() for member in members]
     for name, published in load_model(out).model.named_parameters():
-        mean = torch.stack([one[name] for one in weights[:2]]).mean(dim=0)
+        mean = torch.stack([state[name] for state in weights[:2]]).mean(dim=0)
         assert torch.allclose(published, mean, atol=1e-6), name
     judge_by(monkeypatch, [1.0, 2.0])
     run(setting, straight, train_validate_every=1_000, **settings)
@@ -166,7 +170,11 @@ def test_best_model_is_published_until_patience_ends(setting, tmp_path, monkeypa
     assert reports[-1].step == 8
     published = load_model(out)
     assert published.metadata["step"] == "4"
-    (best,) = [one for one in Checkpoints(out / "checkpoints", 1, 1).all() if one.step == 4]
+    (best,) = [
+        checkpoint
+        for checkpoint in Checkpoints(out / "checkpoints", 1, 1).all()
+        if checkpoint.step == 4
+    ]
     for name, weight in published.model.named_parameters():
         assert torch.equal(weight, best.weights()[name]), name
 
@@ -278,8 +286,8 @@ def test_finished_run_continues_when_its_limit_is_raised(setting, tmp_path):
     out = tmp_path / "model"
     run(setting, out, train_max_steps=6)
     checkpoints = Checkpoints(out / "checkpoints", 5, 1)
-    assert [one.step for one in checkpoints.all()] == [5, 6]
-    assert [one.step for one in checkpoints.members()] == [5]
+    assert [checkpoint.step for checkpoint in checkpoints.all()] == [5, 6]
+    assert [checkpoint.step for checkpoint in checkpoints.members()] == [5]
     (only,) = run(setting, out, train_max_steps=6)
     assert only.note == "already finished: 6 steps are done; a larger --max-steps would continue it"
     reports = run(setting, out, train_max_steps=10)
@@ -369,10 +377,10 @@ def test_without_validation_pairs_the_mean_of_the_last_is_published(
     without = config, dataclasses.replace(corpus, valid=None, valid_text=None)
     run(without, out, train_keep_last=keep_last)
     members = Checkpoints(out / "checkpoints", 5, 1).members()[-keep_last:]
-    assert [one.step for one in members] == steps
-    weights = [one.weights() for one in members]
+    assert [member.step for member in members] == steps
+    weights = [member.weights() for member in members]
     for name, published in load_model(out).model.named_parameters():
-        mean = torch.stack([one[name] for one in weights]).mean(dim=0)
+        mean = torch.stack([state[name] for state in weights]).mean(dim=0)
         assert torch.allclose(published, mean, atol=1e-6), name
 
 
@@ -416,4 +424,4 @@ def test_a_resumed_run_reports_a_changed_end_of_the_schedule(
     run(setting, tmp_path / "run", 3, train_schedule=schedule, train_max_steps=12)
     resumed = run(setting, tmp_path / "run", train_schedule=schedule, train_max_steps=steps)
     line = "the learning rate now ends at step 8 instead of 12"
-    assert [one.note for one in resumed if "learning rate" in one.note] == [line] * told
+    assert [report.note for report in resumed if "learning rate" in report.note] == [line] * told

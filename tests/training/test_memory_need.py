@@ -64,8 +64,12 @@ def test_no_process_starts_when_memory_is_too_small(
     monkeypatch.setattr("nmt_cli.training.parallel.ranks._check_hidden_gpus", lambda: None)
     monkeypatch.setattr("nmt_cli.machine.available_memory", lambda: BASE_BYTES)
     started: list[object] = []
-    monkeypatch.setattr("nmt_cli.training.parallel.ranks.launch", lambda *one: started.append(one))
-    monkeypatch.setattr("nmt_cli.cli.commands.train.be_rank", lambda *one, **_: started.append(one))
+    monkeypatch.setattr(
+        "nmt_cli.training.parallel.ranks.launch", lambda *arguments: started.append(arguments)
+    )
+    monkeypatch.setattr(
+        "nmt_cli.cli.commands.train.be_rank", lambda *arguments, **_: started.append(arguments)
+    )
     assert main(["train", *gpus]) == 69
     assert "of memory" in capsys.readouterr().err
     assert started == []

@@ -76,8 +76,8 @@ def test_resumed_baseline_run_equals_the_uninterrupted_one(corpus, tmp_path, kin
     assert len(Checkpoints(tmp_path / "resumed" / "checkpoints", 5, 1).all()) == 1
     go(config, corpus, tmp_path / "resumed")
     assert_same(last_weights(tmp_path / "resumed"), last_weights(tmp_path / "straight"))
-    models = [load_model(tmp_path / one).model for one in ("resumed", "straight")]
-    assert_same(*(dict(one.named_parameters()) for one in models))
+    models = [load_model(tmp_path / name).model for name in ("resumed", "straight")]
+    assert_same(*(dict(model.named_parameters()) for model in models))
 
 
 @both
@@ -114,13 +114,13 @@ def test_baseline_steps_with_threads_and_packing_agree(corpus, tmp_path, monkeyp
         {"train.parallel_shards": 2, "train.micro_batch_tokens": 75},
         {"train.packing": "packed", "train.micro_batch_tokens": 300},
     ]
-    (one, alone), (two, threads), (packed, others) = (
+    (single, alone), (two, threads), (packed, others) = (
         one_step(with_values(config, values), corpus, tmp_path / str(number))
         for number, values in enumerate(ways)
     )
-    assert [len(run.replicas.models) for run in (one, two)] == [1, 2]
-    assert [run.plan.shards for run in (one, two)] == [4, 4]
-    assert [run.state.packed for run in (one, two, packed)] == [False, False, True]
+    assert [len(run.replicas.models) for run in (single, two)] == [1, 2]
+    assert [run.plan.shards for run in (single, two)] == [4, 4]
+    assert [run.state.packed for run in (single, two, packed)] == [False, False, True]
     assert threads[:2] == pytest.approx(alone[:2], rel=1e-6)
     assert threads.gradient_norm == pytest.approx(alone.gradient_norm, rel=1e-6)
     # Of other pairs, and some filler.
@@ -162,7 +162,7 @@ def test_baselines_memorise_letters(tmp_path, kind):
     go(config, few, tmp_path / "m")
     pairs = reversal_pairs(40, seed=1, shortest=3)
     outputs = Translator.load(tmp_path / "m").translate([src for src, _ in pairs])
-    assert sum(one.text == tgt for one, (_, tgt) in zip(outputs, pairs, strict=True)) >= 38
+    assert sum(output.text == tgt for output, (_, tgt) in zip(outputs, pairs, strict=True)) >= 38
 
 
 @pytest.fixture(scope="module")
@@ -257,8 +257,10 @@ def test_different_architectures_form_an_ensemble(inside):
     (found, _) = joint.translate(lines)
     pair = lines[0], found.text
     (mean,) = joint.score([pair])
-    singles = [next(iter(Translator.load(one).score([pair]))) for one in ("rnn", "conv")]
-    for token, *each in zip(mean.token_scores, *(one.token_scores for one in singles), strict=True):
+    singles = [next(iter(Translator.load(kind).score([pair]))) for kind in ("rnn", "conv")]
+    for token, *each in zip(
+        mean.token_scores, *(score.token_scores for score in singles), strict=True
+    ):
         assert torch.tensor(each).exp().mean().log().item() == pytest.approx(token, abs=1e-5)
 
 

@@ -46,18 +46,18 @@ def asked(corpus, monkeypatch: pytest.MonkeyPatch) -> Asked:
 
 @pytest.fixture
 def ahead(corpus) -> Iterator[Prefetcher]:
-    one = Prefetcher(corpus.train, make_plan(corpus), Ranks(), START)
-    yield one
-    one.close()
+    prefetcher = Prefetcher(corpus.train, make_plan(corpus), Ranks(), START)
+    yield prefetcher
+    prefetcher.close()
 
 
 def make_plan(corpus, kind: type[BatchPlan] = BatchPlan) -> BatchPlan:
     return kind(corpus.train.src_lengths, corpus.train.tgt_lengths, 400, 4, 1)
 
 
-def settle(one: Prefetcher) -> None:
+def settle(prefetcher: Prefetcher) -> None:
     """Wait until the thread has nothing to do."""
-    for promise in one._ready:
+    for promise in prefetcher._ready:
         promise.batch.exception(timeout=10)
 
 
@@ -65,7 +65,7 @@ def tensors_of(batch: Batch) -> list[torch.Tensor]:
     sides = batch.src_segments, batch.tgt_segments
     return [
         batch.src, batch.tgt_in, batch.tgt_out, batch.pair_ids,
-        *(tensor for one in sides for tensor in (one.offsets, one.positions, one.tiles)),
+        *(tensor for side in sides for tensor in (side.offsets, side.positions, side.tiles)),
     ]  # fmt: skip
 
 
@@ -74,18 +74,18 @@ def tensors_of(batch: Batch) -> list[torch.Tensor]:
 def test_prefetched_batches_are_those_of_the_pairs(corpus, asked, kind, rank) -> None:
     """A rank's shards over two epochs, from the midst of the first one."""
     plan = make_plan(corpus, kind)
-    one = Prefetcher(corpus.train, plan, Ranks(rank, 2), START)
+    prefetcher = Prefetcher(corpus.train, plan, Ranks(rank, 2), START)
     expected, found = [], []
     for epoch in (0, 1):
         for number in range(2 * (1 - epoch), plan.epoch(epoch).batches):
-            one.begin(Position(epoch, number))
+            prefetcher.begin(Position(epoch, number))
             for shard in range(rank, plan.shards, 2):
                 ids = plan.epoch(epoch).shard(number, shard)
                 if len(ids):
                     shape = plan.shape_of(ids)
-                    found.append(one.batch(ids, START, shape))
+                    found.append(prefetcher.batch(ids, START, shape))
                     expected.append((ids, shape))
-    one.close()
+    prefetcher.close()
     assert len(found) > 10
     assert {name for name, _ in asked} == {"prefetch_0"}
     assert len(asked) == len(found)
@@ -168,17 +168,17 @@ def test_close_ends_the_thread_and_cancels_batches(corpus, monkeypatch) -> None:
         return real(self, pairs, *rest)
 
     monkeypatch.setattr(type(corpus.train), "batch", slow)
-    one = Prefetcher(corpus.train, make_plan(corpus), Ranks(), START)
-    one.begin(Position(0, 0))
+    prefetcher = Prefetcher(corpus.train, make_plan(corpus), Ranks(), START)
+    prefetcher.begin(Position(0, 0))
     while not made:
         time.sleep(0.001)
-    one.close()
+    prefetcher.close()
     assert len(made) == 1
     assert not threads()
 
 
 def threads() -> list[str]:
-    return [one.name for one in threading.enumerate() if one.name.startswith("prefetch")]
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("prefetch")]
 
 
 def always_prefetch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,7 +238,7 @@ def test_a_copy_to_a_gpu_comes_from_pinned_memory() -> None:
             calls.append((device, settings))
             return self
 
-    one = torch.zeros(3).as_subclass(Recorded)
-    moved(one, "cuda")
-    moved(one, "cpu")
+    tensor = torch.zeros(3).as_subclass(Recorded)
+    moved(tensor, "cuda")
+    moved(tensor, "cpu")
     assert calls == ["pinned", ("cuda", {"non_blocking": True}), ("cpu", {})]

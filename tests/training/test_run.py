@@ -40,7 +40,7 @@ def test_schedule_free_saves_and_validates_the_mean(setting, tmp_path):
     take_steps(run, 3)
     run.save()
     run.checkpoints.flush()
-    x = {name: run.optimizer.state[one]["x"] for name, one in run.model.named_parameters()}
+    x = {name: run.optimizer.state[weight]["x"] for name, weight in run.model.named_parameters()}
     assert_same(last(tmp_path / "m").weights(), x)
     assert_same(next(run.selector.candidates(run.optimizer, run.ema)).weights, x)
     assert not torch.equal(x["embedding.shared"], run.model.embedding.shared)
@@ -180,4 +180,4 @@ def test_a_validation_computes_the_losses_of_each_candidate_once(setting, tmp_pa
     )
     found = run.validate()
     assert len(computed) == 2
-    assert found.nll == min(one.nll for one in computed)
+    assert found.nll == min(validation.nll for validation in computed)

@@ -192,6 +192,6 @@ def test_clip_scales_all_gradients_together():
 def test_bf16_is_close_to_float32(setting):
     _, exact = run_steps(setting, 3, train_precision="float32")
     _, narrow = run_steps(setting, 3, train_precision="bf16")
-    for one, other in zip(exact, narrow, strict=True):
-        assert one.loss == pytest.approx(other.loss, rel=2e-2)
-        assert one.loss != other.loss
+    for own, other in zip(exact, narrow, strict=True):
+        assert own.loss == pytest.approx(other.loss, rel=2e-2)
+        assert own.loss != other.loss

@@ -54,7 +54,10 @@ def test_validation_bleu_equals_that_of_the_translator(setting, monkeypatch):
     config = with_values(config, {"train.validation_sentences": 7, "search.beam": 2})
     found = validate(model, config, corpus, CPU, bleu=True)
     sources, references = (side[:7] for side in corpus.valid_text)
-    outputs = [one.text for one in Translator(model, config, corpus.subwords).translate(sources)]
+    outputs = [
+        translation.text
+        for translation in Translator(model, config, corpus.subwords).translate(sources)
+    ]
     expected = score(outputs, [references], ["bleu"])[0]
     assert (found.bleu, found.signature) == (expected.value, expected.signature)
     assert found.samples == tuple(zip(sources, references, outputs, strict=True))[:3]
@@ -102,7 +105,7 @@ def test_perplexity_of_a_very_bad_model_is_finite(setting, monkeypatch):
     config, corpus, model = setting
     real = validation.shard_loss
     monkeypatch.setattr(
-        validation, "shard_loss", lambda *given: (one := real(*given))._replace(nll=one.nll * 1e4)
+        validation, "shard_loss", lambda *given: (loss := real(*given))._replace(nll=loss.nll * 1e4)
     )
     found = validate(model, config, corpus, CPU, bleu=False)
     assert found.nll > 710.0

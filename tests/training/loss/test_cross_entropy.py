@@ -60,8 +60,8 @@ def test_cross_entropy_does_not_depend_on_chunks(
         gradients(expected.total, inputs, biased=biased),
         strict=True,
     )
-    for one, other in pairs:
-        torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
+    for gradient, other in pairs:
+        torch.testing.assert_close(gradient, other, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("rows", [2, 256])
@@ -80,8 +80,8 @@ def test_cross_entropy_ignores_padding(inputs, rows, biased, monkeypatch) -> Non
     gradient = gradients(found.total, [longer, weight, bias], biased=biased)
     wanted = gradients(expected.total, inputs, biased=biased)
     assert not gradient[0][5:].any()
-    for one, other in zip((gradient[0][:5], *gradient[1:]), wanted, strict=True):
-        torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
+    for part, other in zip((gradient[0][:5], *gradient[1:]), wanted, strict=True):
+        torch.testing.assert_close(part, other, rtol=0, atol=1e-12)
 
 
 def test_cross_entropy_without_gradients_has_the_same_sums(inputs) -> None:
@@ -93,7 +93,7 @@ def test_cross_entropy_without_gradients_has_the_same_sums(inputs) -> None:
 
 
 def test_autocast_applies_to_products_and_not_to_sums(inputs) -> None:
-    single = [one.detach().float().requires_grad_() for one in inputs]
+    single = [tensor.detach().float().requires_grad_() for tensor in inputs]
     with torch.autocast("cpu", torch.bfloat16):
         found = linear_cross_entropy(*single, TARGETS, 0.1)
     narrow = (single[0].bfloat16() @ single[1].bfloat16().T).float() + single[2]
@@ -108,10 +108,10 @@ def test_autocast_applies_to_products_and_not_to_sums(inputs) -> None:
     wide = reference(inputs, biased=True, epsilon=0.1)
     found.total.backward()
     gradient = torch.autograd.grad(wide.total, inputs)
-    for one, other in zip(single, gradient, strict=True):
-        assert one.grad is not None
-        assert one.grad.dtype == torch.float32
-        torch.testing.assert_close(one.grad.double(), other, rtol=0.05, atol=0.05)
+    for leaf, other in zip(single, gradient, strict=True):
+        assert leaf.grad is not None
+        assert leaf.grad.dtype == torch.float32
+        torch.testing.assert_close(leaf.grad.double(), other, rtol=0.05, atol=0.05)
 
 
 def test_label_smoothing_share_is_uniform_over_the_vocabulary() -> None:

@@ -171,14 +171,14 @@ def layer() -> list[Tensor]:
 
 def results(inputs: list[Tensor], *, biased: bool) -> list[Tensor]:
     """Total, nll and the gradients of the output layer's loss as it is configured."""
-    leaves = [one.detach().requires_grad_() for one in inputs[: 3 if biased else 2]]
+    leaves = [tensor.detach().requires_grad_() for tensor in inputs[: 3 if biased else 2]]
     loss = linear_cross_entropy(*leaves, *([] if biased else [None]), TARGETS, 0.1)
     return [loss.total.detach(), loss.nll, *torch.autograd.grad(loss.total * 3.0, leaves)]
 
 
 def formula(inputs: list[Tensor], *, biased: bool) -> list[Tensor]:
     """The same of all logits at once, in float64."""
-    leaves = [one.double().requires_grad_() for one in inputs[: 3 if biased else 2]]
+    leaves = [tensor.double().requires_grad_() for tensor in inputs[: 3 if biased else 2]]
     kept = TARGETS >= 0
     logits = leaves[0][kept] @ leaves[1].T + (leaves[2] if biased else 0.0)
     loss = label_smoothed_cross_entropy(logits, TARGETS[kept], 0.1)
@@ -208,7 +208,7 @@ def test_narrow_products_are_padded_and_close(biased, monkeypatch) -> None:
     monkeypatch.setattr(
         "nmt_cli.training.loss.cross_entropy.choose_softmax", lambda weight, dtype: watched
     )
-    inputs = [one.half().float() for one in layer()]
+    inputs = [tensor.half().float() for tensor in layer()]
     with torch.autocast("cpu", torch.float16):
         narrow = results(inputs, biased=biased)
     assert widths == [256] * 3
@@ -270,11 +270,11 @@ for biased in (False, True):
     known = {**kernel_constants(37_120, 37_000), "needs_gradient": True}
     known |= {} if biased else {"bias": None}
     options = {"num_warps": known.pop("num_warps")}
-    kinds = {one: "constexpr" if one in known else KINDS.get(one, "*bf16") for one in names}
+    kinds = {name: "constexpr" if name in known else KINDS.get(name, "*bf16") for name in names}
     source = ASTSource(fn=loss_row, signature=kinds, constexprs=known, attrs=aligned)
     done = compile(source, target=GPUTarget("cuda", int(sys.argv[1]), 32), options=options)
     text = done.asm["ptx"]
-    programs.append([len(re.findall(one, text)) for one in (
+    programs.append([len(re.findall(pattern, text)) for pattern in (
         r"ld\\.global[.\\w:]*\\.v4", r"st\\.global[.\\w:]*\\.v4", r"cvt\\.rn\\.bf16", r"\\.local")])
 print(json.dumps(programs))
 """

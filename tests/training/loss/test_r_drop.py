@@ -15,12 +15,12 @@ EPSILON, ALPHA = 0.1, 5.0
 def expected_loss(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
     """Token by token, as torch's own cross-entropy and KL divergence say; filler left out."""
     total = first.new_zeros(())
-    for one, other, target in zip(first, second, TARGETS.tolist(), strict=True):
+    for row, other, target in zip(first, second, TARGETS.tolist(), strict=True):
         if target < 0:
             continue
-        smoothed = smoothed_target(len(one), target, EPSILON).to(one.dtype)
-        entropies = F.cross_entropy(one, smoothed) + F.cross_entropy(other, smoothed)
-        p, q = one.log_softmax(0), other.log_softmax(0)
+        smoothed = smoothed_target(len(row), target, EPSILON).to(row.dtype)
+        entropies = F.cross_entropy(row, smoothed) + F.cross_entropy(other, smoothed)
+        p, q = row.log_softmax(0), other.log_softmax(0)
         there = F.kl_div(q, p, reduction="sum", log_target=True)
         back = F.kl_div(p, q, reduction="sum", log_target=True)
         total = total + (entropies + ALPHA * (there + back) / 2) / 2
@@ -42,7 +42,7 @@ def test_r_drop_loss_equals_the_formula() -> None:
     loss = r_drop_loss(*logits, TARGETS, EPSILON, ALPHA)
     torch.testing.assert_close(loss.total, expected_loss(*logits), rtol=1e-12, atol=0)
     kept = TARGETS >= 0
-    nll = sum(F.cross_entropy(one[kept], TARGETS[kept], reduction="sum") for one in logits) / 2
+    nll = sum(F.cross_entropy(rows[kept], TARGETS[kept], reduction="sum") for rows in logits) / 2
     torch.testing.assert_close(loss.nll, nll, rtol=1e-12, atol=0)
     assert int(loss.tokens) == 6
 
@@ -61,8 +61,8 @@ def test_r_drop_chunk_gradients_equal_the_formula(bias, chunk, monkeypatch) -> N
     plain = expected_loss(F.linear(first, weight, *rest), F.linear(second, weight, *rest))
     torch.testing.assert_close(loss.total, plain, rtol=1e-12, atol=0)
     expected = torch.autograd.grad(plain * 7.0, inputs)
-    for one, other in zip(found, expected, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-12)
+    for gradient, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(gradient, other, rtol=1e-10, atol=1e-12)
 
 
 def test_r_drop_of_equal_passes_is_the_loss_of_one() -> None:
@@ -73,12 +73,14 @@ def test_r_drop_of_equal_passes_is_the_loss_of_one() -> None:
 
 
 def test_r_drop_autocast_applies_to_products_only() -> None:
-    first, second, weight = (one.detach().float().requires_grad_() for one in make_inputs(False))
+    first, second, weight = (
+        tensor.detach().float().requires_grad_() for tensor in make_inputs(False)
+    )
     exact = linear_r_drop_loss(first, second, weight, None, TARGETS, EPSILON, ALPHA)
     with torch.autocast("cpu", torch.bfloat16):
         narrow = linear_r_drop_loss(first, second, weight, None, TARGETS, EPSILON, ALPHA)
     assert narrow.total.dtype == torch.float32
     assert narrow.total != exact.total
     torch.testing.assert_close(narrow.total, exact.total, rtol=2e-2, atol=0)
-    for one in torch.autograd.grad(narrow.total, [first, second, weight]):
-        assert one.dtype == torch.float32
+    for gradient in torch.autograd.grad(narrow.total, [first, second, weight]):
+        assert gradient.dtype == torch.float32

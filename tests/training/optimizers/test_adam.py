@@ -24,8 +24,8 @@ def test_adam_steps_equal_torch_adamw() -> None:
     """A weight without a gradient keeps its count of steps; matrices alone decay."""
     ours, theirs = layers(), layers()
     optimizer = make_optimizer(ours, Config(train=TRAIN))
-    matrices = [one for one in theirs.parameters() if one.dim() == 2]
-    vectors = [one for one in theirs.parameters() if one.dim() == 1]
+    matrices = [parameter for parameter in theirs.parameters() if parameter.dim() == 2]
+    vectors = [parameter for parameter in theirs.parameters() if parameter.dim() == 1]
     reference = torch.optim.AdamW(
         [{"params": matrices, "weight_decay": 0.1}, {"params": vectors, "weight_decay": 0.0}],
         betas=(0.8, 0.95), eps=1e-6, fused=True,

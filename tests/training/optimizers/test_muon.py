@@ -28,9 +28,9 @@ def newton_schulz(matrix: torch.Tensor) -> torch.Tensor:
 def test_orthogonalise_drives_the_singular_values_through_the_polynomial(shape) -> None:
     matrices = torch.randn(3, *shape, generator=torch.Generator().manual_seed(1)).double()
     found = orthogonalise(matrices)
-    for matrix, one in zip(matrices, found, strict=True):
-        torch.testing.assert_close(one, newton_schulz(matrix), rtol=0, atol=1e-5)
-        values = torch.linalg.svdvals(one)
+    for matrix, orthogonal in zip(matrices, found, strict=True):
+        torch.testing.assert_close(orthogonal, newton_schulz(matrix), rtol=0, atol=1e-5)
+        values = torch.linalg.svdvals(orthogonal)
         assert 0.5 < values.min() <= values.max() < 1.3
 
 
@@ -45,7 +45,7 @@ def test_muon_steps_equal_the_formula() -> None:
     layers.double()
     optimizer = make_optimizer(layers, Config(train=TRAIN))
     references = [layer.weight.detach().clone() for layer in layers]
-    momenta = [torch.zeros_like(one) for one in references]
+    momenta = [torch.zeros_like(matrix) for matrix in references]
     for step in range(1, 5):
         for number, layer in enumerate(layers):
             gradient = torch.randn_like(layer.weight) * 10.0**number

@@ -93,4 +93,4 @@ def test_a_run_on_a_number_of_ranks_that_does_not_fit_is_refused(tmp_path: Path)
             pass
 
     done = in_ranks(work, 3)
-    assert all(isinstance(one.error, ConfigError) for one in done), done
+    assert all(isinstance(outcome.error, ConfigError) for outcome in done), done

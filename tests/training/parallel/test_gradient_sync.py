@@ -69,9 +69,9 @@ def some_steps(
 
 def assert_same(found: list[Gradients], expected: list[Gradients]) -> None:
     assert len(found) == len(expected)
-    for one, other in zip(found, expected, strict=True):
+    for gradients, other in zip(found, expected, strict=True):
         for name, gradient in other.items():
-            torch.testing.assert_close(one[name], gradient, rtol=1e-5, atol=1e-7, msg=name)
+            torch.testing.assert_close(gradients[name], gradient, rtol=1e-5, atol=1e-7, msg=name)
 
 
 def across(work: Callable[[Ranks], tuple], count: int) -> list[tuple]:
@@ -79,13 +79,13 @@ def across(work: Callable[[Ranks], tuple], count: int) -> list[tuple]:
 
     def sent(ranks: Ranks) -> tuple:
         results, gradients, *rest = work(ranks)
-        return results, [{k: v.numpy() for k, v in one.items()} for one in gradients], *rest
+        return results, [{k: v.numpy() for k, v in of_step.items()} for of_step in gradients], *rest
 
     found = []
     for outcome in in_ranks(sent, count):
         assert outcome.error is None, outcome.error
         results, gradients, *rest = outcome.result
-        arrays = [{k: torch.from_numpy(v) for k, v in one.items()} for one in gradients]
+        arrays = [{k: torch.from_numpy(v) for k, v in of_step.items()} for of_step in gradients]
         found.append((results, arrays, *rest))
     return found
 
@@ -107,9 +107,9 @@ def test_ranks_have_the_gradients_of_one_process(setting, count, shards, setting
     results, expected = some_steps(setting, Ranks(), shards, **settings)
     for others, found in across(lambda r: some_steps(setting, r, shards, **settings), count):
         assert_same(found, expected)
-        for one, other in zip(others, results, strict=True):
-            assert one.loss == pytest.approx(other.loss, rel=1e-6)
-            assert one.tokens == other.tokens
+        for result, other in zip(others, results, strict=True):
+            assert result.loss == pytest.approx(other.loss, rel=1e-6)
+            assert result.tokens == other.tokens
 
 
 def test_gradients_of_replicas_are_summed_before_buckets_are_sent(setting):
@@ -261,7 +261,7 @@ def test_finish_waits_for_every_bucket(monkeypatch):
         BucketedGradientSync(ranks, model, bucket_bytes=16).finish(torch.zeros(2))
         return len(waited)
 
-    assert [one.result for one in in_ranks(work)] == [2, 2]
+    assert [outcome.result for outcome in in_ranks(work)] == [2, 2]
 
 
 def test_a_weight_without_a_gradient_delays_no_bucket():
@@ -285,13 +285,20 @@ def test_a_single_rank_keeps_its_gradient_tensors():
         model(torch.ones(1, 2)).sum().backward()
     before = [weight.grad for weight in model.parameters()]
     assert gradient_sync.finish(torch.tensor([1.0, 2.0])) == [1.0, 2.0]
-    assert all(weight.grad is one for weight, one in zip(model.parameters(), before, strict=True))
+    assert all(
+        weight.grad is gradient for weight, gradient in zip(model.parameters(), before, strict=True)
+    )
 
 
 def test_buckets_are_no_larger_than_asked_for_and_lose_nothing():
     weights = [nn.Parameter(torch.zeros(size)) for size in (10, 20, 5, 100, 1, 30, 1)]
     groups = make_buckets(weights, 4 * 32)
-    assert [[len(one) for one in group] for group in groups] == [[10, 20], [5], [100], [1, 30, 1]]
+    assert [[len(bucket) for bucket in group] for group in groups] == [
+        [10, 20],
+        [5],
+        [100],
+        [1, 30, 1],
+    ]
 
 
 @pytest.mark.parametrize("order", ["pre", "post"])
@@ -299,10 +306,10 @@ def test_weights_are_in_the_order_of_the_backward_pass(setting, order):
     """So that no bucket waits long for the one before it."""
     config = with_values(setting[0], {"model.norm_order": order, "model.layers": 2})
     model = Transformer(config.model)
-    names = {id(one): name for name, one in model.named_parameters()}
-    all_names = [names[id(one)] for one in ready_order(model)]
+    names = {id(weight): name for name, weight in model.named_parameters()}
+    all_names = [names[id(weight)] for weight in ready_order(model)]
     stages = [name.partition(".")[0].removesuffix("_norm") for name in all_names]
-    turns = [one for one, before in zip(stages, ["", *stages], strict=False) if one != before]
+    turns = [stage for stage, before in zip(stages, ["", *stages], strict=False) if stage != before]
     assert turns == ["decoder", "encoder", "embedding"]
     layers = [name.split(".")[1] for name in all_names if name.startswith("decoder.")]
     assert layers == sorted(layers, reverse=True)

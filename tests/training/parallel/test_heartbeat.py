@@ -27,7 +27,7 @@ def test_run_on_first_ends_when_any_rank_wants_to_stop(monkeypatch, asked):
         ranks.wait()
         return stop
 
-    assert [one.result for one in in_ranks(work)] == [True, True]
+    assert [outcome.result for outcome in in_ranks(work)] == [True, True]
 
 
 def test_named_pairs_counts_from_one_and_is_limited():

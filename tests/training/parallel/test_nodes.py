@@ -98,7 +98,7 @@ def test_two_nodes_give_the_losses_of_one_process(tmp_path):
     assert [node.returncode for node in nodes] == [0, 0], said
     command = [sys.executable, *nmt, str(tmp_path / "one"), "--gpus", "1"]
     subprocess.run(command, env=environment, check=True, timeout=200)
-    one, two = losses(tmp_path / "one"), losses(tmp_path / "two")
-    assert [step for step, _ in one] == [step for step, _ in two] == list(range(1, 7))
-    for (_, loss), (_, other) in zip(one, two, strict=True):
+    single, two = losses(tmp_path / "one"), losses(tmp_path / "two")
+    assert [step for step, _ in single] == [step for step, _ in two] == list(range(1, 7))
+    for (_, loss), (_, other) in zip(single, two, strict=True):
         assert loss == pytest.approx(other, rel=1e-5)

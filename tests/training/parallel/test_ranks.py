@@ -53,9 +53,9 @@ def test_two_processes_give_the_losses_of_one(project, tmp_path):
         command = train_command(project, outs[processes], *options)
         done = subprocess.run(command, capture_output=True, text=True, timeout=200)
         assert done.returncode == 0, done.stderr
-    one, two = (losses(outs[processes]) for processes in (1, 2))
-    assert len(one) == 6
-    for (step, loss, norm), (other_step, other_loss, other_norm) in zip(one, two, strict=True):
+    single, two = (losses(outs[processes]) for processes in (1, 2))
+    assert len(single) == 6
+    for (step, loss, norm), (other_step, other_loss, other_norm) in zip(single, two, strict=True):
         assert step == other_step
         assert loss == pytest.approx(other_loss, rel=1e-5)
         assert norm == pytest.approx(other_norm, rel=1e-3)
@@ -85,18 +85,23 @@ def endless_training(project: Path, out: Path) -> Iterator[tuple[subprocess.Pope
         wait_until(lambda: process.poll() is None and (out / "log.jsonl").is_file())
         wait_until(lambda: (out / "log.jsonl").stat().st_size > 0)
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        environments = {int(one): Path(f"/proc/{one}/environ").read_bytes() for one in children}
+        environments = {
+            int(process_id): Path(f"/proc/{process_id}/environ").read_bytes()
+            for process_id in children
+        }
         ranks = [
             next(
-                one for one, variables in environments.items() if b"\0RANK=%d\0" % rank in variables
+                process_id
+                for process_id, variables in environments.items()
+                if b"\0RANK=%d\0" % rank in variables
             )
             for rank in range(2)
         ]
         yield process, ranks
     finally:
-        for one in (process.pid, *filter(is_alive, ranks)):
+        for process_id in (process.pid, *filter(is_alive, ranks)):
             with suppress(ProcessLookupError):
-                os.kill(one, signal.SIGKILL)
+                os.kill(process_id, signal.SIGKILL)
         process.communicate()
 
 

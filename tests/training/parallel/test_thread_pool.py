@@ -59,9 +59,9 @@ def test_replicas_give_the_losses_and_weights_of_one_model(setting, count):
     """With more threads than shards too; dropout's masks are those of each shard's seed."""
     alone, weights = steps(setting, 1)
     found, found_weights = steps(setting, count)
-    for one, other in zip(alone, found, strict=True):
-        assert other.loss == pytest.approx(one.loss, rel=1e-6)
-        assert other.gradient_norm == pytest.approx(one.gradient_norm, rel=1e-5)
+    for own, other in zip(alone, found, strict=True):
+        assert other.loss == pytest.approx(own.loss, rel=1e-6)
+        assert other.gradient_norm == pytest.approx(own.gradient_norm, rel=1e-5)
     for name, weight in found_weights.items():
         assert torch.allclose(weight, weights[name], atol=1e-5), name
 

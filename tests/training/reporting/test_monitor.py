@@ -69,13 +69,13 @@ def logged(out: Path) -> list[dict]:
 
 
 def steps_of(found) -> list[int]:
-    return [one.step for one in found]
+    return [checkpoint.step for checkpoint in found]
 
 
 def always(monkeypatch: pytest.MonkeyPatch, *classes: type) -> None:
     """Have it be time for these after each step."""
-    for one in classes:
-        monkeypatch.setattr(one, "is_due", True)
+    for timer_class in classes:
+        monkeypatch.setattr(timer_class, "is_due", True)
 
 
 def assert_same_run(out: Path, other: Path) -> None:
@@ -83,13 +83,13 @@ def assert_same_run(out: Path, other: Path) -> None:
     assert logged(out) == logged(other)
     published = [load_model(path) for path in (out, other)]
     assert published[0].metadata == published[1].metadata
-    weights = [dict(one.model.named_parameters()) for one in published]
+    weights = [dict(checkpoint.model.named_parameters()) for checkpoint in published]
     for name, weight in weights[0].items():
         assert torch.equal(weight, weights[1][name]), name
     found = [Checkpoints(path / "checkpoints", 5, 1).members() for path in (out, other)]
     assert steps_of(found[0]) == steps_of(found[1])
-    for one, two in zip(*found, strict=True):
-        for name, weight in one.weights().items():
+    for own, two in zip(*found, strict=True):
+        for name, weight in own.weights().items():
             assert torch.equal(weight, two.weights()[name]), name
 
 
@@ -106,7 +106,7 @@ def test_samples_and_timed_checkpoints_do_not_change_the_run(
     told: list = []
     run(setting, watched, told.append, **settings)
     # Those of the steps before the first validation.
-    assert [one.step for one in told if isinstance(one, Sample)] == [1, 2, 3]
+    assert [event.step for event in told if isinstance(event, Sample)] == [1, 2, 3]
     (log,) = {len(logged(plain)), len(logged(watched))}
     assert log > 0
     assert_same_run(watched, plain)
@@ -120,15 +120,15 @@ def test_a_sample_changes_neither_random_generators_nor_mode(setting, tmp_path):
     for training in (True, False):
         here.model.train(training)
         states = torch.get_rng_state(), np.random.get_state()[1].copy()
-        before = {name: one.clone() for name, one in here.model.state_dict().items()}
+        before = {name: tensor.clone() for name, tensor in here.model.state_dict().items()}
         sample = Samples(corpus).take(here.model, here.config, 5)
         assert sample is not None
         assert (sample.source, sample.reference) == example(corpus)
         assert here.model.training is training
         assert torch.equal(torch.get_rng_state(), states[0])
         assert (np.random.get_state()[1] == states[1]).all()
-        for name, one in here.model.state_dict().items():
-            assert torch.equal(one, before[name]), name
+        for name, tensor in here.model.state_dict().items():
+            assert torch.equal(tensor, before[name]), name
         # What was decoded in inference mode must not reach a gradient.
         here.step(here.position)
     here.close()
@@ -251,12 +251,12 @@ def test_each_step_is_an_event_and_the_log_keeps_its_interval(setting, tmp_path)
     assert isinstance(told[0], Outline)
     assert (told[0].step, told[0].steps, told[0].pairs) == (0, 12, len(setting[1].train))
     assert told[0].epochs == pytest.approx(12 / batches(setting))
-    steps = [one for one in told if isinstance(one, StepDone)]
-    assert [one.step for one in steps] == list(range(1, 13))
-    assert [one.fresh for one in steps] == list(range(1, 13))
+    steps = [event for event in told if isinstance(event, StepDone)]
+    assert [step.step for step in steps] == list(range(1, 13))
+    assert [step.fresh for step in steps] == list(range(1, 13))
     # Steps 4, 8 and 12 are validated.
     assert [r["step"] for r in logged(tmp_path / "m")] == [4, 6, 8, 12, 12]
-    assert all(one.loss > 0 and one.seconds_left >= 0 for one in steps)
+    assert all(step.loss > 0 and step.seconds_left >= 0 for step in steps)
 
 
 def batches(setting) -> int:
@@ -289,9 +289,9 @@ def test_a_stopped_run_reports_where_it_is_saved(setting, tmp_path):
 def test_the_published_model_is_reported_at_the_end_and_again(setting, tmp_path):
     reports = run(setting, tmp_path / "m")
     published = reports[-1].published
-    validated = [one for one in reports if one.validation]
+    validated = [report for report in reports if report.validation]
     # Equal BLEU is decided by perplexity.
-    ranks = [(one.validation.score, -one.validation.perplexity) for one in validated]
+    ranks = [(report.validation.score, -report.validation.perplexity) for report in validated]
     best = validated[ranks.index(max(ranks))]
     assert published.step == best.step
     assert published.bleu == best.validation.bleu
@@ -301,7 +301,7 @@ def test_the_published_model_is_reported_at_the_end_and_again(setting, tmp_path)
     (again,) = run(setting, tmp_path / "m")
     assert again.note.startswith("already finished: 12 steps are done; ")
     assert again.published == published
-    marks = [one.validation.best for one in reports if one.validation]
+    marks = [report.validation.best for report in reports if report.validation]
     assert marks[0]
     assert marks[1:] == [rank > max(ranks[:n]) for n, rank in enumerate(ranks) if n]
 
@@ -333,9 +333,9 @@ def test_the_first_step_is_estimated_from_its_first_passes(
     options = {"train_max_steps": 2, "train_batch_tokens": 600, "train_micro_batch_tokens": 100}
     begun = time.monotonic()
     run(setting, tmp_path / "watched", told.append, train_parallel_shards=replicas, **options)
-    kinds = [type(one) for one in told if not isinstance(one, Sample | Validating)]
+    kinds = [type(event) for event in told if not isinstance(event, Sample | Validating)]
     assert kinds == [Outline, FirstStep, StepDone, StepDone]
-    (estimate,) = (one for one in told if isinstance(one, FirstStep))
+    (estimate,) = (event for event in told if isinstance(event, FirstStep))
     assert 0 < estimate.seconds_per_step < 10 * (time.monotonic() - begun)
     assert estimate.seconds_left == pytest.approx(2 * estimate.seconds_per_step)
     monkeypatch.setattr("nmt_cli.training.reporting.first_step.MAX_SHARE_DONE", 0.0)
@@ -366,8 +366,8 @@ def test_a_validation_reports_its_progress(setting, tmp_path: Path, monkeypatch)
     monkeypatch.setattr(monitor, "SECONDS_BETWEEN_VALIDATION_EVENTS", 0.0)
     told: list[object] = []
     run(setting, tmp_path / "run", told.append, train_validation_sentences=5)
-    found = [one for one in told if isinstance(one, Validating)]
-    at_end = [(one.done, one.total) for one in found if one.step == 12]
+    found = [event for event in told if isinstance(event, Validating)]
+    at_end = [(event.done, event.total) for event in found if event.step == 12]
     assert at_end[0] == (0, 0)
     translated = [done for done, total in at_end if total]
     assert translated[0] == 0
@@ -375,7 +375,7 @@ def test_a_validation_reports_its_progress(setting, tmp_path: Path, monkeypatch)
     assert {total for _, total in at_end} == {0, 5}
     # Within the one window that five sentences are, and not only before and after it.
     assert len(translated) > 2
-    seconds = [one.seconds for one in found]
+    seconds = [event.seconds for event in found]
     assert seconds == sorted(seconds)
 
 
@@ -383,7 +383,7 @@ def test_a_validation_sends_few_events(setting, tmp_path: Path) -> None:
     told: list[object] = []
     begun = time.monotonic()
     run(setting, tmp_path / "run", told.append)
-    found = [one for one in told if isinstance(one, Validating)]
+    found = [event for event in told if isinstance(event, Validating)]
     assert 0 < len(found) <= 12 + time.monotonic() - begun
 
 

@@ -41,7 +41,7 @@ def train_more(model: nn.Module, optimizer: torch.optim.Optimizer, steps: int) -
 
 
 def steps_of(found: list[Checkpoint]) -> list[int]:
-    return [one.step for one in found]
+    return [checkpoint.step for checkpoint in found]
 
 
 def test_a_saved_checkpoint_can_be_loaded(tmp_path):
@@ -68,8 +68,8 @@ def test_optimiser_state_is_restored_exactly(tmp_path):
     other_optimizer = torch.optim.AdamW(other.parameters(), lr=0.1, fused=True)
     copy_weights(other, saved.weights())
     load_optimizer(other, other_optimizer, saved.optimizer_directory)
-    for one in ((model, optimizer), (other, other_optimizer)):
-        train_more(*one, 4)
+    for trained in ((model, optimizer), (other, other_optimizer)):
+        train_more(*trained, 4)
     for name, weight in model_weights(model).items():
         assert torch.equal(weight, model_weights(other)[name])
     for name, value in optimizer_tensors(model, optimizer).items():
@@ -89,7 +89,11 @@ def test_last_best_and_newest_are_kept(tmp_path):
     checkpoints.save(model, optimizer, state, member=False)
     assert steps_of(checkpoints.all()) == [20, 40, 50, 55]
     assert steps_of(checkpoints.members()) == [20, 40, 50]
-    with_optimizer = [one.step for one in checkpoints.all() if one.optimizer_directory.exists()]
+    with_optimizer = [
+        checkpoint.step
+        for checkpoint in checkpoints.all()
+        if checkpoint.optimizer_directory.exists()
+    ]
     assert with_optimizer == [40, 50, 55]
 
 
@@ -181,7 +185,7 @@ def test_a_checkpoint_is_a_copy_of_the_moment_it_was_saved(tmp_path, monkeypatch
     saved = read_tensors(latest.optimizer_directory / OPTIMIZER)
     for found, expected in ((latest.weights(), weights), (saved, tensors)):
         assert found.keys() == expected.keys()
-        assert all(torch.equal(found[name], one) for name, one in expected.items())
+        assert all(torch.equal(found[name], tensor) for name, tensor in expected.items())
 
 
 @pytest.mark.parametrize("when", ["poll", "flush", "save"])
