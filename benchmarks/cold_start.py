@@ -92,8 +92,8 @@ def measure(model: Path, options: argparse.Namespace) -> Json:
         # The first ones read from the disk and compile the kernels.
         run(arguments, options.threads)
     rounds: dict[str, list[Json]] = {kind: [] for kind in (*commands, "parts")}
-    for number in range(options.rounds):
-        for kind in sorted(commands, reverse=number % 2 > 0):
+    for index in range(options.rounds):
+        for kind in sorted(commands, reverse=index % 2 > 0):
             rounds[kind].append(run(commands[kind], options.threads))
         rounds["parts"].append(run(["-c", PARTS, str(model)], options.threads))
     return rounds

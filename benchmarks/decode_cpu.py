@@ -72,10 +72,10 @@ def compare(folder: Path, precision: str, order: Json, options: argparse.Namespa
     try:
         for worker in workers.values():
             worker.ask({**order, "sentences": [0]})
-        for number in range(options.rounds):
-            for kind in sorted(workers, reverse=number % 2 > 0):
+        for index in range(options.rounds):
+            for kind in sorted(workers, reverse=index % 2 > 0):
                 # The slowest takes one turn.
-                if kind != "transformers" or not number:
+                if kind != "transformers" or not index:
                     rounds[kind].append(workers[kind].ask(order))
     finally:
         for worker in workers.values():

@@ -108,7 +108,7 @@ class Lab:
     @cached_property
     def _ids(self) -> dict[str, int]:
         pieces = self.subwords.target_pieces(range(self.subwords.tgt_size))
-        return {piece: number for number, piece in enumerate(pieces)}
+        return {piece: index for index, piece in enumerate(pieces)}
 
 
 def equal(found: Sequence[Line], expected: Sequence[Line]) -> int:
@@ -120,13 +120,13 @@ def differences(
     lab: Lab, found: Sequence[Line], expected: Sequence[Line], search: SearchConfig
 ) -> Iterator[Json]:
     """The first lines that differ, with the scores of both translations."""
-    for number, (own, other) in enumerate(zip(found, expected, strict=True)):
+    for index, (own, other) in enumerate(zip(found, expected, strict=True)):
         if own.tokens != other.tokens:
             ours, peer = (
-                lab.exact_score(lab.lines[number], line.tokens, search) for line in (own, other)
+                lab.exact_score(lab.lines[index], line.tokens, search) for line in (own, other)
             )
             yield {
-                "line": number + 1, "ours": own.text, "peer": other.text, "exact_score": ours,
+                "line": index + 1, "ours": own.text, "peer": other.text, "exact_score": ours,
                 "peer_exact_score": peer, "gap": ours - peer,
             }  # fmt: skip
 

@@ -49,10 +49,10 @@ def measure(options: argparse.Namespace, folder: Path) -> tuple[Json, Json]:
     model, optimizer, config = make_run(options)
     checkpoints = Checkpoints(folder / "checkpoints", keep_last=2, keep_best=1)
     stalls, writes, plain = [], [], []
-    for number in range(options.rounds + 1):
-        say(f"turn {number}")
+    for index in range(options.rounds + 1):
+        say(f"turn {index}")
         clock = Clock.now()
-        checkpoints.save(model, optimizer, TrainState(step=number + 1), member=True)
+        checkpoints.save(model, optimizer, TrainState(step=index + 1), member=True)
         stalls.append(clock.since().wall)
         checkpoints.flush()
         writes.append(clock.since().wall)

@@ -81,7 +81,7 @@ def write_text(options: argparse.Namespace, pairs: int, folder: Path) -> list[st
 
 def _endless(options: argparse.Namespace, side: str) -> Iterable[str]:
     if options.tiny:
-        return itertools.cycle(f"{side} {number} {number * number}" for number in range(50))
+        return itertools.cycle(f"{side} {index} {index * index}" for index in range(50))
     from lib.sentences import find_text
 
     path = find_text(options.data, f"train.{side}")

@@ -56,10 +56,10 @@ class Comparison:
         try:
             for worker in workers.values():
                 worker.ask(f"steps {WARMUP_STEPS}")
-            for number in range(self.options.rounds):
-                say(f"round {number + 1} of {self.options.rounds}")
+            for index in range(self.options.rounds):
+                say(f"round {index + 1} of {self.options.rounds}")
                 # Who goes first changes, so that a drift of the machine favours neither.
-                for kind in sorted(workers, reverse=number % 2 > 0):
+                for kind in sorted(workers, reverse=index % 2 > 0):
                     workers[kind].train(self.options.steps)
             memory = {kind: worker.ask("memory")["megabytes"] for kind, worker in workers.items()}
         finally:

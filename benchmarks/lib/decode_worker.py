@@ -86,7 +86,7 @@ def ours(folder: Path, settings: Json) -> Translate:
             given = sorted(sources[first : first + batch], key=len, reverse=True)
             decoder = engine.decoder(len(given), beam)
             found = dict(search(decoder, iter([Source(ids) for ids in given]), config))
-            best = {tuple(ids): found[number][0] for number, ids in enumerate(given)}
+            best = {tuple(ids): found[index][0] for index, ids in enumerate(given)}
             outputs += [list(best[tuple(source)].ids) for source in sources[first : first + batch]]
         return outputs
 

@@ -127,7 +127,7 @@ def search_settings(beam: int) -> SearchConfig:
 def translate(searcher: Searcher, sources: Ids) -> Ids:
     """The best translation of each."""
     found = dict(searcher.run(Source(ids) for ids in sources))
-    return [list(found[number][0].ids) for number in range(len(sources))]
+    return [list(found[index][0].ids) for index in range(len(sources))]
 
 
 def machine(run: Decoding, facts: Json) -> None:

@@ -107,7 +107,7 @@ def random_corpus(pairs: int, vocab_size: int, seed: int, path: Path) -> Corpus:
 
 def made_up_subwords(vocab_size: int) -> Subwords:
     """A vocabulary of `vocab_size` entries that no text has."""
-    made_up = [f"<{number}>" for number in range(vocab_size - len(SPECIAL))]
+    made_up = [f"<{index}>" for index in range(vocab_size - len(SPECIAL))]
     return Subwords(WordPieces([*SPECIAL, *made_up]))
 
 

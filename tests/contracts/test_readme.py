@@ -142,8 +142,8 @@ def test_the_python_examples_are_typed(tmp_path):
     """As a user's type checker sees them, with all that mypy --strict asks for."""
     files = []
     for page in ("README.md", "docs/translating.md", "docs/python.md"):
-        for number, example in enumerate(python_examples(page)):
-            files.append(tmp_path / f"{Path(page).stem.lower()}_{number}.py")
+        for index, example in enumerate(python_examples(page)):
+            files.append(tmp_path / f"{Path(page).stem.lower()}_{index}.py")
             files[-1].write_text(example, encoding="utf-8")
     # The cache is that of the check of the package, which is most of the work.
     ended = subprocess.run(

@@ -241,11 +241,11 @@ def test_picture_has_a_panel_for_each_head_not_chosen() -> None:
         drawn = picture(attention, "encoder", *chosen)
         titles = re.findall(r"layer (\d) · head (\d)", drawn)
         assert len(titles) == len(set(titles)) == panels
-        for at, number in enumerate(chosen):
-            assert number is None or {title[at] for title in titles} == {str(number)}
+        for at, index in enumerate(chosen):
+            assert index is None or {title[at] for title in titles} == {str(index)}
         weights = attention.maps.encoder
-        for at, number in enumerate(chosen):
-            weights = weights if number is None else weights.narrow(at, number - 1, 1)
+        for at, index in enumerate(chosen):
+            weights = weights if index is None else weights.narrow(at, index - 1, 1)
         assert drawn.count("<line") == int((weights >= LEAST).sum())
 
 

@@ -22,14 +22,14 @@ def steps_of(decoder: Decoder) -> list[Tensor]:
     """What a decoder says while rows change places, slots come and go, and buckets are outgrown."""
     chooser = torch.Generator().manual_seed(1)
     said = []
-    for number in range(7):
-        if number in (0, 3):
-            slot, source = (1, [4, 5, 6, 7, EOS]) if number else (0, [9, EOS])
+    for index in range(7):
+        if index in (0, 3):
+            slot, source = (1, [4, 5, 6, 7, EOS]) if index else (0, [9, EOS])
             decoder.admit([slot], [Source(source)])
-        if number == 5:
+        if index == 5:
             decoder.retire([0])
         ids = torch.randint(4, 11, (4,), generator=chooser)
-        if number in (0, 3):
+        if index in (0, 3):
             ids[2 * slot : 2 * slot + 2] = 2
         parents = torch.randint(2, (4,), generator=chooser) + torch.tensor([0, 0, 2, 2])
         said.append(decoder.step(parents, ids).full())
@@ -122,12 +122,12 @@ def test_graphs_are_dropped_when_the_cache_is_reallocated(
     both = CudaDecoder(make_cuda_model(model), 2, 1), ReferenceDecoder(model, 2, 1)
     # Room for steps grows in the second, for sources in the fourth; then the first bucket again.
     for turn, (length, steps) in enumerate(((3, 3), (3, 6), (3, 3), (7, 2), (3, 3))):
-        for number in range(steps):
+        for index in range(steps):
             said = []
             for decoder in both:
-                if not number:
+                if not index:
                     decoder.admit([0], [Source((*range(4 + turn, 3 + turn + length), EOS))])
-                ids = torch.tensor([4 + number if number else 2, 4])
+                ids = torch.tensor([4 + index if index else 2, 4])
                 said.append(decoder.step(torch.arange(2), ids).full())
             torch.testing.assert_close(*said, atol=1e-4, rtol=1e-4)
         for decoder in both:

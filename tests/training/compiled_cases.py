@@ -54,7 +54,7 @@ def made(tmp_path, monkeypatch) -> tuple[Transformer, list[Batch], PackedPlan]:
     torch._dynamo.reset()
     pairs = corpus.train
     plan = PackedPlan(pairs.src_lengths, pairs.tgt_lengths, 200, 1, seed=1)
-    ids = [plan.epoch(0).shard(number, 0) for number in range(14)]
+    ids = [plan.epoch(0).shard(index, 0) for index in range(14)]
     return model, [pairs.batch(shard, 2, plan.shape_of(shard)) for shard in ids], plan
 
 

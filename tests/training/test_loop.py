@@ -85,12 +85,12 @@ def test_every_step_is_that_of_the_plan_and_the_schedule(setting, undisturbed):
     plan = BatchPlan(*lengths, config.train.batch_tokens, 1, config.train.seed)
     records = [json.loads(line) for line in (undisturbed / "log.jsonl").read_text().splitlines()]
     steps = list(zip(records, plan.positions(Position(0, 0)), strict=False))[:20]
-    for number, (record, position) in enumerate(steps, 1):
-        assert record["step"] == number
+    for index, (record, position) in enumerate(steps, 1):
+        assert record["step"] == index
         assert record["tokens"] == plan.tokens(*position)
-        rate = learning_rate(number, config.train, config.model.d_model)
+        rate = learning_rate(index, config.train, config.model.d_model)
         assert record["learning_rate"] == rate
-        assert (record["eta_seconds"] > 0.0) is (number < 20)
+        assert (record["eta_seconds"] > 0.0) is (index < 20)
     seconds = [record["seconds"] for record in records]
     assert seconds[0] > 0.0
     assert seconds == sorted(seconds)
@@ -318,8 +318,8 @@ def test_epochs_patience_and_hours_end_a_run(setting, tmp_path):
         ({"train_patience": 1, "train_learning_rate": 0.0, "train_checkpoint_every": 2}, "1 valid"),
         ({"train_max_hours": 1e-9}, "1e-09 hours are over"),
     ]
-    for number, (settings, reason) in enumerate(ends):
-        reports = run(setting, tmp_path / str(number), train_max_steps=300, **settings)
+    for index, (settings, reason) in enumerate(ends):
+        reports = run(setting, tmp_path / str(index), train_max_steps=300, **settings)
         assert reason in reports[-1].note
         if "train_max_epochs" in settings:
             plan = BatchPlan(

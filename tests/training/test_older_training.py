@@ -115,8 +115,8 @@ def test_baseline_steps_with_threads_and_packing_agree(corpus, tmp_path, monkeyp
         {"train.packing": "packed", "train.micro_batch_tokens": 300},
     ]
     (single, alone), (two, threads), (packed, others) = (
-        one_step(with_values(config, values), corpus, tmp_path / str(number))
-        for number, values in enumerate(ways)
+        one_step(with_values(config, values), corpus, tmp_path / str(index))
+        for index, values in enumerate(ways)
     )
     assert [len(run.replicas.models) for run in (single, two)] == [1, 2]
     assert [run.plan.shards for run in (single, two)] == [4, 4]

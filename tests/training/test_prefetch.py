@@ -77,10 +77,10 @@ def test_prefetched_batches_are_those_of_the_pairs(corpus, asked, kind, rank) ->
     prefetcher = Prefetcher(corpus.train, plan, Ranks(rank, 2), START)
     expected, found = [], []
     for epoch in (0, 1):
-        for number in range(2 * (1 - epoch), plan.epoch(epoch).batches):
-            prefetcher.begin(Position(epoch, number))
+        for index in range(2 * (1 - epoch), plan.epoch(epoch).batches):
+            prefetcher.begin(Position(epoch, index))
             for shard in range(rank, plan.shards, 2):
-                ids = plan.epoch(epoch).shard(number, shard)
+                ids = plan.epoch(epoch).shard(index, shard)
                 if len(ids):
                     shape = plan.shape_of(ids)
                     found.append(prefetcher.batch(ids, START, shape))

@@ -35,8 +35,8 @@ def test_adam_steps_equal_torch_adamw() -> None:
         set_learning_rate(optimizer, rate)
         for group in reference.param_groups:
             group["lr"] = rate
-        for number, pair in enumerate(zip(ours.parameters(), theirs.parameters(), strict=True)):
-            gradient = torch.randn_like(pair[0]) if number != step else None
+        for index, pair in enumerate(zip(ours.parameters(), theirs.parameters(), strict=True)):
+            gradient = torch.randn_like(pair[0]) if index != step else None
             for weight in pair:
                 weight.grad = gradient
         optimizer.step()

@@ -47,14 +47,14 @@ def test_muon_steps_equal_the_formula() -> None:
     references = [layer.weight.detach().clone() for layer in layers]
     momenta = [torch.zeros_like(matrix) for matrix in references]
     for step in range(1, 5):
-        for number, layer in enumerate(layers):
-            gradient = torch.randn_like(layer.weight) * 10.0**number
+        for index, layer in enumerate(layers):
+            gradient = torch.randn_like(layer.weight) * 10.0**index
             layer.weight.grad = gradient.clone()
-            momenta[number] = 0.9 * momenta[number] + 0.1 * gradient
-            ahead = 0.1 * gradient + 0.9 * momenta[number]
+            momenta[index] = 0.9 * momenta[index] + 0.1 * gradient
+            ahead = 0.1 * gradient + 0.9 * momenta[index]
             rate = 0.01 * step
             update = newton_schulz(ahead) * 0.2 * math.sqrt(max(gradient.shape))
-            references[number] = references[number] * (1 - rate * 0.1) - rate * update
+            references[index] = references[index] * (1 - rate * 0.1) - rate * update
         set_learning_rate(optimizer, 0.01 * step)
         optimizer.step()
         for layer, reference in zip(layers, references, strict=True):
