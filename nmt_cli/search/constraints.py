@@ -1,6 +1,6 @@
 """Lexical constraints: terms a translation must contain, and which of them a hypothesis has met."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,6 +20,13 @@ class WordIds:
     open: frozenset[int] = frozenset()
 
 
+class Place(NamedTuple):
+    """An occurrence of a term in the source: its index, and the positions of its source ids."""
+
+    term: int
+    positions: tuple[int, ...]
+
+
 class ConstraintState(NamedTuple):
     """The constraints that a hypothesis has met, and the one that it has begun.
 
@@ -35,10 +42,14 @@ class ConstraintState(NamedTuple):
 
 @dataclass(frozen=True)
 class LexicalConstraints:
-    """The forms of each term as ids; a term is met by any one of its forms as whole words."""
+    """The forms of each term as ids; a term is met by any one of its forms as whole words.
+
+    places: where the terms occur in the source, as far as that is known.
+    """
 
     forms: tuple[tuple[Form, ...], ...]
     words: WordIds = WordIds()
+    places: tuple[Place, ...] = ()
 
     @property
     def tokens(self) -> int:
@@ -53,6 +64,13 @@ class LexicalConstraints:
     def missing(self, state: ConstraintState) -> int:
         """The number of terms that are not met."""
         return len(self.forms) - len(state.met)
+
+    def missing_in(self, ids: Iterable[int]) -> int:
+        """The number of terms that are not met by these ids."""
+        state = ConstraintState()
+        for token_id in ids:
+            state = self.advance(state, token_id)
+        return self.missing(state)
 
     def next_ids(self, state: ConstraintState) -> list[int]:
         """The ids that begin a form of an unmet term, or continue the one that has begun."""
