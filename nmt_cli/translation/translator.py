@@ -16,6 +16,7 @@ from nmt_cli.data.sentences.splitter import SentenceSplitter
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import ConfigError
 from nmt_cli.inference.engines import Engine, fastest_engine, find_device, reference_engine
+from nmt_cli.inference.teacher_forcing import force_pairs
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.model.precision import use_fast_float32
 from nmt_cli.model_dir import is_emptied, load_model, reload_model
@@ -51,6 +52,7 @@ from nmt_cli.translation.result import Translation
 from nmt_cli.translation.scoring import ScoredPair, score_pairs
 from nmt_cli.translation.searcher_cache import SearcherCache
 from nmt_cli.translation.source_search import SourceSearch
+from nmt_cli.translation.term_placement import TermPlacer
 
 # The dtypes that a model on a GPU can be loaded in.
 PRECISIONS = {"float32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -100,8 +102,12 @@ class Translator:
         )
         self._shortlist = called_once(shortlist)
         self._source_search = SourceSearch(
-            SearcherCache(self.engine), config.model.eos_id, subwords, self.shortlist_for
-        )
+            SearcherCache(self.engine), config.model.eos_id, subwords, self.shortlist_for,
+            TermPlacer(
+                lambda pairs: force_pairs(self.model, pairs, attention=True),
+                subwords, config.languages.tgt,
+            ),
+        )  # fmt: skip
         self._selector = HypothesisSelector(lambda: self.model, subwords)
         unconstrained = BoundConstraints(NO_CONSTRAINTS, subwords, config.languages)
         self._bound = NO_CONSTRAINTS, unconstrained
