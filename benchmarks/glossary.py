@@ -197,7 +197,7 @@ def _neighbours(text: str, forms: set[str]) -> set[tuple[int, str]]:
 
 def measure(options: argparse.Namespace) -> list[Json]:
     """The counts over all terms and of each kind, and BLEU."""
-    translator = Translator.load(options.model, cache=options.cache)
+    translator = Translator.load(options.model, cache=options.cache or "auto")
     if options.beam:
         search = replace(translator.config.search, beam=options.beam)
         translator.config = replace(translator.config, search=search)
@@ -239,7 +239,9 @@ def share(name: str, faults: Sequence[set[str]], counts) -> Json:
 
 def bleu_cases(lines: Sequence[Line], texts: Sequence[str], plain: Sequence[str]) -> list[Json]:
     """BLEU with the glossary, beside that of the search without one."""
-    expected, references = ([getattr(line, name) for line in lines] for name in ("expected", "reference"))
+    expected, references = (
+        [getattr(line, name) for line in lines] for name in ("expected", "reference")
+    )
     ours, usual = bleu_of(texts, expected), bleu_of(plain, references)
     right = sum(map(str.__eq__, texts, expected)), sum(map(str.__eq__, plain, references))
     say(f"BLEU {ours:.2f}, without a glossary {usual:.2f}; {right[0]} and {right[1]} lines exact")
@@ -274,7 +276,11 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--lines", type=int, default=LINES)
     add("--beam", type=int, default=0, help="instead of the model's own")
     add("--seed", type=int, default=1)
-    add("--cache", type=Path, help="where compiled kernels are kept")
+    add(
+        "--cache",
+        type=Path,
+        help="where compiled kernels are kept; without it, the user's cache folder",
+    )
     add("--show", action="store_true", help="print lines that differ from what is expected")
     add("--out", type=Path, metavar="FILE", help="JSON of the results")
     add("--json", action="store_true", help="print the JSON")

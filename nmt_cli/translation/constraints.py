@@ -8,6 +8,7 @@ from nmt_cli.config.schema import LanguagesConfig
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.lexical.glossary import Entry, Glossary
 from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.data.subwords.spelled_ids import SpelledIds
 from nmt_cli.data.subwords.spelling import (
     WITHOUT_SPACES,
     begins_inside,
@@ -16,7 +17,6 @@ from nmt_cli.data.subwords.spelling import (
     target_spellings,
     unwritable_hint,
 )
-from nmt_cli.data.subwords.spelled_ids import SpelledIds
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import DataError, UsageError
 from nmt_cli.search.banned_phrases import BannedPhrases
@@ -83,9 +83,7 @@ class BoundConstraints:
         ids: those of `text`; the places of the terms are searched in what they spell.
         """
         # Two terms with the same forms are one constraint.
-        forms = tuple(
-            dict.fromkeys(self._forms[entry.line] for entry in self._glossary.find(text))
-        )
+        forms = tuple(dict.fromkeys(self._forms[entry.line] for entry in self._glossary.find(text)))
         if not forms:
             return None
         spelled = SpelledIds(ids, self._source_spellings)

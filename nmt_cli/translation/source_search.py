@@ -55,7 +55,9 @@ class SourceSearch:
         }
         constrained = [source for source in sources if source.constraints]
         share = len(sources) / max(1, len(sources) + len(constrained))
-        found = self._run(set(plain.values()), config, bound, lambda done: on_progress(done * share))
+        found = self._run(
+            set(plain.values()), config, bound, lambda done: on_progress(done * share)
+        )
         result = {source: found[plain[source]] for source in sources}
         unmet = {}
         for source in constrained:

@@ -104,7 +104,9 @@ class TermPlacer:
         }
         chosen = iter(self._chosen_forms(spans, plain))
         return {
-            source: self._draft(plain[source].ids[:-1], [(span, next(chosen)) for span in of_source])
+            source: self._draft(
+                plain[source].ids[:-1], [(span, next(chosen)) for span in of_source]
+            )
             for source, of_source in spans.items()
         }
 
@@ -203,7 +205,8 @@ class TermPlacer:
         if hypothesis.ids[: draft.end] == draft.ids[: draft.end]:
             return doubled
         return doubled + sum(
-            not _neighbours(hypothesis.ids, forms) & _neighbours((*draft.ids, self._subwords.eos_id), forms)
+            not _neighbours(hypothesis.ids, forms)
+            & _neighbours((*draft.ids, self._subwords.eos_id), forms)
             for forms in constraints.forms
         )
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache as called_once
 from functools import partial
 from pathlib import Path
-from typing import Unpack, overload
+from typing import Literal, Unpack, overload
 
 import torch
 
@@ -17,6 +17,7 @@ from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import ConfigError
 from nmt_cli.inference.engines import Engine, fastest_engine, find_device, reference_engine
 from nmt_cli.inference.teacher_forcing import force_pairs
+from nmt_cli.machine import cache_folder
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.model.precision import use_fast_float32
 from nmt_cli.model_dir import is_emptied, load_model, reload_model
@@ -119,14 +120,15 @@ class Translator:
         device: torch.device | str = "cpu",
         *,
         precision: str = "float32",
-        cache: Path | None = None,
+        cache: Path | Literal["auto"] | None = "auto",
         others: Sequence[Path | str] = (),
     ) -> "Translator":
         """The translator of a model directory; raises the errors of `model_dir.load_model`.
 
         device: cpu, cuda or cuda:N; precision: float32, bf16, int8 (CPU) or fp16 (GPU). Kernels for
-        the CPU are compiled into the folder `cache`; without one torch computes with the rounded
-        weights. others: the other members of an ensemble, with the same vocabularies.
+        the CPU are compiled into the folder `cache`, auto: the user's cache directory, which takes
+        seconds the first time; None: torch computes with the rounded weights. others: the other
+        members of an ensemble, with the same vocabularies.
         """
         require_precision(precision)
         torch_device = find_device(device)
@@ -134,6 +136,8 @@ class Translator:
             raise ConfigError("int8 is for the CPU", "`--device cpu`, or `--precision bf16`")
         if precision == "fp16" and torch_device.type == "cpu":
             raise ConfigError("fp16 is for a GPU", "`--device cuda`, or `--precision bf16`")
+        if cache == "auto":
+            cache = cache_folder()
         members = [cls.load(other, device, precision=precision, cache=cache) for other in others]
         loaded = load_model(Path(path), torch_device)
         shortlist = partial(Shortlist.load, Path(path), loaded.subwords)

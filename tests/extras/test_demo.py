@@ -8,7 +8,7 @@ import pytest
 
 from nmt_cli.cli import main
 from nmt_cli.cli.commands.demo import _settings, _show_outcome
-from nmt_cli.cli.environment import cache_folder
+from nmt_cli.machine import cache_folder
 from nmt_cli.errors import NoInputError
 from nmt_cli.extras.demo import files as demo_files
 from nmt_cli.extras.demo.run import Accuracy, Command, Outcome, assess, run_demo
