@@ -31,7 +31,8 @@ LINES = 300
 # Nouns of the same gender as the usual translation: nominative, genitive, plural.
 SYNONYMS = {
     "dog": "Köter Köters Köter", "cat": "Mieze Mieze Miezen", "woman": "Dame Dame Damen",
-    "man": "Kerl Kerls Kerle", "teacher": "Pauker Paukers Pauker", "friend": "Kumpel Kumpels Kumpel",
+    "man": "Kerl Kerls Kerle", "teacher": "Pauker Paukers Pauker",
+    "friend": "Kumpel Kumpels Kumpel",
     "doctor": "Mediziner Mediziners Mediziner", "horse": "Ross Rosses Rosse",
     "book": "Werk Werkes Werke", "bag": "Tüte Tüte Tüten", "lamp": "Leuchte Leuchte Leuchten",
     "picture": "Gemälde Gemäldes Gemälde", "bicycle": "Rad Rades Räder",
@@ -45,7 +46,7 @@ ADJECTIVES = {
     "small": "winzig", "big": "riesig", "tall": "riesig", "old": "betagt", "young": "blutjung",
     "new": "brandneu", "good": "prima", "beautiful": "hübsch", "red": "rosarot",
     "black": "dunkel", "white": "hell", "sick": "unwohl", "long": "lang", "cold": "kühl",
-    "happy": "froh", "friendly": "nett", "expensive": "kostspielig", "tired": "matt",
+    "happy": "froh", "friendly": "nett", "expensive": "kostspielig",
     "fast": "rasant", "interesting": "spannend", "blue": "himmelblau",
 }  # fmt: skip
 ENDINGS = ("", "e", "en", "er", "es", "em")
@@ -71,6 +72,7 @@ class Line:
 
     @property
     def expected(self) -> str:
+        """The reference with the terms in their places."""
         text = self.reference
         for term in self.terms:
             text = re.sub(r"\w+", lambda match, term=term: term.forms.get(match[0], match[0]), text)
@@ -93,9 +95,10 @@ def noun_terms() -> Iterator[Term]:
 
 def _forms_of(kind: str, noun: lexicon.Noun, term: Sequence[str]) -> Iterator[Term]:
     nominative, genitive, plural = term
-    yield Term(kind, noun.en, {noun.de_genitive: genitive, noun.de: nominative})
-    plurals = {german.dative_plural(noun.de_plural): german.dative_plural(plural)}
-    yield Term(kind, noun.en_plural, {**plurals, noun.de_plural: plural})
+    yield Term(kind, noun.en, {noun.de: nominative} | {noun.de_genitive: genitive})
+    plurals = {noun.de_plural: plural}
+    plurals.setdefault(german.dative_plural(noun.de_plural), german.dative_plural(plural))
+    yield Term(kind, noun.en_plural, plurals)
 
 
 def other_terms() -> Iterator[Term]:

@@ -59,7 +59,8 @@ class LexicalConstraints:
     def matched_tokens(self, state: ConstraintState) -> int:
         """The number of `tokens` that a hypothesis has, which is the index of its bank."""
         met = sum(max(map(len, self.forms[term])) for term in state.met)
-        return met + len(state.partial)
+        # What may become a longer form of a term that is met counts once.
+        return met + (len(state.partial) if self._continue(state.partial, state.met) else 0)
 
     def missing(self, state: ConstraintState) -> int:
         """The number of terms that are not met."""
@@ -77,10 +78,15 @@ class LexicalConstraints:
         matched = len(state.partial)
         ids = [
             form[matched]
-            for form in self._unmet_forms(state.met)
-            if len(form) > matched and form[:matched] == state.partial
-            if matched or self._may_begin(state.last_id, form[0])
+            for form in self._unmet_forms(state.met - {state.last_met})
+            if matched and len(form) > matched and form[:matched] == state.partial
         ]
+        if not self._continue(state.partial, state.met):
+            ids += [
+                form[0]
+                for form in self._unmet_forms(state.met)
+                if self._may_begin(state.last_id, form[0])
+            ]
         return list(dict.fromkeys(ids))
 
     def advance(self, state: ConstraintState, token_id: int) -> ConstraintState:
@@ -97,14 +103,19 @@ class LexicalConstraints:
                 continue
             completed = self._completed_term(met, suffix)
             now_met = met if completed == NOTHING else met | {completed}
-            continues = any(
-                len(form) > len(suffix) and form[: len(suffix)] == suffix
-                for form in self._unmet_forms(now_met)
-            )
+            # A longer form of the term that is completed may follow, such as `dogs` after `dog`.
+            continues = self._continue(suffix, met)
             if continues or completed != NOTHING:
                 partial = suffix if continues else ()
                 return ConstraintState(now_met, partial, completed, token_id)
         return ConstraintState(met, (), NOTHING, token_id)
+
+    def _continue(self, partial: Form, met: frozenset[int]) -> bool:
+        """Whether a form of an unmet term begins with `partial` and is longer."""
+        return bool(partial) and any(
+            len(form) > len(partial) and form[: len(partial)] == partial
+            for form in self._unmet_forms(met)
+        )
 
     def _unmet_forms(self, met: frozenset[int]) -> Iterator[Form]:
         for term, forms in enumerate(self.forms):

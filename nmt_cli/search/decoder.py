@@ -38,7 +38,7 @@ class Hypothesis:
 
     ids: end with EOS; token_scores: the log-probability of each id; log_prob: their sum; score: as
     `ranking.HypothesisRanker` defines it; missing: the number of constraints that are not met;
-    misplaced: the number of terms that stand elsewhere, or beside the word that they replace.
+    term_faults: what else is wrong with terms, see `translation.term_placement`.
     """
 
     ids: tuple[int, ...]
@@ -46,7 +46,7 @@ class Hypothesis:
     score: float
     token_scores: tuple[float, ...]
     missing: int = 0
-    misplaced: int = 0
+    term_faults: int = 0
 
 
 @dataclass(frozen=True)

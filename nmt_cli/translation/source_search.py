@@ -70,9 +70,7 @@ class SourceSearch:
                 unmet[source] = result[source]
         if unmet:
             terms = self._run(set(unmet), config, bound, lambda _: None)
-            result |= self._placer.place(
-                unmet, terms, lambda drafts: self._run(drafts, config, bound, lambda _: None)
-            )
+            result |= self._placer.place(unmet, terms, config)
         on_progress(1.0)
         return result
 

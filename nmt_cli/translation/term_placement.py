@@ -2,10 +2,10 @@
 
 A search that must contain a term puts it anywhere: at the end, or beside the usual translation. So
 the source is also translated without its terms, and the words that translate a term are replaced by
-the form that the model finds likeliest there. Which words these are follows from two signals: they
-attend to the source term, and they become unlikely when it is left out of the source. From this
-draft, two more translations are searched: the whole draft, and the draft up to its last term,
-continued freely.
+one of its forms. Which words these are follows from two signals: they attend to the source term,
+and they become unlikely when it is left out of the source. The draft that results is preferred to
+the translations of the search, unless the model finds one of them nearly as likely as the
+translation without terms: then it knows the term, and has adapted the rest of the sentence to it.
 """
 
 import re
@@ -13,22 +13,29 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import takewhile
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelled_ids import SpelledIds
 from nmt_cli.data.subwords.spelling import WITHOUT_SPACES, target_spellings
 from nmt_cli.inference.teacher_forcing import ForcedPair, Pair
 from nmt_cli.search.constraints import NOTHING, Form, LexicalConstraints, Place
 from nmt_cli.search.decoder import Hypothesis, Source
+from nmt_cli.search.ranking import HypothesisRanker
 
 # A neighbour of the word that translates a term is replaced with it if its weight is half as much.
 NEIGHBOUR = 0.5
-
-Search = Callable[[set[Source]], Mapping[Source, Sequence[Hypothesis]]]
+# Inflected words that agree end alike, and a glossary names the base form first: so many nats are
+# added to the score of a form for each letter that it ends with like the word it replaces, up to
+# three, and to that of the first form. A model that has never seen a term can hardly tell.
+ENDING, LONGEST_ENDING, FIRST_FORM = 8.0, 3, 4.0
+# A translation of the search may be so much less likely, in nats, for each of its terms.
+LIKELY = 5.0
 
 
 class Span(NamedTuple):
@@ -42,12 +49,12 @@ class Span(NamedTuple):
 class Draft(NamedTuple):
     """A translation whose words were replaced by terms.
 
-    ids: without EOS; end: of the last term; replaced: the spelling of each replaced word.
+    ids: without EOS; replaced: each replaced word; log_prob: before words were replaced.
     """
 
     ids: tuple[int, ...]
-    end: int
     replaced: Counter[str]
+    log_prob: float
 
 
 class TermPlacer:
@@ -72,26 +79,28 @@ class TermPlacer:
         self,
         plain: Mapping[Source, Sequence[Hypothesis]],
         constrained: Mapping[Source, Sequence[Hypothesis]],
-        search: Search,
+        config: SearchConfig,
     ) -> dict[Source, list[Hypothesis]]:
         """The hypotheses of each source, those with the terms in their places first.
 
-        plain: those that a search without terms found; constrained: those that a search with them
-        found; search: finds the hypotheses of sources without terms.
+        plain: those that a search without terms found; constrained: those of a search with them.
         """
         drafts = self._drafts({source: each[0] for source, each in plain.items() if each})
-        wanted: dict[Source, list[Source]] = {
-            source: [
-                replace(source, constraints=None, prefix=prefix)
-                for prefix in dict.fromkeys((draft.ids, draft.ids[: draft.end]))
-            ]
-            for source, draft in drafts.items()
-        }
-        found = search({variant for variants in wanted.values() for variant in variants})
+        ends = (self._subwords.eos_id,)
+        forced = self._force([(source.ids, draft.ids + ends) for source, draft in drafts.items()])
+        ranker = HypothesisRanker(config)
+        of_drafts = {}
+        for (source, draft), pair in zip(drafts.items(), forced, strict=True):
+            log_prob = sum(pair.token_scores)
+            lengths = torch.tensor(len(pair.token_scores))
+            score = float(ranker.score(torch.tensor(log_prob), lengths))
+            of_drafts[source] = Hypothesis(
+                draft.ids + ends, log_prob, score, tuple(pair.token_scores)
+            )
         result = {}
         for source, hypotheses in constrained.items():
-            more = [each for variant in wanted.get(source, ()) for each in found[variant]]
-            merged = [*plain[source], *hypotheses, *more]
+            own = [of_drafts[source]] if source in of_drafts else []
+            merged = [*plain[source], *hypotheses, *own]
             result[source] = self._ranked(source, merged, drafts.get(source))
         return result
 
@@ -104,9 +113,7 @@ class TermPlacer:
         }
         chosen = iter(self._chosen_forms(spans, plain))
         return {
-            source: self._draft(
-                plain[source].ids[:-1], [(span, next(chosen)) for span in of_source]
-            )
+            source: self._draft(plain[source], [(span, next(chosen)) for span in of_source])
             for source, of_source in spans.items()
         }
 
@@ -155,23 +162,41 @@ class TermPlacer:
     def _chosen_forms(
         self, spans: Mapping[Source, Sequence[Span]], plain: Mapping[Source, Hypothesis]
     ) -> list[Form]:
-        """For each span the form that makes the whole translation likeliest."""
+        """For each span the form that is likeliest in its place."""
         pairs: list[Pair] = []
-        options: list[tuple[Form, ...]] = []
+        options: list[tuple[Sequence[Form], Sequence[int]]] = []
         for source, of_source in spans.items():
             assert source.constraints is not None
             ids = plain[source].ids
             for span in of_source:
-                options.append(source.constraints.forms[span.term])
+                forms = source.constraints.forms[span.term]
+                options.append((forms, ids[span.begin : span.end]))
                 pairs += [
-                    (source.ids, (*ids[: span.begin], *form, *ids[span.end :]))
-                    for form in options[-1]
+                    (source.ids, (*ids[: span.begin], *form, *ids[span.end :])) for form in forms
                 ]
-        scores = (sum(pair.token_scores) for pair in self._force(pairs))
-        return [max(forms, key=lambda _: next(scores)) for forms in options]
+        forced = iter(self._force(pairs))
+        chosen = []
+        for forms, replaced in options:
+            scores = [
+                sum(next(forced).token_scores)
+                + ENDING * self._common_ending(form, replaced)
+                + FIRST_FORM * (form == forms[0])
+                for form in forms
+            ]
+            chosen.append(forms[scores.index(max(scores))])
+        return chosen
 
-    def _draft(self, ids: Sequence[int], chosen: Sequence[tuple[Span, Form]]) -> Draft:
-        """The ids with the form of each span in its place."""
+    def _common_ending(self, form: Sequence[int], replaced: Sequence[int]) -> int:
+        """How many last letters two words share, at most LONGEST_ENDING; 0 without spaces."""
+        if not self._spaced:
+            return 0
+        first, second = (SpelledIds(ids, self._spellings).text[::-1] for ids in (form, replaced))
+        same = map(str.__eq__, first[:LONGEST_ENDING], second[:LONGEST_ENDING])
+        return sum(takewhile(bool, same))
+
+    def _draft(self, plain: Hypothesis, chosen: Sequence[tuple[Span, Form]]) -> Draft:
+        """The translation with the form of each span in its place."""
+        ids = plain.ids[:-1]
         draft: list[int] = []
         replaced: Counter[str] = Counter()
         done = 0
@@ -179,36 +204,39 @@ class TermPlacer:
             draft += [*ids[done : span.begin], *form]
             replaced.update(self._spelled_words(ids[span.begin : span.end]))
             done = span.end
-        end = len(draft)
-        return Draft((*draft, *ids[done:]), end, replaced)
+        return Draft((*draft, *ids[done:]), replaced, plain.log_prob)
 
     def _ranked(
         self, source: Source, hypotheses: Iterable[Hypothesis], draft: Draft | None
     ) -> list[Hypothesis]:
-        """Different hypotheses, best first: by terms that are missing, misplaced, then by score."""
+        """Different hypotheses by the terms that are missing, by faults, then by score."""
         assert source.constraints is not None
         checked = []
         for hypothesis in {hypothesis.ids: hypothesis for hypothesis in hypotheses}.values():
             missing = source.constraints.missing_in(hypothesis.ids[:-1])
-            misplaced = self._misplaced(source.constraints, hypothesis, draft) if draft else 0
-            checked.append(replace(hypothesis, missing=missing, misplaced=misplaced))
-        return sorted(checked, key=lambda each: (each.missing, each.misplaced, -each.score))
+            faults = self._faults(source.constraints, hypothesis, draft) if draft else 0
+            checked.append(replace(hypothesis, missing=missing, term_faults=faults))
+        return sorted(checked, key=lambda each: (each.missing, each.term_faults, -each.score))
 
-    def _misplaced(
-        self, constraints: LexicalConstraints, hypothesis: Hypothesis, draft: Draft
-    ) -> int:
-        """The replaced words that are there after all, and the terms between other words."""
+    def _faults(self, constraints: LexicalConstraints, hypothesis: Hypothesis, draft: Draft) -> int:
+        """The faults of a hypothesis beside the draft.
+
+        These are replaced words that it has after all, terms between other words, and an unlikely
+        whole.
+        """
+        if hypothesis.ids[:-1] == draft.ids:
+            return 0
         expected, words = (
             Counter(self._spelled_words(ids)) for ids in (draft.ids, hypothesis.ids[:-1])
         )
         doubled = sum(words[word] > expected[word] for word in draft.replaced)
-        if hypothesis.ids[: draft.end] == draft.ids[: draft.end]:
-            return doubled
-        return doubled + sum(
+        detached = sum(
             not _neighbours(hypothesis.ids, forms)
             & _neighbours((*draft.ids, self._subwords.eos_id), forms)
             for forms in constraints.forms
         )
+        lowest = draft.log_prob - LIKELY * len(constraints.forms)
+        return doubled + detached + (hypothesis.log_prob < lowest)
 
     def _spelled_words(self, ids: Sequence[int]) -> list[str]:
         text = SpelledIds(ids, self._spellings).text

@@ -16,7 +16,6 @@ from nmt_cli.data.sentences.splitter import SentenceSplitter
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import ConfigError
 from nmt_cli.inference.engines import Engine, fastest_engine, find_device, reference_engine
-from nmt_cli.inference.teacher_forcing import force_pairs
 from nmt_cli.machine import cache_folder
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.model.precision import use_fast_float32
@@ -46,11 +45,11 @@ from nmt_cli.translation.inputs import (
 )
 from nmt_cli.translation.joining import line_translation
 from nmt_cli.translation.outputs import HypothesisSelector
-from nmt_cli.translation.prefixes import Prefixes
+from nmt_cli.translation.prefixes import NAME, Prefixes, require_as_many
 from nmt_cli.translation.quality.checker import Confidence, QualityChecker
 from nmt_cli.translation.quality.retry import better, is_doubtful, retry_settings
 from nmt_cli.translation.result import Translation
-from nmt_cli.translation.scoring import ScoredPair, score_pairs
+from nmt_cli.translation.scoring import ScoredPair, force_members, score_pairs
 from nmt_cli.translation.searcher_cache import SearcherCache
 from nmt_cli.translation.source_search import SourceSearch
 from nmt_cli.translation.term_placement import TermPlacer
@@ -105,7 +104,7 @@ class Translator:
         self._source_search = SourceSearch(
             SearcherCache(self.engine), config.model.eos_id, subwords, self.shortlist_for,
             TermPlacer(
-                lambda pairs: force_pairs(self.model, pairs, attention=True),
+                lambda pairs: force_members([each.model for each in (self, *others)], pairs),
                 subwords, config.languages.tgt,
             ),
         )  # fmt: skip
@@ -237,11 +236,15 @@ class Translator:
         check_constraints(constraints, chosen)
         if isinstance(lines, str):
             starts = [prefixes] if isinstance(prefixes, str) else prefixes
+            if isinstance(starts, list | tuple):
+                require_as_many(1, len(starts), NAME)
             [translation] = self._translations([one_line(lines)], chosen, constraints, starts)
             return translation
         require_lines(lines)
         if prefixes is not None:
             require_prefixes(prefixes)
+        if isinstance(lines, list | tuple) and isinstance(prefixes, list | tuple):
+            require_as_many(len(lines), len(prefixes), NAME)
         translations = self._translations(each_line(lines), chosen, constraints, prefixes)
         return list(translations) if isinstance(lines, list | tuple) else translations
 
@@ -253,7 +256,7 @@ class Translator:
         prefixes: Iterable[str] | None,
     ) -> Iterator[Translation]:
         """One translation per line, computed as they are asked for."""
-        stream = None if prefixes is None else Prefixes(iter(prefixes), "the list of prefixes")
+        stream = None if prefixes is None else Prefixes(iter(prefixes), NAME)
         count = 0
         for window in windows(iter(lines)):
             starts = stream.take(len(window)) if stream else None
