@@ -26,7 +26,7 @@ from nmt_cli.data.subwords.spelling import WITHOUT_SPACES, target_spellings
 from nmt_cli.inference.teacher_forcing import ForcedPair, Pair
 from nmt_cli.search.constraints import NOTHING, Form, LexicalConstraints, Place
 from nmt_cli.search.decoder import Hypothesis, Source
-from nmt_cli.search.ranking import HypothesisRanker
+from nmt_cli.search.ranking import HypothesisRanker, max_target_length
 
 # A neighbour of the word that translates a term is replaced with it if its weight is half as much.
 NEIGHBOUR = 0.5
@@ -85,7 +85,13 @@ class TermPlacer:
 
         plain: those that a search without terms found; constrained: those of a search with them.
         """
-        drafts = self._drafts({source: each[0] for source, each in plain.items() if each})
+        drafts = {
+            source: draft
+            for source, draft in self._drafts(
+                {source: each[0] for source, each in plain.items() if each}
+            ).items()
+            if len(draft.ids) <= max_target_length(source, config)
+        }
         ends = (self._subwords.eos_id,)
         forced = self._force([(source.ids, draft.ids + ends) for source, draft in drafts.items()])
         ranker = HypothesisRanker(config)
