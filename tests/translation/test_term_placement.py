@@ -36,17 +36,18 @@ def text_of(subwords: Subwords, ids: Sequence[int]) -> str:
 class Diagonal:
     """A model whose n-th target word attends to the n-th source word, and is due to it alone.
 
-    likely: a word that is likelier than all others.
+    likely: a word that is likelier than all others, by `nats`.
     """
 
-    def __init__(self, subwords: Subwords, likely: str) -> None:
+    def __init__(self, subwords: Subwords, likely: str, nats: float) -> None:
+        self.nats = nats
         self.whole = subwords.encode_source([SRC])[0]
         self.likely = ids_of(subwords, likely)[0]
 
     def __call__(self, pairs: Sequence[Pair]) -> list[ForcedPair]:
         results = []
         for source, target in pairs:
-            scores = [-0.5 if token_id == self.likely else -6.0 for token_id in target]
+            scores = [self.nats * (token_id == self.likely) - 6.0 for token_id in target]
             for position in range(min(len(target), len(self.whole))):
                 if self.whole[position] not in source:
                     scores[position] -= 9.0
@@ -62,6 +63,7 @@ def placed(
     plain: str = TGT,
     forms: Sequence[str] = ("Köter", "Köters"),
     likely: str = "schläft",
+    nats: float = 5.0,
     config: SearchConfig = SearchConfig(),
     prefix: str = "",
 ) -> list[str]:
@@ -75,7 +77,7 @@ def placed(
         ids_of(subwords, prefix)[:-1],
         LexicalConstraints((ids,), places=(Place(0, (2,)),)),
     )
-    placer = TermPlacer(Diagonal(subwords, likely), subwords, "de")
+    placer = TermPlacer(Diagonal(subwords, likely, nats), subwords, "de")
     hypotheses = [
         Hypothesis(ids_of(subwords, text), log_prob, log_prob, ())
         for text, log_prob in ((plain, -1.0), *found)
@@ -116,8 +118,9 @@ def test_the_form_that_ends_like_the_replaced_word_is_chosen(subwords: Subwords)
 def test_the_likeliest_of_forms_with_the_same_ending_is_chosen(subwords: Subwords) -> None:
     """The first form is preferred, but not by more than a clear difference."""
     forms = ("Katze", "die", "alte")
-    assert placed(subwords, forms=forms)[0].split()[2] == "Katze"
-    assert placed(subwords, forms=forms, likely="die")[0].split()[2] == "die"
+    for nats, expected in ((5.0, "die"), (3.0, "Katze")):
+        chosen = placed(subwords, forms=forms, likely="die", nats=nats)[0].split()[2]
+        assert chosen == expected
 
 
 def test_words_of_a_prefix_are_not_replaced(subwords: Subwords) -> None:

@@ -166,6 +166,14 @@ class TestArguments:
         with pytest.raises(DataError, match="has a line 2, but the text ends before it"):
             list(translator.translate(lines, prefixes=["x", "y"]))
 
+    def test_wrong_numbers_of_prefixes_are_refused_before_the_work(
+        self, translator: Translator, monkeypatch
+    ) -> None:
+        monkeypatch.setattr(translator, "translate_window", None)
+        for lines, prefixes in ((["abc"], ["x", "y"]), (["abc", "d"], ["x"]), ("abc", ["x", "y"])):
+            with pytest.raises(DataError, match="has a line 2|ends before line 2"):
+                translator.translate(lines, prefixes=prefixes)
+
     def test_unknown_precision_is_refused(self) -> None:
         with pytest.raises(ConfigError, match="there is no precision `int4`") as caught:
             Translator.load("m", precision="int4")

@@ -5,6 +5,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 
+# A byte that is not UTF-8 is a character by itself, so that positions stay right.
+INVALID = "surrogateescape"
 _WORD = re.compile(r"\w+")
 
 
@@ -19,10 +21,10 @@ class SpelledIds:
     def __init__(self, ids: Sequence[int], spellings: Sequence[bytes]) -> None:
         """spellings: of every id, see `spelling.target_spellings`."""
         parts = [spellings[token_id] for token_id in ids]
-        self.text = b"".join(parts).decode("utf-8", errors="replace")
+        self.text = b"".join(parts).decode("utf-8", errors=INVALID)
         # Before which byte of the text each id ends, and before which each character does.
         self._ends = list(accumulate(map(len, parts)))
-        self._bytes = [0, *accumulate(len(character.encode()) for character in self.text)]
+        self._bytes = [0, *accumulate(map(_size, self.text))]
 
     def positions(self, begin: int, end: int) -> tuple[int, ...]:
         """The ids that spell the characters from `begin` to `end`."""
@@ -35,3 +37,7 @@ class SpelledIds:
     def words(self) -> list[tuple[int, ...]]:
         """The ids of each word; marks belong to none."""
         return [self.positions(*match.span()) for match in _WORD.finditer(self.text)]
+
+
+def _size(character: str) -> int:
+    return len(character.encode("utf-8", errors=INVALID))
