@@ -28,12 +28,11 @@ from nmt_cli.search.constraints import NOTHING, Form, LexicalConstraints, Place
 from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.search.ranking import HypothesisRanker, max_target_length
 
-# A neighbour of the word that translates a term is replaced with it if its weight is half as much.
-NEIGHBOUR = 0.5
-# Inflected words that agree end alike, and a glossary names the base form first: so many nats are
-# added to the score of a form for each letter that it ends with like the word it replaces, up to
-# three, and to that of the first form. A model that has never seen a term can hardly tell.
-ENDING, LONGEST_ENDING, FIRST_FORM = 8.0, 3, 4.0
+# A neighbour of the word that translates a term is replaced too if its weight is nearly as great.
+NEIGHBOUR = 0.75
+# A glossary names the base form first: its score has so many nats more. A model that has never seen
+# a word can hardly tell which form is right.
+FIRST_FORM = 32.0
 # A translation of the search may be so much less likely, in nats, for each of its terms.
 LIKELY = 5.0
 
@@ -168,7 +167,7 @@ class TermPlacer:
     def _chosen_forms(
         self, spans: Mapping[Source, Sequence[Span]], plain: Mapping[Source, Hypothesis]
     ) -> list[Form]:
-        """For each span the form that is likeliest in its place."""
+        """For each span the form that ends like the replaced word, or else is the likeliest."""
         pairs: list[Pair] = []
         options: list[tuple[Sequence[Form], Sequence[int]]] = []
         for source, of_source in spans.items():
@@ -183,22 +182,27 @@ class TermPlacer:
         forced = iter(self._force(pairs))
         chosen = []
         for forms, replaced in options:
-            scores = [
-                sum(next(forced).token_scores)
-                + ENDING * self._common_ending(form, replaced)
-                + FIRST_FORM * (form == forms[0])
-                for form in forms
+            endings = self._same_endings(forms, replaced)
+            keys = [
+                (ending, sum(next(forced).token_scores) + FIRST_FORM * (form == forms[0]))
+                for form, ending in zip(forms, endings, strict=True)
             ]
-            chosen.append(forms[scores.index(max(scores))])
+            chosen.append(forms[keys.index(max(keys))])
         return chosen
 
-    def _common_ending(self, form: Sequence[int], replaced: Sequence[int]) -> int:
-        """How many last letters two words share, at most LONGEST_ENDING; 0 without spaces."""
+    def _same_endings(self, forms: Sequence[Form], replaced: Sequence[int]) -> list[int]:
+        """The length of the ending of each form, if the replaced word has it too, else 0.
+
+        Inflected words that agree end alike. The ending of a form is what follows the beginning
+        that all forms share.
+        """
         if not self._spaced:
-            return 0
-        first, second = (SpelledIds(ids, self._spellings).text[::-1] for ids in (form, replaced))
-        same = map(str.__eq__, first[:LONGEST_ENDING], second[:LONGEST_ENDING])
-        return sum(takewhile(bool, same))
+            return [0] * len(forms)
+        word, *texts = (SpelledIds(ids, self._spellings).text for ids in (replaced, *forms))
+        stem = len(
+            list(takewhile(lambda letters: len(set(letters)) == 1, zip(*texts, strict=False)))
+        )
+        return [len(text) - stem if word.endswith(text[stem:]) else 0 for text in texts]
 
     def _draft(self, plain: Hypothesis, chosen: Sequence[tuple[Span, Form]]) -> Draft:
         """The translation with the form of each span in its place."""

@@ -171,7 +171,7 @@ class TestArguments:
     ) -> None:
         monkeypatch.setattr(translator, "translate_window", None)
         for lines, prefixes in ((["abc"], ["x", "y"]), (["abc", "d"], ["x"]), ("abc", ["x", "y"])):
-            with pytest.raises(DataError, match="has a line 2|ends before line 2"):
+            with pytest.raises(DataError, match=r"has a line 2|ends before line 2"):
                 translator.translate(lines, prefixes=prefixes)
 
     def test_unknown_precision_is_refused(self) -> None:

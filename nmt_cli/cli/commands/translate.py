@@ -265,7 +265,7 @@ def _prefixes(path: Path | None) -> Iterator["Prefixes | None"]:
         prefixes.end()
 
 
-def _require_as_many_prefixes(text: Path | None, prefixes: Path | None) -> None:
+def _require_as_many_prefixes(text: Path | str, prefixes: Path | None) -> None:
     """Raise DataError before any work if two files have different numbers of lines.
 
     Streams can be read only once; for them this is known when one of the two ends.
@@ -274,7 +274,7 @@ def _require_as_many_prefixes(text: Path | None, prefixes: Path | None) -> None:
     from nmt_cli.errors import DataError
     from nmt_cli.translation.prefixes import require_as_many
 
-    if text is None or prefixes is None or not (text.is_file() and prefixes.is_file()):
+    if prefixes is None or not (Path(text).is_file() and prefixes.is_file()):
         return
     try:
         with read_lines(text) as lines, read_lines(prefixes) as starts:
