@@ -363,6 +363,14 @@ class TestLoadTranslator:
         assert texts(Translator.load(tmp_path / "m"), lines) == texts(translator, lines)
         assert texts(Translator.load(str(tmp_path / "m")), lines) == texts(translator, lines)
 
+    def test_kernels_are_used_unless_there_is_no_cache(self, translator, tmp_path, kernel_cache):
+        weights = translator.model.state_dict()
+        save_model(tmp_path / "m", weights, translator.config, translator.subwords, {})
+        named = Translator.load(tmp_path / "m", cache=kernel_cache).engine
+        assert Translator.load(tmp_path / "m").engine.about == named.about
+        uncompiled = Translator.load(tmp_path / "m", cache=None).engine
+        assert "no kernels of our own" in uncompiled.about
+
     def test_translation_in_bf16(self, translator, tmp_path, kernel_cache) -> None:
         weights = translator.model.state_dict()
         save_model(tmp_path / "m", weights, translator.config, translator.subwords, {})
