@@ -1,8 +1,9 @@
-"""Asks the system for cores, memory, signals and functions of the C library.
+"""Asks the system for cores, memory, signals, folders and functions of the C library.
 
 Whether a feature that only Linux has exists is checked first, and there is a fallback without it.
 """
 
+import contextlib
 import math
 import os
 import signal
@@ -21,6 +22,16 @@ class _Heap:
     """What this process has told the C library: keeps_freed: see `keep_freed_memory`."""
 
     keeps_freed = False
+
+
+def cache_folder() -> Path | None:
+    """The cache directory, $XDG_CACHE_HOME/nmt or ~/.cache/nmt; None if there is none."""
+    chosen = os.environ.get("XDG_CACHE_HOME", "")
+    if Path(chosen).is_absolute():
+        return Path(chosen) / "nmt"
+    with contextlib.suppress(RuntimeError):  # Neither HOME nor an account says where home is.
+        return Path.home() / ".cache" / "nmt"
+    return None
 
 
 def usable_cores() -> int:

@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import safetensors
 import torch
 from torch import Tensor
 
@@ -99,6 +100,18 @@ def _contents(
     if text is not None:
         yield TEXT, text.to_bytes()
     yield CONFIG, dump(config).encode("utf-8")
+
+
+def read_metadata(directory: Path) -> dict[str, str]:
+    """The metadata of the weights of a model directory; empty where it has no weights yet."""
+    path = directory / WEIGHTS
+    if not path.is_file():
+        return {}
+    try:
+        with safetensors.safe_open(path, framework="pt") as tensors:
+            return dict(tensors.metadata() or {})
+    except safetensors.SafetensorError as error:
+        raise DataError(f"`{path}` is damaged: {error}", "copy the directory again") from error
 
 
 def refresh_weights(

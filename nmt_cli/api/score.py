@@ -45,7 +45,7 @@ def score(
     Raises:
         TypeError: something else than lists of lines, such as a str or the path of a file.
         NmtError: DataError where the numbers of lines differ or there are none, UsageError for an
-            unknown metric.
+            unknown metric or the name of a language in place of its code.
     """
     lines = _lines("hypotheses", hypotheses)
     reference_lines = [
@@ -59,10 +59,12 @@ def score(
     if not reference_lines:
         raise UsageError("there is no reference to score against", "score(hypotheses, references)")
 
+    from nmt_cli.data.languages.names import require_codes
     from nmt_cli.scoring import score as score_lines
 
     names = list(dict.fromkeys(metrics))
     with python_errors(_OPTIONS):
+        require_codes(tgt_lang)
         scores = score_lines(
             lines, reference_lines, names, lowercase=lowercase, tokenize=tokenize,
             tgt_lang=tgt_lang, confidence=confidence, baselines=others,

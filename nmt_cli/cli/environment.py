@@ -65,16 +65,6 @@ def name_of_program() -> str:
     return shlex.quote(str(started.absolute()))
 
 
-def cache_folder() -> Path | None:
-    """The cache directory, $XDG_CACHE_HOME/nmt or ~/.cache/nmt; None if there is none."""
-    chosen = os.environ.get("XDG_CACHE_HOME", "")
-    if Path(chosen).is_absolute():
-        return Path(chosen) / "nmt"
-    with contextlib.suppress(RuntimeError):  # Neither HOME nor an account says where home is.
-        return Path.home() / ".cache" / "nmt"
-    return None
-
-
 def end_with_launcher() -> None:
     """If a launcher started this process as a rank, end this process when the launcher ends.
 

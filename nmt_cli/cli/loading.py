@@ -20,7 +20,7 @@ def load_translator(
     others: Sequence[Path | str] = (),
     console: "Console | None" = None,
 ) -> "Translator":
-    """`Translator.load` with the kernels in the user's cache directory; device may be `auto`.
+    """`Translator.load`; device may be `auto`.
 
     console: shows a note if the kernels have to be compiled first.
     """
@@ -28,17 +28,17 @@ def load_translator(
 
     import torch
 
-    from nmt_cli.cli.environment import cache_folder
-    from nmt_cli.machine import give_back_freed_memory
+    from nmt_cli.machine import cache_folder, give_back_freed_memory
     from nmt_cli.translation.translator import Translator
 
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     give_back_freed_memory()
-    cache = cache_folder()
-    if console is not None and console.interactive and device == "cpu" and cache is not None:
-        announce_compiling(Path(model), cache, console)
-    return Translator.load(model, device, precision=precision, cache=cache, others=others)
+    if console is not None and console.interactive and device == "cpu":
+        cache = cache_folder()
+        if cache is not None:
+            announce_compiling(Path(model), cache, console)
+    return Translator.load(model, device, precision=precision, others=others)
 
 
 def require_models(models: Sequence[Path | str]) -> None:

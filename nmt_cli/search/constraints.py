@@ -1,6 +1,6 @@
 """Lexical constraints: terms a translation must contain, and which of them a hypothesis has met."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,6 +20,13 @@ class WordIds:
     open: frozenset[int] = frozenset()
 
 
+class Place(NamedTuple):
+    """An occurrence of a term in the source: its index, and the positions of its source ids."""
+
+    term: int
+    positions: tuple[int, ...]
+
+
 class ConstraintState(NamedTuple):
     """The constraints that a hypothesis has met, and the one that it has begun.
 
@@ -35,10 +42,14 @@ class ConstraintState(NamedTuple):
 
 @dataclass(frozen=True)
 class LexicalConstraints:
-    """The forms of each term as ids; a term is met by any one of its forms as whole words."""
+    """The forms of each term as ids; a term is met by any one of its forms as whole words.
+
+    places: where the terms occur in the source, as far as that is known.
+    """
 
     forms: tuple[tuple[Form, ...], ...]
     words: WordIds = WordIds()
+    places: tuple[Place, ...] = ()
 
     @property
     def tokens(self) -> int:
@@ -48,21 +59,34 @@ class LexicalConstraints:
     def matched_tokens(self, state: ConstraintState) -> int:
         """The number of `tokens` that a hypothesis has, which is the index of its bank."""
         met = sum(max(map(len, self.forms[term])) for term in state.met)
-        return met + len(state.partial)
+        # What may become a longer form of a term that is met counts once.
+        return met + (len(state.partial) if self._continue(state.partial, state.met) else 0)
 
     def missing(self, state: ConstraintState) -> int:
         """The number of terms that are not met."""
         return len(self.forms) - len(state.met)
+
+    def missing_in(self, ids: Iterable[int]) -> int:
+        """The number of terms that are not met by these ids."""
+        state = ConstraintState()
+        for token_id in ids:
+            state = self.advance(state, token_id)
+        return self.missing(state)
 
     def next_ids(self, state: ConstraintState) -> list[int]:
         """The ids that begin a form of an unmet term, or continue the one that has begun."""
         matched = len(state.partial)
         ids = [
             form[matched]
-            for form in self._unmet_forms(state.met)
-            if len(form) > matched and form[:matched] == state.partial
-            if matched or self._may_begin(state.last_id, form[0])
+            for form in self._unmet_forms(state.met - {state.last_met})
+            if matched and len(form) > matched and form[:matched] == state.partial
         ]
+        if not self._continue(state.partial, state.met):
+            ids += [
+                form[0]
+                for form in self._unmet_forms(state.met)
+                if self._may_begin(state.last_id, form[0])
+            ]
         return list(dict.fromkeys(ids))
 
     def advance(self, state: ConstraintState, token_id: int) -> ConstraintState:
@@ -79,14 +103,19 @@ class LexicalConstraints:
                 continue
             completed = self._completed_term(met, suffix)
             now_met = met if completed == NOTHING else met | {completed}
-            continues = any(
-                len(form) > len(suffix) and form[: len(suffix)] == suffix
-                for form in self._unmet_forms(now_met)
-            )
+            # A longer form of the term that is completed may follow, such as `dogs` after `dog`.
+            continues = self._continue(suffix, met)
             if continues or completed != NOTHING:
                 partial = suffix if continues else ()
                 return ConstraintState(now_met, partial, completed, token_id)
         return ConstraintState(met, (), NOTHING, token_id)
+
+    def _continue(self, partial: Form, met: frozenset[int]) -> bool:
+        """Whether a form of an unmet term begins with `partial` and is longer."""
+        return bool(partial) and any(
+            len(form) > len(partial) and form[: len(partial)] == partial
+            for form in self._unmet_forms(met)
+        )
 
     def _unmet_forms(self, met: frozenset[int]) -> Iterator[Form]:
         for term, forms in enumerate(self.forms):

@@ -37,7 +37,8 @@ class Hypothesis:
     """A finished translation.
 
     ids: end with EOS; token_scores: the log-probability of each id; log_prob: their sum; score: as
-    `ranking.HypothesisRanker` defines it; missing: the number of constraints that are not met.
+    `ranking.HypothesisRanker` defines it; missing: the number of constraints that are not met;
+    term_faults: what else is wrong with terms, see `translation.term_placement`.
     """
 
     ids: tuple[int, ...]
@@ -45,6 +46,7 @@ class Hypothesis:
     score: float
     token_scores: tuple[float, ...]
     missing: int = 0
+    term_faults: int = 0
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,19 @@ from nmt_cli.config.schema import LanguagesConfig
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.lexical.glossary import Entry, Glossary
 from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.data.subwords.spelled_ids import SpelledIds
 from nmt_cli.data.subwords.spelling import (
     WITHOUT_SPACES,
     begins_inside,
     ends_inside,
+    source_spellings,
     target_spellings,
     unwritable_hint,
 )
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import DataError, UsageError
 from nmt_cli.search.banned_phrases import BannedPhrases
-from nmt_cli.search.constraints import Form, LexicalConstraints, WordIds
+from nmt_cli.search.constraints import Form, LexicalConstraints, Place, WordIds
 from nmt_cli.search.logits_processors import LogitsProcessor
 
 
@@ -73,12 +75,25 @@ class BoundConstraints:
         if constraints.glossary:
             self._words = _word_ids(spellings) if spaced else WordIds()
             self._forms = _forms(constraints.glossary, subwords)
+            self._source_spellings = source_spellings(subwords)
 
-    def for_source(self, text: str) -> LexicalConstraints | None:
-        """The terms that a translation of `text` must contain; None where there are none."""
-        forms = [self._forms[entry.line] for entry in self._glossary.find(text)]
+    def for_source(self, text: str, ids: Sequence[int]) -> LexicalConstraints | None:
+        """The terms that a translation of `text` must contain; None where there are none.
+
+        ids: those of `text`; the places of the terms are searched in what they spell.
+        """
         # Two terms with the same forms are one constraint.
-        return LexicalConstraints(tuple(dict.fromkeys(forms)), self._words) if forms else None
+        forms = tuple(dict.fromkeys(self._forms[entry.line] for entry in self._glossary.find(text)))
+        if not forms:
+            return None
+        spelled = SpelledIds(ids, self._source_spellings)
+        places = [
+            Place(forms.index(self._forms[match.entry.line]), positions)
+            for match in self._glossary.matches(spelled.text)
+            if self._forms[match.entry.line] in forms
+            if (positions := spelled.positions(match.begin, match.end))
+        ]
+        return LexicalConstraints(forms, self._words, tuple(places))
 
 
 def _respelled(phrases: Sequence[str], subwords: Subwords) -> list[str]:

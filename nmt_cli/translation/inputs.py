@@ -85,7 +85,7 @@ def make_source_lines(
             Source(
                 tuple(ids),
                 () if segment else prefix,
-                constraints.for_source(piece.text),
+                constraints.for_source(piece.text, ids),
                 (fields.indices[index], segment) if fields.sampled else (),
                 piece.text if fields.keep_text else "",
             )

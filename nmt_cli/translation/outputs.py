@@ -160,9 +160,12 @@ def _distinct(parts: Sequence[LinePart]) -> list[LinePart]:
 
 
 def _reranked(hypotheses: Sequence[Hypothesis], keys: Sequence[float]) -> list[Hypothesis]:
-    """Hypotheses by the constraints they miss, then by key, the greatest first; the sort is stable.
+    """Hypotheses by the constraints they miss, by faults of terms, then by key, the greatest first.
 
-    keys: of each hypothesis.
+    keys: of each hypothesis. The sort is stable.
     """
-    order = sorted(range(len(keys)), key=lambda index: (hypotheses[index].missing, -keys[index]))
+    order = sorted(
+        range(len(keys)),
+        key=lambda index: (hypotheses[index].missing, hypotheses[index].term_faults, -keys[index]),
+    )
     return [hypotheses[index] for index in order]

@@ -4,7 +4,17 @@ from collections.abc import Iterator
 
 from nmt_cli.errors import DataError
 
+# What errors call prefixes that come from no file.
+NAME = "the list of prefixes"
 HINT = "line N of it begins the translation of line N; an empty line leaves it free"
+
+
+def require_as_many(lines: int, prefixes: int, name: str) -> None:
+    """Raise DataError unless there is a prefix for each line; `name`: see `Prefixes`."""
+    if prefixes < lines:
+        raise DataError(f"{name} ends before line {prefixes + 1:,}", HINT)
+    if prefixes > lines:
+        raise DataError(f"{name} has a line {lines + 1:,}, but the text ends before it", HINT)
 
 
 class Prefixes:

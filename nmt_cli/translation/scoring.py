@@ -9,7 +9,7 @@ from nmt_cli.config.schema import Config
 from nmt_cli.config.values import shortened
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import DataError
-from nmt_cli.inference.teacher_forcing import force_pairs
+from nmt_cli.inference.teacher_forcing import ForcedPair, Pair, force_pairs
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 
 # Pairs that are read and scored together.
@@ -74,6 +74,16 @@ def mean_scores(scores: Sequence[Sequence[float]]) -> tuple[float, ...]:
         + math.log(sum(math.exp(score - max(of_token)) for score in of_token) / len(of_token))
         for of_token in zip(*scores, strict=True)
     )
+
+
+def force_members(models: Sequence[EncoderDecoder], pairs: Sequence[Pair]) -> list[ForcedPair]:
+    """The scores of pairs of ids, the mean of all models, and the attention of the first."""
+    first, *others = (force_pairs(model, pairs, attention=True) for model in models)
+    return [
+        forced._replace(token_scores=list(mean_scores([each.token_scores for each in same_pair])))
+        for forced, *rest in zip(first, *others, strict=True)
+        for same_pair in [[forced, *rest]]
+    ]
 
 
 def check_positions(

@@ -1,6 +1,7 @@
 """The search for the translations of many sources, in groups that fit into memory."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.lexical.shortlist import Shortlist
@@ -12,6 +13,7 @@ from nmt_cli.search.strategy import BeamStrategy
 from nmt_cli.translation.constraints import BoundConstraints
 from nmt_cli.translation.inputs import with_shortlist
 from nmt_cli.translation.searcher_cache import SearcherCache
+from nmt_cli.translation.term_placement import TermPlacer
 
 
 class SourceSearch:
@@ -23,8 +25,13 @@ class SourceSearch:
         eos_id: int,
         subwords: Subwords,
         shortlist_for: Callable[[SearchConfig], Shortlist | None],
+        placer: TermPlacer,
     ) -> None:
-        """shortlist_for: the shortlist that settings of a search ask for, if they do."""
+        """shortlist_for: the shortlist that settings of a search ask for, if they do.
+
+        placer: chooses translations of sources whose constraints a plain search does not meet.
+        """
+        self._placer = placer
         self._searchers = searchers
         self._eos_id = eos_id
         self._subwords = subwords
@@ -39,9 +46,45 @@ class SourceSearch:
     ) -> dict[Source, list[Hypothesis]]:
         """The finished hypotheses of each source.
 
-        Sources with constraints need more rows and are searched separately. The longest come
-        first, so that neighbours need little padding; equal lines are translated once. When memory
-        runs out, the rest is searched with half as many slots.
+        Sources with constraints are searched without them first. What meets them by itself is
+        taken; for the others, `TermPlacer` chooses among several translations.
+        """
+        plain = {
+            source: replace(source, constraints=None) if source.constraints else source
+            for source in sources
+        }
+        constrained = [source for source in sources if source.constraints]
+        share = len(sources) / max(1, len(sources) + len(constrained))
+        found = self._run(
+            set(plain.values()), config, bound, lambda done: on_progress(done * share)
+        )
+        result = {source: found[plain[source]] for source in sources}
+        unmet = {}
+        for source in constrained:
+            meeting = _meeting(source, result[source])
+            if meeting[:1] == result[source][:1] and len(meeting) >= min(
+                config.n_best, len(result[source])
+            ):
+                result[source] = meeting
+            else:
+                unmet[source] = result[source]
+        if unmet:
+            terms = self._run(set(unmet), config, bound, lambda _: None)
+            result |= self._placer.place(unmet, terms, config)
+        on_progress(1.0)
+        return result
+
+    def _run(
+        self,
+        sources: set[Source],
+        config: SearchConfig,
+        bound: BoundConstraints,
+        on_progress: Callable[[float], None],
+    ) -> dict[Source, list[Hypothesis]]:
+        """The finished hypotheses of each source; those with constraints need more rows.
+
+        The longest come first, so that neighbours need little padding; equal lines are translated
+        once. When memory runs out, the rest is searched with half as many slots.
         """
         by_rows: dict[tuple[int, bool], list[Source]] = {}
         for source in sources:
@@ -90,6 +133,13 @@ class SourceSearch:
         )
         for index, hypotheses in searcher.run(stream, on_step):
             yield sources[index], hypotheses
+
+
+def _meeting(source: Source, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
+    """The hypotheses that meet all constraints of the source."""
+    constraints = source.constraints
+    assert constraints is not None
+    return [each for each in hypotheses if not constraints.missing_in(each.ids[:-1])]
 
 
 def _search_order(source: Source) -> tuple[object, ...]:

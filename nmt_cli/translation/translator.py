@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache as called_once
 from functools import partial
 from pathlib import Path
-from typing import Unpack, overload
+from typing import Literal, Unpack, overload
 
 import torch
 
@@ -16,6 +16,7 @@ from nmt_cli.data.sentences.splitter import SentenceSplitter
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import ConfigError
 from nmt_cli.inference.engines import Engine, fastest_engine, find_device, reference_engine
+from nmt_cli.machine import cache_folder
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.model.precision import use_fast_float32
 from nmt_cli.model_dir import is_emptied, load_model, reload_model
@@ -44,13 +45,14 @@ from nmt_cli.translation.inputs import (
 )
 from nmt_cli.translation.joining import line_translation
 from nmt_cli.translation.outputs import HypothesisSelector
-from nmt_cli.translation.prefixes import Prefixes
+from nmt_cli.translation.prefixes import NAME, Prefixes, require_as_many
 from nmt_cli.translation.quality.checker import Confidence, QualityChecker
 from nmt_cli.translation.quality.retry import better, is_doubtful, retry_settings
 from nmt_cli.translation.result import Translation
-from nmt_cli.translation.scoring import ScoredPair, score_pairs
+from nmt_cli.translation.scoring import ScoredPair, force_members, score_pairs
 from nmt_cli.translation.searcher_cache import SearcherCache
 from nmt_cli.translation.source_search import SourceSearch
+from nmt_cli.translation.term_placement import TermPlacer
 
 # The dtypes that a model on a GPU can be loaded in.
 PRECISIONS = {"float32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -100,8 +102,12 @@ class Translator:
         )
         self._shortlist = called_once(shortlist)
         self._source_search = SourceSearch(
-            SearcherCache(self.engine), config.model.eos_id, subwords, self.shortlist_for
-        )
+            SearcherCache(self.engine), config.model.eos_id, subwords, self.shortlist_for,
+            TermPlacer(
+                lambda pairs: force_members([each.model for each in (self, *others)], pairs),
+                subwords, config.languages.tgt,
+            ),
+        )  # fmt: skip
         self._selector = HypothesisSelector(lambda: self.model, subwords)
         unconstrained = BoundConstraints(NO_CONSTRAINTS, subwords, config.languages)
         self._bound = NO_CONSTRAINTS, unconstrained
@@ -113,14 +119,15 @@ class Translator:
         device: torch.device | str = "cpu",
         *,
         precision: str = "float32",
-        cache: Path | None = None,
+        cache: Path | Literal["auto"] | None = "auto",
         others: Sequence[Path | str] = (),
     ) -> "Translator":
         """The translator of a model directory; raises the errors of `model_dir.load_model`.
 
         device: cpu, cuda or cuda:N; precision: float32, bf16, int8 (CPU) or fp16 (GPU). Kernels for
-        the CPU are compiled into the folder `cache`; without one torch computes with the rounded
-        weights. others: the other members of an ensemble, with the same vocabularies.
+        the CPU are compiled into the folder `cache`, auto: the user's cache directory, which takes
+        seconds the first time; None: torch computes with the rounded weights. others: the other
+        members of an ensemble, with the same vocabularies.
         """
         require_precision(precision)
         torch_device = find_device(device)
@@ -128,6 +135,8 @@ class Translator:
             raise ConfigError("int8 is for the CPU", "`--device cpu`, or `--precision bf16`")
         if precision == "fp16" and torch_device.type == "cpu":
             raise ConfigError("fp16 is for a GPU", "`--device cuda`, or `--precision bf16`")
+        if cache == "auto":
+            cache = cache_folder()
         members = [cls.load(other, device, precision=precision, cache=cache) for other in others]
         loaded = load_model(Path(path), torch_device)
         shortlist = partial(Shortlist.load, Path(path), loaded.subwords)
@@ -227,11 +236,15 @@ class Translator:
         check_constraints(constraints, chosen)
         if isinstance(lines, str):
             starts = [prefixes] if isinstance(prefixes, str) else prefixes
+            if isinstance(starts, list | tuple):
+                require_as_many(1, len(starts), NAME)
             [translation] = self._translations([one_line(lines)], chosen, constraints, starts)
             return translation
         require_lines(lines)
         if prefixes is not None:
             require_prefixes(prefixes)
+        if isinstance(lines, list | tuple) and isinstance(prefixes, list | tuple):
+            require_as_many(len(lines), len(prefixes), NAME)
         translations = self._translations(each_line(lines), chosen, constraints, prefixes)
         return list(translations) if isinstance(lines, list | tuple) else translations
 
@@ -243,7 +256,7 @@ class Translator:
         prefixes: Iterable[str] | None,
     ) -> Iterator[Translation]:
         """One translation per line, computed as they are asked for."""
-        stream = None if prefixes is None else Prefixes(iter(prefixes), "the list of prefixes")
+        stream = None if prefixes is None else Prefixes(iter(prefixes), NAME)
         count = 0
         for window in windows(iter(lines)):
             starts = stream.take(len(window)) if stream else None

@@ -121,6 +121,20 @@ def test_score_of_text_against_itself_is_warned_of(nmt: Nmt) -> None:
     assert "warning" not in nmt("good.txt", "ref.txt").err
 
 
+def test_a_baseline_that_is_the_hypothesis_is_refused(nmt: Nmt) -> None:
+    """A system is never worse than itself, so the threshold would always be passed."""
+    result = nmt("good.txt", "ref.txt", "--baseline", "./good.txt", "--fail-if-worse")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("error: `good.txt` is compared with itself")
+
+
+def test_the_name_of_a_language_is_refused(nmt: Nmt) -> None:
+    result = nmt("good.txt", "ref.txt", "--tgt-lang", "german")
+    assert (result.code, result.out) == (2, "")
+    assert "`german` is not a language code" in result.err
+    assert "for german use de" in result.err
+
+
 GATES = (
     ["--min-bleu", "5"], ["--min", "chrf=5"], ["--max", "ter=99"], ["--baseline", "bad.txt"],
     ["--baseline", "bad.txt", "--fail-if-worse", "--quiet"],

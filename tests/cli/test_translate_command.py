@@ -278,6 +278,21 @@ def test_wrong_arguments_are_refused_before_any_work(nmt, arguments, code: int, 
     assert "Traceback" not in result.err
 
 
+@pytest.mark.parametrize(
+    ("prefixes", "words"),
+    [(5, "has a line 4, but the text ends"), (2, "ends before line 3")],
+)
+def test_files_of_prefixes_are_counted_before_any_work(
+    nmt, folder: Path, monkeypatch, prefixes: int, words: str
+) -> None:
+    monkeypatch.setattr("nmt_cli.cli.commands.translate._load", None)
+    (folder / "short.en").write_text("a\nb\nc\n")
+    (folder / "prefixes").write_text("x\n" * prefixes)
+    result = nmt("short.en", "--prefix", "prefixes")
+    assert (result.code, result.out) == (65, b"")
+    assert words in result.err
+
+
 def test_buffered_lines_know_if_the_next_line_would_block(monkeypatch) -> None:
     reading, writing = os.pipe()
     with os.fdopen(reading) as stdin, os.fdopen(writing, "wb", buffering=0) as writer:

@@ -8,11 +8,10 @@ import pytest
 
 from nmt_cli.cli import main
 from nmt_cli.cli.commands.demo import _settings, _show_outcome
-from nmt_cli.cli.environment import cache_folder
 from nmt_cli.errors import NoInputError
 from nmt_cli.extras.demo import files as demo_files
 from nmt_cli.extras.demo.run import Accuracy, Command, Outcome, assess, run_demo
-from nmt_cli.machine import child_processes
+from nmt_cli.machine import cache_folder, child_processes
 from nmt_cli.model_dir import load_model
 from nmt_cli.storage import files
 from nmt_cli.terminal.console import Console

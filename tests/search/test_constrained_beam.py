@@ -50,6 +50,7 @@ CONSTRAINTS = [
     LexicalConstraints((((4, 5),), ((6,),)), WORDS),
     LexicalConstraints((((5,),),), WORDS),
     LexicalConstraints((((6, 6, 4, 5), (4, 6)),), WORDS),
+    LexicalConstraints((((4,), (4, 5)), ((6,),)), WORDS),
 ]
 
 
@@ -180,6 +181,14 @@ class TestConstraintState:
         assert self.advance(constraints, 7).met == {0}
         assert self.advance(constraints, 7, 8).met == {0, 1}
         assert self.advance(constraints, 7, 5).met == {0}
+
+    def test_form_that_is_longer_than_another_of_the_same_term(self) -> None:
+        constraints = LexicalConstraints((((4,), (4, 5)), ((6,),)), WORDS)
+        assert self.advance(constraints, 4, 5).met == {0}
+        assert constraints.next_ids(self.advance(constraints, 4)) == [5, 6]
+        assert constraints.next_ids(self.advance(constraints, 4, 6)) == []
+        assert constraints.matched_tokens(self.advance(constraints, 4)) == 2
+        assert constraints.missing_in((6, 4, 5)) == 0
 
     def test_continued_word_no_longer_meets_its_constraint(self) -> None:
         constraints = LexicalConstraints((((4,),),), WORDS)

@@ -413,6 +413,17 @@ def test_a_checkpoint_saved_before_the_first_validation_can_be_averaged(setting,
         assert torch.equal(model.state_dict()[name], weight)
 
 
+def test_an_average_keeps_the_confidence_of_its_run(setting, tmp_path, monkeypatch):
+    """Without it no translation of the mean could be flagged `low_confidence`."""
+    monkeypatch.setattr("nmt_cli.training.validation._confidence", lambda _: "-1.5000 -6.0000")
+    out = tmp_path / "run"
+    run(setting, out, train_max_steps=4)
+    members = [checkpoint.directory for checkpoint in Checkpoints(out / "checkpoints", 5, 1).all()]
+    expected = load_model(out).metadata["confidence"]
+    average([members[-1]], tmp_path / "mean")
+    assert load_model(tmp_path / "mean").metadata["confidence"] == expected == "-1.5000 -6.0000"
+
+
 @pytest.mark.parametrize(
     ("schedule", "steps", "told"),
     [("wsd", 8, True), ("wsd", 12, False), ("inverse_sqrt", 8, False)],

@@ -166,6 +166,14 @@ class TestArguments:
         with pytest.raises(DataError, match="has a line 2, but the text ends before it"):
             list(translator.translate(lines, prefixes=["x", "y"]))
 
+    def test_wrong_numbers_of_prefixes_are_refused_before_the_work(
+        self, translator: Translator, monkeypatch
+    ) -> None:
+        monkeypatch.setattr(translator, "translate_window", None)
+        for lines, prefixes in ((["abc"], ["x", "y"]), (["abc", "d"], ["x"]), ("abc", ["x", "y"])):
+            with pytest.raises(DataError, match=r"has a line 2|ends before line 2"):
+                translator.translate(lines, prefixes=prefixes)
+
     def test_unknown_precision_is_refused(self) -> None:
         with pytest.raises(ConfigError, match="there is no precision `int4`") as caught:
             Translator.load("m", precision="int4")
@@ -354,6 +362,14 @@ class TestLoadTranslator:
         lines = some_lines(12)
         assert texts(Translator.load(tmp_path / "m"), lines) == texts(translator, lines)
         assert texts(Translator.load(str(tmp_path / "m")), lines) == texts(translator, lines)
+
+    def test_kernels_are_used_unless_there_is_no_cache(self, translator, tmp_path, kernel_cache):
+        weights = translator.model.state_dict()
+        save_model(tmp_path / "m", weights, translator.config, translator.subwords, {})
+        named = Translator.load(tmp_path / "m", cache=kernel_cache).engine
+        assert Translator.load(tmp_path / "m").engine.about == named.about
+        uncompiled = Translator.load(tmp_path / "m", cache=None).engine
+        assert "no kernels of our own" in uncompiled.about
 
     def test_translation_in_bf16(self, translator, tmp_path, kernel_cache) -> None:
         weights = translator.model.state_dict()

@@ -70,13 +70,12 @@ def _run(
 ) -> "tuple[Outcome | None, int]":
     """Run the demo and show its events; its outcome, None where it was stopped, and exit code."""
     from nmt_cli.cli.display.training import TrainDisplay
-    from nmt_cli.cli.environment import cache_folder
     from nmt_cli.cli.signals import StopSignals
     from nmt_cli.config.automatic import max_steps
 
     # Not before something is said, and sentences are being made: torch takes seconds to load.
     from nmt_cli.extras.demo.run import Outcome, run_demo
-    from nmt_cli.machine import keep_freed_memory
+    from nmt_cli.machine import cache_folder, keep_freed_memory
 
     keep_freed_memory()
     stop = StopSignals()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from nmt_cli.cli.environment import cache_folder, make_console
+from nmt_cli.cli.environment import make_console
 from nmt_cli.cli.options import AsJson
 
 EXAMPLES = """
@@ -22,6 +22,7 @@ def command(as_json: AsJson = False) -> None:
     The exit code is 1 if a check failed, else 0.
     """
     from nmt_cli.extras.doctor import examine, versions
+    from nmt_cli.machine import cache_folder
 
     checks = examine(os.environ, Path(), cache_folder())
     if as_json:

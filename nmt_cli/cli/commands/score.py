@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nmt_cli.cli.commands.score_checks import check_options, check_references
+from nmt_cli.cli.commands.score_checks import check_baselines, check_options, check_references
 from nmt_cli.cli.commands.score_pairs import Each, NBestList, Pairs, score_by_model
 from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets
 from nmt_cli.cli.setting_options import SettingOption, with_options
@@ -158,10 +158,12 @@ def command(
     check_options({**locals(), "model": flags["paths.model"]})
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import resolve_settings
+    from nmt_cli.data.languages.names import require_codes
     from nmt_cli.scoring import score
 
     by_model = bool(pairs or n_best_list)
     resolved = resolve_settings(flags, sets, config_file)
+    require_codes(_target_language(resolved))
     if by_model:
         _check_files([*(pairs or ()), *(n_best_list or ())])
         console = make_console(quiet=quiet)
@@ -249,6 +251,8 @@ def _texts(
             "`nmt score HYPOTHESIS REFERENCE`, or name a test set: data.test in nmt.toml",
         )
     _check_files([*(files[:1] or [src_file]), *reference_files, *baselines])
+    if files:
+        check_baselines(files[0], baselines)
     note_waiting(console, *files, *baselines)
     strict = resolved.config.data.strict
     # Of a test set in one TSV file the second column is the reference.

@@ -91,9 +91,24 @@ def check_references(
             return
 
 
+def check_baselines(hypotheses: str, baselines: Sequence[str]) -> None:
+    """Raise UsageError if a baseline is the file of the hypotheses: they would never differ."""
+    for baseline in baselines:
+        if _are_same_file(hypotheses, baseline):
+            raise UsageError(
+                f"`{hypotheses}` is compared with itself: hypothesis and --baseline are the same "
+                "file",
+                "name the output of another system with --baseline",
+            )
+
+
+def _are_same_file(name: str, other: str) -> bool:
+    return STDIN not in (name, other) and Path(name).resolve() == Path(other).resolve()
+
+
 def _same_file(hypotheses: NamedLines, reference: NamedLines) -> str:
     name, other = hypotheses[0], reference[0]
-    if STDIN not in (name, other) and Path(name).resolve() == Path(other).resolve():
+    if _are_same_file(name, other):
         return f"`{name}` is scored against itself: hypothesis and reference are the same file"
     return ""
 

@@ -109,6 +109,7 @@ def command(
     models = _require_files(file, model or [resolved.config.paths.model], output, flag_file)
     with read_lines(file, strict=resolved.config.data.strict) as lines:
         constraints = _constraints(glossary, ban)
+        _require_as_many_prefixes(file, prefix)
         translator = _load(models, device, precision, threads, console)
         search = _search(translator, resolved, constraints)
         progress = _begin(console, translator.engine.notice, file)
@@ -262,6 +263,25 @@ def _prefixes(path: Path | None) -> Iterator["Prefixes | None"]:
         prefixes = Prefixes(lines, f"`{lines.name}`")
         yield prefixes
         prefixes.end()
+
+
+def _require_as_many_prefixes(text: Path | str, prefixes: Path | None) -> None:
+    """Raise DataError before any work if two files have different numbers of lines.
+
+    Streams can be read only once; for them this is known when one of the two ends.
+    """
+    from nmt_cli.data.text.lines import read_lines
+    from nmt_cli.errors import DataError
+    from nmt_cli.translation.prefixes import require_as_many
+
+    if prefixes is None or not (Path(text).is_file() and prefixes.is_file()):
+        return
+    try:
+        with read_lines(text) as lines, read_lines(prefixes) as starts:
+            counts = sum(1 for _ in lines), sum(1 for _ in starts)
+    except DataError:
+        return  # A damaged file is reported when the damage is reached.
+    require_as_many(*counts, f"`{prefixes}`")
 
 
 def _load(

@@ -7,7 +7,7 @@ case. Terms match whole words, and the longest term takes precedence.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,6 +28,14 @@ class Entry(NamedTuple):
     source: str
     forms: tuple[str, ...]
     line: int
+
+
+class Match(NamedTuple):
+    """An entry whose term stands in a text from the character `begin` to `end`."""
+
+    entry: Entry
+    begin: int
+    end: int
 
 
 class Glossary:
@@ -52,17 +60,20 @@ class Glossary:
         >>> [entry.line for entry in Glossary(entries).find("A Hot dog, hotdogs, a dog.")]
         [2, 1]
         """
-        words = self._word_pattern.findall(text)
-        matched: dict[Entry, None] = {}
+        return list(dict.fromkeys(match.entry for match in self.matches(text)))
+
+    def matches(self, text: str) -> Iterator[Match]:
+        """Yield each occurrence of a term in `text`."""
+        found = list(self._word_pattern.finditer(text)) if self.entries else []
+        words = [word[0] for word in found]
         index = 0
         while index < len(words):
             for term, entry in self._terms_by_first_word.get(words[index].casefold(), ()):
                 if _matches(term, words[index : index + len(term)]):
-                    matched[entry] = None
+                    yield Match(entry, found[index].start(), found[index + len(term) - 1].end())
                     index += len(term) - 1
                     break
             index += 1
-        return list(matched)
 
 
 def _matches(term: Sequence[str], words: Sequence[str]) -> bool:

@@ -1,7 +1,7 @@
 """`nmt average`: the mean of several checkpoints' weights (section 6.1)."""
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,10 +13,11 @@ from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.data.lexical.shortlist import vocabulary_digest
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import CannotCreateError, ConfigError, DataError, NoInputError
-from nmt_cli.model_dir import load_config, load_model, load_subwords, save_model
+from nmt_cli.model_dir import load_config, load_model, load_subwords, read_metadata, save_model
 from nmt_cli.storage import files, manifest
 from nmt_cli.training.saving.checkpoints import WEIGHTS, Checkpoints
 from nmt_cli.training.saving.tensor_files import model_weights, read_tensors
+from nmt_cli.translation.quality.checker import Confidence
 
 
 def average(
@@ -49,9 +50,26 @@ def average(
         _check_same(paths[0], first, path, _read_description(_model_of(path)))
     weights = average_weights(paths, _read)
     metadata = {"averaged": ", ".join(path.name for path in paths)}
+    confidence = _confidence({_model_of(path).resolve() for path in paths})
+    if confidence is not None:
+        metadata["confidence"] = str(confidence)
     text = TextStatistics.load(_model_of(paths[0]))
     save_model(out, weights, first.config, first.subwords, metadata, text=text, replace=force)
     return list(paths)
+
+
+def _confidence(models: Iterable[Path]) -> Confidence | None:
+    """What is usual of the log-probabilities of translations; None if no model knows it.
+
+    Checkpoints do not have it: it was measured at the validation of the weights that their model
+    directory publishes, the best of the run, which the mean resembles most. Of several runs the
+    lowest value counts, so that only what all of them would flag is flagged.
+    """
+    parsed = [Confidence.parse(read_metadata(model).get("confidence", "")) for model in models]
+    known = [confidence for confidence in parsed if confidence is not None]
+    if not known:
+        return None
+    return Confidence(min(each.mean for each in known), min(each.lowest for each in known))
 
 
 class _ModelDescription(NamedTuple):

@@ -1,0 +1,144 @@
+"""A glossary term takes the place of the word that it replaces."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import pytest
+import torch
+
+from nmt_cli.config.schema import DataConfig
+from nmt_cli.config.search import SearchConfig
+from nmt_cli.data.subwords.model import Subwords, learn_subwords
+from nmt_cli.inference.teacher_forcing import ForcedPair, Pair
+from nmt_cli.search.constraints import LexicalConstraints, Place
+from nmt_cli.search.decoder import Hypothesis, Source
+from nmt_cli.translation.term_placement import Span, TermPlacer, span_of
+
+DEFAULTS = SearchConfig()
+SRC, TGT = "the old dog sleeps", "der alte Hund schläft"
+WORDS = "der alte Hund Hundes Köter Köters schläft die Katze"
+
+
+@pytest.fixture(scope="module")
+def subwords() -> Subwords:
+    """Every word is one subword."""
+    counts = {word: 10 + n for n, word in enumerate([*SRC.split(), *WORDS.split()])}
+    return learn_subwords(DataConfig(subwords="bpe", vocab_size=117), counts, counts)
+
+
+def ids_of(subwords: Subwords, text: str) -> tuple[int, ...]:
+    return tuple(subwords.encode_target([text])[0])
+
+
+def text_of(subwords: Subwords, ids: Sequence[int]) -> str:
+    return subwords.decode_target([ids])[0]
+
+
+class Diagonal:
+    """A model whose n-th target word attends to the n-th source word, and is due to it alone.
+
+    likely: a word that is likelier than all others, by `nats`.
+    """
+
+    def __init__(self, subwords: Subwords, likely: str, nats: float) -> None:
+        self.nats = nats
+        self.whole = subwords.encode_source([SRC])[0]
+        self.likely = ids_of(subwords, likely)[0]
+
+    def __call__(self, pairs: Sequence[Pair]) -> list[ForcedPair]:
+        results = []
+        for source, target in pairs:
+            scores = [self.nats * (token_id == self.likely) - 6.0 for token_id in target]
+            for position in range(min(len(target), len(self.whole))):
+                if self.whole[position] not in source:
+                    scores[position] -= 9.0
+            attention = torch.eye(len(target), len(source)) + 0.1
+            results.append(ForcedPair(scores, attention))
+        return results
+
+
+def placed(
+    subwords: Subwords,
+    found: Sequence[tuple[str, float]] = (),
+    *,
+    plain: str = TGT,
+    forms: Sequence[str] = ("Köter", "Köters"),
+    likely: str = "schläft",
+    nats: float = 5.0,
+    config: SearchConfig = DEFAULTS,
+    prefix: str = "",
+) -> list[str]:
+    """The translations of SRC where `forms` are demanded for `dog`, best first.
+
+    found: translations of the search with the term, and their log-probabilities.
+    """
+    ids = tuple(ids_of(subwords, form)[:-1] for form in forms)
+    source = Source(
+        tuple(subwords.encode_source([SRC])[0]),
+        ids_of(subwords, prefix)[:-1],
+        LexicalConstraints((ids,), places=(Place(0, (2,)),)),
+    )
+    placer = TermPlacer(Diagonal(subwords, likely, nats), subwords, "de")
+    hypotheses = [
+        Hypothesis(ids_of(subwords, text), log_prob, log_prob, ())
+        for text, log_prob in ((plain, -1.0), *found)
+    ]
+    ranked = placer.place({source: hypotheses[:1]}, {source: hypotheses[1:]}, config)[source]
+    return [text_of(subwords, each.ids) for each in ranked]
+
+
+PLACED = "der alte Köter schläft"
+
+
+def test_the_fixture_has_one_subword_for_each_word(subwords: Subwords) -> None:
+    assert len(ids_of(subwords, TGT)) == 5
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        ("der alte Köter Hund schläft", -0.01),  # doubled
+        ("die Katze Köter die", -0.01),  # detached
+        ("die alte Köter schläft", -9.0),  # unlikely as a whole
+    ],
+)
+def test_faulty_translations_rank_behind_the_draft(subwords: Subwords, found) -> None:
+    assert placed(subwords, [found]) == [PLACED, found[0], TGT]
+
+
+def test_a_likely_translation_of_the_search_is_preferred(subwords: Subwords) -> None:
+    """It has adapted the article to the term."""
+    assert placed(subwords, [("die alte Köter schläft", -0.01)])[0] == "die alte Köter schläft"
+
+
+def test_the_form_that_ends_like_the_replaced_word_is_chosen(subwords: Subwords) -> None:
+    assert placed(subwords, plain="der alte Hundes schläft")[0] == "der alte Köters schläft"
+    assert placed(subwords)[0] == PLACED
+
+
+def test_the_likeliest_of_forms_with_the_same_ending_is_chosen(subwords: Subwords) -> None:
+    """The first form is preferred, but not by more than a clear difference."""
+    forms = ("Katze", "die", "alte")
+    for nats, expected in ((33.0, "die"), (31.0, "Katze")):
+        chosen = placed(subwords, forms=forms, likely="die", nats=nats)[0].split()[2]
+        assert chosen == expected
+
+
+def test_words_of_a_prefix_are_not_replaced(subwords: Subwords) -> None:
+    found = ("der alte Hund Köter", -3.0)
+    assert "Hund" in placed(subwords, [found], prefix="der alte Hund")[0]
+
+
+def test_a_draft_that_is_too_long_is_not_taken(subwords: Subwords) -> None:
+    forms = ("Köter Katze",)
+    short = dataclasses.replace(SearchConfig(), max_length=4)
+    assert placed(subwords, forms=forms)[0] == "der alte Köter Katze schläft"
+    assert placed(subwords, forms=forms, config=short) == [TGT]
+
+
+def test_neighbours_are_replaced_where_they_depend_on_the_term_too() -> None:
+    words = [(0,), (1, 2), (3,)]
+    assert span_of(0, words, torch.tensor([0.1, 0.9, 0.9, 0.1])) == Span(1, 3, 0)
+    assert span_of(0, words, torch.tensor([0.1, 0.9, 0.9, 0.8])) == Span(1, 4, 0)
+    assert span_of(0, words, torch.tensor([0.8, 0.9, 0.9, 0.1])) == Span(0, 3, 0)
+    assert span_of(0, [], torch.tensor([])) is None
