@@ -57,8 +57,7 @@ class CatalogueDocument:
         self.segments: list[MarkedText] = []
         self.places: list[str] = []
         self._entries = [
-            self._entry(entry, wanted)
-            for entry, wanted in self._wanted(text, fuzzy=options.fuzzy)
+            self._entry(entry, wanted) for entry, wanted in self._wanted(text, fuzzy=options.fuzzy)
         ]
 
     def _wanted(self, text: str, *, fuzzy: bool) -> "Iterator[tuple[POEntry, int]]":
@@ -147,9 +146,7 @@ class CatalogueDocument:
             self._write(lines, entry, translated)
         return encode("".join(lines), self._encoding, self._name)
 
-    def _write(
-        self, lines: list[str], entry: _Entry, translated: Sequence[MarkedText]
-    ) -> None:
+    def _write(self, lines: list[str], entry: _Entry, translated: Sequence[MarkedText]) -> None:
         """Write the translations of an entry, unless all of them are the source."""
         indices = [
             range(first, first + len(template.segments))

@@ -149,7 +149,8 @@ def cut(pieces: MarkedText, shares: Sequence[float]) -> list[list[MarkedPiece]]:
     lengths = [len(plain_text(part).strip()) for part in parts]
     total = max(1, sum(lengths))
     if len(parts) == len(shares) and all(
-        length and length / total >= share / 3 for length, share in zip(lengths, shares, strict=True)
+        length and length / total >= share / 3
+        for length, share in zip(lengths, shares, strict=True)
     ):
         return parts
     return _cut_by_share([piece for piece in pieces if piece != CUT], shares)
@@ -164,7 +165,9 @@ def _cut_by_share(
     spaces, position = [], 0
     for piece in pieces:
         if isinstance(piece, Text):
-            spaces += [position + match.start() for match in re.finditer(r"(?<=\S) +(?=\S)", piece.text)]
+            spaces += [
+                position + match.start() for match in re.finditer(r"(?<=\S) +(?=\S)", piece.text)
+            ]
             position += len(piece.text)
         elif isinstance(piece, Placeholder):
             position += len(piece.raw)

@@ -12,7 +12,7 @@ _ASS_TIME = re.compile(r"\s*(\d+):(\d{1,2}):(\d{1,2})[.:](\d{1,3})\s*")
 # Drawings of .ass files are coordinates, not words.
 _DRAWING = re.compile(r"\\p[1-9]")
 # The columns of .ass files that have none of their own.
-_ASS_COLUMNS = "Layer,Start,End,Style,Name,MarginL,MarginR,MarginV,Effect,Text".split(",")
+_ASS_COLUMNS = ["Layer", "Start", "End", "Style", "Name", "MarginL", "MarginR", "MarginV", "Effect", "Text"]
 
 
 class Cue(NamedTuple):
@@ -89,7 +89,9 @@ def _ass_cues(text: str) -> Iterator[Cue]:
             number += 1
             if len(fields) == len(columns) and not _DRAWING.search(fields[-1]):
                 named = dict(zip(columns, fields, strict=True))
-                start, stop = (_ASS_TIME.fullmatch(named.get(name, "")) for name in ("Start", "End"))
+                start, stop = (
+                    _ASS_TIME.fullmatch(named.get(name, "")) for name in ("Start", "End")
+                )
                 end = position + len(line)
                 yield Cue(
                     number, end - len(fields[-1]), end,

@@ -60,22 +60,27 @@ def paired(pieces: Sequence[MarkedPiece]) -> MarkedText:
     >>> [tag.kind for tag in paired((Tag("<b>", "open", "b"), Tag("</i>", "close", "i")))]
     ['empty', 'empty']
     """
-    result = list(pieces)
+    pairs = partners(pieces)
+    partnered = {*pairs, *pairs.values()}
+    return tuple(
+        replace(piece, kind="empty")
+        if isinstance(piece, Tag) and piece.kind != "empty" and index not in partnered
+        else piece
+        for index, piece in enumerate(pieces)
+    )
+
+
+def partners(pieces: Sequence[MarkedPiece]) -> dict[int, int]:
+    """The indices of the closing tags, by those of the opening tags that they close."""
     opened: list[tuple[str, int]] = []
-    partnered: set[int] = set()
+    pairs: dict[int, int] = {}
     for index, piece in enumerate(pieces):
-        if not isinstance(piece, Tag):
-            continue
-        if piece.kind == "open":
+        if isinstance(piece, Tag) and piece.kind == "open":
             opened.append((piece.name, index))
-        elif piece.kind == "close":
-            depth = next(
-                (at for at in range(len(opened) - 1, -1, -1) if opened[at][0] == piece.name), None
-            )
-            if depth is not None:
-                partnered |= {index, opened[depth][1]}
-                del opened[depth:]
-    for index, piece in enumerate(result):
-        if isinstance(piece, Tag) and piece.kind != "empty" and index not in partnered:
-            result[index] = replace(piece, kind="empty")
-    return tuple(result)
+        elif isinstance(piece, Tag) and piece.kind == "close":
+            for depth in range(len(opened) - 1, -1, -1):
+                if opened[depth][0] == piece.name:
+                    pairs[opened[depth][1]] = index
+                    del opened[depth:]
+                    break
+    return pairs

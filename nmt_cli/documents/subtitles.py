@@ -121,7 +121,9 @@ class SubtitleDocument:
         else:
             raw = self._text[group[0].begin : group[0].end]
             self._template.add(
-                paired(self._pieces(group[0])), place, lambda pieces: self._format.write(pieces, raw)
+                paired(self._pieces(group[0])),
+                place,
+                lambda pieces: self._format.write(pieces, raw),
             )
 
     def _add_lines(self, cue: Cue, place: str) -> None:

@@ -68,12 +68,9 @@ class Template:
         for piece in pieces:
             self.parts += self.tags.get(raw_text((piece,)), (raw_text((piece,)),))
 
-    def _joined(
-        self, parts: Sequence[str | Slot], translated: Sequence[MarkedText]
-    ) -> str:
+    def _joined(self, parts: Sequence[str | Slot], translated: Sequence[MarkedText]) -> str:
         return "".join(
-            part if isinstance(part, str) else self._written(part, translated)
-            for part in parts
+            part if isinstance(part, str) else self._written(part, translated) for part in parts
         )
 
     def _written(self, slot: Slot, translated: Sequence[MarkedText]) -> str:
