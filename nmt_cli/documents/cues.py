@@ -12,7 +12,10 @@ _ASS_TIME = re.compile(r"\s*(\d+):(\d{1,2}):(\d{1,2})[.:](\d{1,3})\s*")
 # Drawings of .ass files are coordinates, not words.
 _DRAWING = re.compile(r"\\p[1-9]")
 # The columns of .ass files that have none of their own.
-_ASS_COLUMNS = ["Layer", "Start", "End", "Style", "Name", "MarginL", "MarginR", "MarginV", "Effect", "Text"]
+_ASS_COLUMNS = (
+    *("Layer", "Start", "End", "Style", "Name"),
+    *("MarginL", "MarginR", "MarginV", "Effect", "Text"),
+)
 
 
 class Cue(NamedTuple):
@@ -77,7 +80,7 @@ def _seconds(hours: str | None, minutes: str, seconds: str, fraction: str) -> fl
 def _ass_cues(text: str) -> Iterator[Cue]:
     """The cues of .ass and .ssa files: the last field of the lines `Dialogue:`."""
     position = number = 0
-    columns, is_events = _ASS_COLUMNS, False
+    columns, is_events = list(_ASS_COLUMNS), False
     for line, ending in lines_of(text):
         key, colon, rest = line.partition(":")
         if line.startswith("["):
@@ -95,8 +98,8 @@ def _ass_cues(text: str) -> Iterator[Cue]:
                 end = position + len(line)
                 yield Cue(
                     number, end - len(fields[-1]), end,
-                    _seconds(*start.groups()) if start else 0.0,  # type: ignore[arg-type]
-                    _seconds(*stop.groups()) if stop else 0.0,  # type: ignore[arg-type]
+                    _seconds(*start.groups()) if start else 0.0,
+                    _seconds(*stop.groups()) if stop else 0.0,
                     f"{named.get('Style')},{named.get('Name')}",
                 )  # fmt: skip
         position += len(line) + len(ending)

@@ -7,16 +7,24 @@ from html import unescape
 from typing import NamedTuple
 
 # Elements within a sentence; all others end it.
-INLINE = frozenset(
-    ["a", "abbr", "acronym", "audio", "b", "bdi", "bdo", "big", "cite", "data", "del", "dfn", "em", "font", "i", "img", "ins", "label", "mark", "meter", "nobr", "output", "picture", "progress", "q", "rb", "rp", "rt", "ruby", "s", "small", "source", "span", "strike", "strong", "sub", "sup", "time", "track", "u", "video", "wbr"]
-)
+INLINE = frozenset((
+    "a", "abbr", "acronym", "audio", "b", "bdi", "bdo", "big", "cite", "data", "del", "dfn",
+    "em", "font", "i", "img", "ins", "label", "mark", "meter", "nobr", "output", "picture",
+    "progress", "q", "rb", "rp", "rt", "ruby", "s", "small", "source", "span", "strike",
+    "strong", "sub", "sup", "time", "track", "u", "video", "wbr",
+))  # fmt: skip
 # Elements that are words of a sentence and not translated.
 INLINE_KEPT = frozenset(["code", "kbd", "samp", "tt", "var"])
 # Elements whose content is kept.
 KEPT = frozenset(["iframe", "listing", "math", "pre", "script", "style", "svg", "textarea", "xmp"])
-VOID = frozenset(["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"])
+VOID = frozenset((
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param",
+    "source", "track", "wbr",
+))  # fmt: skip
 _TRANSLATED = frozenset(["alt", "aria-description", "aria-label", "placeholder", "title"])
-_META = frozenset(["description", "og:description", "og:title", "twitter:description", "twitter:title"])
+_META = frozenset(
+    f"{prefix}{name}" for prefix in ("", "og:", "twitter:") for name in ("description", "title")
+)
 _ATTRIBUTE = re.compile(
     r"[\s/]([^\s/>=\"'<]+)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'=<>`]+)))?"
 )

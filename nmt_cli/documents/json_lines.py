@@ -81,7 +81,7 @@ class JsonLinesDocument:
     def _error(self, number: int, reason: str) -> DataError:
         return DataError(
             f"`{self._options.name}`, line {number}: {reason}",
-            f'each line must be like {{"{self._options.field}": "Hello."}}; --field names the field',
+            f'each line must be like {{"{self._options.field}": "Hello."}}; --field names another',
         )
 
     def render(

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, plain_text, raw_text
 from nmt_cli.documents.cue_text import CUT, SPACE, CueFormat, cut, with_own_tags
@@ -111,10 +112,7 @@ class SubtitleDocument:
         place = f"cue {group[0].number}"
         if len(group) > 1:
             raws = [self._text[cue.begin : cue.end] for cue in group]
-            gaps = [
-                self._text[cue.end : following.begin]
-                for cue, following in zip(group, group[1:], strict=False)
-            ]
+            gaps = [self._text[cue.end : following.begin] for cue, following in pairwise(group)]
             self._add_joined(raws, gaps, place)
         elif self._has_speakers(group[0]):
             self._add_lines(group[0], place)

@@ -19,6 +19,7 @@ _CONTAINERS = frozenset(f"{WORD}{name}" for name in ("hyperlink", "ins", "sdt", 
 _DROPPED = frozenset(f"{WORD}{name}" for name in ("proofErr", "lastRenderedPageBreak"))
 _HYPHENS = {f"{WORD}noBreakHyphen": "\u2011", f"{WORD}softHyphen": "\u00ad"}
 _CONTAINER_PROPERTIES = frozenset(f"{WORD}{name}" for name in ("sdtPr", "sdtEndPr", "smartTagPr"))
+_KEPT_APART = _DROPPED | _CONTAINER_PROPERTIES | {f"{WORD}pPr"}
 # Properties of runs that say nothing about how the words look.
 _INVISIBLE = frozenset(f"{WORD}{name}" for name in ("lang", "noProof"))
 
@@ -87,9 +88,8 @@ class Paragraph:
                 yield "open", f"<{name}>", name
                 yield from self._read(child if inner is None else inner)
                 yield "close", f"</{name}>", name
-            elif child.tag not in _DROPPED and child.tag != f"{WORD}pPr":
-                if child.tag not in _CONTAINER_PROPERTIES:
-                    yield self._object([child])
+            elif child.tag not in _KEPT_APART:
+                yield self._object([child])
         if field:
             yield self._object(field)
 
@@ -198,7 +198,7 @@ class Paragraph:
         inner = container.find(f"{WORD}sdtContent")
         for child in list(container if inner is None else inner):
             if child.tag not in _CONTAINER_PROPERTIES:
-                child.getparent().remove(child)  # type: ignore[union-attr]
+                child.getparent().remove(child)
         parent.append(container)
         return container if inner is None else inner
 
