@@ -74,6 +74,8 @@ class CueFormat:
         return "".join(written)
 
     def _escape(self, text: str) -> str:
+        # An arrow would make a line of times.
+        text = text.replace("-->", "\u2192")
         if self._kind == ".vtt":
             return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
         if self._kind == ".ass":

@@ -37,7 +37,7 @@ class Cue(NamedTuple):
 def find_cues(text: str, kind: str) -> list[Cue]:
     """The cues of a file, in its order; those without text are left out.
 
-    kind: `.srt`, `.vtt` or `.ass`.
+    kind: `.srt`, `.vtt` or `.ass`. Raises ValueError for an arrow in a line that has no times.
     """
     cues = _ass_cues(text) if kind == ".ass" else _timed_cues(text, ends_at_blank=kind == ".vtt")
     return [cue for cue in cues if text[cue.begin : cue.end].strip()]
@@ -63,6 +63,8 @@ def _timed_cues(text: str, *, ends_at_blank: bool) -> Iterator[Cue]:
             lines = []
             times = match or (None if ends_at_blank else times)
             number += bool(match)
+        elif "-->" in line:
+            raise ValueError(f"line {text.count(chr(10), 0, position) + 1}: {line.strip()[:80]}")
         elif times:
             lines.append((position, position + len(line)))
         position += len(line) + len(ending)

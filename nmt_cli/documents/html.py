@@ -115,6 +115,15 @@ class _Events(HTMLParser):
         """Note a processing instruction."""
         self._add("other")
 
+    def parse_marked_section(self, i: int, report: int = 1) -> int:
+        """Read `<![...]>`; html.parser fails where its keyword is not known."""
+        end = "]]>" if self.rawdata.startswith("<![CDATA[", i) else ">"
+        at = self.rawdata.find(end, i)
+        if at < 0:
+            return -1
+        self._add("other")
+        return at + len(end)
+
     def unknown_decl(self, data: str) -> None:
         """Note another declaration."""
         self._add("other")
@@ -149,8 +158,10 @@ class _Segmenter:
 
     def _events(self) -> list[_Event]:
         """The events, neighbouring texts joined; all of them together are the text."""
+        if not self._text:
+            return []
         found = _Events(self._text, self._starts).found
-        if self._text and (not found or found[0][0]):
+        if not found or found[0][0]:
             found.insert(0, (0, "text", ""))
         events: list[_Event] = []
         ends = [*(begin for begin, _, _ in found[1:]), len(self._text)]

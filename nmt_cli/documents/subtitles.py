@@ -36,7 +36,13 @@ class SubtitleDocument:
         self._text, self._encoding = decode(data, options.name)
         self._kind = _kind_of(self._text)
         self._format = CueFormat(self._kind)
-        cues = find_cues(self._text, self._kind)
+        try:
+            cues = find_cues(self._text, self._kind)
+        except ValueError as error:
+            raise DataError(
+                f"`{options.name}`, these are no times of a subtitle: {error}",
+                "times are written as 00:01:02,345 --> 00:01:04,000",
+            ) from error
         self._times = self._event_times(self._text)
         if not self._times:
             raise DataError(

@@ -251,7 +251,7 @@ def _translate_marked(
     from nmt_cli.data.markup.marked_text import Placeholder, Tag, Text, plain_text
 
     translations = work.translate([plain_text(each) for each in segments], None, first, on_progress)
-    results = []
+    results: list[tuple[MarkedText, Translation]] = []
     for segment, translation in zip(segments, translations, strict=True):
         text = translation.text
         before = [piece for piece in segment if isinstance(piece, Tag) and piece.kind == "open"]
@@ -261,6 +261,6 @@ def _translate_marked(
         lost = [piece for piece in segment
                 if isinstance(piece, Placeholder) and piece.raw not in text]  # fmt: skip
         closed = [closing[tag.name] for tag in reversed(before)]
-        pieces = (*before, Text(text), *closed, *after, *lost) if text else ()
+        pieces: MarkedText = (*before, Text(text), *closed, *after, *lost) if text else ()
         results.append((pieces, translation))
     return results
