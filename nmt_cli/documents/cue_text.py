@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from html import unescape
+from itertools import accumulate
 
 from nmt_cli.data.markup.marked_text import (
     MarkedPiece,
@@ -27,6 +28,7 @@ _MARKS = {
     ".ass": re.compile(r"\{[^{}]*\}"),
 }
 _BREAKS = {".srt": re.compile(r"[ \t]*(?:\r\n|\r|\n)[ \t]*"), ".ass": re.compile(r" *\\[Nn] *")}
+_TIME = re.compile(r"(?:\d+:)?\d+:\d+[.,]\d+")
 _NAME = re.compile(r"</?([A-Za-z]+)")
 
 
@@ -76,6 +78,8 @@ class CueFormat:
     def _escape(self, text: str) -> str:
         # An arrow would make a line of times.
         text = text.replace("-->", "\u2192")
+        # So would two times, to some programs.
+        text = _TIME.sub(lambda match: match[0].replace(":", "\u2236"), text)
         if self._kind == ".vtt":
             return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
         if self._kind == ".ass":
@@ -118,15 +122,13 @@ def _break_positions(words: Sequence[tuple[int, str]], count: int) -> list[int]:
     if count == 2:
         positions = range(1, len(words))
         return [min(positions, key=lambda at: _cost(lengths[:at], lengths[at:]))]
-    total, done = sum(lengths) + len(lengths), 0
-    breaks: list[int] = []
-    for index, length in enumerate(lengths[:-1], 1):
-        done += length + 1
-        is_due = done >= total * (len(breaks) + 1) / count
-        is_last = len(words) - index == count - 1 - len(breaks)
-        if (is_due or is_last) and len(breaks) < count - 1:
-            breaks.append(index)
-    return breaks
+    ends = list(accumulate(length + 1 for length in lengths))
+    breaks = [0]
+    for line in range(1, count):
+        wanted = ends[-1] * line / count
+        free = range(breaks[-1] + 1, len(words) - (count - line) + 1)
+        breaks.append(min(free, key=lambda at: abs(ends[at - 1] - wanted)))
+    return breaks[1:]
 
 
 def _cost(*lines: Sequence[int]) -> tuple[int, int]:
@@ -215,7 +217,7 @@ def with_own_tags(parts: Sequence[Sequence[MarkedPiece]]) -> list[list[MarkedPie
     opened: list[Tag] = []
     for part in parts:
         pieces: list[MarkedPiece] = list(opened)
-        for piece in part:
+        for piece in _without_end_spaces(part):
             pieces.append(piece)
             if isinstance(piece, Tag) and piece.kind == "open":
                 opened.append(piece)
@@ -223,6 +225,22 @@ def with_own_tags(parts: Sequence[Sequence[MarkedPiece]]) -> list[list[MarkedPie
                 opened = [tag for tag in opened if tag.name != piece.name]
         pieces += [Tag(f"</{_name_of(tag)}>", "close", tag.name) for tag in reversed(opened)]
         result.append(pieces)
+    return result
+
+
+def _without_end_spaces(pieces: Sequence[MarkedPiece]) -> list[MarkedPiece]:
+    """The pieces without white space at the end of the last text and the start of the first."""
+    result = list(pieces)
+    while result and isinstance(result[-1], Text):
+        text = result.pop().text.rstrip()  # type: ignore[union-attr]
+        if text:
+            result.append(Text(text))
+            break
+    while result and isinstance(result[0], Text):
+        text = result.pop(0).text.lstrip()  # type: ignore[union-attr]
+        if text:
+            result.insert(0, Text(text))
+            break
     return result
 
 

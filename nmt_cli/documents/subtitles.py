@@ -1,6 +1,7 @@
 """Subtitles (.srt, .vtt, .ass): sentences are translated whole and cut into their cues again."""
 
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -74,7 +75,9 @@ class SubtitleDocument:
         import pysubs2
 
         try:
-            subtitles = pysubs2.SSAFile.from_string(text.lstrip("\ufeff"), self._kind[1:])
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                subtitles = pysubs2.SSAFile.from_string(text.lstrip("\ufeff"), self._kind[1:])
         except (pysubs2.Pysubs2Error, ValueError, AssertionError, IndexError, KeyError) as error:
             raise DataError(f"`{self._name}`: these subtitles cannot be read: {error}") from error
         return [(event.start, event.end) for event in subtitles]

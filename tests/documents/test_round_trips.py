@@ -90,9 +90,7 @@ def test_a_segment_that_is_given_back_is_written_as_it_was() -> None:
     document = opened(text, "html")
     first, second = document.segments
     [changed] = each_text([first], str.upper)
-    assert document.render([changed, second]) == (
-        b"<p>ONE &amp; TWO</p><p>three   <b>four</b></p>"
-    )
+    assert document.render([changed, second]) == (b"<p>ONE &amp; TWO</p><p>three   <b>four</b></p>")
     assert raw_text(second) == "three   <b>four</b>"
 
 

@@ -38,7 +38,9 @@ def test_lines_without_words_are_no_segments() -> None:
 
 
 def test_html() -> None:
-    assert changed(HTML, "html") == """<!DOCTYPE html>
+    assert (
+        changed(HTML, "html")
+        == """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>DOGS &amp; CATS</title>
 <meta name="description" content="ALL ABOUT DOGS."><style>p { color: red }</style></head>
 <body><h1>HELLO <b>BIG</b> WORLD</h1><!-- a comment --><p class='x'>USE <code>x &lt; y</code>, A \
@@ -49,6 +51,7 @@ A &lt; B
 <script>if (a < b) { say("<p>no</p>") }</script><table><tr><td>CELL</td><td>42</td></tr></table>
 <div><a href="v"><span>WRAPPED</span></a></div></body></html>
 """
+    )
 
 
 def test_html_says_its_new_language() -> None:
@@ -81,13 +84,15 @@ def test_attribute_of_an_inline_tag_is_translated_where_the_tag_goes() -> None:
 
 
 def test_quotes_in_a_translated_attribute_are_escaped() -> None:
-    assert changed("<img alt='a dog'>", "html", lambda text: "l'a & \"b\"") == (
+    assert changed("<img alt='a dog'>", "html", lambda text: 'l\'a & "b"') == (
         "<img alt='l&#x27;a &amp; &quot;b&quot;'>"
     )
 
 
 def test_markdown() -> None:
-    assert changed(MARKDOWN, "markdown") == """---
+    assert (
+        changed(MARKDOWN, "markdown")
+        == """---
 title: kept
 ---
 # A *HEADING* ##
@@ -123,6 +128,7 @@ keep("me")
 [ref]: http://x.y "title"
 [^1]: THE NOTE.
 """
+    )
 
 
 def test_words_that_look_like_markdown_are_escaped() -> None:
