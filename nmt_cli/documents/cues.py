@@ -7,7 +7,7 @@ from typing import NamedTuple
 from nmt_cli.documents.text import lines_of
 
 _TIME = r"(?:(\d+):)?(\d{1,2}):(\d{1,2})[.,:](\d{1,3})"
-_TIMES = re.compile(rf"\s*{_TIME}\s*-->\s*{_TIME}(?:\s.*)?")
+_TIMES = re.compile(rf"\s*{_TIME}\s*-{{1,3}}>\s*{_TIME}(?:\s.*)?")
 _ASS_TIME = re.compile(r"\s*(\d+):(\d{1,2}):(\d{1,2})[.:](\d{1,3})\s*")
 # Drawings of .ass files are coordinates, not words.
 _DRAWING = re.compile(r"\\p[1-9]")
@@ -32,6 +32,11 @@ class Cue(NamedTuple):
     start: float
     stop: float
     speaker: str = ""
+
+
+def count_times(text: str) -> int:
+    """How many lines of times an .srt or .vtt file has."""
+    return sum(1 for line, _ in lines_of(text) if _TIMES.fullmatch(line))
 
 
 def find_cues(text: str, kind: str) -> list[Cue]:

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, plain_text, raw_text
 from nmt_cli.documents.cue_text import CUT, SPACE, CueFormat, cut, with_own_tags
-from nmt_cli.documents.cues import Cue, find_cues
+from nmt_cli.documents.cues import Cue, count_times, find_cues
 from nmt_cli.documents.document import ReadOptions
 from nmt_cli.documents.encoding import decode, encode
 from nmt_cli.documents.inline import paired
@@ -45,6 +45,12 @@ class SubtitleDocument:
                 "times are written as 00:01:02,345 --> 00:01:04,000",
             ) from error
         self._times = self._event_times(self._text)
+        if self._kind != ".ass" and count_times(self._text) != len(self._times):
+            raise DataError(
+                f"`{options.name}`: {count_times(self._text):,} lines of times, but pysubs2 finds "
+                f"{len(self._times):,} cues",
+                "a line of a text may not have two times in it",
+            )
         if not self._times:
             raise DataError(
                 f"`{options.name}` has no subtitles", "it must be an .srt, .vtt or .ass file"

@@ -1,7 +1,7 @@
 """Catalogues of gettext: which entries are translated, plurals, and how they are written."""
 
 import polib
-from documents import changed, each_text, opened
+from document_samples import changed, each_text, opened
 
 HEAD = 'msgid ""\nmsgstr ""\n"Plural-Forms: nplurals={0}; plural=0;\\n"\n\n'
 

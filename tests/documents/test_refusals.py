@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Callable
 
 import pytest
-from documents import KINDS, SAMPLES, SRT, opened, word_document
+from document_samples import KINDS, SAMPLES, SRT, opened, word_document
 
 from nmt_cli.documents import document as document_module
 from nmt_cli.documents import encoding, word_package
@@ -62,7 +62,7 @@ WORD_FILES: dict[str, tuple[Callable[[], bytes], str]] = {
     "entity in UTF-16": (
         lambda: archive(**{MAIN: ENTITY.decode().encode("utf-16")}), "declares entities"
     ),
-    "entity in another part": (lambda: archive(word__styles=b"", **{"word/x.xml": ENTITY}), "declare"),
+    "entity in another part": (lambda: archive(**{"word/x.xml": ENTITY}), "declare"),
     "entity in relations": (lambda: archive(**{"word/_rels/x.rels": ENTITY}), "declare"),
     "cut": (lambda: word_document()[:-200], "damaged"),
     "cut early": (lambda: word_document()[:3000], "damaged"),
@@ -163,6 +163,12 @@ def test_subtitles_without_cues_are_refused(text: str) -> None:
 def test_broken_times_are_named_by_their_line() -> None:
     with pytest.raises(DataError, match="line 7: 00:00:02;600 -->"):
         opened(SRT.replace("00:00:02,600", "00:00:02;600"), "subtitles")
+
+
+def test_subtitles_that_other_programs_read_otherwise_are_refused() -> None:
+    text = SRT.replace("Some text", "from 00:00:01,000 to 00:00:02,000")
+    with pytest.raises(DataError, match="5 lines of times, but pysubs2 finds 6"):
+        opened(text, "subtitles")
 
 
 @pytest.mark.parametrize("text", ["no catalogue", 'msgid "a"\n', 'msgstr "a'])

@@ -2,7 +2,7 @@
 
 import pysubs2
 import pytest
-from documents import ASS, SRT, each_text, opened, tags_last
+from document_samples import ASS, SRT, each_text, opened, tags_last
 
 from nmt_cli.data.markup.marked_text import MarkedText, Tag, Text, plain_text
 from nmt_cli.documents.cue_text import CUT, LINE_LENGTH

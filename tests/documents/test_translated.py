@@ -5,7 +5,7 @@ import zipfile
 from io import BytesIO
 
 import docx
-from documents import (
+from document_samples import (
     ASS,
     HTML,
     JSONL,
