@@ -2,18 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
 from nmt_cli.data.markup.marked_text import MarkedText
 from nmt_cli.documents.document import ReadOptions, has_words
 from nmt_cli.documents.libraries import require_library
 from nmt_cli.documents.template import trimmed
-from nmt_cli.documents.word_package import WordPackage, is_main
+from nmt_cli.documents.word_package import Element, WordPackage, is_main
 from nmt_cli.documents.word_paragraph import Paragraph, field_depth, paragraphs_of
 from nmt_cli.errors import DataError
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element
 
 
 class WordDocument:
@@ -29,7 +25,7 @@ class WordDocument:
         for name, part in self._package.parts().items():
             self._find(name, part)
 
-    def _find(self, name: str, part: "_Element") -> "list[Paragraph]":
+    def _find(self, name: str, part: Element) -> "list[Paragraph]":
         """Add the segments of a part; returns its paragraphs that are segments."""
         found = []
         depth = 0
@@ -61,7 +57,7 @@ class WordDocument:
         copy = WordDocument.__new__(WordDocument)
         copy._options = self._options
         copy.segments, copy.places = [], []
-        changed: dict[str, _Element] = {}
+        changed: dict[str, Element] = {}
         # Parsed anew, so that a document can be rendered again.
         for name, part in self._package.parts().items():
             first = len(copy.segments)

@@ -6,13 +6,12 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import Any
 
 from nmt_cli.errors import DataError
 
-if TYPE_CHECKING:
-    from lxml.etree import _Element
-
+# An element of lxml, which has no public type of that name.
+Element = Any
 # All files of a document together, unpacked, and how much smaller they may be when packed.
 MAX_UNPACKED_BYTES, MAX_RATIO, MAX_FILES = 256 << 20, 200, 10_000
 # Small files are no bombs, however well they are packed.
@@ -84,7 +83,7 @@ class WordPackage:
     def _refused(self, reason: str, hint: str = "") -> DataError:
         return DataError(f"`{self._name}` is refused: {reason}", hint)
 
-    def parts(self) -> "dict[str, _Element]":
+    def parts(self) -> dict[str, Element]:
         """The parts with text, parsed: the body, headers, footers and notes."""
         from lxml import etree
 
@@ -103,7 +102,7 @@ class WordPackage:
         # The body first: its segments are what a reader counts.
         return dict(sorted(parts.items(), key=lambda part: (not is_main(part[0]), part[0])))
 
-    def written(self, changed: "Mapping[str, _Element]") -> bytes:
+    def written(self, changed: Mapping[str, Element]) -> bytes:
         """The archive with these parts changed; all other files keep their bytes."""
         from lxml import etree
 

@@ -3,13 +3,10 @@
 import copy
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Tag, Text
 from nmt_cli.documents.inline import paired, with_placeholders
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element
+from nmt_cli.documents.word_package import Element
 
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 SPACE = "{http://www.w3.org/XML/1998/namespace}space"
@@ -24,12 +21,12 @@ _KEPT_APART = _DROPPED | _CONTAINER_PROPERTIES | {f"{WORD}pPr"}
 _INVISIBLE = frozenset(f"{WORD}{name}" for name in ("lang", "noProof"))
 
 
-def paragraphs_of(part: "_Element") -> "list[_Element]":
+def paragraphs_of(part: Element) -> list[Element]:
     """The paragraphs of a part, in order, also those in tables and text boxes."""
     return list(part.iter(f"{WORD}p"))
 
 
-def field_depth(paragraph: "_Element", depth: int) -> int:
+def field_depth(paragraph: Element, depth: int) -> int:
     """How many fields are open at the end of a paragraph; depth: at its beginning."""
     for element in _own(paragraph, f"{WORD}fldChar"):
         kind = element.get(f"{WORD}fldCharType")
@@ -37,7 +34,7 @@ def field_depth(paragraph: "_Element", depth: int) -> int:
     return max(0, depth)
 
 
-def _own(paragraph: "_Element", tag: str) -> "Iterator[_Element]":
+def _own(paragraph: Element, tag: str) -> Iterator[Element]:
     """The elements of a paragraph, without those of paragraphs in it (text boxes)."""
     for child in paragraph:
         if child.tag == tag:
@@ -49,12 +46,12 @@ def _own(paragraph: "_Element", tag: str) -> "Iterator[_Element]":
 class Paragraph:
     """A paragraph. Its pieces: text, tags for other formats, containers and objects."""
 
-    def __init__(self, element: "_Element") -> None:
+    def __init__(self, element: Element) -> None:
         self._element = element
         # What each tag stands for, by how it is written.
-        self._objects: dict[str, list[_Element]] = {}
-        self._containers: dict[str, _Element] = {}
-        self._formats: dict[str, _Element | None] = {"": None}
+        self._objects: dict[str, list[Element]] = {}
+        self._containers: dict[str, Element] = {}
+        self._formats: dict[str, Element | None] = {"": None}
         self._atoms = list(self._read(element))
         counts: Counter[str] = Counter()
         for kind, value, key in self._atoms:
@@ -63,9 +60,9 @@ class Paragraph:
         self._usual = counts.most_common(1)[0][0] if counts else ""
         self.pieces = self._as_pieces()
 
-    def _read(self, parent: "_Element") -> Iterator[tuple[str, str, str]]:
+    def _read(self, parent: Element) -> Iterator[tuple[str, str, str]]:
         """The content as (kind, text or tag, format): kind is text, object, open or close."""
-        field: list[_Element] = []
+        field: list[Element] = []
         depth = 0
         for child in parent:
             before = depth
@@ -93,12 +90,12 @@ class Paragraph:
         if field:
             yield self._object(field)
 
-    def _object(self, elements: "Sequence[_Element]") -> tuple[str, str, str]:
+    def _object(self, elements: Sequence[Element]) -> tuple[str, str, str]:
         raw = f"<x{len(self._objects)}/>"
         self._objects[raw] = list(elements)
         return "object", raw, ""
 
-    def _read_run(self, run: "_Element") -> Iterator[tuple[str, str, str]]:
+    def _read_run(self, run: Element) -> Iterator[tuple[str, str, str]]:
         from lxml import etree
 
         properties = run.find(f"{WORD}rPr")
@@ -185,7 +182,7 @@ class Paragraph:
             if child.tag != f"{WORD}pPr":
                 self._element.remove(child)
 
-    def _put(self, parent: "_Element", raw: str) -> None:
+    def _put(self, parent: Element, raw: str) -> None:
         """Append an object: an element, or a run and the element that belongs into it."""
         first, *others = self._objects[raw]
         parent.append(first)
@@ -193,7 +190,7 @@ class Paragraph:
         for element in others:
             (first if is_holder else parent).append(element)
 
-    def _opened(self, parent: "_Element", container: "_Element") -> "_Element":
+    def _opened(self, parent: Element, container: Element) -> Element:
         """Append a container without its content; returns where its content belongs."""
         inner = container.find(f"{WORD}sdtContent")
         for child in list(container if inner is None else inner):
@@ -202,7 +199,7 @@ class Paragraph:
         parent.append(container)
         return container if inner is None else inner
 
-    def _run(self, text: str, key: str) -> "_Element":
+    def _run(self, text: str, key: str) -> Element:
         from lxml import etree
 
         run = etree.Element(f"{WORD}r", nsmap=self._element.nsmap)

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
+from nmt_cli.cli.commands.translate_document import DocumentOptions, translate_document
 from nmt_cli.cli.commands.translate_options import (
     LAYOUT,
     Ban,
@@ -106,14 +107,12 @@ def command(
     Writes one line for each input line, as soon as it is ready. Empty lines stay empty, and very
     long lines are translated in pieces. With --n-best, output lines are `N ||| translation |||
     score`, where N is the index of the input line, counted from 0. A model keeps the search
-    settings that it was trained with; they are the defaults of the options for search. With
-    --document, the output is the document with its text translated.
+    settings that it was trained with; they are the defaults of the options for search. --document
+    translates the text of a document and keeps its form.
     """
-    from nmt_cli.cli.commands.translate_document import DocumentOptions, translate_document
     from nmt_cli.data.text.lines import read_lines
 
-    first_model = model[0] if model else None
-    resolved = resolve_settings({**flags, "paths.model": first_model}, sets, config_file)
+    resolved = resolve_settings({**flags, "paths.model": _first(model)}, sets, config_file)
     check_flags(fail_on or ())
     chosen = DocumentOptions(document, kind, json_input, field, fuzzy)
     file = chosen.check(file, output, unfit=(scores, prefix, verify, verify_every), flags=flags)
@@ -121,34 +120,46 @@ def command(
     _check_output(written, resolved, config_file, model, files_read=read, force=force)
     console = make_console(quiet=quiet)
     models = _require_files(file, model or [resolved.config.paths.model], output, flag_file)
+    start = partial(_start, models, device, precision, threads, glossary, ban, resolved, console)
+    reporting = partial(_flag_report, console, fail_on, flag_file)
     if chosen.is_document:
-        opened = chosen.read(file, resolved.config)
-        constraints = _constraints(glossary, ban)
-        translator = _load(models, device, precision, threads, console)
-        search = _search(translator, resolved, constraints)
-        with _flag_report(console, fail_on, flag_file) as report:
-            work = _Work(translator, search, constraints, None)
-            translate_document(opened, work, output, report, console, as_json=as_json)
-        report.end()
+        translate_document(chosen, file, resolved.config, start, reporting, output, as_json)
         return
+    form = partial(_form, as_json=as_json, scores=scores)
+    checking = partial(_checks, precision=precision, every=verify_every or int(verify))
     with read_lines(file, strict=resolved.config.data.strict) as lines:
-        constraints = _constraints(glossary, ban)
-        translator = _load(models, device, precision, threads, console)
-        search = _search(translator, resolved, constraints)
-        progress = _begin(console, translator.engine.notice, file)
-        with (
-            open_text_file(output, lines) as out,
-            _prefixes(prefix) as prefixes,
-            _flag_report(console, fail_on, flag_file) as report,
-        ):
-            work = _Work(translator, search, constraints, prefixes)
-            checks = _checks(work, precision, verify_every or int(verify), console)
-            _translate(work, lines, out, _form(search, as_json, scores), checks, report, progress)
-        progress.note_written(output)
-        report.end()
+        _translate_lines(lines, file, prefix, start, reporting, checking, form, output)
 
 
-def _form(search: "SearchConfig", as_json: bool, scores: bool) -> Show:
+def _translate_lines(
+    lines: "Lines",
+    file: str,
+    prefix: Path | None,
+    start: "Callable[[], _Work]",
+    reporting: Callable[[], contextlib.AbstractContextManager[FlagReport]],
+    checking: "Callable[[_Work], Checks | None]",
+    form: "Callable[[SearchConfig], Show]",
+    output: Path | None,
+) -> None:
+    """Translate the lines of `file`; start, reporting, checking, form: make what is needed."""
+    work = start()
+    progress = _begin(work.console, work.translator.engine.notice, file)
+    with (
+        open_text_file(output, lines) as out,
+        _prefixes(prefix) as prefixes,
+        reporting() as report,
+    ):
+        work = work._replace(prefixes=prefixes)
+        _translate(work, lines, out, form(work.search), checking(work), report, progress)
+    progress.note_written(output)
+    report.end()
+
+
+def _first(models: Sequence[str] | None) -> str | None:
+    return models[0] if models else None
+
+
+def _form(search: "SearchConfig", *, as_json: bool, scores: bool) -> Show:
     """The function that formats a translation, as JSON or as plain lines."""
     if as_json:
         return as_json_line
@@ -217,10 +228,11 @@ def _check_output(
 class _Work(NamedTuple):
     """A translator with the settings, constraints and prefixes of this run."""
 
+    console: "Console"
     translator: "Translator"
     search: "SearchConfig"
     constraints: "Constraints"
-    prefixes: "Prefixes | None"
+    prefixes: "Prefixes | None" = None
 
     def translate(
         self,
@@ -244,13 +256,29 @@ class _Work(NamedTuple):
         )
 
 
-def _checks(work: _Work, precision: Precision, every: int, console: "Console") -> Checks | None:
+def _start(
+    models: Sequence[str],
+    device: str,
+    precision: Precision,
+    threads: int | None,
+    glossary: Path | None,
+    ban: Path | None,
+    resolved: "ResolvedConfig",
+    console: "Console",
+) -> _Work:
+    """Load the models, and check that they fit the settings and constraints."""
+    constraints = _constraints(glossary, ban)
+    translator = _load(models, device, precision, threads, console)
+    return _Work(console, translator, _search(translator, resolved, constraints), constraints)
+
+
+def _checks(work: _Work, *, precision: Precision, every: int) -> Checks | None:
     """The verification of every nth line; None if `every` is 0."""
     if not every:
         return None
     return Checks(
         work.translator, work.search, work.constraints,
-        precision=precision.value, every=every, console=console,
+        precision=precision.value, every=every, console=work.console,
     )  # fmt: skip
 
 

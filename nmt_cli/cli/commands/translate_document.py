@@ -31,6 +31,10 @@ class Work(Protocol):
     """The translator and settings of a run, as `nmt translate` has them."""
 
     @property
+    def console(self) -> "Console":
+        """Where notes, warnings and the progress go."""
+
+    @property
     def translator(self) -> "Translator":
         """The translator."""
 
@@ -149,49 +153,52 @@ class DocumentOptions(NamedTuple):
 
 
 def translate_document(
-    document: "Document",
-    work: Work,
+    chosen: DocumentOptions,
+    file: str,
+    config: "Config",
+    start: Callable[[], Work],
+    reporting: Callable[[], contextlib.AbstractContextManager[FlagReport]],
     output: Path | None,
-    report: FlagReport,
-    console: "Console",
-    *,
     as_json: bool,
 ) -> None:
     """Translate a document and write it, or with `as_json` a line of JSON for each segment.
 
-    Nothing is written until all segments are translated.
+    The document is read before the model is loaded by `start`, and nothing is written until all
+    segments are translated. reporting: opens the report of flags.
     """
+    document = chosen.read(file, config)
+    work = start()
     if work.translator.engine.notice:
-        console.note(work.translator.engine.notice)
-    done = list(_translations(document.segments, work, console))
-    for index, ((_, translation), place) in enumerate(zip(done, document.places, strict=True)):
-        report.add(index, translation, place)
-    if as_json:
-        data = "".join(
-            as_json_line(index, translation, place)
-            for index, ((_, translation), place) in enumerate(
-                zip(done, document.places, strict=True)
-            )
-        ).encode("utf-8", "replace")
-    else:
-        data = document.render(
-            [pieces for pieces, _ in done], [translation.flags for _, translation in done]
-        )
-    with open_text_file(output) as file:
-        file.write(data)
-        file.flush()
-    report.show(work.translator.quality.left_out)
+        work.console.note(work.translator.engine.notice)
+    with reporting() as report:
+        done = list(_translations(document.segments, work))
+        translations = [translation for _, translation in done]
+        for index, translation in enumerate(translations):
+            report.add(index, translation, document.places[index])
+        if as_json:
+            data = "".join(
+                as_json_line(index, translation, document.places[index])
+                for index, translation in enumerate(translations)
+            ).encode("utf-8", "replace")
+        else:
+            flags = [translation.flags for translation in translations]
+            data = document.render([pieces for pieces, _ in done], flags)
+        with open_text_file(output) as out:
+            out.write(data)
+            out.flush()
+        report.show(work.translator.quality.left_out)
+    report.end()
 
 
 def _translations(
-    segments: "Sequence[MarkedText]", work: Work, console: "Console"
+    segments: "Sequence[MarkedText]", work: Work
 ) -> "Iterator[tuple[MarkedText, Translation]]":
     """The translation of each segment; one without words is the segment itself."""
     from nmt_cli.data.markup.marked_text import plain_text
 
     total = len(segments)
-    _warn_of_misfit(segments[:FIRST_WINDOW], work, console)
-    with _progress(total, console) as update:
+    _warn_of_misfit(segments[:FIRST_WINDOW], work)
+    with _progress(total, work.console) as update:
         begin = 0
         for end in accumulate(_sizes(total)):
             window = segments[begin:end]
@@ -204,7 +211,7 @@ def _translations(
             update(begin)
 
 
-def _warn_of_misfit(segments: "Sequence[MarkedText]", work: Work, console: "Console") -> None:
+def _warn_of_misfit(segments: "Sequence[MarkedText]", work: Work) -> None:
     """Warn before the work if the first segments are of another kind than the training text."""
     from nmt_cli.data.markup.marked_text import plain_text
     from nmt_cli.translation.quality.input_check import find_misfit
@@ -213,7 +220,7 @@ def _warn_of_misfit(segments: "Sequence[MarkedText]", work: Work, console: "Cons
     texts = [plain_text(segment) for segment in segments]
     misfit = find_misfit(texts, translator.subwords, translator.quality.text)
     if misfit is not None:
-        console.warning(str(misfit))
+        work.console.warning(str(misfit))
 
 
 @contextlib.contextmanager
