@@ -4,12 +4,11 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from html import escape, unescape
-from html.parser import HTMLParser
-from typing import NamedTuple
 
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
 from nmt_cli.documents.document import ReadOptions, has_words
 from nmt_cli.documents.encoding import BYTE_ORDER_MARK, decode
+from nmt_cli.documents.html_events import Event, find_events
 from nmt_cli.documents.html_tags import (
     INLINE,
     INLINE_KEPT,
@@ -56,79 +55,6 @@ def add_html(template: Template, text: str, first_line: int = 1, language: str =
     _Segmenter(template, text, first_line, language).run()
 
 
-class _Event(NamedTuple):
-    """A part of the source. kind: start, empty, end, text or other; name: of the tag."""
-
-    kind: str
-    name: str
-    raw: str
-    begin: int
-
-
-class _Events(HTMLParser):
-    """Where each tag, text and declaration begins."""
-
-    def __init__(self, text: str, starts: Sequence[int]) -> None:
-        super().__init__(convert_charrefs=False)
-        self.found: list[tuple[int, str, str]] = []
-        self._starts = starts
-        self.feed(text)
-        self.close()
-
-    def _add(self, kind: str, name: str = "") -> None:
-        line, column = self.getpos()
-        self.found.append((self._starts[line - 1] + column, kind, name))
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        """Note where a tag begins."""
-        self._add("start", tag)
-
-    def handle_startendtag(self, tag: str, attrs: object) -> None:
-        """Note where a tag like `<br/>` begins."""
-        self._add("empty", tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        """Note where an end tag begins."""
-        self._add("end", tag)
-
-    def handle_data(self, data: str) -> None:
-        """Note where text begins."""
-        self._add("text")
-
-    def handle_entityref(self, name: str) -> None:
-        """Note an entity, which is text."""
-        self._add("text")
-
-    def handle_charref(self, name: str) -> None:
-        """Note a character reference, which is text."""
-        self._add("text")
-
-    def handle_comment(self, data: str) -> None:
-        """Note a comment."""
-        self._add("other")
-
-    def handle_decl(self, decl: str) -> None:
-        """Note a document type."""
-        self._add("other")
-
-    def handle_pi(self, data: str) -> None:
-        """Note a processing instruction."""
-        self._add("other")
-
-    def parse_marked_section(self, i: int, report: int = 1) -> int:
-        """Read `<![...]>`; html.parser fails where its keyword is not known."""
-        end = "]]>" if self.rawdata.startswith("<![CDATA[", i) else ">"
-        at = self.rawdata.find(end, i)
-        if at < 0:
-            return -1
-        self._add("other")
-        return at + len(end)
-
-    def unknown_decl(self, data: str) -> None:
-        """Note another declaration."""
-        self._add("other")
-
-
 class _Segmenter:
     """Walks through the events of a text and builds its template."""
 
@@ -143,7 +69,7 @@ class _Segmenter:
 
     def run(self) -> None:
         """Add the whole text to the template."""
-        events = self._events()
+        events = find_events(self._text)
         index = 0
         while index < len(events):
             event = events[index]
@@ -156,30 +82,13 @@ class _Segmenter:
             index += 1
         self._flush()
 
-    def _events(self) -> list[_Event]:
-        """The events, neighbouring texts joined; all of them together are the text."""
-        if not self._text:
-            return []
-        found = _Events(self._text, self._starts).found
-        if not found or found[0][0]:
-            found.insert(0, (0, "text", ""))
-        events: list[_Event] = []
-        ends = [*(begin for begin, _, _ in found[1:]), len(self._text)]
-        for (begin, kind, name), end in zip(found, ends, strict=True):
-            raw = self._text[begin:end]
-            if kind == "text" and events and events[-1].kind == "text":
-                raw = events[-1].raw + raw
-                begin = events.pop().begin
-            events.append(_Event(kind, name, raw, begin))
-        return events
-
-    def _is_kept(self, event: _Event) -> bool:
+    def _is_kept(self, event: Event) -> bool:
         """Whether an element is not translated."""
         if event.name in VOID:
             return False
         return event.name in KEPT | INLINE_KEPT or is_excluded(attributes_of(event.raw))
 
-    def _keep(self, event: _Event, raw: str) -> None:
+    def _keep(self, event: Event, raw: str) -> None:
         """Keep a whole element: as a word, as a mark in the text, or between segments."""
         if event.name in INLINE_KEPT or (event.name in INLINE and event.name not in KEPT):
             self._append(Placeholder(raw), event)
@@ -189,7 +98,7 @@ class _Segmenter:
             self._flush()
             self._template.keep(raw)
 
-    def _take(self, event: _Event) -> None:
+    def _take(self, event: Event) -> None:
         if event.kind == "text":
             for piece in with_placeholders(event.raw, _text):
                 self._append(piece, event)
@@ -207,7 +116,7 @@ class _Segmenter:
             for part in self._template.tags.get(event.raw, (event.raw,)):
                 self._template.parts.append(part)
 
-    def _append(self, piece: MarkedPiece, event: _Event) -> None:
+    def _append(self, piece: MarkedPiece, event: Event) -> None:
         if not self._pieces:
             self._begin = event.begin
         self._pieces.append(piece)
@@ -221,7 +130,7 @@ class _Segmenter:
     def _place(self, position: int) -> str:
         return f"line {bisect_right(self._starts, position) - 1 + self._first_line}"
 
-    def _find_slots(self, event: _Event) -> None:
+    def _find_slots(self, event: Event) -> None:
         """Note the attributes of a tag that are translated, or changed with the language."""
         if event.kind == "end" or event.raw in self._template.tags:
             return
@@ -237,7 +146,7 @@ class _Segmenter:
             self._template.tags[event.raw] = [*parts, event.raw[end:]]
 
     def _attribute(
-        self, event: _Event, attribute: Attribute, attributes: Sequence[Attribute]
+        self, event: Event, attribute: Attribute, attributes: Sequence[Attribute]
     ) -> list[str | Slot]:
         """What stands for the value of an attribute; empty: it is kept."""
         quote = attribute.quote
@@ -261,7 +170,7 @@ class _Segmenter:
         return [quote + spaces[0], slot, spaces[1] + quote]
 
 
-def _end_of(events: Sequence[_Event], begin: int) -> int:
+def _end_of(events: Sequence[Event], begin: int) -> int:
     """The index behind the end of the element that begins at the event `begin`."""
     name, depth = events[begin].name, 0
     for index in range(begin, len(events)):

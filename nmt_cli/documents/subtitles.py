@@ -20,6 +20,8 @@ from nmt_cli.errors import DataError
 MAX_PAUSE, MAX_JOINED = 2.0, 5
 # What kind of file it is stands in its first letters.
 MAX_HEAD = 4_096
+# Lines of subtitles are short; pysubs2 takes very long for very long ones.
+LONGEST_LINE = 10_000
 _FINAL = re.compile(r"[.!?…。！？؟:;♪\])\"»”]['’\"»”)]*$")
 _OPEN_END = re.compile(r"(?:,|\.\.\.|…|[-–—])$")
 # The ends of lines and the dashes at their starts.
@@ -37,6 +39,8 @@ class SubtitleDocument:
         self._text, self._encoding = decode(data, options.name)
         self._kind = _kind_of(self._text)
         self._format = CueFormat(self._kind)
+        if max(map(len, self._text.splitlines()), default=0) > LONGEST_LINE:
+            raise DataError(f"`{options.name}`: a line has more than {LONGEST_LINE:,} characters")
         try:
             cues = find_cues(self._text, self._kind)
         except ValueError as error:

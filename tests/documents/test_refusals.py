@@ -2,6 +2,7 @@
 
 import io
 import sys
+import time
 import zipfile
 from collections.abc import Callable
 
@@ -158,6 +159,19 @@ def test_other_encodings_and_binary_files_are_refused(name: str) -> None:
 def test_subtitles_without_cues_are_refused(text: str) -> None:
     with pytest.raises(DataError):
         opened(text, "subtitles")
+
+
+def test_endless_line_of_subtitles_is_refused() -> None:
+    with pytest.raises(DataError, match="more than 10,000 characters"):
+        opened(SRT.replace("Last", "<i" * 5_001), "subtitles")
+
+
+@pytest.mark.parametrize("part", ["<!--", "<a ", '<a b="', "</a ", "<![CDATA[", "<b>", "<"])
+def test_work_grows_with_the_length_of_broken_html(part: str) -> None:
+    """An unclosed mark is searched for once: quadratic work would take minutes."""
+    began = time.process_time()
+    opened(part * (60_000 // len(part)), "html")
+    assert time.process_time() - began < 15
 
 
 def test_broken_times_are_named_by_their_line() -> None:
