@@ -39,6 +39,7 @@ PURPOSES = {
     "data/sentences": "splits lines into sentences; abbreviations learnt from text",
     "data/subwords": "BPE, unigram and word-piece models; BPE-dropout",
     "data/text": "lines of text files: encodings, compression, splitting",
+    "documents": "HTML, Markdown, subtitles, catalogues, Word: segments out, translations in",
     "drawing": "charts and SVG files",
     "extras": "doctor, nmt init, plots and advice",
     "extras/attention_map": "nmt attention",

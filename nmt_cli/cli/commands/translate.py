@@ -1,20 +1,25 @@
 """`nmt translate`: one output line for each input line."""
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
+from nmt_cli.cli.commands.translate_document import DocumentOptions, translate_document
 from nmt_cli.cli.commands.translate_options import (
     LAYOUT,
     Ban,
     Device,
+    Document,
     FailOn,
+    Field,
     File,
     FlagFile,
+    Fuzzy,
     GlossaryFile,
+    JsonInput,
+    Kind,
     Models,
     Output,
     Precision,
@@ -26,6 +31,7 @@ from nmt_cli.cli.commands.translate_options import (
     VerifyEvery,
 )
 from nmt_cli.cli.display.flags import FlagReport, check_flags
+from nmt_cli.cli.display.line_progress import LineProgress
 from nmt_cli.cli.display.translations import Show, as_json_line, plain_lines
 from nmt_cli.cli.display.verification import Checks
 from nmt_cli.cli.environment import make_console
@@ -48,7 +54,6 @@ if TYPE_CHECKING:
     from nmt_cli.config.search import SearchConfig
     from nmt_cli.data.text.lines import Lines
     from nmt_cli.terminal.console import Console
-    from nmt_cli.terminal.progress import Progress
     from nmt_cli.translation.constraints import Constraints
     from nmt_cli.translation.prefixes import Prefixes
     from nmt_cli.translation.result import Translation
@@ -63,6 +68,7 @@ nmt translate test.en -o output.de
 nmt translate --n-best 4 test.en         4 translations of each line
 nmt translate --beam 1 --json test.en    greedy search, scores as JSON
 nmt translate --glossary terms.tsv test.en
+nmt translate --document page.html -o page.de.html
 nmt translate --sample --top-p 0.9 --beam 32 --mbr chrf test.en
 """
 
@@ -81,6 +87,11 @@ def command(
     output: Output = None,
     force: ForceFile = False,
     scores: Scores = False,
+    document: Document = None,
+    kind: Kind = None,
+    json_input: JsonInput = False,
+    field: Field = None,
+    fuzzy: Fuzzy = False,
     flag_file: FlagFile = None,
     fail_on: FailOn = None,
     device: Device = "auto",
@@ -96,36 +107,60 @@ def command(
     Writes one line for each input line, as soon as it is ready. Empty lines stay empty, and very
     long lines are translated in pieces. With --n-best, output lines are `N ||| translation |||
     score`, where N is the index of the input line, counted from 0. A model keeps the search
-    settings that it was trained with; they are the defaults of the options for search.
+    settings that it was trained with; they are the defaults of the options for search. --document
+    translates the text of a document and keeps its form.
     """
     from nmt_cli.data.text.lines import read_lines
 
-    first_model = model[0] if model else None
-    resolved = resolve_settings({**flags, "paths.model": first_model}, sets, config_file)
+    resolved = resolve_settings({**flags, "paths.model": _first(model)}, sets, config_file)
     check_flags(fail_on or ())
+    chosen = DocumentOptions(document, kind, json_input, field, fuzzy)
+    file = chosen.check(file, output, unfit=(scores, prefix, verify, verify_every), flags=flags)
     read, written = (file, glossary, ban, prefix), (output, flag_file)
     _check_output(written, resolved, config_file, model, files_read=read, force=force)
     console = make_console(quiet=quiet)
     models = _require_files(file, model or [resolved.config.paths.model], output, flag_file)
+    start = partial(_start, models, device, precision, threads, glossary, ban, resolved, console)
+    reporting = partial(_flag_report, console, fail_on, flag_file)
+    if chosen.is_document:
+        translate_document(chosen, file, resolved.config, start, reporting, output, as_json)
+        return
+    form = partial(_form, as_json=as_json, scores=scores)
+    checking = partial(_checks, precision=precision, every=verify_every or int(verify))
     with read_lines(file, strict=resolved.config.data.strict) as lines:
-        constraints = _constraints(glossary, ban)
-        _require_as_many_prefixes(file, prefix)
-        translator = _load(models, device, precision, threads, console)
-        search = _search(translator, resolved, constraints)
-        progress = _begin(console, translator.engine.notice, file)
-        with (
-            open_text_file(output, lines) as out,
-            _prefixes(prefix) as prefixes,
-            _flag_report(console, fail_on, flag_file) as report,
-        ):
-            work = _Work(translator, search, constraints, prefixes)
-            checks = _checks(work, precision, verify_every or int(verify), console)
-            _translate(work, lines, out, _form(search, as_json, scores), checks, report, progress)
-        progress.note_written(output)
-        report.end()
+        _translate_lines(lines, file, prefix, start, reporting, checking, form, output)
 
 
-def _form(search: "SearchConfig", as_json: bool, scores: bool) -> Show:
+def _translate_lines(
+    lines: "Lines",
+    file: str,
+    prefix: Path | None,
+    start: "Callable[[], _Work]",
+    reporting: Callable[[], contextlib.AbstractContextManager[FlagReport]],
+    checking: "Callable[[_Work], Checks | None]",
+    form: "Callable[[SearchConfig], Show]",
+    output: Path | None,
+) -> None:
+    """Translate the lines of `file`; start, reporting, checking, form: make what is needed."""
+    _require_as_many_prefixes(file, prefix)
+    work = start()
+    progress = _begin(work.console, work.translator.engine.notice, file)
+    with (
+        open_text_file(output, lines) as out,
+        _prefixes(prefix) as prefixes,
+        reporting() as report,
+    ):
+        work = work._replace(prefixes=prefixes)
+        _translate(work, lines, out, form(work.search), checking(work), report, progress)
+    progress.note_written(output)
+    report.end()
+
+
+def _first(models: Sequence[str] | None) -> str | None:
+    return models[0] if models else None
+
+
+def _form(search: "SearchConfig", *, as_json: bool, scores: bool) -> Show:
     """The function that formats a translation, as JSON or as plain lines."""
     if as_json:
         return as_json_line
@@ -156,12 +191,12 @@ def _search(
     return search
 
 
-def _begin(console: "Console", notice: str, file: str) -> "_Progress":
+def _begin(console: "Console", notice: str, file: str) -> LineProgress:
     """Write the notes before the first line, and make the progress bar."""
     if notice:
         console.note(notice)
     note_waiting(console, file)
-    return _Progress(console, file)
+    return LineProgress(console, file)
 
 
 def _check_output(
@@ -194,10 +229,11 @@ def _check_output(
 class _Work(NamedTuple):
     """A translator with the settings, constraints and prefixes of this run."""
 
+    console: "Console"
     translator: "Translator"
     search: "SearchConfig"
     constraints: "Constraints"
-    prefixes: "Prefixes | None"
+    prefixes: "Prefixes | None" = None
 
     def translate(
         self,
@@ -221,13 +257,29 @@ class _Work(NamedTuple):
         )
 
 
-def _checks(work: _Work, precision: Precision, every: int, console: "Console") -> Checks | None:
+def _start(
+    models: Sequence[str],
+    device: str,
+    precision: Precision,
+    threads: int | None,
+    glossary: Path | None,
+    ban: Path | None,
+    resolved: "ResolvedConfig",
+    console: "Console",
+) -> _Work:
+    """Load the models, and check that they fit the settings and constraints."""
+    constraints = _constraints(glossary, ban)
+    translator = _load(models, device, precision, threads, console)
+    return _Work(console, translator, _search(translator, resolved, constraints), constraints)
+
+
+def _checks(work: _Work, *, precision: Precision, every: int) -> Checks | None:
     """The verification of every nth line; None if `every` is 0."""
     if not every:
         return None
     return Checks(
         work.translator, work.search, work.constraints,
-        precision=precision.value, every=every, console=console,
+        precision=precision.value, every=every, console=work.console,
     )  # fmt: skip
 
 
@@ -307,7 +359,7 @@ def _translate(
     show: Show,
     checks: Checks | None,
     report: FlagReport,
-    progress: "_Progress",
+    progress: LineProgress,
 ) -> None:
     """Translate, write and verify `lines` window by window; warn of lines with problems."""
     from nmt_cli.translation.inputs import windows
@@ -341,53 +393,3 @@ def _warn_of_misfit(translator: "Translator", window: Sequence[str], console: "C
     misfit = find_misfit(window, translator.subwords, translator.quality.text)
     if misfit is not None:
         console.warning(str(misfit))
-
-
-class _Progress:
-    """The progress bar and the final note, when the translations go to a file."""
-
-    def __init__(self, console: "Console", file: str) -> None:
-        """file: the text, whose lines are counted. The time is measured from now on."""
-        self.console = console
-        self._file = file
-        self._bar: Progress | None = None
-        self._lines = 0
-        self._began = time.monotonic()
-
-    @contextlib.contextmanager
-    def shown(self, out: BinaryIO) -> Iterator[None]:
-        """Show a bar while the block runs, unless the translations go to the terminal."""
-        from nmt_cli.data.text.line_count import count_lines
-        from nmt_cli.translation.inputs import FIRST_WINDOW
-
-        if out.isatty() or not self.console.interactive:
-            yield
-            return
-        # The first window is small and includes what is done only once, so its speed is no
-        # estimate of the rest.
-        total = count_lines(self._file)
-        with self.console.progress("translating", total, "line", FIRST_WINDOW - 1) as bar:
-            self._bar = bar
-            self.update(0)
-            yield
-
-    def update_within(self, before: int, lines: int, share: float) -> None:
-        """Show that `before` lines are written, and a share (0 to 1) of the next `lines` done."""
-        self.update(before + int(share * lines))
-
-    def update(self, lines: int) -> None:
-        """Show that the first `lines` lines are translated."""
-        self._lines = lines
-        if self._bar is not None:
-            self._bar.update(lines)
-
-    def note_written(self, output: Path | None) -> None:
-        """On a terminal, say how many lines the file `output` has and how long they took."""
-        from nmt_cli.terminal.progress import duration, speed
-
-        if output is None or not self.console.interactive:
-            return
-        seconds = time.monotonic() - self._began
-        lines = f"{self._lines:,} line" + ("" if self._lines == 1 else "s")
-        rate = speed(self._lines, seconds, "line")
-        self.console.note(f"wrote {output}: {lines} in {duration(seconds)} ({rate})")

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -26,6 +26,7 @@ LAYOUT = {
         "data.strict", "output", "force", "scores", "search.alignment", "search.replace_unknown",
         "as_json", "quiet",
     ),
+    "Documents": ("document", "kind", "json_input", "field", "fuzzy"),
     "Doubtful translations": ("search.retry", "flag_file", "fail_on"),
     "Verification": ("verify", "verify_every"),
     "Hardware": ("device", "precision", "threads", "search.batch_tokens"),
@@ -141,3 +142,34 @@ FailOn = Annotated[
         help="Exit with code 3 if a translation has this flag, such as number_mismatch; repeatable",
     ),
 ]  # fmt: skip
+Document = Annotated[
+    str | None,
+    typer.Option(
+        "--document", metavar="FILE",
+        help="Translate a document and keep its form: text, HTML, Markdown, subtitles "
+        "(.srt .vtt .ass), .po, .docx or JSON lines; - is stdin",
+    ),
+]  # fmt: skip
+Kind = Annotated[
+    Literal["text", "html", "markdown", "subtitles", "po", "docx", "jsonl"] | None,
+    typer.Option("--kind", help="Kind of the document [default: by its suffix]"),
+]
+JsonInput = Annotated[
+    bool,
+    typer.Option(
+        "--json-input",
+        help="The text file has JSON lines (as --document FILE --kind jsonl): each object gets a "
+        "field `translation`",
+    ),
+]
+Field = Annotated[
+    str | None,
+    typer.Option(
+        "--field", metavar="NAME",
+        help="Field of JSON lines to translate, such as text or item.title [default: text]",
+    ),
+]  # fmt: skip
+Fuzzy = Annotated[
+    bool,
+    typer.Option("--fuzzy", help="Translate the fuzzy entries of a .po file again, too"),
+]

@@ -43,18 +43,20 @@ class FlagReport:
         if file is not None:
             file.write(("\t".join(COLUMNS) + "\n").encode())
 
-    def add(self, index: int, translation: "Translation") -> None:
-        """Count the flags of a line; index: from 0."""
+    def add(self, index: int, translation: "Translation", place: str = "") -> None:
+        """Count the flags of a line; index: from 0; place: where it stands in a document."""
         flags = translation.flags
         self._counts.update(flags)
         self._doubtful += not NOT_COUNTED.issuperset(flags)
         failing = [flag for flag in flags if flag in self._fail_on]
         if failing:
             self._failing += 1
-            self._first_failing = self._first_failing or f"line {index + 1:,}: {failing[0]}"
+            self._first_failing = self._first_failing or (
+                f"{place or f'line {index + 1:,}'}: {failing[0]}"
+            )
         if self._file is not None and flags:
             texts = (_cell(translation.source), _cell(translation.text))
-            row = "\t".join([str(index + 1), ",".join(flags), *texts])
+            row = "\t".join([place or str(index + 1), ",".join(flags), *texts])
             self._file.write(f"{row}\n".encode("utf-8", "replace"))
 
     def show(self, left_out: Sequence[str]) -> None:

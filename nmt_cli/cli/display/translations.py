@@ -33,11 +33,12 @@ def plain_lines(*, n_best: bool, scores: bool, alignment: bool) -> Show:
     return show
 
 
-def as_json_line(line: int, translation: "Translation") -> str:
-    """A translation with all its hypotheses, as one line of JSON."""
+def as_json_line(line: int, translation: "Translation", place: str = "") -> str:
+    """A translation with all its hypotheses, as one line of JSON; place: in a document."""
     document = {
         "schema": SCHEMA,
         "line": line,
+        **({"place": place} if place else {}),
         "source": translation.source,
         "text": translation.text,
         "score": translation.score,

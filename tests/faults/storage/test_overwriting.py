@@ -125,6 +125,7 @@ TABLE: dict[str, list[Try]] = {
     "nmt translate": [
         *refused(*(f"test.en --model own -o {out}" for out in NEEDED)),
         *refused("--model own more.trees -o more.trees"),
+        *refused("--model own --document test.en --kind text -o test.en --force"),
         *refused("--model own test.en -o terms.tsv --glossary terms.tsv"),
         *refused("--model own test.en -o terms.tsv --ban terms.tsv"),
         *refused("--model own test.en -o terms.tsv --prefix terms.tsv"),

@@ -1,0 +1,273 @@
+"""`nmt translate --document`: a document with its text translated and all else kept."""
+
+import contextlib
+import io
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from nmt_cli.cli.display.flags import FlagReport
+from nmt_cli.cli.display.translations import as_json_line
+from nmt_cli.cli.text_io import STDIN, STDOUT, open_text_file
+from nmt_cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from nmt_cli.config.schema import Config
+    from nmt_cli.data.markup.marked_text import MarkedText
+    from nmt_cli.documents.document import Document
+    from nmt_cli.terminal.console import Console
+    from nmt_cli.translation.result import Translation
+    from nmt_cli.translation.translator import Translator
+
+JSON_LINES = "jsonl"
+# So many segments are translated at once: few at first, so that progress is soon shown.
+FIRST_WINDOW, WINDOW = 32, 512
+
+
+class Work(Protocol):
+    """The translator and settings of a run, as `nmt translate` has them."""
+
+    @property
+    def console(self) -> "Console":
+        """Where notes, warnings and the progress go."""
+
+    @property
+    def translator(self) -> "Translator":
+        """The translator."""
+
+    def translate(
+        self,
+        window: Sequence[str],
+        prefixes: Sequence[str] | None,
+        first: int,
+        on_progress: Callable[[float], None],
+    ) -> "list[Translation]":
+        """The translations of some lines."""
+
+
+class DocumentOptions(NamedTuple):
+    """What the command line says about documents."""
+
+    document: str | None
+    kind: str | None
+    json_input: bool
+    field: str | None
+    fuzzy: bool
+
+    @property
+    def is_document(self) -> bool:
+        """Whether a document is translated, and not lines."""
+        return self.document is not None or self.json_input
+
+    def check(
+        self,
+        file: str,
+        output: Path | None,
+        *,
+        unfit: Sequence[object],
+        flags: Mapping[str, object],
+    ) -> str:
+        """The name of the file to read; raises UsageError for options that do not fit.
+
+        file: the argument; unfit: --scores, --prefix, --verify and --verify-every; flags: the
+        settings that are given as options.
+        """
+        from nmt_cli.documents.kinds import KINDS
+
+        if not self.is_document:
+            if self.kind or self.field or self.fuzzy:
+                raise UsageError(
+                    "--kind, --field and --fuzzy are for documents", "add --document FILE"
+                )
+            return file
+        kind = self._kind(file)
+        names = ("--scores", "--prefix", "--verify", "--verify-every")
+        wrong = [name for name, value in zip(names, unfit, strict=True) if value]
+        wrong += ["--n-best"] if flags.get("search.n_best") not in (None, 1) else []
+        wrong += ["--alignment"] if flags.get("search.alignment") else []
+        if wrong:
+            raise UsageError(
+                f"{', '.join(wrong)}: not for documents", "leave it out, or translate lines"
+            )
+        if self.field and kind != JSON_LINES:
+            raise UsageError("--field is for JSON lines", "add --kind jsonl, or leave it out")
+        if self.fuzzy and kind != "po":
+            raise UsageError("--fuzzy is for catalogues (.po)", "leave it out")
+        if KINDS[kind].is_binary and (output is None or str(output) == STDOUT):
+            raise UsageError(f"a {kind} document is not written to stdout", "add -o FILE")
+        return self._file(file)
+
+    def _file(self, file: str) -> str:
+        return file if self.document is None else self.document
+
+    def _kind(self, file: str) -> str:
+        from nmt_cli.documents.kinds import kind_of
+
+        if self.document is not None and file != STDIN:
+            raise UsageError(
+                f"--document names a file, and so does the argument `{file}`",
+                "give only --document",
+            )
+        if self.json_input and self.kind not in (None, JSON_LINES):
+            raise UsageError(
+                f"--json-input reads JSON lines, --kind says {self.kind}", "give only one of them"
+            )
+        if self.document == STDIN and self.kind is None and not self.json_input:
+            raise UsageError("--document -: the kind of stdin is not known", "add --kind")
+        return kind_of(self._file(file), JSON_LINES if self.json_input else self.kind)
+
+    def read(self, file: str, config: "Config") -> "Document":
+        """The document; raises the errors of its kind, before a model is loaded."""
+        from nmt_cli.documents.document import MAX_DOCUMENT_BYTES, ReadOptions
+        from nmt_cli.documents.encoding import read_document_bytes
+        from nmt_cli.documents.kinds import kind_of, read_document
+
+        if file == STDIN:
+            stdin = getattr(sys.stdin, "buffer", io.BytesIO())
+            data: bytes = stdin.read(MAX_DOCUMENT_BYTES + 1)
+        else:
+            data = read_document_bytes(Path(file))
+        kind = kind_of(file, JSON_LINES if self.json_input else self.kind)
+        options = ReadOptions(
+            "stdin" if file == STDIN else file, self._language(config), self.field or "text",
+            fuzzy=self.fuzzy,
+        )  # fmt: skip
+        return read_document(data, kind, options)
+
+    def _language(self, config: "Config") -> str:
+        """The target language of the model, for documents that say theirs; "" if not known."""
+        import tomllib
+
+        from nmt_cli.storage.model_check import CONFIG
+
+        try:
+            settings = tomllib.loads((Path(config.paths.model) / CONFIG).read_text("utf-8"))
+            language = settings["languages"]["tgt"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return ""
+        # "tgt" is the name of a language that nobody has named.
+        return language if isinstance(language, str) and language != "tgt" else ""
+
+
+def translate_document(
+    chosen: DocumentOptions,
+    file: str,
+    config: "Config",
+    start: Callable[[], Work],
+    reporting: Callable[[], contextlib.AbstractContextManager[FlagReport]],
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Translate a document and write it, or with `as_json` a line of JSON for each segment.
+
+    The document is read before the model is loaded by `start`, and nothing is written until all
+    segments are translated. reporting: opens the report of flags.
+    """
+    document = chosen.read(file, config)
+    work = start()
+    if work.translator.engine.notice:
+        work.console.note(work.translator.engine.notice)
+    with reporting() as report:
+        done = list(_translations(document.segments, work))
+        translations = [translation for _, translation in done]
+        for index, translation in enumerate(translations):
+            report.add(index, translation, document.places[index])
+        if as_json:
+            data = "".join(
+                as_json_line(index, translation, document.places[index])
+                for index, translation in enumerate(translations)
+            ).encode("utf-8", "replace")
+        else:
+            flags = [translation.flags for translation in translations]
+            data = document.render([pieces for pieces, _ in done], flags)
+        with open_text_file(output) as out:
+            out.write(data)
+            out.flush()
+        report.show(work.translator.quality.left_out)
+    report.end()
+
+
+def _translations(
+    segments: "Sequence[MarkedText]", work: Work
+) -> "Iterator[tuple[MarkedText, Translation]]":
+    """The translation of each segment; one without words is the segment itself."""
+    from nmt_cli.data.markup.marked_text import plain_text
+
+    total = len(segments)
+    _warn_of_misfit(segments[:FIRST_WINDOW], work)
+    with _progress(total, work.console) as update:
+        begin = 0
+        for end in accumulate(_sizes(total)):
+            window = segments[begin:end]
+            on_progress = partial(_update_within, update, begin, len(window))
+            translations = _translate_marked(work, window, begin, on_progress)
+            for segment, (pieces, translation) in zip(window, translations, strict=True):
+                is_empty = not plain_text(pieces).strip()
+                yield segment if is_empty else pieces, translation
+            begin = end
+            update(begin)
+
+
+def _warn_of_misfit(segments: "Sequence[MarkedText]", work: Work) -> None:
+    """Warn before the work if the first segments are of another kind than the training text."""
+    from nmt_cli.data.markup.marked_text import plain_text
+    from nmt_cli.translation.quality.input_check import find_misfit
+
+    translator = work.translator
+    texts = [plain_text(segment) for segment in segments]
+    misfit = find_misfit(texts, translator.subwords, translator.quality.text)
+    if misfit is not None:
+        work.console.warning(str(misfit))
+
+
+@contextlib.contextmanager
+def _progress(total: int, console: "Console") -> Iterator[Callable[[int], None]]:
+    """A function that shows how many segments are translated; on a terminal only."""
+    if not console.interactive:
+        yield lambda _: None
+        return
+    with console.progress("translating", total, "segment", FIRST_WINDOW - 1) as bar:
+        yield bar.update
+
+
+def _update_within(update: Callable[[int], None], begin: int, count: int, share: float) -> None:
+    update(begin + int(share * count))
+
+
+def _sizes(total: int) -> Iterator[int]:
+    size = FIRST_WINDOW
+    while total > 0:
+        yield min(size, total)
+        total -= size
+        size = WINDOW
+
+
+def _translate_marked(
+    work: Work,
+    segments: "Sequence[MarkedText]",
+    first: int,
+    on_progress: Callable[[float], None],
+) -> "list[tuple[MarkedText, Translation]]":
+    """Translate segments as plain text, and put their tags at the ends.
+
+    This is the place of `Translator.translate_marked`, which puts the tags at their words.
+    """
+    from nmt_cli.data.markup.marked_text import Placeholder, Tag, Text, plain_text
+
+    translations = work.translate([plain_text(each) for each in segments], None, first, on_progress)
+    results: list[tuple[MarkedText, Translation]] = []
+    for segment, translation in zip(segments, translations, strict=True):
+        text = translation.text
+        before = [piece for piece in segment if isinstance(piece, Tag) and piece.kind == "open"]
+        after = [piece for piece in segment if isinstance(piece, Tag) and piece.kind == "empty"]
+        closing = {piece.name: piece for piece in segment
+                   if isinstance(piece, Tag) and piece.kind == "close"}  # fmt: skip
+        lost = [piece for piece in segment
+                if isinstance(piece, Placeholder) and piece.raw not in text]  # fmt: skip
+        closed = [closing[tag.name] for tag in reversed(before)]
+        pieces: MarkedText = (*before, Text(text), *closed, *after, *lost) if text else ()
+        results.append((pieces, translation))
+    return results

@@ -1,0 +1,211 @@
+"""Catalogues of gettext (.po): entries without a translation get one, marked as fuzzy."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nmt_cli.data.markup.marked_text import MarkedText
+from nmt_cli.documents.document import ReadOptions
+from nmt_cli.documents.encoding import decode, encode
+from nmt_cli.documents.inline import parse_line
+from nmt_cli.documents.libraries import require_library
+from nmt_cli.documents.template import Template
+from nmt_cli.documents.text import lines_of, write_plain
+from nmt_cli.errors import DataError
+
+if TYPE_CHECKING:
+    from polib import POEntry
+
+FUZZY = "fuzzy"
+# Longer lines are wrapped, as the tools of gettext do.
+WIDTH = 78
+MAX_PLURALS = 10
+_CHARSET = re.compile(rb"charset=([\w.:-]+)")
+_PLURALS = re.compile(r"nplurals\s*=\s*(\d+)")
+_FIELD = re.compile(r"(msgctxt|msgid_plural|msgid|msgstr(?:\[\d+\])?)\s*\"")
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r",
+            "\v": "\\v", "\b": "\\b", "\f": "\\f", "\a": "\\a"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """An entry to translate, by its lines in the file.
+
+    first: the first line after its comments; flags: the line of its flags, or None; targets: the
+    first and last line of each of its translations; templates: of the translations; segments: the
+    index of the first segment of each template.
+    """
+
+    first: int
+    flags: int | None
+    targets: Sequence[tuple[int, int]]
+    templates: Sequence[Template]
+    segments: Sequence[int]
+
+
+class CatalogueDocument:
+    """A catalogue; entries whose translation equals the source stay without one."""
+
+    def __init__(self, data: bytes, options: ReadOptions) -> None:
+        """Raises DataError if it is no catalogue, UnavailableError without polib."""
+        require_library("polib", "catalogues (.po)")
+        self._name = options.name
+        charset = _CHARSET.search(data)
+        text, self._encoding = decode(data, options.name, _codec(charset))
+        self._lines = text.splitlines(keepends=True)
+        self.segments: list[MarkedText] = []
+        self.places: list[str] = []
+        self._entries = [
+            self._entry(entry, wanted) for entry, wanted in self._wanted(text, fuzzy=options.fuzzy)
+        ]
+
+    def _wanted(self, text: str, *, fuzzy: bool) -> "Iterator[tuple[POEntry, int]]":
+        """The entries to translate, each with its number of translations."""
+        import polib
+
+        try:
+            # A text that ends in a newline is never taken for the name of a file.
+            catalogue = polib.pofile(text.lstrip("\ufeff") + "\n")
+        except (OSError, ValueError, IndexError, KeyError, AttributeError) as error:
+            line = re.search(r"line (\d+)", str(error))
+            where = f", line {line[1]}" if line else ""
+            raise DataError(
+                f"`{self._name}`{where}: this is no catalogue of gettext",
+                "`msgfmt -c` shows what is wrong with it",
+            ) from error
+        plurals = _PLURALS.search(catalogue.metadata.get("Plural-Forms", ""))
+        count = min(int(plurals[1]), MAX_PLURALS) if plurals else 2
+        for entry in catalogue:
+            is_done = any([entry.msgstr, *entry.msgstr_plural.values()])
+            if entry.obsolete or not entry.msgid or (is_done and not (fuzzy and entry.fuzzy)):
+                continue
+            if entry.msgid_plural and len(entry.msgstr_plural) not in (0, count) and plurals:
+                raise DataError(
+                    f"`{self._name}`, line {entry.linenum}: "
+                    f"{len(entry.msgstr_plural)} plural forms, the header says {count}",
+                    "`msgmerge` makes the catalogue anew",
+                )
+            yield entry, len(entry.msgstr_plural)
+
+    def _entry(self, entry: "POEntry", plurals: int) -> _Entry:
+        """Find the lines of an entry, and add its segments."""
+        # polib counts from the first comment of the entry.
+        begin = max(0, entry.linenum - 1)
+        first = next(
+            (line for line in range(begin, len(self._lines)) if _FIELD.match(self._lines[line])),
+            begin,
+        )
+        targets = list(self._targets(first))
+        if len(targets) != max(1, plurals):
+            raise DataError(
+                f"`{self._name}`, line {entry.linenum}: the entry has no `msgstr` that can be found"
+            )
+        flags = next(
+            (line for line in _comments(self._lines, first) if self._lines[line].startswith("#,")),
+            None,
+        )
+        templates, segments = [], []
+        for index in range(len(targets)):
+            # The only form of a language without plurals stands for all numbers.
+            is_singular = plurals == 0 or (index == 0 and plurals > 1)
+            source = entry.msgid if is_singular else entry.msgid_plural
+            template = Template()
+            for line, ending in lines_of(source):
+                template.add(parse_line(line), f"line {first + 1}", write_plain)
+                template.keep(ending)
+            segments.append(len(self.segments))
+            self.segments += template.segments
+            self.places += template.places
+            templates.append(template)
+        return _Entry(first, flags, targets, templates, segments)
+
+    def _targets(self, first: int) -> Iterator[tuple[int, int]]:
+        """The first and last line of each `msgstr` of the entry that begins at line `first`."""
+        begin: int | None = None
+        for index in range(first, len(self._lines) + 1):
+            line = self._lines[index].strip() if index < len(self._lines) else ""
+            field = _FIELD.match(line)
+            is_more = line.startswith('"')
+            if begin is not None and not is_more:
+                yield begin, index
+                begin = None
+            if not is_more and not field:
+                return
+            if field and field[1].startswith("msgstr"):
+                begin = index
+
+    def render(
+        self, translated: Sequence[MarkedText], flags: Sequence[Sequence[str]] = ()
+    ) -> bytes:
+        """The catalogue with its translations, all marked as fuzzy."""
+        if len(translated) != len(self.segments):
+            raise ValueError(f"{len(translated)} translations of {len(self.segments)} segments")
+        lines = list(self._lines)
+        for entry in reversed(self._entries):
+            self._write(lines, entry, translated)
+        return encode("".join(lines), self._encoding, self._name)
+
+    def _write(self, lines: list[str], entry: _Entry, translated: Sequence[MarkedText]) -> None:
+        """Write the translations of an entry, unless all of them are the source."""
+        indices = [
+            range(first, first + len(template.segments))
+            for first, template in zip(entry.segments, entry.templates, strict=True)
+        ]
+        if all(translated[i] == self.segments[i] for span in indices for i in span):
+            return
+        for (begin, end), template, span in reversed(
+            list(zip(entry.targets, entry.templates, indices, strict=True))
+        ):
+            text = template.fill([translated[index] for index in span])
+            ending = lines[begin][len(lines[begin].rstrip("\r\n")) :] or "\n"
+            field = _FIELD.match(lines[begin].lstrip())
+            assert field is not None
+            lines[begin:end] = [line + ending for line in _quoted(field[1], text)]
+        if entry.flags is None:
+            ending = "\r\n" if lines[entry.first].endswith("\r\n") else "\n"
+            at = _comments(lines, entry.first)
+            # Before the lines of the previous source, as gettext writes it.
+            position = next((line for line in at if lines[line].startswith("#|")), entry.first)
+            lines.insert(position, f"#, {FUZZY}{ending}")
+        elif FUZZY not in re.findall(r"[\w-]+", lines[entry.flags]):
+            lines[entry.flags] = f"#, {FUZZY}, " + lines[entry.flags][2:].lstrip()
+
+
+def _codec(match: "re.Match[bytes] | None") -> str:
+    """The encoding that a catalogue declares; `CHARSET` stands in templates."""
+    name = match[1].decode("ascii") if match else "utf-8"
+    try:
+        "a".encode(name)
+    except (LookupError, UnicodeError):
+        return "utf-8"
+    return name.lower()
+
+
+def _comments(lines: Sequence[str], first: int) -> range:
+    """The lines of comments that stand before the line `first`."""
+    begin = first
+    while begin and lines[begin - 1].startswith("#") and not lines[begin - 1].startswith("#~"):
+        begin -= 1
+    return range(begin, first)
+
+
+def _quoted(field: str, text: str) -> list[str]:
+    """A field of an entry as gettext writes it, in several lines if it is long.
+
+    >>> _quoted("msgstr", "Two\\nlines")
+    ['msgstr ""', '"Two\\\\n"', '"lines"']
+    """
+    escaped = ["".join(_ESCAPES.get(letter, letter) for letter in part)
+               for part in re.findall(r"[^\n]*\n|[^\n]+", text)]  # fmt: skip
+    if len(escaped) < 2 and len(field) + len("".join(escaped)) + 3 <= WIDTH:
+        return [f'{field} "{"".join(escaped)}"']
+    lines = [""]
+    for part in escaped:
+        rows = [""]
+        for word in re.findall(r"[^ ]+ *| +", part):
+            if rows[-1] and len(rows[-1]) + len(word.rstrip()) + 2 > WIDTH:
+                rows.append("")
+            rows[-1] += word
+        lines += rows
+    return [f'{field} ""', *(f'"{line}"' for line in lines[1:])]

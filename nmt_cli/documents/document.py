@@ -1,0 +1,55 @@
+"""What every kind of document offers: its segments, and itself with translated segments."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from nmt_cli.data.markup.marked_text import MarkedText, Text
+
+# A document and its segments are held in memory.
+MAX_DOCUMENT_BYTES = 64 << 20
+
+
+class Document(Protocol):
+    """A document that has been read.
+
+    segments: its texts, in the order of the document; each has words to translate. places: where
+    each of them stands, such as `line 3`.
+    """
+
+    segments: Sequence[MarkedText]
+    places: Sequence[str]
+
+    def render(
+        self, translated: Sequence[MarkedText], flags: Sequence[Sequence[str]] = ()
+    ) -> bytes:
+        """The document with a translation for each segment.
+
+        A segment that is given back as it is (`segments`) is written as it was. flags: those of
+        each translation, for kinds of documents that keep them.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How a document is read and written.
+
+    name: of the file, for messages. language: the code of the target language, for documents that
+    say their language; "" leaves it. field: the field of JSON lines that is translated, with dots
+    for fields in fields. fuzzy: translate fuzzy entries of a catalogue, too.
+    """
+
+    name: str
+    language: str = ""
+    field: str = "text"
+    fuzzy: bool = False
+
+
+def has_words(pieces: MarkedText) -> bool:
+    """Whether there is a letter to translate; numbers and signs alone stay as they are.
+
+    >>> has_words((Text("3.5 %"),)), has_words((Text("3 m"),))
+    (False, True)
+    """
+    return any(any(map(str.isalpha, piece.text)) for piece in pieces if isinstance(piece, Text))

@@ -1,0 +1,110 @@
+"""What the tags and attributes of HTML mean for a translation."""
+
+import codecs
+import re
+from collections.abc import Sequence
+from html import unescape
+from typing import NamedTuple
+
+# Elements within a sentence; all others end it.
+INLINE = frozenset((
+    "a", "abbr", "acronym", "audio", "b", "bdi", "bdo", "big", "cite", "data", "del", "dfn",
+    "em", "font", "i", "img", "ins", "label", "mark", "meter", "nobr", "output", "picture",
+    "progress", "q", "rb", "rp", "rt", "ruby", "s", "small", "source", "span", "strike",
+    "strong", "sub", "sup", "time", "track", "u", "video", "wbr",
+))  # fmt: skip
+# Elements that are words of a sentence and not translated.
+INLINE_KEPT = frozenset(["code", "kbd", "samp", "tt", "var"])
+# Elements whose content is kept.
+KEPT = frozenset(["iframe", "listing", "math", "pre", "script", "style", "svg", "textarea", "xmp"])
+VOID = frozenset((
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param",
+    "source", "track", "wbr",
+))  # fmt: skip
+_TRANSLATED = frozenset(["alt", "aria-description", "aria-label", "placeholder", "title"])
+_META = frozenset(
+    f"{prefix}{name}" for prefix in ("", "og:", "twitter:") for name in ("description", "title")
+)
+_ATTRIBUTE = re.compile(
+    r"[\s/]([^\s/>=\"'<]+)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'=<>`]+)))?"
+)
+_CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
+# Browsers look for the encoding in so many bytes.
+DECLARED_IN = 1_024
+
+
+class Attribute(NamedTuple):
+    """An attribute of a tag. begin, end: where its value with its quotes stands in the tag."""
+
+    name: str
+    raw_value: str
+    quote: str
+    begin: int
+    end: int
+
+    @property
+    def value(self) -> str:
+        """The value without entities."""
+        return unescape(self.raw_value)
+
+
+def attributes_of(tag: str) -> list[Attribute]:
+    """The attributes of a tag as it is written.
+
+    >>> [(each.name, each.value) for each in attributes_of("<a href='x' title=Home>")]
+    [('href', 'x'), ('title', 'Home')]
+    """
+    attributes = []
+    for match in _ATTRIBUTE.finditer(tag):
+        group = next((group for group in (2, 3, 4) if match[group] is not None), None)
+        if group is None:
+            continue
+        quote = {2: '"', 3: "'", 4: ""}[group]
+        begin, end = match.start(group) - len(quote), match.end(group) + len(quote)
+        attributes.append(Attribute(match[1].lower(), match[group], quote, begin, end))
+    return attributes
+
+
+def is_excluded(attributes: Sequence[Attribute]) -> bool:
+    """Whether the author says that an element is not to be translated."""
+    return any(
+        (attribute.name == "translate" and attribute.value.strip().lower() == "no")
+        or (attribute.name == "class" and "notranslate" in attribute.value.split())
+        for attribute in attributes
+    )
+
+
+def is_translated(tag: str, attribute: Attribute, attributes: Sequence[Attribute]) -> bool:
+    """Whether the value of an attribute is text for readers."""
+    if is_excluded(attributes):
+        return False
+    values = {each.name: each.value.strip().lower() for each in attributes}
+    if tag == "meta":
+        name = values.get("name") or values.get("property", "")
+        return attribute.name == "content" and name in _META
+    if tag == "input" and attribute.name == "value":
+        return values.get("type") in ("button", "reset", "submit")
+    if tag in ("optgroup", "option", "track") and attribute.name == "label":
+        return True
+    return attribute.name in _TRANSLATED
+
+
+def declared_encoding(data: bytes) -> str:
+    """The encoding that a page declares, as browsers read it; UTF-8 if it declares none.
+
+    >>> declared_encoding(b"<meta charset='latin-1'>")
+    'cp1252'
+    """
+    match = _CHARSET.search(data[:DECLARED_IN])
+    if match is None:
+        return "utf-8"
+    name = match[1].decode("ascii", "replace")
+    try:
+        encoding = codecs.lookup(name).name
+        "a".encode(encoding)
+    except (LookupError, UnicodeError):
+        return "utf-8"
+    if encoding.startswith("utf-16"):
+        # The declaration itself could be read, so it is wrong.
+        return "utf-8"
+    return "cp1252" if encoding in ("iso8859-1", "ascii") else encoding

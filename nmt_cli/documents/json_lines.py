@@ -1,0 +1,115 @@
+"""JSON lines: one object a line, one field of which is translated."""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from nmt_cli.data.markup.marked_text import MarkedText
+from nmt_cli.documents.document import ReadOptions
+from nmt_cli.documents.encoding import BYTE_ORDER_MARK, decode
+from nmt_cli.documents.inline import parse_line
+from nmt_cli.documents.template import Template
+from nmt_cli.documents.text import lines_of, write_plain
+from nmt_cli.errors import DataError
+
+TRANSLATION, FLAGS = "translation", "flags"
+# Characters that other programs take for the end of a line.
+_ENDS = re.compile("[\x7f-\x9f\u2028\u2029]")
+
+
+class _Row(NamedTuple):
+    """A line: as it is written, its object and ending, and its text as a template."""
+
+    raw: str
+    content: dict[str, object]
+    ending: str
+    template: Template
+    first: int
+
+
+class JsonLinesDocument:
+    """Objects in lines; the translation is added to each as the field `translation`."""
+
+    def __init__(self, data: bytes, options: ReadOptions) -> None:
+        """Raises DataError for a line that is no object with a text in the field."""
+        self._options = options
+        text, self._encoding = decode(data, options.name)
+        self._mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
+        self._rows: list[_Row | str] = []
+        self.segments: list[MarkedText] = []
+        self.places: list[str] = []
+        for number, (line, ending) in enumerate(lines_of(text.removeprefix(self._mark)), 1):
+            if not line.strip():
+                self._rows.append(line + ending)
+                continue
+            content = self._object(line, number)
+            template = Template()
+            for part, end in lines_of(self._text(content, number)):
+                template.add(parse_line(part), f"line {number}", write_plain)
+                template.keep(end)
+            self._rows.append(_Row(line, content, ending, template, len(self.segments)))
+            self.segments += template.segments
+            self.places += template.places
+
+    def _object(self, line: str, number: int) -> dict[str, object]:
+        try:
+            content = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise self._error(number, f"not JSON: {error.msg}") from error
+        except (ValueError, RecursionError) as error:
+            reason = "a number of too many digits or too many brackets"
+            raise self._error(number, f"not JSON that can be read: {reason}") from error
+        if not isinstance(content, dict):
+            raise self._error(number, "not a JSON object")
+        return content
+
+    def _text(self, content: dict[str, object], number: int) -> str:
+        """The text of the field, which is found as a whole name first, then by its parts."""
+        field = self._options.field
+        value: object = content.get(field)
+        if field not in content:
+            value = content
+            for name in field.split("."):
+                if not isinstance(value, dict) or name not in value:
+                    raise self._error(number, f"no field `{field}`")
+                value = value[name]
+        if not isinstance(value, str):
+            raise self._error(number, f"the field `{field}` is not a text")
+        return value
+
+    def _error(self, number: int, reason: str) -> DataError:
+        return DataError(
+            f"`{self._options.name}`, line {number}: {reason}",
+            f'each line must be like {{"{self._options.field}": "Hello."}}; --field names another',
+        )
+
+    def render(
+        self, translated: Sequence[MarkedText], flags: Sequence[Sequence[str]] = ()
+    ) -> bytes:
+        """The lines with the fields `translation` and `flags`; all else is as it was."""
+        return (
+            self._mark
+            + "".join(
+                row if isinstance(row, str) else _written(row, translated, flags)
+                for row in self._rows
+            )
+        ).encode(self._encoding, "replace")
+
+
+def _written(row: _Row, translated: Sequence[MarkedText], flags: Sequence[Sequence[str]]) -> str:
+    indices = range(row.first, row.first + len(row.template.segments))
+    # A text of several lines has the flags of all of them.
+    raised = dict.fromkeys(flag for index in indices if flags for flag in flags[index])
+    text = row.template.fill([translated[index] for index in indices])
+    added = {TRANSLATION: text, FLAGS: list(raised)}
+    if row.content.keys() & added.keys():
+        return _as_json({**row.content, **added}) + row.ending
+    body = row.raw.rstrip()
+    comma = ", " if row.content else ""
+    return body[:-1] + comma + _as_json(added)[1:] + row.raw[len(body) :] + row.ending
+
+
+def _as_json(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return _ENDS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -1,0 +1,68 @@
+"""The kinds of documents, by suffix and by name."""
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import PurePath
+from typing import NamedTuple
+
+from nmt_cli.documents.document import Document, ReadOptions
+from nmt_cli.documents.encoding import require_size
+from nmt_cli.errors import UsageError
+
+
+class Kind(NamedTuple):
+    """A kind of documents. reader: its class, by module and name; is_binary: not for a terminal."""
+
+    suffixes: tuple[str, ...]
+    reader: tuple[str, str]
+    is_binary: bool = False
+
+
+KINDS = {
+    "text": Kind((".txt", ".text"), ("text", "TextDocument")),
+    "html": Kind((".html", ".htm", ".xhtml"), ("html", "HtmlDocument")),
+    "markdown": Kind((".md", ".markdown"), ("markdown", "MarkdownDocument")),
+    "subtitles": Kind((".srt", ".vtt", ".ass", ".ssa"), ("subtitles", "SubtitleDocument")),
+    "po": Kind((".po", ".pot"), ("catalogue", "CatalogueDocument")),
+    "docx": Kind((".docx",), ("word", "WordDocument"), is_binary=True),
+    "jsonl": Kind((".jsonl", ".ndjson"), ("json_lines", "JsonLinesDocument")),
+}
+# Documents that can hold programs, and other suffixes that are mistaken for a kind.
+_REFUSED = {
+    ".docm": "Word documents with macros are refused; save it as .docx",
+    ".dotm": "Word documents with macros are refused; save it as .docx",
+    ".doc": "save it as .docx",
+    ".odt": "save it as .docx",
+    ".pdf": "a PDF has no text that can be replaced; translate the document that it was made from",
+}
+
+
+def kind_of(name: str, chosen: str | None = None) -> str:
+    """The name of the kind of a file; chosen: the kind that the user names.
+
+    Raises UsageError if the suffix is of no known kind.
+
+    >>> kind_of("page.HTML"), kind_of("page.tmpl", "html")
+    ('html', 'html')
+    """
+    if chosen is not None:
+        return chosen
+    suffix = PurePath(name).suffix.lower()
+    for kind, (suffixes, *_) in KINDS.items():
+        if suffix in suffixes:
+            return kind
+    known = " ".join(suffix for kind in KINDS.values() for suffix in kind.suffixes)
+    raise UsageError(
+        f"`{name}`: documents of this kind cannot be translated",
+        _REFUSED.get(suffix, f"name the kind with --kind; known suffixes are {known}"),
+    )
+
+
+def read_document(data: bytes, kind: str, options: ReadOptions) -> Document:
+    """The document of these bytes; raises DataError if they are not of this kind."""
+    require_size(data, options.name)
+    module, name = KINDS[kind].reader
+    reader: Callable[[bytes, ReadOptions], Document] = getattr(
+        import_module(f"nmt_cli.documents.{module}"), name
+    )
+    return reader(data, options)

@@ -1,0 +1,17 @@
+"""The optional libraries of documents."""
+
+from importlib.util import find_spec
+
+from nmt_cli.errors import UnavailableError
+
+# Where a library is not imported by its own name.
+_PACKAGES = {"docx": "python-docx", "markdown_it": "markdown-it-py"}
+
+
+def require_library(module: str, kind: str) -> None:
+    """Raise UnavailableError if a library is not installed; kind: the documents that need it."""
+    if find_spec(module) is None:
+        raise UnavailableError(
+            f"{kind} need the library {_PACKAGES.get(module, module)}",
+            'pip install "nmt-cli[documents]"',
+        )

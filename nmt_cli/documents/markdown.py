@@ -1,0 +1,188 @@
+"""Markdown: paragraphs, headings, list items and cells are segments; all else is kept.
+
+markdown-it-py finds the blocks and their lines; the marks within them are found here, since only
+so every byte is known.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
+from nmt_cli.documents.document import ReadOptions
+from nmt_cli.documents.encoding import BYTE_ORDER_MARK, decode, encode
+from nmt_cli.documents.html import add_html
+from nmt_cli.documents.libraries import require_library
+from nmt_cli.documents.markdown_inline import normalized, parse_marks, write_marks
+from nmt_cli.documents.template import Template
+from nmt_cli.documents.text import lines_of
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+_FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*(\r?\n)(?s:.*?)^(\1|\.\.\.)[ \t]*(\r?\n|\Z)", re.M)
+# Stands for a bar in a cell until it is written; no text has it.
+_BAR = "\ufdd0"
+_CELL = re.compile(r"(?:[^|\\]|\\.)+")
+
+
+class _Block(NamedTuple):
+    """A part of the file that is translated.
+
+    pieces: of a paragraph, heading or cell; None: HTML, which is read as such. line: from 0.
+    """
+
+    begin: int
+    end: int
+    pieces: MarkedText | None
+    line: int
+    is_cell: bool = False
+
+
+class MarkdownDocument:
+    """A file of Markdown (CommonMark, with tables and strikethrough)."""
+
+    def __init__(self, data: bytes, options: ReadOptions) -> None:
+        """Raises UnavailableError without markdown-it-py."""
+        require_library("markdown_it", "Markdown documents")
+        self._name = options.name
+        text, self._encoding = decode(data, options.name)
+        head = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
+        matter = _FRONT_MATTER.match(text[len(head) :])
+        head += matter[0] if matter else ""
+        self._text = text[len(head) :]
+        self._first_line = sum(1 for _ in lines_of(head)) + 1 if matter else 1
+        # Each line: where it begins, its words and its ending.
+        self._lines: list[tuple[int, str, str]] = []
+        position = 0
+        for line, ending in lines_of(self._text):
+            self._lines.append((position, line, ending))
+            position += len(line) + len(ending)
+        self._template = Template()
+        self._template.keep(head)
+        self._build()
+        self.segments, self.places = self._template.segments, self._template.places
+
+    def render(
+        self, translated: Sequence[MarkedText], flags: Sequence[Sequence[str]] = ()
+    ) -> bytes:
+        """The document with a translation for each segment."""
+        return encode(self._template.fill(translated), self._encoding, self._name)
+
+    def _build(self) -> None:
+        end = 0
+        for block in self._blocks():
+            if block.begin < end:
+                continue
+            self._template.keep(self._text[end : block.begin])
+            end = block.end
+            line = block.line + self._first_line
+            if block.pieces is None:
+                add_html(self._template, self._text[block.begin : block.end], line)
+            else:
+                write = _write_cell if block.is_cell else write_marks
+                self._template.add(block.pieces, f"line {line}", write)
+        self._template.keep(self._text[end:])
+
+    def _blocks(self) -> Iterator[_Block]:
+        from markdown_it import MarkdownIt
+
+        parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+        parser.disable("inline")
+        environment: dict[str, dict[str, object]] = {}
+        tokens = parser.parse("\n".join(line for _, line, _ in self._lines), environment)
+        self._labels = {normalized(label) for label in environment.get("references", {})}
+        row: Token | None = None
+        cells = 0
+        for index, token in enumerate(tokens):
+            if token.type == "tr_open":
+                row, cells = token, 0
+            elif token.type == "tr_close":
+                row = None
+            elif token.type == "html_block" and token.level == 0 and token.map:
+                first, last = token.map
+                yield _Block(self._lines[first][0], self._end_of(last - 1), None, first)
+            elif token.type == "inline" and row is not None and row.map:
+                yield from self._cell(row.map[0], cells)
+                cells += 1
+            elif token.type == "inline" and token.map and token.content:
+                is_heading = (
+                    tokens[index - 1].type == "heading_open" and token.map[1] == token.map[0] + 1
+                )
+                yield from self._paragraph(token, is_heading=is_heading)
+
+    def _end_of(self, line: int) -> int:
+        begin, words, _ = self._lines[min(line, len(self._lines) - 1)]
+        return begin + len(words)
+
+    def _paragraph(self, token: "Token", *, is_heading: bool) -> Iterator[_Block]:
+        """The lines of a paragraph; none where they are not found as markdown-it has them."""
+        assert token.map is not None
+        rows = token.content.split("\n")
+        begins: list[int] = []
+        for number, row in enumerate(rows, token.map[0]):
+            if number >= len(self._lines):
+                return
+            begin, line, _ = self._lines[number]
+            shown, wanted = line.rstrip(), row.strip()
+            at = shown.rfind(wanted) if is_heading else len(shown) - len(wanted)
+            if at < 0 or not shown.startswith(wanted, at):
+                return
+            begins.append(begin + at)
+        last = token.map[0] + len(rows) - 1
+        end = begins[-1] + len(rows[-1].strip())
+        # The source between the words of one line and those of the next.
+        gaps = []
+        content = rows[0].strip()
+        for number, (row, begin) in enumerate(zip(rows[1:], begins[1:], strict=True), token.map[0]):
+            start, line, _ = self._lines[number]
+            kept = line.rstrip()
+            gaps.append(self._text[start + len(kept) : begin])
+            # Two spaces or a backslash before the end break the line.
+            content += line[len(kept) :] + "\n" + row.strip()
+        pieces = _with_gaps(parse_marks(content, self._labels), gaps)
+        if "".join(_raws(pieces)) != self._text[begins[0] : end]:
+            return
+        yield _Block(begins[0], end, pieces, min(token.map[0], last))
+
+    def _cell(self, number: int, index: int) -> Iterator[_Block]:
+        begin, line, _ = self._lines[number]
+        cells = list(_CELL.finditer(line))
+        if cells and not cells[0][0].strip(" \t>"):
+            del cells[0]
+        if index < len(cells):
+            cell = cells[index]
+            pieces = parse_marks(cell[0], self._labels)
+            yield _Block(begin + cell.start(), begin + cell.end(), pieces, number, is_cell=True)
+
+
+def _raws(pieces: MarkedText) -> Iterator[str]:
+    for piece in pieces:
+        yield piece.text if isinstance(piece, Text) and piece.raw is None else piece.raw or ""
+
+
+def _with_gaps(pieces: MarkedText, gaps: Sequence[str]) -> MarkedText:
+    """The pieces with what the file has between its lines instead of white space and newlines."""
+    left = list(gaps)
+    result: list[MarkedPiece] = []
+    for piece, raw in zip(pieces, _raws(pieces), strict=True):
+        if "\n" not in raw:
+            result.append(piece)
+            continue
+        raw = re.sub(r"[^\S\n]*\n", lambda _: left.pop(0), raw)
+        if isinstance(piece, Text):
+            result.append(Text(piece.text, raw))
+        elif isinstance(piece, Tag):
+            result.append(Tag(raw, piece.kind, piece.name))
+        else:
+            result.append(Placeholder(raw))
+    return tuple(result)
+
+
+def _write_cell(pieces: MarkedText) -> str:
+    """A translation in a cell, where a bar has a backslash."""
+    marked = tuple(
+        Text(piece.text.replace("|", _BAR), piece.raw) if isinstance(piece, Text) else piece
+        for piece in pieces
+    )
+    return write_marks(marked).replace(_BAR, "\\|")

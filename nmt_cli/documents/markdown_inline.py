@@ -1,0 +1,199 @@
+"""Marks within a paragraph of Markdown: emphasis, links, code, HTML; and how words are escaped."""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from html import unescape
+
+from nmt_cli.data.markup.marked_text import (
+    MarkedPiece,
+    MarkedText,
+    Placeholder,
+    Tag,
+    Text,
+    raw_text,
+)
+from nmt_cli.documents.html_tags import INLINE_KEPT, VOID
+from nmt_cli.documents.inline import PLACEHOLDER, paired, partners
+from nmt_cli.documents.template import source_text, write_text
+
+_TARGET = r"\((?:[^()\\\n]|\\.|\((?:[^()\\\n]|\\.)*\))*\)"
+_KEPT_ELEMENTS = "|".join(sorted(INLINE_KEPT | {"script", "style"}))
+# What is found first at a place counts.
+_MARK = re.compile(
+    r"(?P<escape>\\[!-/:-@\[-`{-~])"
+    r"|(?P<code>(?<!`)(?P<ticks>`+)(?!`)(?s:.)+?(?<!`)(?P=ticks)(?!`))"
+    r"|(?P<math>\$\$[^$]+\$\$|\$(?![\s\d])[^$\n]*[^\s$]\$(?!\d))"
+    r"|(?P<address><[A-Za-z][\w+.-]*:[^\s<>]*>|<[\w.+-]+@[\w.-]+>)"
+    r"|(?P<comment><!--(?s:.)*?-->)"
+    rf"|(?P<kept><(?P<name>{_KEPT_ELEMENTS})(?:\s[^<>]*)?>(?s:.)*?</(?P=name)\s*>)"
+    r"|(?P<html></?[A-Za-z][\w-]*(?:\s[^<>]*)?/?>)"
+    r"|(?P<note>\[\^[^\]\s]+\]:?)"
+    r"|(?P<image>!\[)|(?P<link>\[)"
+    rf"|(?P<close>\](?:{_TARGET}|\[[^\[\]\n]*\])?)"
+    rf"|(?P<placeholder>{PLACEHOLDER.pattern}|\{{%[^%\n]*%\}})"
+    r"|(?P<hard>(?: {2,}|\\)\n)"
+    r"|(?P<emphasis>\*+|_+|~~)"
+)
+_BREAK = re.compile(r"[ \t]*\n[ \t]*")
+# Stands for a piece that has become a part of another one.
+_NOTHING = Text("")
+_NAME = re.compile(r"</?([A-Za-z][\w-]*)")
+_BOX = re.compile(r"\[[ xX]\]\s+|\[![A-Za-z]+\][ \t]*(?:\n|$)")
+# Characters that would be marks: always, or at the start of a line.
+_SPECIAL = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)|~~|&(?=#?\w+;)")
+_START = re.compile(r"\A(#{1,6}(?=\s|\Z)|[+-](?=\s|\Z)|>|=+\Z|-+\Z|~~~)")
+_ITEM = re.compile(r"\A(\d{1,9})([.)])(?=\s|\Z)")
+_ESCAPE = re.compile(r"(\\[!-/:-@\[-`{-~])")
+# Longer paragraphs are no prose, and are not searched for marks.
+LONGEST = 50_000
+
+
+def parse_marks(content: str, labels: Collection[str] = ()) -> MarkedText:
+    """The pieces of a paragraph whose lines have no prefixes; breaks of lines are spaces.
+
+    labels: those of the document's link definitions.
+
+    >>> parse_marks("a *b*")[1:]
+    (Tag(raw='*', kind='open', name='*'), Text(text='b', raw=None), \
+Tag(raw='*', kind='close', name='*'))
+    """
+    if len(content) > LONGEST:
+        return (source_text(_plain(content), content),)
+    box = _BOX.match(content)
+    pieces: list[MarkedPiece] = [Tag(box[0], "empty", "box")] if box else []
+    words = ""
+    end = box.end() if box else 0
+    for match in _MARK.finditer(content, end):
+        words += content[end : match.start()]
+        end = match.end()
+        if match.lastgroup == "escape":
+            words += match[0]
+            continue
+        found = list(_marks(match, content))
+        if not found:
+            words += match[0]
+            continue
+        if words:
+            pieces.append(source_text(_plain(words), words))
+            words = ""
+        pieces += found
+    if words + content[end:]:
+        words += content[end:]
+        pieces.append(source_text(_plain(words), words))
+    return _without_single_marks(pieces, labels)
+
+
+def _marks(match: re.Match[str], content: str) -> Iterator[MarkedPiece]:
+    """The pieces of a mark; none if it is text."""
+    kind, raw = _kind(match), match[0]
+    if kind in ("code", "math", "address", "kept", "placeholder"):
+        yield Placeholder(raw)
+    elif kind in ("comment", "hard", "note"):
+        yield Tag(raw, "empty", kind)
+    elif kind in ("image", "link"):
+        yield Tag(raw, "open", "[")
+    elif kind == "close":
+        yield Tag(raw, "close", "[")
+    elif kind == "html":
+        found = _NAME.match(raw)
+        name = found[1].lower() if found else ""
+        if raw.endswith("/>") or name in VOID:
+            yield Tag(raw, "empty", name)
+        else:
+            yield Tag(raw, "close" if raw.startswith("</") else "open", name)
+    elif kind == "emphasis":
+        yield from _emphasis(raw, content[: match.start()][-1:], content[match.end() :][:1])
+
+
+def _kind(match: re.Match[str]) -> str:
+    kinds = ("code", "math", "address", "comment", "kept", "html", "note", "image", "link",
+             "close", "placeholder", "hard", "emphasis")  # fmt: skip
+    return next(kind for kind in kinds if match[kind] is not None)
+
+
+def _emphasis(raw: str, before: str, after: str) -> Iterator[MarkedPiece]:
+    """The tags of a run of `*`, `_` or `~`, as the characters around it have it."""
+    opens = bool(after) and not after.isspace() and (_is_word(after) or not _is_word(before))
+    closes = bool(before) and not before.isspace() and (_is_word(before) or not _is_word(after))
+    if raw[0] == "_" and opens and closes and _is_word(before) and _is_word(after):
+        return
+    if len(raw) > 3 or not (opens or closes):
+        return
+    is_close = closes and (not opens or _is_word(before))
+    parts = ["**", "*"] if raw == "***" else ["__", "_"] if raw == "___" else [raw]
+    for part in parts if not is_close else reversed(parts):
+        yield Tag(part, "close" if is_close else "open", part)
+
+
+def _is_word(letter: str) -> bool:
+    return letter.isalnum()
+
+
+def _plain(raw: str) -> str:
+    """The words of a text: without escapes and entities, on one line."""
+    return "".join(
+        part[1] if index % 2 else unescape(_BREAK.sub(" ", part))
+        for index, part in enumerate(_ESCAPE.split(raw))
+    )
+
+
+def _without_single_marks(pieces: Sequence[MarkedPiece], labels: Collection[str]) -> MarkedText:
+    """The pieces with the marks of Markdown that mean nothing made text.
+
+    A link whose text is its label is a placeholder: a translated label would name nothing.
+    """
+    pairs = partners(pieces)
+    result: list[MarkedPiece] = list(paired(pieces))
+    for index, piece in enumerate(result):
+        if isinstance(piece, Tag) and piece.kind == "empty" and pieces[index] != piece:
+            is_target = piece.name == "[" and len(piece.raw) > 2
+            if not is_target and not piece.raw.startswith("<"):
+                result[index] = source_text(piece.raw, piece.raw)
+    for begin, end in pairs.items():
+        closing = raw_text((pieces[end],))
+        if closing not in ("]", "][]"):
+            continue
+        label = raw_text(pieces[begin + 1 : end])
+        if normalized(label) in labels:
+            written = raw_text(pieces[begin : end + 1])
+            result[begin : end + 1] = [Placeholder(written), *[_NOTHING] * (end - begin)]
+        else:
+            for index in (begin, end):
+                raw = raw_text((pieces[index],))
+                result[index] = source_text(raw, raw)
+    return tuple(_joined([piece for piece in result if piece is not _NOTHING]))
+
+
+def normalized(label: str) -> str:
+    """A label of a link in the form in which labels are compared."""
+    return " ".join(label.split()).casefold()
+
+
+def _joined(pieces: Sequence[MarkedPiece]) -> Iterator[MarkedPiece]:
+    """The pieces with neighbouring texts made one."""
+    text = raw = ""
+    for piece in [*pieces, None]:
+        if isinstance(piece, Text):
+            text += piece.text
+            raw += piece.text if piece.raw is None else piece.raw
+            continue
+        if raw:
+            yield source_text(text, raw)
+            text = raw = ""
+        if piece is not None:
+            yield piece
+
+
+def write_marks(pieces: MarkedText) -> str:
+    """A translation as Markdown: one line, except for hard breaks.
+
+    Characters that would be marks are escaped.
+    """
+    written = write_text(pieces, _escaped)
+    if pieces and isinstance(pieces[0], Text) and pieces[0].raw is None:
+        written = _ITEM.sub(r"\1\\\2", _START.sub(r"\\\1", written))
+    return written
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(lambda match: "\\" + match[0], " ".join(text.split("\n")))

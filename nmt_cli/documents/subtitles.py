@@ -1,0 +1,185 @@
+"""Subtitles (.srt, .vtt, .ass): sentences are translated whole and cut into their cues again."""
+
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, plain_text, raw_text
+from nmt_cli.documents.cue_text import CUT, SPACE, CueFormat, cut, with_own_tags
+from nmt_cli.documents.cues import Cue, count_times, find_cues
+from nmt_cli.documents.document import ReadOptions
+from nmt_cli.documents.encoding import decode, encode
+from nmt_cli.documents.inline import paired
+from nmt_cli.documents.libraries import require_library
+from nmt_cli.documents.template import Template, trimmed
+from nmt_cli.errors import DataError
+
+# Cues further apart than this, in seconds, are not of one sentence; nor are more than so many.
+MAX_PAUSE, MAX_JOINED = 2.0, 5
+# What kind of file it is stands in its first letters.
+MAX_HEAD = 4_096
+# Lines of subtitles are short; pysubs2 takes very long for very long ones.
+LONGEST_LINE = 10_000
+_FINAL = re.compile(r"[.!?…。！？؟:;♪\])\"»”]['’\"»”)]*$")
+_OPEN_END = re.compile(r"(?:,|\.\.\.|…|[-–—])$")
+# The ends of lines and the dashes at their starts.
+_DASHES = re.compile(r"((?:\A|\\N|[\r\n]+)[ \t]*(?:[-–—‐]\s?)?)")
+_SPEAKER_LINE = re.compile(r"\s*(?:<[^<>]*>|\{[^{}]*\})*\s*[-–—‐]\s?\S")
+
+
+class SubtitleDocument:
+    """Cues of a file; their number, order, indices and times are kept."""
+
+    def __init__(self, data: bytes, options: ReadOptions) -> None:
+        """Raises DataError if there is no cue, UnavailableError without pysubs2."""
+        require_library("pysubs2", "subtitles")
+        self._name = options.name
+        self._text, self._encoding = decode(data, options.name)
+        self._kind = _kind_of(self._text)
+        self._format = CueFormat(self._kind)
+        if max(map(len, self._text.splitlines()), default=0) > LONGEST_LINE:
+            raise DataError(f"`{options.name}`: a line has more than {LONGEST_LINE:,} characters")
+        try:
+            cues = find_cues(self._text, self._kind)
+        except ValueError as error:
+            raise DataError(
+                f"`{options.name}`, these are no times of a subtitle: {error}",
+                "times are written as 00:01:02,345 --> 00:01:04,000",
+            ) from error
+        self._times = self._event_times(self._text)
+        if self._kind != ".ass" and count_times(self._text) != len(self._times):
+            raise DataError(
+                f"`{options.name}`: {count_times(self._text):,} lines of times, but pysubs2 finds "
+                f"{len(self._times):,} cues",
+                "a line of a text may not have two times in it",
+            )
+        if not self._times:
+            raise DataError(
+                f"`{options.name}` has no subtitles", "it must be an .srt, .vtt or .ass file"
+            )
+        self._template = Template()
+        end = 0
+        for group in self._groups(cues):
+            self._template.keep(self._text[end : group[0].begin])
+            self._add_group(group)
+            end = group[-1].end
+        self._template.keep(self._text[end:])
+        self.segments, self.places = self._template.segments, self._template.places
+
+    def render(
+        self, translated: Sequence[MarkedText], flags: Sequence[Sequence[str]] = ()
+    ) -> bytes:
+        """The file with a translation for each segment; raises DataError if a cue got lost."""
+        text = self._template.fill(translated)
+        if self._event_times(text) != self._times:
+            raise DataError(
+                f"`{self._name}`: the cues would not have the same times after the translation",
+                "check the file with another program, and save it again",
+            )
+        return encode(text, self._encoding, self._name)
+
+    def _event_times(self, text: str) -> list[tuple[int, int]]:
+        """The times of all cues, as pysubs2 reads them."""
+        import pysubs2
+
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                subtitles = pysubs2.SSAFile.from_string(text.lstrip("\ufeff"), self._kind[1:])
+        except (pysubs2.Pysubs2Error, ValueError, AssertionError, IndexError, KeyError) as error:
+            raise DataError(f"`{self._name}`: these subtitles cannot be read: {error}") from error
+        return [(event.start, event.end) for event in subtitles]
+
+    def _groups(self, cues: Sequence[Cue]) -> Iterator[list[Cue]]:
+        """Neighbouring cues, those of one sentence together."""
+        group: list[Cue] = []
+        for cue in cues:
+            if group and (len(group) == MAX_JOINED or not self._is_continued(group[-1], cue)):
+                yield group
+                group = []
+            group.append(cue)
+        if group:
+            yield group
+
+    def _is_continued(self, cue: Cue, following: Cue) -> bool:
+        """Whether a sentence goes on in the following cue."""
+        pause = following.start - cue.stop
+        if cue.speaker != following.speaker or not -0.1 <= pause <= MAX_PAUSE:
+            return False
+        if self._has_speakers(cue) or self._has_speakers(following):
+            return False
+        first, second = (plain_text(self._pieces(each)).strip() for each in (cue, following))
+        start = second.lstrip(".… ")[:1]
+        if not first or not start:
+            return False
+        if _OPEN_END.search(first):
+            return start.islower()
+        return not _FINAL.search(first) and (start.islower() or not start.isupper())
+
+    def _pieces(self, cue: Cue) -> list[MarkedPiece]:
+        return self._format.parse(self._text[cue.begin : cue.end])
+
+    def _has_speakers(self, cue: Cue) -> bool:
+        """Whether the lines of a cue are said by different people: they begin with dashes."""
+        raw = self._text[cue.begin : cue.end]
+        lines = re.split(r"\\N|[\r\n]+", raw)
+        return len(lines) > 1 and bool(_SPEAKER_LINE.match(lines[-1]))
+
+    def _add_group(self, group: Sequence[Cue]) -> None:
+        place = f"cue {group[0].number}"
+        if len(group) > 1:
+            raws = [self._text[cue.begin : cue.end] for cue in group]
+            gaps = [self._text[cue.end : following.begin] for cue, following in pairwise(group)]
+            self._add_joined(raws, gaps, place)
+        elif self._has_speakers(group[0]):
+            self._add_lines(group[0], place)
+        else:
+            raw = self._text[group[0].begin : group[0].end]
+            self._template.add(
+                paired(self._pieces(group[0])),
+                place,
+                lambda pieces: self._format.write(pieces, raw),
+            )
+
+    def _add_lines(self, cue: Cue, place: str) -> None:
+        """Add each line of a cue by itself."""
+        for part in _DASHES.split(self._text[cue.begin : cue.end]):
+            self._template.add(
+                paired(self._format.parse(part)), place,
+                lambda pieces, part=part: self._format.write(pieces, part),  # type: ignore[misc]
+            )  # fmt: skip
+
+    def _add_joined(self, raws: Sequence[str], gaps: Sequence[str], place: str) -> None:
+        """Add the cues of one sentence as one segment."""
+        parsed = [trimmed(self._format.parse(raw)) for raw in raws]
+        inners = [inner for _, inner, _ in parsed]
+        lengths = [len(plain_text(pieces)) for pieces in inners]
+        shares = [length / max(1, sum(lengths)) for length in lengths]
+        pieces: list[MarkedPiece] = []
+        for index, inner in enumerate(inners):
+            pieces += [*((SPACE, CUT) if index else ()), *inner]
+
+        def write(translation: MarkedText) -> str:
+            parts = with_own_tags(cut(translation, shares))
+            texts = [
+                raw_text(before) + self._format.write(part, raw) + raw_text(after)
+                for (before, _, after), part, raw in zip(parsed, parts, raws, strict=True)
+            ]
+            return _interleaved(texts, gaps)
+
+        slot = self._template.slot(paired(pieces), place, write)
+        self._template.parts.append(replace(slot, raw=_interleaved(raws, gaps)))
+
+
+def _interleaved(texts: Sequence[str], gaps: Sequence[str]) -> str:
+    return "".join(text + gap for text, gap in zip(texts, [*gaps, ""], strict=True))
+
+
+def _kind_of(text: str) -> str:
+    """The kind of subtitles by their content: `.srt`, `.vtt` or `.ass`."""
+    start = text[:MAX_HEAD].lstrip("\ufeff").lstrip()
+    if start.startswith("WEBVTT"):
+        return ".vtt"
+    return ".ass" if "[script info]" in start.lower() or start.startswith("[") else ".srt"

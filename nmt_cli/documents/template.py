@@ -1,0 +1,161 @@
+"""A document as text that is kept and slots for translations between it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Tag, Text, raw_text
+from nmt_cli.documents.document import has_words
+
+# Not the no-break space, which separates words on purpose.
+WHITE_SPACE = " \t\r\n\f\v"
+Write = Callable[[MarkedText], str]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """The place of a segment: its index, how it is written, and how the document wrote it."""
+
+    index: int
+    write: Write
+    raw: str
+
+
+class Template:
+    """The parts of a document in order: text that is kept, and slots.
+
+    It is built by `keep` and `add`; `segments` and `places` grow with it. tags: tags that have
+    slots of their own, such as the title of a link, by how they are written.
+    """
+
+    def __init__(self) -> None:
+        self.parts: list[str | Slot] = []
+        self.segments: list[MarkedText] = []
+        self.places: list[str] = []
+        self.tags: dict[str, Sequence[str | Slot]] = {}
+
+    def keep(self, text: str) -> None:
+        """Add text that is not translated."""
+        if text:
+            self.parts.append(text)
+
+    def add(self, pieces: Sequence[MarkedPiece], place: str, write: Write) -> None:
+        """Add a segment, or keep it as it is if it has no words.
+
+        The white space at its ends, and tags around all of it, are kept outside of it. write:
+        makes the document's text of the translation.
+        """
+        if not has_words(tuple(pieces)):
+            self._keep_pieces(pieces)
+            return
+        before, inner, after = trimmed(pieces)
+        self._keep_pieces(before)
+        self.parts.append(self.slot(inner, place, write))
+        self._keep_pieces(after)
+
+    def slot(self, pieces: MarkedText, place: str, write: Write) -> Slot:
+        """A slot for a new segment, which the caller puts somewhere."""
+        self.segments.append(pieces)
+        self.places.append(place)
+        return Slot(len(self.segments) - 1, write, raw_text(pieces))
+
+    def fill(self, translated: Sequence[MarkedText]) -> str:
+        """The text of the document with these translations, one for each segment."""
+        if len(translated) != len(self.segments):
+            raise ValueError(f"{len(translated)} translations of {len(self.segments)} segments")
+        return self._joined(self.parts, translated)
+
+    def _keep_pieces(self, pieces: Sequence[MarkedPiece]) -> None:
+        for piece in pieces:
+            self.parts += self.tags.get(raw_text((piece,)), (raw_text((piece,)),))
+
+    def _joined(self, parts: Sequence[str | Slot], translated: Sequence[MarkedText]) -> str:
+        return "".join(
+            part if isinstance(part, str) else self._written(part, translated) for part in parts
+        )
+
+    def _written(self, slot: Slot, translated: Sequence[MarkedText]) -> str:
+        pieces, source = translated[slot.index], self.segments[slot.index]
+        has_slots = any(isinstance(piece, Tag) and piece.raw in self.tags for piece in pieces)
+        if pieces == source and not has_slots:
+            return slot.raw
+        expanded = tuple(
+            replace(piece, raw=self._joined(self.tags[piece.raw], translated))
+            if isinstance(piece, Tag) and piece.raw in self.tags
+            else piece
+            for piece in pieces
+        )
+        return raw_text(expanded) if pieces == source else slot.write(expanded)
+
+
+def trimmed(
+    pieces: Sequence[MarkedPiece],
+) -> tuple[MarkedText, MarkedText, MarkedText]:
+    """What stands before the words, the words, and what stands after them.
+
+    White space, tags that stand alone, and pairs of tags around all words are not among the words.
+
+    >>> before, inner, after = trimmed((Tag("<b>", "open", "b"), Text(" A dog. "),
+    ...                                 Tag("</b>", "close", "b")))
+    >>> raw_text(before), inner, raw_text(after)
+    ('<b> ', (Text(text='A dog.', raw=None),), ' </b>')
+    """
+    before: list[MarkedPiece] = []
+    after: list[MarkedPiece] = []
+    inner = list(pieces)
+    count = -1
+    while inner and count != len(inner):
+        count = len(inner)
+        _strip(inner, before, 0, str.lstrip)
+        _strip(inner, after, -1, str.rstrip)
+        if _is_surrounded(inner):
+            before.append(inner.pop(0))
+            after.append(inner.pop())
+    return tuple(before), tuple(inner), tuple(reversed(after))
+
+
+def _strip(
+    inner: list[MarkedPiece], stripped: list[MarkedPiece], end: int, strip: Callable[..., str]
+) -> None:
+    """Move white space and tags that stand alone from one end of `inner` to `stripped`."""
+    while inner:
+        piece = inner[end]
+        if isinstance(piece, Text):
+            raw = piece.text if piece.raw is None else piece.raw
+            rest = strip(raw, WHITE_SPACE)
+            if rest != raw:
+                space = raw[: len(raw) - len(rest)] if end == 0 else raw[len(rest) :]
+                stripped.append(Text(space))
+            if rest:
+                inner[end] = source_text(strip(piece.text, WHITE_SPACE), rest)
+                return
+        elif isinstance(piece, Tag) and piece.kind == "empty":
+            stripped.append(piece)
+        else:
+            return
+        del inner[end]
+
+
+def _is_surrounded(pieces: Sequence[MarkedPiece]) -> bool:
+    """Whether the first piece is a tag that the last one closes."""
+    depth = 0
+    for index, piece in enumerate(pieces):
+        if isinstance(piece, Tag):
+            depth += {"open": 1, "close": -1, "empty": 0}[piece.kind]
+        if depth == 0:
+            return index > 0 and index == len(pieces) - 1
+    return False
+
+
+def source_text(text: str, raw: str) -> Text:
+    """A Text of the source, which keeps `raw` only where it differs."""
+    return Text(text, None if text == raw else raw)
+
+
+def write_text(pieces: Sequence[MarkedPiece], escape: Callable[[str], str]) -> str:
+    """Pieces as a document writes them; escape: for words that have no form of their own."""
+    return "".join(
+        (escape(piece.text) if piece.raw is None else piece.raw)
+        if isinstance(piece, Text)
+        else piece.raw
+        for piece in pieces
+    )

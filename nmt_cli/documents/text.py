@@ -1,0 +1,53 @@
+"""Plain text: each line is a segment; empty lines, indentation and line endings are kept."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from nmt_cli.data.markup.marked_text import MarkedText
+from nmt_cli.documents.document import ReadOptions
+from nmt_cli.documents.encoding import BYTE_ORDER_MARK, decode, encode
+from nmt_cli.documents.inline import parse_line
+from nmt_cli.documents.template import Template, write_text
+
+_LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
+
+
+def lines_of(text: str) -> Iterator[tuple[str, str]]:
+    """The lines of a text, each with its ending; all of them together are the text.
+
+    >>> list(lines_of("a\\r\\n\\nb"))
+    [('a', '\\r\\n'), ('', '\\n'), ('b', '')]
+    """
+    position = 0
+    while position < len(text):
+        match = _LINE.match(text, position)
+        assert match is not None
+        yield match[1], match[2]
+        position = match.end()
+
+
+def write_plain(pieces: MarkedText) -> str:
+    """Pieces as plain text."""
+    return write_text(pieces, str)
+
+
+class TextDocument:
+    """A text file. Lines of a paragraph that is wrapped by hand are not joined."""
+
+    def __init__(self, data: bytes, options: ReadOptions) -> None:
+        self._name = options.name
+        text, self._encoding = decode(data, options.name)
+        self._template = Template()
+        if text.startswith(BYTE_ORDER_MARK):
+            self._template.keep(BYTE_ORDER_MARK)
+            text = text[1:]
+        for number, (line, ending) in enumerate(lines_of(text), 1):
+            self._template.add(parse_line(line), f"line {number}", write_plain)
+            self._template.keep(ending)
+        self.segments, self.places = self._template.segments, self._template.places
+
+    def render(
+        self, translated: Sequence[MarkedText], flags: Sequence[Sequence[str]] = ()
+    ) -> bytes:
+        """The text with a translation for each segment."""
+        return encode(self._template.fill(translated), self._encoding, self._name)

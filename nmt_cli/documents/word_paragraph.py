@@ -1,0 +1,212 @@
+"""A paragraph of a Word document as marked text, and written again from one."""
+
+import copy
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Tag, Text
+from nmt_cli.documents.inline import paired, with_placeholders
+from nmt_cli.documents.word_package import Element
+
+WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+SPACE = "{http://www.w3.org/XML/1998/namespace}space"
+# Elements of a paragraph that hold runs, as a link does.
+_CONTAINERS = frozenset(f"{WORD}{name}" for name in ("hyperlink", "ins", "sdt", "smartTag"))
+# Left by the spelling checker and the page layout; a translation needs them made anew.
+_DROPPED = frozenset(f"{WORD}{name}" for name in ("proofErr", "lastRenderedPageBreak"))
+_HYPHENS = {f"{WORD}noBreakHyphen": "\u2011", f"{WORD}softHyphen": "\u00ad"}
+_CONTAINER_PROPERTIES = frozenset(f"{WORD}{name}" for name in ("sdtPr", "sdtEndPr", "smartTagPr"))
+_KEPT_APART = _DROPPED | _CONTAINER_PROPERTIES | {f"{WORD}pPr"}
+# Properties of runs that say nothing about how the words look.
+_INVISIBLE = frozenset(f"{WORD}{name}" for name in ("lang", "noProof"))
+
+
+def paragraphs_of(part: Element) -> list[Element]:
+    """The paragraphs of a part, in order, also those in tables and text boxes."""
+    return list(part.iter(f"{WORD}p"))
+
+
+def field_depth(paragraph: Element, depth: int) -> int:
+    """How many fields are open at the end of a paragraph; depth: at its beginning."""
+    for element in _own(paragraph, f"{WORD}fldChar"):
+        kind = element.get(f"{WORD}fldCharType")
+        depth += {"begin": 1, "end": -1}.get(str(kind), 0)
+    return max(0, depth)
+
+
+def _own(paragraph: Element, tag: str) -> Iterator[Element]:
+    """The elements of a paragraph, without those of paragraphs in it (text boxes)."""
+    for child in paragraph:
+        if child.tag == tag:
+            yield child
+        elif child.tag != f"{WORD}p":
+            yield from _own(child, tag)
+
+
+class Paragraph:
+    """A paragraph. Its pieces: text, tags for other formats, containers and objects."""
+
+    def __init__(self, element: Element) -> None:
+        self._element = element
+        # What each tag stands for, by how it is written.
+        self._objects: dict[str, list[Element]] = {}
+        self._containers: dict[str, Element] = {}
+        self._formats: dict[str, Element | None] = {"": None}
+        self._atoms = list(self._read(element))
+        counts: Counter[str] = Counter()
+        for kind, value, key in self._atoms:
+            if kind == "text":
+                counts[key] += len(value)
+        self._usual = counts.most_common(1)[0][0] if counts else ""
+        self.pieces = self._as_pieces()
+
+    def _read(self, parent: Element) -> Iterator[tuple[str, str, str]]:
+        """The content as (kind, text or tag, format): kind is text, object, open or close."""
+        field: list[Element] = []
+        depth = 0
+        for child in parent:
+            before = depth
+            if child.tag == f"{WORD}r":
+                for mark in child.iter(f"{WORD}fldChar"):
+                    kind = mark.get(f"{WORD}fldCharType")
+                    depth += {"begin": 1, "end": -1}.get(str(kind), 0)
+            if before or depth or field:
+                # A field is one object, with what it shows.
+                field.append(child)
+                if depth == 0:
+                    yield self._object(field)
+                    field = []
+            elif child.tag == f"{WORD}r":
+                yield from self._read_run(child)
+            elif child.tag in _CONTAINERS:
+                name = f"c{len(self._containers)}"
+                self._containers[f"<{name}>"] = child
+                inner = child.find(f"{WORD}sdtContent")
+                yield "open", f"<{name}>", name
+                yield from self._read(child if inner is None else inner)
+                yield "close", f"</{name}>", name
+            elif child.tag not in _KEPT_APART:
+                yield self._object([child])
+        if field:
+            yield self._object(field)
+
+    def _object(self, elements: Sequence[Element]) -> tuple[str, str, str]:
+        raw = f"<x{len(self._objects)}/>"
+        self._objects[raw] = list(elements)
+        return "object", raw, ""
+
+    def _read_run(self, run: Element) -> Iterator[tuple[str, str, str]]:
+        from lxml import etree
+
+        properties = run.find(f"{WORD}rPr")
+        key = ""
+        if properties is not None:
+            key = "".join(
+                etree.tostring(each, method="c14n").decode()
+                for each in properties
+                if each.tag not in _INVISIBLE
+            )
+            self._formats.setdefault(key, properties)
+            if self._formats[key] is None:
+                self._formats[key] = properties
+        for child in run:
+            if child.tag == f"{WORD}t":
+                yield "text", child.text or "", key
+            elif child.tag in _HYPHENS:
+                yield "text", _HYPHENS[child.tag], key
+            elif child.tag != f"{WORD}rPr" and child.tag not in _DROPPED:
+                holder = etree.Element(run.tag, dict(run.attrib), nsmap=run.nsmap)
+                if properties is not None:
+                    holder.append(copy.deepcopy(properties))
+                kind, raw, _ = self._object([holder])
+                # The child is moved there when the paragraph is written.
+                self._objects[raw].append(child)
+                yield kind, raw, "run"
+
+    def _as_pieces(self) -> MarkedText:
+        pieces: list[MarkedPiece] = []
+        names = {key: f"f{index}" for index, key in enumerate(self._formats)}
+        current, text = "", ""
+
+        def flush() -> None:
+            nonlocal text
+            if text:
+                words = with_placeholders(text, Text)
+                if current != self._usual:
+                    name = names[current]
+                    words = [Tag(f"<{name}>", "open", name), *words,
+                             Tag(f"</{name}>", "close", name)]  # fmt: skip
+                pieces.extend(words)
+                text = ""
+
+        for kind, value, key in self._atoms:
+            if kind == "text":
+                if key != current:
+                    flush()
+                    current = key
+                text += value
+                continue
+            flush()
+            if kind == "object":
+                pieces.append(Tag(value, "empty", "x"))
+            else:
+                pieces.append(Tag(value, "open" if kind == "open" else "close", key))
+        flush()
+        return paired(pieces)
+
+    def write(self, pieces: Sequence[MarkedPiece]) -> None:
+        """Replace the content of the paragraph by these pieces; objects they lack come last."""
+        written = {piece.raw for piece in pieces if isinstance(piece, Tag)}
+        lost = [Tag(raw, "empty") for raw in self._objects if raw not in written]
+        names = {f"f{index}": key for index, key in enumerate(self._formats)}
+        self._clear()
+        parents = [self._element]
+        formats = [self._usual]
+        for piece in (*pieces, *lost):
+            if not isinstance(piece, Tag):
+                text = piece.text if isinstance(piece, Text) else piece.raw
+                parents[-1].append(self._run(text, formats[-1]))
+            elif piece.raw in self._objects:
+                self._put(parents[-1], piece.raw)
+            elif piece.raw in self._containers:
+                parents.append(self._opened(parents[-1], self._containers[piece.raw]))
+            elif piece.name.startswith("c") and len(parents) > 1:
+                parents.pop()
+            elif piece.name in names and piece.kind == "open":
+                formats.append(names[piece.name])
+            elif piece.name in names and len(formats) > 1:
+                formats.pop()
+
+    def _clear(self) -> None:
+        for child in list(self._element):
+            if child.tag != f"{WORD}pPr":
+                self._element.remove(child)
+
+    def _put(self, parent: Element, raw: str) -> None:
+        """Append an object: an element, or a run and the element that belongs into it."""
+        first, *others = self._objects[raw]
+        parent.append(first)
+        is_holder = first.tag == f"{WORD}r" and len(others) == 1 and others[0].tag != f"{WORD}r"
+        for element in others:
+            (first if is_holder else parent).append(element)
+
+    def _opened(self, parent: Element, container: Element) -> Element:
+        """Append a container without its content; returns where its content belongs."""
+        inner = container.find(f"{WORD}sdtContent")
+        for child in list(container if inner is None else inner):
+            if child.tag not in _CONTAINER_PROPERTIES:
+                child.getparent().remove(child)
+        parent.append(container)
+        return container if inner is None else inner
+
+    def _run(self, text: str, key: str) -> Element:
+        from lxml import etree
+
+        run = etree.Element(f"{WORD}r", nsmap=self._element.nsmap)
+        properties = self._formats[key]
+        if properties is not None:
+            run.append(copy.deepcopy(properties))
+        words = etree.SubElement(run, f"{WORD}t")
+        words.text = text
+        words.set(SPACE, "preserve")
+        return run

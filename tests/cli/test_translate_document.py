@@ -1,0 +1,233 @@
+"""`nmt translate --document` as it is typed, and the commands of docs/documents.md."""
+
+import io
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from byte_models import byte_config, byte_model, byte_subwords
+from document_samples import (
+    ASS,
+    HTML,
+    JSONL,
+    MARKDOWN,
+    PO,
+    SAMPLES,
+    SRT,
+    TEXT,
+    VTT,
+    each_text,
+    opened,
+    word_document,
+)
+
+from nmt_cli.cli import main
+from nmt_cli.model_dir import save_model
+from nmt_cli.translation.translator import Translator
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "documents.md"
+FILES = {
+    "page.html": HTML, "README.md": MARKDOWN, "film.srt": SRT, "film.vtt": VTT, "film.ass": ASS,
+    "de.po": PO, "notes.txt": TEXT, "items.jsonl": JSONL, "letter.tmpl": HTML,
+    "titles.jsonl": '{"item": {"title": "A dog"}}\n', "terms.tsv": "dog\tHund\n",
+}  # fmt: skip
+
+
+class Result(NamedTuple):
+    code: int
+    out: bytes
+    err: str
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "model"
+    config = byte_config({"search.beam": 1, "languages.src": "en", "languages.tgt": "de"})
+    save_model(path, byte_model(config).state_dict(), config, byte_subwords(), {})
+    return path
+
+
+@pytest.fixture
+def folder(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("OMP_WAIT_POLICY", "PASSIVE")
+    (tmp_path / "model").symlink_to(model)
+    for name, text in FILES.items():
+        (tmp_path / name).write_bytes(text.encode())
+    (tmp_path / "report.docx").write_bytes(word_document())
+    return tmp_path
+
+
+@pytest.fixture
+def nmt(folder: Path, monkeypatch, capfdbinary):
+    def run(*arguments: str, stdin: bytes = b"") -> Result:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        code = main(["translate", *arguments])
+        out, err = capfdbinary.readouterr()
+        return Result(code, out, err.decode())
+
+    return run
+
+
+def test_each_segment_is_translated_as_a_line(nmt, model: Path) -> None:
+    text = b"<html lang=en><p>The dog.</p><p>A house.</p></html>"
+    Path("a.html").write_bytes(text)
+    result = nmt("--document", "a.html")
+    assert (result.code, result.err) == (0, "")
+    first, second = (
+        each.text for each in Translator.load(model).translate(["The dog.", "A house."])
+    )
+    document = opened(text, "html", language="de")
+    words = {"The dog.": first, "A house.": second}
+    assert result.out == document.render(each_text(document.segments, words.__getitem__))
+    assert b"<html lang=de>" in result.out
+
+
+def test_output_file_is_written_and_not_replaced_without_force(nmt) -> None:
+    assert nmt("--document", "page.html", "-o", "new.html").out == b""
+    written = Path("new.html").read_bytes()
+    assert written.startswith(b"<!DOCTYPE html>")
+    assert nmt("--document", "page.html", "-o", "new.html").code == 73
+    assert nmt("--document", "page.html", "-o", "new.html", "--force").code == 0
+    assert nmt("--document", "page.html", "-o", "page.html", "--force").code == 73
+    assert Path("page.html").read_text() == HTML
+
+
+def test_json_has_a_document_for_each_segment_with_its_place(nmt) -> None:
+    result = nmt("--document", "film.srt", "--json")
+    rows = [json.loads(line) for line in result.out.splitlines()]
+    document = opened(SRT, "subtitles")
+    assert [row["place"] for row in rows] == document.places
+    assert [row["line"] for row in rows] == list(range(len(document.segments)))
+    assert "".join(rows[-1]["source"].split()) == "Last42"
+
+
+def test_flag_file_names_the_place(nmt) -> None:
+    Path("long.txt").write_text("\nhello\n", "utf-8")
+    result = nmt("--document", "long.txt", "--flag-file", "flags.tsv", "--max-length", "1")
+    assert result.code == 0, result.err
+    head, row = Path("flags.tsv").read_text("utf-8").splitlines()
+    assert head.startswith("line\tflags")
+    assert row.startswith("line 2\t")
+    failing = nmt("--document", "long.txt", "--max-length", "1", "--fail-on", "at_limit")
+    assert failing.code == 3
+    assert "line 2: at_limit" in failing.err
+
+
+def test_segment_without_a_translation_keeps_its_source(nmt, monkeypatch) -> None:
+    from dataclasses import replace
+
+    from nmt_cli.translation import translator
+
+    real = translator.Translator.translate_window
+
+    def translate(self, lines, **options):  # type: ignore[no-untyped-def]
+        return [
+            replace(each, text="", flags=("failed",)) if "dog" in each.source else each
+            for each in real(self, lines, **options)
+        ]
+
+    monkeypatch.setattr(translator.Translator, "translate_window", translate)
+    Path("a.html").write_bytes(b"<p>The   <b>dog</b> &amp; I</p>\n<p>word</p>")
+    result = nmt("--document", "a.html", "--flag-file", "flags.tsv")
+    assert result.out.startswith(b"<p>The   <b>dog</b> &amp; I</p>\n<p>")
+    assert not result.out.endswith(b"<p>word</p>")
+    assert "failed" in Path("flags.tsv").read_text("utf-8")
+
+
+def test_json_input_reads_the_argument_and_stdin(nmt) -> None:
+    result = nmt("--json-input", "items.jsonl")
+    rows = [json.loads(line) for line in result.out.splitlines() if line]
+    assert [row["text"] for row in rows] == ["Hello you.", "two\nlines"]
+    assert all(isinstance(row["translation"], str) and "flags" in row for row in rows)
+    assert nmt("--json-input", stdin=JSONL.encode()).out == result.out
+    assert nmt("--document", "-", "--kind", "jsonl", stdin=JSONL.encode()).out == result.out
+
+
+def test_document_without_words_stays(nmt) -> None:
+    text = re.sub(r"[^\W\d_]", "1", "Some words") + "\n"
+    Path("numbers.txt").write_text(text, "utf-8")
+    assert nmt("--document", "numbers.txt").out == text.encode()
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "words"),
+    [
+        ("--document report.docx", 2, "-o FILE"),
+        ("--document page.html test.en", 2, "names a file"),
+        ("--document page.xyz", 2, "--kind"),
+        ("--document report.docm", 2, "macros"),
+        ("--document -", 2, "--kind"),
+        ("--kind html", 2, "--document"),
+        ("--field a", 2, "--document"),
+        ("--fuzzy", 2, "--document"),
+        ("--document page.html --field a", 2, "JSON lines"),
+        ("--document page.html --fuzzy", 2, "catalogues"),
+        ("--json-input --kind html items.jsonl", 2, "--kind says html"),
+        ("--document page.html --scores --prefix x --verify", 2, "--scores, --prefix, --verify:"),
+        ("--document page.html --verify-every 2", 2, "--verify-every"),
+        ("--document page.html --n-best 2", 2, "--n-best"),
+        ("--document page.html --alignment", 2, "--alignment"),
+        ("--document none.html", 66, "none.html"),
+        ("--document items.jsonl --field other", 65, "line 1: no field `other`"),
+        ("--document page.html --kind docx -o new.docx", 65, "damaged or no .docx"),
+        ("--document page.html --kind po", 65, "catalogue"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_a_model_is_loaded(
+    nmt, line: str, code: int, words: str, monkeypatch
+) -> None:
+    def load(*_: object, **__: object) -> None:
+        raise AssertionError("loaded")
+
+    monkeypatch.setattr(Translator, "load", load)
+    before = sorted(path.name for path in Path.cwd().iterdir())
+    result = nmt(*line.split())
+    assert result.code == code, result.err
+    assert words in result.err
+    assert result.out == b""
+    assert sorted(path.name for path in Path.cwd().iterdir()) == before
+
+
+def test_missing_library_is_one_line_of_hint(nmt, monkeypatch) -> None:
+    monkeypatch.setattr("nmt_cli.documents.libraries.find_spec", lambda name: None)
+    result = nmt("--document", "film.srt")
+    assert result.code == 69
+    assert 'pip install "nmt-cli[documents]"' in result.err
+
+
+def commands() -> list[str]:
+    blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    return [line for block in blocks for line in block.splitlines() if "nmt translate" in line]
+
+
+@pytest.mark.parametrize("line", commands())
+def test_commands_of_the_page_run(nmt, folder: Path, line: str) -> None:
+    words = shlex.split(line, comments=True)
+    stdin = b""
+    if words[0] == "cat":
+        stdin = Path(words[1]).read_bytes()
+        words = words[words.index("|") + 1 :]
+    assert words[:2] == ["nmt", "translate"]
+    result = nmt(*words[2:], stdin=stdin)
+    assert result.code == 0, result.err
+    assert result.out or any(Path(word).is_file() for word in words if word.count("."))
+
+
+def test_page_shows_every_kind_and_library() -> None:
+    from nmt_cli.documents.kinds import KINDS
+
+    text = PAGE.read_text("utf-8")
+    assert len(commands()) > 8
+    for name, kind in KINDS.items():
+        assert f"`{name}`" in text
+        assert all(f"`{suffix}`" in text for suffix in kind.suffixes)
+    assert set(SAMPLES) == {
+        f"a.{each}" for each in ("txt", "html", "md", "srt", "vtt", "ass", "po")
+    }

@@ -1,0 +1,66 @@
+"""Catalogues of gettext: which entries are translated, plurals, and how they are written."""
+
+import polib
+from document_samples import changed, each_text, opened
+
+HEAD = 'msgid ""\nmsgstr ""\n"Plural-Forms: nplurals={0}; plural=0;\\n"\n\n'
+
+
+def entries(text: str) -> list[polib.POEntry]:
+    return list(polib.pofile(text))
+
+
+def test_only_entries_without_a_translation_are_translated() -> None:
+    text = 'msgid "a"\nmsgstr ""\n\nmsgid "b"\nmsgstr "c"\n\n#, fuzzy\nmsgid "d"\nmsgstr "e"\n'
+    [first, second, third] = entries(changed(text, "po"))
+    assert (first.msgstr, first.flags) == ("A", ["fuzzy"])
+    assert (second.msgstr, second.flags) == ("c", [])
+    assert (third.msgstr, third.flags) == ("e", ["fuzzy"])
+    assert entries(changed(text, "po", fuzzy=True))[2].msgstr == "D"
+
+
+def test_translation_that_is_the_source_is_not_written() -> None:
+    text = 'msgid "OK"\nmsgstr ""\n'
+    assert changed(text, "po", str.upper) == text
+
+
+def test_every_plural_form_gets_a_translation() -> None:
+    plural = 'msgid "one %d"\nmsgid_plural "many %d"\n'
+    for count, wanted in ((1, ["MANY %d"]), (2, ["ONE %d", "MANY %d"]),
+                          (3, ["ONE %d", "MANY %d", "MANY %d"])):  # fmt: skip
+        forms = "".join(f'msgstr[{form}] ""\n' for form in range(count))
+        [entry] = entries(changed(HEAD.format(count) + plural + forms, "po"))
+        assert list(entry.msgstr_plural.values()) == wanted
+        assert entry.flags == ["fuzzy"]
+
+
+def test_long_and_odd_texts_are_read_back_by_polib() -> None:
+    source = 'a "quoted" back\\slash\ttab ' + "long words " * 20 + "\nanother line"
+    entry = polib.POEntry(msgid=source, msgstr="")
+    catalogue = polib.POFile()
+    catalogue.append(entry)
+    written = changed(str(catalogue), "po")
+    assert entries(written)[0].msgstr == source.upper()
+    assert max(map(len, written.rpartition("msgstr")[2].splitlines())) <= 80
+
+
+def test_placeholders_are_no_words() -> None:
+    text = 'msgid "%(name)s has {0} of %d ${x}"\nmsgstr ""\n'
+    assert 'msgstr "%(name)s HAS {0} OF %d ${x}"' in changed(text, "po")
+
+
+def test_part_of_an_entry_that_failed_keeps_the_source() -> None:
+    text = 'msgid "a b\\n"\n"c d"\nmsgstr ""\n'
+    document = opened(text, "po")
+    first, second = document.segments
+    [upper] = each_text([first], str.upper)
+    [entry] = entries(document.render([upper, second]).decode())
+    assert entry.msgstr == "A B\nc d"
+
+
+def test_charset_of_the_header_is_kept() -> None:
+    head = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=ISO-8859-1\\n"\n\n'
+    data = (head + 'msgid "grün"\nmsgstr ""\n').encode("latin-1")
+    document = opened(data, "po")
+    written = document.render(each_text(document.segments, str.upper))
+    assert written.decode("latin-1").endswith('msgid "grün"\nmsgstr "GRÜN"\n')

@@ -1,0 +1,226 @@
+"""Documents that are damaged, dangerous or of another kind are refused before any work."""
+
+import io
+import sys
+import time
+import zipfile
+from collections.abc import Callable
+
+import pytest
+from document_samples import KINDS, SAMPLES, SRT, opened, word_document
+
+from nmt_cli.documents import document as document_module
+from nmt_cli.documents import encoding, word_package
+from nmt_cli.documents.kinds import kind_of
+from nmt_cli.errors import DataError, UnavailableError, UsageError
+
+
+def archive(**changes: bytes | None) -> bytes:
+    """A Word document with these files (names with __ for a slash) changed, added or left out."""
+    files = {name.replace("__", "/"): content for name, content in changes.items()}
+    data = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(word_document())) as source,
+        zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as target,
+    ):
+        for info in source.infolist():
+            content = files.pop(info.filename, source.read(info))
+            if content is not None:
+                target.writestr(info.filename, content)
+        for name, content in files.items():
+            assert content is not None
+            target.writestr(name, content)
+    return data.getvalue()
+
+
+MAIN = "word__document.xml"
+ENTITY = b'<!DOCTYPE w [<!ENTITY e SYSTEM "file:///etc/passwd">]><w>&e;</w>'
+
+
+def encrypted() -> bytes:
+    """The flag of encryption in the directory of the archive."""
+    data = bytearray(word_document())
+    at = data.rindex(b"PK\x01\x02")
+    data[at + 8] |= 1
+    return bytes(data)
+
+
+def twice() -> bytes:
+    data = io.BytesIO(word_document())
+    with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(data, "a") as target:
+        target.writestr("word/document.xml", b"<w/>")
+    return data.getvalue()
+
+
+WORD_FILES: dict[str, tuple[Callable[[], bytes], str]] = {
+    "macros": (lambda: archive(word__vbaProject=b"x"), "macros"),
+    "macros by type": (
+        lambda: archive(**{"[Content_Types].xml": b"<Types>application/macroEnabled</Types>"}),
+        "macros",
+    ),
+    "bomb": (lambda: archive(**{"word/media/a.xml": bytes(20 << 20)}), "zip bomb"),
+    "entity": (lambda: archive(**{MAIN: ENTITY}), "declares entities"),
+    "entity in UTF-16": (
+        lambda: archive(**{MAIN: ENTITY.decode().encode("utf-16")}), "declares entities"
+    ),
+    "entity in another part": (lambda: archive(**{"word/x.xml": ENTITY}), "declare"),
+    "entity in relations": (lambda: archive(**{"word/_rels/x.rels": ENTITY}), "declare"),
+    "cut": (lambda: word_document()[:-200], "damaged"),
+    "cut early": (lambda: word_document()[:3000], "damaged"),
+    "no archive": (lambda: b"PK\x03\x04 but no more", "damaged"),
+    "text": (lambda: b"plain text", "no .docx"),
+    "empty": (lambda: b"", "no .docx"),
+    "old": (lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512), "encrypted, or a .doc"),
+    "encrypted": (encrypted, "encrypted"),
+    "twice": (twice, "two files of one name"),
+    "another archive": (lambda: archive(**{MAIN: None}), "no Word document"),
+    "broken XML": (lambda: archive(**{MAIN: b"<w:document"}), "damaged"),
+    "other XML": (lambda: archive(**{MAIN: b"<document/>"}), "no paragraphs"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WORD_FILES)
+def test_word_document_is_refused(name: str) -> None:
+    make, reason = WORD_FILES[name]
+    with pytest.raises(DataError, match=reason):
+        opened(make(), "docx")
+
+
+def test_a_changed_byte_of_a_word_document_is_an_error_or_nothing() -> None:
+    data = word_document()
+    for at in range(0, len(data), 997):
+        broken = bytearray(data)
+        broken[at] ^= 0x55
+        try:
+            document = opened(bytes(broken), "docx")
+            document.render(document.segments)
+        except DataError:
+            continue
+
+
+def test_bomb_is_found_before_it_is_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(*_: object) -> bytes:
+        raise AssertionError("unpacked")
+
+    data = archive(**{"word/media/a.bin": bytes(30 << 20)})
+    monkeypatch.setattr(zipfile.ZipFile, "read", read)
+    with pytest.raises(DataError, match="zip bomb"):
+        opened(data, "docx")
+
+
+def test_document_that_is_too_large_unpacked_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word_package, "MAX_UNPACKED_BYTES", 10_000)
+    with pytest.raises(DataError, match="too large"):
+        opened(word_document(), "docx")
+
+
+def test_external_entity_is_not_read_even_without_the_check(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(word_package, "_has_declarations", lambda content: False)
+    namespace = b'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+    body = (
+        b'<!DOCTYPE w [<!ENTITY e SYSTEM "file:///etc/passwd">]>'
+        b"<w:document " + namespace + b"><w:p><w:r><w:t>a&e;</w:t></w:r></w:p></w:document>"
+    )
+    document = opened(archive(**{MAIN: body}), "docx")
+    assert "root" not in str(document.segments)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('{"text": "a"', "not JSON"),
+        ('["text"]', "not a JSON object"),
+        ('{"other": 1}', "no field `text`"),
+        ('{"text": 1}', "is not a text"),
+        ("[" * 100_000, "not JSON"),
+        ('{"text": ' + "9" * 5_000 + "}", "not JSON"),
+    ],
+)
+def test_bad_json_line_is_named(line: str, reason: str) -> None:
+    with pytest.raises(DataError, match=rf"line 3: .*{reason}"):
+        opened('{"text": "a"}\n\n' + line + "\n", "jsonl")
+
+
+@pytest.mark.parametrize("name", [*SAMPLES, "a.jsonl"])
+def test_other_encodings_and_binary_files_are_refused(name: str) -> None:
+    kind = KINDS[name.rpartition(".")[2]]
+    text = SAMPLES.get(name, '{"text": "a"}\n').removeprefix("\ufeff")
+    if kind not in ("html", "po"):
+        with pytest.raises(DataError, match="another encoding") as caught:
+            opened(text.encode() + "Grün".encode("latin-1"), kind)
+        assert "iconv -f" in caught.value.hint
+    with pytest.raises(DataError):
+        opened(b"\x89PNG\r\n\x1a\n\0\0" + text.encode(), kind)
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "just text\n", "WEBVTT\n\n", "[Script Info]\n"])
+def test_subtitles_without_cues_are_refused(text: str) -> None:
+    with pytest.raises(DataError):
+        opened(text, "subtitles")
+
+
+def test_endless_line_of_subtitles_is_refused() -> None:
+    with pytest.raises(DataError, match="more than 10,000 characters"):
+        opened(SRT.replace("Last", "<i" * 5_001), "subtitles")
+
+
+@pytest.mark.parametrize("part", ["<!--", "<a ", '<a b="', "</a ", "<![CDATA[", "<b>", "<"])
+def test_work_grows_with_the_length_of_broken_html(part: str) -> None:
+    """An unclosed mark is searched for once: quadratic work would take minutes."""
+    began = time.process_time()
+    opened(part * (60_000 // len(part)), "html")
+    assert time.process_time() - began < 15
+
+
+def test_broken_times_are_named_by_their_line() -> None:
+    with pytest.raises(DataError, match="line 7: 00:00:02;600 -->"):
+        opened(SRT.replace("00:00:02,600", "00:00:02;600"), "subtitles")
+
+
+def test_subtitles_that_other_programs_read_otherwise_are_refused() -> None:
+    text = SRT.replace("Some text", "from 00:00:01,000 to 00:00:02,000")
+    with pytest.raises(DataError, match="5 lines of times, but pysubs2 finds 6"):
+        opened(text, "subtitles")
+
+
+@pytest.mark.parametrize("text", ["no catalogue", 'msgid "a"\n', 'msgstr "a'])
+def test_broken_catalogue_is_refused(text: str) -> None:
+    with pytest.raises(DataError):
+        opened(text, "po")
+
+
+def test_large_document_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoding, "MAX_DOCUMENT_BYTES", 10)
+    with pytest.raises(DataError, match="MiB"):
+        opened("a" * 11, "text")
+    assert document_module.MAX_DOCUMENT_BYTES == 64 << 20
+
+
+@pytest.mark.parametrize("name", ["a.pdf", "a.docm", "a.doc", "a.odt", "a.xyz", "a"])
+def test_unknown_suffix_is_refused_with_a_hint(name: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        kind_of(name)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("kind", "module", "text"),
+    [
+        ("po", "polib", SAMPLES["a.po"]),
+        ("subtitles", "pysubs2", SRT),
+        ("markdown", "markdown_it", "a"),
+        ("docx", "lxml", "a"),
+    ],
+)
+def test_missing_library_is_named(
+    kind: str, module: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "nmt_cli.documents.libraries.find_spec",
+        lambda name: None if name == module else sys.modules["io"],
+    )
+    with pytest.raises(UnavailableError) as caught:
+        opened(text, kind)
+    assert caught.value.hint == 'pip install "nmt-cli[documents]"'
