@@ -18,8 +18,9 @@ _MAY_HAVE_MARKS = re.compile(r"[<{%&*_`@~]|\]\(|://|[wW]{3}\.|(?i:mailto|tel):")
 _DIGIT = re.compile(r"\d")
 # Stands for what is already known to be a mark; neither a letter nor white space.
 _MASK = "\ufffc"
-# Which character a finder needs.
-_FINDERS: tuple[tuple[str, Callable[[str], Iterator[Mark]]], ...] = (
+Finder = Callable[[str], Iterator[Mark]]
+# Which characters a finder needs.
+_FINDERS: tuple[tuple[str, Finder], ...] = (
     ("<", find_tags),
     ("`", find_code),
     ("](", find_links),
@@ -39,16 +40,22 @@ Text(text=' of ', raw=None), Placeholder(raw='{name}'), Text(text='.', raw=None)
     """
     if not has_marks(line, numbers=numbers):
         return (Text(line),) if line else ()
+    finders = (*_FINDERS, *([("", find_numbers)] if numbers else []))
+    return with_pairs_only(tuple(_pieces(line, _marks(line, finders))))
+
+
+def _marks(line: str, finders: Sequence[tuple[str, Finder]]) -> list[Mark]:
+    """The marks in their order; earlier finders have precedence."""
     masked = line
     marks: list[Mark] = []
-    for needed, find in (*_FINDERS, *([("", find_numbers)] if numbers else [])):
+    for needed, find in finders:
         if needed not in masked:
             continue
         found = [mark for mark in find(masked) if _MASK not in masked[mark.begin : mark.end]]
         found = list(_without_overlap(found))
         masked = _with_mask(masked, found)
         marks += found
-    return with_pairs_only(tuple(_pieces(line, sorted(marks, key=lambda mark: mark.begin))))
+    return sorted(marks, key=lambda mark: mark.begin)
 
 
 def has_marks(line: str, *, numbers: bool = False) -> bool:
@@ -87,6 +94,36 @@ def _pieces(line: str, marks: Sequence[Mark]) -> Iterator[MarkedPiece]:
 def _text(raw: str) -> Text:
     text = unescaped(raw) if "&" in raw else raw
     return Text(text) if text == raw else Text(text, raw)
+
+
+def with_placeholders(pieces: Sequence[MarkedPiece], numbers: bool = False) -> MarkedText:
+    """The pieces with the placeholders and addresses in their texts as pieces of their own.
+
+    >>> with_placeholders((Text("of {name}"), Tag("<br/>", "empty", "br")))
+    (Text(text='of ', raw=None), Placeholder(raw='{name}'), Tag(raw='<br/>', kind='empty', name='br'))
+    """
+    result: list[MarkedPiece] = []
+    for piece in pieces:
+        result += _split_text(piece, numbers) if isinstance(piece, Text) else [piece]
+    return tuple(result)
+
+
+def _split_text(piece: Text, numbers: bool) -> list[MarkedPiece]:
+    raw = piece.text if piece.raw is None else piece.raw
+    if not has_marks(raw, numbers=numbers):
+        return [piece]
+    finders = (find_addresses, find_placeholders, *([find_numbers] if numbers else []))
+    marks = _marks(raw, [("", find) for find in finders])
+    if not marks:
+        return [piece]
+    if piece.raw is None:
+        return [
+            Text(each.text if each.raw is None else each.raw) if isinstance(each, Text) else each
+            for each in _pieces(raw, marks)
+        ]
+    found = list(_pieces(raw, marks))
+    texts = [each.text if isinstance(each, Text) else unescaped(each.raw) for each in found]
+    return found if "".join(texts) == piece.text else [piece]
 
 
 def is_marked(pieces: Sequence[MarkedPiece]) -> bool:

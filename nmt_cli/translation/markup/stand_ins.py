@@ -1,0 +1,132 @@
+"""Words that a model copies, which stand for placeholders while a line is translated.
+
+They are chosen by test translations: a word of both vocabularies that is translated by itself.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import NamedTuple
+
+from nmt_cli.config.search import SearchConfig
+from nmt_cli.data.markup.marked_text import Placeholder
+from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.data.subwords.segmenters import SPACE
+from nmt_cli.translation.markup.carrier import StandIn
+from nmt_cli.translation.result import Translation
+
+# Names that many languages write the same; the model's own vocabulary gives more.
+NAMES = (
+    "Anna", "Berlin", "Maria", "London", "Peter", "Paris", "Martin", "Madrid", "Thomas", "Tokyo",
+    "Daniel", "Toronto", "Sandra", "Boston", "David", "Amsterdam",
+)  # fmt: skip
+MAX_CANDIDATES = 400
+# So many stand-ins are kept, and a line has at most so many.
+MOST = 12
+# A line is translated with so many choices of stand-ins, and the best translation is kept.
+TRIED = 2
+# A stand-in may get an ending: `Annas`.
+_LONGEST_ENDING = 2
+_MARKS = ".,:/'’"
+_NUMBER = re.compile(r"[+\-−]?\d[\d.,:/'’]*")
+
+Translate = Callable[[Sequence[str], SearchConfig], Sequence[Translation]]
+
+
+class StandIns:
+    """The stand-ins of one model, which are found when they are first needed."""
+
+    def __init__(self, translate: Translate, subwords: Subwords) -> None:
+        self._translate = translate
+        self._subwords = subwords
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """Words that are copied, those that the model is surest of first."""
+        candidates = self._candidates()
+        settings = SearchConfig(beam=1, max_extra_length=3, sentences="line", markup="off")
+        translations = self._translate([f"{word}." for word in candidates], settings)
+        copied = [
+            (-translation.score, word)
+            for word, translation in zip(candidates, translations, strict=True)
+            if translation.text == f"{word}."
+        ]
+        return tuple(word for _, word in sorted(copied))[:MOST]
+
+    def _candidates(self) -> list[str]:
+        subwords = self._subwords
+        target = set(subwords.target_pieces(range(subwords.tgt_size)))
+        whole = [
+            piece.removeprefix(SPACE)
+            for piece in subwords.source_pieces(range(subwords.src_size))
+            if piece.startswith(SPACE) and piece in target
+        ]
+        named = [word for word in whole if len(word) > 2 and word.isalpha() and word.istitle()]
+        return list(dict.fromkeys([*NAMES, *named]))[:MAX_CANDIDATES]
+
+    def choices(self, placeholders: Sequence[Placeholder], text: str) -> list[list[str | None]]:
+        """The choices of stand-ins to try for these placeholders; a number stands for itself.
+
+        text: the rest of the line, whose own words cannot be stand-ins.
+        """
+        numbers = [piece.raw if _NUMBER.fullmatch(piece.raw) else None for piece in placeholders]
+        if not placeholders or None not in numbers:
+            return [[*numbers]]
+        free = [word for word in self.words if word not in text]
+        needed = numbers.count(None)
+        choices = []
+        for first in range(0, len(free), max(1, len(free) // TRIED)):
+            rest = iter((free[first:] + free[:first])[:needed])
+            choices.append([number or next(rest, None) for number in numbers])
+        return choices[:TRIED]
+
+
+class Copied(NamedTuple):
+    """Where a stand-in is in a translation; ending: what follows the placeholder."""
+
+    begin: int
+    end: int
+    raw: str
+    ending: str = ""
+
+
+def find_copies(text: str, stand_ins: Sequence[StandIn]) -> list[Copied] | None:
+    """The place of each stand-in in a translation; None unless each occurs exactly once.
+
+    >>> find_copies("Annas Hund.", [StandIn(0, 4, "Anna", "{name}")])
+    [Copied(begin=0, end=5, raw='{name}', ending='s')]
+    """
+    copies = []
+    for stand_in in stand_ins:
+        is_number = _NUMBER.fullmatch(stand_in.word) is not None
+        spans = _numbers_like(text, stand_in.word) if is_number else _words_like(text, stand_in)
+        if len(spans) != 1:
+            return None
+        [(begin, end, ending)] = spans
+        copies.append(Copied(begin, end, stand_in.raw, ending))
+    return copies
+
+
+def _words_like(text: str, stand_in: StandIn) -> list[tuple[int, int, str]]:
+    """The word, with the ending that it may have got."""
+    pattern = rf"(?<!\w){re.escape(stand_in.word)}([^\W\d_]{{0,{_LONGEST_ENDING}}})(?!\w)"
+    # An ending would become a part of an address or of `%s`.
+    keeps_ending = not stand_in.raw[-1].isalnum()
+    return [
+        (match.start(), match.end(), match[1] if keeps_ending else "")
+        for match in re.finditer(pattern, text)
+    ]
+
+
+def _numbers_like(text: str, number: str) -> list[tuple[int, int, str]]:
+    """The number as it is, or else the numbers with the same digits: 12,50 for 12.50."""
+    found = [match for match in _NUMBER.finditer(text) if match[0].rstrip(_MARKS) == number]
+    if not found:
+        digits = re.sub(r"\D", "", number)
+        found = [
+            match for match in _NUMBER.finditer(text) if re.sub(r"\D", "", match[0]) == digits
+        ]
+    return [
+        (match.start(), match.start() + len(match[0].rstrip(_MARKS)), "") for match in found
+    ]
