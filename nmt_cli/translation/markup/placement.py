@@ -71,6 +71,25 @@ class Placer:
         texts = {copy.begin: (Placeholder(copy.raw), Text(copy.ending)) for copy in copies}
         return _joined(self._aligned.target, self._aligned.tgt, self._gaps, texts)
 
+    def replaced(self, lost: Sequence[Atom], kept: Sequence[Copied]) -> dict[int, Copied]:
+        """The words that stand for lost stand-ins, by the place of these: each is the other one's
+        best word.
+        """
+        taken = {copy.begin for copy in kept}
+        result = {}
+        for atom in lost:
+            column = next(i for i, token in enumerate(self._aligned.src) if token.begin == atom.at)
+            best = self._of_src[column]
+            if best < 0 or self._of_tgt[best] != column:
+                continue
+            begin, end, is_word = self._aligned.tgt[best]
+            if is_word and begin not in taken:
+                taken.add(begin)
+                [piece] = atom.pieces
+                assert isinstance(piece, Placeholder)
+                result[atom.at] = Copied(begin, end, piece.raw)
+        return result
+
     def _emit(self, nodes: Sequence[Node], low: int, high: int) -> None:
         """Put the nodes into the gaps around and between the target tokens `low` to `high`."""
         placed = self._placed([node for node in nodes if isinstance(node, Pair)], low, high)

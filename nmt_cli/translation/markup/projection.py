@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from nmt_cli.data.markup.pairs import tag_pairs
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelling import source_spellings, target_spellings
 from nmt_cli.data.text.splitting import Piece
-from nmt_cli.translation.markup.carrier import Carrier, Node, StandIn, within
+from nmt_cli.translation.markup.carrier import Atom, Carrier, Node, Pair, StandIn, within
 from nmt_cli.translation.markup.placement import Aligned, Placer, merged
 from nmt_cli.translation.markup.stand_ins import Copied, find_copies
 from nmt_cli.translation.markup.tokens import Matrix, Token, token_matrix, token_of_ids, tokens_of
@@ -94,7 +95,7 @@ class Projector:
         wanted: dict[IdPair, None] = {}
         for job in jobs:
             for segment in job.segments:
-                if segment.text and _nodes_of(job.carrier, segment):
+                if segment.text and _needs_alignment(job.carrier, segment):
                     wanted[segment.ids] = None
         attention = dict(zip(wanted, self._attend(list(wanted)), strict=True)) if wanted else {}
         return [self._project(job, attention) for job in jobs]
@@ -111,26 +112,35 @@ class Projector:
         self, carrier: Carrier, segment: Segment, attention: dict[IdPair, Matrix]
     ) -> MarkedText:
         """The translation of a segment with its marks."""
-        nodes = _nodes_of(carrier, segment)
         stand_ins = stand_ins_of(carrier, segment)
-        copies = find_copies(segment.text, stand_ins) or []
-        if not nodes:
-            return _restored(segment.text, copies)
+        copies = find_copies(segment.text, stand_ins)
+        if not _needs_alignment(carrier, segment):
+            return _restored(segment.text, [copy for copy in copies if copy])
         source = carrier.text[segment.begin : segment.end]
-        src = _joined_tokens(source, [
-            (each.begin - segment.begin, each.end - segment.begin) for each in stand_ins
-        ])  # fmt: skip
-        tgt = _joined_tokens(segment.text, [(copy.begin, copy.end) for copy in copies])
+        begins = [each.begin - segment.begin for each in stand_ins]
+        src = _joined_tokens(
+            source, [(begin, begin + len(each.word)) for begin, each in zip(begins, stand_ins)]
+        )
+        tgt = _joined_tokens(segment.text, [(copy.begin, copy.end) for copy in copies if copy])
         matrix = self._matrix(segment, source, src, tgt, attention)
-        for stand_in, copy in zip(stand_ins, copies, strict=bool(copies)):
-            row = next(i for i, token in enumerate(tgt) if token.begin == copy.begin)
-            column = next(
-                i for i, token in enumerate(src) if token.begin == stand_in.begin - segment.begin
-            )
-            matrix[row], matrix[:, column] = 0.0, 0.0
-            matrix[row, column] = 1.0
-        placed = Placer(Aligned(source, segment.text, src, tgt, matrix)).place(nodes, copies)
-        return placed
+        for begin, copy in zip(begins, copies, strict=True):
+            if copy is not None:
+                row = next(i for i, token in enumerate(tgt) if token.begin == copy.begin)
+                column = next(i for i, token in enumerate(src) if token.begin == begin)
+                matrix[row], matrix[:, column] = 0.0, 0.0
+                matrix[row, column] = 1.0
+        placer = Placer(Aligned(source, segment.text, src, tgt, matrix))
+        lost = [
+            Atom((Placeholder(each.raw),), begin, *_spaces(source, begin, begin + len(each.word)))
+            for begin, each, copy in zip(begins, stand_ins, copies, strict=True)
+            if copy is None
+        ]
+        kept = [copy for copy in copies if copy]
+        found = placer.replaced(lost, kept)
+        nodes = _with_atoms(_nodes_of(carrier, segment), [
+            atom for atom in lost if atom.at not in found
+        ])  # fmt: skip
+        return placer.place(nodes, [*kept, *found.values()])
 
     def _matrix(
         self,
@@ -187,6 +197,31 @@ def _has_words(pieces: MarkedText) -> bool:
     return any(isinstance(piece, Text) and piece.text.strip() for piece in pieces) or any(
         isinstance(piece, Placeholder) for piece in pieces
     )
+
+
+def _needs_alignment(carrier: Carrier, segment: Segment) -> bool:
+    """Whether a segment has marks whose places the stand-ins do not tell."""
+    stand_ins = stand_ins_of(carrier, segment)
+    lost = None in find_copies(segment.text, stand_ins)
+    return lost or bool(_nodes_of(carrier, segment))
+
+
+def _spaces(text: str, begin: int, end: int) -> tuple[bool, bool]:
+    """Whether white space, or an end of the text, is before and after these characters."""
+    return not text[:begin][-1:].strip(), not text[end:][:1].strip()
+
+
+def _with_atoms(nodes: Sequence[Node], atoms: Sequence[Atom]) -> list[Node]:
+    """The nodes with the atoms, each within the pairs that are around it."""
+    result: list[Node] = []
+    rest = list(atoms)
+    for node in nodes:
+        if isinstance(node, Pair):
+            inside = [atom for atom in rest if node.begin <= atom.at < node.end]
+            rest = [atom for atom in rest if atom not in inside]
+            node = replace(node, children=tuple(_with_atoms(node.children, inside)))
+        result.append(node)
+    return [*result, *rest]
 
 
 def _nodes_of(carrier: Carrier, segment: Segment) -> list[Node]:

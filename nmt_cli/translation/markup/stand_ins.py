@@ -21,14 +21,23 @@ NAMES = (
     "Anna", "Berlin", "Maria", "London", "Peter", "Paris", "Martin", "Madrid", "Thomas", "Tokyo",
     "Daniel", "Toronto", "Sandra", "Boston", "David", "Amsterdam",
 )  # fmt: skip
+NUMBERS = ("7", "12", "25", "40", "5", "30")
 MAX_CANDIDATES = 400
 # So many stand-ins are kept, and a line has at most so many.
 MOST = 12
-# A line is translated with so many choices of stand-ins, and the best translation is kept.
-TRIED = 2
+# A line is translated with so many choices of stand-ins, and the best translation is kept; where
+# all of them are lost, so many more are tried.
+TRIED, TRIED_AGAIN = 2, 6
 # A stand-in may get an ending: `Annas`.
 _LONGEST_ENDING = 2
 _MARKS = ".,:/'’"
+# Placeholders of numbers: `%d`, `{count}`.
+_COUNT = re.compile(
+    r"%(?:\(\w+\)|\d+\$)?[-+#0]*\d*(?:\.\d+)?(?:hh?|ll?|[qLzjt])?[diuoxXfFeEgG]"
+    r"|[$#%{]+\s*(?:\w*[._])?(?:count|counts|num|number|n|total|amount|quantity|size|days|hours|"
+    r"minutes|seconds|years|percent|price|age)\s*(?::[^{}]*)?\}+",
+    re.IGNORECASE,
+)
 _NUMBER = re.compile(r"[+\-−]?\d[\d.,:/'’]*")
 
 Translate = Callable[[Sequence[str], SearchConfig], Sequence[Translation]]
@@ -44,7 +53,14 @@ class StandIns:
     @cached_property
     def words(self) -> tuple[str, ...]:
         """Words that are copied, those that the model is surest of first."""
-        candidates = self._candidates()
+        return self._copied(self._candidates())[:MOST]
+
+    @cached_property
+    def numbers(self) -> tuple[str, ...]:
+        """Numbers that are copied."""
+        return self._copied(NUMBERS)
+
+    def _copied(self, candidates: Sequence[str]) -> tuple[str, ...]:
         settings = SearchConfig(beam=1, max_extra_length=3, sentences="line", markup="off")
         translations = self._translate([f"{word}." for word in candidates], settings)
         copied = [
@@ -52,7 +68,7 @@ class StandIns:
             for word, translation in zip(candidates, translations, strict=True)
             if translation.text == f"{word}."
         ]
-        return tuple(word for _, word in sorted(copied))[:MOST]
+        return tuple(word for _, word in sorted(copied))
 
     def _candidates(self) -> list[str]:
         subwords = self._subwords
@@ -66,20 +82,34 @@ class StandIns:
         return list(dict.fromkeys([*NAMES, *named]))[:MAX_CANDIDATES]
 
     def choices(self, placeholders: Sequence[Placeholder], text: str) -> list[list[str | None]]:
-        """The choices of stand-ins to try for these placeholders; a number stands for itself.
+        """The choices of stand-ins for these placeholders, the first ones to be tried first.
 
-        text: the rest of the line, whose own words cannot be stand-ins.
+        A number stands for itself. None: there is no word. text: the rest of the line, whose own
+        words cannot be stand-ins.
         """
-        numbers = [piece.raw if _NUMBER.fullmatch(piece.raw) else None for piece in placeholders]
-        if not placeholders or None not in numbers:
-            return [[*numbers]]
-        free = [word for word in self.words if word not in text]
-        needed = numbers.count(None)
-        choices = []
-        for first in range(0, len(free), max(1, len(free) // TRIED)):
-            rest = iter((free[first:] + free[:first])[:needed])
-            choices.append([number or next(rest, None) for number in numbers])
-        return choices[:TRIED]
+        fixed = [piece.raw if _NUMBER.fullmatch(piece.raw) else None for piece in placeholders]
+        if None not in fixed:
+            return [[*fixed]]
+        words = [word for word in self.words if word not in text]
+        counts = [_COUNT.fullmatch(piece.raw) is not None for piece in placeholders]
+        numbers = [word for word in self.numbers if word not in text] if any(counts) else []
+        choices: list[list[str | None]] = []
+        # The first choices are as different as they can be.
+        order = sorted(range(len(words)), key=lambda first: (first % max(1, len(words) // TRIED)))
+        for first in order or [0]:
+            named, counted = (
+                iter([*values[first % max(1, len(values)) :], *values[: first % len(values)]])
+                if values
+                else iter(())
+                for values in (words, numbers)
+            )
+            choices.append(
+                [
+                    raw or (next(counted, None) if is_count else None) or next(named, None)
+                    for raw, is_count in zip(fixed, counts, strict=True)
+                ]
+            )
+        return choices[: TRIED + TRIED_AGAIN]
 
 
 class Copied(NamedTuple):
@@ -91,20 +121,21 @@ class Copied(NamedTuple):
     ending: str = ""
 
 
-def find_copies(text: str, stand_ins: Sequence[StandIn]) -> list[Copied] | None:
-    """The place of each stand-in in a translation; None unless each occurs exactly once.
+def find_copies(text: str, stand_ins: Sequence[StandIn]) -> list[Copied | None]:
+    """The place of each stand-in in a translation; None unless it occurs exactly once.
 
     >>> find_copies("Annas Hund.", [StandIn(0, 4, "Anna", "{name}")])
     [Copied(begin=0, end=5, raw='{name}', ending='s')]
     """
-    copies = []
+    copies: list[Copied | None] = []
     for stand_in in stand_ins:
         is_number = _NUMBER.fullmatch(stand_in.word) is not None
         spans = _numbers_like(text, stand_in.word) if is_number else _words_like(text, stand_in)
-        if len(spans) != 1:
-            return None
-        [(begin, end, ending)] = spans
-        copies.append(Copied(begin, end, stand_in.raw, ending))
+        if len(spans) == 1:
+            begin, end, ending = spans[0]
+            copies.append(Copied(begin, end, stand_in.raw, ending))
+        else:
+            copies.append(None)
     return copies
 
 

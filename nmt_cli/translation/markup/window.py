@@ -23,7 +23,7 @@ from nmt_cli.translation.markup.projection import (
     stand_ins_of,
     words_of,
 )
-from nmt_cli.translation.markup.stand_ins import StandIns, Translate, find_copies
+from nmt_cli.translation.markup.stand_ins import TRIED, StandIns, Translate, find_copies
 from nmt_cli.translation.markup.tokens import Matrix
 from nmt_cli.translation.quality.flags import in_order
 from nmt_cli.translation.result import Alternative, SentenceTranslation, Translation
@@ -48,6 +48,9 @@ class _Item(NamedTuple):
 
     source: MarkedText
     carriers: list[Carrier]
+
+
+_Searched = tuple[Carrier, SearchedLine]
 
 
 class MarkupTranslator:
@@ -101,14 +104,13 @@ class MarkupTranslator:
         for request, item in zip(requests, items, strict=True):
             asked += [request] if item is None else _requests(request, item)
         searched = iter(search(asked))
-        chosen: list[tuple[Carrier, SearchedLine] | Translation | None] = []
+        chosen: list[_Searched | Translation | None] = []
         for item in items:
             if item is None:
                 chosen.append(next(searched).translation)
             else:
-                tried = [(carrier, next(searched)) for carrier in item.carriers]
-                chosen.append(_best(tried))
-        self._without_stand_ins(requests, items, chosen, search)
+                chosen.append(_best([(each, next(searched)) for each in item.carriers[:TRIED]]))
+        self._try_again(requests, items, chosen, search)
         return self._projected(items, chosen)
 
     def _item(self, text: MarkedText) -> _Item:
@@ -116,35 +118,36 @@ class MarkupTranslator:
             return _Item(text, [])
         placeholders = placeholders_of(text)
         choices = self._stand_ins.choices(placeholders, words_of(text)) if placeholders else [[]]
-        return _Item(text, [carry(text, choice) for choice in choices or [[]]])
+        return _Item(text, [carry(text, choice) for choice in choices])
 
-    def _without_stand_ins(
+    def _try_again(
         self,
         requests: Sequence[Request],
         items: Sequence[_Item | None],
-        chosen: "list[tuple[Carrier, SearchedLine] | Translation | None]",
+        chosen: "list[_Searched | Translation | None]",
         search: Search,
     ) -> None:
-        """Translate the texts whose stand-ins were lost with their placeholders taken out."""
+        """Translate the texts whose stand-ins were lost with other stand-ins."""
         lost = [
-            index
+            (index, item.carriers[TRIED:])
             for index, (item, each) in enumerate(zip(items, chosen, strict=True))
-            if item is not None and item.carriers and each is None
+            if item is not None and isinstance(each, tuple) and _lost(*each)
         ]
-        if not lost:
-            return
-        carriers = [carry(item.source) for index in lost if (item := items[index])]
         asked = [
-            replace_text(requests[index], carrier)
-            for index, carrier in zip(lost, carriers, strict=True)
+            replace_text(requests[index], carrier) for index, others in lost for carrier in others
         ]
-        for index, carrier, searched in zip(lost, carriers, search(asked), strict=True):
-            chosen[index] = carrier, searched
+        if not asked:
+            return
+        searched = iter(search(asked))
+        for index, others in lost:
+            before = chosen[index]
+            assert isinstance(before, tuple)
+            chosen[index] = _best([before, *((each, next(searched)) for each in others)])
 
     def _projected(
         self,
         items: Sequence[_Item | None],
-        chosen: "Sequence[tuple[Carrier, SearchedLine] | Translation | None]",
+        chosen: "Sequence[_Searched | Translation | None]",
     ) -> "list[Translation | _Result]":
         jobs: list[Job] = []
         ranks: list[list[int]] = []
@@ -193,7 +196,7 @@ def replace_text(request: Request, carrier: Carrier) -> Request:
 
 
 def _requests(request: Request, item: _Item) -> Iterator[Request]:
-    for carrier in item.carriers:
+    for carrier in item.carriers[:TRIED]:
         yield replace_text(request, carrier)
 
 
@@ -204,25 +207,28 @@ def _has_letters(text: MarkedText) -> bool:
     )
 
 
-def _best(tried: Sequence[tuple[Carrier, SearchedLine]]) -> tuple[Carrier, SearchedLine] | None:
-    """The translation with the best score of those that have their stand-ins."""
-    kept = [each for each in tried if _has_copies(*each, 0)]
-    return max(kept, key=lambda each: each[1].translation.score) if kept else None
+def _best(tried: Sequence[_Searched]) -> _Searched | None:
+    """The translation that lost the fewest stand-ins, or the one of those with the best score."""
+    return max(
+        tried, key=lambda each: (-_lost(*each), each[1].translation.score), default=None
+    )
 
 
 def _ranks(carrier: Carrier, searched: SearchedLine) -> list[int]:
     """The alternatives that have their stand-ins; always the first one."""
     count = max(map(len, searched.parts), default=1)
-    return [0, *(rank for rank in range(1, count) if _has_copies(carrier, searched, rank))]
+    return [0, *(rank for rank in range(1, count) if not _lost(carrier, searched, rank))]
 
 
-def _has_copies(carrier: Carrier, searched: SearchedLine, rank: int) -> bool:
+def _lost(carrier: Carrier, searched: SearchedLine, rank: int = 0) -> int:
+    """How many stand-ins an alternative lacks, or has several times."""
     if not carrier.stand_ins:
-        return True
-    segments = _segments(searched, carrier, rank)
-    kept = [find_copies(segment.text, stand_ins_of(carrier, segment)) for segment in segments]
-    found = [copy for copies in kept if copies is not None for copy in copies]
-    return None not in kept and len(found) == len(carrier.stand_ins)
+        return 0
+    return len(carrier.stand_ins) - sum(
+        copy is not None
+        for segment in _segments(searched, carrier, rank)
+        for copy in find_copies(segment.text, stand_ins_of(carrier, segment))
+    )
 
 
 def _segments(searched: SearchedLine, carrier: Carrier, rank: int) -> list[Segment]:
@@ -256,7 +262,8 @@ def _result(
     translation = searched.translation
     hypotheses = [translation.hypotheses[rank] for rank in ranks]
     best = projected[0]
-    lost = len(placeholders_of(item.source)) > len(carrier.stand_ins)
+    taken_out = len(placeholders_of(item.source)) > len(carrier.stand_ins)
+    lost = taken_out or _lost(carrier, searched) > 0
     flags = {*translation.flags, *(["markup_moved"] if best.moved or lost else [])}
     sentences = tuple(SentenceTranslation(*sentence) for sentence in best.sentences)
     marked = replace(
