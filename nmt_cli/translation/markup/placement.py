@@ -200,10 +200,10 @@ class Placer:
         source, tgt = self._aligned.src, self._aligned.tgt
         words = [index for index, token in enumerate(source) if token.is_word]
         if words and set(words) <= set(src):
-            begin, end = (
-                next((word for word in self._words if low <= word < high), low),
-                next((word + 1 for word in reversed(self._words) if low <= word < high), high),
-            )
+            # All words, and the punctuation around them unless that is outside in the source.
+            inside = [word for word in self._words if low <= word < high] or [low, high - 1]
+            begin = low if src[0] == 0 else inside[0]
+            end = high if src[-1] == len(source) - 1 else inside[-1] + 1
         if pair.opening is None:
             begin = low
         if pair.closing is None:

@@ -105,7 +105,7 @@ class Projector:
         pieces = self._joined(job.segments, placed)
         sentences = self._sentences(job, placed)
         if is_kept(job.source, pieces):
-            return Projected(pieces, sentences, moved=not any(map(_has_words, placed)))
+            return Projected(pieces, sentences, moved=not any(segment.text for segment in job.segments))
         return Projected(at_ends(job.source, words_of(pieces)), sentences, moved=True)
 
     def _segment(
@@ -193,12 +193,6 @@ class Projector:
         return sentences[:-1]
 
 
-def _has_words(pieces: MarkedText) -> bool:
-    return any(isinstance(piece, Text) and piece.text.strip() for piece in pieces) or any(
-        isinstance(piece, Placeholder) for piece in pieces
-    )
-
-
 def _needs_alignment(carrier: Carrier, segment: Segment) -> bool:
     """Whether a segment has marks whose places the stand-ins do not tell."""
     stand_ins = stand_ins_of(carrier, segment)
@@ -221,7 +215,11 @@ def _with_atoms(nodes: Sequence[Node], atoms: Sequence[Atom]) -> list[Node]:
             rest = [atom for atom in rest if atom not in inside]
             node = replace(node, children=tuple(_with_atoms(node.children, inside)))
         result.append(node)
-    return [*result, *rest]
+    return sorted([*result, *rest], key=_begin)
+
+
+def _begin(node: Node) -> int:
+    return node.at if isinstance(node, Atom) else node.begin
 
 
 def _nodes_of(carrier: Carrier, segment: Segment) -> list[Node]:
@@ -254,12 +252,17 @@ def _restored(text: str, copies: Sequence[Copied]) -> MarkedText:
 
 def _joined_tokens(text: str, spans: Sequence[tuple[int, int]]) -> list[Token]:
     """The tokens of a text, where each of these spans is one word."""
-    tokens = [
-        token
-        for token in tokens_of(text)
-        if not any(token.begin < end and token.end > begin for begin, end in spans)
-    ]
-    return sorted([*tokens, *(Token(begin, end, is_word=True) for begin, end in spans)])
+    tokens: list[Token] = []
+    end = 0
+    for begin, after in [*sorted(spans), (len(text), len(text))]:
+        tokens += [
+            Token(end + token.begin, end + token.end, token.is_word)
+            for token in tokens_of(text[end:begin])
+        ]
+        if after > begin:
+            tokens.append(Token(begin, after, is_word=True))
+        end = after
+    return tokens
 
 
 def is_kept(source: Sequence[MarkedPiece], target: Sequence[MarkedPiece]) -> bool:
