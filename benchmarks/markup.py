@@ -129,6 +129,9 @@ def measure_placeholders(
         and target.count(found[0]) == 1
     ]
     for placeholder in ("{name}", "%s"):
+        if placeholder == "%s":
+            # `%s` gets no ending, as in `Annas Hund`: it would become `%ss`.
+            named = [each for each in named if f"{each[2]}'s" not in each[0]]
         lines = [re.sub(rf"\b{name}\b", placeholder, source) for source, _, name in named]
         translations = translator.translate(lines)
         right = sum(

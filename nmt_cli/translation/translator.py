@@ -38,7 +38,8 @@ from nmt_cli.translation.constraints import (
 from nmt_cli.translation.ensemble_members import EnsembleMember, check_members, joint_engine
 from nmt_cli.translation.inputs import max_subwords, no_shortlist, windows
 from nmt_cli.translation.line_search import LineSearch, Request, SearchedLine
-from nmt_cli.translation.markup.window import MarkedTranslation, markup_translator
+from nmt_cli.translation.markup.stand_ins import quick_settings
+from nmt_cli.translation.markup.window import MarkedTranslation, Search, markup_translator
 from nmt_cli.translation.outputs import HypothesisSelector
 from nmt_cli.translation.prefixes import Prefixes
 from nmt_cli.translation.quality.checker import Confidence, QualityChecker
@@ -50,6 +51,10 @@ from nmt_cli.translation.source_search import SourceSearch
 
 # The dtypes that a model on a GPU can be loaded in.
 PRECISIONS = {"float32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+def _ignore(_: float) -> None:
+    """No progress is shown."""
 
 
 class Translator:
@@ -269,7 +274,7 @@ class Translator:
         constraints: Constraints = NO_CONSTRAINTS,
         prefixes: Sequence[str] | None = None,
         first: int = 0,
-        on_progress: OnProgress = lambda _: None,
+        on_progress: OnProgress = _ignore,
     ) -> list[Translation]:
         """The translations of some lines, searched together; `first`: the index of the first line.
 
@@ -301,7 +306,7 @@ class Translator:
         search: SearchConfig | None = None,
         constraints: Constraints = NO_CONSTRAINTS,
         first: int = 0,
-        on_progress: OnProgress = lambda _: None,
+        on_progress: OnProgress = _ignore,
     ) -> list[MarkedTranslation]:
         """The translations of texts with tags and placeholders, searched together.
 
@@ -327,10 +332,16 @@ class Translator:
 
     def _search_with(
         self, config: SearchConfig, constraints: Constraints, on_progress: OnProgress
-    ) -> Callable[[Sequence[Request]], list[SearchedLine]]:
+    ) -> Search:
         """The search with these settings and constraints."""
         bound = self.bind(constraints)
-        return lambda requests: self._line_search.run(requests, config, bound, on_progress)
+
+        def search(requests: Sequence[Request], *, quick: bool = False) -> list[SearchedLine]:
+            if quick:
+                return self._line_search.run(requests, quick_settings(config), bound, _ignore)
+            return self._line_search.run(requests, config, bound, on_progress)
+
+        return search
 
     def bind(self, constraints: Constraints) -> BoundConstraints:
         """Constraints in this model's ids; raises DataError for a term that it cannot spell."""

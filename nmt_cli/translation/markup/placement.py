@@ -52,6 +52,11 @@ class Element:
     space: int = 0
     kind: str = "atom"
 
+    @property
+    def is_word(self) -> bool:
+        """Whether it must not stand against a word."""
+        return any(isinstance(piece, Placeholder) for piece in self.pieces)
+
 
 class Placer:
     """Places the nodes of one segment."""
@@ -64,6 +69,8 @@ class Placer:
         matrix = aligned.matrix
         self._of_src = _best_words(matrix, aligned.tgt)
         self._of_tgt = _best_words(matrix.T, aligned.src)
+        # Where source words begin that have no part in the translation.
+        self._lost: set[int] = set()
 
     def place(self, nodes: Sequence[Node], copies: Sequence[Copied] = ()) -> MarkedText:
         """The translation with the nodes, and with placeholders in the place of their copies."""
@@ -77,6 +84,7 @@ class Placer:
         """
         taken = {copy.begin for copy in kept}
         result = {}
+        self._lost = {atom.at for atom in lost}
         for atom in lost:
             column = next(i for i, token in enumerate(self._aligned.src) if token.begin == atom.at)
             best = self._of_src[column]
@@ -223,8 +231,9 @@ class Placer:
     def _gap_of(self, atom: Atom) -> int:
         """The gap between target tokens for what stands between source tokens."""
         src, tgt = self._aligned.src, self._aligned.tgt
-        before = [index for index, token in enumerate(src) if token.begin < atom.at]
-        after = [index for index, token in enumerate(src) if token.begin >= atom.at]
+        known = [index for index, token in enumerate(src) if token.begin not in self._lost]
+        before = [index for index in known if src[index].begin < atom.at]
+        after = [index for index in known if src[index].begin >= atom.at]
         if not before:
             return 0
         if not after:
@@ -293,14 +302,18 @@ def _joined(
     end = 0
     for index, elements in enumerate(gaps):
         begin = tokens[index].begin if index < len(tokens) else len(target)
-        pieces += _gap(target[end:begin], elements, index in (0, len(gaps) - 1))
+        is_edge = index in (0, len(gaps) - 1)
+        next_is_word = index < len(tokens) and tokens[index].is_word
+        pieces += _gap(target[end:begin], elements, is_edge, next_is_word)
         if index < len(tokens):
             end = tokens[index].end
             pieces += texts.get(begin, (Text(target[begin:end]),))
     return merged(pieces)
 
 
-def _gap(space: str, elements: Sequence[Element], is_edge: bool) -> list[MarkedPiece]:
+def _gap(
+    space: str, elements: Sequence[Element], is_edge: bool, next_is_word: bool
+) -> list[MarkedPiece]:
     """The white space of a gap and its elements, each on the side of the space that it had."""
     if not elements:
         return [Text(space)]
@@ -311,11 +324,13 @@ def _gap(space: str, elements: Sequence[Element], is_edge: bool) -> list[MarkedP
     for index, element in enumerate(elements):
         if index == best:
             result.append(Text(space))
+        sides = (-1, 1, 2) if element.is_word else ()
         needs_space = element.kind == "atom" and not is_edge
-        if needs_space and element.space in (-1, 2) and not (index == best and space):
+        if needs_space and element.space in (-1, 2, *sides) and not (index == best and space):
             result.append(Text(" "))
         result += element.pieces
-        if needs_space and element.space in (1, 2) and not (index + 1 == best and space):
+        needs_space &= next_is_word or index + 1 < len(elements) or element.space != -1
+        if needs_space and element.space in (1, 2, *sides) and not (index + 1 == best and space):
             result.append(Text(" "))
     if best == len(elements):
         result.append(Text(space))

@@ -27,7 +27,7 @@ MAX_CANDIDATES = 400
 MOST = 12
 # A line is translated with so many choices of stand-ins, and the best translation is kept; where
 # all of them are lost, so many more are tried.
-TRIED, TRIED_AGAIN = 2, 6
+TRIED, TRIED_AGAIN = 2, 4
 # A stand-in may get an ending: `Annas`.
 _LONGEST_ENDING = 2
 _MARKS = ".,:/'’"
@@ -161,3 +161,12 @@ def _numbers_like(text: str, number: str) -> list[tuple[int, int, str]]:
     return [
         (match.start(), match.start() + len(match[0].rstrip(_MARKS)), "") for match in found
     ]
+
+
+def quick_settings(search: SearchConfig) -> SearchConfig:
+    """The settings of a quick search, which chooses between stand-ins."""
+    return replace(
+        search,
+        beam=1, n_best=1, mbr="off", coverage_penalty=0.0, alignment=False, sample=False,
+        temperature=1.0, top_k=0, top_p=1.0,
+    )  # fmt: skip

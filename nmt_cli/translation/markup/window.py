@@ -1,8 +1,8 @@
 """Translates lines with marks: takes the marks out, searches, and puts them back."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from nmt_cli.data.markup.inline import is_marked, marks_of, parse_line, written_line
 from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, Text, raw_text
@@ -23,7 +23,13 @@ from nmt_cli.translation.markup.projection import (
     stand_ins_of,
     words_of,
 )
-from nmt_cli.translation.markup.stand_ins import TRIED, StandIns, Translate, find_copies
+from nmt_cli.translation.markup.stand_ins import (
+    TRIED,
+    TRIED_AGAIN,
+    StandIns,
+    Translate,
+    find_copies,
+)
 from nmt_cli.translation.markup.tokens import Matrix
 from nmt_cli.translation.quality.flags import in_order
 from nmt_cli.translation.result import Alternative, SentenceTranslation, Translation
@@ -32,7 +38,13 @@ from nmt_cli.translation.result import Alternative, SentenceTranslation, Transla
 # Words are aligned by the mean of so many last layers.
 ALIGNMENT_LAYERS = 2
 
-Search = Callable[[Sequence[Request]], list[SearchedLine]]
+
+class Search(Protocol):
+    """Searches the translations of requests; quick: those that only compare stand-ins."""
+
+    def __call__(
+        self, requests: Sequence[Request], *, quick: bool = False
+    ) -> list[SearchedLine]: ...
 
 
 @dataclass(frozen=True)
@@ -50,7 +62,18 @@ class _Item(NamedTuple):
     carriers: list[Carrier]
 
 
-_Searched = tuple[Carrier, SearchedLine]
+class _Searched(NamedTuple):
+    """A carrier and its translation."""
+
+    carrier: Carrier
+    line: SearchedLine
+
+
+class _Pick(NamedTuple):
+    """The carrier that is chosen; quick: its translation by the quick search."""
+
+    carrier: Carrier
+    quick: _Searched | None = None
 
 
 class MarkupTranslator:
@@ -100,17 +123,23 @@ class MarkupTranslator:
     ) -> "list[Translation | _Result]":
         """The results of marked texts, and the translations of requests that have none."""
         items = [None if text is None else self._item(text) for text in texts]
+        picked = self._picked(requests, items, search)
         asked: list[Request] = []
-        for request, item in zip(requests, items, strict=True):
-            asked += [request] if item is None else _requests(request, item)
+        for request, item, pick in zip(requests, items, picked, strict=True):
+            if item is None:
+                asked.append(request)
+            elif pick is not None:
+                asked.append(replace_text(request, pick.carrier))
         searched = iter(search(asked))
         chosen: list[_Searched | Translation | None] = []
-        for item in items:
+        for item, pick in zip(items, picked, strict=True):
             if item is None:
                 chosen.append(next(searched).translation)
+            elif pick is None:
+                chosen.append(None)
             else:
-                chosen.append(_best([(each, next(searched)) for each in item.carriers[:TRIED]]))
-        self._try_again(requests, items, chosen, search)
+                best = _Searched(pick.carrier, next(searched))
+                chosen.append(_best([best, *([pick.quick] if pick.quick else [])], ranked=True))
         return self._projected(items, chosen)
 
     def _item(self, text: MarkedText) -> _Item:
@@ -120,29 +149,37 @@ class MarkupTranslator:
         choices = self._stand_ins.choices(placeholders, words_of(text)) if placeholders else [[]]
         return _Item(text, [carry(text, choice) for choice in choices])
 
-    def _try_again(
-        self,
-        requests: Sequence[Request],
-        items: Sequence[_Item | None],
-        chosen: "list[_Searched | Translation | None]",
-        search: Search,
-    ) -> None:
-        """Translate the texts whose stand-ins were lost with other stand-ins."""
-        lost = [
-            (index, item.carriers[TRIED:])
-            for index, (item, each) in enumerate(zip(items, chosen, strict=True))
-            if item is not None and isinstance(each, tuple) and _lost(*each)
+    def _picked(
+        self, requests: Sequence[Request], items: Sequence[_Item | None], search: Search
+    ) -> "list[_Pick | None]":
+        """The carrier of each item, by quick searches where there are several.
+
+        A few are tried first, and the others only where these lose a stand-in.
+        """
+        best: dict[int, _Searched] = {}
+        for tried in (slice(TRIED), slice(TRIED, TRIED + TRIED_AGAIN)):
+            asked = [
+                (index, carrier)
+                for index, item in enumerate(items)
+                if item is not None and len(item.carriers) > 1
+                if index not in best or _lost(*best[index])
+                for carrier in item.carriers[tried]
+            ]
+            if asked:
+                found = search(
+                    [replace_text(requests[index], carrier) for index, carrier in asked], quick=True
+                )
+                for (index, carrier), line in zip(asked, found, strict=True):
+                    one = _Searched(carrier, line)
+                    best[index] = _best([best[index], one]) if index in best else one
+        return [
+            None
+            if item is None or not item.carriers
+            else _Pick(best[index].carrier, best[index])
+            if index in best
+            else _Pick(item.carriers[0])
+            for index, item in enumerate(items)
         ]
-        asked = [
-            replace_text(requests[index], carrier) for index, others in lost for carrier in others
-        ]
-        if not asked:
-            return
-        searched = iter(search(asked))
-        for index, others in lost:
-            before = chosen[index]
-            assert isinstance(before, tuple)
-            chosen[index] = _best([before, *((each, next(searched)) for each in others)])
 
     def _projected(
         self,
@@ -195,11 +232,6 @@ def replace_text(request: Request, carrier: Carrier) -> Request:
     return Request(carrier.text, request.index, prefix)
 
 
-def _requests(request: Request, item: _Item) -> Iterator[Request]:
-    for carrier in item.carriers[:TRIED]:
-        yield replace_text(request, carrier)
-
-
 def _has_letters(text: MarkedText) -> bool:
     """Whether there is anything to translate."""
     return any(
@@ -207,10 +239,14 @@ def _has_letters(text: MarkedText) -> bool:
     )
 
 
-def _best(tried: Sequence[_Searched]) -> _Searched | None:
-    """The translation that lost the fewest stand-ins, or the one of those with the best score."""
+def _best(tried: "Sequence[_Searched]", *, ranked: bool = False) -> "_Searched":
+    """The translation that lost the fewest stand-ins; of those the one with the best score.
+
+    ranked: the first of those instead.
+    """
     return max(
-        tried, key=lambda each: (-_lost(*each), each[1].translation.score), default=None
+        tried,
+        key=lambda each: (-_lost(*each), 0.0 if ranked else each.line.translation.score),
     )
 
 
