@@ -49,9 +49,7 @@ def word_forms() -> dict[str, set[str]]:
         if not noun.compound:
             singular = {noun.de, noun.de_genitive, noun.oblique or noun.de}
             forms.setdefault(noun.en, set()).update(singular)
-            forms.setdefault(noun.en_plural, set()).update(
-                {noun.de_plural, f"{noun.de_plural}n"}
-            )
+            forms.setdefault(noun.en_plural, set()).update({noun.de_plural, f"{noun.de_plural}n"})
     for adjective in lexicon.adjectives().values():
         endings = {adjective.de_stem + ending for ending in ("e", "er", "es", "en", "em")}
         forms.setdefault(adjective.en, set()).update({adjective.de, *endings})
@@ -89,9 +87,7 @@ def tagged_cases(source: str, target: str, forms: dict[str, set[str]]) -> Iterat
                 yield Case(line, _around(target, tgt, tgt_next, tags), "phrase")
 
 
-def _around(
-    text: str, first: re.Match[str], last: re.Match[str], tags: tuple[str, str]
-) -> str:
+def _around(text: str, first: re.Match[str], last: re.Match[str], tags: tuple[str, str]) -> str:
     parts = text[: first.start()], text[first.start() : last.end()], text[last.end() :]
     return f"{parts[0]}{tags[0]}{parts[1]}{tags[1]}{parts[2]}"
 
@@ -101,9 +97,7 @@ def measure_tags(translator: Translator, source: Sequence[str], cases: list[Json
     forms = word_forms()
     plain = [translation.text for translation in translator.translate(source)]
     tagged = [
-        case
-        for pair in zip(source, plain, strict=True)
-        for case in tagged_cases(*pair, forms)
+        case for pair in zip(source, plain, strict=True) for case in tagged_cases(*pair, forms)
     ]
     texts = [each.text for each in translator.translate([case.line for case in tagged])]
     for kind in ("word", "phrase"):
@@ -141,7 +135,9 @@ def measure_placeholders(
         kept = sum(translation.text.count(placeholder) == 1 for translation in translations)
         moved = sum("markup_moved" in translation.flags for translation in translations)
         cases.append(
-            share_case(f"{placeholder} for a name: as the reference", right, len(named), moved=moved)
+            share_case(
+                f"{placeholder} for a name: as the reference", right, len(named), moved=moved
+            )
         )
         cases.append(share_case(f"{placeholder} for a name: kept", kept, len(named)))
     plain = translator.translate([source for source, _, _ in named])
@@ -190,10 +186,9 @@ def measure_contract(
     html = [random_html(line, chooser) for line in chooser.choices(lines, k=options.html)]
     kept = moved = 0
     for line, translation in zip(html, translator.translate(html), strict=True):
-        kept += (
-            marks_of(parse_line(line)) == marks_of(parse_line(translation.text))
-            and pairs_of(line) == pairs_of(translation.text)
-        )
+        kept += marks_of(parse_line(line)) == marks_of(parse_line(translation.text)) and pairs_of(
+            line
+        ) == pairs_of(translation.text)
         moved += "markup_moved" in translation.flags
     cases.append(share_case("random HTML: same marks, well-formed", kept, len(html), moved=moved))
 

@@ -42,7 +42,9 @@ def force_pairs(
 
 
 @torch.inference_mode()
-def cross_attentions(model: EncoderDecoder, pairs: Sequence[Pair], last_layers: int) -> list[Tensor]:
+def cross_attentions(
+    model: EncoderDecoder, pairs: Sequence[Pair], last_layers: int
+) -> list[Tensor]:
     """The attention (target ids, source ids) of pairs like those of `force_pairs`.
 
     It is the mean of the heads of so many last layers of a Transformer.

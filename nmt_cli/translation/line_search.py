@@ -16,10 +16,10 @@ from nmt_cli.translation.source_search import SourceSearch
 
 
 class Request(NamedTuple):
-    """A line to translate; index: that of its line in the whole text; prefix: "" for none."""
+    """A text to translate; line: the index of its line in the whole text; prefix: "" for none."""
 
     text: str
-    index: int
+    line: int
     prefix: str = ""
 
 
@@ -55,9 +55,14 @@ class LineSearch:
         config: SearchConfig,
         bound: BoundConstraints,
         on_progress: Callable[[float], None],
+        *,
+        checked: bool = True,
     ) -> list[SearchedLine]:
-        """The translations of the requests, which are searched together."""
-        indices = [request.index for request in requests]
+        """The translations of the requests, which are searched together.
+
+        checked: whether their quality is checked, which sets flags.
+        """
+        indices = [request.line for request in requests]
         prefixes = [request.prefix for request in requests]
         source_lines = make_source_lines(
             [request.text for request in requests],
@@ -75,8 +80,9 @@ class LineSearch:
         for request, source_line in zip(requests, source_lines, strict=True):
             of_line = [parts[source] for source in source_line.sources]
             translation = line_translation(
-                request.text, source_line, of_line, config, self._subwords, self._quality
-            )
+                request.text, source_line, of_line, config, self._subwords, self._quality,
+                checked=checked,
+            )  # fmt: skip
             result.append(SearchedLine(translation, source_line, of_line))
         return result
 

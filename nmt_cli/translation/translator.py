@@ -326,9 +326,7 @@ class Translator:
                 chosen = [with_placeholders(text, config.keep_numbers) for text in chosen]
             return self._markup.texts(chosen, [first + index for index in indices], search_lines)
 
-        return with_retry(
-            len(texts), config, translate, lambda each: each.translation, on_progress
-        )
+        return with_retry(len(texts), config, translate, lambda each: each.translation, on_progress)
 
     def _search_with(
         self, config: SearchConfig, constraints: Constraints, on_progress: OnProgress
@@ -338,7 +336,8 @@ class Translator:
 
         def search(requests: Sequence[Request], *, quick: bool = False) -> list[SearchedLine]:
             if quick:
-                return self._line_search.run(requests, quick_settings(config), bound, _ignore)
+                settings = quick_settings(config)
+                return self._line_search.run(requests, settings, bound, _ignore, checked=False)
             return self._line_search.run(requests, config, bound, on_progress)
 
         return search

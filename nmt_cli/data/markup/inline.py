@@ -99,8 +99,8 @@ def _text(raw: str) -> Text:
 def with_placeholders(pieces: Sequence[MarkedPiece], numbers: bool = False) -> MarkedText:
     """The pieces with the placeholders and addresses in their texts as pieces of their own.
 
-    >>> with_placeholders((Text("of {name}"), Tag("<br/>", "empty", "br")))
-    (Text(text='of ', raw=None), Placeholder(raw='{name}'), Tag(raw='<br/>', kind='empty', name='br'))
+    >>> with_placeholders((Text("of {name}"),))
+    (Text(text='of ', raw=None), Placeholder(raw='{name}'))
     """
     result: list[MarkedPiece] = []
     for piece in pieces:
@@ -131,6 +131,17 @@ def is_marked(pieces: Sequence[MarkedPiece]) -> bool:
     return any(not isinstance(piece, Text) or piece.raw is not None for piece in pieces)
 
 
+def without_marks(line: str) -> str:
+    """The words of a line.
+
+    >>> without_marks("The <b>dog</b> of {name}.")
+    'The dog of .'
+    """
+    if not has_marks(line):
+        return line
+    return "".join(piece.text for piece in parse_line(line) if isinstance(piece, Text))
+
+
 def marks_of(pieces: Sequence[MarkedPiece]) -> Counter[str]:
     """How often each tag and each placeholder occurs, as it is written."""
     return Counter(piece.raw for piece in pieces if isinstance(piece, Tag | Placeholder))
@@ -143,8 +154,6 @@ def written_line(pieces: Sequence[MarkedPiece], source: Sequence[MarkedPiece]) -
         for piece in source
     )
     return "".join(
-        (escaped(piece.text) if entities else piece.text)
-        if isinstance(piece, Text)
-        else piece.raw
+        (escaped(piece.text) if entities else piece.text) if isinstance(piece, Text) else piece.raw
         for piece in pieces
     )

@@ -38,9 +38,16 @@ def with_pairs_only(pieces: Sequence[MarkedPiece]) -> MarkedText:
     """The pieces, where tags without a partner stand alone."""
     pairs = tag_pairs(pieces)
     paired = {*pairs, *pairs.values()}
+    surrounding = [index for index, piece in enumerate(pieces) if _surrounds(piece)]
+    if len(paired) == len(surrounding):
+        return tuple(pieces)
     return tuple(
         replace(piece, kind="empty")
-        if isinstance(piece, Tag) and piece.kind != "empty" and index not in paired
+        if isinstance(piece, Tag) and _surrounds(piece) and index not in paired
         else piece
         for index, piece in enumerate(pieces)
     )
+
+
+def _surrounds(piece: MarkedPiece) -> bool:
+    return isinstance(piece, Tag) and piece.kind != "empty"

@@ -41,9 +41,8 @@ def _without_punctuation(address: str) -> str:
     """The address without marks of its sentence: `(see https://x.org/a_(b)).`"""
     while address:
         last = address[-1]
-        if last in _TRAILING:
-            address = address[:-1]
-        elif last in _CLOSERS and address.count(_CLOSERS[last]) < address.count(last):
+        is_closed = address.count(_CLOSERS.get(last, last)) >= address.count(last)
+        if last in _TRAILING or not is_closed:
             address = address[:-1]
         else:
             break

@@ -13,7 +13,6 @@ from nmt_cli.data.markup.marked_text import (
     MarkedText,
     Placeholder,
     Text,
-    Tag,
     plain_text,
     raw_text,
 )
@@ -105,7 +104,9 @@ class Projector:
         pieces = self._joined(job.segments, placed)
         sentences = self._sentences(job, placed)
         if is_kept(job.source, pieces):
-            return Projected(pieces, sentences, moved=not any(segment.text for segment in job.segments))
+            return Projected(
+                pieces, sentences, moved=not any(segment.text for segment in job.segments)
+            )
         return Projected(at_ends(job.source, words_of(pieces)), sentences, moved=True)
 
     def _segment(
@@ -119,7 +120,11 @@ class Projector:
         source = carrier.text[segment.begin : segment.end]
         begins = [each.begin - segment.begin for each in stand_ins]
         src = _joined_tokens(
-            source, [(begin, begin + len(each.word)) for begin, each in zip(begins, stand_ins)]
+            source,
+            [
+                (begin, begin + len(each.word))
+                for begin, each in zip(begins, stand_ins, strict=True)
+            ],
         )
         tgt = _joined_tokens(segment.text, [(copy.begin, copy.end) for copy in copies if copy])
         matrix = self._matrix(segment, source, src, tgt, attention)
@@ -271,7 +276,10 @@ def is_kept(source: Sequence[MarkedPiece], target: Sequence[MarkedPiece]) -> boo
 
 
 def _pairs(pieces: Sequence[MarkedPiece]) -> Counter[tuple[str, str]]:
-    return Counter((pieces[first].raw, pieces[last].raw) for first, last in tag_pairs(pieces).items())
+    return Counter(
+        (raw_text(pieces[first : first + 1]), raw_text(pieces[last : last + 1]))
+        for first, last in tag_pairs(pieces).items()
+    )
 
 
 def words_of(pieces: Sequence[MarkedPiece]) -> str:
@@ -280,12 +288,7 @@ def words_of(pieces: Sequence[MarkedPiece]) -> str:
 
 
 def at_ends(source: Sequence[MarkedPiece], text: str) -> MarkedText:
-    """A translation whose tag pairs go around all of its words; other marks are at its ends.
-
-    >>> raw_text(at_ends((Text("a "), Tag("<b>", "open", "b"), Text("b"),
-    ...                   Tag("</b>", "close", "b"), Placeholder("{x}")), "c d"))
-    '<b>c d</b> {x}'
-    """
+    """A translation whose tag pairs go around all of its words; other marks are at its ends."""
     pairs = tag_pairs(source)
     paired = {*pairs, *pairs.values()}
     words = [index for index, piece in enumerate(source) if _is_text(piece)]

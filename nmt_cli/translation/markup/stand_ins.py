@@ -27,7 +27,7 @@ MAX_CANDIDATES = 400
 MOST = 12
 # A line is translated with so many choices of stand-ins, and the best translation is kept; where
 # all of them are lost, so many more are tried.
-TRIED, TRIED_AGAIN = 2, 4
+TRIED, TRIED_AGAIN = 2, 3
 # A stand-in may get an ending: `Annas`.
 _LONGEST_ENDING = 2
 _MARKS = ".,:/'’"
@@ -94,8 +94,9 @@ class StandIns:
         counts = [_COUNT.fullmatch(piece.raw) is not None for piece in placeholders]
         numbers = [word for word in self.numbers if word not in text] if any(counts) else []
         choices: list[list[str | None]] = []
-        # The first choices are as different as they can be.
-        order = sorted(range(len(words)), key=lambda first: (first % max(1, len(words) // TRIED)))
+        # The words of one kind are often next to each other: the first choices are far apart.
+        stride = max(1, len(words) // 4)
+        order = sorted(range(len(words)), key=lambda first: (first % stride, first))
         for first in order or [0]:
             named, counted = (
                 iter([*values[first % max(1, len(values)) :], *values[: first % len(values)]])
@@ -155,12 +156,8 @@ def _numbers_like(text: str, number: str) -> list[tuple[int, int, str]]:
     found = [match for match in _NUMBER.finditer(text) if match[0].rstrip(_MARKS) == number]
     if not found:
         digits = re.sub(r"\D", "", number)
-        found = [
-            match for match in _NUMBER.finditer(text) if re.sub(r"\D", "", match[0]) == digits
-        ]
-    return [
-        (match.start(), match.start() + len(match[0].rstrip(_MARKS)), "") for match in found
-    ]
+        found = [match for match in _NUMBER.finditer(text) if re.sub(r"\D", "", match[0]) == digits]
+    return [(match.start(), match.start() + len(match[0].rstrip(_MARKS)), "") for match in found]
 
 
 def quick_settings(search: SearchConfig) -> SearchConfig:

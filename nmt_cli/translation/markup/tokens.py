@@ -1,6 +1,7 @@
 """The words of a segment and of its translation, and how strongly they belong together."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -52,7 +53,7 @@ def token_of_ids(
             for word, begin in zip(words, begins, strict=True)
         ]
         words, lengths = [min(word, 0) for word in words], [sum(lengths)]
-    ends = np.array([token.end for token in tokens])
+    ends = [token.end for token in tokens]
     result = []
     for word, begin in zip(words, begins, strict=True):
         if word < 0 or not tokens:
@@ -60,12 +61,14 @@ def token_of_ids(
             continue
         first, last = spans[word]
         place = first + _character(text[first:last], begin, lengths[word])
-        result.append(min(int(np.searchsorted(ends, place, side="right")), len(tokens) - 1))
+        result.append(min(bisect_right(ends, place), len(tokens) - 1))
     return result
 
 
 def _character(word: str, byte: int, length: int) -> int:
     """The character of a word that a byte of its spelling belongs to."""
+    if word.isascii() and length == len(word):
+        return min(byte, len(word) - 1)
     encoded = word.encode("utf-8", "replace")
     place = byte if length == len(encoded) else byte * len(encoded) // max(1, length)
     return min(len(encoded[:place].decode("utf-8", "ignore")), len(word) - 1)
@@ -108,4 +111,5 @@ def token_matrix(
     by_token = np.nan_to_num(by_token[:-1, :-1])
     rows = by_token / np.maximum(by_token.sum(1, keepdims=True), 1e-12)
     columns = rows / np.maximum(rows.sum(0, keepdims=True), 1e-12)
-    return rows * columns
+    product: Matrix = rows * columns
+    return product

@@ -4,7 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
-from nmt_cli.data.markup.inline import is_marked, marks_of, parse_line, written_line
+from nmt_cli.data.markup.inline import (
+    is_marked,
+    marks_of,
+    parse_line,
+    without_marks,
+    written_line,
+)
 from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, Text, raw_text
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelling import WITHOUT_SPACES
@@ -34,7 +40,6 @@ from nmt_cli.translation.markup.tokens import Matrix
 from nmt_cli.translation.quality.flags import in_order
 from nmt_cli.translation.result import Alternative, SentenceTranslation, Translation
 
-
 # Words are aligned by the mean of so many last layers.
 ALIGNMENT_LAYERS = 2
 
@@ -42,9 +47,8 @@ ALIGNMENT_LAYERS = 2
 class Search(Protocol):
     """Searches the translations of requests; quick: those that only compare stand-ins."""
 
-    def __call__(
-        self, requests: Sequence[Request], *, quick: bool = False
-    ) -> list[SearchedLine]: ...
+    def __call__(self, requests: Sequence[Request], *, quick: bool = False) -> list[SearchedLine]:
+        """The searched lines, in the order of the requests."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,7 @@ class MarkupTranslator:
         return [
             result
             if isinstance(result, Translation)
-            else _as_line(request.text, text, result)
+            else _as_line(request.text, text, result, numbers=numbers)
             for request, text, result in zip(requests, texts, results, strict=True)
         ]
 
@@ -229,14 +233,12 @@ def replace_text(request: Request, carrier: Carrier) -> Request:
             else ""
             for piece in parse_line(prefix)
         )
-    return Request(carrier.text, request.index, prefix)
+    return Request(carrier.text, request.line, prefix)
 
 
 def _has_letters(text: MarkedText) -> bool:
     """Whether there is anything to translate."""
-    return any(
-        isinstance(piece, Text) and any(map(str.isalnum, piece.text)) for piece in text
-    )
+    return any(isinstance(piece, Text) and any(map(str.isalnum, piece.text)) for piece in text)
 
 
 def _best(tried: "Sequence[_Searched]", *, ranked: bool = False) -> "_Searched":
@@ -311,10 +313,12 @@ def _result(
     return _Result([each.pieces for each in projected], marked)
 
 
-def _as_line(line: str, source: MarkedText | None, result: _Result) -> Translation:
+def _as_line(
+    line: str, source: MarkedText | None, result: _Result, *, numbers: bool
+) -> Translation:
     """The result as the translation of a line."""
     assert source is not None
-    written = [_safe_line(pieces, source) for pieces in result.pieces]
+    written = [_safe_line(pieces, source, numbers=numbers) for pieces in result.pieces]
     return _with_texts(result, line, [text for text, _ in written], moved=written[0][1])
 
 
@@ -334,18 +338,20 @@ def _with_texts(
     )
 
 
-def _safe_line(pieces: MarkedText, source: MarkedText) -> tuple[str, bool]:
+def _safe_line(pieces: MarkedText, source: MarkedText, *, numbers: bool) -> tuple[str, bool]:
     """The line, and whether its marks had to be moved, so that it has those of the source only.
 
     Words of the translation may look like marks, alone or beside one.
     """
-    # Numbers that are kept are no marks for a reader of the line.
-    wanted = marks_of(parse_line(raw_text(source)))
+    wanted = marks_of(source)
+    if numbers:
+        # Numbers that are kept are no marks for a reader of the line.
+        wanted = marks_of(parse_line(raw_text(source)))
     line = written_line(pieces, source)
     if marks_of(parse_line(line)) == wanted:
         return line, False
     cleaned = tuple(
-        Text(_without_marks(piece.text)) if isinstance(piece, Text) else piece for piece in pieces
+        Text(without_marks(piece.text)) if isinstance(piece, Text) else piece for piece in pieces
     )
     line = written_line(cleaned, source)
     if marks_of(parse_line(line)) == wanted:
@@ -357,12 +363,6 @@ def _safe_line(pieces: MarkedText, source: MarkedText) -> tuple[str, bool]:
         if marks_of(parse_line(line)) == wanted:
             break
     return line, True
-
-
-def _without_marks(text: str) -> str:
-    return "".join(
-        piece.text if isinstance(piece, Text) else "" for piece in parse_line(text)
-    )
 
 
 def markup_translator(

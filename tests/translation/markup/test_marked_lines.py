@@ -117,9 +117,7 @@ def test_placeholders_without_stand_ins_are_flagged(translator: Translator) -> N
 
 def test_prefix_of_a_marked_line_is_without_its_tags(translator: Translator) -> None:
     [translation] = translator.translate(["The <b>dog</b>."], prefixes=["<i>Ab c"])
-    words = "".join(
-        piece.text for piece in parse_line(translation.text) if isinstance(piece, Text)
-    )
+    words = "".join(piece.text for piece in parse_line(translation.text) if isinstance(piece, Text))
     assert words.startswith("Ab c")
     assert "<i>" not in translation.text
 

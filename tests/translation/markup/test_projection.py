@@ -57,7 +57,9 @@ def aligned_by(links: Sequence[tuple[str, str]]) -> "Projector":
 def job(source: MarkedText, carrier: Carrier, texts: Sequence[str], glue: str = " ") -> Job:
     """The translations `texts` of the segments of a carrier, which ` | ` separates."""
     parts = carrier.text.split(" | ")
-    pieces = [Piece(part, " | " if n + 1 < len(parts) else "", True) for n, part in enumerate(parts)]
+    pieces = [
+        Piece(part, " | " if n + 1 < len(parts) else "", True) for n, part in enumerate(parts)
+    ]
     spans = locate(carrier.text, pieces)
     segments = [
         Segment(Piece(piece.text, glue if piece.glue else "", True), *span,
@@ -77,7 +79,8 @@ def project(
 
 
 LINKS = [
-    ("The", "Der"), ("The", "der"), ("A", "Ein"), ("small", "kleine"), ("dog", "Hund"), ("sleeps", "schläft"), ("today", "Heute"),
+    ("The", "Der"), ("The", "der"), ("A", "Ein"), ("small", "kleine"), ("dog", "Hund"),
+    ("sleeps", "schläft"), ("today", "Heute"),
     ("calls", "ruft"), ("up", "an"), ("kitchen", "Küchentisch"), ("table", "Küchentisch"),
     ("She", "Sie"), ("is", "ist"), ("in", "in"), ("Anna", "Anna"), ("Berlin", "Berlin"),
     ("one", "eins"), ("two", "zwei"),
@@ -194,7 +197,7 @@ def random_target(chooser: random.Random, carrier: Carrier) -> str:
 def test_any_alignment_keeps_tags_placeholders_and_pairs(kind: str) -> None:
     chooser = random.Random(3)
     moved = placed = 0
-    for _ in range(5_000):
+    for _ in range(1_500):
         line = html_sentence(chooser) if kind == "html" else random_string(chooser)
         source = parse_line(line)
         words = [chooser.choice(["Anna", "Berlin", "Paul", None]) for _ in placeholders_of(source)]
@@ -210,7 +213,7 @@ def test_any_alignment_keeps_tags_placeholders_and_pairs(kind: str) -> None:
             # Every word of the translation is still there, in its order.
             letters = ["".join(words_of(result.pieces).split()), "".join("".join(texts).split())]
             assert letters[0] == letters[1] or kind == "random"
-    assert placed > 4_000
+    assert placed > 1_200
 
 
 def test_texts_are_cut_into_words_and_marks() -> None:
