@@ -325,11 +325,14 @@ def _gap(
         if index == best:
             result.append(Text(space))
         sides = (-1, 1, 2) if element.is_word else ()
-        needs_space = element.kind == "atom" and not is_edge
+        is_atom = element.kind == "atom"
+        needs_space = is_atom and not (is_edge and not index)
         if needs_space and element.space in (-1, 2, *sides) and not (index == best and space):
             result.append(Text(" "))
         result += element.pieces
-        needs_space &= next_is_word or index + 1 < len(elements) or element.space != -1
+        is_last = index + 1 == len(elements)
+        needs_space = is_atom and not (is_edge and is_last)
+        needs_space &= next_is_word or not is_last or not element.is_word
         if needs_space and element.space in (1, 2, *sides) and not (index + 1 == best and space):
             result.append(Text(" "))
     if best == len(elements):

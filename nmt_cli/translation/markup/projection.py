@@ -103,10 +103,8 @@ class Projector:
         placed = [self._segment(job.carrier, segment, attention) for segment in job.segments]
         pieces = self._joined(job.segments, placed)
         sentences = self._sentences(job, placed)
-        if is_kept(job.source, pieces):
-            return Projected(
-                pieces, sentences, moved=not any(segment.text for segment in job.segments)
-            )
+        if is_kept(job.source, pieces) and any(segment.text for segment in job.segments):
+            return Projected(pieces, sentences, moved=False)
         return Projected(at_ends(job.source, words_of(pieces)), sentences, moved=True)
 
     def _segment(

@@ -9,9 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 Matrix = NDArray[np.float64]
-# Scripts without spaces: each character is a word.
-_WORD = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]|\\w+?(?=\\b|"
-                   "[\u3040-\u30ff\u3400-\u9fff])|\\S")  # fmt: skip
+# A number is one word; in scripts without spaces each character is one.
+_WORD = re.compile(
+    r"\d+(?:[.,:/]\d+)+"
+    "|[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+    "|\\w+?(?=\\b|[\u3040-\u30ff\u3400-\u9fff])"
+    "|\\S"
+)
 
 
 class Token(NamedTuple):

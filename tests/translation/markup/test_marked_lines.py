@@ -151,3 +151,11 @@ def test_marked_texts_are_translated_piece_by_piece(translator: Translator) -> N
     search = dataclasses.replace(translator.config.search, markup="off")
     [off] = translator.translate_marked(texts[:1], search=search)
     assert marks_of(off.pieces) == {"{\\i1}": 1}
+
+
+def test_numbers_are_kept_as_they_are_written_where_asked(translator: Translator) -> None:
+    line = "I have 3 dogs for 12.50, <b>not</b> 7."
+    kept = translator.translate(line, keep_numbers=True)
+    for number in ("3", "12.50", "7"):
+        assert marks_of(parse_line(kept.text, numbers=True))[number] >= 1
+    assert "12.50" not in translator.translate(line).text

@@ -217,7 +217,8 @@ def test_any_alignment_keeps_tags_placeholders_and_pairs(kind: str) -> None:
 
 
 def test_texts_are_cut_into_words_and_marks() -> None:
-    text = "Anna's dog, 日本 – x2!"
+    text = "Anna's dog, 日本 – x2, 12.50!"
     assert [text[token.begin : token.end] for token in tokens_of(text)] == [
-        "Anna", "'", "s", "dog", ",", "日", "本", "–", "x2", "!",
+        "Anna", "'", "s", "dog", ",", "日", "本", "–", "x2", ",", "12.50",
+        "!",
     ]  # fmt: skip
