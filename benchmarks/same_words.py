@@ -85,7 +85,9 @@ class Lab:
         found = [
             translation
             for chunk in chunks
-            for translation in translator.translate(chunk, search=search, sentences="line")
+            for translation in translator.translate(
+                chunk, search=search, sentences="line", markup="off"
+            )
         ]
         lines = [
             Line(translation.text, translation.hypotheses[0].tokens, translation.score)

@@ -64,7 +64,9 @@ def quality(folder: Path, options: argparse.Namespace) -> Iterator[Json]:
     bleu: dict[int, float] = {}
     for count in (0, *options.lengths):
         say(f"translating with {count or 'all'} words")
-        settings = replace(translator.config.search, beam=BEAM, shortlist=count, sentences="line")
+        settings = replace(
+            translator.config.search, beam=BEAM, shortlist=count, sentences="line", markup="off"
+        )
         outputs[count] = [
             translation.text for translation in translator.translate(src, search=settings)
         ]

@@ -34,7 +34,7 @@ PURPOSES = {
     "data/corpus": "the prepared corpus and the plan of its batches",
     "data/languages": "language names, language identification, swapped sides",
     "data/lexical": "glossary, word-translation table, shortlist",
-    "data/markup": "text with tags and placeholders between its words",
+    "data/markup": "text with tags and placeholders between its words; finds them in lines",
     "data/preparation": "nmt prepare",
     "data/sentences": "splits lines into sentences; abbreviations learnt from text",
     "data/subwords": "BPE, unigram and word-piece models; BPE-dropout",
@@ -68,6 +68,7 @@ PURPOSES = {
     "training/reporting": "log, speed, cost, samples",
     "training/saving": "checkpoints and averages of them",
     "translation": "Translator: lines in, translations out",
+    "translation/markup": "tags and placeholders: taken out, and put back by word alignment",
     "translation/quality": "flags of doubtful translations, and a second try",
 }
 

@@ -67,7 +67,7 @@ compare() {
     --set model.dropout=0 --set train.max_gradient_norm=1 --set train.validation_sentences=2 \
     --set train.checkpoint_every=$((steps / 10)) --set train.validate_every="$steps" \
     "${settings[@]}"
-  nmt translate --model "$model" "$src" -o "$model.txt" --force --sentences line
+  nmt translate --model "$model" "$src" -o "$model.txt" --force --sentences line --markup off
   line="$name\t$steps\t$(last flops)\t$(last seconds)\t$(bleu "$model.txt" "$tgt")"
   for part in 1 2 3; do
     part_of "$part" "$model.txt" >"$out/part.output"

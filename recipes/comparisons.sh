@@ -26,7 +26,7 @@ run() {
     --set model.d_model=128 --set model.d_ff=512 --set train.batch_tokens=3000 \
     --set train.checkpoint_every="$((steps / 20))" --set train.validate_every="$steps" \
     --set train.validation_sentences=2 "${settings[@]}"
-  nmt translate --model "$name" "$valid_src" -o "$name.txt" --force --sentences line
+  nmt translate --model "$name" "$valid_src" -o "$name.txt" --force --sentences line --markup off
   printf '%s\t%s\t%s\t%s\t%s\n' "$name" "$steps" "$(last flops)" "$(last seconds)" \
     "$(nmt score "$name.txt" "$valid_tgt" --metric bleu | head -n 1)" >>results.tsv
 }

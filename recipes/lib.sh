@@ -44,7 +44,8 @@ data_file() {
 translate_and_score() {
   local beam
   for beam in 1 4; do
-    nmt translate --beam "$beam" "$test_src" -o "test.beam$beam.txt" --force
+    nmt translate --beam "$beam" "$test_src" -o "test.beam$beam.txt" --force \
+      --markup off
     echo "beam $beam:"
     nmt score "test.beam$beam.txt" "$test_tgt" --metric bleu --metric chrf --confidence
   done

@@ -96,7 +96,7 @@ row() {
   nmt average "$folder/training" --last 1 --out "$folder/model" --force
   nmt score --set paths.model="$folder/model" --pairs "$valid_src" "$valid_tgt" --json |
     tail -n 1 >"$folder/perplexity.json"
-  nmt translate --model "$folder/model" --beam 4 --alpha 0.6 --sentences line "$valid_src" \
+  nmt translate --model "$folder/model" --beam 4 --alpha 0.6 --sentences line --markup off "$valid_src" \
     -o "$folder/valid.txt" --force
   nmt score "$folder/valid.txt" "$valid_tgt" --metric bleu-paper --tgt-lang de --json \
     >"$folder/bleu.part"

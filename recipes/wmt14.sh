@@ -87,7 +87,7 @@ average_translate_compare() {
   for name in newstest2014 newstest2014-official; do
     [ -f "data/$name.$tgt" ] || continue
     if stale "$model/$name.$tgt" "$model/average/manifest.json"; then
-      nmt translate --model "$model/average" --beam 4 --alpha 0.6 --sentences line "data/$name.en" \
+      nmt translate --model "$model/average" --beam 4 --alpha 0.6 --sentences line --markup off "data/$name.en" \
         -o "$model/$name.part" --force
       mv "$model/$name.part" "$model/$name.$tgt"
     fi

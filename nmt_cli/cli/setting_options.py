@@ -107,7 +107,8 @@ def _parameter(option: SettingOption) -> inspect.Parameter:
 def _value_type(setting: Setting) -> tuple[Any, str | None]:
     """The type of an option's value, and the placeholder for it: `int` and `N`, for example.
 
-    Leaving out an option is the way to say `off` or, unless its metavar has it, `auto`.
+    Where `off` is the default, leaving out the option is the way to say it; the same holds for
+    `auto`, unless the metavar has it.
     """
     type_hint, metavar = setting.type_hint, setting.metavar or None
     choices = get_args(type_hint)
@@ -118,7 +119,8 @@ def _value_type(setting: Setting) -> tuple[Any, str | None]:
     if type_hint is float:
         return float, metavar or "X"
     if choices:
-        return Literal[tuple(choice for choice in choices if choice != OFF)], metavar
+        unnamed = OFF if setting.default == OFF else None
+        return Literal[tuple(choice for choice in choices if choice != unnamed)], metavar
     return type_hint, metavar
 
 

@@ -40,6 +40,14 @@ class SearchConfig:
         "lines of several sentences: split = translate each sentence on its own; line = translate "
         "the line as it is; auto = split unless the training text has such lines",
     )
+    markup: Literal["keep", "off"] = setting(
+        "keep",
+        "tags and placeholders, such as <b> and {name}: keep = take them out and put them back "
+        "where their words went; off = translate them like words",
+    )
+    keep_numbers: bool = setting(
+        False, "keep numbers in digits exactly as the source writes them, like placeholders"
+    )
     retry: bool = setting(
         False,
         "translate doubtful lines once more with other settings and keep the better translation",

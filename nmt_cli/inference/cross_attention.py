@@ -3,7 +3,7 @@
 Models do not return them: they are computed from the outputs of layers, captured by hooks.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, cast
 
@@ -24,9 +24,19 @@ CrossAttention = Callable[[Batch, Tensor], Iterator[Tensor]]
 
 
 @contextmanager
-def captured_cross_attention(model: EncoderDecoder) -> Iterator[CrossAttention]:
-    """A function that gives the cross-attention of the one `decode` call within this context."""
+def captured_cross_attention(
+    model: EncoderDecoder, last_layers: int = 0
+) -> Iterator[CrossAttention]:
+    """A function that gives the cross-attention of the one `decode` call within this context.
+
+    last_layers: of a Transformer, the mean of so many last layers; 0: the layer of
+    `cross_attention_of`.
+    """
     with ExitStack() as hooks:
+        if last_layers and isinstance(model, Transformer):
+            layers = model.decoder_layers[-last_layers:]
+            yield _capture_layers([layer.cross_attention for layer in layers], hooks)
+            return
         yield CAPTURES[model.config.kind](model, hooks)
 
 
@@ -52,19 +62,33 @@ def cross_attention_of(model: Transformer) -> MultiHeadAttention:
 
 def _capture_transformer(model: EncoderDecoder, hooks: ExitStack) -> CrossAttention:
     """The mean of the heads of one layer."""
-    layer = cross_attention_of(cast(Transformer, model))
-    queries = hooks.enter_context(outputs_of(layer.query))
+    return _capture_layers([cross_attention_of(cast(Transformer, model))], hooks)
+
+
+def _capture_layers(layers: Sequence[MultiHeadAttention], hooks: ExitStack) -> CrossAttention:
+    """The mean of the heads of these layers."""
+    queries = [hooks.enter_context(outputs_of(layer.query)) for layer in layers]
 
     def cross_attention(batch: Batch, memory: Tensor) -> Iterator[Tensor]:
-        key = layer.project_keys_values(memory).key
-        query = queries[0].view(len(queries[0]), layer.heads, -1)
-        for queries_of_pair, keys_of_pair in _by_pair(batch, query, key):
-            weights = attention_weights(
-                queries_of_pair.transpose(0, 1), keys_of_pair.transpose(0, 1)
-            )
-            yield weights.float().mean(dim=0)
+        of_layers = [
+            _attention_of(layer, outputs[0], batch, memory)
+            for layer, outputs in zip(layers, queries, strict=True)
+        ]
+        for of_pair in zip(*of_layers, strict=True):
+            yield of_pair[0] if len(of_pair) == 1 else torch.stack(of_pair).mean(dim=0)
 
     return cross_attention
+
+
+def _attention_of(
+    layer: MultiHeadAttention, queries: Tensor, batch: Batch, memory: Tensor
+) -> Iterator[Tensor]:
+    """The mean of the heads of a layer, for each pair."""
+    key = layer.project_keys_values(memory).key
+    query = queries.view(len(queries), layer.heads, -1)
+    for queries_of_pair, keys_of_pair in _by_pair(batch, query, key):
+        weights = attention_weights(queries_of_pair.transpose(0, 1), keys_of_pair.transpose(0, 1))
+        yield weights.float().mean(dim=0)
 
 
 def _capture_rnn(model: EncoderDecoder, hooks: ExitStack) -> CrossAttention:

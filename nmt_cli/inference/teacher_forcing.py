@@ -36,7 +36,33 @@ def force_pairs(
 ) -> list[ForcedPair]:
     """The results of pairs of source and target ids, all of which end with EOS, in their order."""
     result: dict[int, ForcedPair] = {}
-    # Pairs of similar length are batched together, so that there is little padding.
+    for indices, batch in _forced_batches(model, pairs):
+        result |= zip(indices, _force_batch(model, batch, attention=attention), strict=True)
+    return [result[index] for index in range(len(pairs))]
+
+
+@torch.inference_mode()
+def cross_attentions(
+    model: EncoderDecoder, pairs: Sequence[Pair], last_layers: int
+) -> list[Tensor]:
+    """The attention (target ids, source ids) of pairs like those of `force_pairs`.
+
+    It is the mean of the heads of so many last layers of a Transformer.
+    """
+    result: dict[int, Tensor] = {}
+    for indices, batch in _forced_batches(model, pairs):
+        memory = model.encode(batch.src, batch.src_segments)
+        with captured_cross_attention(model, last_layers) as cross_attention:
+            model.decode(batch.tgt_in, batch.tgt_segments, memory, batch.src_segments)
+        weights = [of_pair.cpu() for of_pair in cross_attention(batch, memory)]
+        result |= zip(indices, weights, strict=True)
+    return [result[index] for index in range(len(pairs))]
+
+
+def _forced_batches(
+    model: EncoderDecoder, pairs: Sequence[Pair]
+) -> Iterator[tuple[list[int], Batch]]:
+    """Batches of pairs of similar length, so that there is little padding, with their indices."""
     order = sorted(
         range(len(pairs)), key=lambda index: (len(pairs[index][1]), len(pairs[index][0]))
     )
@@ -46,9 +72,7 @@ def force_pairs(
         sources, targets = (
             [np.array(pairs[index][side], dtype=np.int64) for index in indices] for side in (0, 1)
         )
-        batch = make_batch(sources, targets, indices, start_id).to(device)
-        result |= zip(indices, _force_batch(model, batch, attention=attention), strict=True)
-    return [result[index] for index in range(len(pairs))]
+        yield indices, make_batch(sources, targets, indices, start_id).to(device)
 
 
 def _batches(pairs: Sequence[Pair], order: Sequence[int]) -> Iterator[list[int]]:

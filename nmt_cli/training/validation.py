@@ -57,8 +57,8 @@ def validate(
     if not bleu or not count or corpus.valid_text is None:
         return validation
     sources, references = (side[:count] for side in corpus.valid_text)
-    # A shortlist belongs to a finished model directory.
-    config = replace(config, search=replace(config.search, shortlist=0))
+    # A shortlist belongs to a finished model directory; BLEU is that of plain decoding.
+    config = replace(config, search=replace(config.search, shortlist=0, markup="off"))
     translator = Translator(model, config, corpus.subwords, text=corpus.text)
     translations = _translations(translator, sources, device, stop, on_progress)
     outputs = [translation.text for translation in translations]

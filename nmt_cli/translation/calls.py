@@ -20,6 +20,8 @@ class SearchOptions(TypedDict, total=False):
     max_extra_length: int
     n_best: int
     sentences: Literal["auto", "split", "line"]
+    markup: Literal["keep", "off"]
+    keep_numbers: bool
     retry: bool
     batch_tokens: int | Literal["auto"]
     length_penalty: Literal["gnmt", "power", "none"]

@@ -30,8 +30,13 @@ def line_translation(
     config: SearchConfig,
     subwords: Subwords,
     quality: QualityChecker,
+    *,
+    checked: bool = True,
 ) -> Translation:
-    """The translation of a line; parts: the translations of each segment, best first."""
+    """The translation of a line; parts: the translations of each segment, best first.
+
+    checked: whether its quality is checked.
+    """
     if not source_line.sources:
         return empty_translation(line, "empty")
     if not all(parts):
@@ -51,11 +56,10 @@ def line_translation(
     hypotheses = [part.hypothesis for part in best_parts]
     texts, _ = _sentence_texts(pieces, best_parts, spaced=spaced)
     sentences = tuple(map(SentenceTranslation, source_line.sentences, texts))
-    checked = map(
-        CheckedSentence, source_line.sentences, texts, _sentence_scores(pieces, hypotheses)
-    )
+    scores = _sentence_scores(pieces, hypotheses)
     flags = search_flags(pieces, source_line.sources, hypotheses, config, subwords.unk_id)
-    flags |= quality.flags(list(checked))
+    if checked:
+        flags |= quality.flags(list(map(CheckedSentence, source_line.sentences, texts, scores)))
     return Translation(line, best.text, best.score, alternatives, in_order(flags), sentences)
 
 

@@ -12,7 +12,8 @@ from nmt_cli.config.schema import Config
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.corpus.text_statistics import TextStatistics
 from nmt_cli.data.lexical.shortlist import Shortlist
-from nmt_cli.data.sentences.splitter import SentenceSplitter
+from nmt_cli.data.markup.inline import with_placeholders
+from nmt_cli.data.markup.marked_text import MarkedText
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import ConfigError
 from nmt_cli.inference.engines import Engine, fastest_engine, find_device, reference_engine
@@ -36,18 +37,14 @@ from nmt_cli.translation.constraints import (
     check_constraints,
 )
 from nmt_cli.translation.ensemble_members import EnsembleMember, check_members, joint_engine
-from nmt_cli.translation.inputs import (
-    SourceFields,
-    make_source_lines,
-    max_subwords,
-    no_shortlist,
-    windows,
-)
-from nmt_cli.translation.joining import line_translation
+from nmt_cli.translation.inputs import max_subwords, no_shortlist, windows
+from nmt_cli.translation.line_search import LineSearch, Request, SearchedLine
+from nmt_cli.translation.markup.stand_ins import quick_settings
+from nmt_cli.translation.markup.window import MarkedTranslation, Search, markup_translator
 from nmt_cli.translation.outputs import HypothesisSelector
 from nmt_cli.translation.prefixes import NAME, Prefixes, require_as_many
 from nmt_cli.translation.quality.checker import Confidence, QualityChecker
-from nmt_cli.translation.quality.retry import better, is_doubtful, retry_settings
+from nmt_cli.translation.quality.retry import OnProgress, with_retry
 from nmt_cli.translation.result import Translation
 from nmt_cli.translation.scoring import ScoredPair, force_members, score_pairs
 from nmt_cli.translation.searcher_cache import SearcherCache
@@ -56,6 +53,10 @@ from nmt_cli.translation.term_placement import TermPlacer
 
 # The dtypes that a model on a GPU can be loaded in.
 PRECISIONS = {"float32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+def _ignore(_: float) -> None:
+    """No progress is shown."""
 
 
 class Translator:
@@ -101,14 +102,25 @@ class Translator:
             joint_engine([own, *(other.engine for other in others)]) if others else own
         )
         self._shortlist = called_once(shortlist)
-        self._source_search = SourceSearch(
-            SearcherCache(self.engine), config.model.eos_id, subwords, self.shortlist_for,
-            TermPlacer(
-                lambda pairs: force_members([each.model for each in (self, *others)], pairs),
-                subwords, config.languages.tgt,
+        self._line_search = LineSearch(
+            SourceSearch(
+                SearcherCache(self.engine), config.model.eos_id, subwords, self.shortlist_for,
+                TermPlacer(
+                    lambda pairs: force_members([each.model for each in (self, *others)], pairs),
+                    subwords, config.languages.tgt,
+                ),
             ),
+            HypothesisSelector(lambda: self.model, subwords),
+            subwords,
+            self.quality,
+            max_subwords(member.config for member in (self, *others)),
         )  # fmt: skip
-        self._selector = HypothesisSelector(lambda: self.model, subwords)
+        self._markup = markup_translator(
+            lambda: self.model,
+            subwords,
+            config.languages.tgt,
+            lambda lines, search: self.translate_window(lines, search=search),
+        )
         unconstrained = BoundConstraints(NO_CONSTRAINTS, subwords, config.languages)
         self._bound = NO_CONSTRAINTS, unconstrained
 
@@ -275,7 +287,7 @@ class Translator:
         constraints: Constraints = NO_CONSTRAINTS,
         prefixes: Sequence[str] | None = None,
         first: int = 0,
-        on_progress: Callable[[float], None] = lambda _: None,
+        on_progress: OnProgress = _ignore,
     ) -> list[Translation]:
         """The translations of some lines, searched together; `first`: the index of the first line.
 
@@ -283,57 +295,65 @@ class Translator:
         """
         config = search or self.config.search
         check_constraints(constraints, config)
-        indices = range(first, first + len(lines))
-        translations = self._window(lines, config, constraints, prefixes, indices, on_progress)
-        if not config.retry:
-            return translations
-        doubtful = [index for index, each in enumerate(translations) if is_doubtful(each)]
-        again = self._window(
-            [lines[index] for index in doubtful],
-            retry_settings(config),
-            constraints,
-            [prefixes[index] for index in doubtful] if prefixes else None,
-            [indices[index] for index in doubtful],
-            lambda _: None,
-        )
-        for index, translation in zip(doubtful, again, strict=True):
-            translations[index] = better(translations[index], translation)
-        return translations
-
-    def _window(
-        self,
-        lines: Sequence[str],
-        config: SearchConfig,
-        constraints: Constraints,
-        prefixes: Sequence[str] | None,
-        indices: Sequence[int],
-        on_progress: Callable[[float], None],
-    ) -> list[Translation]:
-        """The translations of lines with these indices in the whole text, each searched once."""
-        bound = self.bind(constraints)
-        fields = SourceFields(indices, config.sample, config.replace_unknown)
-        source_lines = make_source_lines(
-            lines, prefixes or (), self.subwords, bound, self._max_subwords, fields,
-            self._splitter(config),
-        )  # fmt: skip
-        sources = {source for source_line in source_lines for source in source_line.sources}
-        hypotheses = self._source_search.run(sources, config, bound, on_progress)
-        parts = self._selector.parts(hypotheses, config)
-        return [
-            line_translation(
-                line,
-                source_line,
-                [parts[source] for source in source_line.sources],
-                config,
-                self.subwords,
-                self.quality,
-            )
-            for line, source_line in zip(lines, source_lines, strict=True)
+        starts = prefixes or [""] * len(lines)
+        requests = [
+            Request(line, index, start)
+            for index, (line, start) in enumerate(zip(lines, starts, strict=True), first)
         ]
 
-    @property
-    def _max_subwords(self) -> int:
-        return max_subwords(member.config for member in (self, *self.others))
+        def translate(
+            indices: Sequence[int], config: SearchConfig, progress: OnProgress
+        ) -> list[Translation]:
+            asked = [requests[index] for index in indices]
+            search_lines = self._search_with(config, constraints, progress)
+            if config.markup == "off":
+                return [searched.translation for searched in search_lines(asked)]
+            return self._markup.lines(asked, search_lines, numbers=config.keep_numbers)
+
+        return with_retry(len(lines), config, translate, lambda each: each, on_progress)
+
+    def translate_marked(
+        self,
+        texts: Sequence[MarkedText],
+        *,
+        search: SearchConfig | None = None,
+        constraints: Constraints = NO_CONSTRAINTS,
+        first: int = 0,
+        on_progress: OnProgress = _ignore,
+    ) -> list[MarkedTranslation]:
+        """The translations of texts with tags and placeholders, searched together.
+
+        The pieces of each translation have the tags and placeholders of its source. Placeholders
+        in the words of a text are found by `search.markup=keep`. first: the index of the first
+        text; on_progress: as for `translate_window`.
+        """
+        config = search or self.config.search
+        check_constraints(constraints, config)
+
+        def translate(
+            indices: Sequence[int], config: SearchConfig, progress: OnProgress
+        ) -> list[MarkedTranslation]:
+            search_lines = self._search_with(config, constraints, progress)
+            chosen = [texts[index] for index in indices]
+            if config.markup == "keep":
+                chosen = [with_placeholders(text, config.keep_numbers) for text in chosen]
+            return self._markup.texts(chosen, [first + index for index in indices], search_lines)
+
+        return with_retry(len(texts), config, translate, lambda each: each.translation, on_progress)
+
+    def _search_with(
+        self, config: SearchConfig, constraints: Constraints, on_progress: OnProgress
+    ) -> Search:
+        """The search with these settings and constraints."""
+        bound = self.bind(constraints)
+
+        def search(requests: Sequence[Request], *, quick: bool = False) -> list[SearchedLine]:
+            if quick:
+                settings = quick_settings(config)
+                return self._line_search.run(requests, settings, bound, _ignore, checked=False)
+            return self._line_search.run(requests, config, bound, on_progress)
+
+        return search
 
     def bind(self, constraints: Constraints) -> BoundConstraints:
         """Constraints in this model's ids; raises DataError for a term that it cannot spell."""
@@ -341,14 +361,6 @@ class Translator:
             bound = BoundConstraints(constraints, self.subwords, self.config.languages)
             self._bound = constraints, bound
         return self._bound[1]
-
-    def _splitter(self, search: SearchConfig) -> SentenceSplitter | None:
-        """What splits lines into sentences; None where they are translated as they are."""
-        text = self.quality.text
-        several = text is not None and not text.has_single_sentences
-        if search.sentences == "line" or (search.sentences == "auto" and several):
-            return None
-        return text.src.splitter if text else SentenceSplitter(self.config.languages.src)
 
     def shortlist_for(self, search: SearchConfig) -> Shortlist | None:
         """The shortlist of a search with these settings; raises the errors of `Shortlist.load`.

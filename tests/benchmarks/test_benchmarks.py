@@ -730,3 +730,37 @@ def test_quality_flags_damages_pairs_and_counts_flags(tmp_path: Path) -> None:
     assert cases["damaged: empty"]["ours"] == 100.0
     assert (cases["references"]["lines"], cases["references"]["flagged"]) == (3, 0)
     assert cases["right translations"]["lines"] == 0
+
+
+def test_markup_knows_where_tags_belong_and_counts_what_is_kept(tmp_path: Path) -> None:
+    markup = module("markup")
+    pair = "The small dog sees Anna.", "Der kleine Hund sieht Anna."
+    cases = list(markup.tagged_cases(*pair, markup.word_forms()))
+    assert (
+        "The <b>small</b> dog sees Anna.",
+        "Der <b>kleine</b> Hund sieht Anna.",
+        "word",
+    ) in cases
+    assert [case.right for case in cases if case.kind == "phrase"] == [
+        "Der <b>kleine Hund</b> sieht Anna."
+    ]
+    chooser = random.Random(1)
+    lines = [markup.random_html(pair[0], chooser) for _ in range(50)]
+    assert all(len(markup.pairs_of(line)) > 1 for line in lines)
+    assert {markup.without_marks(line).replace(" ", "") for line in lines} == {
+        pair[0].replace(" ", "")
+    }
+
+    config = byte_config()
+    save_model(tmp_path / "model", byte_model(config).state_dict(), config, byte_subwords(), {})
+    for side, text in zip(("src", "tgt"), pair, strict=True):
+        (tmp_path / side).write_text(f"{text}\n" * 2)
+    out = tmp_path / "out.json"
+    files = [str(tmp_path / side) for side in ("src", "tgt")]
+    arguments = ["--model", str(tmp_path / "model"), "--test", *files]
+    arguments += ["--lines", "2", "--html", "5", "--timed", "2", "--turns", "1"]
+    assert markup.main([*arguments, "--out", str(out)]) == 0
+    found = {case["name"]: case for case in json.loads(out.read_text())["cases"]}
+    assert found["random HTML: same marks, well-formed"]["right"] == 5
+    assert found["{name} for a name: kept"]["ours"] == 100.0
+    assert found["speed with a tag pair, beside plain lines"]["ratio"] > 0

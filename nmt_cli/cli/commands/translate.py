@@ -368,7 +368,7 @@ def _translate(
     with progress.shown(out):
         for window in windows(lines, lambda: lines.must_wait(PATIENCE_SECONDS)):
             if not count:
-                _warn_of_misfit(work.translator, window, progress.console)
+                _warn_of_misfit(work, window, progress.console)
             prefixes = work.prefixes.take(len(window)) if work.prefixes else None
             on_progress = partial(progress.update_within, count, len(window))
             translations = work.translate(window, prefixes, count, on_progress)
@@ -386,10 +386,14 @@ def _translate(
         checks.end()
 
 
-def _warn_of_misfit(translator: "Translator", window: Sequence[str], console: "Console") -> None:
+def _warn_of_misfit(work: _Work, window: Sequence[str], console: "Console") -> None:
     """Warn before the work if the first lines are of another kind than the training text."""
+    from nmt_cli.data.markup.inline import without_marks
     from nmt_cli.translation.quality.input_check import find_misfit
 
+    translator = work.translator
+    if work.search.markup == "keep":
+        window = [without_marks(line) for line in window]
     misfit = find_misfit(window, translator.subwords, translator.quality.text)
     if misfit is not None:
         console.warning(str(misfit))

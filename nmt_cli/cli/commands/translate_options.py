@@ -12,6 +12,7 @@ LAYOUT = {
         "search.beam", "search.n_best", "search.mbr", "search.coverage_penalty",
         "search.shortlist", "search.sentences",
     ),
+    "Markup": ("search.markup", "search.keep_numbers"),
     "Length": (
         "search.length_penalty", "search.alpha", "search.word_reward",
         "search.min_length", "search.max_length", "search.max_extra_length",

@@ -71,7 +71,7 @@ def sentence_attention(
         raise DataError("there are no words to translate", "give a sentence")
     longest = translator.config.data.max_length
     if target is None:
-        translation = translator.translate(source, search=search, sentences="line")
+        translation = translator.translate(source, search=search, sentences="line", markup="off")
         if "split" in translation.flags:
             raise DataError(
                 f"the line has {counted(len(src) - 1, 'subword')} and is translated in pieces",

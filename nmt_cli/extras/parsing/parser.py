@@ -49,7 +49,8 @@ def parse_window(
     translator: Translator, lines: Sequence[str], search: SearchConfig | None = None
 ) -> list[Parse]:
     """Parse some lines, which are searched together."""
-    config = replace(search or for_parsing(translator.config).search, sentences="line")
+    config = search or for_parsing(translator.config).search
+    config = replace(config, sentences="line", markup="off")
     words = [tree_words(line) for line in lines]
     translations = translator.translate_window(
         [" ".join(line_words) for line_words in words], search=config

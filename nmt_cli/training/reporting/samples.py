@@ -55,7 +55,7 @@ class Samples:
 
 def translated(model: EncoderDecoder, config: Config, corpus: Corpus, source: str) -> str:
     """A greedy translation that changes neither the model's mode nor the random generators."""
-    search = SearchConfig(beam=1, max_extra_length=MAX_EXTRA_LENGTH, sentences="line")
+    search = SearchConfig(beam=1, max_extra_length=MAX_EXTRA_LENGTH, sentences="line", markup="off")
     config = replace(config, search=search)
     was_training = model.training
     device = next(model.parameters()).device

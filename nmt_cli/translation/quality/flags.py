@@ -16,12 +16,13 @@ FLAGS = {
     "length_outlier": "the translation is shorter or longer than usual for its source",
     "sentences_lost": "the translation has fewer sentences than the source",
     "unknown_words": "the source has characters that the model does not know",
+    "markup_moved": "tags or placeholders may be at the wrong place",
     "low_confidence": "the model finds the translation much less likely than usual",
 }
 # Flags that need statistics of the training text or of the validation.
 NEED_STATISTICS = ("untranslated", "length_outlier", "low_confidence")
 # Flags that a second translation with other settings may not have.
-RETRIED = frozenset(FLAGS) - {"empty", "split", "unknown_words"}
+RETRIED = frozenset(FLAGS) - {"empty", "split", "unknown_words", "markup_moved"}
 
 
 def in_order(flags: Collection[str]) -> tuple[str, ...]:

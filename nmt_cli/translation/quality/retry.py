@@ -1,10 +1,17 @@
 """A second translation of doubtful lines, with other settings; the better one is kept."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.translation.quality.flags import RETRIED
 from nmt_cli.translation.result import Translation
+
+Result = TypeVar("Result")
+OnProgress = Callable[[float], None]
+# Translates the lines with these indices.
+Translate = Callable[[Sequence[int], SearchConfig, OnProgress], list[Result]]
 
 RETRY_BEAM = 8
 # No sequence of so many subwords occurs twice in the second translation.
@@ -34,3 +41,28 @@ def better(first: Translation, second: Translation) -> Translation:
         return -len(set(translation.flags) & RETRIED), translation.score
 
     return max(first, second, key=quality)
+
+
+def with_retry(
+    count: int,
+    search: SearchConfig,
+    translate: Translate[Result],
+    translation_of: Callable[[Result], Translation],
+    on_progress: OnProgress,
+) -> list[Result]:
+    """The results of so many lines, the doubtful ones translated twice if the settings ask for it.
+
+    on_progress: called with the share of lines that are done in the first translation.
+    """
+    results = translate(range(count), search, on_progress)
+    if not search.retry:
+        return results
+    doubtful = [
+        index for index, result in enumerate(results) if is_doubtful(translation_of(result))
+    ]
+    again = translate(doubtful, retry_settings(search), lambda _: None)
+    for index, result in zip(doubtful, again, strict=True):
+        first, second = translation_of(results[index]), translation_of(result)
+        if better(first, second) is second:
+            results[index] = result
+    return results

@@ -56,7 +56,7 @@ def copying_translator(
     chosen = config or byte_config()
     translator = Translator(byte_model(chosen), chosen, subwords or byte_subwords())
     copying = Copying()
-    translator._source_search._searchers = copying  # type: ignore[assignment]
+    translator._line_search._source_search._searchers = copying  # type: ignore[assignment]
     return translator, copying
 
 

@@ -7,6 +7,7 @@ import torch
 from byte_models import byte_config, byte_model, byte_subwords
 
 from nmt_cli.config.search import SearchConfig
+from nmt_cli.translation.line_search import LineSearch
 from nmt_cli.translation.quality.retry import better, is_doubtful, retry_settings
 from nmt_cli.translation.result import Alternative, Translation
 from nmt_cli.translation.translator import Translator
@@ -53,13 +54,13 @@ def test_only_doubtful_lines_are_translated_again(monkeypatch: pytest.MonkeyPatc
         model.output_bias[4 + ord("x")] += 50.0
     translator = Translator(model, config, byte_subwords())
     windows = []
-    real = Translator._window
+    real = LineSearch.run
 
-    def window(self, lines, config, *others):
-        windows.append((list(lines), config))
-        return real(self, lines, config, *others)
+    def run(self, requests, config, *others):
+        windows.append(([request.text for request in requests], config))
+        return real(self, requests, config, *others)
 
-    monkeypatch.setattr(Translator, "_window", window)
+    monkeypatch.setattr(LineSearch, "run", run)
     lines = ["one", "", "two"]
     first = translator.translate(lines)
     assert [lines for lines, _ in windows] == [lines]

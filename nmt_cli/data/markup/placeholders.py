@@ -1,0 +1,78 @@
+"""Finds placeholders in a line: `{x}`, `${x}`, `%s`, addresses, and numbers where asked."""
+
+import re
+from collections.abc import Iterator
+
+from nmt_cli.data.markup.html_tags import Mark
+from nmt_cli.data.markup.marked_text import Placeholder
+
+_ADDRESS = re.compile(
+    # Markdown's and e-mails' <https://example.org>, <someone@example.org>
+    r"<(?:(?:https?|ftp)://[^\s<>]+|mailto:[^\s<>]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)>"
+    r"|(?<![\w@])(?:(?i:https?|ftps?|sftp|file|ssh|git)://|(?i:mailto|tel):(?=[\w+])"
+    r"|(?i:www)\.(?=\w))[^\s<>\"“”«»\ufffc]+"
+    r"|(?<![\w.+@-])[\w+-]+(?:\.[\w+-]+)*@\w[\w-]*(?:\.[\w-]+)+"
+)
+_TRAILING = ".,;:!?'’*_~|"
+_CLOSERS = {")": "(", "]": "[", "}": "{"}
+_NAMED = re.compile(
+    # {{ name }}, ${name}, #{name}, {name}, {0}, {name:.2f}, {user.name}, {}
+    r"\{\{\{?\s*[#/^!&>]?[\w.|: -]*\s*\}?\}\}"
+    r"|[$#%]?\{[\w.\-]*(?:\[[\w.]*\])*(?:![rsa])?(?::[^\s{}]*)?\}"
+    # %(name)s, %1$s, %5.2f, %name%
+    r"|(?<![%\w])%[A-Za-z_]\w*%(?!\w)"
+    r"|(?<![\d%])%(?:\(\w+\)|\d+\$)?[-+#0]*\d*(?:\.\d+)?(?:hh?|ll?|[qLzjt])?[diouxXeEfgGcsr@]"
+    r"(?![A-Za-z0-9])"
+)
+_MESSAGE = re.compile(r"\{\s*\w+\s*,\s*\w+(?=\s*[,}])")
+_NUMBER = re.compile(r"(?<![\w.,])[+\-−]?\d+(?:[.,:/'’]\d+)*+(?!\w)")
+
+
+def find_addresses(line: str) -> Iterator[Mark]:
+    """URLs and e-mail addresses, without the punctuation that follows them."""
+    for match in _ADDRESS.finditer(line):
+        raw = match[0]
+        if not raw.startswith("<"):
+            raw = _without_punctuation(raw)
+        yield Mark(match.start(), match.start() + len(raw), Placeholder(raw))
+
+
+def _without_punctuation(address: str) -> str:
+    """The address without marks of its sentence: `(see https://x.org/a_(b)).`"""
+    while address:
+        last = address[-1]
+        is_closed = address.count(_CLOSERS.get(last, last)) >= address.count(last)
+        if last in _TRAILING or not is_closed:
+            address = address[:-1]
+        else:
+            break
+    return address
+
+
+def find_placeholders(line: str) -> Iterator[Mark]:
+    """Names and formats that a program fills in; messages of ICU are kept as a whole."""
+    skip_to = 0
+    if "{" in line:
+        for match in _MESSAGE.finditer(line):
+            end = _end_of_braces(line, match.start())
+            if match.start() >= skip_to and end:
+                yield Mark(match.start(), end, Placeholder(line[match.start() : end]))
+                skip_to = end
+    for match in _NAMED.finditer(line):
+        yield Mark(match.start(), match.end(), Placeholder(match[0]))
+
+
+def _end_of_braces(line: str, begin: int) -> int:
+    """Where the brace at `begin` is closed; 0 if it is not."""
+    depth = 0
+    for match in re.compile(r"[{}]").finditer(line, begin):
+        depth += 1 if match[0] == "{" else -1
+        if not depth:
+            return match.end()
+    return 0
+
+
+def find_numbers(line: str) -> Iterator[Mark]:
+    """Numbers in digits."""
+    for match in _NUMBER.finditer(line):
+        yield Mark(match.start(), match.end(), Placeholder(match[0]))

@@ -1,0 +1,95 @@
+"""The search for the translations of lines: splits them, searches their segments, joins those."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from nmt_cli.config.search import SearchConfig
+from nmt_cli.data.sentences.splitter import SentenceSplitter
+from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.translation.constraints import BoundConstraints
+from nmt_cli.translation.inputs import SourceFields, SourceLine, make_source_lines
+from nmt_cli.translation.joining import line_translation
+from nmt_cli.translation.outputs import HypothesisSelector, LinePart
+from nmt_cli.translation.quality.checker import QualityChecker
+from nmt_cli.translation.result import Translation
+from nmt_cli.translation.source_search import SourceSearch
+
+
+class Request(NamedTuple):
+    """A text to translate; line: the index of its line in the whole text; prefix: "" for none."""
+
+    text: str
+    line: int
+    prefix: str = ""
+
+
+class SearchedLine(NamedTuple):
+    """A translated line with the translations of its segments, each best first."""
+
+    translation: Translation
+    source_line: SourceLine
+    parts: Sequence[Sequence[LinePart]]
+
+
+class LineSearch:
+    """Searches the translations of lines with one model or ensemble."""
+
+    def __init__(
+        self,
+        source_search: SourceSearch,
+        selector: HypothesisSelector,
+        subwords: Subwords,
+        quality: QualityChecker,
+        max_subwords: int,
+    ) -> None:
+        """max_subwords: a longer sentence is split."""
+        self._source_search = source_search
+        self._selector = selector
+        self._subwords = subwords
+        self._quality = quality
+        self._max_subwords = max_subwords
+
+    def run(
+        self,
+        requests: Sequence[Request],
+        config: SearchConfig,
+        bound: BoundConstraints,
+        on_progress: Callable[[float], None],
+        *,
+        checked: bool = True,
+    ) -> list[SearchedLine]:
+        """The translations of the requests, which are searched together.
+
+        checked: whether their quality is checked, which sets flags.
+        """
+        indices = [request.line for request in requests]
+        prefixes = [request.prefix for request in requests]
+        source_lines = make_source_lines(
+            [request.text for request in requests],
+            prefixes if any(prefixes) else (),
+            self._subwords,
+            bound,
+            self._max_subwords,
+            SourceFields(indices, config.sample, config.replace_unknown),
+            self._splitter(config),
+        )
+        sources = {source for source_line in source_lines for source in source_line.sources}
+        hypotheses = self._source_search.run(sources, config, bound, on_progress)
+        parts = self._selector.parts(hypotheses, config)
+        result = []
+        for request, source_line in zip(requests, source_lines, strict=True):
+            of_line = [parts[source] for source in source_line.sources]
+            translation = line_translation(
+                request.text, source_line, of_line, config, self._subwords, self._quality,
+                checked=checked,
+            )  # fmt: skip
+            result.append(SearchedLine(translation, source_line, of_line))
+        return result
+
+    def _splitter(self, search: SearchConfig) -> SentenceSplitter | None:
+        """What splits lines into sentences; None where they are translated as they are."""
+        text = self._quality.text
+        several = text is not None and not text.has_single_sentences
+        if search.sentences == "line" or (search.sentences == "auto" and several):
+            return None
+        return text.src.splitter if text else SentenceSplitter(self._quality.languages[0])

@@ -1,0 +1,247 @@
+"""A text with its marks taken out: what the model translates, and where each mark stood.
+
+Tags are taken out. A placeholder is replaced by a stand-in, a word that the model copies; without
+one it is taken out like a tag that stands alone.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
+from nmt_cli.data.markup.pairs import tag_pairs
+from nmt_cli.data.text.sanitize import clean_line
+
+# Elements that begin on a new line: the words on both sides are different ones.
+_BLOCKS = frozenset(
+    ("br", "p", "div", "li", "ul", "ol", "dl", "dt", "dd", "tr", "td", "th", "table", "hr",
+     "blockquote", "section", "article", "header", "footer", "option", "h1", "h2", "h3", "h4", "h5",
+     "h6", "w:br", "w:p", "text:p")
+)  # fmt: skip
+# Their placeholders stand for no word of the sentence.
+_WORDLESS = ("<script", "<style", "<pre", "<svg", "<math")
+
+
+@dataclass(frozen=True)
+class Atom:
+    """Pieces that stand alone at a place between words, which are not in the plain text.
+
+    at: the character of the plain text that it stands before; space_before, space_after: whether
+    white space is next to it (or the end of the text); replaces_space: whether it stands between
+    two words in the place of a space.
+    """
+
+    pieces: MarkedText
+    at: int
+    space_before: bool = False
+    space_after: bool = False
+    replaces_space: bool = False
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A tag pair around the characters `begin` to `end` of the plain text.
+
+    opening, closing: None where the tag stands in another segment of the line. space_inside: at
+    its beginning and its end, where the words next to the tags are those outside.
+    """
+
+    opening: Tag | None
+    closing: Tag | None
+    begin: int
+    end: int
+    children: "tuple[Node, ...]"
+    space_inside: tuple[bool, bool] = (False, False)
+
+
+Node = Atom | Pair
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """A word of the plain text, `text[begin:end]`, in the place of a placeholder."""
+
+    begin: int
+    end: int
+    word: str
+    raw: str
+
+
+@dataclass(frozen=True)
+class Carrier:
+    """The plain text, and what is put back into its translation."""
+
+    text: str
+    nodes: tuple[Node, ...]
+    stand_ins: tuple[StandIn, ...] = ()
+
+
+def carry(pieces: Sequence[MarkedPiece], words: Sequence[str | None] = ()) -> Carrier:
+    """The carrier of a text; words: the stand-in of each placeholder, None to take it out.
+
+    >>> carry((Text("The "), Tag("<b>", "open", "b"), Text("dog"), Tag("</b>", "close", "b"))).text
+    'The dog'
+    """
+    builder = _Builder(pieces, words)
+    nodes = tuple(builder.nodes(0, len(pieces)))
+    text = "".join(builder.parts).rstrip()
+    last = len(text)
+    return Carrier(text, tuple(_clipped(nodes, last)), tuple(builder.stand_ins))
+
+
+def placeholders_of(pieces: Sequence[MarkedPiece]) -> list[Placeholder]:
+    """The placeholders that may have a stand-in, in their order."""
+    return [piece for piece in pieces if isinstance(piece, Placeholder) and _is_word(piece)]
+
+
+def _is_word(piece: Placeholder) -> bool:
+    return not piece.raw.lower().startswith(_WORDLESS)
+
+
+@dataclass
+class _Builder:
+    pieces: Sequence[MarkedPiece]
+    words: Sequence[str | None]
+    parts: list[str] = field(default_factory=list)
+    length: int = 0
+    stand_ins: list[StandIn] = field(default_factory=list)
+    used: int = 0
+
+    def __post_init__(self) -> None:
+        self.pairs = tag_pairs(self.pieces)
+
+    def nodes(self, begin: int, end: int) -> Iterator[Node]:
+        """The nodes of the pieces `begin` to `end`, whose text is added to the plain text."""
+        index = begin
+        while index < end:
+            piece = self.pieces[index]
+            if isinstance(piece, Text):
+                self._add_text(clean_line(piece.text))
+            elif isinstance(piece, Placeholder) and (word := self._stand_in(piece)):
+                at = self.length
+                self._add(word)
+                self.stand_ins.append(StandIn(at, self.length, word, piece.raw))
+            elif index in self.pairs:
+                yield self._pair(index, self.pairs[index])
+                index = self.pairs[index]
+            else:
+                yield self._atom((piece,), index, index)
+            index += 1
+
+    def _stand_in(self, piece: Placeholder) -> str | None:
+        if not _is_word(piece):
+            return None
+        self.used += 1
+        return self.words[self.used - 1] if self.used <= len(self.words) else None
+
+    def _pair(self, begin: int, end: int) -> Node:
+        """The pair with these tags; one without words is a single atom."""
+        opening, closing = self.pieces[begin], self.pieces[end]
+        assert isinstance(opening, Tag)
+        assert isinstance(closing, Tag)
+        is_block = opening.name in _BLOCKS
+        kept = len(self.parts), self.length
+        if is_block:
+            self._separate(begin - 1, begin + 1)
+        at = self.length
+        first = len(self.parts)
+        children = tuple(self.nodes(begin + 1, end))
+        if not "".join(self.parts[first:]).strip():
+            del self.parts[kept[0] :]
+            self.length = kept[1]
+            return self._atom(tuple(self.pieces[begin : end + 1]), begin, end)
+        inside = (
+            self._space_after(begin) and not self._space_before(begin),
+            self._space_before(end) and not self._space_after(end),
+        )
+        node = Pair(opening, closing, at, self.length, children, inside)
+        if is_block:
+            self._separate(end - 1, end + 1)
+        return node
+
+    def _atom(self, pieces: MarkedText, first: int, last: int) -> Atom:
+        before, after = self._space_before(first), self._space_after(last)
+        at = self.length
+        is_block = any(isinstance(piece, Tag) and piece.name in _BLOCKS for piece in pieces)
+        is_word = any(isinstance(piece, Placeholder) for piece in pieces)
+        glued = (is_block or is_word) and self._separate(first - 1, last + 1)
+        return Atom(pieces, at, before, after, replaces_space=glued)
+
+    def _separate(self, before: int, after: int) -> bool:
+        """Add a space where the text before and the text after would become one word."""
+        if before < 0 or not self.parts or self.parts[-1][-1:].isspace():
+            return False
+        if after >= len(self.pieces) or self._space_before(after):
+            return False
+        following = self.pieces[after]
+        if isinstance(following, Text) and following.text[:1].isspace():
+            return False
+        if isinstance(following, Text) and following.text[:1] in ".,;:!?)]}'\"”’…":
+            return False
+        self._add(" ")
+        return True
+
+    def _add_text(self, text: str) -> None:
+        if not self.parts or self.parts[-1][-1:].isspace():
+            # What stood between two spaces is taken out.
+            text = text.lstrip()
+        self._add(text)
+
+    def _add(self, text: str) -> None:
+        if text:
+            self.parts.append(text)
+            self.length += len(text)
+
+    def _space_before(self, index: int) -> bool:
+        if index == 0:
+            return True
+        piece = self.pieces[index - 1]
+        return isinstance(piece, Text) and piece.text[-1:].isspace()
+
+    def _space_after(self, index: int) -> bool:
+        if index + 1 >= len(self.pieces):
+            return True
+        piece = self.pieces[index + 1]
+        return isinstance(piece, Text) and piece.text[:1].isspace()
+
+
+def _clipped(nodes: Sequence[Node], last: int) -> Iterator[Node]:
+    """The nodes within the first `last` characters: white space at the end is no text."""
+    for node in nodes:
+        if isinstance(node, Atom):
+            yield replace(node, at=min(node.at, last))
+        else:
+            begin, end = min(node.begin, last), min(node.end, last)
+            yield replace(node, begin=begin, end=end, children=tuple(_clipped(node.children, last)))
+
+
+def within(nodes: Sequence[Node], begin: int, end: int, after: int, text: str) -> list[Node]:
+    """The nodes of a segment, the characters `begin` to `end`, counted from its beginning.
+
+    after: where the segment before it ends, -1 for the first one; `end` of the last one is that of
+    the text. text: the plain text of the whole line. A pair that goes on in other segments lacks a
+    tag here.
+    """
+    result: list[Node] = []
+    for node in nodes:
+        if isinstance(node, Atom):
+            if after < node.at <= end:
+                result.append(replace(node, at=max(node.at - begin, 0)))
+            continue
+        children = within(node.children, begin, end, after, text)
+        inner = max(node.begin, begin), min(node.end, end)
+        is_first, is_last = (
+            not text[slice(*span)].strip() for span in ((node.begin, begin), (end, node.end))
+        )
+        if not text[inner[0] : inner[1]].strip() or not (is_first or is_last):
+            result += children
+            continue
+        pair = replace(
+            node,
+            opening=node.opening if is_first else None,
+            closing=node.closing if is_last else None,
+            begin=inner[0] - begin,
+            end=inner[1] - begin,
+            children=tuple(children),
+        )
+        result.append(pair)
+    return result

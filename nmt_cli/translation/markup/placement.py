@@ -1,0 +1,362 @@
+"""Puts tags back at the words of a translation that are aligned with theirs.
+
+A tag pair goes around the target words of its source words. Pairs are nested as in the source;
+those that would cross are cut apart between their best words, or nested where they share one.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
+from nmt_cli.translation.markup.carrier import Atom, Node, Pair
+from nmt_cli.translation.markup.stand_ins import Copied
+from nmt_cli.translation.markup.tokens import Matrix, Token
+
+_ENDS = ".!?…。！？؟।,;:"
+_QUOTES = "\"'«»“”„‚‘’‹›()[]"
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """A segment and its translation as tokens; matrix: (target, source) tokens."""
+
+    source: str
+    target: str
+    src: Sequence[Token]
+    tgt: Sequence[Token]
+    matrix: Matrix
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """A pair around the target tokens `low` to `high` (exclusive)."""
+
+    pair: Pair
+    core: int
+    low: int
+    high: int
+    children: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Element:
+    """Pieces at a gap between two target tokens.
+
+    space: whether the white space of the gap stands before the pieces (-1), after them (1), on both
+    sides (2), on no side (3), or where it fits (0); kind: orders the elements of a gap.
+    """
+
+    pieces: MarkedText
+    space: int = 0
+    kind: str = "atom"
+
+    @property
+    def is_word(self) -> bool:
+        """Whether it must not stand against a word."""
+        return any(isinstance(piece, Placeholder) for piece in self.pieces)
+
+
+class Placer:
+    """Places the nodes of one segment."""
+
+    def __init__(self, aligned: Aligned) -> None:
+        self._aligned = aligned
+        self._gaps: list[list[Element]] = [[] for _ in range(len(aligned.tgt) + 1)]
+        self._words = [index for index, token in enumerate(aligned.tgt) if token.is_word]
+        # The best target word of each source token, the best source word of each target token.
+        matrix = aligned.matrix
+        self._of_src = _best_words(matrix, aligned.tgt)
+        self._of_tgt = _best_words(matrix.T, aligned.src)
+        # Where source words begin that have no part in the translation.
+        self._lost: set[int] = set()
+
+    def place(self, nodes: Sequence[Node], copies: Sequence[Copied] = ()) -> MarkedText:
+        """The translation with the nodes, and with placeholders in the place of their copies."""
+        self._emit(nodes, 0, len(self._aligned.tgt))
+        texts = {copy.begin: (Placeholder(copy.raw), Text(copy.ending)) for copy in copies}
+        return _joined(self._aligned.target, self._aligned.tgt, self._gaps, texts)
+
+    def replaced(self, lost: Sequence[Atom], kept: Sequence[Copied]) -> dict[int, Copied]:
+        """The words that stand for lost stand-ins, by the place of these: each is the other one's
+        best word.
+        """
+        taken = {copy.begin for copy in kept}
+        result = {}
+        self._lost = {atom.at for atom in lost}
+        for atom in lost:
+            column = next(i for i, token in enumerate(self._aligned.src) if token.begin == atom.at)
+            best = self._of_src[column]
+            if best < 0 or self._of_tgt[best] != column:
+                continue
+            begin, end, is_word = self._aligned.tgt[best]
+            if is_word and begin not in taken:
+                taken.add(begin)
+                [piece] = atom.pieces
+                assert isinstance(piece, Placeholder)
+                result[atom.at] = Copied(begin, end, piece.raw)
+        return result
+
+    def _emit(self, nodes: Sequence[Node], low: int, high: int) -> None:
+        """Put the nodes into the gaps around and between the target tokens `low` to `high`."""
+        placed = self._placed([node for node in nodes if isinstance(node, Pair)], low, high)
+        moved = {id(child) for each in placed for child in each.children}
+        atoms: dict[int, list[Atom]] = {}
+        for node in nodes:
+            if isinstance(node, Atom) and id(node) not in moved:
+                gap = min(max(self._gap_of(node), low), high)
+                atoms.setdefault(_outside(gap, node, placed), []).append(node)
+        gap = low
+        for each in [*placed, None]:
+            until = each.low if each else high
+            for at in sorted(at for at in atoms if gap <= at <= until):
+                self._gaps[at] += [_atom_element(atom) for atom in atoms.pop(at)]
+            if each is None:
+                break
+            self._open(each)
+            self._emit(each.children, each.low, each.high)
+            self._close(each)
+            gap = each.high
+
+    def _open(self, placed: _Placed) -> None:
+        tag = placed.pair.opening
+        if tag is not None:
+            space = 1 if placed.pair.space_inside[0] else -1
+            self._gaps[placed.low].append(Element((tag,), space, "open"))
+
+    def _close(self, placed: _Placed) -> None:
+        tag = placed.pair.closing
+        if tag is not None:
+            space = -1 if placed.pair.space_inside[1] else 1
+            self._gaps[placed.high].append(Element((tag,), space, "close"))
+
+    def _placed(self, pairs: Sequence[Pair], low: int, high: int) -> list[_Placed]:
+        """Pairs with target tokens, none of which overlap, in the order of the target."""
+        spans = sorted(
+            (self._span(pair, low, high) for pair in pairs), key=lambda span: (span.core, span.low)
+        )
+        result: list[_Placed] = []
+        for span in spans:
+            if not result or result[-1].high <= span.low:
+                result.append(span)
+                continue
+            result += self._apart(result.pop(), span, high)
+        return result
+
+    def _apart(self, first: _Placed, second: _Placed, high: int) -> list[_Placed]:
+        """Two pairs that overlap, cut apart or the one within the other."""
+        for ends, begins in ((first, second), (second, first)):
+            if ends.pair.opening is None and begins.pair.closing is None:
+                # The one comes from the segment before, the other goes on in the next.
+                cut = min(ends.core + 1, high)
+                return [replace(ends, high=cut), replace(begins, low=cut)]
+        partial = any(None in (each.pair.opening, each.pair.closing) for each in (first, second))
+        if first.core != second.core and not partial:
+            cut = self._cut(first, second)
+            return [replace(first, high=cut), replace(second, low=cut)]
+        outer, inner = (first, second) if _is_outer(first, second) else (second, first)
+        union = replace(
+            outer, low=min(first.low, second.low), high=max(first.high, second.high),
+            children=(*outer.children, inner.pair),
+        )  # fmt: skip
+        return [union]
+
+    def _cut(self, first: _Placed, second: _Placed) -> int:
+        """Where to cut two pairs apart: most words stay with the pair that they belong to."""
+
+        def right(cut: int) -> int:
+            words = range(first.core, second.core + 1)
+            return sum(
+                self._belongs(word, first.pair if word < cut else second.pair) for word in words
+            )
+
+        cuts = range(first.core + 1, second.core + 1)
+        return max(cuts, key=lambda cut: (right(cut), -cut))
+
+    def _belongs(self, word: int, pair: Pair) -> bool:
+        source = self._of_tgt[word]
+        return source >= 0 and _is_inside(self._aligned.src[source], pair)
+
+    def _span(self, pair: Pair, low: int, high: int) -> _Placed:
+        """The smallest span of the target words that are aligned with those of the pair."""
+        if low >= high:
+            return _Placed(pair, low, low, low, pair.children)
+        src = [index for index, token in enumerate(self._aligned.src) if _is_inside(token, pair)]
+        src_words = [index for index in src if self._aligned.src[index].is_word] or src
+        words = [word for word in self._words if low <= word < high] or list(range(low, high))
+        strength = self._aligned.matrix[words][:, src_words].sum(1)
+        core = words[int(np.argmax(strength))]
+        inside = set(src_words)
+        found = {
+            word
+            for word in words
+            if self._of_tgt[word] in inside and self._is_mutual(word, src_words)
+        } | {core}
+        begin, end = min(found), max(found) + 1
+        begin, end = self._with_edges(pair, src, begin, end, low, high)
+        return _Placed(pair, core, begin, end, pair.children)
+
+    def _is_mutual(self, word: int, src_words: Sequence[int]) -> bool:
+        del word, src_words
+        return True
+
+    def _with_edges(
+        self, pair: Pair, src: Sequence[int], begin: int, end: int, low: int, high: int
+    ) -> tuple[int, int]:
+        """The span with the punctuation at its ends that the pair has in the source, too."""
+        source, tgt = self._aligned.src, self._aligned.tgt
+        words = [index for index, token in enumerate(source) if token.is_word]
+        if words and set(words) <= set(src):
+            # All words, and the punctuation around them unless that is outside in the source.
+            inside = [word for word in self._words if low <= word < high] or [low, high - 1]
+            begin = low if src[0] == 0 else inside[0]
+            end = high if src[-1] == len(source) - 1 else inside[-1] + 1
+        if pair.opening is None:
+            begin = low
+        if pair.closing is None:
+            end = high
+        first, last = (self._aligned.source[source[index].begin] for index in (src[0], src[-1]))
+        while begin > low and self._is_same_mark(first, self._aligned.target[tgt[begin - 1].begin]):
+            begin -= 1
+        while end < high and self._is_same_mark(last, self._aligned.target[tgt[end].begin]):
+            end += 1
+        return begin, end
+
+    def _is_same_mark(self, source: str, target: str) -> bool:
+        return not source.isalnum() and any(
+            source in marks and target in marks for marks in (_ENDS, _QUOTES, source)
+        )
+
+    def _gap_of(self, atom: Atom) -> int:
+        """The gap between target tokens for what stands between source tokens."""
+        src, tgt = self._aligned.src, self._aligned.tgt
+        known = [index for index, token in enumerate(src) if token.begin not in self._lost]
+        before = [index for index in known if src[index].begin < atom.at]
+        after = [index for index in known if src[index].begin >= atom.at]
+        if not before:
+            return 0
+        if not after:
+            return len(tgt)
+        previous, following = before[-1], after[0]
+        if not src[following].is_word:
+            if not any(src[index].is_word for index in after):
+                # Before the punctuation at the end.
+                return self._words[-1] + 1 if self._words else 0
+            return self._of_src[previous] + 1
+        glued = not atom.space_before and atom.space_after
+        is_tag = all(isinstance(piece, Tag) for piece in atom.pieces)
+        spaced_word = atom.space_before and atom.space_after and not is_tag
+        if src[previous].is_word and (glued or spaced_word):
+            return self._of_src[previous] + 1
+        return self._of_src[following]
+
+
+def _best_words(matrix: Matrix, rows: Sequence[Token]) -> list[int]:
+    """The row of each column with the highest value, a word where there are words; -1: no rows."""
+    words = [index for index, token in enumerate(rows) if token.is_word] or list(range(len(rows)))
+    if not words:
+        return [-1] * matrix.shape[1]
+    return [words[best] for best in matrix[words].argmax(0).tolist()]
+
+
+def _is_inside(token: Token, pair: Pair) -> bool:
+    return token.begin < pair.end and token.end > pair.begin
+
+
+def _is_outer(first: _Placed, second: _Placed) -> bool:
+    """Whether the first pair goes around the second one: partial pairs go around whole ones."""
+
+    def order(placed: _Placed) -> tuple[bool, int, int]:
+        pair = placed.pair
+        return None not in (pair.opening, pair.closing), pair.begin, -pair.end
+
+    return order(first) <= order(second)
+
+
+def _outside(gap: int, atom: Atom, placed: Sequence[_Placed]) -> int:
+    """The gap, or the end of the pair that it would be inside of."""
+    for each in placed:
+        if each.low < gap < each.high:
+            return each.low if atom.at <= each.pair.begin else each.high
+    return gap
+
+
+def _atom_element(atom: Atom) -> Element:
+    space = {(True, False): -1, (False, True): 1, (True, True): 2, (False, False): 0}[
+        atom.space_before, atom.space_after
+    ]
+    return Element(atom.pieces, 3 if atom.replaces_space else space)
+
+
+def _joined(
+    target: str,
+    tokens: Sequence[Token],
+    gaps: Sequence[Sequence[Element]],
+    texts: Mapping[int, MarkedText],
+) -> MarkedText:
+    """The target text with the elements of each gap; texts: the pieces of tokens that are no text,
+    by the character that they begin with.
+    """
+    pieces: list[MarkedPiece] = []
+    end = 0
+    for index, elements in enumerate(gaps):
+        begin = tokens[index].begin if index < len(tokens) else len(target)
+        is_edge = index in (0, len(gaps) - 1)
+        next_is_word = index < len(tokens) and tokens[index].is_word
+        pieces += _gap(target[end:begin], elements, is_edge, next_is_word)
+        if index < len(tokens):
+            end = tokens[index].end
+            pieces += texts.get(begin, (Text(target[begin:end]),))
+    return merged(pieces)
+
+
+def _gap(
+    space: str, elements: Sequence[Element], is_edge: bool, next_is_word: bool
+) -> list[MarkedPiece]:
+    """The white space of a gap and its elements, each on the side of the space that it had."""
+    if not elements:
+        return [Text(space)]
+    if any(element.space == 3 for element in elements):
+        space = ""
+    best = min(range(len(elements) + 1), key=lambda index: _wrong_sides(elements, index))
+    result: list[MarkedPiece] = []
+    for index, element in enumerate(elements):
+        if index == best:
+            result.append(Text(space))
+        sides = (-1, 1, 2) if element.is_word else ()
+        is_atom = element.kind == "atom"
+        needs_space = is_atom and not (is_edge and not index)
+        if needs_space and element.space in (-1, 2, *sides) and not (index == best and space):
+            result.append(Text(" "))
+        result += element.pieces
+        is_last = index + 1 == len(elements)
+        needs_space = is_atom and not (is_edge and is_last)
+        needs_space &= next_is_word or not is_last or not element.is_word
+        if needs_space and element.space in (1, 2, *sides) and not (index + 1 == best and space):
+            result.append(Text(" "))
+    if best == len(elements):
+        result.append(Text(space))
+    return result
+
+
+def _wrong_sides(elements: Sequence[Element], at: int) -> int:
+    """How many elements are on the wrong side of a space that stands before element `at`."""
+    return sum(
+        (element.space == -1 and index < at) or (element.space == 1 and index >= at)
+        for index, element in enumerate(elements)
+    )
+
+
+def merged(pieces: Sequence[MarkedPiece]) -> MarkedText:
+    """The pieces with neighbouring texts joined, and without empty ones."""
+    result: list[MarkedPiece] = []
+    for piece in pieces:
+        if isinstance(piece, Text):
+            if not piece.text:
+                continue
+            if result and isinstance(result[-1], Text):
+                result[-1] = Text(result[-1].text + piece.text)
+                continue
+        result.append(piece)
+    return tuple(result)

@@ -1,0 +1,311 @@
+"""From the translation of a carrier's plain text to the translation of the marked text."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from nmt_cli.data.markup.inline import marks_of
+from nmt_cli.data.markup.marked_text import (
+    MarkedPiece,
+    MarkedText,
+    Placeholder,
+    Text,
+    plain_text,
+    raw_text,
+)
+from nmt_cli.data.markup.pairs import tag_pairs
+from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.data.subwords.spelling import source_spellings, target_spellings
+from nmt_cli.data.text.splitting import Piece
+from nmt_cli.translation.markup.carrier import Atom, Carrier, Node, Pair, StandIn, within
+from nmt_cli.translation.markup.placement import Aligned, Placer, merged
+from nmt_cli.translation.markup.stand_ins import Copied, find_copies
+from nmt_cli.translation.markup.tokens import Matrix, Token, token_matrix, token_of_ids, tokens_of
+
+IdPair = tuple[tuple[int, ...], tuple[int, ...]]
+# Returns the attention (target ids, source ids) of each pair of source and target ids.
+Attend = Callable[[Sequence[IdPair]], Sequence[Matrix]]
+
+
+class Segment(NamedTuple):
+    """A segment of a line with one of its translations.
+
+    begin, end: its characters in the plain text; after: where the segment before it ends, or -1.
+    """
+
+    piece: Piece
+    begin: int
+    end: int
+    after: int
+    ids: IdPair
+    text: str
+
+
+class Job(NamedTuple):
+    """One translation of a carrier, segment by segment."""
+
+    source: MarkedText
+    carrier: Carrier
+    segments: list[Segment]
+
+
+class Projected(NamedTuple):
+    """A translation with its marks; sentences: (source, translation), with placeholders.
+
+    moved: whether the marks stand at the ends.
+    """
+
+    pieces: MarkedText
+    sentences: list[tuple[str, str]]
+    moved: bool
+
+
+def locate(text: str, pieces: Sequence[Piece]) -> list[tuple[int, int, int]]:
+    """The characters of each segment in its line: begin, end, and the end of the one before.
+
+    The last one goes on to the end of the line.
+    """
+    spans = []
+    end = 0
+    for index, piece in enumerate(pieces):
+        begin = text.find(piece.text, end)
+        begin = end if begin < 0 else begin
+        after = end if index else -1
+        end = max(begin, min(begin + len(piece.text), len(text)))
+        spans.append((begin, len(text) if index == len(pieces) - 1 else end, after))
+    return spans
+
+
+class Projector:
+    """Projects with one model's subwords."""
+
+    def __init__(self, subwords: Subwords, attend: Attend, *, spaced: bool) -> None:
+        """spaced: whether the target language has spaces between words."""
+        self._subwords = subwords
+        self._attend = attend
+        self._spaced = spaced
+        self._spellings: tuple[list[bytes], list[bytes]] | None = None
+
+    def project(self, jobs: Sequence[Job]) -> list[Projected]:
+        """The marked translations of several jobs, whose attention is computed together."""
+        wanted: dict[IdPair, None] = {}
+        for job in jobs:
+            for segment in job.segments:
+                if segment.text and _needs_alignment(job.carrier, segment):
+                    wanted[segment.ids] = None
+        attention = dict(zip(wanted, self._attend(list(wanted)), strict=True)) if wanted else {}
+        return [self._project(job, attention) for job in jobs]
+
+    def _project(self, job: Job, attention: dict[IdPair, Matrix]) -> Projected:
+        placed = [self._segment(job.carrier, segment, attention) for segment in job.segments]
+        pieces = self._joined(job.segments, placed)
+        sentences = self._sentences(job, placed)
+        if is_kept(job.source, pieces) and any(segment.text for segment in job.segments):
+            return Projected(pieces, sentences, moved=False)
+        return Projected(at_ends(job.source, words_of(pieces)), sentences, moved=True)
+
+    def _segment(
+        self, carrier: Carrier, segment: Segment, attention: dict[IdPair, Matrix]
+    ) -> MarkedText:
+        """The translation of a segment with its marks."""
+        stand_ins = stand_ins_of(carrier, segment)
+        copies = find_copies(segment.text, stand_ins)
+        if not _needs_alignment(carrier, segment):
+            return _restored(segment.text, [copy for copy in copies if copy])
+        source = carrier.text[segment.begin : segment.end]
+        begins = [each.begin - segment.begin for each in stand_ins]
+        src = _joined_tokens(
+            source,
+            [
+                (begin, begin + len(each.word))
+                for begin, each in zip(begins, stand_ins, strict=True)
+            ],
+        )
+        tgt = _joined_tokens(segment.text, [(copy.begin, copy.end) for copy in copies if copy])
+        matrix = self._matrix(segment, source, src, tgt, attention)
+        for begin, copy in zip(begins, copies, strict=True):
+            if copy is not None:
+                row = next(i for i, token in enumerate(tgt) if token.begin == copy.begin)
+                column = next(i for i, token in enumerate(src) if token.begin == begin)
+                matrix[row], matrix[:, column] = 0.0, 0.0
+                matrix[row, column] = 1.0
+        placer = Placer(Aligned(source, segment.text, src, tgt, matrix))
+        lost = [
+            Atom((Placeholder(each.raw),), begin, *_spaces(source, begin, begin + len(each.word)))
+            for begin, each, copy in zip(begins, stand_ins, copies, strict=True)
+            if copy is None
+        ]
+        kept = [copy for copy in copies if copy]
+        found = placer.replaced(lost, kept)
+        nodes = _with_atoms(_nodes_of(carrier, segment), [
+            atom for atom in lost if atom.at not in found
+        ])  # fmt: skip
+        return placer.place(nodes, [*kept, *found.values()])
+
+    def _matrix(
+        self,
+        segment: Segment,
+        source: str,
+        src: Sequence[Token],
+        tgt: Sequence[Token],
+        attention: dict[IdPair, Matrix],
+    ) -> Matrix:
+        if self._spellings is None:
+            self._spellings = source_spellings(self._subwords), target_spellings(self._subwords)
+        counts = len(src), len(tgt)
+        weights = attention.get(segment.ids)
+        if weights is None or not all(counts):
+            return np.zeros((counts[1], counts[0]))
+        unk_id = self._subwords.unk_id
+        of_src, of_tgt = (
+            token_of_ids(ids, spellings, unk_id, text, tokens)
+            for ids, spellings, text, tokens in zip(
+                segment.ids, self._spellings, (source, segment.text), (src, tgt), strict=True
+            )
+        )
+        return token_matrix(weights, of_src, of_tgt, counts)
+
+    def _joined(self, segments: Sequence[Segment], placed: Sequence[MarkedText]) -> MarkedText:
+        result: list[MarkedPiece] = []
+        for index, (segment, pieces) in enumerate(zip(segments, placed, strict=True)):
+            result += pieces
+            if index + 1 < len(segments):
+                result.append(Text(self._glue(segment.piece)))
+        return merged(result)
+
+    def _glue(self, piece: Piece) -> str:
+        if not self._spaced:
+            return ""
+        return piece.glue or (" " if piece.ends_sentence else "")
+
+    def _sentences(self, job: Job, placed: Sequence[MarkedText]) -> list[tuple[str, str]]:
+        """Each sentence with its translation, with placeholders and without tags."""
+        sentences = [("", "")]
+        for segment, pieces in zip(job.segments, placed, strict=True):
+            source, text = sentences[-1]
+            source += _source_text(job.carrier, segment)
+            text += plain_text(pieces)
+            if segment.piece.ends_sentence:
+                sentences[-1] = source.strip(), text.strip()
+                sentences.append(("", ""))
+            else:
+                sentences[-1] = source + segment.piece.glue, text + self._glue(segment.piece)
+        return sentences[:-1]
+
+
+def _needs_alignment(carrier: Carrier, segment: Segment) -> bool:
+    """Whether a segment has marks whose places the stand-ins do not tell."""
+    stand_ins = stand_ins_of(carrier, segment)
+    lost = None in find_copies(segment.text, stand_ins)
+    return lost or bool(_nodes_of(carrier, segment))
+
+
+def _spaces(text: str, begin: int, end: int) -> tuple[bool, bool]:
+    """Whether white space, or an end of the text, is before and after these characters."""
+    return not text[:begin][-1:].strip(), not text[end:][:1].strip()
+
+
+def _with_atoms(nodes: Sequence[Node], atoms: Sequence[Atom]) -> list[Node]:
+    """The nodes with the atoms, each within the pairs that are around it."""
+    result: list[Node] = []
+    rest = list(atoms)
+    for node in nodes:
+        if isinstance(node, Pair):
+            inside = [atom for atom in rest if node.begin <= atom.at < node.end]
+            rest = [atom for atom in rest if atom not in inside]
+            node = replace(node, children=tuple(_with_atoms(node.children, inside)))
+        result.append(node)
+    return sorted([*result, *rest], key=_begin)
+
+
+def _begin(node: Node) -> int:
+    return node.at if isinstance(node, Atom) else node.begin
+
+
+def _nodes_of(carrier: Carrier, segment: Segment) -> list[Node]:
+    return within(carrier.nodes, segment.begin, segment.end, segment.after, carrier.text)
+
+
+def stand_ins_of(carrier: Carrier, segment: Segment) -> list[StandIn]:
+    """The stand-ins of a segment."""
+    return [each for each in carrier.stand_ins if segment.begin <= each.begin < segment.end]
+
+
+def _source_text(carrier: Carrier, segment: Segment) -> str:
+    """The source of a segment with its placeholders."""
+    parts, end = [], segment.begin
+    for stand_in in stand_ins_of(carrier, segment):
+        parts += [carrier.text[end : stand_in.begin], stand_in.raw]
+        end = stand_in.end
+    return "".join([*parts, carrier.text[end : segment.end]])
+
+
+def _restored(text: str, copies: Sequence[Copied]) -> MarkedText:
+    """A text with placeholders instead of their stand-ins."""
+    pieces: list[MarkedPiece] = []
+    end = 0
+    for copy in sorted(copies):
+        pieces += [Text(text[end : copy.begin]), Placeholder(copy.raw), Text(copy.ending)]
+        end = copy.end
+    return merged([*pieces, Text(text[end:])])
+
+
+def _joined_tokens(text: str, spans: Sequence[tuple[int, int]]) -> list[Token]:
+    """The tokens of a text, where each of these spans is one word."""
+    tokens: list[Token] = []
+    end = 0
+    for begin, after in [*sorted(spans), (len(text), len(text))]:
+        tokens += [
+            Token(end + token.begin, end + token.end, token.is_word)
+            for token in tokens_of(text[end:begin])
+        ]
+        if after > begin:
+            tokens.append(Token(begin, after, is_word=True))
+        end = after
+    return tokens
+
+
+def is_kept(source: Sequence[MarkedPiece], target: Sequence[MarkedPiece]) -> bool:
+    """Whether a translation has the tags, placeholders and tag pairs of its source."""
+    return marks_of(source) == marks_of(target) and _pairs(source) == _pairs(target)
+
+
+def _pairs(pieces: Sequence[MarkedPiece]) -> Counter[tuple[str, str]]:
+    return Counter(
+        (raw_text(pieces[first : first + 1]), raw_text(pieces[last : last + 1]))
+        for first, last in tag_pairs(pieces).items()
+    )
+
+
+def words_of(pieces: Sequence[MarkedPiece]) -> str:
+    """The text between the marks."""
+    return "".join(piece.text for piece in pieces if isinstance(piece, Text))
+
+
+def at_ends(source: Sequence[MarkedPiece], text: str) -> MarkedText:
+    """A translation whose tag pairs go around all of its words; other marks are at its ends."""
+    pairs = tag_pairs(source)
+    paired = {*pairs, *pairs.values()}
+    words = [index for index, piece in enumerate(source) if _is_text(piece)]
+    first = words[0] if words else len(source)
+    before: list[MarkedPiece] = []
+    after: list[MarkedPiece] = []
+    for index, piece in enumerate(source):
+        if index in paired or isinstance(piece, Text):
+            continue
+        space = [Text(" ")] if isinstance(piece, Placeholder) else []
+        if index < first:
+            before += [piece, *space]
+        else:
+            after += [*space, piece]
+    text = " ".join(text.split())
+    opening = [source[index] for index in pairs]
+    closing = [source[index] for index in reversed(pairs.values())]
+    return merged([*before, *opening, Text(text), *closing, *after])
+
+
+def _is_text(piece: MarkedPiece) -> bool:
+    return isinstance(piece, Text) and bool(piece.text.strip())

@@ -1,0 +1,169 @@
+"""Words that a model copies, which stand for placeholders while a line is translated.
+
+They are chosen by test translations: a word of both vocabularies that is translated by itself.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import NamedTuple
+
+from nmt_cli.config.search import SearchConfig
+from nmt_cli.data.markup.marked_text import Placeholder
+from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.data.subwords.segmenters import SPACE
+from nmt_cli.translation.markup.carrier import StandIn
+from nmt_cli.translation.result import Translation
+
+# Names that many languages write the same; the model's own vocabulary gives more.
+NAMES = (
+    "Anna", "Berlin", "Maria", "London", "Peter", "Paris", "Martin", "Madrid", "Thomas", "Tokyo",
+    "Daniel", "Toronto", "Sandra", "Boston", "David", "Amsterdam",
+)  # fmt: skip
+NUMBERS = ("7", "12", "25", "40", "5", "30")
+MAX_CANDIDATES = 400
+# So many stand-ins are kept, and a line has at most so many.
+MOST = 12
+# A line is translated with so many choices of stand-ins, and the best translation is kept; where
+# all of them are lost, so many more are tried.
+TRIED, TRIED_AGAIN = 2, 3
+# A stand-in may get an ending: `Annas`.
+_LONGEST_ENDING = 2
+_MARKS = ".,:/'’"
+# Placeholders of numbers: `%d`, `{count}`.
+_COUNT = re.compile(
+    r"%(?:\(\w+\)|\d+\$)?[-+#0]*\d*(?:\.\d+)?(?:hh?|ll?|[qLzjt])?[diuoxXfFeEgG]"
+    r"|[$#%{]+\s*(?:\w*[._])?(?:count|counts|num|number|n|total|amount|quantity|size|days|hours|"
+    r"minutes|seconds|years|percent|price|age)\s*(?::[^{}]*)?\}+",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"[+\-−]?\d[\d.,:/'’]*")
+
+Translate = Callable[[Sequence[str], SearchConfig], Sequence[Translation]]
+
+
+class StandIns:
+    """The stand-ins of one model, which are found when they are first needed."""
+
+    def __init__(self, translate: Translate, subwords: Subwords) -> None:
+        self._translate = translate
+        self._subwords = subwords
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """Words that are copied, those that the model is surest of first."""
+        return self._copied(self._candidates())[:MOST]
+
+    @cached_property
+    def numbers(self) -> tuple[str, ...]:
+        """Numbers that are copied."""
+        return self._copied(NUMBERS)
+
+    def _copied(self, candidates: Sequence[str]) -> tuple[str, ...]:
+        settings = SearchConfig(beam=1, max_extra_length=3, sentences="line", markup="off")
+        translations = self._translate([f"{word}." for word in candidates], settings)
+        copied = [
+            (-translation.score, word)
+            for word, translation in zip(candidates, translations, strict=True)
+            if translation.text == f"{word}."
+        ]
+        return tuple(word for _, word in sorted(copied))
+
+    def _candidates(self) -> list[str]:
+        subwords = self._subwords
+        target = set(subwords.target_pieces(range(subwords.tgt_size)))
+        whole = [
+            piece.removeprefix(SPACE)
+            for piece in subwords.source_pieces(range(subwords.src_size))
+            if piece.startswith(SPACE) and piece in target
+        ]
+        named = [word for word in whole if len(word) > 2 and word.isalpha() and word.istitle()]
+        return list(dict.fromkeys([*NAMES, *named]))[:MAX_CANDIDATES]
+
+    def choices(self, placeholders: Sequence[Placeholder], text: str) -> list[list[str | None]]:
+        """The choices of stand-ins for these placeholders, the first ones to be tried first.
+
+        A number stands for itself. None: there is no word. text: the rest of the line, whose own
+        words cannot be stand-ins.
+        """
+        fixed = [piece.raw if _NUMBER.fullmatch(piece.raw) else None for piece in placeholders]
+        if None not in fixed:
+            return [[*fixed]]
+        words = [word for word in self.words if word not in text]
+        counts = [_COUNT.fullmatch(piece.raw) is not None for piece in placeholders]
+        numbers = [word for word in self.numbers if word not in text] if any(counts) else []
+        choices: list[list[str | None]] = []
+        # The words of one kind are often next to each other: the first choices are far apart.
+        stride = max(1, len(words) // 4)
+        order = sorted(range(len(words)), key=lambda first: (first % stride, first))
+        for first in order or [0]:
+            named, counted = (
+                iter([*values[first % max(1, len(values)) :], *values[: first % len(values)]])
+                if values
+                else iter(())
+                for values in (words, numbers)
+            )
+            choices.append(
+                [
+                    raw or (next(counted, None) if is_count else None) or next(named, None)
+                    for raw, is_count in zip(fixed, counts, strict=True)
+                ]
+            )
+        return choices[: TRIED + TRIED_AGAIN]
+
+
+class Copied(NamedTuple):
+    """Where a stand-in is in a translation; ending: what follows the placeholder."""
+
+    begin: int
+    end: int
+    raw: str
+    ending: str = ""
+
+
+def find_copies(text: str, stand_ins: Sequence[StandIn]) -> list[Copied | None]:
+    """The place of each stand-in in a translation; None unless it occurs exactly once.
+
+    >>> find_copies("Annas Hund.", [StandIn(0, 4, "Anna", "{name}")])
+    [Copied(begin=0, end=5, raw='{name}', ending='s')]
+    """
+    copies: list[Copied | None] = []
+    for stand_in in stand_ins:
+        is_number = _NUMBER.fullmatch(stand_in.word) is not None
+        spans = _numbers_like(text, stand_in.word) if is_number else _words_like(text, stand_in)
+        if len(spans) == 1:
+            begin, end, ending = spans[0]
+            copies.append(Copied(begin, end, stand_in.raw, ending))
+        else:
+            copies.append(None)
+    return copies
+
+
+def _words_like(text: str, stand_in: StandIn) -> list[tuple[int, int, str]]:
+    """The word, with the ending that it may have got."""
+    pattern = rf"(?<!\w){re.escape(stand_in.word)}([^\W\d_]{{0,{_LONGEST_ENDING}}})(?!\w)"
+    # An ending would become a part of an address or of `%s`.
+    keeps_ending = not stand_in.raw[-1].isalnum()
+    return [
+        (match.start(), match.end(), match[1] if keeps_ending else "")
+        for match in re.finditer(pattern, text)
+    ]
+
+
+def _numbers_like(text: str, number: str) -> list[tuple[int, int, str]]:
+    """The number as it is, or else the numbers with the same digits: 12,50 for 12.50."""
+    found = [match for match in _NUMBER.finditer(text) if match[0].rstrip(_MARKS) == number]
+    if not found:
+        digits = re.sub(r"\D", "", number)
+        found = [match for match in _NUMBER.finditer(text) if re.sub(r"\D", "", match[0]) == digits]
+    return [(match.start(), match.start() + len(match[0].rstrip(_MARKS)), "") for match in found]
+
+
+def quick_settings(search: SearchConfig) -> SearchConfig:
+    """The settings of a quick search, which chooses between stand-ins."""
+    return replace(
+        search,
+        beam=1, n_best=1, mbr="off", coverage_penalty=0.0, alignment=False, sample=False,
+        temperature=1.0, top_k=0, top_p=1.0,
+    )  # fmt: skip

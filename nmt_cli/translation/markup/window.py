@@ -1,0 +1,383 @@
+"""Translates lines with marks: takes the marks out, searches, and puts them back."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
+
+from nmt_cli.data.markup.inline import (
+    is_marked,
+    marks_of,
+    parse_line,
+    without_marks,
+    written_line,
+)
+from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, Text, raw_text
+from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.data.subwords.spelling import WITHOUT_SPACES
+from nmt_cli.inference.teacher_forcing import cross_attentions
+from nmt_cli.model.encoder_decoder import EncoderDecoder
+from nmt_cli.translation.line_search import Request, SearchedLine
+from nmt_cli.translation.markup.carrier import Carrier, carry, placeholders_of
+from nmt_cli.translation.markup.projection import (
+    IdPair,
+    Job,
+    Projected,
+    Projector,
+    Segment,
+    at_ends,
+    locate,
+    stand_ins_of,
+    words_of,
+)
+from nmt_cli.translation.markup.stand_ins import (
+    TRIED,
+    TRIED_AGAIN,
+    StandIns,
+    Translate,
+    find_copies,
+)
+from nmt_cli.translation.markup.tokens import Matrix
+from nmt_cli.translation.quality.flags import in_order
+from nmt_cli.translation.result import Alternative, SentenceTranslation, Translation
+
+# Words are aligned by the mean of so many last layers.
+ALIGNMENT_LAYERS = 2
+
+
+class Search(Protocol):
+    """Searches the translations of requests; quick: those that only compare stand-ins."""
+
+    def __call__(self, requests: Sequence[Request], *, quick: bool = False) -> list[SearchedLine]:
+        """The searched lines, in the order of the requests."""
+
+
+@dataclass(frozen=True)
+class MarkedTranslation:
+    """The translation of a marked text; translation: its words, score, alternatives and flags."""
+
+    pieces: MarkedText
+    translation: Translation
+
+
+class _Item(NamedTuple):
+    """A marked text, and the carriers of it that are tried."""
+
+    source: MarkedText
+    carriers: list[Carrier]
+
+
+class _Searched(NamedTuple):
+    """A carrier and its translation."""
+
+    carrier: Carrier
+    line: SearchedLine
+
+
+class _Pick(NamedTuple):
+    """The carrier that is chosen; quick: its translation by the quick search."""
+
+    carrier: Carrier
+    quick: _Searched | None = None
+
+
+class MarkupTranslator:
+    """Translates marked texts with the search, the stand-ins and the projector of one model."""
+
+    def __init__(self, projector: Projector, stand_ins: StandIns) -> None:
+        self._projector = projector
+        self._stand_ins = stand_ins
+
+    def lines(
+        self, requests: Sequence[Request], search: Search, *, numbers: bool
+    ) -> list[Translation]:
+        """The translations of plain lines; those without marks are searched as they are.
+
+        numbers: whether numbers are kept like placeholders.
+        """
+        texts: list[MarkedText | None] = []
+        for request in requests:
+            pieces = parse_line(request.text, numbers=numbers)
+            texts.append(pieces if is_marked(pieces) else None)
+        if not any(texts):
+            return [searched.translation for searched in search(requests)]
+        results = self._translate(requests, texts, search)
+        return [
+            result
+            if isinstance(result, Translation)
+            else _as_line(request.text, text, result, numbers=numbers)
+            for request, text, result in zip(requests, texts, results, strict=True)
+        ]
+
+    def texts(
+        self, texts: Sequence[MarkedText], indices: Sequence[int], search: Search
+    ) -> list[MarkedTranslation]:
+        """The translations of marked texts, which have these indices in the whole text."""
+        requests = [
+            Request(raw_text(text), index) for text, index in zip(texts, indices, strict=True)
+        ]
+        results = self._translate(requests, texts, search)
+        return [
+            MarkedTranslation(result.pieces[0], _with_texts(result, request.text))
+            for request, result in zip(requests, results, strict=True)
+            if isinstance(result, _Result)
+        ]
+
+    def _translate(
+        self, requests: Sequence[Request], texts: Sequence[MarkedText | None], search: Search
+    ) -> "list[Translation | _Result]":
+        """The results of marked texts, and the translations of requests that have none."""
+        items = [None if text is None else self._item(text) for text in texts]
+        picked = self._picked(requests, items, search)
+        asked: list[Request] = []
+        for request, item, pick in zip(requests, items, picked, strict=True):
+            if item is None:
+                asked.append(request)
+            elif pick is not None:
+                asked.append(replace_text(request, pick.carrier))
+        searched = iter(search(asked))
+        chosen: list[_Searched | Translation | None] = []
+        for item, pick in zip(items, picked, strict=True):
+            if item is None:
+                chosen.append(next(searched).translation)
+            elif pick is None:
+                chosen.append(None)
+            else:
+                best = _Searched(pick.carrier, next(searched))
+                chosen.append(_best([best, *([pick.quick] if pick.quick else [])], ranked=True))
+        return self._projected(items, chosen)
+
+    def _item(self, text: MarkedText) -> _Item:
+        if not _has_letters(text):
+            return _Item(text, [])
+        placeholders = placeholders_of(text)
+        choices = self._stand_ins.choices(placeholders, words_of(text)) if placeholders else [[]]
+        return _Item(text, [carry(text, choice) for choice in choices])
+
+    def _picked(
+        self, requests: Sequence[Request], items: Sequence[_Item | None], search: Search
+    ) -> "list[_Pick | None]":
+        """The carrier of each item, by quick searches where there are several.
+
+        A few are tried first, and the others only where these lose a stand-in.
+        """
+        best: dict[int, _Searched] = {}
+        for tried in (slice(TRIED), slice(TRIED, TRIED + TRIED_AGAIN)):
+            asked = [
+                (index, carrier)
+                for index, item in enumerate(items)
+                if item is not None and len(item.carriers) > 1
+                if index not in best or _lost(*best[index])
+                for carrier in item.carriers[tried]
+            ]
+            if asked:
+                found = search(
+                    [replace_text(requests[index], carrier) for index, carrier in asked], quick=True
+                )
+                for (index, carrier), line in zip(asked, found, strict=True):
+                    one = _Searched(carrier, line)
+                    best[index] = _best([best[index], one]) if index in best else one
+        return [
+            None
+            if item is None or not item.carriers
+            else _Pick(best[index].carrier, best[index])
+            if index in best
+            else _Pick(item.carriers[0])
+            for index, item in enumerate(items)
+        ]
+
+    def _projected(
+        self,
+        items: Sequence[_Item | None],
+        chosen: "Sequence[_Searched | Translation | None]",
+    ) -> "list[Translation | _Result]":
+        jobs: list[Job] = []
+        ranks: list[list[int]] = []
+        for item, each in zip(items, chosen, strict=True):
+            ranks.append([])
+            if item is None or not isinstance(each, tuple):
+                continue
+            for rank in _ranks(*each):
+                jobs.append(Job(item.source, each[0], _segments(each[1], each[0], rank)))
+                ranks[-1].append(rank)
+        projected = iter(self._projector.project(jobs))
+        results: list[Translation | _Result] = []
+        for item, each, of_item in zip(items, chosen, ranks, strict=True):
+            if isinstance(each, Translation):
+                results.append(each)
+                continue
+            assert item is not None
+            if each is None:
+                results.append(_copied(item.source))
+                continue
+            results.append(_result(item, *each, of_item, [next(projected) for _ in of_item]))
+        return results
+
+
+class _Result(NamedTuple):
+    """pieces: those of each alternative, best first."""
+
+    pieces: list[MarkedText]
+    translation: Translation
+
+
+def replace_text(request: Request, carrier: Carrier) -> Request:
+    """The request for the plain text of a carrier, with the prefix in the same terms."""
+    prefix = request.prefix
+    if prefix:
+        words = {each.raw: each.word for each in carrier.stand_ins}
+        prefix = "".join(
+            piece.text
+            if isinstance(piece, Text)
+            else words.get(piece.raw, "")
+            if isinstance(piece, Placeholder)
+            else ""
+            for piece in parse_line(prefix)
+        )
+    return Request(carrier.text, request.line, prefix)
+
+
+def _has_letters(text: MarkedText) -> bool:
+    """Whether there is anything to translate."""
+    return any(isinstance(piece, Text) and any(map(str.isalnum, piece.text)) for piece in text)
+
+
+def _best(tried: "Sequence[_Searched]", *, ranked: bool = False) -> "_Searched":
+    """The translation that lost the fewest stand-ins; of those the one with the best score.
+
+    ranked: the first of those instead.
+    """
+    return max(
+        tried,
+        key=lambda each: (-_lost(*each), 0.0 if ranked else each.line.translation.score),
+    )
+
+
+def _ranks(carrier: Carrier, searched: SearchedLine) -> list[int]:
+    """The alternatives that have their stand-ins; always the first one."""
+    count = max(map(len, searched.parts), default=1)
+    return [0, *(rank for rank in range(1, count) if not _lost(carrier, searched, rank))]
+
+
+def _lost(carrier: Carrier, searched: SearchedLine, rank: int = 0) -> int:
+    """How many stand-ins an alternative lacks, or has several times."""
+    if not carrier.stand_ins:
+        return 0
+    return len(carrier.stand_ins) - sum(
+        copy is not None
+        for segment in _segments(searched, carrier, rank)
+        for copy in find_copies(segment.text, stand_ins_of(carrier, segment))
+    )
+
+
+def _segments(searched: SearchedLine, carrier: Carrier, rank: int) -> list[Segment]:
+    pieces, sources, _ = searched.source_line
+    if not all(searched.parts):
+        return []
+    parts = [of_segment[min(rank, len(of_segment) - 1)] for of_segment in searched.parts]
+    return [
+        Segment(
+            piece, begin, end, after, (tuple(source.ids), part.hypothesis.ids), part.text.strip()
+        )
+        for piece, source, part, (begin, end, after) in zip(
+            pieces, sources, parts, locate(carrier.text, pieces), strict=True
+        )
+    ]
+
+
+def _copied(source: MarkedText) -> _Result:
+    """The result of a text that has nothing to translate: the text itself."""
+    line = raw_text(source)
+    return _Result([source], Translation(line, line, 0.0, (Alternative(line, 0.0, 0.0),)))
+
+
+def _result(
+    item: _Item,
+    carrier: Carrier,
+    searched: SearchedLine,
+    ranks: Sequence[int],
+    projected: Sequence[Projected],
+) -> _Result:
+    translation = searched.translation
+    hypotheses = [translation.hypotheses[rank] for rank in ranks]
+    best = projected[0]
+    taken_out = len(placeholders_of(item.source)) > len(carrier.stand_ins)
+    lost = taken_out or _lost(carrier, searched) > 0
+    flags = {*translation.flags, *(["markup_moved"] if best.moved or lost else [])}
+    sentences = tuple(SentenceTranslation(*sentence) for sentence in best.sentences)
+    marked = replace(
+        translation,
+        hypotheses=tuple(hypotheses),
+        flags=in_order(flags),
+        sentences=sentences or translation.sentences,
+    )
+    return _Result([each.pieces for each in projected], marked)
+
+
+def _as_line(
+    line: str, source: MarkedText | None, result: _Result, *, numbers: bool
+) -> Translation:
+    """The result as the translation of a line."""
+    assert source is not None
+    written = [_safe_line(pieces, source, numbers=numbers) for pieces in result.pieces]
+    return _with_texts(result, line, [text for text, _ in written], moved=written[0][1])
+
+
+def _with_texts(
+    result: _Result, line: str, texts: Sequence[str] = (), *, moved: bool = False
+) -> Translation:
+    """The translation of a result with the texts of its alternatives, which have the marks."""
+    translation = result.translation
+    texts = texts or [raw_text(pieces) for pieces in result.pieces]
+    flags = {*translation.flags, *(["markup_moved"] if moved else [])}
+    hypotheses = tuple(
+        replace(hypothesis, text=text)
+        for hypothesis, text in zip(translation.hypotheses, texts, strict=True)
+    )
+    return replace(
+        translation, source=line, text=texts[0], hypotheses=hypotheses, flags=in_order(flags)
+    )
+
+
+def _safe_line(pieces: MarkedText, source: MarkedText, *, numbers: bool) -> tuple[str, bool]:
+    """The line, and whether its marks had to be moved, so that it has those of the source only.
+
+    Words of the translation may look like marks, alone or beside one.
+    """
+    wanted = marks_of(source)
+    if numbers:
+        # Numbers that are kept are no marks for a reader of the line.
+        wanted = marks_of(parse_line(raw_text(source)))
+    line = written_line(pieces, source)
+    if marks_of(parse_line(line)) == wanted:
+        return line, False
+    cleaned = tuple(
+        Text(without_marks(piece.text)) if isinstance(piece, Text) else piece for piece in pieces
+    )
+    line = written_line(cleaned, source)
+    if marks_of(parse_line(line)) == wanted:
+        return line, False
+    words = words_of(cleaned)
+    letters = "".join(letter if letter.isalnum() or letter in " .,;?!" else " " for letter in words)
+    for text in (words, letters):
+        line = written_line(at_ends(source, text), source)
+        if marks_of(parse_line(line)) == wanted:
+            break
+    return line, True
+
+
+def markup_translator(
+    model: Callable[[], EncoderDecoder], subwords: Subwords, language: str, translate: Translate
+) -> MarkupTranslator:
+    """The translator of marked texts into a language.
+
+    model: returns the reference model; translate: translates lines with some settings.
+    """
+
+    def attend(pairs: Sequence[IdPair]) -> list[Matrix]:
+        return [
+            attention.double().numpy()
+            for attention in cross_attentions(model(), pairs, ALIGNMENT_LAYERS)
+        ]
+
+    projector = Projector(subwords, attend, spaced=language not in WITHOUT_SPACES)
+    return MarkupTranslator(projector, StandIns(translate, subwords))

@@ -1,0 +1,161 @@
+"""Lines with marks from end to end, with untrained models: nothing is lost, whatever they say."""
+
+import dataclasses
+import json
+import random
+
+import pytest
+from byte_models import byte_config, byte_model, byte_subwords
+from marked_lines import html_sentence, random_string
+
+from nmt_cli.cli.display.translations import as_json_line
+from nmt_cli.data.markup.inline import is_marked, marks_of, parse_line
+from nmt_cli.data.markup.marked_text import Placeholder, Tag, Text, raw_text
+from nmt_cli.data.markup.pairs import tag_pairs
+from nmt_cli.translation.markup.projection import is_kept
+from nmt_cli.translation.translator import Translator
+
+LINE = "The <b>small</b> dog sleeps in {place}. She is at https://x.org/a?b=1!"
+
+
+def make_translator(**settings: object) -> Translator:
+    config = byte_config({"search.max_extra_length": 2, **settings})
+    return Translator(byte_model(config), config, byte_subwords())
+
+
+@pytest.fixture(scope="module")
+def translator() -> Translator:
+    return make_translator()
+
+
+def pairs_of(line: str) -> list[tuple[str, str]]:
+    pieces = parse_line(line)
+    return sorted((pieces[a].raw, pieces[b].raw) for a, b in tag_pairs(pieces).items())
+
+
+def test_three_hundred_html_sentences_stay_well_formed_with_the_same_marks(
+    translator: Translator,
+) -> None:
+    chooser = random.Random(5)
+    lines = [html_sentence(chooser) for _ in range(300)]
+    translations = translator.translate(lines, beam=1)
+    kept = [
+        marks_of(parse_line(translation.text)) == marks_of(parse_line(line))
+        and pairs_of(translation.text) == pairs_of(line)
+        for line, translation in zip(lines, translations, strict=True)
+    ]
+    assert kept.count(True) == 300
+    assert [translation.source for translation in translations] == lines
+
+
+def test_random_strings_keep_their_marks(translator: Translator) -> None:
+    chooser = random.Random(6)
+    lines = [random_string(chooser) for _ in range(200)]
+    for line, translation in zip(lines, translator.translate(lines, beam=1), strict=True):
+        assert "\n" not in translation.text
+        if marks_of(parse_line(line)) != marks_of(parse_line(translation.text)):
+            # Where marks cannot stand side by side, each is still there as it is written.
+            assert all(raw in translation.text for raw in marks_of(parse_line(line)))
+            assert "markup_moved" in translation.flags
+
+
+def test_lines_without_marks_are_translated_as_without_markup(translator: Translator) -> None:
+    lines = ["The dog sleeps. She is at home!", "a < b", "5 * 3 * 2 % of it", "", "snake_case"]
+    assert not any(is_marked(parse_line(line)) for line in lines)
+    kept = translator.translate(lines)
+    assert kept == translator.translate(lines, markup="off")
+    # Beside lines with marks, too.
+    beside = translator.translate([*lines, LINE])[: len(lines)]
+    assert [each.hypotheses[0].ids for each in beside] == [each.hypotheses[0].ids for each in kept]
+
+
+def test_markup_off_translates_the_line_as_it_is(translator: Translator) -> None:
+    [translation] = translator.translate([LINE], markup="off")
+    assert [sentence.source for sentence in translation.sentences] == [
+        "The <b>small</b> dog sleeps in {place}.", "She is at https://x.org/a?b=1!",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", ["{x}", "<br/>", " <b> {x} </b>, ", "**…**", "<td>-</td>"])
+def test_line_of_marks_only_is_its_own_translation(translator: Translator, line: str) -> None:
+    translation = translator.translate(line)
+    assert (translation.text, translation.source, translation.flags) == (line, line, ())
+
+
+def test_all_alternatives_have_the_marks(translator: Translator) -> None:
+    translation = translator.translate(LINE, beam=4, n_best=4)
+    assert len(translation.hypotheses) > 1
+    for alternative in translation.hypotheses:
+        assert marks_of(parse_line(alternative.text)) == marks_of(parse_line(LINE))
+    assert translation.hypotheses[0].text == translation.text
+
+
+def test_sentences_are_split_without_the_marks(translator: Translator) -> None:
+    translation = translator.translate("<p>The dog sleeps.</p><p><i>She is in.</i></p>")
+    assert [sentence.source for sentence in translation.sentences] == [
+        "The dog sleeps.", "She is in.",
+    ]  # fmt: skip
+    first, second = translation.text.split("</p>")[:2]
+    assert first.startswith("<p>")
+    assert second.lstrip().startswith("<p><i>")
+
+
+def test_json_has_the_marks_in_its_texts_and_placeholders_in_its_sentences(
+    translator: Translator,
+) -> None:
+    document = json.loads(as_json_line(0, translator.translate(LINE)))
+    assert document["source"] == LINE
+    assert document["hypotheses"][0]["text"] == document["text"]
+    assert "<b>" in document["text"]
+    assert not any("<b>" in sentence["source"] for sentence in document["sentences"])
+
+
+def test_placeholders_without_stand_ins_are_flagged(translator: Translator) -> None:
+    assert "markup_moved" in translator.translate("The dog of {name} sleeps.").flags
+    assert "markup_moved" not in translator.translate("The <b>dog</b> sleeps.").flags
+
+
+def test_prefix_of_a_marked_line_is_without_its_tags(translator: Translator) -> None:
+    [translation] = translator.translate(["The <b>dog</b>."], prefixes=["<i>Ab c"])
+    words = "".join(piece.text for piece in parse_line(translation.text) if isinstance(piece, Text))
+    assert words.startswith("Ab c")
+    assert "<i>" not in translation.text
+
+
+def test_second_try_keeps_the_marks(translator: Translator) -> None:
+    [translation] = translator.translate([LINE], retry=True)
+    assert marks_of(parse_line(translation.text)) == marks_of(parse_line(LINE))
+
+
+def test_marked_texts_are_translated_piece_by_piece(translator: Translator) -> None:
+    texts = [
+        (Text("Tom & Ann", "Tom &amp; Ann"), Tag("{\\i1}", "empty"), Text(" sleep in {x}.")),
+        (Tag("<w>", "open", "w"), Text("The dog"), Tag("</w>", "close", "w")),
+        (Tag("<w/>", "empty", "w"),),
+        (),
+    ]
+    seen: list[float] = []
+    results = translator.translate_marked(texts, first=7, on_progress=seen.append)
+    assert len(results) == 4
+    for text, result in zip(texts, results, strict=True):
+        wanted = (*text, Placeholder("{x}")) if text and "sleep" in str(text) else text
+        assert marks_of(result.pieces) == marks_of(wanted)
+        assert all(piece.raw is None for piece in result.pieces if isinstance(piece, Text))
+        assert result.translation.source == raw_text(text)
+        assert result.translation.text == raw_text(result.pieces)
+    assert seen
+    assert results[2].pieces == texts[2]
+    assert is_kept(texts[1], results[1].pieces)
+    plain = translator.translate("The dog")
+    assert raw_text(results[1].pieces) == f"<w>{plain.text}</w>"
+    search = dataclasses.replace(translator.config.search, markup="off")
+    [off] = translator.translate_marked(texts[:1], search=search)
+    assert marks_of(off.pieces) == {"{\\i1}": 1}
+
+
+def test_numbers_are_kept_as_they_are_written_where_asked(translator: Translator) -> None:
+    line = "I have 3 dogs for 12.50, <b>not</b> 7."
+    kept = translator.translate(line, keep_numbers=True)
+    for number in ("3", "12.50", "7"):
+        assert marks_of(parse_line(kept.text, numbers=True))[number] >= 1
+    assert "12.50" not in translator.translate(line).text

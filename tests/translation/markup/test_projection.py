@@ -1,0 +1,224 @@
+"""Marks are put back at the words that are aligned with theirs, whatever the alignment is."""
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from byte_models import byte_subwords
+from marked_lines import html_sentence, random_string
+
+from nmt_cli.data.markup.inline import parse_line
+from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, raw_text
+from nmt_cli.data.text.splitting import Piece
+from nmt_cli.translation.markup.carrier import Carrier, carry, placeholders_of
+from nmt_cli.translation.markup.projection import (
+    Job,
+    Projected,
+    Projector,
+    Segment,
+    at_ends,
+    is_kept,
+    locate,
+    words_of,
+)
+from nmt_cli.translation.markup.stand_ins import find_copies
+from nmt_cli.translation.markup.tokens import Matrix, tokens_of
+
+SUBWORDS = byte_subwords()
+
+
+def encoded(text: str) -> tuple[int, ...]:
+    return tuple(SUBWORDS.encode_target([text])[0])
+
+
+def aligned_by(links: Sequence[tuple[str, str]]) -> "Projector":
+    """A projector whose attention links these (source, target) words."""
+
+    def attend(pairs: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]) -> list[Matrix]:
+        result = []
+        for source_ids, target_ids in pairs:
+            source, target = SUBWORDS.decode_target([source_ids, target_ids])
+            matrix = np.full((len(target_ids), len(source_ids)), 0.001)
+            spans = [
+                (source.encode().find(src.encode()), target.encode().find(tgt.encode()), src, tgt)
+                for src, tgt in links
+            ]
+            for src_at, tgt_at, src, tgt in spans:
+                if src_at >= 0 and tgt_at >= 0:
+                    rows = slice(tgt_at, tgt_at + len(tgt.encode()))
+                    matrix[rows, src_at : src_at + len(src.encode())] = 1.0
+            result.append(matrix)
+        return result
+
+    return Projector(SUBWORDS, attend, spaced=True)
+
+
+def job(source: MarkedText, carrier: Carrier, texts: Sequence[str], glue: str = " ") -> Job:
+    """The translations `texts` of the segments of a carrier, which ` | ` separates."""
+    parts = carrier.text.split(" | ")
+    pieces = [
+        Piece(part, " | " if n + 1 < len(parts) else "", True) for n, part in enumerate(parts)
+    ]
+    spans = locate(carrier.text, pieces)
+    segments = [
+        Segment(Piece(piece.text, glue if piece.glue else "", True), *span,
+                (encoded(piece.text), encoded(text)), text)
+        for piece, span, text in zip(pieces, spans, texts, strict=True)
+    ]  # fmt: skip
+    return Job(source, carrier, segments)
+
+
+def project(
+    line: str, texts: str, links: Sequence[tuple[str, str]], words: Sequence[str | None] = ()
+) -> Projected:
+    source = parse_line(line)
+    [result] = aligned_by(links).project([job(source, carry(source, words), texts.split(" | "))])
+    assert is_kept(source, result.pieces)
+    return result
+
+
+LINKS = [
+    ("The", "Der"), ("The", "der"), ("A", "Ein"), ("small", "kleine"), ("dog", "Hund"),
+    ("sleeps", "schläft"), ("today", "Heute"),
+    ("calls", "ruft"), ("up", "an"), ("kitchen", "Küchentisch"), ("table", "Küchentisch"),
+    ("She", "Sie"), ("is", "ist"), ("in", "in"), ("Anna", "Anna"), ("Berlin", "Berlin"),
+    ("one", "eins"), ("two", "zwei"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "target", "expected"),
+    [
+        ("The <b>small</b> dog.", "Der kleine Hund.", "Der <b>kleine</b> Hund."),
+        ("The <b>small </b>dog.", "Der kleine Hund.", "Der <b>kleine </b>Hund."),
+        ("The<b> small</b> dog.", "Der kleine Hund.", "Der<b> kleine</b> Hund."),
+        ("The <b> small </b> dog.", "Der kleine Hund.", "Der <b>kleine</b> Hund."),
+        ("<p>The small dog.</p>", "Der kleine Hund.", "<p>Der kleine Hund.</p>"),
+        ("<b>The small dog</b>.", "Der kleine Hund.", "<b>Der kleine Hund</b>."),
+        # The words change places.
+        ("<b>The dog</b> <i>sleeps</i> today.", "Heute schläft der Hund.",
+         "Heute <i>schläft</i> <b>der Hund</b>."),
+        # A pair around everything from its first word to its last one.
+        ("The dog <b>calls</b> <i>up</i>", "Der Hund ruft an", "Der Hund <b>ruft</b> <i>an</i>"),
+        # Two source words become one: the pairs are nested.
+        ("<b>kitchen</b> <i>table</i>", "Küchentisch", "<b><i>Küchentisch</i></b>"),
+        ("<i>The <b>small</b></i> dog.", "Der kleine Hund.", "<i>Der <b>kleine</b></i> Hund."),
+        ("The dog <br/>sleeps.", "Der Hund schläft.", "Der Hund <br/>schläft."),
+        ("The dog<br/> sleeps.", "Der Hund schläft.", "Der Hund<br/> schläft."),
+        ("The dog <br/> sleeps.", "Der Hund schläft.", "Der Hund <br/> schläft."),
+        ("The dog<br/>sleeps.", "Der Hund schläft.", "Der Hund<br/>schläft."),
+        ("<x id=1/>The dog sleeps<x id=2/>.", "Der Hund schläft.",
+         "<x id=1/>Der Hund schläft<x id=2/>."),
+        ("un<b>believ</b>able small", "kleine", "<b>kleine</b>"),
+        ("The <b>\"small\"</b> dog.", "Der „kleine“ Hund.", "Der <b>„kleine“</b> Hund."),
+        ("The **small** dog.", "Der kleine Hund.", "Der **kleine** Hund."),
+        ("A [small dog](u).", "Ein kleine Hund.", "Ein [kleine Hund](u)."),
+        ("The dog <a id=1></a>sleeps.", "Der Hund schläft.", "Der Hund <a id=1></a>schläft."),
+    ],
+)  # fmt: skip
+def test_tags_go_with_their_words(line: str, target: str, expected: str) -> None:
+    result = project(line, target, [*LINKS, ("unbelievable", "kleine")])
+    assert raw_text(result.pieces) == expected
+    assert not result.moved
+
+
+def test_pair_over_several_sentences_begins_in_the_one_and_ends_in_the_other() -> None:
+    result = project(
+        "The <b>dog sleeps. | She <i>is</i></b> in.", "Der Hund schläft. | Sie ist in.", LINKS
+    )
+    assert raw_text(result.pieces) == "Der <b>Hund schläft. Sie <i>ist</i></b> in."
+    assert result.sentences[1] == ("She is in.", "Sie ist in.")
+
+
+def test_placeholder_is_put_in_the_place_of_its_stand_in() -> None:
+    result = project("<b>{x}</b>'s dog in %s.", "In Berlin Annas Hund.", LINKS, ["Anna", "Berlin"])
+    assert raw_text(result.pieces) == "In %s <b>{x}s</b> Hund."
+    assert result.sentences == [("{x}'s dog in %s.", "In %s {x}s Hund.")]
+
+
+def test_stand_in_that_is_lost_gives_its_place_to_the_word_aligned_with_it() -> None:
+    links = [*LINKS, ("Anna", "Ann")]
+    result = project("The dog {x} sleeps.", "Der Hund Ann schläft.", links, ["Anna"])
+    assert raw_text(result.pieces) == "Der Hund {x} schläft."
+    # Without such a word, it stands where the words around it are.
+    result = project("The dog {x} sleeps.", "Der Hund schläft.", LINKS, ["Anna"])
+    assert raw_text(result.pieces) == "Der Hund {x} schläft."
+
+
+def test_translation_without_words_keeps_the_marks() -> None:
+    result = project("The <b>small</b> dog {x}.", "", LINKS, ["Anna"])
+    assert result.moved
+
+
+@pytest.mark.parametrize(
+    ("word", "raw", "text", "expected"),
+    [
+        ("Anna", "{x}", "Anna schläft.", "Anna"),
+        ("Anna", "{x}", "Annas Hund", "Annas"),
+        ("Anna", "{x}", "Anna und Anna", None),
+        ("Anna", "{x}", "Annabelle", None),
+        ("12.50", "12.50", "Es kostet 12,50 Euro.", "12,50"),
+        ("12.50", "12.50", "Es kostet 12.50.", "12.50"),
+        ("3", "3", "Um 13 Uhr", None),
+    ],
+)
+def test_stand_ins_are_found_where_they_occur_once(
+    word: str, raw: str, text: str, expected: str | None
+) -> None:
+    source = (Placeholder(raw),)
+    [copy] = find_copies(text, carry(source, [word]).stand_ins)
+    assert (copy and text[copy.begin : copy.end]) == expected
+
+
+def test_marks_at_the_ends_go_around_all_words() -> None:
+    source = parse_line("<x id=1/>a <b>b</b> <i>c <u>d</u></i> {x} <br>")
+    moved = at_ends(source, " A  B ")
+    assert raw_text(moved) == "<x id=1/><b><i><u>A B</u></i></b> {x}<br>"
+    assert is_kept(source, moved)
+
+
+def random_projector(chooser: random.Random) -> Projector:
+    def attend(pairs: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]) -> list[Matrix]:
+        generator = np.random.default_rng(chooser.randrange(1 << 30))
+        return [generator.random((len(tgt), len(src))) ** 6 for src, tgt in pairs]
+
+    return Projector(SUBWORDS, attend, spaced=True)
+
+
+def random_target(chooser: random.Random, carrier: Carrier) -> str:
+    """Some words of the source in another order, others, and most of the stand-ins."""
+    words = ["Der", "Hund,", "schläft.", "日本語", "(a)", *carrier.text.split()]
+    chosen = chooser.sample(words, chooser.randint(0, len(words)))
+    return " ".join(chosen).replace(" | ", " ")
+
+
+@pytest.mark.parametrize("kind", ["html", "random"])
+def test_any_alignment_keeps_tags_placeholders_and_pairs(kind: str) -> None:
+    chooser = random.Random(3)
+    moved = placed = 0
+    for _ in range(1_500):
+        line = html_sentence(chooser) if kind == "html" else random_string(chooser)
+        source = parse_line(line)
+        words = [chooser.choice(["Anna", "Berlin", "Paul", None]) for _ in placeholders_of(source)]
+        carrier = carry(source, words)
+        assert carrier.text == carrier.text.strip()
+        segments = carrier.text.count(" | ") + 1
+        texts = [random_target(chooser, carrier) for _ in range(segments)]
+        [result] = random_projector(chooser).project([job(source, carrier, texts)])
+        assert is_kept(source, result.pieces), line
+        moved += result.moved
+        placed += not result.moved
+        if not words and not result.moved:
+            # Every word of the translation is still there, in its order.
+            letters = ["".join(words_of(result.pieces).split()), "".join("".join(texts).split())]
+            assert letters[0] == letters[1] or kind == "random"
+    assert placed > 1_200
+
+
+def test_texts_are_cut_into_words_and_marks() -> None:
+    text = "Anna's dog, 日本 – x2, 12.50!"
+    assert [text[token.begin : token.end] for token in tokens_of(text)] == [
+        "Anna", "'", "s", "dog", ",", "日", "本", "–", "x2", ",", "12.50",
+        "!",
+    ]  # fmt: skip
