@@ -131,6 +131,16 @@ def test_pair_over_several_sentences_begins_in_the_one_and_ends_in_the_other() -
     assert result.sentences[1] == ("She is in.", "Sie ist in.")
 
 
+def test_tag_that_stands_alone_belongs_to_one_sentence() -> None:
+    for line, expected in (
+        ("The dog sleeps. | She <br/>is in.", "Der Hund schläft. Sie <br/>ist in."),
+        ("The dog<br/> sleeps. | She is in.", "Der Hund<br/> schläft. Sie ist in."),
+    ):
+        result = project(line, "Der Hund schläft. | Sie ist in.", LINKS)
+        assert raw_text(result.pieces) == expected
+        assert not result.moved
+
+
 def test_placeholder_is_put_in_the_place_of_its_stand_in() -> None:
     result = project("<b>{x}</b>'s dog in %s.", "In Berlin Annas Hund.", LINKS, ["Anna", "Berlin"])
     assert raw_text(result.pieces) == "In %s <b>{x}s</b> Hund."
