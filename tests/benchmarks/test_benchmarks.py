@@ -730,3 +730,20 @@ def test_quality_flags_damages_pairs_and_counts_flags(tmp_path: Path) -> None:
     assert cases["damaged: empty"]["ours"] == 100.0
     assert (cases["references"]["lines"], cases["references"]["flagged"]) == (3, 0)
     assert cases["right translations"]["lines"] == 0
+
+
+def test_glossary_counts_faults_of_terms() -> None:
+    glossary = module("glossary")
+    terms = {term.source: term for term in glossary.noun_terms() if term.kind == "synonym"}
+    source, reference = "The dog sees a cat.", "Der Hund sieht eine Katze."
+    (line, other) = glossary.choose_lines([(source, reference)], 9, 1)[-2:]
+    assert {source} == {line.source, other.source}
+    expected = glossary.Line(source, reference, (terms["dog"], terms["cat"])).expected
+    assert expected == "Der Köter sieht eine Mieze."
+    for text, faults in (
+        ("Der Köter sieht eine Mieze.", set()),
+        ("Der Hund sieht eine Mieze.", {"missing"}),
+        ("Der Köter Hund sieht eine Mieze.", {"doubled"}),
+        ("Sieht eine Mieze Köter Katze?", {"detached"}),
+    ):
+        assert glossary.faults_of(terms["dog"], text, reference, expected) == faults
