@@ -158,27 +158,24 @@ def command(
     check_options({**locals(), "model": flags["paths.model"]})
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import resolve_settings
-    from nmt_cli.data.languages.names import require_codes
     from nmt_cli.scoring import score
 
     by_model = bool(pairs or n_best_list)
     resolved = resolve_settings(flags, sets, config_file)
-    require_codes(_target_language(resolved))
     if by_model:
         _check_files([*(pairs or ()), *(n_best_list or ())])
         console = make_console(quiet=quiet)
         score_by_model(pairs, n_best_list, resolved, console, each=each, as_json=as_json)
         return
-    gates = _gates(min_bleu, minimum or [], maximum or [])
+    gates, tgt_lang = _gates(min_bleu, minimum or [], maximum or []), _target_language(resolved)
     metrics = _metrics(metric or [], gates, paper=paper)
-    level = SIGNIFICANT if p is None else p
-    console = make_console(quiet=quiet)
+    level, console = SIGNIFICANT if p is None else p, make_console(quiet=quiet)
     hypotheses, references, baselines = _texts(
         files or [], baseline or [], resolved, console, gated=bool(gates or baseline)
     )
     results = score(
         hypotheses, references, metrics, lowercase=lowercase, tokenize=tokenize,
-        tgt_lang=_target_language(resolved), confidence=confidence, baselines=baselines,
+        tgt_lang=tgt_lang, confidence=confidence, baselines=baselines,
     )  # fmt: skip
     _warn(hypotheses, tokenize, console)
     by_metric = dict(zip(metrics, results, strict=True))
@@ -191,9 +188,13 @@ def command(
 
 
 def _target_language(resolved: "ResolvedConfig") -> str:
-    """The code of the target language, or "" if none was given."""
-    is_known = resolved.origins["languages.tgt"] != "default"
-    return resolved.config.languages.tgt if is_known else ""
+    """The code of the target language, or "" if none was given; UsageError for a name."""
+    from nmt_cli.data.languages.names import require_codes
+
+    if resolved.origins["languages.tgt"] == "default":
+        return ""
+    require_codes(resolved.config.languages.tgt)
+    return resolved.config.languages.tgt
 
 
 def _show(
@@ -251,8 +252,7 @@ def _texts(
             "`nmt score HYPOTHESIS REFERENCE`, or name a test set: data.test in nmt.toml",
         )
     _check_files([*(files[:1] or [src_file]), *reference_files, *baselines])
-    if files:
-        check_baselines(files[0], baselines)
+    check_baselines(files[:1], baselines)
     note_waiting(console, *files, *baselines)
     strict = resolved.config.data.strict
     # Of a test set in one TSV file the second column is the reference.

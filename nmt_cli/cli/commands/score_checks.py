@@ -1,7 +1,7 @@
 """Checks of `nmt score`: conflicts of options, and references that are probably wrong."""
 
 from collections.abc import Mapping, Sequence
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,13 +91,12 @@ def check_references(
             return
 
 
-def check_baselines(hypotheses: str, baselines: Sequence[str]) -> None:
-    """Raise UsageError if a baseline is the file of the hypotheses: they would never differ."""
-    for baseline in baselines:
-        if _are_same_file(hypotheses, baseline):
+def check_baselines(files: Sequence[str], baselines: Sequence[str]) -> None:
+    """Raise UsageError if a baseline is one of these files: they would never differ."""
+    for name, baseline in product(files, baselines):
+        if _are_same_file(name, baseline):
             raise UsageError(
-                f"`{hypotheses}` is compared with itself: hypothesis and --baseline are the same "
-                "file",
+                f"`{name}` is compared with itself: hypothesis and --baseline are the same file",
                 "name the output of another system with --baseline",
             )
 
