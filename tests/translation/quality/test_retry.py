@@ -24,7 +24,10 @@ def translation(flags: tuple[str, ...], score: float = -1.0) -> Translation:
         ((), False),
         (("split", "unknown_words"), False),
         (("split", "copied"), True),
-        *(((flag,), flag not in ("empty", "split", "unknown_words")) for flag in FLAGS),
+        *(
+            ((flag,), flag not in ("empty", "split", "unknown_words", "markup_moved"))
+            for flag in FLAGS
+        ),
     ],
 )
 def test_doubtful_lines_are_those_that_may_get_better(
