@@ -40,6 +40,7 @@ PURPOSES = {
     "data/subwords": "BPE, unigram and word-piece models; BPE-dropout",
     "data/text": "lines of text files: encodings, compression, splitting",
     "drawing": "charts and SVG files",
+    "exchange": "nmt export and nmt info: models for other toolkits, compared with their original",
     "extras": "doctor, nmt init, plots and advice",
     "extras/attention_map": "nmt attention",
     "extras/demo": "nmt demo",
