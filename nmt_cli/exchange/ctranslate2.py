@@ -10,20 +10,21 @@ import torch
 from nmt_cli.config.schema import ModelConfig
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.exchange.requirements import (
+    SOURCE_SPM,
+    TARGET_SPM,
     head_widths,
     piece_names,
     power_exponent,
     search_notes,
     shared_reasons,
     start_id,
+    write_segmenters,
 )
 from nmt_cli.exchange.target import ForeignTranslator, Reason, SearchOptions
 from nmt_cli.model.encoder_decoder import EncoderDecoder, stack_depths
 from nmt_cli.model.positions import sinusoidal_encoding, sinusoidal_halves_encoding
 from nmt_cli.model_dir import LoadedModel
-from nmt_cli.storage import files
 
-SOURCE_SPM, TARGET_SPM = "source.spm", "target.spm"
 # Rows of the table of sinusoids: the longest sentence, in subwords.
 POSITION_ROWS = 2_048
 # For the name of an activation here, that in CTranslate2's enumeration.
@@ -86,14 +87,6 @@ class CTranslate2:
 
 
 TARGET = CTranslate2()
-
-
-def write_segmenters(subwords: Subwords, directory: Path) -> None:
-    """Write the sentencepiece files of both sides."""
-    contents = {name: data for name, data in subwords.contents() if name.endswith(".spm")}
-    source = contents["source.spm"]
-    files.write_bytes(directory / SOURCE_SPM, source)
-    files.write_bytes(directory / TARGET_SPM, contents.get("target.spm", source))
 
 
 def make_spec(model: EncoderDecoder, config: ModelConfig, subwords: Subwords) -> Any:

@@ -1,13 +1,16 @@
 """Requirements that several formats share, and settings of search that no format has."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from nmt_cli.config.schema import ModelConfig
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.exchange.target import Reason
 from nmt_cli.model_dir import LoadedModel
+from nmt_cli.storage import files
 
+SOURCE_SPM, TARGET_SPM = "source.spm", "target.spm"
 SENTENCEPIECE_KINDS = ("bpe", "unigram", "chars")
 # Settings of search without a counterpart, and the values that leave them out.
 ONLY_HERE = {
@@ -77,6 +80,14 @@ def piece_names(subwords: Subwords, side: str) -> list[str]:
         seen.add(unique)
         result.append(unique)
     return result
+
+
+def write_segmenters(subwords: Subwords, directory: Path) -> None:
+    """Write the sentencepiece files of both sides."""
+    contents = {name: data for name, data in subwords.contents() if name.endswith(".spm")}
+    source = contents[SOURCE_SPM]
+    files.write_bytes(directory / SOURCE_SPM, source)
+    files.write_bytes(directory / TARGET_SPM, contents.get(TARGET_SPM, source))
 
 
 def power_exponent(search: SearchConfig) -> float:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from nmt_cli.exchange.target import Target
 
 # The module of each format. Its object TARGET is the format.
-MODULES = {"ctranslate2": "ctranslate2"}
+MODULES = {name: name for name in ("ctranslate2", "argos", "huggingface")}
 
 
 def load_target(name: str) -> Target:

@@ -109,8 +109,8 @@ def test_wrong_segmenter_is_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def other(subwords, directory):
-        ctranslate2.files.write_bytes(directory / "source.spm", spm)
-        ctranslate2.files.write_bytes(directory / "target.spm", spm)
+        export.files.write_bytes(directory / "source.spm", spm)
+        export.files.write_bytes(directory / "target.spm", spm)
 
     spm = segmenter("bpe", 28, list("abcdefgh")).to_bytes()
     monkeypatch.setattr(ctranslate2, "write_segmenters", other)

@@ -156,6 +156,7 @@ TABLE: dict[str, list[Try]] = {
         # Bytes have no sentencepiece file.
         Try("own --to ctranslate2 --out new", 78),
     ],
+    "nmt info": [Try("own", 0), Try("model", 78)],
     "nmt demo": refused(
         ".", "", "nmt-demo", "sub", "model", "vocabulary", "train.en", "own", "to-here"
     ),
