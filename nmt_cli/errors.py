@@ -4,7 +4,8 @@
 
     NmtError                 exit code 1
     ├── UsageError           2    the command line is incomplete or wrong
-    ├── QualityGateError     3    a score is below the required minimum
+    ├── QualityGateError     3    a score is below the required minimum, or an exported model
+    │                             differs from the original
     ├── DivergedError        4    training diverged: NaN or infinite values
     ├── DataError            65   the input's content is wrong (also: a damaged file)
     ├── NoInputError         66   the input is missing or cannot be read
@@ -40,7 +41,7 @@ class UsageError(NmtError):
 
 
 class QualityGateError(NmtError):
-    """A score is below the required minimum."""
+    """A score is below the required minimum, or an exported model differs from the original."""
 
     exit_code = 3
 
