@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nmt_cli.cli.commands.score_checks import check_options, check_references
+from nmt_cli.cli.commands.score_checks import check_options, check_references, warn_of_fractions
 from nmt_cli.cli.commands.score_pairs import Each, NBestList, Pairs, score_by_model
 from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets
 from nmt_cli.cli.setting_options import SettingOption, with_options
@@ -171,6 +171,7 @@ def command(
     metrics = _metrics(metric or [], gates, paper=paper)
     level = SIGNIFICANT if p is None else p
     console = make_console(quiet=quiet)
+    warn_of_fractions(gates, console)
     hypotheses, references, baselines = _texts(
         files or [], baseline or [], resolved, console, gated=bool(gates or baseline)
     )
@@ -284,7 +285,7 @@ def _check_files(names: Sequence[str]) -> None:
             problems.append(problem)
     if problems:
         hints = dict.fromkeys(problem.hint for problem in problems if problem.hint)
-        raise NoInputError("; ".join(map(str, problems)), "; ".join(hints))
+        raise NoInputError("; ".join(problem.message for problem in problems), "; ".join(hints))
 
 
 def _read(name: str, console: "Console", *, strict: bool, column: int | None = None) -> list[str]:
