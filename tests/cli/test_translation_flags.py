@@ -91,6 +91,16 @@ def test_unknown_flags_are_listed_once_and_commas_are_explained(folder: Path, ca
     assert "repeat the option: --fail-on copied --fail-on repetition" in err
 
 
+@pytest.mark.parametrize("name", ["out.gz", "out.de.XZ"])
+def test_output_named_like_a_compressed_file_is_refused(
+    folder: Path, capfdbinary, name: str
+) -> None:
+    code, out, err = translate(capfdbinary, "-o", name)
+    assert (code, out) == (2, "")
+    assert "plain text" in err
+    assert not Path(name).exists()
+
+
 def test_output_and_flag_file_may_not_be_the_same(folder: Path, capfdbinary) -> None:
     code, _, err = translate(capfdbinary, "-o", "same", "--flag-file", "./same")
     assert code == 2
