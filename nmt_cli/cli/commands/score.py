@@ -167,11 +167,10 @@ def command(
         console = make_console(quiet=quiet)
         score_by_model(pairs, n_best_list, resolved, console, each=each, as_json=as_json)
         return
-    gates = _gates(min_bleu, minimum or [], maximum or [])
+    console = make_console(quiet=quiet)
+    gates = _gates(min_bleu, minimum or [], maximum or [], console)
     metrics = _metrics(metric or [], gates, paper=paper)
     level = SIGNIFICANT if p is None else p
-    console = make_console(quiet=quiet)
-    warn_of_fractions(gates, console)
     hypotheses, references, baselines = _texts(
         files or [], baseline or [], resolved, console, gated=bool(gates or baseline)
     )
@@ -205,13 +204,16 @@ def _show(
     _tell_details(score, console)
 
 
-def _gates(min_bleu: float | None, minimum: Sequence[str], maximum: Sequence[str]) -> list["Gate"]:
+def _gates(
+    min_bleu: float | None, minimum: Sequence[str], maximum: Sequence[str], console: "Console"
+) -> list["Gate"]:
     from nmt_cli.scoring import make_gate
 
     at_least = [*minimum, *([] if min_bleu is None else [f"bleu={min_bleu}"])]
-    return [make_gate("--min", text) for text in at_least] + [
-        make_gate("--max", text) for text in maximum
-    ]
+    gates = [make_gate("--min", text) for text in at_least]
+    gates += [make_gate("--max", text) for text in maximum]
+    warn_of_fractions(gates, console)
+    return gates
 
 
 def _metrics(names: Sequence[str], gates: Sequence["Gate"], *, paper: bool) -> list[str]:
