@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nmt_cli.cli.commands.score_checks import check_baselines, check_options, check_references
+from nmt_cli.cli.commands.score_checks import (
+    check_baselines,
+    check_options,
+    check_references,
+    warn_of_fractions,
+)
 from nmt_cli.cli.commands.score_pairs import Each, NBestList, Pairs, score_by_model
 from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets
 from nmt_cli.cli.setting_options import SettingOption, with_options
@@ -167,9 +172,10 @@ def command(
         console = make_console(quiet=quiet)
         score_by_model(pairs, n_best_list, resolved, console, each=each, as_json=as_json)
         return
-    gates, tgt_lang = _gates(min_bleu, minimum or [], maximum or []), _target_language(resolved)
+    console, tgt_lang = make_console(quiet=quiet), _target_language(resolved)
+    gates = _gates(min_bleu, minimum or [], maximum or [], console)
     metrics = _metrics(metric or [], gates, paper=paper)
-    level, console = SIGNIFICANT if p is None else p, make_console(quiet=quiet)
+    level = SIGNIFICANT if p is None else p
     hypotheses, references, baselines = _texts(
         files or [], baseline or [], resolved, console, gated=bool(gates or baseline)
     )
@@ -207,13 +213,16 @@ def _show(
     _tell_details(score, console)
 
 
-def _gates(min_bleu: float | None, minimum: Sequence[str], maximum: Sequence[str]) -> list["Gate"]:
+def _gates(
+    min_bleu: float | None, minimum: Sequence[str], maximum: Sequence[str], console: "Console"
+) -> list["Gate"]:
     from nmt_cli.scoring import make_gate
 
     at_least = [*minimum, *([] if min_bleu is None else [f"bleu={min_bleu}"])]
-    return [make_gate("--min", text) for text in at_least] + [
-        make_gate("--max", text) for text in maximum
-    ]
+    gates = [make_gate("--min", text) for text in at_least]
+    gates += [make_gate("--max", text) for text in maximum]
+    warn_of_fractions(gates, console)
+    return gates
 
 
 def _metrics(names: Sequence[str], gates: Sequence["Gate"], *, paper: bool) -> list[str]:
@@ -288,7 +297,7 @@ def _check_files(names: Sequence[str]) -> None:
             problems.append(problem)
     if problems:
         hints = dict.fromkeys(problem.hint for problem in problems if problem.hint)
-        raise NoInputError("; ".join(map(str, problems)), "; ".join(hints))
+        raise NoInputError("; ".join(problem.message for problem in problems), "; ".join(hints))
 
 
 def _read(name: str, console: "Console", *, strict: bool, column: int | None = None) -> list[str]:

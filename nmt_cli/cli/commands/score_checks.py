@@ -9,6 +9,7 @@ from nmt_cli.cli.text_io import STDIN
 from nmt_cli.errors import DataError, UsageError
 
 if TYPE_CHECKING:
+    from nmt_cli.scoring import Gate
     from nmt_cli.terminal.console import Console
 
 NamedLines = tuple[str, Sequence[str]]
@@ -66,6 +67,16 @@ def check_options(parameters: Mapping[str, object]) -> None:
     ]
     if missing:
         raise UsageError("; ".join(missing))
+
+
+def warn_of_fractions(gates: Sequence["Gate"], console: "Console") -> None:
+    """Warn of thresholds such as 0.27: scores go up to 100, so almost every text would pass."""
+    for gate in gates:
+        if 0 < gate.bound < 1:
+            console.warning(
+                f"the threshold {gate.metric}={gate.bound:g} is a fraction, but scores are given "
+                f"in percent: is {gate.metric}={100 * gate.bound:g} meant?"
+            )
 
 
 def check_references(
