@@ -1,6 +1,7 @@
 """The report of flags: what it counts, what it writes, and what it says."""
 
 import io
+from typing import Any
 
 import pytest
 
@@ -39,7 +40,7 @@ def shown(
 
 
 @pytest.mark.parametrize("asked", [{"fail_on": ("at_limit",)}, {"file": io.BytesIO()}])
-def test_doubtful_lines_are_counted_where_flags_are_asked_for(asked: dict[str, object]) -> None:
+def test_doubtful_lines_are_counted_where_flags_are_asked_for(asked: dict[str, Any]) -> None:
     counts = "2 doubtful lines: 1 number_mismatch, 2 copied (--flag-file lists them)"
     assert counts in shown(**asked)
     assert "doubtful" not in shown()

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ STATISTICS = TextStatistics(
 
 
 def stored(
-    folder: Path, odds: object = None, side: object = None, **numbers: object
+    folder: Path, odds: Any = None, side: Any = None, **numbers: Any
 ) -> TextStatistics | None:
     """What is read from a file with these numbers, and these values of the source side."""
     src = dataclasses.asdict(STATISTICS.src) | (side or {})
@@ -53,7 +54,8 @@ def test_statistics_come_back_from_their_file(tmp_path: Path) -> None:
     assert loaded is not None
     assert (loaded.src, loaded.tgt, loaded.lines) == (side, kept.tgt, 80)
     assert loaded.length_ratios == kept.length_ratios
-    assert (loaded.language_odds.shape, loaded.language_odds.dtype) == ((BUCKETS,), np.float32)
+    assert loaded.language_odds.shape == (BUCKETS,)
+    assert loaded.language_odds.dtype == np.float32
     assert np.abs(loaded.language_odds - kept.language_odds).max() < 0.01
     manifest.add_to_manifest(tmp_path, "other", b"")
     for damaged in (b"", content[:1000], content.replace(b'"format":"1"', b'"format":"9"')):
@@ -88,7 +90,7 @@ def test_statistics_of_similar_languages_come_back(tmp_path: Path) -> None:
         {"side": {"abbreviations": [1]}},
     ],
 )
-def test_values_that_cannot_be_are_refused(tmp_path: Path, damage: dict[str, object]) -> None:
+def test_values_that_cannot_be_are_refused(tmp_path: Path, damage: dict[str, Any]) -> None:
     assert stored(tmp_path) is not None
     with pytest.raises(DataError, match=r"text\.safetensors` is damaged"):
         stored(tmp_path, **damage)

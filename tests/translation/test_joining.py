@@ -1,5 +1,7 @@
 """The translation of a line from those of its sentences and segments."""
 
+from typing import Any
+
 import pytest
 from byte_models import byte_subwords
 
@@ -18,7 +20,7 @@ CONFIG = SearchConfig(length_penalty="power", alpha=1.0)
 EOS = 3
 
 
-def part(text: str, token_score: float = -1.0, score: float = -9.0, **words: object) -> LinePart:
+def part(text: str, token_score: float = -1.0, score: float = -9.0, **words: Any) -> LinePart:
     """A translation with this log-probability of each of its tokens."""
     ids = (*(4 + byte for byte in text.strip().encode()), EOS)
     hypothesis = Hypothesis(ids, token_score * len(ids), score, (token_score,) * len(ids))
