@@ -1,6 +1,5 @@
 """`nmt score`: compare translations with references, or translate and score the test set."""
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from nmt_cli.cli.commands.score_checks import (
     warn_of_fractions,
 )
 from nmt_cli.cli.commands.score_pairs import Each, NBestList, Pairs, score_by_model
+from nmt_cli.cli.display.scores import escaped_for_github, score_as_json, show_score
 from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets
 from nmt_cli.cli.setting_options import SettingOption, with_options
 from nmt_cli.cli.text_io import STDIN, note_waiting, warn_of_invalid
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from nmt_cli.scoring import Gate, Score
     from nmt_cli.terminal.console import Console
 
-SCHEMA = 1
 SIGNIFICANT = 0.05
 
 EXAMPLES = """
@@ -187,9 +186,9 @@ def command(
     by_metric = dict(zip(metrics, results, strict=True))
     for name, result in by_metric.items():
         if as_json:
-            typer.echo(_as_json(name, result, len(hypotheses)))
+            typer.echo(score_as_json(name, result, len(hypotheses)))
         else:
-            _show(name, result, level, console, score_only=score_only)
+            show_score(name, result, level, console, score_only=score_only)
     _enforce(by_metric, gates, level if fail_if_worse else None)
 
 
@@ -201,16 +200,6 @@ def _target_language(resolved: "ResolvedConfig") -> str:
         return ""
     require_codes(resolved.config.languages.tgt)
     return resolved.config.languages.tgt
-
-
-def _show(
-    metric: str, score: "Score", level: float, console: "Console", *, score_only: bool
-) -> None:
-    if score_only:
-        typer.echo(f"{score.value:.2f}")
-        return
-    typer.echo(_as_text(metric, score, level))
-    _tell_details(score, console)
 
 
 def _gates(
@@ -339,57 +328,6 @@ def _warn(hypotheses: Sequence[str], tokenize: str, console: "Console") -> None:
         )
 
 
-def _as_json(metric: str, score: "Score", lines: int) -> str:
-    return json.dumps(
-        {
-            "schema": SCHEMA,
-            "metric": metric,
-            "name": score.name,
-            "value": score.value,
-            "signature": score.signature,
-            "lines": lines,
-            "interval": score.interval,
-            "details": score.details,
-            "comparisons": [comparison.__dict__ for comparison in score.comparisons],
-        }
-    )
-
-
-def _as_text(metric: str, score: "Score", level: float) -> str:
-    from nmt_cli.scoring import verdict
-
-    bounds = f" [{score.interval[0]:.2f}, {score.interval[1]:.2f}]" if score.interval else ""
-    return "\n".join(
-        [
-            f"{score.name} {score.value:.2f}{bounds}  {score.signature}",
-            *(
-                f"{score.name} {other.difference:+.2f} vs {_shown(other.baseline)} "
-                f"({other.value:.2f}), p = {other.p_value:.4f}: {verdict(metric, other, level)}"
-                for other in score.comparisons
-            ),
-        ]
-    )
-
-
-def _tell_details(score: "Score", console: "Console") -> None:
-    """Write the precisions and lengths of BLEU to stderr, in sacreBLEU's words."""
-    if score.details:
-        console.detail(score.details)
-
-
-def _shown(name: str) -> str:
-    from nmt_cli.terminal.console import escaped
-
-    return escaped(os.fsencode(name).decode("utf-8", "replace"))
-
-
-def _for_github(text: str) -> str:
-    """Escape a message for a workflow command of GitHub Actions, which ends with its line."""
-    for character, spelling in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A")):
-        text = text.replace(character, spelling)
-    return _shown(text)
-
-
 def _enforce(results: Mapping[str, "Score"], gates: Sequence["Gate"], level: float | None) -> None:
     """Raise QualityGateError with every threshold missed and every baseline that is better."""
     from nmt_cli.scoring import missed, verdict
@@ -405,5 +343,5 @@ def _enforce(results: Mapping[str, "Score"], gates: Sequence["Gate"], level: flo
     if not failed:
         return
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        typer.echo(f"::error title=nmt score::{_for_github('; '.join(failed))}", err=True)
+        typer.echo(f"::error title=nmt score::{escaped_for_github('; '.join(failed))}", err=True)
     raise QualityGateError("; ".join(failed))
