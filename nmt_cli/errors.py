@@ -4,9 +4,8 @@
 
     NmtError                 exit code 1
     ├── UsageError           2    the command line is incomplete or wrong
-    ├── QualityGateError     3    a score is below the required minimum, or an exported model
-    │                             differs from the original
-    ├── DivergedError        4    training diverged: NaN or infinite values
+    ├── QualityGateError     3    a check asked for by an option failed
+    ├── DivergedError        4    training diverged: NaN, infinite values, a rising loss
     ├── DataError            65   the input's content is wrong (also: a damaged file)
     ├── NoInputError         66   the input is missing or cannot be read
     ├── UnavailableError     69   an optional part or a device is not available
@@ -41,13 +40,13 @@ class UsageError(NmtError):
 
 
 class QualityGateError(NmtError):
-    """A score is below the required minimum, or an exported model differs from the original."""
+    """A check asked for by an option failed: a score, flag, comparison or verification."""
 
     exit_code = 3
 
 
 class DivergedError(NmtError):
-    """Training diverged: NaN or infinite values."""
+    """Training diverged: NaN or infinite values, or a loss that rises (train.on_divergence)."""
 
     exit_code = 4
 

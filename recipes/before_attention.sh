@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compares the models that the Transformer replaced with it: a recurrent model, a convolutional
+# Compares the Transformer with the models that it replaced: a recurrent model, a convolutional
 # model and a Transformer of about the same size (1.1 M weights at a vocabulary of 1,500), trained
 # for the same number of steps.
 #

@@ -8,7 +8,7 @@
 # Trains each row of the table, which is a preset, and compares perplexity and BLEU on newstest2013
 # with the paper's: the last checkpoint alone, beam 4, alpha 0.6. All files go to WORK (default:
 # runs/table3); run it again to resume after an interruption. ROWS selects rows, SEEDS adds seeds of
-# the base model, which show what is noise (small: 2 and 3).
+# the base model, whose differences are noise (small: 2 and 3).
 #
 # SIZE=small trains them all on captions (MULTI30K as in multi30k_en_de.sh) at a quarter of the size
 # for 300 steps, with Muon and pre-norm: the paper's schedule learns too little in that time to tell

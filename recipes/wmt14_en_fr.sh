@@ -6,8 +6,8 @@
 # Downloads Europarl v7, Common Crawl, News Commentary v9, the UN's documents and the 10^9 French-
 # English corpus (6.6 GB, 40 million pairs), newstest2013 to validate on and newstest2014 to test on
 # (3,003 lines); learns 32,000 joint word-pieces; trains the preset base (default) or big, the
-# latter with dropout 0.1 as the paper has it for French; averages its last 5 or 20 checkpoints, 10
-# of the paper's minutes apart; translates with beam 4 and alpha 0.6; and compares BLEU, operations
+# latter with dropout 0.1 as the paper has it for French; averages its last 5 or 20 checkpoints,
+# 1,500 or 600 steps apart; translates with beam 4 and alpha 0.6; and compares BLEU, operations
 # and hours with Table 2. All files go to WORK (default: runs/wmt14-en-fr); run the same command
 # again to resume after an interruption. STEPS overrides the preset's number of steps.
 #

@@ -39,8 +39,8 @@ def average(
             checkpoints such as "model/checkpoints/step-000001500". Several model directories are
             averaged themselves.
         out: the model directory to write.
-        last: average so many of the last checkpoints; by default `train.keep_last` of them.
-        best: average so many checkpoints, those with the best validation.
+        last: average this many of the last checkpoints; by default `train.keep_last` of them.
+        best: average this many checkpoints, those with the best validation.
         force: replace an existing model directory.
 
     Returns:

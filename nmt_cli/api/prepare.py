@@ -44,7 +44,7 @@ def prepare(
         train: pairs of training files, source and target; plain, gz, xz, zstd or bz2.
         valid: the two validation files.
         train_tsv: training files that have source and target in one line, separated by a tab.
-        valid_split: take so many random training pairs as validation text instead of `valid`.
+        valid_split: take this many random training pairs for validation, instead of `valid`.
         src_lang: code of the source language, such as "en".
         tgt_lang: code of the target language, such as "de".
         out: the directory to write; "corpus" by default.

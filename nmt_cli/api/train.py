@@ -87,10 +87,10 @@ def train(
         out: the model directory to write or to resume; "model" by default.
         preset: the size of the model and the settings of its training; "base" by default. A run
             that is resumed keeps its own.
-        max_steps: stop after so many steps; by default as the preset says.
-        max_epochs: stop after so many epochs.
-        max_hours: stop after so many hours.
-        patience: stop after so many validations without improvement.
+        max_steps: stop after this many steps; by default as the preset says.
+        max_epochs: stop after this many epochs.
+        max_hours: stop after this many hours.
+        patience: stop after this many validations without improvement.
         seed: random seed for weights, dropout and the order of the data; 1 by default.
         deterministic: whether results are the same with any number of processes; slower.
         device: "cpu", "cuda" or "cuda:1"; by default the first GPU, or the CPU if there is none.

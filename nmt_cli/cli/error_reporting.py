@@ -18,7 +18,7 @@ from nmt_cli.errors import (
 from nmt_cli.terminal.console import Console
 
 BROKEN_PIPE = 141
-# Errors of a device or its driver; device-side assertions and illegal addresses are our bugs.
+# Errors of a device or its driver; device-side assertions and illegal addresses are bugs of nmt.
 _GPU_TROUBLE = re.compile(
     "CUDA error(?!: (device-side assert|an illegal))|CUDA driver|Found no NVIDIA|.*NVIDIA driver"
 )

@@ -147,7 +147,7 @@ class ModelConfig:
     max_positions: int = setting(1_024, "maximum number of learned positions", 1, 1_048_576)
     kernel_width: int = setting(3, "kernel width of convolutions, in tokens (conv)", 1, 1_023)
     norm_order: Literal["post", "pre"] = setting(
-        "post", "normalise after (post) or before (pre) each residual block"
+        "post", "normalise after each residual connection (post) or before each sublayer (pre)"
     )
     norm: Literal["layer_norm", "rms_norm"] = setting("layer_norm", "normalisation method")
     norm_epsilon: float = setting(1e-6, "epsilon of the normalisation", 0.0, 1.0)

@@ -41,7 +41,7 @@ class TrainConfig:
     max_epochs: int = setting(0, "stop after this many epochs; 0 = no limit", 0, 2**31)
     max_hours: float = setting(
         0.0,
-        "stop after this many hours, such as 0.25; the last validation and saving come on top; "
+        "stop after this many hours, such as 0.25; the last validation and saving take more time; "
         "0 = no limit",
         0.0,
         1e6,
@@ -123,7 +123,7 @@ class TrainConfig:
     )
     save_minutes: float = setting(
         10.0,
-        "save a checkpoint to resume from at least every this many minutes, the first after 2; "
+        "minutes after which another checkpoint to resume from is saved, the first after 2; "
         "0 = off",
         0.0,
         1e6,
@@ -134,9 +134,7 @@ class TrainConfig:
         1,
         auto="at each checkpoint; if that is auto as well, max_steps/10, but at least 30",
     )
-    keep_last: int = setting(
-        5, "number of latest checkpoints to keep, and to average at the end", 1, 1_000
-    )
+    keep_last: int = setting(5, "number of latest checkpoints to keep and to average", 1, 1_000)
     keep_best: int = setting(1, "number of best checkpoints to keep", 0, 1_000)
     validation_sentences: int = setting(
         500, "sentences translated for BLEU at each validation; 0 = loss only", 0
@@ -145,7 +143,7 @@ class TrainConfig:
         1_800.0, "seconds that ranks wait for one another before all stop", 1.0, 1e6
     )
     max_restarts: int = setting(
-        3, "restarts of this machine's processes without a new checkpoint in between", 0, 100
+        3, "maximum number of restarts without a new checkpoint, if processes are killed", 0, 100
     )
     on_divergence: Literal["warn", "stop", "roll_back"] = setting(
         "warn",

@@ -16,7 +16,7 @@ from nmt_cli.data.markup.marked_text import (
 )
 from nmt_cli.documents.template import source_text
 
-# Lines of subtitles have at most so many characters, where that is possible.
+# Lines of subtitles have at most this many characters, where that is possible.
 LINE_LENGTH = 42
 # Stands between the cues of one sentence.
 CUT = Tag("\n\n", "empty", "cut")

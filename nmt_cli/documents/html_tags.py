@@ -29,7 +29,7 @@ _ATTRIBUTE = re.compile(
     r"[\s/]([^\s/>=\"'<]+)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'=<>`]+)))?"
 )
 _CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
-# Browsers look for the encoding in so many bytes.
+# Browsers look for the encoding in this many bytes.
 DECLARED_IN = 1_024
 
 

@@ -16,7 +16,7 @@ from nmt_cli.documents.libraries import require_library
 from nmt_cli.documents.template import Template, trimmed
 from nmt_cli.errors import DataError
 
-# Cues further apart than this, in seconds, are not of one sentence; nor are more than so many.
+# Cues further apart than this, in seconds, are not of one sentence; nor are more than this many.
 MAX_PAUSE, MAX_JOINED = 2.0, 5
 # What kind of file it is stands in its first letters.
 MAX_HEAD = 4_096

@@ -29,7 +29,7 @@ def captured_cross_attention(
 ) -> Iterator[CrossAttention]:
     """A function that gives the cross-attention of the one `decode` call within this context.
 
-    last_layers: of a Transformer, the mean of so many last layers; 0: the layer of
+    last_layers: of a Transformer, the mean of this many last layers; 0: the layer of
     `cross_attention_of`.
     """
     with ExitStack() as hooks:

@@ -47,7 +47,7 @@ def cross_attentions(
 ) -> list[Tensor]:
     """The attention (target ids, source ids) of pairs like those of `force_pairs`.
 
-    It is the mean of the heads of so many last layers of a Transformer.
+    It is the mean of the heads of this many last layers of a Transformer.
     """
     result: dict[int, Tensor] = {}
     for indices, batch in _forced_batches(model, pairs):

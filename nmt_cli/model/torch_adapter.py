@@ -51,7 +51,7 @@ def no_recompilation() -> AbstractContextManager[object]:
 
 
 def pack_linear(weight: Tensor, bias: Tensor | None, rows: int) -> Callable[[Tensor], Tensor]:
-    """x -> x W^T + b on the CPU with weights packed for about so many rows of x.
+    """x -> x W^T + b on the CPU with weights packed for about this many rows of x.
 
     Raises AttributeError or RuntimeError where torch was built without oneDNN.
     """

@@ -1,4 +1,4 @@
-"""A logits processor that bans words and phrases, in whichever way they are split into subwords."""
+"""A logits processor that bans words and phrases, however they are split into subwords."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

@@ -115,7 +115,7 @@ class ConstrainedBeamSearch:
     ) -> dict[tuple[int, int], float]:
         """The best id that ends the word in which a constraint was just met.
 
-        Without it the word might go on in every candidate, and the constraint would be unmet again.
+        Without it every candidate might continue the word, and the constraint would be unmet again.
         """
         result = {}
         for row in rows:

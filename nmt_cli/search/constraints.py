@@ -93,7 +93,7 @@ class LexicalConstraints:
         """The state once `token_id` is added."""
         met = state.met
         if state.last_met != NOTHING and token_id in self.words.inner:
-            # The word goes on, so it was another word than the term.
+            # The word continues, so it is not the term.
             met = met - {state.last_met}
         candidate = (*state.partial, token_id)
         for start in range(len(candidate)):

@@ -67,7 +67,7 @@ class TrainState:
         return TrainState(digest=self.digest, shards=self.shards, packed=self.packed)
 
     def count_step(self, position: Position, batches: int, *, skipped: bool) -> None:
-        """Count the step on the batch at `position`, in an epoch of so many batches."""
+        """Count the step on the batch at `position`, in an epoch of this many batches."""
         self.step += 1
         self.epoch, self.batch = position.epoch, position.batch + 1
         if self.batch >= batches:

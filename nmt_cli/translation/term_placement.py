@@ -30,7 +30,7 @@ from nmt_cli.search.ranking import HypothesisRanker, max_target_length
 
 # A neighbour of the word that translates a term is replaced too if its weight is nearly as great.
 NEIGHBOUR = 0.75
-# A glossary names the base form first: its score has so many nats more. A model that has never seen
+# A glossary names the base form first: it scores this many nats more. A model that has never seen
 # a word can hardly tell which form is right.
 FIRST_FORM = 32.0
 # A translation of the search may be so much less likely, in nats, for each of its terms.

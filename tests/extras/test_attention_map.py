@@ -132,7 +132,7 @@ def test_attention_map_of_a_given_translation(translator: Translator) -> None:
 def test_attention_map_refuses_empty_and_split_lines(translator: Translator) -> None:
     with pytest.raises(DataError, match="no words"):
         sentence_attention(translator, " \x00 ")
-    with pytest.raises(DataError, match="in pieces"):
+    with pytest.raises(DataError, match="in segments"):
         sentence_attention(translator, "a b. " * 12)
     with pytest.raises(DataError, match="made for"):
         sentence_attention(translator, "a b", target="z" * 60)

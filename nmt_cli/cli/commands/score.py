@@ -120,7 +120,7 @@ Tokenize = Annotated[
     typer.Option(
         "--tokenize",
         metavar="NAME",
-        help="sacreBLEU tokenizer for BLEU, such as intl [default: by the target language]",
+        help="sacreBLEU tokeniser for BLEU, such as intl [default: by the target language]",
     ),
 ]
 ScoreOnly = Annotated[

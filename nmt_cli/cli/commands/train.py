@@ -68,9 +68,9 @@ def command(
     """Train a model on a prepared corpus; run the same command again to resume.
 
     Validates the model and saves checkpoints at regular intervals, and writes the best checkpoint,
-    or the average of several if that is better, to the model directory. Ctrl-C, SIGTERM and SIGUSR1
-    save a checkpoint and stop; before the first step is complete, they stop at once. The exit code
-    after SIGUSR1 is 75, for schedulers that requeue the job.
+    or the average of several if that is better, to the model directory. Ctrl-C, SIGTERM, SIGHUP and
+    SIGUSR1 save a checkpoint and stop; before the first step is complete, they stop at once. The
+    exit code after SIGUSR1 is 75, for schedulers that requeue the job.
     """
     # Before torch is loaded, which takes seconds.
     stop = StopSignals(at_once=True)

@@ -104,11 +104,12 @@ def command(
 ) -> None:
     """Translate text line by line.
 
-    Writes one line for each input line, as soon as it is ready. Empty lines stay empty, and very
-    long lines are translated in pieces. With --n-best, output lines are `N ||| translation |||
-    score`, where N is the index of the input line, counted from 0. A model keeps the search
-    settings that it was trained with; they are the defaults of the options for search. --document
-    translates the text of a document and keeps its form.
+    Writes one line for each input line, as soon as it is ready. Empty lines stay empty, each
+    sentence of a line is translated on its own, and very long sentences are translated in segments.
+    With --n-best, output lines are `N ||| translation ||| score`, where N is the index of the input
+    line, counted from 0. A model keeps the search settings that it was trained with; they are the
+    defaults of the options for search. --document translates the text of a document and keeps its
+    form.
     """
     from nmt_cli.data.text.lines import read_lines
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from nmt_cli.translation.translator import Translator
 
 JSON_LINES = "jsonl"
-# So many segments are translated at once: few at first, so that progress is soon shown.
+# This many segments are translated at once: few at first, so that progress is soon shown.
 FIRST_WINDOW, WINDOW = 32, 512
 
 

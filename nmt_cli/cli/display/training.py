@@ -247,7 +247,7 @@ def expected_time(step: "StepDone", outline: "Outline") -> str:
 
 
 def validations(count: int) -> str:
-    """So many validations; "" for none."""
+    """This many validations; "" for none."""
     return counted(count, "validation") if count else ""
 
 

@@ -1,4 +1,4 @@
-"""What is usual in the training text of a model: its sentences, its lengths, its two languages.
+"""Statistics of the training text of a model: its sentences, its lengths, its two languages.
 
 `nmt prepare` measures it, training copies it into the model directory, and translation compares
 input and output with it. Stored as `text.safetensors`: the header has the numbers as JSON, and
@@ -26,7 +26,7 @@ FORMAT = 1
 MAX_BYTES = 1 << 22
 # Training lines count as single sentences where fewer than this share of them have several.
 SINGLE_SENTENCES = 0.05
-# Sources of at most so many characters share a range of lengths; longer ones have the last.
+# Sources of at most this many characters share a range of lengths; longer ones have the last.
 LENGTH_BOUNDS = (10, 20, 40, 80, 160, 1 << 30)
 HINT = "copy the directory again"
 
@@ -79,7 +79,7 @@ class TextStatistics:
         return self.src.several_sentences < SINGLE_SENTENCES
 
     def ratios_of(self, characters: int) -> tuple[float, float]:
-        """The lowest and highest usual length ratio for a source of so many characters."""
+        """The lowest and highest usual length ratio for a source of this many characters."""
         index = next(i for i, bound in enumerate(LENGTH_BOUNDS) if characters <= bound)
         return self.length_ratios[index]
 

@@ -21,7 +21,7 @@ _FLAGS = (
     "playsinline|readonly|required|reversed|selected"
 )
 _TAG = re.compile(
-    # What is never closed goes on to the end of the line, so that it is scanned once.
+    # An unclosed mark extends to the end of the line, so that it is scanned once.
     r"(?P<other><!--(?:(?!-->).)*+(?:-->|$)|<!\[CDATA\[(?:(?!\]\]>).)*+(?:\]\]>|$)"
     r"|<\?[A-Za-z](?:(?!\?>).)*+(?:\?>|$))|<!(?i:doctype)\b[^<>]*+>"
     r"|<(?P<close>/)?(?P<name>[A-Za-z][\w:.-]*+)"
@@ -59,7 +59,7 @@ def find_tags(line: str) -> Iterator[Mark]:
         if _is_untranslated(match):
             end = ends.get(match.start(), end)
             if match["name"].lower() in ("script", "style"):
-                # Their content may look like a tag that goes on beyond their end.
+                # Their content may look like a tag that extends beyond their end.
                 index = bisect_left(raw_ends, match.end())
                 end = raw_ends[index] if index < len(raw_ends) else end
         raw = line[match.start() : end]

@@ -1,4 +1,4 @@
-"""The pass of `nmt prepare` that measures what is usual in the kept text."""
+"""The pass of `nmt prepare` that collects statistics of the kept text."""
 
 import functools
 import re
@@ -18,7 +18,7 @@ from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.data.sentences.learning import StopCounts
 from nmt_cli.data.sentences.splitter import SentenceSplitter
 
-# A random sample of so many pairs is measured.
+# A random sample of this many pairs is measured.
 SAMPLE_PAIRS = 200_000
 # The lowest and the highest of the usual ratios of lengths.
 QUANTILES = (0.001, 0.999)

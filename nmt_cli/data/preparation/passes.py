@@ -255,7 +255,7 @@ class PreparationRun:
         return train
 
     def _measure(self, text: CleanText, keep: np.ndarray, train: SplitWriter) -> None:
-        """Write what is usual in the kept pairs, for the checks of translation."""
+        """Write statistics of the kept pairs, which the checks of translations need."""
         unknown = (train.src.unknown_share, train.tgt.unknown_share)
         statistics = measure_text(text, keep, self.config, unknown, self.pool, self.progress)
         write_bytes(self.directory / TEXT, statistics.to_bytes())

@@ -7,7 +7,7 @@ from nmt_cli.data.languages.words import base_code
 # Abbreviations by language; those of "" are used for every language. They are written without the
 # last full stop and used with those that are learnt, and alone where nothing was learnt.
 #
-# Titles and the like stand before another word and never end a sentence. Those in lower case may be
+# Titles and similar words precede another word and end no sentence. Those in lower case may be
 # capitalised.
 TITLES = {
     "": "Dr Prof Mr Mrs Ms Mx St Mme Mlle Mgr",

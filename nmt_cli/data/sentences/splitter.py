@@ -34,13 +34,13 @@ _FIRST_WORD = re.compile(r"\W{0,8}?(\w+)")
 ORDINAL = re.compile(r"\d{1,2}")
 _INITIALS = re.compile(r"(?:\w\.)*[^\W\d_]", re.UNICODE)
 _ROMAN = re.compile(r"[IVXLC]{1,6}")
-# Quoted speech goes on after these: 「はい。」と言った.
+# A sentence with quoted speech continues after these: 「はい。」と言った.
 _WIDE_OPENERS = "「『“‘（【《〈"
 
 
 _WIDE_PAIRS = (("「", "」"), ("『", "』"), ("（", "）"), ("《", "》"), ("【", "】"))
 LONGEST_QUOTE = 1_000
-# So many characters on each side of a full stop are looked at.
+# This many characters on each side of a full stop are looked at.
 REACH = 80
 
 
@@ -107,7 +107,7 @@ Sentence(text='Good!', gap='')]
         return self._ends_sentence(before[0], next_word, is_first=is_first)
 
     def _continues(self, line: str, begin: int, match: re.Match[str], next_word: str) -> bool:
-        """Whether the sentence goes on after marks that are not a single full stop."""
+        """Whether the sentence continues after marks that are not a single full stop."""
         is_ellipsis = set(match["marks"]) <= {".", "…"}
         is_first = not _has_text(line, begin, match.start())
         return is_first or (is_ellipsis and next_word == "I")

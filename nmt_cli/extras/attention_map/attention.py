@@ -62,7 +62,7 @@ def sentence_attention(
     """The attention of the first model of `translator` while it writes its best translation.
 
     target: another translation to use instead. Raises DataError where there is none, or where the
-    line is translated in pieces.
+    line is translated in segments.
     """
     subwords = translator.subwords
     source = clean_line(line).strip()
@@ -74,7 +74,7 @@ def sentence_attention(
         translation = translator.translate(source, search=search, sentences="line", markup="off")
         if "split" in translation.flags:
             raise DataError(
-                f"the line has {counted(len(src) - 1, 'subword')} and is translated in pieces",
+                f"the line has {counted(len(src) - 1, 'subword')} and is translated in segments",
                 "give one sentence of it",
             )
         if not translation.hypotheses[0].ids:

@@ -13,7 +13,7 @@ BYTES_PER_NUMBER = 4
 
 
 def memory_needed(config: Config, processes: int) -> int:
-    """Bytes that so many CPU processes need at least; `config` has the vocabulary sizes.
+    """Bytes that this many CPU processes need at least; `config` has the vocabulary sizes.
 
     Each process holds BASE_BYTES and, of each parameter, 4 bytes for the weight, 4 for the gradient
     and 8 for both moments of Adam (schedule_free keeps as many numbers; Muon one for a matrix, so
@@ -29,7 +29,7 @@ def memory_needed(config: Config, processes: int) -> int:
 
 
 def require_memory(config: Config, processes: int, available: int | None) -> None:
-    """Raises UnavailableError where so many CPU processes need more than `available` bytes.
+    """Raises UnavailableError where this many CPU processes need more than `available` bytes.
 
     available: None if it is not known; then nothing is refused.
     """

@@ -58,13 +58,13 @@ def make_product_kernels(
 
 
 def _compute_layer(layer: nn.Linear, tokens: int) -> Tensor:
-    """The product of a linear layer with a stream of so many tokens."""
+    """The product of a linear layer with a stream of this many tokens."""
     x = torch.zeros(tokens, layer.in_features, requires_grad=True)
     return F.linear(x, _leaf(layer.weight), _leaf(layer.bias))
 
 
 def _compute_loss(model: Transformer, tokens: int) -> Tensor:
-    """The products of the output layer with a chunk of so many tokens."""
+    """The products of the output layer with a chunk of this many tokens."""
     hidden = torch.zeros(tokens, model.output_weight.shape[1], requires_grad=True)
     targets = torch.zeros(tokens, dtype=torch.int64)
     weight, bias = _leaf(model.output_weight), _leaf(model.output_bias)

@@ -1,4 +1,4 @@
-"""Label-smoothed cross-entropy (section 5.4), as sums over tokens: any split of a batch adds up."""
+"""Label-smoothed cross-entropy (section 5.4), as sums over tokens: parts of a batch add up."""
 
 from itertools import pairwise
 from typing import Any, NamedTuple

@@ -72,7 +72,7 @@ def next_power_of_two(number: int) -> int:
 
 
 def check_ranks(world_size: int, shards: int) -> None:
-    """Raises ConfigError where the tree over `shards` does not split among so many ranks."""
+    """Raises ConfigError where the tree over `shards` does not split among this many ranks."""
     if world_size != next_power_of_two(world_size) or shards % world_size:
         raise ConfigError(
             f"--deterministic: {world_size} ranks cannot share the {shards} shards of a step",

@@ -242,7 +242,7 @@ def launch(
     newest: Callable[[], int] = lambda: 0,
     warn: Callable[[str], None] = lambda _: None,
 ) -> int:
-    """Run `nmt` with `arguments` in so many processes on this machine; their common exit code.
+    """Run `nmt` with `arguments` in this many processes on this machine; their common exit code.
 
     The exit code is that of the first process that failed for a reason of its own. When a signal
     kills a process, all are started again. After more than `restarts` times in a row in which

@@ -31,7 +31,7 @@ class ReplicaThreadPool:
     """
 
     def __init__(self, model: nn.Module, count: int = 1) -> None:
-        """Replicas share the model's weights, whoever changes them, and have own gradients."""
+        """Replicas share the model's weights, and have gradients of their own."""
         self.models = [model, *(_replica(model) for _ in range(count - 1))]
         threads = max(1, torch.get_num_threads() // count)
         # Called with each item that is done, on the thread that did it.

@@ -1,4 +1,4 @@
-"""Monitors the steps of one process: speed, events, sample translations, checkpoints by the clock.
+"""Monitors the steps of one process: speed, events, sample translations, timed checkpoints.
 
 Nothing here changes the state that training depends on.
 """
@@ -119,7 +119,7 @@ class Monitor:
         self._listener(FirstStep(run.state.step, seconds, left))
 
     def end_step(self, result: StepResult, position: Position, seconds: float) -> None:
-        """The step at `position` was taken and took so many seconds."""
+        """The step at `position` was taken and took this many seconds."""
         run = self._run
         self._first_step.end()
         add_cost(run, position, seconds)
@@ -147,7 +147,7 @@ class Monitor:
         self._run.state.set_elapsed(self._before + time.monotonic() - self._began)
 
     def _on_validation_progress(self, done: int, total: int) -> None:
-        """A validation has translated so many sentences; sends an event about once a second."""
+        """A validation has translated this many sentences; sends an event about once a second."""
         now = time.monotonic()
         if now - self._validation_sent < SECONDS_BETWEEN_VALIDATION_EVENTS:
             return
@@ -164,7 +164,7 @@ class Monitor:
         self._listener(Validating(step, done, total, elapsed, left, unmeasured))
 
     def end_validation(self, seconds: float, validation: Validation | None) -> None:
-        """A validation took so many seconds; None: it was abandoned."""
+        """A validation took this many seconds; None: it was abandoned."""
         self._update_elapsed()
         self._validation_began, self._validation_sent = None, -math.inf
         self._expected_validation = _ExpectedValidation()

@@ -50,7 +50,7 @@ class Pace:
         self._validation = RunningMean(4)
 
     def add_step(self, seconds: float, tokens: int) -> None:
-        """Count one step on so many target tokens."""
+        """Count one step on this many target tokens."""
         self.fresh += 1
         if self.fresh <= WARM_UP:
             self._first = seconds, tokens

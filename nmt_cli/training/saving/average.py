@@ -59,7 +59,7 @@ def average(
 
 
 def _confidence(models: Iterable[Path]) -> Confidence | None:
-    """What is usual of the log-probabilities of translations; None if no model knows it.
+    """The usual log-probabilities of translations; None if no model has recorded them.
 
     Checkpoints do not have it: it was measured at the validation of the weights that their model
     directory publishes, the best of the run, which the mean resembles most. Of several runs the

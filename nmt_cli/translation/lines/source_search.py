@@ -119,7 +119,7 @@ class SourceSearch:
         *,
         constrained: bool,
     ) -> Iterator[tuple[Source, list[Hypothesis]]]:
-        """Sources that need so many rows each with their finished hypotheses, as they finish."""
+        """Sources that need this many rows each with their finished hypotheses, as they finish."""
         strategy: BeamStrategy | None = None
         if constrained:
             strategy = ConstrainedBeamSearch(rows, self._eos_id)

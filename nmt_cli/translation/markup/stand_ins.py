@@ -23,10 +23,10 @@ NAMES = (
 )  # fmt: skip
 NUMBERS = ("7", "12", "25", "40", "5", "30")
 MAX_CANDIDATES = 400
-# So many stand-ins are kept, and a line has at most so many.
+# This many stand-ins are kept, and a line has at most this many.
 MOST = 12
-# A line is translated with so many choices of stand-ins, and the best translation is kept; where
-# all of them are lost, so many more are tried.
+# A line is translated with this many choices of stand-ins, and the best translation is kept; where
+# all of them are lost, this many more are tried.
 TRIED, TRIED_AGAIN = 2, 3
 # A stand-in may get an ending: `Annas`.
 _LONGEST_ENDING = 2

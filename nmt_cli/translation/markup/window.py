@@ -40,7 +40,7 @@ from nmt_cli.translation.markup.tokens import Matrix
 from nmt_cli.translation.quality.flags import in_order
 from nmt_cli.translation.result import Alternative, SentenceTranslation, Translation
 
-# Words are aligned by the mean of so many last layers.
+# Words are aligned by the mean of this many last layers.
 ALIGNMENT_LAYERS = 2
 
 

@@ -18,7 +18,7 @@ from nmt_cli.data.languages.wrong_sides import verdicts
 from nmt_cli.data.sentences.splitter import SentenceSplitter
 from nmt_cli.translation.quality.flags import NEED_STATISTICS
 
-# Names and numbers may stay as they are: a copy has at least so many words of letters.
+# Names and numbers may stay as they are: a copy has at least this many words of letters.
 MIN_COPIED_WORDS = 3
 WORDS = re.compile(r"[^\W\d_]+")
 

@@ -14,7 +14,7 @@ OnProgress = Callable[[float], None]
 Translate = Callable[[Sequence[int], SearchConfig, OnProgress], list[Result]]
 
 RETRY_BEAM = 8
-# No sequence of so many subwords occurs twice in the second translation.
+# No sequence of this many subwords occurs twice in the second translation.
 RETRY_NGRAM = 4
 
 
@@ -50,7 +50,7 @@ def with_retry(
     translation_of: Callable[[Result], Translation],
     on_progress: OnProgress,
 ) -> list[Result]:
-    """The results of so many lines, the doubtful ones translated twice if the settings ask for it.
+    """Results of this many lines; doubtful ones are translated twice if the settings ask for it.
 
     on_progress: called with the share of lines that are done in the first translation.
     """
