@@ -14,7 +14,7 @@ import random
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -73,10 +73,8 @@ class Line:
     @property
     def expected(self) -> str:
         """The reference with the terms in their places."""
-        text = self.reference
-        for term in self.terms:
-            text = re.sub(r"\w+", lambda match, term=term: term.forms.get(match[0], match[0]), text)
-        return text
+        forms = {usual: form for term in self.terms for usual, form in term.forms.items()}
+        return re.sub(r"\w+", lambda match: forms.get(match[0], match[0]), self.reference)
 
 
 def noun_terms() -> Iterator[Term]:
@@ -229,9 +227,9 @@ def measure(options: argparse.Namespace) -> list[Json]:
     return [*cases, *bleu_cases(lines, texts, plain)]
 
 
-def share(name: str, faults: Sequence[set[str]], counts) -> Json:
+def share(name: str, faults: Sequence[set[str]], counts: Callable[[set[str]], object]) -> Json:
     """The share of terms, in per cent, whose faults count."""
-    counted = sum(map(counts, faults))
+    counted = sum(bool(counts(of_term)) for of_term in faults)
     say(f"{name}: {counted} of {len(faults)} terms")
     return make_case(
         name, "% of terms", 100.0 * counted / max(1, len(faults)), None,

@@ -41,6 +41,7 @@ PURPOSES = {
     "data/text": "lines of text files: encodings, compression, splitting",
     "documents": "HTML, Markdown, subtitles, catalogues, Word: segments out, translations in",
     "drawing": "charts and SVG files",
+    "exchange": "nmt export and nmt info: models for other toolkits, compared with their original",
     "extras": "doctor, nmt init, plots and advice",
     "extras/attention_map": "nmt attention",
     "extras/demo": "nmt demo",

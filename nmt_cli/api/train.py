@@ -21,6 +21,7 @@ from nmt_cli.api.training_setup import (
     prepare_process,
     require_cpu_memory,
     resolve_training,
+    train_settings,
 )
 from nmt_cli.errors import UsageError
 
@@ -112,17 +113,11 @@ def train(
     """
     require_functions(on_report=on_report, on_step=on_step, stop=stop)
     with python_errors(_OPTIONS):
-        values = {
-            "paths.corpus": optional_path("corpus", corpus),
-            "paths.model": optional_path("out", out),
-            "train.preset": preset,
-            "train.max_steps": max_steps,
-            "train.max_epochs": max_epochs,
-            "train.max_hours": max_hours,
-            "train.patience": patience,
-            "train.seed": seed,
-            "train.deterministic": deterministic,
-        }
+        values = train_settings(
+            corpus=optional_path("corpus", corpus), out=optional_path("out", out), preset=preset,
+            max_steps=max_steps, max_epochs=max_epochs, max_hours=max_hours, patience=patience,
+            seed=seed, deterministic=deterministic,
+        )  # fmt: skip
         resolved = resolve_training(
             values, lambda given: resolve_arguments("train", given, settings, config)
         )

@@ -18,14 +18,40 @@ if TYPE_CHECKING:
     from nmt_cli.config.schema import Config, ResolvedConfig
 
 
+def train_settings(
+    *,
+    corpus: str | None,
+    out: str | None,
+    preset: str | None,
+    max_steps: int | None,
+    max_epochs: int | None,
+    max_hours: float | None,
+    patience: int | None,
+    seed: int | None,
+    deterministic: bool | None,
+) -> dict[str, object]:
+    """The dotted keys that options of the command and arguments of the function set."""
+    return {
+        "paths.corpus": corpus,
+        "paths.model": out,
+        "train.preset": preset,
+        "train.max_steps": max_steps,
+        "train.max_epochs": max_epochs,
+        "train.max_hours": max_hours,
+        "train.patience": patience,
+        "train.seed": seed,
+        "train.deterministic": deterministic,
+    }
+
+
 def resolve_training(
     values: Mapping[str, object], resolve: Callable[[Mapping[str, object]], ResolvedConfig]
 ) -> ResolvedConfig:
     """The settings of a training, whose paths are checked before torch is loaded.
 
-    values: the dotted keys that are set; resolve: completes them. A run that is resumed
-    keeps its preset unless another one is chosen. Raises NoInputError if there is no corpus,
-    CannotCreateError if the model directory cannot be written.
+    values: of `train_settings`; resolve: completes them. A run that is resumed keeps its preset
+    unless another one is chosen. Raises NoInputError if there is no corpus, CannotCreateError if
+    the model directory cannot be written.
     """
     resolved = resolve(values)
     if resolved.origins["train.preset"] == "default":

@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     from nmt_cli.cli.click_adapter import Command, Context, HelpFormatter
 
 STUDY = 'Study "Attention Is All You Need": plots, tables'
+MODELS = "Average checkpoints; export and describe models"
 # In the order in which they are used.
 COMMANDS = {
     "init": "Write the project file nmt.toml",
     "prepare": "Prepare parallel text for training",
     "train": "Train a model; run again to resume",
-    "average": "Average checkpoints into one model",
+    "average": MODELS,
+    "export": MODELS,
+    "info": MODELS,
     "shortlist": "Learn likely word translations, for faster decoding",
     "translate": "Translate text line by line",
     "score": "Score translations: BLEU, chrF, TER",

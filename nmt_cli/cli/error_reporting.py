@@ -6,7 +6,7 @@ import traceback
 
 from nmt_cli.cli.click_adapter import ClickException
 from nmt_cli.cli.signals import INTERRUPTED
-from nmt_cli.config.synonyms import ADVICE, meant_option
+from nmt_cli.config.synonyms import ADVICE, EXTRA_ARGUMENTS, meant_option
 from nmt_cli.errors import (
     NmtError,
     TryAgainError,
@@ -91,6 +91,8 @@ def _usage_error(error: ClickException) -> UsageError:
         hint = f"did you mean `{meant}`?" if meant else hint
         hint = ADVICE.get((context.command.name or "", unknown), hint)
         return UsageError(f"`{path}` has no option `{unknown}`", hint)
+    if context is not None and "unexpected extra argument" in error.message:
+        hint = EXTRA_ARGUMENTS.get(context.command.name or "", hint)
     message = error.format_message().rstrip(".").replace("'", "`")
     message = message.replace("is not a valid float", "is not a number")
     parameter = getattr(error, "param", None)

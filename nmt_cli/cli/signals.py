@@ -22,12 +22,15 @@ EXIT_CODES = {
 
 INTERRUPTED = 130
 NOTHING_TRAINED = b"\nstopped before the first step was complete: nothing was trained yet\n"
+# No line is broken by a terminal of 80 columns.
 STOPPING = b"""
-stopping: the step in progress is finished and saved first; press Ctrl-C again to stop at once
+stopping: the step in progress is finished and saved first;
+  press Ctrl-C again to stop at once
 """
 ABANDONING = b"""
-stopping: the validation is abandoned, which takes some seconds, and the step is saved; the next run
-of the command validates it. Press Ctrl-C again to stop at once
+stopping: the validation is abandoned, which takes some seconds,
+  and the step is saved; the next run of the command validates it;
+  press Ctrl-C again to stop at once
 """
 # Python handles a signal between two operations; one of torch's may last for minutes.
 HANDLING_SECONDS = 0.5

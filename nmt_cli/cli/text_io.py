@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from nmt_cli.errors import CannotCreateError, NoInputError
+from nmt_cli.errors import CannotCreateError, NoInputError, UsageError
 from nmt_cli.plurals import agreeing, counted
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 STDIN = "-"
 STDOUT = "-"
+COMPRESSED = frozenset({".gz", ".bz2", ".xz", ".zst"})
 
 
 def note_waiting(console: "Console", *names: str) -> None:
@@ -57,9 +58,14 @@ def require_text_file(name: str) -> None:
 
 
 def require_output(output: Path | None) -> None:
-    """Raise CannotCreateError, before any work, if the file `output` cannot be written."""
+    """Raise an error, before any work, if the file `output` cannot be written as plain text."""
     from nmt_cli.storage.files import require_creatable
 
+    if output is not None and output.suffix.lower() in COMPRESSED:
+        raise UsageError(
+            f"`{output}` is named like a compressed file, but the output is plain text",
+            f"write `{output.with_suffix('')}`, and compress it then",
+        )
     if output is None or str(output) == STDOUT or output.exists():
         return
     with _naming_the_option():

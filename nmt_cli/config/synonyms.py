@@ -14,6 +14,9 @@ COMMANDS = {
     "eval": "score",
     "evaluate": "score",
     "bleu": "score",
+    "convert": "export",
+    "inspect": "info",
+    "show": "info",
     "sacrebleu": "score",
     "preprocess": "prepare",
     "tokenize": "prepare",
@@ -53,6 +56,7 @@ OPTIONS = {
     "--steps": _STEPS,
     "--train-steps": _STEPS,
     "--max-update": _STEPS,
+    "-o": _OUT,
     "--output": _OUT,
     "--out": _OUT,
     "--output-dir": _OUT,
@@ -82,6 +86,12 @@ ADVICE = {
     ("train", "--cpu"): (
         "without a GPU training runs on the CPU by itself; CUDA_VISIBLE_DEVICES=-1 hides the GPUs"
     ),
+}
+
+# What to do instead of giving more arguments than a command takes.
+EXTRA_ARGUMENTS = {
+    "translate": "only one file is translated at a time; -o FILE names the file to write",
+    "attention": "put the sentence in quotation marks; --target TEXT gives its translation",
 }
 
 _SETTINGS = {

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from nmt_cli.data.markup.inline import parse_line
 from nmt_cli.data.markup.marked_text import MarkedText
 from nmt_cli.documents.document import ReadOptions
 from nmt_cli.documents.encoding import decode, encode
-from nmt_cli.documents.inline import parse_line
 from nmt_cli.documents.libraries import require_library
 from nmt_cli.documents.template import Template
-from nmt_cli.documents.text import lines_of, write_plain
+from nmt_cli.documents.text import lines_of, writer_like
 from nmt_cli.errors import DataError
 
 if TYPE_CHECKING:
@@ -112,7 +112,8 @@ class CatalogueDocument:
             source = entry.msgid if is_singular else entry.msgid_plural
             template = Template()
             for line, ending in lines_of(source):
-                template.add(parse_line(line), f"line {first + 1}", write_plain)
+                pieces = parse_line(line)
+                template.add(pieces, f"line {first + 1}", writer_like(pieces))
                 template.keep(ending)
             segments.append(len(self.segments))
             self.segments += template.segments

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from html import unescape
 from itertools import accumulate
 
+from nmt_cli.data.markup.inline import split_words
 from nmt_cli.data.markup.marked_text import (
     MarkedPiece,
     MarkedText,
@@ -13,7 +14,6 @@ from nmt_cli.data.markup.marked_text import (
     Text,
     plain_text,
 )
-from nmt_cli.documents.inline import with_placeholders
 from nmt_cli.documents.template import source_text
 
 # Lines of subtitles have at most this many characters, where that is possible.
@@ -47,7 +47,7 @@ class CueFormat:
         for match in [*self._marks.finditer(raw), None]:
             begin = len(raw) if match is None else match.start()
             if begin > end:
-                pieces += with_placeholders(raw[end:begin], self._text)
+                pieces += split_words(raw[end:begin], self._text)
             if match is not None:
                 pieces.append(_tag(match[0]))
                 end = match.end()

@@ -5,7 +5,9 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from html import escape, unescape
 
+from nmt_cli.data.markup.inline import split_words
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
+from nmt_cli.data.markup.pairs import with_pairs_only
 from nmt_cli.documents.document import ReadOptions, has_words
 from nmt_cli.documents.encoding import BYTE_ORDER_MARK, decode
 from nmt_cli.documents.html_events import Event, find_events
@@ -20,7 +22,6 @@ from nmt_cli.documents.html_tags import (
     is_excluded,
     is_translated,
 )
-from nmt_cli.documents.inline import paired, with_placeholders
 from nmt_cli.documents.template import Slot, Template, source_text, trimmed, write_text
 
 _SPACES = re.compile(r"[ \t\r\n\f]+")
@@ -100,7 +101,7 @@ class _Segmenter:
 
     def _take(self, event: Event) -> None:
         if event.kind == "text":
-            for piece in with_placeholders(event.raw, _text):
+            for piece in split_words(event.raw, _text):
                 self._append(piece, event)
         elif event.kind == "other":
             self._append(Tag(event.raw, "empty"), event)
@@ -124,7 +125,7 @@ class _Segmenter:
     def _flush(self) -> None:
         """End the current segment."""
         if self._pieces:
-            self._template.add(paired(self._pieces), self._place(self._begin), _write)
+            self._template.add(with_pairs_only(self._pieces), self._place(self._begin), _write)
             self._pieces = []
 
     def _place(self, position: int) -> str:
@@ -154,7 +155,7 @@ class _Segmenter:
             return [f"{quote}{self._language}{quote}"]
         if not is_translated(event.name, attribute, attributes):
             return []
-        pieces = tuple(with_placeholders(attribute.raw_value, _text))
+        pieces = tuple(split_words(attribute.raw_value, _text))
         before, inner, after = trimmed(pieces)
         if not has_words(inner):
             return []

@@ -5,12 +5,12 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from nmt_cli.data.markup.inline import parse_line
 from nmt_cli.data.markup.marked_text import MarkedText
 from nmt_cli.documents.document import ReadOptions
 from nmt_cli.documents.encoding import BYTE_ORDER_MARK, decode
-from nmt_cli.documents.inline import parse_line
 from nmt_cli.documents.template import Template
-from nmt_cli.documents.text import lines_of, write_plain
+from nmt_cli.documents.text import lines_of, writer_like
 from nmt_cli.errors import DataError
 
 TRANSLATION, FLAGS = "translation", "flags"
@@ -46,7 +46,8 @@ class JsonLinesDocument:
             content = self._object(line, number)
             template = Template()
             for part, end in lines_of(self._text(content, number)):
-                template.add(parse_line(part), f"line {number}", write_plain)
+                pieces = parse_line(part)
+                template.add(pieces, f"line {number}", writer_like(pieces))
                 template.keep(end)
             self._rows.append(_Row(line, content, ending, template, len(self.segments)))
             self.segments += template.segments

@@ -12,10 +12,12 @@ from nmt_cli.data.markup.marked_text import (
     Text,
     raw_text,
 )
+from nmt_cli.data.markup.pairs import tag_pairs, with_pairs_only
+from nmt_cli.data.markup.placeholders import NAMED
 from nmt_cli.documents.html_tags import INLINE_KEPT, VOID
-from nmt_cli.documents.inline import PLACEHOLDER, paired, partners
 from nmt_cli.documents.template import source_text, write_text
 
+_ADDRESS = r"(?:https?|ftp)://[^\s<>\"']*[^\s<>\"'.,;:!?)\]]"
 _TARGET = r"\((?:[^()\\\n]|\\.|\((?:[^()\\\n]|\\.)*\))*\)"
 _KEPT_ELEMENTS = "|".join(sorted(INLINE_KEPT | {"script", "style"}))
 # What is found first at a place counts.
@@ -30,7 +32,7 @@ _MARK = re.compile(
     r"|(?P<note>\[\^[^\]\s]+\]:?)"
     r"|(?P<image>!\[)|(?P<link>\[)"
     rf"|(?P<close>\](?:{_TARGET}|\[[^\[\]\n]*\])?)"
-    rf"|(?P<placeholder>{PLACEHOLDER.pattern}|\{{%[^%\n]*%\}})"
+    rf"|(?P<placeholder>{NAMED.pattern}|\{{%[^%\n]*%\}}|{_ADDRESS})"
     r"|(?P<hard>(?: {2,}|\\)\n)"
     r"|(?P<emphasis>\*+|_+|~~)"
 )
@@ -142,14 +144,14 @@ def _without_single_marks(pieces: Sequence[MarkedPiece], labels: Collection[str]
 
     A link whose text is its label is a placeholder: a translated label would name nothing.
     """
-    pairs = partners(pieces)
-    result: list[MarkedPiece] = list(paired(pieces))
+    pairs = tag_pairs(pieces)
+    result: list[MarkedPiece] = list(with_pairs_only(pieces))
     for index, piece in enumerate(result):
         if isinstance(piece, Tag) and piece.kind == "empty" and pieces[index] != piece:
             is_target = piece.name == "[" and len(piece.raw) > 2
             if not is_target and not piece.raw.startswith("<"):
                 result[index] = source_text(piece.raw, piece.raw)
-    for begin, end in pairs.items():
+    for begin, end in reversed(pairs.items()):
         closing = raw_text((pieces[end],))
         if closing not in ("]", "][]"):
             continue

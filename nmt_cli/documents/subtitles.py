@@ -7,11 +7,11 @@ from dataclasses import replace
 from itertools import pairwise
 
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, plain_text, raw_text
+from nmt_cli.data.markup.pairs import with_pairs_only
 from nmt_cli.documents.cue_text import CUT, SPACE, CueFormat, cut, with_own_tags
 from nmt_cli.documents.cues import Cue, count_times, find_cues
 from nmt_cli.documents.document import ReadOptions
 from nmt_cli.documents.encoding import decode, encode
-from nmt_cli.documents.inline import paired
 from nmt_cli.documents.libraries import require_library
 from nmt_cli.documents.template import Template, trimmed
 from nmt_cli.errors import DataError
@@ -138,7 +138,7 @@ class SubtitleDocument:
         else:
             raw = self._text[group[0].begin : group[0].end]
             self._template.add(
-                paired(self._pieces(group[0])),
+                with_pairs_only(self._pieces(group[0])),
                 place,
                 lambda pieces: self._format.write(pieces, raw),
             )
@@ -147,7 +147,7 @@ class SubtitleDocument:
         """Add each line of a cue by itself."""
         for part in _DASHES.split(self._text[cue.begin : cue.end]):
             self._template.add(
-                paired(self._format.parse(part)), place,
+                with_pairs_only(self._format.parse(part)), place,
                 lambda pieces, part=part: self._format.write(pieces, part),  # type: ignore[misc]
             )  # fmt: skip
 
@@ -169,7 +169,7 @@ class SubtitleDocument:
             ]
             return _interleaved(texts, gaps)
 
-        slot = self._template.slot(paired(pieces), place, write)
+        slot = self._template.slot(with_pairs_only(pieces), place, write)
         self._template.parts.append(replace(slot, raw=_interleaved(raws, gaps)))
 
 

@@ -1,13 +1,14 @@
 """Plain text: each line is a segment; empty lines, indentation and line endings are kept."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
+from nmt_cli.data.markup.inline import parse_line, written_line
 from nmt_cli.data.markup.marked_text import MarkedText
 from nmt_cli.documents.document import ReadOptions
 from nmt_cli.documents.encoding import BYTE_ORDER_MARK, decode, encode
-from nmt_cli.documents.inline import parse_line
-from nmt_cli.documents.template import Template, write_text
+from nmt_cli.documents.template import Template
 
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
 
@@ -26,9 +27,9 @@ def lines_of(text: str) -> Iterator[tuple[str, str]]:
         position = match.end()
 
 
-def write_plain(pieces: MarkedText) -> str:
-    """Pieces as plain text."""
-    return write_text(pieces, str)
+def writer_like(source: MarkedText) -> Callable[[MarkedText], str]:
+    """What writes a translation as a line; it has entities if `source` has them."""
+    return partial(written_line, source=source)
 
 
 class TextDocument:
@@ -42,7 +43,8 @@ class TextDocument:
             self._template.keep(BYTE_ORDER_MARK)
             text = text[1:]
         for number, (line, ending) in enumerate(lines_of(text), 1):
-            self._template.add(parse_line(line), f"line {number}", write_plain)
+            pieces = parse_line(line)
+            self._template.add(pieces, f"line {number}", writer_like(pieces))
             self._template.keep(ending)
         self.segments, self.places = self._template.segments, self._template.places
 

@@ -4,8 +4,9 @@ import copy
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from nmt_cli.data.markup.inline import split_words
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Tag, Text
-from nmt_cli.documents.inline import paired, with_placeholders
+from nmt_cli.data.markup.pairs import with_pairs_only
 from nmt_cli.documents.word_package import Element
 
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -131,7 +132,7 @@ class Paragraph:
         def flush() -> None:
             nonlocal text
             if text:
-                words = with_placeholders(text, Text)
+                words = split_words(text, Text)
                 if current != self._usual:
                     name = names[current]
                     words = [Tag(f"<{name}>", "open", name), *words,
@@ -152,7 +153,7 @@ class Paragraph:
             else:
                 pieces.append(Tag(value, "open" if kind == "open" else "close", key))
         flush()
-        return paired(pieces)
+        return with_pairs_only(pieces)
 
     def write(self, pieces: Sequence[MarkedPiece]) -> None:
         """Replace the content of the paragraph by these pieces; objects they lack come last."""

@@ -169,7 +169,7 @@ class TermPlacer:
     ) -> list[Form]:
         """For each span the form that ends like the replaced word, or else is the likeliest."""
         pairs: list[Pair] = []
-        options: list[tuple[tuple[Form, ...], Sequence[int]]] = []
+        options: list[tuple[tuple[Form, ...], tuple[int, ...]]] = []
         for source, of_source in spans.items():
             assert source.constraints is not None
             ids = plain[source].ids

@@ -764,3 +764,20 @@ def test_markup_knows_where_tags_belong_and_counts_what_is_kept(tmp_path: Path) 
     assert found["random HTML: same marks, well-formed"]["right"] == 5
     assert found["{name} for a name: kept"]["ours"] == 100.0
     assert found["speed with a tag pair, beside plain lines"]["ratio"] > 0
+
+
+def test_glossary_counts_faults_of_terms() -> None:
+    glossary = module("glossary")
+    terms = {term.source: term for term in glossary.noun_terms() if term.kind == "synonym"}
+    source, reference = "The dog sees a cat.", "Der Hund sieht eine Katze."
+    (line, other) = glossary.choose_lines([(source, reference)], 9, 1)[-2:]
+    assert {source} == {line.source, other.source}
+    expected = glossary.Line(source, reference, (terms["dog"], terms["cat"])).expected
+    assert expected == "Der Köter sieht eine Mieze."
+    for text, faults in (
+        ("Der Köter sieht eine Mieze.", set()),
+        ("Der Hund sieht eine Mieze.", {"missing"}),
+        ("Der Köter Hund sieht eine Mieze.", {"doubled"}),
+        ("Sieht eine Mieze Köter Katze?", {"detached"}),
+    ):
+        assert glossary.faults_of(terms["dog"], text, reference, expected) == faults

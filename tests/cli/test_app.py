@@ -120,6 +120,13 @@ class TestUsage:
             (["init", "-Z"], "`nmt init` has no option `-Z`", "`nmt init --help` shows"),
             (["--verzion"], "`nmt` has no option `--verzion`", "did you mean `--version`?"),
             (["init", "a", "b"], "nmt init: got unexpected extra argument(s) (b)", "--help"),
+            (
+                ["translate", "a", "b"],
+                "nmt translate: got unexpected extra",
+                "-o FILE names the file",
+            ),
+            (["attention", "a", "b"], "nmt attention: got unexpected extra", "in quotation marks"),
+            (["plot", "positions", "-o", "x"], "`nmt plot` has", "did you mean `--out`?"),
             (["init", "--train", "a"], "nmt init: option `--train` requires 2 arguments", "--help"),
             (["train", "--gpus"], "nmt train: option `--gpus` requires", "`nmt train --help`"),
             (["bench", "layers", "--n"], "nmt bench layers: option", "`nmt bench layers --help`"),

@@ -69,6 +69,19 @@ def bleu(hypotheses: Sequence[str], *references: Sequence[str]) -> float:
     return BLEU().corpus_score(hypotheses, references).score
 
 
+# -- what it reads -------------------------------------------------------------------------------
+
+
+def test_missing_files_are_named_with_one_hint(nmt: Nmt) -> None:
+    result = nmt("absent", "ref.txt", "gone")
+    assert result.code == 66
+    error, hint = (line for line in result.err.splitlines() if line)
+    assert "`absent`" in error
+    assert "`gone`" in error
+    assert "hint" not in error
+    assert hint.startswith("hint: check the path")
+
+
 # -- what it prints ------------------------------------------------------------------------------
 
 
@@ -133,6 +146,15 @@ def test_the_name_of_a_language_is_refused(nmt: Nmt) -> None:
     assert (result.code, result.out) == (2, "")
     assert "`german` is not a language code" in result.err
     assert "for german use de" in result.err
+
+
+def test_a_threshold_between_0_and_1_is_warned_of(nmt: Nmt) -> None:
+    result = nmt("good.txt", "ref.txt", "--min-bleu", "0.27", "--quiet")
+    assert result.code == 0
+    assert "bleu=0.27 is a fraction" in result.err
+    assert "is bleu=27 meant?" in result.err
+    for bound in ("0", "1", "27"):
+        assert "fraction" not in nmt("good.txt", "ref.txt", "--min-bleu", bound).err
 
 
 GATES = (

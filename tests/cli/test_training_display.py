@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from nmt_cli.cli.display.training import TrainDisplay, pair_lines
+from nmt_cli.cli.signals import ABANDONING, NOTHING_TRAINED, STOPPING
 from nmt_cli.terminal.console import Console
 from nmt_cli.training.reporting.events import (
     EndsEarly,
@@ -282,3 +283,8 @@ def test_sample_lines_are_cut_to_the_terminal_width() -> None:
     assert lines[1] == "  output     " + "x" * 42 + " ..."
     assert lines[2] == "  reference  " + "\u6f22" * 21 + " ..."
     assert pair_lines("a  b", "c", "d", 60).splitlines()[0] == "  source     a b"
+
+
+@pytest.mark.parametrize("words", [NOTHING_TRAINED, STOPPING, ABANDONING])
+def test_what_a_signal_writes_fits_into_80_columns(words: bytes) -> None:
+    assert max(map(len, words.splitlines())) < 80

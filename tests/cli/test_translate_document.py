@@ -123,17 +123,20 @@ def test_flag_file_names_the_place(nmt) -> None:
 def test_segment_without_a_translation_keeps_its_source(nmt, monkeypatch) -> None:
     from dataclasses import replace
 
+    from nmt_cli.data.markup.marked_text import plain_text
     from nmt_cli.translation import translator
 
-    real = translator.Translator.translate_window
+    real = translator.Translator.translate_marked
 
-    def translate(self, lines, **options):  # type: ignore[no-untyped-def]
+    def translate(self, texts, **options):  # type: ignore[no-untyped-def]
         return [
-            replace(each, text="", flags=("failed",)) if "dog" in each.source else each
-            for each in real(self, lines, **options)
+            replace(marked, pieces=(), translation=replace(marked.translation, flags=("failed",)))
+            if "dog" in plain_text(text)
+            else marked
+            for text, marked in zip(texts, real(self, texts, **options), strict=True)
         ]
 
-    monkeypatch.setattr(translator.Translator, "translate_window", translate)
+    monkeypatch.setattr(translator.Translator, "translate_marked", translate)
     Path("a.html").write_bytes(b"<p>The   <b>dog</b> &amp; I</p>\n<p>word</p>")
     result = nmt("--document", "a.html", "--flag-file", "flags.tsv")
     assert result.out.startswith(b"<p>The   <b>dog</b> &amp; I</p>\n<p>")

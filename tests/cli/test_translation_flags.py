@@ -80,7 +80,25 @@ def test_fail_on_ends_with_3_after_all_lines_are_written(
 def test_unknown_flag_is_refused_with_the_nearest_one(folder: Path, capfdbinary) -> None:
     code, out, err = translate(capfdbinary, "--fail-on", "number_mismatsch")
     assert (code, out) == (2, "")
-    assert "number_mismatch" in err
+    assert "did you mean `number_mismatch`?" in err
+
+
+def test_unknown_flags_are_listed_once_and_commas_are_explained(folder: Path, capfdbinary) -> None:
+    _, _, err = translate(capfdbinary, "--fail-on", "everything")
+    assert err.count("number_mismatch") == 1
+    code, out, err = translate(capfdbinary, "--fail-on", "copied,repetition")
+    assert (code, out) == (2, "")
+    assert "repeat the option: --fail-on copied --fail-on repetition" in err
+
+
+@pytest.mark.parametrize("name", ["out.gz", "out.de.XZ"])
+def test_output_named_like_a_compressed_file_is_refused(
+    folder: Path, capfdbinary, name: str
+) -> None:
+    code, out, err = translate(capfdbinary, "-o", name)
+    assert (code, out) == (2, "")
+    assert "plain text" in err
+    assert not Path(name).exists()
 
 
 def test_output_and_flag_file_may_not_be_the_same(folder: Path, capfdbinary) -> None:

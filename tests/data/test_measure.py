@@ -7,16 +7,29 @@ import pytest
 
 from nmt_cli.config.schema import SettingsLayer, resolve
 from nmt_cli.data.cleaning import clean
+from nmt_cli.data.cleaning.clean import Progress
 from nmt_cli.data.corpus.corpus import Corpus
-from nmt_cli.data.corpus.text_statistics import LENGTH_BOUNDS, TextStatistics
+from nmt_cli.data.corpus.text_statistics import (
+    LENGTH_BOUNDS,
+    SideStatistics,
+    TextStatistics,
+)
 from nmt_cli.data.languages.wrong_sides import verdicts
+from nmt_cli.data.preparation import measure
 from nmt_cli.data.preparation.prepare import prepare
+from nmt_cli.data.sentences.splitter import SentenceSplitter
 
 ENGLISH = ["where is the old house", "my small dog sleeps there", "they do not see the train"]
 GERMAN = ["wo ist das alte haus", "mein kleiner hund schläft dort", "sie sehen den zug nicht"]
 
 
-def measured(folder: Path, src: list[str], tgt: list[str], **data: object) -> TextStatistics:
+def measured(
+    folder: Path,
+    src: list[str],
+    tgt: list[str],
+    progress: Progress | None = None,
+    **data: object,
+) -> TextStatistics:
     """The statistics of a corpus of these lines."""
     for language, lines in (("en", src), ("de", tgt)):
         (folder / f"train.{language}").write_text("".join(f"{line}\n" for line in lines), "utf-8")
@@ -27,7 +40,7 @@ def measured(folder: Path, src: list[str], tgt: list[str], **data: object) -> Te
         **{f"data.{name}": value for name, value in data.items()},
     }  # fmt: skip
     config = resolve([SettingsLayer("test", values)]).config
-    prepare(config, folder / "corpus", workers=1)
+    prepare(config, folder / "corpus", workers=1, progress=progress)
     statistics = Corpus.open(folder / "corpus").text
     assert statistics is not None
     return statistics
@@ -86,11 +99,105 @@ def test_dropped_pairs_are_not_measured(tmp_path: Path) -> None:
 
 
 def test_spans_are_measured_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    src = [f"It is ord. so {number} good. Yes." for number in range(40)]
-    monkeypatch.setattr(clean, "CHUNK_PAIRS", 7)
+    # Each kind of lines is in spans of its own; `here` and `hier` are no titles by the last kind.
+    src = [f"It is ord. so {number} good." for number in range(40)]
+    src += ["He sleeps here. She is there."] * 40 + ["come here now"] * 40
+    tgt = [f"Er sah Abg. Nummer {number} am {number % 28 + 1}. Mai" for number in range(40)]
+    tgt += ["Er schläft hier. Sie ist dort ."] * 40 + ["komm hier her"] * 40
+    monkeypatch.setattr(clean, "CHUNK_PAIRS", 8)
     (tmp_path / "spans").mkdir()
-    in_spans = measured(tmp_path / "spans", src, src)
+    in_spans = measured(tmp_path / "spans", src, tgt)
     monkeypatch.undo()
     (tmp_path / "whole").mkdir()
-    whole = measured(tmp_path / "whole", src, src)
+    whole = measured(tmp_path / "whole", src, tgt)
     assert in_spans.to_bytes() == whole.to_bytes()
+    assert len(whole.language_odds)
+    third = pytest.approx(1 / 3, abs=1e-6)
+    assert (whole.src.abbreviations, whole.src.titles, whole.src.ordinals) == (("ord",), (), None)
+    assert (whole.tgt.abbreviations, whole.tgt.titles, whole.tgt.ordinals) == ((), ("abg",), True)
+    assert whole.src.several_sentences == whole.src.lower_case == whole.tgt.tokenized == third
+    assert (whole.lines, whole.src.tokenized) == (120, 0.0)
+
+
+def test_span_without_kept_pairs_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clean, "CHUNK_PAIRS", 6)
+    src, tgt = ENGLISH * 40, GERMAN * 40
+    (tmp_path / "kept").mkdir()
+    kept = measured(tmp_path / "kept", src, tgt, max_length=50)
+    long = ["where is it " * 300] * 6
+    (tmp_path / "all").mkdir()
+    with_long = measured(tmp_path / "all", [*src, *long], [*tgt, *long], max_length=50)
+    assert with_long.to_bytes() == kept.to_bytes()
+    assert len(kept.language_odds)
+
+
+def test_large_corpora_are_measured_by_a_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measure, "SAMPLE_PAIRS", 50)
+    assert measured(tmp_path, ENGLISH * 60, GERMAN * 60).lines == 50
+
+
+def test_languages_are_learnt_from_enough_lines(tmp_path: Path) -> None:
+    assert len(measured(tmp_path, ENGLISH * 33, GERMAN * 33).language_odds) == 0
+
+
+def test_side_of_which_most_lines_are_in_the_other_language_has_no_odds(tmp_path: Path) -> None:
+    assert len(measured(tmp_path, ENGLISH * 60, ENGLISH * 36 + GERMAN * 24).language_odds) == 0
+
+
+def test_progress_is_that_of_the_measured_pairs(tmp_path: Path) -> None:
+    steps = []
+    measured(
+        tmp_path, ENGLISH, GERMAN,
+        progress=lambda step, done, total: steps.append((step, done, total)),
+    )  # fmt: skip
+    assert ("measure text", 3, 3) in steps
+
+
+def test_side_has_what_was_learnt_and_measured() -> None:
+    words = frozenset(f"w{number}" for number in range(20))
+    splitter = SentenceSplitter("en", words, frozenset({"b", "a"}), True)
+    side = measure._side("en", splitter, np.array([0.1, 0.2, 0.3]), 0.012345678)
+    assert side == SideStatistics(
+        "en", tuple(sorted(words)), ("a", "b"), True, 0.1, 0.2, 0.3, 0.012346
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "is_lower", "is_spaced"),
+    [
+        ("the dog sleeps.", True, False),
+        ("The dog sleeps .", False, True),
+        ("the dog , he sleeps", True, True),
+        ("12 34", False, False),
+        ("a .45", True, False),
+        ("- . -", False, False),
+    ],
+)
+def test_lines_in_lower_case_and_with_spaces_before_marks(
+    line: str, is_lower: bool, is_spaced: bool
+) -> None:
+    assert measure.is_lower_case(line) == is_lower
+    assert measure.has_spaced_mark(line) == is_spaced
+
+
+def ratios(*pairs: tuple[int, int, int]) -> tuple[tuple[float, float], ...]:
+    """The ratios of so many pairs each: (count, characters of the source, of the target)."""
+    lengths = np.concatenate([np.full((count, 2), (src, tgt)) for count, src, tgt in pairs])
+    return measure._length_ratios(lengths)
+
+
+def test_length_ratios_are_those_of_lengths_up_to_their_bound() -> None:
+    assert ratios((100, 10, 10), (100, 11, 33))[:2] == ((1.0, 1.0), (3.0, 3.0))
+
+
+def test_length_ratios_of_fewer_than_a_hundred_pairs_are_those_of_all() -> None:
+    assert ratios((99, 10, 10), (100, 11, 33))[:2] == ((1.0, 3.0), (3.0, 3.0))
+
+
+def test_rare_length_ratios_and_empty_sources_do_not_count() -> None:
+    assert ratios((3_000, 10, 10), (1, 10, 500), (1, 10, 1))[0] == (1.0, 1.0)
+    assert ratios((3_000, 10, 10), (1, 0, 5))[0] == (1.0, 1.0)

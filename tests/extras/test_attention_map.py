@@ -276,6 +276,16 @@ def test_attention_command(tmp_path: Path, monkeypatch, capsys) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["attention.html", "one.SVG"]
 
 
+def test_attention_command_warns_of_the_name_of_a_file(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    base = ["attention", "--model", str(MODEL), "--force"]
+    assert main([*base, "ab"]) == 0
+    assert "warning" not in capsys.readouterr().err
+    Path("ab").write_text("The dog sleeps.\n")
+    assert main([*base, "ab"]) == 0
+    assert "`ab` is taken as the sentence, although there is a file" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [(["ab", "--out", "x.jpg"], 2), (["ab", "--layer", "9"], 2), ([" "], 65),

@@ -406,3 +406,11 @@ def test_validation_during_training_uses_the_whole_vocabulary(
     held = replace(corpus, valid=corpus.train, valid_text=(["a b", "c"], ["i j", "k"]))
     result = validate(loaded.model, config, held, torch.device("cpu"), bleu=True)
     assert result.bleu is not None
+
+
+def test_shortlist_without_a_corpus_says_how_to_make_one(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["shortlist"]) == 66
+    err = capsys.readouterr().err
+    assert "there is no prepared corpus at `corpus`" in err
+    assert "run `nmt prepare` first" in err

@@ -1,6 +1,5 @@
 """`nmt score`: compare translations with references, or translate and score the test set."""
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,8 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nmt_cli.cli.commands.score_checks import check_baselines, check_options, check_references
+from nmt_cli.cli.commands.score_checks import (
+    check_baselines,
+    check_options,
+    check_references,
+    warn_of_fractions,
+)
 from nmt_cli.cli.commands.score_pairs import Each, NBestList, Pairs, score_by_model
+from nmt_cli.cli.display.scores import escaped_for_github, score_as_json, show_score
 from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets
 from nmt_cli.cli.setting_options import SettingOption, with_options
 from nmt_cli.cli.text_io import STDIN, note_waiting, warn_of_invalid
@@ -20,7 +25,6 @@ if TYPE_CHECKING:
     from nmt_cli.scoring import Gate, Score
     from nmt_cli.terminal.console import Console
 
-SCHEMA = 1
 SIGNIFICANT = 0.05
 
 EXAMPLES = """
@@ -158,61 +162,56 @@ def command(
     check_options({**locals(), "model": flags["paths.model"]})
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import resolve_settings
-    from nmt_cli.data.languages.names import require_codes
     from nmt_cli.scoring import score
 
     by_model = bool(pairs or n_best_list)
     resolved = resolve_settings(flags, sets, config_file)
-    require_codes(_target_language(resolved))
     if by_model:
         _check_files([*(pairs or ()), *(n_best_list or ())])
         console = make_console(quiet=quiet)
         score_by_model(pairs, n_best_list, resolved, console, each=each, as_json=as_json)
         return
-    gates = _gates(min_bleu, minimum or [], maximum or [])
+    console, tgt_lang = make_console(quiet=quiet), _target_language(resolved)
+    gates = _gates(min_bleu, minimum or [], maximum or [], console)
     metrics = _metrics(metric or [], gates, paper=paper)
     level = SIGNIFICANT if p is None else p
-    console = make_console(quiet=quiet)
     hypotheses, references, baselines = _texts(
         files or [], baseline or [], resolved, console, gated=bool(gates or baseline)
     )
     results = score(
         hypotheses, references, metrics, lowercase=lowercase, tokenize=tokenize,
-        tgt_lang=_target_language(resolved), confidence=confidence, baselines=baselines,
+        tgt_lang=tgt_lang, confidence=confidence, baselines=baselines,
     )  # fmt: skip
     _warn(hypotheses, tokenize, console)
     by_metric = dict(zip(metrics, results, strict=True))
     for name, result in by_metric.items():
         if as_json:
-            typer.echo(_as_json(name, result, len(hypotheses)))
+            typer.echo(score_as_json(name, result, len(hypotheses)))
         else:
-            _show(name, result, level, console, score_only=score_only)
+            show_score(name, result, level, console, score_only=score_only)
     _enforce(by_metric, gates, level if fail_if_worse else None)
 
 
 def _target_language(resolved: "ResolvedConfig") -> str:
-    """The code of the target language, or "" if none was given."""
-    is_known = resolved.origins["languages.tgt"] != "default"
-    return resolved.config.languages.tgt if is_known else ""
+    """The code of the target language, or "" if none was given; UsageError for a name."""
+    from nmt_cli.data.languages.names import require_codes
+
+    if resolved.origins["languages.tgt"] == "default":
+        return ""
+    require_codes(resolved.config.languages.tgt)
+    return resolved.config.languages.tgt
 
 
-def _show(
-    metric: str, score: "Score", level: float, console: "Console", *, score_only: bool
-) -> None:
-    if score_only:
-        typer.echo(f"{score.value:.2f}")
-        return
-    typer.echo(_as_text(metric, score, level))
-    _tell_details(score, console)
-
-
-def _gates(min_bleu: float | None, minimum: Sequence[str], maximum: Sequence[str]) -> list["Gate"]:
+def _gates(
+    min_bleu: float | None, minimum: Sequence[str], maximum: Sequence[str], console: "Console"
+) -> list["Gate"]:
     from nmt_cli.scoring import make_gate
 
     at_least = [*minimum, *([] if min_bleu is None else [f"bleu={min_bleu}"])]
-    return [make_gate("--min", text) for text in at_least] + [
-        make_gate("--max", text) for text in maximum
-    ]
+    gates = [make_gate("--min", text) for text in at_least]
+    gates += [make_gate("--max", text) for text in maximum]
+    warn_of_fractions(gates, console)
+    return gates
 
 
 def _metrics(names: Sequence[str], gates: Sequence["Gate"], *, paper: bool) -> list[str]:
@@ -251,8 +250,7 @@ def _texts(
             "`nmt score HYPOTHESIS REFERENCE`, or name a test set: data.test in nmt.toml",
         )
     _check_files([*(files[:1] or [src_file]), *reference_files, *baselines])
-    if files:
-        check_baselines(files[0], baselines)
+    check_baselines(files[:1], baselines)
     note_waiting(console, *files, *baselines)
     strict = resolved.config.data.strict
     # Of a test set in one TSV file the second column is the reference.
@@ -288,7 +286,7 @@ def _check_files(names: Sequence[str]) -> None:
             problems.append(problem)
     if problems:
         hints = dict.fromkeys(problem.hint for problem in problems if problem.hint)
-        raise NoInputError("; ".join(map(str, problems)), "; ".join(hints))
+        raise NoInputError("; ".join(problem.message for problem in problems), "; ".join(hints))
 
 
 def _read(name: str, console: "Console", *, strict: bool, column: int | None = None) -> list[str]:
@@ -330,57 +328,6 @@ def _warn(hypotheses: Sequence[str], tokenize: str, console: "Console") -> None:
         )
 
 
-def _as_json(metric: str, score: "Score", lines: int) -> str:
-    return json.dumps(
-        {
-            "schema": SCHEMA,
-            "metric": metric,
-            "name": score.name,
-            "value": score.value,
-            "signature": score.signature,
-            "lines": lines,
-            "interval": score.interval,
-            "details": score.details,
-            "comparisons": [comparison.__dict__ for comparison in score.comparisons],
-        }
-    )
-
-
-def _as_text(metric: str, score: "Score", level: float) -> str:
-    from nmt_cli.scoring import verdict
-
-    bounds = f" [{score.interval[0]:.2f}, {score.interval[1]:.2f}]" if score.interval else ""
-    return "\n".join(
-        [
-            f"{score.name} {score.value:.2f}{bounds}  {score.signature}",
-            *(
-                f"{score.name} {other.difference:+.2f} vs {_shown(other.baseline)} "
-                f"({other.value:.2f}), p = {other.p_value:.4f}: {verdict(metric, other, level)}"
-                for other in score.comparisons
-            ),
-        ]
-    )
-
-
-def _tell_details(score: "Score", console: "Console") -> None:
-    """Write the precisions and lengths of BLEU to stderr, in sacreBLEU's words."""
-    if score.details:
-        console.detail(score.details)
-
-
-def _shown(name: str) -> str:
-    from nmt_cli.terminal.console import escaped
-
-    return escaped(os.fsencode(name).decode("utf-8", "replace"))
-
-
-def _for_github(text: str) -> str:
-    """Escape a message for a workflow command of GitHub Actions, which ends with its line."""
-    for character, spelling in (("%", "%25"), ("\r", "%0D"), ("\n", "%0A")):
-        text = text.replace(character, spelling)
-    return _shown(text)
-
-
 def _enforce(results: Mapping[str, "Score"], gates: Sequence["Gate"], level: float | None) -> None:
     """Raise QualityGateError with every threshold missed and every baseline that is better."""
     from nmt_cli.scoring import missed, verdict
@@ -396,5 +343,5 @@ def _enforce(results: Mapping[str, "Score"], gates: Sequence["Gate"], level: flo
     if not failed:
         return
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        typer.echo(f"::error title=nmt score::{_for_github('; '.join(failed))}", err=True)
+        typer.echo(f"::error title=nmt score::{escaped_for_github('; '.join(failed))}", err=True)
     raise QualityGateError("; ".join(failed))

@@ -1,7 +1,7 @@
 """Checks of `nmt score`: conflicts of options, and references that are probably wrong."""
 
 from collections.abc import Mapping, Sequence
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +9,7 @@ from nmt_cli.cli.text_io import STDIN
 from nmt_cli.errors import DataError, UsageError
 
 if TYPE_CHECKING:
+    from nmt_cli.scoring import Gate
     from nmt_cli.terminal.console import Console
 
 NamedLines = tuple[str, Sequence[str]]
@@ -68,6 +69,16 @@ def check_options(parameters: Mapping[str, object]) -> None:
         raise UsageError("; ".join(missing))
 
 
+def warn_of_fractions(gates: Sequence["Gate"], console: "Console") -> None:
+    """Warn of thresholds such as 0.27: scores go up to 100, so almost every text would pass."""
+    for gate in gates:
+        if 0 < gate.bound < 1:
+            console.warning(
+                f"the threshold {gate.metric}={gate.bound:g} is a fraction, but scores are given "
+                f"in percent: is {gate.metric}={100 * gate.bound:g} meant?"
+            )
+
+
 def check_references(
     hypotheses: NamedLines, references: Sequence[NamedLines], console: "Console", *, gated: bool
 ) -> None:
@@ -91,13 +102,12 @@ def check_references(
             return
 
 
-def check_baselines(hypotheses: str, baselines: Sequence[str]) -> None:
-    """Raise UsageError if a baseline is the file of the hypotheses: they would never differ."""
-    for baseline in baselines:
-        if _are_same_file(hypotheses, baseline):
+def check_baselines(files: Sequence[str], baselines: Sequence[str]) -> None:
+    """Raise UsageError if a baseline is one of these files: they would never differ."""
+    for name, baseline in product(files, baselines):
+        if _are_same_file(name, baseline):
             raise UsageError(
-                f"`{hypotheses}` is compared with itself: hypothesis and --baseline are the same "
-                "file",
+                f"`{name}` is compared with itself: hypothesis and --baseline are the same file",
                 "name the output of another system with --baseline",
             )
 

@@ -28,11 +28,13 @@ def command(
     shortlist is learnt from the corpus that the model was trained on, and is added to the model
     directory as one file; its other files stay as they are.
     """
+    from nmt_cli.api.training_setup import require_corpus
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import resolve_settings
 
     paths = resolve_settings(flags, sets, config_file).config.paths
     console = make_console(quiet=quiet)
+    require_corpus(Path(paths.corpus))
 
     from nmt_cli.training.learn_shortlist import learn_shortlist
 

@@ -16,9 +16,11 @@ from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from nmt_cli.config.schema import Config
+    from nmt_cli.config.search import SearchConfig
     from nmt_cli.data.markup.marked_text import MarkedText
     from nmt_cli.documents.document import Document
     from nmt_cli.terminal.console import Console
+    from nmt_cli.translation.constraints import Constraints
     from nmt_cli.translation.result import Translation
     from nmt_cli.translation.translator import Translator
 
@@ -38,14 +40,13 @@ class Work(Protocol):
     def translator(self) -> "Translator":
         """The translator."""
 
-    def translate(
-        self,
-        window: Sequence[str],
-        prefixes: Sequence[str] | None,
-        first: int,
-        on_progress: Callable[[float], None],
-    ) -> "list[Translation]":
-        """The translations of some lines."""
+    @property
+    def search(self) -> "SearchConfig":
+        """The settings of the search."""
+
+    @property
+    def constraints(self) -> "Constraints":
+        """The glossary and the banned phrases."""
 
 
 class DocumentOptions(NamedTuple):
@@ -251,23 +252,9 @@ def _translate_marked(
     first: int,
     on_progress: Callable[[float], None],
 ) -> "list[tuple[MarkedText, Translation]]":
-    """Translate segments as plain text, and put their tags at the ends.
-
-    This is the place of `Translator.translate_marked`, which puts the tags at their words.
-    """
-    from nmt_cli.data.markup.marked_text import Placeholder, Tag, Text, plain_text
-
-    translations = work.translate([plain_text(each) for each in segments], None, first, on_progress)
-    results: list[tuple[MarkedText, Translation]] = []
-    for segment, translation in zip(segments, translations, strict=True):
-        text = translation.text
-        before = [piece for piece in segment if isinstance(piece, Tag) and piece.kind == "open"]
-        after = [piece for piece in segment if isinstance(piece, Tag) and piece.kind == "empty"]
-        closing = {piece.name: piece for piece in segment
-                   if isinstance(piece, Tag) and piece.kind == "close"}  # fmt: skip
-        lost = [piece for piece in segment
-                if isinstance(piece, Placeholder) and piece.raw not in text]  # fmt: skip
-        closed = [closing[tag.name] for tag in reversed(before)]
-        pieces: MarkedText = (*before, Text(text), *closed, *after, *lost) if text else ()
-        results.append((pieces, translation))
-    return results
+    """The pieces of each translation, and the translation with its flags."""
+    translations = work.translator.translate_marked(
+        segments, search=work.search, constraints=work.constraints, first=first,
+        on_progress=on_progress,
+    )  # fmt: skip
+    return [(marked.pieces, marked.translation) for marked in translations]

@@ -21,10 +21,12 @@ def check_flags(names: Sequence[str]) -> None:
     """Raise UsageError if one of the names of --fail-on is no flag."""
     for name in names:
         if name not in FLAGS:
-            raise UsageError(
-                f"--fail-on: there is no flag `{name}`; {did_you_mean(name, list(FLAGS))}",
-                f"the flags are {', '.join(FLAGS)}",
-            )
+            parts = [part.strip() for part in name.split(",")]
+            if all(part in FLAGS for part in parts):
+                hint = "repeat the option: " + " ".join(f"--fail-on {part}" for part in parts)
+            else:
+                hint = did_you_mean(name, list(FLAGS))
+            raise UsageError(f"--fail-on: there is no flag `{name}`", hint)
 
 
 class FlagReport:

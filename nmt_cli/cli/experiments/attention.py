@@ -1,5 +1,6 @@
 """`nmt attention`: show the attention of a model while it translates a sentence."""
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -87,6 +88,7 @@ def command(
     if not as_json:
         _check_output(out, resolved, config_file, force=force)
     console = make_console(quiet=quiet)
+    _warn_of_file(sentence, console)
     attention = _attention_of(sentence, target, resolved, console)
     if as_json:
         from nmt_cli.cli.display.translations import as_one_line
@@ -104,6 +106,17 @@ def command(
     else:
         write_picture(out, picture(attention, kind, layer, head))
     console.note(f"{attention.translation}\nwrote {out}: open it in a browser")
+
+
+def _warn_of_file(sentence: str, console: "Console") -> None:
+    """Warn if the sentence is the name of a file, which is not read."""
+    # The system refuses sentences that are too long for a file name.
+    with contextlib.suppress(OSError):
+        if Path(sentence).is_file():
+            console.warning(
+                f"`{sentence}` is taken as the sentence, although there is a file of this name; "
+                "give the sentence itself"
+            )
 
 
 def _check_output(

@@ -108,6 +108,23 @@ def with_placeholders(pieces: Sequence[MarkedPiece], numbers: bool = False) -> M
     return tuple(result)
 
 
+def split_words(raw: str, make_text: Callable[[str], Text]) -> list[MarkedPiece]:
+    """The words, placeholders and addresses of a text without tags; make_text: a piece of words.
+
+    >>> split_words("of {name}", Text)
+    [Text(text='of ', raw=None), Placeholder(raw='{name}')]
+    """
+    if not has_marks(raw):
+        return [make_text(raw)] if raw else []
+    marks = _marks(raw, [("", find_addresses), ("", find_placeholders)])
+    return [
+        make_text(piece.text if piece.raw is None else piece.raw)
+        if isinstance(piece, Text)
+        else piece
+        for piece in _pieces(raw, marks)
+    ]
+
+
 def _split_text(piece: Text, numbers: bool) -> list[MarkedPiece]:
     raw = piece.text if piece.raw is None else piece.raw
     if not has_marks(raw, numbers=numbers):

@@ -15,7 +15,7 @@ _ADDRESS = re.compile(
 )
 _TRAILING = ".,;:!?'’*_~|"
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
-_NAMED = re.compile(
+NAMED = re.compile(
     # {{ name }}, ${name}, #{name}, {name}, {0}, {name:.2f}, {user.name}, {}
     r"\{\{\{?\s*[#/^!&>]?[\w.|: -]*\s*\}?\}\}"
     r"|[$#%]?\{[\w.\-]*(?:\[[\w.]*\])*(?:![rsa])?(?::[^\s{}]*)?\}"
@@ -58,7 +58,7 @@ def find_placeholders(line: str) -> Iterator[Mark]:
             if match.start() >= skip_to and end:
                 yield Mark(match.start(), end, Placeholder(line[match.start() : end]))
                 skip_to = end
-    for match in _NAMED.finditer(line):
+    for match in NAMED.finditer(line):
         yield Mark(match.start(), match.end(), Placeholder(match[0]))
 
 

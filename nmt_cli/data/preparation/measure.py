@@ -85,7 +85,7 @@ def measure_text(
     if not _are_distinct(pool, jobs(), odds, done):
         odds = odds[:0]
     src, tgt = (
-        _side(code, splitter, side_counts / max(1, done), of_side)
+        _side(code, splitter, side_counts / done, of_side)
         for code, splitter, side_counts, of_side in zip(
             codes, splitters, counts, unknown, strict=True
         )
@@ -163,8 +163,6 @@ def _are_distinct(
 
 def _count_right(odds: np.ndarray, job: EncodeJob) -> np.ndarray:
     src, tgt = job.lines()
-    if not src:
-        return np.zeros(2)
     sides = (verdicts(_text(src), odds), verdicts(_text(tgt), -odds))
     return np.array([(side > 0).sum() for side in sides])
 

@@ -61,7 +61,7 @@ class StopCounts:
         for key in {*self.before_lower, *self.before_upper} - {_NUMBER}:
             lower, upper = self.before_lower[key], self.before_upper[key]
             within = lower + upper
-            if len(key) > LONGEST_ABBREVIATION or within < MIN_ABBREVIATION_COUNT:
+            if len(key) > LONGEST_ABBREVIATION:
                 continue
             plain = sum(words.get(form, 0) for form in {key, key.capitalize(), key.upper()})
             total = within + self.ending[key] + plain

@@ -74,7 +74,7 @@ Sentence(text='Good!', gap='')]
         """
         sentences = []
         begin = 0
-        lower = line == line.lower() and line != line.upper()
+        lower = line == line.lower()
         for match in _END.finditer(line):
             gap = match["gap"] if match["wide"] is None else match["wide_gap"]
             end = match.end() - len(gap)
@@ -134,8 +134,8 @@ Sentence(text='Good!', gap='')]
         word = word.rsplit("-", 1)[-1]
         if not _INITIALS.fullmatch(word):
             return False
-        pronoun = word == "I" and base_code(self.language) in ("", "en")
-        return "." in word or not pronoun
+        # In English, `I` is a pronoun.
+        return word != "I" or base_code(self.language) not in ("", "en")
 
     @cached_property
     def _titles(self) -> frozenset[str]:

@@ -14,7 +14,16 @@ LEAST_SHARE = 0.9
 # A single line of a file that is not called .csv proves nothing: a sentence may have a comma.
 MIN_ROWS = 3
 _CSV = (".csv", ".csv.gz", ".csv.xz", ".csv.zst", ".csv.bz2")
-_HEADINGS = {"source", "target", "src", "tgt", "original", "translation", *ENGLISH_NAMES}
+# How languages are called in themselves, in the tables of their speakers.
+_OWN_NAMES = {
+    "dansk", "deutsch", "eesti", "español", "français", "hrvatski", "italiano", "latviešu",
+    "lietuvių", "magyar", "nederlands", "norsk", "polski", "português", "română", "slovenčina",
+    "slovenščina", "suomi", "svenska", "türkçe", "íslenska", "čeština", "ελληνικά", "български",
+    "русский", "српски", "українська", "中文", "日本語", "한국어",
+}  # fmt: skip
+_HEADINGS = {
+    "source", "target", "src", "tgt", "original", "translation", *ENGLISH_NAMES, *_OWN_NAMES,
+}  # fmt: skip
 
 
 def separator_of(rows: Sequence[str], name: str) -> str:
@@ -45,6 +54,8 @@ def is_header(src: str, tgt: str, codes: Sequence[str]) -> bool:
 
     >>> is_header("English", "French", ("en", "fr")), is_header("Yes", "Oui", ("en", "fr"))
     (True, False)
+    >>> is_header("Deutsch", "Français", ("de", "fr"))
+    True
     """
     cells = [cell.strip().lower() for cell in (src, tgt)]
     return cells[0] != cells[1] and all(cell in _HEADINGS or cell in codes for cell in cells)

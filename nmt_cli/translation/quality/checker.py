@@ -110,7 +110,7 @@ class QualityChecker:
         if _is_copy(source, text):
             yield "copied"
         if self.text is not None:
-            if len(self.text.language_odds) and text and self._is_source_language(text):
+            if len(self.text.language_odds) and self._is_source_language(text):
                 yield "untranslated"
             low, high = self.text.ratios_of(len(source))
             if not low * len(source) <= len(text) <= max(high * len(source), 1):

@@ -137,6 +137,27 @@ TABLE: dict[str, list[Try]] = {
         Try("--model model test.en -o newer", 78),
     ],
     "nmt score": [Try("test.de test.de", 0), Try("train.en valid.en", 0)],
+    "nmt export": [
+        *refused(
+            *(
+                f"own --to ctranslate2 --force --out {out}"
+                for out in (
+                    "model",
+                    "corpus",
+                    ".",
+                    "train.en",
+                    "own",
+                    "own-link",
+                    "manifests",
+                    "filled",
+                )
+            )
+        ),
+        *refused("own --to ctranslate2 --out text"),
+        # Bytes have no sentencepiece file.
+        Try("own --to ctranslate2 --out new", 78),
+    ],
+    "nmt info": [Try("own", 0), Try("model", 78)],
     "nmt demo": refused(
         ".", "", "nmt-demo", "sub", "model", "vocabulary", "train.en", "own", "to-here"
     ),

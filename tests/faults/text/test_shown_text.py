@@ -115,6 +115,6 @@ def test_escaped_text_has_no_control_characters(text: str) -> None:
 
 @fault("T16")
 def test_file_name_is_no_github_workflow_command() -> None:
-    from nmt_cli.cli.commands.score import _for_github
+    from nmt_cli.cli.display.scores import escaped_for_github
 
-    assert _for_github("100%\r\n::set-env::a\x1b") == "100%25%0D%0A::set-env::a\\x1b"
+    assert escaped_for_github("100%\r\n::set-env::a\x1b") == "100%25%0D%0A::set-env::a\\x1b"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nmt_cli.data.corpus.text_statistics import LENGTH_BOUNDS, SideStatistics, TextStatistics
-from nmt_cli.data.languages.trigrams import BUCKETS, trigram_counts
+from nmt_cli.data.languages.trigrams import trigram_counts
 from nmt_cli.translation.quality.checker import CheckedSentence, Confidence, QualityChecker
 from nmt_cli.translation.quality.flags import FLAGS, NEED_STATISTICS, in_order
 
@@ -62,6 +62,7 @@ def test_number_mismatch(source: str, text: str, mismatch: bool) -> None:
 
 def test_copied() -> None:
     assert "copied" in flags("The small dog sleeps.", "the small dog sleeps")
+    assert "copied" in flags("Lee sleeps here.", "Lee sleeps here.")
     assert "copied" not in flags("Anna Berg 5100", "Anna Berg 5100")
     assert "copied" not in flags(GOOD.source, GOOD.text)
 
@@ -70,6 +71,15 @@ def test_untranslated_is_text_in_the_source_language() -> None:
     source = "the small dog sleeps in the house"
     assert "untranslated" in flags(source, "where is the train to the city")
     assert "untranslated" not in flags(source, "wo ist der zug in die stadt")
+    # Neither language, and bytes that are no text.
+    assert "untranslated" not in flags("Anna", "Anna")
+    assert "untranslated" not in flags("Anna", "\udcff")
+
+
+def test_languages_that_are_too_similar_are_not_checked() -> None:
+    similar = dataclasses.replace(STATISTICS, language_odds=np.zeros(0, np.float32))
+    checker = QualityChecker(("en", "de"), similar)
+    assert checker.flags([CheckedSentence(ENGLISH[0], ENGLISH[1])]) == set()
 
 
 def test_length_outlier() -> None:
@@ -86,12 +96,41 @@ def test_length_ratios_are_those_of_the_length() -> None:
     assert "length_outlier" in checker.flags([long])
 
 
+def test_translation_of_one_character_is_never_too_long() -> None:
+    ratios = ((0.0, 0.4),) * len(LENGTH_BOUNDS)
+    checker = QualityChecker(("en", "zh"), dataclasses.replace(STATISTICS, length_ratios=ratios))
+    assert checker.flags([CheckedSentence("x", "y")]) == set()
+    assert checker.flags([CheckedSentence("x", "yy")]) == {"length_outlier"}
+
+
 def test_sentences_lost() -> None:
     source = "The dog sleeps. It is late."
     assert "sentences_lost" in flags(source, "Der Hund schläft.")
     assert "sentences_lost" not in flags(source, "Der Hund schläft. Es ist spät.")
     assert "sentences_lost" not in flags("At 5 p.m. it rained.", "Um 17 Uhr regnete es.")
     assert "sentences_lost" in flags("The dog sleeps.", "")
+    assert "sentences_lost" not in flags("The dog sleeps.", "Der Hund ist da. Er schläft.")
+
+
+def test_sentences_are_counted_with_the_languages_of_each_side() -> None:
+    with_ordinal = CheckedSentence("Am 3. Mai kam er.", "On the third of May he came.")
+    back = CheckedSentence("He slept. On May 3 he came.", "Er schlief am 3. Mai bis um acht.")
+    for languages, lost in ((("de", "en"), (False, False)), (("en", "de"), (True, True))):
+        checker = QualityChecker(languages)
+        for sentence, is_lost in zip((with_ordinal, back), lost, strict=True):
+            assert ("sentences_lost" in checker.flags([sentence])) == is_lost
+
+
+def test_sentences_are_counted_with_the_abbreviations_of_each_side() -> None:
+    source = CheckedSentence("It was ord. Nine of them came here.", "Es kamen neun davon hierher.")
+    target = CheckedSentence("It was late. Lee went home.", "Es ging ord. Lee spät nach Hause.")
+    learnt = SideStatistics("en", titles=("ord",))
+    for sides, lost in (
+        ({}, (True, False)), ({"src": learnt}, (False, False)), ({"tgt": learnt}, (True, True))
+    ):  # fmt: skip
+        checker = QualityChecker(("en", "de"), dataclasses.replace(STATISTICS, **sides))
+        for sentence, is_lost in zip((source, target), lost, strict=True):
+            assert ("sentences_lost" in checker.flags([sentence])) == is_lost
 
 
 def test_low_confidence_by_mean_and_by_lowest_token() -> None:
@@ -135,32 +174,3 @@ def test_confidence_is_measured_and_comes_back_from_text() -> None:
     assert Confidence.measured([[]], 0.01) is None
     for text in ("", "1", "a b", "nan 1", "1 2 3"):
         assert Confidence.parse(text) is None
-
-
-def test_statistics_come_back_from_their_file(tmp_path) -> None:
-    from nmt_cli.data.corpus.text_statistics import TEXT
-    from nmt_cli.errors import DataError
-    from nmt_cli.storage import manifest
-
-    side = SideStatistics("fr", ("déc", "art"), ("mme",), True, 0.02, 0.25, 0.125, 0.001)
-    kept = dataclasses.replace(STATISTICS, src=side)
-    content = kept.to_bytes()
-    manifest.add_to_manifest(tmp_path, TEXT, content)
-    loaded = TextStatistics.load(tmp_path)
-    assert loaded is not None
-    assert (loaded.src, loaded.tgt, loaded.lines) == (side, kept.tgt, 80)
-    assert loaded.length_ratios == kept.length_ratios
-    assert loaded.language_odds.shape == (BUCKETS,)
-    assert np.abs(loaded.language_odds - kept.language_odds).max() < 0.01
-    manifest.add_to_manifest(tmp_path, "other", b"")
-    for damaged in (b"", content[:1000], content.replace(b'"format":"1"', b'"format":"9"')):
-        manifest.add_to_manifest(tmp_path, TEXT, damaged)
-        with pytest.raises(DataError, match=r"text\.safetensors"):
-            TextStatistics.load(tmp_path)
-
-
-def test_directory_without_statistics_has_none(tmp_path) -> None:
-    from nmt_cli.storage import manifest
-
-    manifest.add_to_manifest(tmp_path, "other", b"")
-    assert TextStatistics.load(tmp_path) is None

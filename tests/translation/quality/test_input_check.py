@@ -1,6 +1,7 @@
 """Text that is of another kind than the training text."""
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from byte_models import byte_subwords
 from test_checker import ENGLISH, GERMAN, STATISTICS
 
 from nmt_cli.data.corpus.text_statistics import TextStatistics
-from nmt_cli.translation.quality.input_check import MIN_LINES, find_misfit
+from nmt_cli.translation.quality.input_check import find_misfit
 
 GOOD = ["The small dog sleeps in the house.", "Where is the train to the city?"] * 5
 
@@ -61,8 +62,63 @@ def test_unknown_characters_are_reported_without_statistics() -> None:
 
 def test_few_lines_are_not_judged_by_shares() -> None:
     lines = [line.lower() for line in GOOD]
-    assert message(lines[: MIN_LINES - 1]) == ""
-    assert "capital" in message(lines[:MIN_LINES])
+    assert message(lines[:4]) == message(GERMAN[:4]) == ""
+    assert "capital" in message(lines[:5])
+    assert "`de`" in message(GERMAN[:5])
+
+
+@pytest.mark.parametrize(
+    ("change", "part", "share"),
+    [
+        (lambda line: line.replace("e ", "e@@ "), "marks of subwords", 0.5),
+        (lambda line: GERMAN[0].capitalize(), "not in `en`", 0.5),
+        (lambda line: line.replace(".", " .").replace("?", " ?"), "spaces before", 0.5),
+        (lambda line: line.lower(), "no capital letters", 0.9),
+    ],
+)
+def test_misfit_is_a_share_of_the_lines(
+    change: Callable[[str], str], part: str, share: float
+) -> None:
+    enough = round(share * len(GOOD))
+    changed = [change(line) for line in GOOD]
+    # Empty lines do not count.
+    assert part in message([*changed[:enough], *[""] * 20, *GOOD[enough:]])
+    assert message([*changed[: enough - 1], *GOOD[enough - 1 :]]) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "is_mark"),
+    [
+        ("The sm@@", True),
+        ("<s> The dog", True),
+        ("The dog </s>", True),
+        ("The ▁dog", True),
+        ("dog@@house", False),
+        ("dog▁house", False),
+    ],
+)
+def test_marks_of_subwords_are_at_the_ends_of_words(line: str, is_mark: bool) -> None:
+    assert ("marks of subwords" in message([line])) == is_mark
+
+
+def test_gravest_misfit_is_named() -> None:
+    lines = [line.replace(".", " .").replace("?", " ?").lower() for line in GOOD]
+    assert "spaces before" in message(lines)
+    assert "marks of subwords" in message([f"{line} th@@ e" for line in lines])
+
+
+def test_few_unknown_characters_fit() -> None:
+    for count, text, is_misfit in ((10, None, True), (4, None, False), (4, STATISTICS, False)):
+        misfit = find_misfit(["a" * (100 - count) + "é" * count], LetterSubwords(), text)
+        assert (misfit is not None) == is_misfit
+
+
+def test_text_of_no_language_fits() -> None:
+    assert message(["12 34"] * 6) == ""
+    similar = dataclasses.replace(STATISTICS, language_odds=np.zeros(0, np.float32))
+    assert message(GOOD, similar) == ""
+    assert find_misfit(["A \udcff"] * 6, LetterSubwords(), similar) is not None
+    assert find_misfit(["A \udcff"] * 6, LetterSubwords(), STATISTICS) is not None
 
 
 def test_what_is_usual_in_the_training_text_fits() -> None:
@@ -71,3 +127,14 @@ def test_what_is_usual_in_the_training_text_fits() -> None:
     assert message([line.lower() for line in GOOD], usual) == ""
     assert message([line.replace(".", " .") for line in GOOD], usual) == ""
     assert message(ENGLISH[:10], usual) == ""
+
+
+def test_what_is_rare_in_the_training_text_of_the_source_does_not_fit() -> None:
+    rare = dataclasses.replace(
+        STATISTICS,
+        src=dataclasses.replace(STATISTICS.src, lower_case=0.4, tokenized=0.05),
+        tgt=dataclasses.replace(STATISTICS.tgt, lower_case=0.9, tokenized=0.9),
+    )
+    assert "no capital letters" in message([line.lower() for line in GOOD], rare)
+    spaced = [line.replace(".", " .").replace("?", " ?") for line in GOOD]
+    assert "spaces before" in message(spaced, rare)

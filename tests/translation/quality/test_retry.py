@@ -8,6 +8,7 @@ from byte_models import byte_config, byte_model, byte_subwords
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.translation.line_search import LineSearch
+from nmt_cli.translation.quality.flags import FLAGS
 from nmt_cli.translation.quality.retry import better, is_doubtful, retry_settings
 from nmt_cli.translation.result import Alternative, Translation
 from nmt_cli.translation.translator import Translator
@@ -19,7 +20,15 @@ def translation(flags: tuple[str, ...], score: float = -1.0) -> Translation:
 
 @pytest.mark.parametrize(
     ("flags", "doubtful"),
-    [((), False), (("empty",), False), (("split", "unknown_words"), False), (("copied",), True)],
+    [
+        ((), False),
+        (("split", "unknown_words"), False),
+        (("split", "copied"), True),
+        *(
+            ((flag,), flag not in ("empty", "split", "unknown_words", "markup_moved"))
+            for flag in FLAGS
+        ),
+    ],
 )
 def test_doubtful_lines_are_those_that_may_get_better(
     flags: tuple[str, ...], doubtful: bool
@@ -41,6 +50,9 @@ def test_translation_with_fewer_flags_is_better_and_then_the_higher_score() -> N
     assert better(doubtful, good) is better(good, doubtful) is good
     first, second = translation(("copied",), -2.0), translation(("at_limit",), -1.0)
     assert better(first, second) is second
+    # Another beam changes nothing about these flags, so they do not count.
+    segmented = translation(("split", "unknown_words"), -3.0)
+    assert better(first, segmented) is segmented
     same = translation(("copied",), -2.0)
     assert better(first, same) is first
 

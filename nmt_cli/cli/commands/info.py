@@ -1,0 +1,74 @@
+"""`nmt info`: what a model holds, how good it is, and which toolkits can run it."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from nmt_cli.cli.options import AsJson, ConfigFile, Sets
+
+EXAMPLES = """
+nmt info    the model of nmt.toml
+nmt info model --json
+"""
+
+Model = Annotated[
+    Path | None,
+    typer.Argument(metavar="[MODEL]", help="Model directory to describe [default: model]"),
+]
+
+
+def command(
+    model: Model = None,
+    sets: Sets = None,
+    config_file: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Describe a model: size, vocabulary, validation score, and possible exports.
+
+    For each format that `nmt export` cannot write, every reason is shown. With --json, the shapes
+    of all weights are included.
+    """
+    import json
+
+    from nmt_cli.cli.environment import make_console
+    from nmt_cli.cli.loading import require_models
+    from nmt_cli.cli.settings import resolve_settings
+
+    model = model or Path(resolve_settings({}, sets, config_file).config.paths.model)
+    require_models([model])
+
+    from nmt_cli.exchange.model_info import model_info
+
+    info: Mapping[str, Any] = model_info(model)
+    if as_json:
+        sys.stdout.write(json.dumps({"schema": 1, **info}, ensure_ascii=False) + "\n")
+    else:
+        make_console(sys.stdout).table(list(_rows(info)))
+
+
+def _rows(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "model", info["model"]
+    yield "languages", f"{info['src_lang']} to {info['tgt_lang']}"
+    yield (
+        "architecture",
+        f"{info['kind']}, {info['encoder_layers']} + {info['decoder_layers']} layers",
+    )
+    yield "parameters", f"{info['parameters']:,}"
+    for name in ("d_model", "d_ff", "heads", "positions", "norm_order", "norm", "activation"):
+        yield name, str(info[name])
+    shared = "shared" if info["joint_vocabulary"] else "separate"
+    yield "subwords", f"{info['subwords']}, {shared}"
+    yield "vocabulary", f"{info['src_vocab_size']:,} source, {info['tgt_vocab_size']:,} target"
+    if info["step"] is not None:
+        yield "trained", f"{info['step']:,} steps"
+    if info["averaged"]:
+        yield "averaged", info["averaged"]
+    if info["validation"]:
+        validation = info["validation"]
+        yield "validation", f"BLEU {validation['bleu']:.2f} ({validation['signature']})"
+    for name, export in info["export"].items():
+        problems = "; ".join(reason["problem"] for reason in export["reasons"])
+        yield f"export to {name}", "possible" if export["possible"] else f"not possible: {problems}"

@@ -1,0 +1,138 @@
+"""Compares an exported model with its original on the same lines."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from nmt_cli.config.search import SearchConfig
+from nmt_cli.config.values import shortened
+from nmt_cli.data.text.sanitize import clean_line
+from nmt_cli.errors import QualityGateError
+from nmt_cli.exchange.target import ForeignTranslator
+from nmt_cli.inference.teacher_forcing import force_pairs
+from nmt_cli.model_dir import LoadedModel
+from nmt_cli.plurals import agreeing, counted
+from nmt_cli.translation.translator import Translator
+
+# The largest difference of a sentence's log-probability, in nats, for weights in float32.
+TOLERANCE = 1e-3
+# The smallest share of equal greedy translations for weights of a lower precision.
+SMALLEST_SHARE = 0.8
+# Differing lines that an error shows.
+SHOWN = 3
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """How an exported model differs from its original.
+
+    lines: the number of compared lines; equal_translations: those whose greedy translation is the
+    same; log_prob_difference: the largest difference of a log-probability, in nats, of the
+    sentence pairs that were scored.
+    """
+
+    lines: int
+    equal_translations: int
+    scored_pairs: int
+    log_prob_difference: float
+
+    def as_document(self) -> dict[str, object]:
+        """The result for JSON."""
+        return asdict(self)
+
+
+def check_export(
+    loaded: LoadedModel,
+    foreign: ForeignTranslator,
+    lines: Sequence[str],
+    precision: str,
+    title: str,
+) -> CheckResult:
+    """Compare source ids, log-probabilities and greedy translations of `lines`.
+
+    precision: of the exported weights. Raises QualityGateError, which shows lines that differ.
+    """
+    lines = [clean_line(line) for line in lines]
+    sources = loaded.subwords.encode_source(lines)
+    _check_source_ids(foreign, lines, sources, title)
+    search = SearchConfig(
+        beam=1, max_extra_length=loaded.config.search.max_extra_length, sentences="line"
+    )
+    translator = Translator(loaded.model, loaded.config, loaded.subwords)
+    translations = translator.translate(list(lines), search=search)
+    targets = [list(translation.hypotheses[0].ids) for translation in translations]
+    # Each source is scored with its own translation, which is likely, and with that of the next
+    # line, which is not: errors of unlikely words show there.
+    pairs = list(zip(sources, targets, strict=True))
+    pairs += list(zip(sources, [*targets[1:], *targets[:1]], strict=True))
+    difference = _largest_difference(loaded, foreign, pairs)
+    # Spaces at the ends are no words; other toolkits keep them.
+    expected = [translation.text.strip() for translation in translations]
+    actual = [
+        foreign.translate(
+            line, beam=1, length_penalty=0.0, max_length=len(ids) - 1 + search.max_extra_length
+        ).strip()
+        for line, ids in zip(lines, sources, strict=True)
+    ]
+    same = sum(text == other for text, other in zip(expected, actual, strict=True))
+    result = CheckResult(len(lines), same, len(pairs), difference)
+    if precision == "float32" and not difference <= TOLERANCE:
+        raise QualityGateError(
+            f"the exported model gives other probabilities in {title}: the log-probability of a "
+            f"sentence differs by {difference:.2g}, which is more than {TOLERANCE:g}",
+            "this is a bug of nmt or of a new version of the library; please report it",
+        )
+    least = 1.0 if precision == "float32" else SMALLEST_SHARE
+    if same < least * len(lines):
+        raise _translations_error(lines, expected, actual, precision, title)
+    return result
+
+
+def _check_source_ids(
+    foreign: ForeignTranslator,
+    lines: Sequence[str],
+    sources: Sequence[Sequence[int]],
+    title: str,
+) -> None:
+    for line, expected in zip(lines, sources, strict=True):
+        actual = foreign.source_ids(line)
+        if actual != list(expected):
+            raise QualityGateError(
+                f"the exported model splits `{shortened(line)}` into other subwords in {title}: "
+                f"ids {shortened(str(actual))} instead of {shortened(str(list(expected)))}",
+                "this is a bug of nmt or of a new version of the library; please report it",
+            )
+
+
+def _largest_difference(
+    loaded: LoadedModel, foreign: ForeignTranslator, pairs: Sequence[tuple[list[int], list[int]]]
+) -> float:
+    forced = force_pairs(loaded.model, pairs)
+    differences = [
+        abs(sum(pair.token_scores) - foreign.log_prob(source, target))
+        for pair, (source, target) in zip(forced, pairs, strict=True)
+    ]
+    # `max` would ignore a NaN that is not the first.
+    return next((value for value in differences if value != value), max(differences, default=0.0))
+
+
+def _translations_error(
+    lines: Sequence[str],
+    expected: Sequence[str],
+    actual: Sequence[str],
+    precision: str,
+    title: str,
+) -> QualityGateError:
+    different = [
+        f"`{shortened(line)}` becomes `{shortened(other)}` instead of `{shortened(text)}`"
+        for line, text, other in zip(lines, expected, actual, strict=True)
+        if text != other
+    ]
+    verb = agreeing(len(different), "is", "are")
+    hint = "export it with --precision float32, or name other lines with --check"
+    if precision == "float32":
+        hint = "this is a bug of nmt or of a new version of the library; please report it"
+    return QualityGateError(
+        f"{len(different)} of {counted(len(lines), 'line')} {verb} translated differently by "
+        f"{title} ({precision}): {'; '.join(different[:SHOWN])}",
+        hint,
+    )

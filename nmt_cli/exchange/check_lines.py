@@ -1,0 +1,62 @@
+"""The lines that an exported model is compared on."""
+
+import random
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from nmt_cli.data.text.lines import read_lines
+from nmt_cli.errors import DataError, NoInputError
+from nmt_cli.model_dir import LoadedModel
+from nmt_cli.plurals import counted
+
+LINES = 20
+# The most lines of a file that the user names.
+MOST_LINES = 100
+# Longer lines are left out: `nmt translate` splits them.
+LONGEST_SUBWORDS = 100
+SHORTEST_MADE, LONGEST_MADE = 3, 12
+
+
+def choose_check_lines(loaded: LoadedModel, file: Path | None) -> tuple[list[str], str]:
+    """The lines to compare, and where they are from.
+
+    These are the lines of `file`, else those of the model's test text, else lines that are made of
+    the model's own subwords. Raises DataError if `file` has no line that fits.
+    """
+    if file is not None:
+        lines = list(islice(_suitable(loaded, file), MOST_LINES))
+        if not lines:
+            raise DataError(
+                f"`{file}` has no line with 1 to {LONGEST_SUBWORDS} subwords to compare",
+                "name a file with lines in the model's source language",
+            )
+        return lines, f"{counted(len(lines), 'line')} of `{file}`"
+    if loaded.config.data.test:
+        test = Path(loaded.config.data.test[0])
+        if test.is_file():
+            try:
+                lines = list(islice(_suitable(loaded, test), LINES))
+            except (DataError, NoInputError):
+                lines = []
+            if lines:
+                return lines, f"{counted(len(lines), 'line')} of `{test}`"
+    return _made_lines(loaded), f"{LINES} lines made of the model's subwords"
+
+
+def _suitable(loaded: LoadedModel, file: Path) -> Iterator[str]:
+    """The lines of a file that have text and are not too long."""
+    with read_lines(str(file)) as lines:
+        for line in lines:
+            if line.strip() and len(loaded.subwords.encode_source([line])[0]) <= LONGEST_SUBWORDS:
+                yield line
+
+
+def _made_lines(loaded: LoadedModel) -> list[str]:
+    """Lines of random subwords: they are in the alphabet of the model's language."""
+    chooser = random.Random(1)
+    subwords = loaded.subwords
+    special = set(subwords.special)
+    ids = [token for token in range(subwords.src_size) if token not in special]
+    lengths = [chooser.randint(SHORTEST_MADE, LONGEST_MADE) for _ in range(LINES)]
+    return subwords.decode_source([chooser.choices(ids, k=length) for length in lengths])

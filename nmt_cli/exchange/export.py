@@ -1,0 +1,126 @@
+"""Exports a model: refuses what the target cannot hold, writes, compares, then publishes."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nmt_cli import __version__
+from nmt_cli.errors import CannotCreateError, ConfigError, UsageError
+from nmt_cli.exchange.check import CheckResult, check_export
+from nmt_cli.exchange.check_lines import choose_check_lines
+from nmt_cli.exchange.target import Reason, SearchOptions, Target, require_libraries
+from nmt_cli.exchange.targets import load_target
+from nmt_cli.model_dir import LoadedModel, load_model
+from nmt_cli.storage import files, manifest
+
+RECORD = "export.json"
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Export:
+    """What was exported.
+
+    check: None if it was left out; checked_on: where its lines are from.
+    """
+
+    target: str
+    title: str
+    precision: str
+    files: tuple[str, ...]
+    check: CheckResult | None
+    checked_on: str
+    search: SearchOptions
+
+
+def export_model(
+    model: Path,
+    target_name: str,
+    out: Path,
+    *,
+    precision: str | None = None,
+    check: bool = True,
+    check_file: Path | None = None,
+    force: bool = False,
+) -> Export:
+    """Export a model directory as `out`, which appears if the comparison has succeeded.
+
+    check_file: lines for the comparison. force: replace what nmt has written. Raises
+    UnavailableError (no library), UsageError (precision), ConfigError (the target cannot hold the
+    model), QualityGateError (the exported model differs) and CannotCreateError.
+    """
+    target = load_target(target_name)
+    versions = require_libraries(target)
+    precision = precision or target.precisions[0]
+    if precision not in target.precisions:
+        raise UsageError(
+            f"--precision {precision} is not possible with --to {target_name}",
+            f"use one of {', '.join(target.precisions)}",
+        )
+    files.require_creatable(out)
+    manifest.require_free(out, force=force)
+    if out.exists() and model.resolve().is_relative_to(out.resolve()):
+        raise CannotCreateError(
+            f"`{out}` holds the model that is to be exported, `{model}`, and is not replaced",
+            "choose another --out",
+        )
+    loaded = load_model(model)
+    require_exportable(model, target, target.reasons_against(loaded))
+    lines, origin = choose_check_lines(loaded, check_file) if check else ([], "")
+    with manifest.new_directory(out, force=force) as directory:
+        target.write(loaded, directory, precision)
+        result = (
+            check_export(loaded, target.open(directory), lines, precision, target.title)
+            if check
+            else None
+        )
+        names = tuple(
+            sorted(
+                path.relative_to(directory).as_posix()
+                for path in directory.rglob("*")
+                if path.is_file()
+            )
+        )
+        export = Export(
+            target_name, target.title, precision, (*names, RECORD), result, origin,
+            target.search_options(loaded),
+        )  # fmt: skip
+        record = export_record(export, loaded, model, versions)
+        files.write_text(
+            directory / RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+        )
+    return export
+
+
+def require_exportable(model: Path, target: Target, reasons: Sequence[Reason]) -> None:
+    """Raise ConfigError, with every reason, unless there is none."""
+    if reasons:
+        raise ConfigError(
+            f"`{model}` cannot be exported to {target.title}: "
+            + "; ".join(reason.problem for reason in reasons),
+            "train a model with " + ", ".join(dict.fromkeys(reason.remedy for reason in reasons)),
+        )
+
+
+def export_record(
+    export: Export, loaded: LoadedModel, model: Path, versions: dict[str, str]
+) -> dict[str, object]:
+    """The content of export.json: what was exported, from what, how it was checked."""
+    languages = loaded.config.languages
+    entries = manifest.read_manifest(model)
+    return {
+        "format": FORMAT,
+        "to": export.target,
+        "precision": export.precision,
+        "versions": {"nmt": __version__, **versions},
+        "source": {
+            "src_lang": languages.src,
+            "tgt_lang": languages.tgt,
+            **loaded.metadata,
+            "sha256": {name: entry["sha256"] for name, entry in sorted(entries.items())},
+        },
+        "check": export.check and {**export.check.as_document(), "lines_from": export.checked_on},
+        "search": export.search.options,
+        "notes": list(export.search.notes),
+    }

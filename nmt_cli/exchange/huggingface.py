@@ -1,0 +1,208 @@
+"""Hugging Face: a post-norm model as MarianMTModel, a pre-norm one as Pegasus."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from nmt_cli.config.schema import ModelConfig
+from nmt_cli.exchange.huggingface_weights import MODELS, make_config, make_state
+from nmt_cli.exchange.model_card import model_card
+from nmt_cli.exchange.requirements import (
+    head_widths,
+    piece_names,
+    power_exponent,
+    search_notes,
+    shared_reasons,
+    write_segmenters,
+)
+from nmt_cli.exchange.target import ForeignTranslator, Reason, SearchOptions
+from nmt_cli.model_dir import LoadedModel
+from nmt_cli.storage import files
+
+# Both architectures have this epsilon in their layer norms; a much larger one changes the model.
+LARGEST_EPSILON = 1e-4
+
+
+class HuggingFace:
+    """The target `--to huggingface`."""
+
+    title = "Hugging Face"
+    libraries = ("transformers",)
+    extra = "huggingface"
+    precisions = ("float32", "float16")
+
+    def reasons_against(self, loaded: LoadedModel) -> list[Reason]:
+        """What neither MarianMTModel nor Pegasus has."""
+        reasons = shared_reasons(loaded, self.title)
+        if loaded.config.model.kind == "transformer":
+            reasons += _architecture_reasons(loaded.config.model)
+        return reasons
+
+    def write(self, loaded: LoadedModel, directory: Path, precision: str) -> None:
+        """Write weights, settings, tokenizer and model card as `save_pretrained` does."""
+        import transformers
+
+        transformers.logging.set_verbosity_error()
+        transformers.logging.disable_progress_bar()
+        config = make_config(loaded)
+        model = getattr(transformers, MODELS[loaded.config.model.norm_order])(config).eval()
+        model.load_state_dict(make_state(loaded, model.state_dict()))
+        model.tie_weights()
+        options = self.search_options(loaded).options
+        model.generation_config = transformers.GenerationConfig(
+            **options,
+            max_length=None,
+            decoder_start_token_id=config.decoder_start_token_id,
+            pad_token_id=config.pad_token_id,
+            eos_token_id=config.eos_token_id,
+        )
+        if precision == "float16":
+            model.half()
+        model.save_pretrained(str(directory))
+        _write_tokenizer(loaded, directory)
+        files.write_text(directory / "README.md", model_card(loaded, precision))
+
+    def open(self, directory: Path) -> ForeignTranslator:
+        """The model and the tokenizer, as `from_pretrained` loads them."""
+        return HuggingFaceTranslator(directory)
+
+    def search_options(self, loaded: LoadedModel) -> SearchOptions:
+        """The content of generation_config.json."""
+        search = loaded.config.search
+        options: dict[str, object] = {
+            "max_new_tokens": loaded.config.data.max_length + search.max_extra_length,
+            "bad_words_ids": [[token] for token in loaded.config.model.banned_ids],
+        }
+        if search.sample:
+            options |= {"do_sample": True, "temperature": search.temperature,
+                        "top_k": search.top_k, "top_p": search.top_p}  # fmt: skip
+        elif search.beam > 1:
+            # `never` ends the search when no better translation can follow.
+            options |= {"num_beams": search.beam, "length_penalty": power_exponent(search),
+                        "early_stopping": "never"}  # fmt: skip
+        if search.min_length:
+            options["min_new_tokens"] = search.min_length
+        if search.no_repeat_ngram:
+            options["no_repeat_ngram_size"] = search.no_repeat_ngram
+        return SearchOptions(options, search_notes(search, self.title))
+
+
+TARGET = HuggingFace()
+
+
+def _architecture_reasons(model: ModelConfig) -> list[Reason]:
+    reasons = []
+    if model.positions not in ("sinusoidal", "sinusoidal_halves"):
+        reasons.append(
+            Reason(
+                f"model.positions={model.positions}, and its translation models have sinusoids",
+                "model.positions=sinusoidal",
+            )
+        )
+    if model.norm != "layer_norm":
+        reasons.append(
+            Reason(
+                f"model.norm={model.norm}, and its translation models have layer norm",
+                "model.norm=layer_norm",
+            )
+        )
+    if model.activation == "swiglu":
+        reasons.append(
+            Reason(
+                "model.activation=swiglu, and its translation models have no gate",
+                "model.activation=silu",
+            )
+        )
+    width = head_widths(model)[0]
+    if width * model.heads != model.d_model:
+        reasons.append(
+            Reason(
+                f"model.d_k={width} times model.heads={model.heads} is not "
+                f"model.d_model={model.d_model}",
+                "model.d_k=auto",
+            )
+        )
+    if model.norm_epsilon > LARGEST_EPSILON:
+        reasons.append(
+            Reason(
+                f"model.norm_epsilon={model.norm_epsilon:g}, and its layer norms have 1e-05",
+                "model.norm_epsilon=1e-5",
+            )
+        )
+    if model.norm_order == "pre" and model.tie_embeddings != "all":
+        reasons.append(
+            Reason(
+                f"model.tie_embeddings={model.tie_embeddings} with model.norm_order=pre, and "
+                "Pegasus has one matrix of embeddings",
+                "model.tie_embeddings=all",
+            )
+        )
+    return reasons
+
+
+def _write_tokenizer(loaded: LoadedModel, directory: Path) -> None:
+    """The files of MarianTokenizer."""
+    subwords, languages = loaded.subwords, loaded.config.languages
+    write_segmenters(subwords, directory)
+    source, target = (piece_names(subwords, side) for side in ("src", "tgt"))
+    _write_json(directory / "vocab.json", {name: index for index, name in enumerate(source)})
+    if not subwords.joint:
+        names = {name: index for index, name in enumerate(target)}
+        _write_json(directory / "target_vocab.json", names)
+    tokenizer = {
+        "tokenizer_class": "MarianTokenizer",
+        "source_lang": languages.src,
+        "target_lang": languages.tgt,
+        "unk_token": source[subwords.unk_id],
+        "eos_token": source[subwords.eos_id],
+        "pad_token": source[subwords.pad_id],
+        "model_max_length": make_config(loaded).max_position_embeddings,
+        "separate_vocabs": not subwords.joint,
+        "clean_up_tokenization_spaces": False,
+    }
+    _write_json(directory / "tokenizer_config.json", tokenizer)
+
+
+def _write_json(path: Path, document: object) -> None:
+    files.write_text(path, json.dumps(document, ensure_ascii=False, indent=1) + "\n")
+
+
+class HuggingFaceTranslator:
+    """An exported directory, run by transformers."""
+
+    def __init__(self, directory: Path) -> None:
+        import transformers
+
+        transformers.logging.set_verbosity_error()
+        transformers.logging.disable_progress_bar()
+        load = transformers.AutoModelForSeq2SeqLM.from_pretrained
+        self.model: Any = load(str(directory), dtype=torch.float32).eval()
+        self.tokenizer: Any = transformers.AutoTokenizer.from_pretrained(str(directory))
+
+    def source_ids(self, line: str) -> list[int]:
+        """The ids of its tokenizer."""
+        return [int(token) for token in self.tokenizer(line)["input_ids"]]
+
+    @torch.inference_mode()
+    def log_prob(self, source: list[int], target: list[int]) -> float:
+        """The log-probability of the target, computed from the model's logits."""
+        before = [self.model.config.decoder_start_token_id, *target[:-1]]
+        output = self.model(
+            input_ids=torch.tensor([source]), decoder_input_ids=torch.tensor([before])
+        )
+        scores = output.logits[0].log_softmax(-1)
+        return float(scores.gather(1, torch.tensor(target)[:, None]).sum())
+
+    def translate(self, line: str, *, beam: int, length_penalty: float, max_length: int) -> str:
+        """The best translation of a line."""
+        options: dict[str, object] = {"num_beams": beam, "max_new_tokens": max_length}
+        if beam > 1:
+            options["length_penalty"] = length_penalty
+        else:
+            options["early_stopping"] = False
+        output = self.model.generate(
+            **self.tokenizer([line], return_tensors="pt"), do_sample=False, **options
+        )
+        return str(self.tokenizer.decode(output[0], skip_special_tokens=True))

@@ -1,0 +1,51 @@
+"""What a model directory holds, and which formats it can be exported to."""
+
+from pathlib import Path
+
+from nmt_cli.exchange.targets import MODULES, load_target
+from nmt_cli.model.encoder_decoder import parameter_count, stack_depths
+from nmt_cli.model_dir import LoadedModel, load_model
+
+# Settings that describe an architecture, in the order in which they are shown.
+SHAPE = (
+    "d_model", "d_ff", "heads", "positions", "norm_order", "norm", "activation", "tie_embeddings",
+)  # fmt: skip
+
+
+def model_info(directory: Path) -> dict[str, object]:
+    """The facts about a model directory, for JSON; raises the errors of `load_model`."""
+    loaded = load_model(directory)
+    config, subwords = loaded.config, loaded.subwords
+    encoder, decoder = stack_depths(config.model)
+    score, _, signature = loaded.metadata.get("validation", "").partition(" ")
+    return {
+        "model": str(directory),
+        "src_lang": config.languages.src,
+        "tgt_lang": config.languages.tgt,
+        "kind": config.model.kind,
+        "parameters": parameter_count(loaded.model),
+        "encoder_layers": encoder,
+        "decoder_layers": decoder,
+        **{name: getattr(config.model, name) for name in SHAPE},
+        "subwords": subwords.kind,
+        "joint_vocabulary": subwords.joint,
+        "src_vocab_size": subwords.src_size,
+        "tgt_vocab_size": subwords.tgt_size,
+        "step": int(loaded.metadata["step"]) if "step" in loaded.metadata else None,
+        "averaged": loaded.metadata.get("averaged"),
+        "validation": {"bleu": float(score), "signature": signature} if signature else None,
+        "weights": {name: list(weight.shape) for name, weight in loaded.model.named_parameters()},
+        "export": _exports(loaded),
+    }
+
+
+def _exports(loaded: LoadedModel) -> dict[str, object]:
+    """For each format, whether it can hold the model, and every reason why not."""
+    exports: dict[str, object] = {}
+    for name in MODULES:
+        reasons = load_target(name).reasons_against(loaded)
+        exports[name] = {
+            "possible": not reasons,
+            "reasons": [reason._asdict() for reason in reasons],
+        }
+    return exports

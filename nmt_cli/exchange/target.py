@@ -1,0 +1,98 @@
+"""The interface of the formats that a model can be exported to."""
+
+import importlib.metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from nmt_cli.errors import UnavailableError
+from nmt_cli.model_dir import LoadedModel
+
+
+class Reason(NamedTuple):
+    """Why a format cannot hold a model, and what would have to be trained for it."""
+
+    problem: str
+    remedy: str
+
+
+class SearchOptions(NamedTuple):
+    """How to search with the exported model in the other toolkit.
+
+    options: that toolkit's own names and values. notes: search settings of the model that the
+    toolkit does not have, in whole sentences.
+    """
+
+    options: dict[str, object]
+    notes: tuple[str, ...]
+
+
+class ForeignTranslator(Protocol):
+    """An exported model, run by the library that it was exported for."""
+
+    def source_ids(self, line: str) -> list[int]:
+        """The ids of a line with EOS, made by the exported segmenter and vocabulary."""
+        ...
+
+    def log_prob(self, source: list[int], target: list[int]) -> float:
+        """The log-probability of target ids given source ids; both end with EOS."""
+        ...
+
+    def translate(self, line: str, *, beam: int, length_penalty: float, max_length: int) -> str:
+        """The translation of a line.
+
+        length_penalty: the exponent of the length that divides the log-probability; max_length:
+        the most subwords of the translation, without EOS.
+        """
+        ...
+
+
+class Target(Protocol):
+    """A format that models are exported to."""
+
+    @property
+    def title(self) -> str:
+        """The name of the toolkit, for messages."""
+        ...
+
+    @property
+    def libraries(self) -> tuple[str, ...]:
+        """The packages that write and run the format."""
+        ...
+
+    @property
+    def extra(self) -> str:
+        """The extra of nmt-cli that installs them."""
+        ...
+
+    @property
+    def precisions(self) -> tuple[str, ...]:
+        """The precisions of the exported weights, the default first."""
+        ...
+
+    def reasons_against(self, loaded: LoadedModel) -> list[Reason]:
+        """Every reason why the format cannot hold the model; empty if it can."""
+        ...
+
+    def write(self, loaded: LoadedModel, directory: Path, precision: str) -> None:
+        """Write the exported model into an existing, empty directory."""
+        ...
+
+    def open(self, directory: Path) -> ForeignTranslator:
+        """Load what `write` wrote, with the library that it is for."""
+        ...
+
+    def search_options(self, loaded: LoadedModel) -> SearchOptions:
+        """How to search there as this model does here."""
+        ...
+
+
+def require_libraries(target: Target) -> dict[str, str]:
+    """The versions of a target's libraries; raises UnavailableError if one is missing."""
+    missing = [name for name in target.libraries if find_spec(name) is None]
+    if missing:
+        raise UnavailableError(
+            f"exporting to {target.title} needs the package {' and '.join(missing)}",
+            f"pip install 'nmt-cli[{target.extra}]'",
+        )
+    return {name: importlib.metadata.version(name) for name in target.libraries}

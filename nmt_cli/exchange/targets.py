@@ -1,0 +1,18 @@
+"""The formats by their names on the command line; each module is imported when it is used."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nmt_cli.exchange.target import Target
+
+# The module of each format. Its object TARGET is the format.
+MODULES = {name: name for name in ("ctranslate2", "argos", "huggingface")}
+
+
+def load_target(name: str) -> Target:
+    """The format of this name, one of MODULES."""
+    target: Target = importlib.import_module(f"nmt_cli.exchange.{MODULES[name]}").TARGET
+    return target

@@ -1,0 +1,105 @@
+"""The report of flags: what it counts, what it writes, and what it says."""
+
+import io
+from typing import Any
+
+import pytest
+
+from nmt_cli.cli.display.flags import FlagReport, check_flags
+from nmt_cli.errors import QualityGateError, UsageError
+from nmt_cli.terminal.console import Console
+from nmt_cli.translation.quality.flags import FLAGS
+from nmt_cli.translation.result import Translation
+
+FLAGGED: list[tuple[str, ...]] = [
+    ("copied",),
+    (),
+    (),
+    ("empty",),
+    ("split", "number_mismatch", "copied"),
+    ("failed",),
+    ("term_missing",),
+]
+
+
+def translation(flags: tuple[str, ...], source: str = "source", text: str = "text") -> Translation:
+    return Translation(source, text, -1.0, (), flags)
+
+
+def shown(
+    *, fail_on: tuple[str, ...] = (), file: io.BytesIO | None = None, interactive: bool = False,
+    flagged: list[tuple[str, ...]] = FLAGGED, left_out: tuple[str, ...] = (),
+) -> str:  # fmt: skip
+    """The messages for a run whose lines have these flags, on one line."""
+    stream = io.StringIO()
+    report = FlagReport(Console(stream, interactive=interactive), fail_on, file)
+    for index, flags in enumerate(flagged):
+        report.add(index, translation(flags))
+    report.show(left_out)
+    return " ".join(stream.getvalue().split())
+
+
+@pytest.mark.parametrize("asked", [{"fail_on": ("at_limit",)}, {"file": io.BytesIO()}])
+def test_doubtful_lines_are_counted_where_flags_are_asked_for(asked: dict[str, Any]) -> None:
+    counts = "2 doubtful lines: 1 number_mismatch, 2 copied (--flag-file lists them)"
+    assert counts in shown(**asked)
+    assert "doubtful" not in shown()
+
+
+def test_doubtful_lines_are_counted_on_a_terminal() -> None:
+    assert "2 doubtful lines" in shown(interactive=True)
+
+
+def test_lines_that_are_no_reason_for_doubt_are_not_counted() -> None:
+    flagged: list[tuple[str, ...]] = [("empty",), ("split",), ("empty", "split")]
+    assert shown(flagged=flagged, interactive=True, fail_on=("empty",)) == ""
+
+
+def test_lines_without_translation_or_term_are_warned_of() -> None:
+    text = shown(flagged=[("failed",), ("term_missing",), ("term_missing",)], interactive=True)
+    assert text == (
+        "warning: 1 line has no translation: the model computes NaN or infinite values "
+        "warning: 2 lines lack a term of the glossary: raise --max-extra-length"
+    )
+    assert "warning" not in shown(flagged=[("copied",)], interactive=True)
+
+
+def test_missing_statistics_are_named_where_flags_are_asked_for() -> None:
+    missing = ("untranslated", "low_confidence")
+    part = "no statistics for the flags untranslated, low_confidence:"
+    assert part in shown(left_out=missing, fail_on=("copied",))
+    assert part in shown(left_out=missing, file=io.BytesIO())
+    assert "statistics" not in shown(left_out=missing, interactive=True)
+    assert "statistics" not in shown(fail_on=("copied",))
+
+
+def test_flag_file_has_one_row_of_one_line_for_each_flagged_line() -> None:
+    file = io.BytesIO()
+    report = FlagReport(Console(io.StringIO()), (), file)
+    report.add(0, translation(("split", "copied"), "a\tb\nc", " d  e "))
+    report.add(1, translation(()))
+    report.add(2, translation(("copied",), "a\udcff", "é"))
+    assert file.getvalue().decode() == (
+        "line\tflags\tsource\ttranslation\n1\tsplit,copied\ta b c\td e\n3\tcopied\ta?\té\n"
+    )
+
+
+def test_run_fails_by_the_number_of_lines_and_the_first_of_them() -> None:
+    report = FlagReport(Console(io.StringIO()), ("copied", "number_mismatch", "failed"))
+    report.add(0, translation(("split",)))
+    report.end()
+    report.add(1_233, translation(("split", "number_mismatch", "copied")))
+    report.add(2_000, translation(("copied",)))
+    with pytest.raises(QualityGateError) as caught:
+        report.end()
+    assert caught.value.message == (
+        "--fail-on: 2 lines with a flag; the first is line 1,234: number_mismatch"
+    )
+
+
+def test_unknown_flag_is_refused_with_the_nearest_one_and_all_of_them() -> None:
+    check_flags(list(FLAGS))
+    with pytest.raises(UsageError) as caught:
+        check_flags(["copied", "number_mismatsch"])
+    assert "did you mean `number_mismatch`?" in caught.value.message
+    assert all(flag in caught.value.hint for flag in FLAGS)

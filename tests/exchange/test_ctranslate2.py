@@ -1,0 +1,117 @@
+"""CTranslate2 gives the probabilities and the translations of the model, for every variant."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from exported import (
+    joint_subwords,
+    largest_difference,
+    letter_lines,
+    random_model,
+    separate_subwords,
+)
+from variants import VARIANTS
+
+from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.data.subwords.segmenters import Bytes
+from nmt_cli.exchange.check import check_export
+from nmt_cli.exchange.ctranslate2 import TARGET
+from nmt_cli.exchange.target import ForeignTranslator
+from nmt_cli.model_dir import LoadedModel, load_model
+from nmt_cli.translation.translator import Translator
+
+# Those with two widths of a head are tested with one, and those without an encoder are refused.
+HOLDS = [
+    *(
+        {**variant, "model.d_v": variant.get("model.d_k", "auto")}
+        for variant in VARIANTS
+        if variant.get("model.encoder_layers") != 0
+    ),
+    {"model.norm_epsilon": 1e-3},
+    {"model.start_id": 0},
+    {"model.tie_embeddings": "all", "model.output_bias": True},
+]
+
+
+@pytest.fixture(scope="module")
+def letters(letters_model: Path) -> LoadedModel:
+    return load_model(letters_model)
+
+
+def written(loaded: LoadedModel, folder: Path, precision: str = "float32") -> ForeignTranslator:
+    """The exported model, opened by CTranslate2."""
+    folder.mkdir()
+    TARGET.write(loaded, folder, precision)
+    return TARGET.open(folder)
+
+
+@pytest.mark.parametrize("settings", HOLDS, ids=range(len(HOLDS)))
+def test_ctranslate2_gives_the_log_probabilities_of_every_variant(settings, tmp_path) -> None:
+    loaded = random_model(settings)
+    assert TARGET.reasons_against(loaded) == []
+    assert largest_difference(loaded, written(loaded, tmp_path / "out")) < 1e-5
+
+
+def test_ctranslate2_refusal_names_every_reason() -> None:
+    settings = {"model.d_k": 2, "model.d_v": 5, "model.encoder_layers": 0}
+    reasons = TARGET.reasons_against(random_model(settings, Subwords(Bytes())))
+    problems = " ".join(reason.problem for reason in reasons)
+    assert "data.subwords=bytes" in problems
+    assert "model.d_k=2 differs from model.d_v=5" in problems
+    assert [reason.remedy for reason in reasons] == [
+        "data.subwords=bpe", "model.d_v=2", "model.encoder_layers=1",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["rnn", "conv"])
+def test_ctranslate2_refuses_older_models(kind: str) -> None:
+    loaded = random_model({})
+    model = replace(loaded.config.model, kind=kind)
+    loaded = replace(loaded, config=replace(loaded.config, model=model))
+    [reason] = TARGET.reasons_against(loaded)
+    assert reason.remedy == "model.kind=transformer"
+
+
+@pytest.mark.parametrize("make", [lambda: joint_subwords("unigram"), separate_subwords])
+def test_ctranslate2_source_ids_are_ours(make: Callable[[], Subwords], tmp_path: Path) -> None:
+    subwords = make()
+    ties = "all" if subwords.joint else "none"
+    loaded = random_model({"model.tie_embeddings": ties}, subwords)
+    foreign = written(loaded, tmp_path / "out")
+    for line in ("cod netel x", "Ünknown ☂ wexis", "a", "que  quea"):
+        assert foreign.source_ids(line) == subwords.encode_source([line])[0]
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_ctranslate2_translates_as_nmt(beam: int, letters: LoadedModel, tmp_path: Path) -> None:
+    foreign = written(letters, tmp_path / "out")
+    lines = letter_lines(100)
+    search = replace(letters.config.search, beam=beam, length_penalty="power", alpha=0.6)
+    translator = Translator(letters.model, letters.config, letters.subwords)
+    expected = [each.text for each in translator.translate(lines, search=search)]
+    ids = letters.subwords.encode_source(lines)
+    actual = [
+        foreign.translate(line, beam=beam, length_penalty=0.6, max_length=len(source) + 49)
+        for line, source in zip(lines, ids, strict=True)
+    ]
+    assert actual == expected
+    assert len(set(expected)) > 50
+
+
+@pytest.mark.parametrize("precision", ["int8", "float16"])
+def test_ctranslate2_with_rounded_weights_translates_most_lines_as_nmt(
+    precision: str, letters: LoadedModel, tmp_path: Path
+) -> None:
+    foreign = written(letters, tmp_path / "out", precision)
+    result = check_export(letters, foreign, letter_lines(50), precision, "CTranslate2")
+    assert result.equal_translations >= 0.8 * 50
+    assert result.log_prob_difference > 0
+
+
+def test_writing_int8_leaves_the_model_unchanged(letters: LoadedModel, tmp_path: Path) -> None:
+    before = {name: weight.clone() for name, weight in letters.model.state_dict().items()}
+    written(letters, tmp_path / "out", "int8")
+    for name, weight in letters.model.state_dict().items():
+        assert weight.equal(before[name]), name

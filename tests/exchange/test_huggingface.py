@@ -1,0 +1,104 @@
+"""Real `transformers` loads the exported model and gives its probabilities and translations."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from exported import largest_difference, letter_lines, random_model
+
+from nmt_cli.exchange.huggingface import TARGET
+from nmt_cli.model_dir import load_model
+from nmt_cli.translation.translator import Translator
+
+POST, PRE = {"model.norm_order": "post"}, {"model.norm_order": "pre"}
+BARE = {
+    "model.feed_forward_bias": False,
+    "model.scale_embeddings": False,
+    "model.activation": "gelu",
+}
+FULL = {
+    "model.attention_bias": True,
+    "model.output_bias": True,
+    "model.activation": "silu",
+    "model.positions": "sinusoidal_halves",
+}
+UNEVEN = {"model.encoder_layers": 1, "model.decoder_layers": 3}
+HOLDS = [
+    POST, PRE, {**POST, **BARE}, {**PRE, **BARE}, {**POST, **FULL}, {**PRE, **FULL},
+    {**POST, **UNEVEN, "model.tie_embeddings": "target"},
+    {**POST, "model.tie_embeddings": "none"}, {**PRE, **UNEVEN},
+    {**POST, "model.encoder_layers": 0},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("settings", HOLDS, ids=range(len(HOLDS)))
+def test_transformers_gives_the_log_probabilities_of_variants(settings, tmp_path: Path) -> None:
+    loaded = random_model({**settings, "model.norm_epsilon": 1e-5})
+    assert TARGET.reasons_against(loaded) == []
+    TARGET.write(loaded, tmp_path, "float32")
+    foreign = TARGET.open(tmp_path)
+    assert largest_difference(loaded, foreign) < 2e-5
+    for line in ("cod netel x", "Ünknown ☂ wexis"):
+        assert foreign.source_ids(line) == loaded.subwords.encode_source([line])[0]
+
+
+def test_refusal_by_hugging_face_names_every_reason() -> None:
+    loaded = random_model(
+        {
+            "model.norm": "rms_norm", "model.activation": "swiglu", "model.positions": "rotary",
+            "model.d_k": 6, "model.d_v": 2, "model.norm_epsilon": 1e-3, **PRE,
+            "model.tie_embeddings": "target",
+        }
+    )  # fmt: skip
+    assert [reason.remedy for reason in TARGET.reasons_against(loaded)] == [
+        "model.d_v=6", "model.positions=sinusoidal", "model.norm=layer_norm",
+        "model.activation=silu", "model.d_k=auto", "model.norm_epsilon=1e-5",
+        "model.tie_embeddings=all",
+    ]  # fmt: skip
+
+
+def test_default_generation_gives_the_words_of_nmt(letters_model: Path, tmp_path: Path) -> None:
+    """Without any option: generation_config.json has the settings of our search."""
+    loaded = load_model(letters_model)
+    TARGET.write(loaded, tmp_path, "float32")
+    foreign = TARGET.open(tmp_path)
+    lines = letter_lines(50)
+    inputs = foreign.tokenizer(lines, return_tensors="pt", padding=True)
+    outputs = foreign.model.generate(**inputs)
+    actual = foreign.tokenizer.batch_decode(outputs, skip_special_tokens=True)
+    search = replace(loaded.config.search, length_penalty="power")
+    translator = Translator(loaded.model, loaded.config, loaded.subwords)
+    expected = [each.text for each in translator.translate(lines, search=search)]
+    assert actual == expected
+    greedy = translator.translate(lines, beam=1)
+    ids = loaded.subwords.encode_source(lines)
+    assert [each.text for each in greedy] == [
+        foreign.translate(line, beam=1, length_penalty=0.0, max_length=len(source) + 49)
+        for line, source in zip(lines, ids, strict=True)
+    ]
+
+
+def test_sampling_settings_are_exported(tmp_path: Path) -> None:
+    loaded = random_model(
+        {"search.sample": True, "search.top_k": 7, "search.temperature": 0.5,
+         "search.min_length": 2, "search.no_repeat_ngram": 3, "search.word_reward": 0.5}
+    )  # fmt: skip
+    search = TARGET.search_options(loaded)
+    wanted = {"do_sample": True, "top_k": 7, "temperature": 0.5, "min_new_tokens": 2,
+              "no_repeat_ngram_size": 3}  # fmt: skip
+    assert search.options | wanted == search.options
+    assert "search.word_reward=0.5" in search.notes[-1]
+    TARGET.write(loaded, tmp_path, "float32")
+    config = TARGET.open(tmp_path).model.generation_config
+    assert (config.top_k, config.min_new_tokens) == (7, 2)
+
+
+def test_model_card_names_languages_and_scores(tmp_path: Path) -> None:
+    loaded = random_model({"languages.src": "en", "languages.tgt": "de"})
+    metadata = {"validation": "37.354 nrefs:1|tok:13a", "step": "1200"}
+    TARGET.write(replace(loaded, metadata=metadata), tmp_path, "float16")
+    card = (tmp_path / "README.md").read_text()
+    assert card.startswith("---\nlanguage:\n- en\n- de\n")
+    assert "validation BLEU 37.35 (nrefs:1|tok:13a)" in card
+    assert "trained for 1,200 steps" in card
+    assert "float16" in card

@@ -1,0 +1,35 @@
+"""`nmt info` shows size, vocabulary and scores, and why a model cannot be exported."""
+
+import json
+from pathlib import Path
+
+import pytest
+from exported import random_model
+
+from nmt_cli.cli import main
+from nmt_cli.exchange.targets import MODULES
+from nmt_cli.model.encoder_decoder import parameter_count
+from nmt_cli.model_dir import load_model, save_model
+
+
+def test_info_describes_a_trained_model(letters_model: Path, capsys) -> None:
+    assert main(["info", str(letters_model), "--json"]) == 0
+    info = json.loads(capsys.readouterr().out)
+    loaded = load_model(letters_model)
+    assert info["parameters"] == parameter_count(loaded.model)
+    assert info["step"] == 120
+    assert info["validation"]["signature"].startswith("nrefs:1")
+    assert info["weights"]["embedding.shared"] == [loaded.subwords.src_size, 32]
+    assert info["export"] == {name: {"possible": True, "reasons": []} for name in MODULES}
+
+
+def test_info_names_the_reasons_against_an_export(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loaded = random_model({"model.positions": "rotary"})
+    save_model(tmp_path / "m", loaded.model.state_dict(), loaded.config, loaded.subwords, {})
+    assert main(["info", str(tmp_path / "m")]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "export to ctranslate2 possible" in shown
+    assert "export to huggingface not possible: model.positions=rotary" in shown
+    assert f"parameters {parameter_count(loaded.model):,}" in shown

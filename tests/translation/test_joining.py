@@ -1,0 +1,163 @@
+"""The translation of a line from those of its sentences and segments."""
+
+from typing import Any
+
+import pytest
+from byte_models import byte_subwords
+
+from nmt_cli.config.search import SearchConfig
+from nmt_cli.data.text.splitting import Piece
+from nmt_cli.search.decoder import Hypothesis, Source
+from nmt_cli.translation.inputs import SourceLine
+from nmt_cli.translation.joining import line_translation
+from nmt_cli.translation.outputs import LinePart
+from nmt_cli.translation.quality.checker import Confidence, QualityChecker
+from nmt_cli.translation.result import Alternative, SentenceTranslation, Translation
+
+SUBWORDS = byte_subwords()
+# The score is the mean of the log-probabilities.
+CONFIG = SearchConfig(length_penalty="power", alpha=1.0)
+EOS = 3
+
+
+def part(text: str, token_score: float = -1.0, score: float = -9.0, **words: Any) -> LinePart:
+    """A translation with this log-probability of each of its tokens."""
+    ids = (*(4 + byte for byte in text.strip().encode()), EOS)
+    hypothesis = Hypothesis(ids, token_score * len(ids), score, (token_score,) * len(ids))
+    return LinePart(hypothesis, text, **words)
+
+
+def joined(
+    pieces: list[Piece],
+    parts: list[list[LinePart]],
+    languages: tuple[str, str] = ("en", "de"),
+    confidence: Confidence | None = None,
+    config: SearchConfig = CONFIG,
+) -> Translation:
+    sentences, text = [], ""
+    for piece in pieces:
+        text += piece.text
+        if piece.ends_sentence:
+            sentences.append(text)
+            text = ""
+        else:
+            text += piece.glue
+    sources = [Source((*(4 + byte for byte in piece.text.encode()), EOS)) for piece in pieces]
+    line = "".join(piece.text + piece.glue for piece in pieces)
+    quality = QualityChecker(languages, None, confidence)
+    return line_translation(
+        line, SourceLine(pieces, sources, sentences), parts, config, SUBWORDS, quality
+    )
+
+
+TWO = [Piece("One is here.", "  ", True), Piece("Two is here.", "", True)]
+SEGMENTS = [Piece("One is", " "), Piece("here.", " ", True), Piece("Two.", "", True)]
+# There is no space inside a word and between sentences.
+CHINESE = [Piece("狗在", ""), Piece("这。", "", True), Piece("好。", "", True)]
+
+
+def test_line_without_words_is_empty_and_one_without_translation_has_failed() -> None:
+    assert joined([], []) == Translation(
+        "", "", 0.0, (Alternative("", 0.0, 0.0),), ("empty",)
+    )  # fmt: skip
+    failed = joined(TWO, [[part("Eins ist hier.")], []])
+    assert (failed.text, failed.flags, failed.sentences) == ("", ("failed",), ())
+
+
+@pytest.mark.parametrize(
+    ("pieces", "languages", "text"),
+    [
+        (SEGMENTS, ("en", "de"), "Ab c. Cd."),
+        (SEGMENTS, ("en", "zh"), "Abc.Cd."),
+        (CHINESE, ("zh", "de"), "Abc. Cd."),
+        (CHINESE, ("zh", "ja"), "Abc.Cd."),
+        (
+            [SEGMENTS[0], Piece("here.", "\u00a0", True), SEGMENTS[2]],
+            ("en", "de"),
+            "Ab c.\u00a0Cd.",
+        ),
+    ],
+)
+def test_white_space_between_segments_and_sentences(
+    pieces: list[Piece], languages: tuple[str, str], text: str
+) -> None:
+    translation = joined(pieces, [[part("Ab")], [part("c. ")], [part(" Cd.")]], languages)
+    assert translation.text == text
+    assert [sentence.text for sentence in translation.sentences] == [text[:-3].rstrip(), "Cd."]
+
+
+def test_sentences_are_the_best_translations_and_their_sources() -> None:
+    translation = joined(
+        SEGMENTS, [[part("Ab"), part("xx")], [part("c."), part("x.")], [part("Cd."), part("X.")]]
+    )
+    assert translation.sentences == (
+        SentenceTranslation("One is here.", "Ab c."), SentenceTranslation("Two.", "Cd."),
+    )  # fmt: skip
+    assert "split" in translation.flags
+
+
+def test_alternatives_are_as_many_as_those_of_the_segment_that_has_most() -> None:
+    translation = joined(TWO, [[part("A."), part("B.")], [part("C."), part("D."), part("E.")]])
+    texts = [alternative.text for alternative in translation.hypotheses]
+    assert texts == ["A.  C.", "B.  D.", "B.  E."]
+    assert translation.text == "A.  C."
+
+
+def test_scores_and_tokens_are_those_of_all_segments() -> None:
+    [alternative] = joined(TWO, [[part("ab", -1.0)], [part("c", -2.0)]]).hypotheses
+    assert alternative.log_prob == -7.0
+    assert alternative.score == pytest.approx(-7.0 / 5)
+    assert alternative.token_scores == (-1.0, -1.0, -1.0, -2.0, -2.0)
+    assert alternative.ids == (4 + ord("a"), 4 + ord("b"), EOS, 4 + ord("c"), EOS)
+    assert alternative.tokens == tuple(SUBWORDS.target_pieces(alternative.ids))
+
+
+def test_single_segment_keeps_its_score() -> None:
+    # A score may have more in it than the log-probability, such as a penalty for coverage.
+    assert joined(TWO[1:], [[part("ab", score=-7.5)]]).score == -7.5
+
+
+@pytest.mark.parametrize(
+    ("pieces", "languages", "links"),
+    [
+        (SEGMENTS, ("en", "de"), ((0, 0), (1, 1), (2, 2), (3, 4))),
+        # Without a space the last word and the first of the next piece are one.
+        (
+            [Piece("won", ""), Piece("der.", " ", True), Piece("Two.", "", True)], ("en", "de"),
+            ((0, 0), (1, 1), (1, 1), (2, 3)),
+        ),
+        (SEGMENTS, ("en", "zh"), ((0, 0), (1, 1), (2, 1), (3, 2))),
+        (CHINESE, ("zh", "de"), ((0, 0), (1, 1), (1, 1), (1, 3))),
+    ],
+)  # fmt: skip
+def test_links_count_the_words_of_the_whole_line(
+    pieces: list[Piece], languages: tuple[str, str], links: tuple[tuple[int, int], ...]
+) -> None:
+    parts = [
+        [part("Ab cd", links=((0, 0), (1, 1)), src_words=2, tgt_words=2)],
+        [part("ef gh.", links=((0, 0),), src_words=1, tgt_words=2)],
+        [part("Cd.", links=((0, 0),), src_words=1, tgt_words=1)],
+    ]
+    assert joined(pieces, parts, languages).hypotheses[0].alignment == links
+
+
+def test_segments_without_words_do_not_move_the_links_back() -> None:
+    pieces = [Piece("a", ""), Piece("b", ""), Piece("c", "", True)]
+    nothing = [part("", src_words=0, tgt_words=0)]
+    last = [part("c", links=((0, 0),), src_words=1, tgt_words=1)]
+    assert joined(pieces, [nothing, nothing, last]).hypotheses[0].alignment == ((0, 0),)
+
+
+def test_flags_are_those_of_the_search_and_of_the_checks_in_one_order() -> None:
+    pieces = [Piece("I have", " "), Piece("3 dogs.", "", True)]
+    translation = joined(pieces, [[part("Ich habe")], [part("5 Hunde.")]])
+    assert translation.flags == ("split", "number_mismatch")
+
+
+def test_confidence_is_that_of_each_sentence() -> None:
+    # The mean of the first sentence, of two segments, is -2.
+    parts = [[part("abcde", -1.0)], [part("fghij", -3.0)], [part("klmno", -2.0)]]
+    assert "low_confidence" not in joined(SEGMENTS, parts, confidence=Confidence(-2.1, -9.0)).flags
+    assert "low_confidence" in joined(SEGMENTS, parts, confidence=Confidence(-1.9, -9.0)).flags
+    lower = [*parts[:2], [part("klmno", -4.0)]]
+    assert "low_confidence" in joined(SEGMENTS, lower, confidence=Confidence(-3.0, -9.0)).flags
