@@ -55,7 +55,10 @@ def check_export(
     sources = loaded.subwords.encode_source(lines)
     _check_source_ids(foreign, lines, sources, title)
     search = SearchConfig(
-        beam=1, max_extra_length=loaded.config.search.max_extra_length, sentences="line"
+        beam=1,
+        max_extra_length=loaded.config.search.max_extra_length,
+        sentences="line",
+        markup="off",
     )
     translator = Translator(loaded.model, loaded.config, loaded.subwords)
     translations = translator.translate(list(lines), search=search)
