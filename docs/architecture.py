@@ -28,6 +28,7 @@ PURPOSES = {
     "cli/commands": "one file for each subcommand",
     "cli/display": "what training, translating and verifying show",
     "cli/experiments": "attention, bench, parse and plot: the commands for studying",
+    "cli/options": "options: shared ones, and those built from settings",
     "config": "settings: schema, presets, where each value comes from",
     "data": "from text files to batches",
     "data/cleaning": "repairs and filters for noisy pairs",
@@ -63,6 +64,8 @@ PURPOSES = {
     "storage": "every write: atomic files, manifests, checks",
     "terminal": "console, progress bars, line wrapping",
     "training": "the training loop, validation, model selection",
+    "training/evaluation": "validation, model selection, divergence",
+    "training/execution": "how a run uses its device: threads, memory, compiled steps, prefetching",
     "training/loss": "label-smoothed cross-entropy, R-Drop",
     "training/optimizers": "Adam, Muon, Schedule-Free",
     "training/parallel": "ranks, threads, gradient synchronisation, heartbeats",
@@ -70,6 +73,7 @@ PURPOSES = {
     "training/saving": "checkpoints and averages of them",
     "translation": "Translator: lines in, translations out",
     "translation/markup": "tags and placeholders: taken out, and put back by word alignment",
+    "translation/lines": "from lines to sources, through the search, and back to lines",
     "translation/quality": "flags of doubtful translations, and a second try",
 }
 

@@ -4,7 +4,7 @@
 
     NmtError                 exit code 1
     ├── UsageError           2    the command line is incomplete or wrong
-    ├── QualityGateError     3    a check of results failed: a score, a flag, --verify, an export
+    ├── QualityGateError     3    a check asked for by an option failed
     ├── DivergedError        4    training diverged: NaN, infinite values, a rising loss
     ├── DataError            65   the input's content is wrong (also: a damaged file)
     ├── NoInputError         66   the input is missing or cannot be read
@@ -40,7 +40,7 @@ class UsageError(NmtError):
 
 
 class QualityGateError(NmtError):
-    """A check of results failed: a score, a flag, `--verify`, or a model after `nmt export`."""
+    """A check asked for by an option failed: a score, flag, comparison or verification."""
 
     exit_code = 3
 

@@ -89,7 +89,7 @@ def require_cpu_memory(config: Config, processes: int) -> None:
 
     from nmt_cli.data.corpus.corpus import Corpus
     from nmt_cli.machine import available_memory
-    from nmt_cli.training.memory_need import require_memory
+    from nmt_cli.training.execution.memory_need import require_memory
     from nmt_cli.training.setup import complete
 
     if not torch.cuda.is_available():

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from nmt_cli.cli.click_adapter import ClickUsageError
+from nmt_cli.cli.options.click_adapter import ClickUsageError
 from nmt_cli.config import synonyms
 from nmt_cli.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from nmt_cli.cli.click_adapter import Command, Context, HelpFormatter
+    from nmt_cli.cli.options.click_adapter import Command, Context, HelpFormatter
 
 STUDY = 'Study "Attention Is All You Need": plots, tables'
 MODELS = "Average checkpoints; export and describe models"

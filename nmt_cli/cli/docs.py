@@ -19,7 +19,7 @@ from nmt_cli.extras.project import toml_value
 from nmt_cli.storage.files import make_directory, write_text
 
 if TYPE_CHECKING:
-    from nmt_cli.cli.click_adapter import Command, Context
+    from nmt_cli.cli.options.click_adapter import Command, Context
 
 GUIDE = Path("docs/cli.md")
 SURFACE = Path("tests/contracts/cli_surface.txt")

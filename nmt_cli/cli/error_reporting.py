@@ -4,7 +4,7 @@ import errno
 import re
 import traceback
 
-from nmt_cli.cli.click_adapter import ClickException
+from nmt_cli.cli.options.click_adapter import ClickException
 from nmt_cli.cli.signals import INTERRUPTED
 from nmt_cli.config.synonyms import ADVICE, EXTRA_ARGUMENTS, meant_option
 from nmt_cli.errors import (

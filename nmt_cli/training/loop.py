@@ -13,7 +13,7 @@ from nmt_cli.errors import TryAgainError, UnavailableError
 from nmt_cli.model.precision import check_precision, use_fast_float32
 from nmt_cli.plurals import agreeing, counted
 from nmt_cli.storage import files
-from nmt_cli.training.divergence import detect_divergence, messages_for, recover
+from nmt_cli.training.evaluation.divergence import detect_divergence, messages_for, recover
 from nmt_cli.training.parallel.deterministic import compute_deterministically
 from nmt_cli.training.parallel.heartbeat import LostRankError
 from nmt_cli.training.parallel.ranks import Ranks

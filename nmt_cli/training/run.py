@@ -16,23 +16,23 @@ from nmt_cli.model.backends.dispatch import use_backend
 from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.kinds import make_model
 from nmt_cli.plurals import agreeing, counted
-from nmt_cli.training.compiled import compile_hidden
-from nmt_cli.training.ema import MovingAverage
-from nmt_cli.training.execution_plan import ExecutionPlan, long_pair_notes, plan_batches
-from nmt_cli.training.model_selection import MODEL, ModelSelector, early_stopping_reason
+from nmt_cli.training.evaluation.model_selection import MODEL, ModelSelector, early_stopping_reason
+from nmt_cli.training.evaluation.validation import AbandonedError
+from nmt_cli.training.execution.compiled import compile_hidden
+from nmt_cli.training.execution.plan import ExecutionPlan, long_pair_notes, plan_batches
+from nmt_cli.training.execution.prefetch import Prefetcher
+from nmt_cli.training.execution.product_kernels import make_product_kernels
+from nmt_cli.training.optimizers.ema import MovingAverage
 from nmt_cli.training.optimizers.factory import make_optimizer
 from nmt_cli.training.parallel.deterministic import check_ranks
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.parallel.thread_pool import ReplicaThreadPool
-from nmt_cli.training.prefetch import Prefetcher
-from nmt_cli.training.product_kernels import make_product_kernels
 from nmt_cli.training.reporting.report import Validation
 from nmt_cli.training.reporting.train_log import TrainLog
 from nmt_cli.training.saving.checkpoints import Checkpoint, Checkpoints
 from nmt_cli.training.saving.tensor_files import copy_weights, load_optimizer
 from nmt_cli.training.state import TrainState
 from nmt_cli.training.step import StepResult, make_gradient_sync, start_id, take_step
-from nmt_cli.training.validation import AbandonedError
 
 CHECKPOINTS = "checkpoints"
 STATE = "the state of the run"

@@ -17,6 +17,7 @@ from nmt_cli.model.dropout import seed_masks
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.model.precision import autocast
 from nmt_cli.model.torch_adapter import foreach_mul_
+from nmt_cli.training.execution.prefetch import Prefetcher
 from nmt_cli.training.gradient_accumulation import MicroBatch
 from nmt_cli.training.loss.cross_entropy import Loss, linear_cross_entropy
 from nmt_cli.training.loss.r_drop import linear_r_drop_loss
@@ -31,7 +32,6 @@ from nmt_cli.training.parallel.gradient_sync import (
 from nmt_cli.training.parallel.heartbeat import LostRankError, named_pairs
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.parallel.thread_pool import ReplicaThreadPool
-from nmt_cli.training.prefetch import Prefetcher
 
 
 class StepResult(NamedTuple):

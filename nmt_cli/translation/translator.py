@@ -37,18 +37,18 @@ from nmt_cli.translation.constraints import (
     check_constraints,
 )
 from nmt_cli.translation.ensemble_members import EnsembleMember, check_members, joint_engine
-from nmt_cli.translation.inputs import max_subwords, no_shortlist, windows
-from nmt_cli.translation.line_search import LineSearch, Request, SearchedLine
+from nmt_cli.translation.lines.inputs import max_subwords, no_shortlist, windows
+from nmt_cli.translation.lines.line_search import LineSearch, Request, SearchedLine
+from nmt_cli.translation.lines.outputs import HypothesisSelector
+from nmt_cli.translation.lines.prefixes import NAME, Prefixes, require_as_many
+from nmt_cli.translation.lines.searcher_cache import SearcherCache
+from nmt_cli.translation.lines.source_search import SourceSearch
 from nmt_cli.translation.markup.stand_ins import quick_settings
 from nmt_cli.translation.markup.window import MarkedTranslation, Search, markup_translator
-from nmt_cli.translation.outputs import HypothesisSelector
-from nmt_cli.translation.prefixes import NAME, Prefixes, require_as_many
 from nmt_cli.translation.quality.checker import Confidence, QualityChecker
 from nmt_cli.translation.quality.retry import OnProgress, with_retry
 from nmt_cli.translation.result import Translation
 from nmt_cli.translation.scoring import ScoredPair, force_members, score_pairs
-from nmt_cli.translation.searcher_cache import SearcherCache
-from nmt_cli.translation.source_search import SourceSearch
 from nmt_cli.translation.term_placement import TermPlacer
 
 # The dtypes that a model on a GPU can be loaded in.
@@ -102,19 +102,7 @@ class Translator:
             joint_engine([own, *(other.engine for other in others)]) if others else own
         )
         self._shortlist = called_once(shortlist)
-        self._line_search = LineSearch(
-            SourceSearch(
-                SearcherCache(self.engine), config.model.eos_id, subwords, self.shortlist_for,
-                TermPlacer(
-                    lambda pairs: force_members([each.model for each in (self, *others)], pairs),
-                    subwords, config.languages.tgt,
-                ),
-            ),
-            HypothesisSelector(lambda: self.model, subwords),
-            subwords,
-            self.quality,
-            max_subwords(member.config for member in (self, *others)),
-        )  # fmt: skip
+        self._line_search = self._make_line_search()
         self._markup = markup_translator(
             lambda: self.model,
             subwords,
@@ -169,6 +157,26 @@ class Translator:
             )  # fmt: skip
         translator._path, translator._precision = Path(path), precision
         return translator
+
+    def _make_line_search(self) -> LineSearch:
+        """The search of this translator's engine, from lines to translations."""
+        members = (self, *self.others)
+        placer = TermPlacer(
+            lambda pairs: force_members([member.model for member in members], pairs),
+            self.subwords,
+            self.config.languages.tgt,
+        )
+        source_search = SourceSearch(
+            SearcherCache(self.engine), self.config.model.eos_id, self.subwords,
+            self.shortlist_for, placer,
+        )  # fmt: skip
+        return LineSearch(
+            source_search,
+            HypothesisSelector(lambda: self.model, self.subwords),
+            self.subwords,
+            self.quality,
+            max_subwords(member.config for member in members),
+        )
 
     def __repr__(self) -> str:
         """For example `Translator('model', en-fr, cpu, float32)`."""

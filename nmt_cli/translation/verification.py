@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.translation.constraints import NO_CONSTRAINTS, Constraints
-from nmt_cli.translation.inputs import no_shortlist
+from nmt_cli.translation.lines.inputs import no_shortlist
 from nmt_cli.translation.result import Alternative, Translation
 from nmt_cli.translation.translator import Translator
 

@@ -30,7 +30,7 @@ from nmt_cli.storage.files import locked
 from nmt_cli.storage.manifest import add_to_manifest, check_manifest
 from nmt_cli.training.learn_shortlist import learn_shortlist
 from nmt_cli.translation.constraints import Constraints
-from nmt_cli.translation.inputs import with_shortlist
+from nmt_cli.translation.lines.inputs import with_shortlist
 from nmt_cli.translation.translator import Translator
 
 # Letters of the source and what each becomes; every line holds `x`, which becomes nothing.
@@ -399,7 +399,7 @@ def test_the_shortlist_commands(nmt, model: Path, corpus: Corpus) -> None:
 def test_validation_during_training_uses_the_whole_vocabulary(
     corpus: Corpus, trained: Path
 ) -> None:
-    from nmt_cli.training.validation import validate
+    from nmt_cli.training.evaluation.validation import validate
 
     loaded = Translator.load(trained)
     config = replace(loaded.config, search=replace(loaded.config.search, shortlist=5))

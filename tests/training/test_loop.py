@@ -18,6 +18,7 @@ from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.model_dir import load_model
 from nmt_cli.storage.manifest import check_manifest
+from nmt_cli.training.evaluation.validation import validate
 from nmt_cli.training.loop import train
 from nmt_cli.training.optimizers.factory import learning_rate
 from nmt_cli.training.reporting.events import Validating
@@ -27,7 +28,6 @@ from nmt_cli.training.saving.average import average, average_weights
 from nmt_cli.training.saving.checkpoints import Checkpoints
 from nmt_cli.training.saving.tensor_files import copy_weights
 from nmt_cli.training.state import TrainState
-from nmt_cli.training.validation import validate
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +131,7 @@ def judge_by(monkeypatch: pytest.MonkeyPatch, losses: list[float]) -> None:
             judged[now] = next(left)
         return Validation(judged[now], judged[now], 1.0)
 
-    monkeypatch.setattr("nmt_cli.training.model_selection.validate", judge)
+    monkeypatch.setattr("nmt_cli.training.evaluation.model_selection.validate", judge)
 
 
 def test_a_better_mean_is_published_but_steps_are_ranked_by_their_own(
@@ -415,7 +415,9 @@ def test_a_checkpoint_saved_before_the_first_validation_can_be_averaged(setting,
 
 def test_an_average_keeps_the_confidence_of_its_run(setting, tmp_path, monkeypatch):
     """Without it no translation of the mean could be flagged `low_confidence`."""
-    monkeypatch.setattr("nmt_cli.training.validation._confidence", lambda _: "-1.5000 -6.0000")
+    monkeypatch.setattr(
+        "nmt_cli.training.evaluation.validation._confidence", lambda _: "-1.5000 -6.0000"
+    )
     out = tmp_path / "run"
     run(setting, out, train_max_steps=4)
     members = [checkpoint.directory for checkpoint in Checkpoints(out / "checkpoints", 5, 1).all()]

@@ -132,7 +132,7 @@ def test_baseline_steps_with_threads_and_packing_agree(corpus, tmp_path, monkeyp
 @pytest.mark.parametrize("backend", ["tiles", "varlen"])
 def test_baselines_are_neither_packed_nor_compiled(corpus, tmp_path, monkeypatch, kind, backend):
     """Where its attention on a GPU would have batches packed and compiled."""
-    monkeypatch.setattr("nmt_cli.training.execution_plan.choose_backend", lambda *_: backend)
+    monkeypatch.setattr("nmt_cli.training.execution.plan.choose_backend", lambda *_: backend)
     run, _ = one_step(settings(kind), corpus, tmp_path)
     assert not run.state.packed
     assert not run.execution.compiled

@@ -10,7 +10,7 @@ from nmt_cli.data.corpus.batch_plan import Position
 from nmt_cli.data.corpus.corpus import Pairs
 from nmt_cli.data.corpus.resegmentation import SampledPairs
 from nmt_cli.model_dir import load_model
-from nmt_cli.training import validation
+from nmt_cli.training.evaluation import validation
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.run import Run
 from nmt_cli.training.saving.tensor_files import OPTIMIZER, read_tensors
@@ -142,8 +142,8 @@ def test_ranks_share_the_cores_that_draw_subwords(setting, tmp_path, monkeypatch
             asked.append((share, seed, workers))
             Pairs.__init__(self, corpus.train.src, corpus.train.tgt, corpus.train.origin)
 
-    monkeypatch.setattr("nmt_cli.training.execution_plan.SampledPairs", Sampled)
-    monkeypatch.setattr("nmt_cli.training.execution_plan.usable_cores", lambda: 6)
+    monkeypatch.setattr("nmt_cli.training.execution.plan.SampledPairs", Sampled)
+    monkeypatch.setattr("nmt_cli.training.execution.plan.usable_cores", lambda: 6)
     config = with_values(config, {"train.subword_dropout": 0.1, "train.seed": 5})
     for count in (1, 2, 8):
         Run(config, corpus, tmp_path / "m", Ranks(0, count))

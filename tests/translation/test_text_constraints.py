@@ -17,7 +17,7 @@ from nmt_cli.model.transformer import Transformer
 from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.search.length_penalty import length_penalty
 from nmt_cli.translation.constraints import Constraints
-from nmt_cli.translation.outputs import HypothesisSelector
+from nmt_cli.translation.lines.outputs import HypothesisSelector
 from nmt_cli.translation.translator import Translator
 
 LINES = ["some words", "", "a dog, a cat", "the dog " * 12, "x y z"]

@@ -19,8 +19,8 @@ from nmt_cli.inference.reference import ReferenceDecoder
 from nmt_cli.model_dir import save_model
 from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.translation.calls import SearchOptions
-from nmt_cli.translation.inputs import windows
-from nmt_cli.translation.outputs import HypothesisSelector
+from nmt_cli.translation.lines.inputs import windows
+from nmt_cli.translation.lines.outputs import HypothesisSelector
 from nmt_cli.translation.result import Translation
 from nmt_cli.translation.translator import Translator
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from nmt_cli.cli.options import ConfigFile, Force, Quiet, Sets
+from nmt_cli.cli.options.declarations import ConfigFile, Force, Quiet, Sets
 
 EXAMPLES = """
 nmt average    the last checkpoints of the model in nmt.toml

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nmt_cli.cli.app import CommandWithExamples, GroupWithExamples, make_app
-from nmt_cli.cli.options import AsJson, ConfigFile, Sets
-from nmt_cli.cli.setting_options import with_options
+from nmt_cli.cli.options.declarations import AsJson, ConfigFile, Sets
+from nmt_cli.cli.options.from_settings import with_options
 
 if TYPE_CHECKING:
     from nmt_cli.extras.preset_table import PresetRow

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nmt_cli.cli.options import AsJson, Quiet, Sets
+from nmt_cli.cli.options.declarations import AsJson, Quiet, Sets
 from nmt_cli.plurals import counted
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from nmt_cli.cli.environment import make_console
-from nmt_cli.cli.options import AsJson
+from nmt_cli.cli.options.declarations import AsJson
 
 EXAMPLES = """
 nmt doctor

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nmt_cli.cli.options import AsJson, ConfigFile, Force, Quiet, Sets
+from nmt_cli.cli.options.declarations import AsJson, ConfigFile, Force, Quiet, Sets
 from nmt_cli.errors import UsageError
 from nmt_cli.exchange.targets import MODULES
 from nmt_cli.plurals import counted

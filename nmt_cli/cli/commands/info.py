@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from nmt_cli.cli.options import AsJson, ConfigFile, Sets
+from nmt_cli.cli.options.declarations import AsJson, ConfigFile, Sets
 
 EXAMPLES = """
 nmt info    the model of nmt.toml

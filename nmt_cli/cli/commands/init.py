@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from nmt_cli.cli.environment import make_console
-from nmt_cli.cli.options import (
+from nmt_cli.cli.options.declarations import (
     Force,
     Quiet,
     TestPair,
@@ -18,7 +18,7 @@ from nmt_cli.cli.options import (
     ValidPair,
     no_validation,
 )
-from nmt_cli.cli.setting_options import SettingOption, with_options
+from nmt_cli.cli.options.from_settings import SettingOption, with_options
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nmt_cli.cli.options import (
+from nmt_cli.cli.options.declarations import (
     AsJson,
     ConfigFile,
     Force,
@@ -19,7 +19,7 @@ from nmt_cli.cli.options import (
     ValidPair,
     no_validation,
 )
-from nmt_cli.cli.setting_options import SettingOption, with_options
+from nmt_cli.cli.options.from_settings import SettingOption, with_options
 from nmt_cli.plurals import counted
 from nmt_cli.terminal.console import Console
 

@@ -15,8 +15,8 @@ from nmt_cli.cli.commands.score_checks import (
 )
 from nmt_cli.cli.commands.score_pairs import Each, NBestList, Pairs, score_by_model
 from nmt_cli.cli.display.scores import escaped_for_github, score_as_json, show_score
-from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets
-from nmt_cli.cli.setting_options import SettingOption, with_options
+from nmt_cli.cli.options.declarations import AsJson, ConfigFile, Quiet, Sets
+from nmt_cli.cli.options.from_settings import SettingOption, with_options
 from nmt_cli.cli.text_io import STDIN, note_waiting, warn_of_invalid
 from nmt_cli.errors import NoInputError, QualityGateError, UsageError
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from nmt_cli.cli.options import ConfigFile, Quiet, Sets
-from nmt_cli.cli.setting_options import with_options
+from nmt_cli.cli.options.declarations import ConfigFile, Quiet, Sets
+from nmt_cli.cli.options.from_settings import with_options
 from nmt_cli.plurals import counted
 
 EXAMPLES = """

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from nmt_cli.api.training_setup import prepare_process, require_cpu_memory, resolve_training
-from nmt_cli.cli.options import AsJson, ConfigFile, Quiet, Sets, no_validation
-from nmt_cli.cli.setting_options import SettingOption, with_options
+from nmt_cli.cli.options.declarations import AsJson, ConfigFile, Quiet, Sets, no_validation
+from nmt_cli.cli.options.from_settings import SettingOption, with_options
 from nmt_cli.cli.signals import StopSignals
 
 if TYPE_CHECKING:

@@ -36,8 +36,8 @@ from nmt_cli.cli.display.translations import Show, as_json_line, plain_lines
 from nmt_cli.cli.display.verification import Checks
 from nmt_cli.cli.environment import make_console
 from nmt_cli.cli.loading import load_translator, require_models
-from nmt_cli.cli.options import AsJson, ConfigFile, ForceFile, Quiet, Sets
-from nmt_cli.cli.setting_options import with_options
+from nmt_cli.cli.options.declarations import AsJson, ConfigFile, ForceFile, Quiet, Sets
+from nmt_cli.cli.options.from_settings import with_options
 from nmt_cli.cli.settings import chosen_search, resolve_settings
 from nmt_cli.cli.text_io import (
     STDIN,
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from nmt_cli.data.text.lines import Lines
     from nmt_cli.terminal.console import Console
     from nmt_cli.translation.constraints import Constraints
-    from nmt_cli.translation.prefixes import Prefixes
+    from nmt_cli.translation.lines.prefixes import Prefixes
     from nmt_cli.translation.result import Translation
     from nmt_cli.translation.translator import Translator
 
@@ -307,7 +307,7 @@ def _flag_report(
 def _prefixes(path: Path | None) -> Iterator["Prefixes | None"]:
     """The prefixes in a file; raises DataError if the file has more lines than the text."""
     from nmt_cli.data.text.lines import read_lines
-    from nmt_cli.translation.prefixes import Prefixes
+    from nmt_cli.translation.lines.prefixes import Prefixes
 
     if path is None:
         yield None
@@ -325,7 +325,7 @@ def _require_as_many_prefixes(text: Path | str, prefixes: Path | None) -> None:
     """
     from nmt_cli.data.text.lines import read_lines
     from nmt_cli.errors import DataError
-    from nmt_cli.translation.prefixes import require_as_many
+    from nmt_cli.translation.lines.prefixes import require_as_many
 
     if prefixes is None or not (Path(text).is_file() and prefixes.is_file()):
         return
@@ -363,7 +363,7 @@ def _translate(
     progress: LineProgress,
 ) -> None:
     """Translate, write and verify `lines` window by window; warn of lines with problems."""
-    from nmt_cli.translation.inputs import windows
+    from nmt_cli.translation.lines.inputs import windows
 
     count = 0
     with progress.shown(out):

@@ -26,7 +26,7 @@ class LineProgress:
     def shown(self, out: BinaryIO) -> Iterator[None]:
         """Show a bar while the block runs, unless the translations go to the terminal."""
         from nmt_cli.data.text.line_count import count_lines
-        from nmt_cli.translation.inputs import FIRST_WINDOW
+        from nmt_cli.translation.lines.inputs import FIRST_WINDOW
 
         if out.isatty() or not self.console.interactive:
             yield

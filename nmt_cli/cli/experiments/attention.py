@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nmt_cli.cli.options import AsJson, ConfigFile, ForceFile, Quiet, Sets
-from nmt_cli.cli.setting_options import with_options
+from nmt_cli.cli.options.declarations import AsJson, ConfigFile, ForceFile, Quiet, Sets
+from nmt_cli.cli.options.from_settings import with_options
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ import typer
 from nmt_cli.cli.app import CommandWithExamples, GroupWithExamples, make_app
 from nmt_cli.cli.environment import make_console
 from nmt_cli.cli.experiments import bench_table2, bench_table3
-from nmt_cli.cli.options import AsJson, ForceFile, Quiet
+from nmt_cli.cli.options.declarations import AsJson, ForceFile, Quiet
 from nmt_cli.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from nmt_cli.cli.click_adapter import Command, Context
+    from nmt_cli.cli.options.click_adapter import Command, Context
     from nmt_cli.extras.layer_bench.measure import Chain, Timing
 
 LENGTHS, WIDTHS, CHAINED = "64,128,256,512,1024,2048", "256,512", (8, 16, 32, 64)

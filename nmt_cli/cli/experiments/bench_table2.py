@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nmt_cli.cli.options import FILE_PAIR, AsJson, FilePair, Quiet
+from nmt_cli.cli.options.declarations import FILE_PAIR, AsJson, FilePair, Quiet
 from nmt_cli.errors import QualityGateError
 
 EXAMPLES = """

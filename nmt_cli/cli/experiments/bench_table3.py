@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nmt_cli.cli.options import AsJson, Quiet
+from nmt_cli.cli.options.declarations import AsJson, Quiet
 
 EXAMPLES = """
 nmt bench table3 runs/table3/rows

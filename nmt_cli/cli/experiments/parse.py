@@ -10,14 +10,14 @@ import typer
 from nmt_cli.cli.app import HELP_OPTIONS, CommandWithExamples, GroupWithExamples, make_app
 from nmt_cli.cli.display.translations import as_one_line
 from nmt_cli.cli.experiments import parse_score
-from nmt_cli.cli.options import AsJson, ConfigFile, ForceFile, Quiet, Sets
-from nmt_cli.cli.setting_options import SettingOption, with_options
+from nmt_cli.cli.options.declarations import AsJson, ConfigFile, ForceFile, Quiet, Sets
+from nmt_cli.cli.options.from_settings import SettingOption, with_options
 from nmt_cli.cli.text_io import STDIN
 from nmt_cli.extras.parsing.search import SEARCH
 from nmt_cli.plurals import agreeing, counted
 
 if TYPE_CHECKING:
-    from nmt_cli.cli.click_adapter import Context
+    from nmt_cli.cli.options.click_adapter import Context
     from nmt_cli.config.search import SearchConfig
     from nmt_cli.data.text.lines import Lines
     from nmt_cli.extras.parsing.parser import Parse
@@ -169,7 +169,7 @@ def _parse(
 ) -> int:
     """Parse and write lines as they arrive; returns the number of parses that were repaired."""
     from nmt_cli.extras.parsing.parser import parse_window
-    from nmt_cli.translation.inputs import windows
+    from nmt_cli.translation.lines.inputs import windows
 
     count, repaired = 0, 0
     for window in windows(lines, lambda: lines.must_wait(PATIENCE_SECONDS)):

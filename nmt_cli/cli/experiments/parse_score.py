@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nmt_cli.cli.options import AsJson, Quiet
+from nmt_cli.cli.options.declarations import AsJson, Quiet
 from nmt_cli.cli.text_io import STDIN, note_waiting, warn_of_invalid
 from nmt_cli.errors import UsageError
 from nmt_cli.plurals import agreeing, counted

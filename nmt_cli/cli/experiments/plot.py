@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from nmt_cli.cli.options import ConfigFile, ForceFile, Quiet, Sets
-from nmt_cli.cli.setting_options import with_options
+from nmt_cli.cli.options.declarations import ConfigFile, ForceFile, Quiet, Sets
+from nmt_cli.cli.options.from_settings import with_options
 
 EXAMPLES = """
 nmt plot positions    write positions.svg

@@ -10,7 +10,7 @@ from nmt_cli.extras.parsing.linearize import from_line
 from nmt_cli.extras.parsing.punctuation import fitting_tag
 from nmt_cli.extras.parsing.search import SEARCH
 from nmt_cli.extras.parsing.trees import Tree, tree_words
-from nmt_cli.translation.inputs import windows
+from nmt_cli.translation.lines.inputs import windows
 from nmt_cli.translation.result import Translation
 from nmt_cli.translation.translator import Translator
 

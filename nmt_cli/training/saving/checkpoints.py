@@ -26,8 +26,8 @@ from torch import Tensor, nn
 
 from nmt_cli.errors import ConfigError, DataError, NmtError
 from nmt_cli.storage import files, manifest
-from nmt_cli.training.ema import MovingAverage
 from nmt_cli.training.optimizers.adam import Optimizer
+from nmt_cli.training.optimizers.ema import MovingAverage
 from nmt_cli.training.saving.tensor_files import (
     OPTIMIZER,
     model_weights,

@@ -16,7 +16,7 @@ from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelling import WITHOUT_SPACES
 from nmt_cli.inference.teacher_forcing import cross_attentions
 from nmt_cli.model.encoder_decoder import EncoderDecoder
-from nmt_cli.translation.line_search import Request, SearchedLine
+from nmt_cli.translation.lines.line_search import Request, SearchedLine
 from nmt_cli.translation.markup.carrier import Carrier, carry, placeholders_of
 from nmt_cli.translation.markup.projection import (
     IdPair,

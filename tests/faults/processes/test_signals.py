@@ -29,8 +29,8 @@ from nmt_cli.cli.environment import leave
 from nmt_cli.cli.signals import StopSignals
 from nmt_cli.config.schema import dump, with_values
 from nmt_cli.storage.files import sha256_of
+from nmt_cli.training.evaluation.model_selection import ModelSelector
 from nmt_cli.training.loop import train
-from nmt_cli.training.model_selection import ModelSelector
 from nmt_cli.training.parallel.heartbeat import LostRankError
 from nmt_cli.training.parallel.ranks import Ranks, launch
 from nmt_cli.training.saving.checkpoints import Checkpoint, Checkpoints
@@ -78,11 +78,11 @@ PHASES = {
     "beginning": ("nmt_cli.training.run.initialise", 0),
     "first step": ("nmt_cli.training.run.take_step", 0),
     "making a batch": ("nmt_cli.data.corpus.corpus.Pairs.batch", 0),
-    "compiling": ("nmt_cli.training.compiled.CompiledHidden.__call__", 0),
+    "compiling": ("nmt_cli.training.execution.compiled.CompiledHidden.__call__", 0),
     "saving": ("nmt_cli.training.saving.checkpoints.optimizer_tensors", 2),
-    "validating": ("nmt_cli.training.validation.shard_loss", 2),
+    "validating": ("nmt_cli.training.evaluation.validation.shard_loss", 2),
     "decoding": ("nmt_cli.translation.translator.Translator.translate_window", 2),
-    "last validation": ("nmt_cli.training.model_selection.ModelSelector.select", 3),
+    "last validation": ("nmt_cli.training.evaluation.model_selection.ModelSelector.select", 3),
 }
 CODES = {signal.SIGTERM: 143, signal.SIGINT: 130, signal.SIGUSR1: 75, signal.SIGHUP: 129}
 
@@ -109,7 +109,7 @@ def disturb(monkeypatch: pytest.MonkeyPatch, phase: str, send: Callable[[], None
         real = getattr(pkgutil.resolve_name(owner), name)
         disturbed = staticmethod(disturbed)
     monkeypatch.setattr("nmt_cli.training.parallel.ranks.POLL_SECONDS", 0.0)
-    monkeypatch.setattr("nmt_cli.training.validation.WINDOW", {"cpu": 4})
+    monkeypatch.setattr("nmt_cli.training.evaluation.validation.WINDOW", {"cpu": 4})
     monkeypatch.setattr(function, disturbed)
     return went_on
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from nmt_cli.cli.display.translations import as_json_line, plain_lines
 from nmt_cli.data.text.lines import Lines, read_lines
 from nmt_cli.errors import DataError
-from nmt_cli.translation.inputs import windows
+from nmt_cli.translation.lines.inputs import windows
 from nmt_cli.translation.translator import Translator
 
 FILES = 10_000

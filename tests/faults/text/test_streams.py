@@ -15,7 +15,7 @@ from faults.support.letters import copying_translator, save_byte_model
 from faults.tally import fault
 
 from nmt_cli.data.text.lines import read_lines
-from nmt_cli.translation.inputs import windows
+from nmt_cli.translation.lines.inputs import windows
 from nmt_cli.translation.translator import Translator
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -16,7 +16,7 @@ from faults.tally import fault
 from nmt_cli.data.text.lines import read_lines, read_pairs
 from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.errors import DataError, NoInputError
-from nmt_cli.translation.inputs import windows
+from nmt_cli.translation.lines.inputs import windows
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "gz": gzip.compress,

@@ -22,7 +22,7 @@ from nmt_cli.config.schema import with_values
 from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.errors import DataError, DivergedError
 from nmt_cli.storage.manifest import write_manifest
-from nmt_cli.training.divergence import Divergence, LossTrend, roll_back
+from nmt_cli.training.evaluation.divergence import Divergence, LossTrend, roll_back
 from nmt_cli.training.loop import train
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.training.run import Run

@@ -226,7 +226,7 @@ def test_a_killed_run_resumes_exactly_from_a_timed_checkpoint(setting, tmp_path,
 
 def test_divergence_rolls_back_to_a_checkpoint_of_the_interval(setting, tmp_path, monkeypatch):
     """When others were saved is a matter of the clock."""
-    from nmt_cli.training import divergence
+    from nmt_cli.training.evaluation import divergence
 
     always(monkeypatch, SaveTimer)
     seen = []

@@ -7,7 +7,7 @@ import torch
 from byte_models import byte_config, byte_model, byte_subwords
 
 from nmt_cli.config.search import SearchConfig
-from nmt_cli.translation.line_search import LineSearch
+from nmt_cli.translation.lines.line_search import LineSearch
 from nmt_cli.translation.quality.flags import FLAGS
 from nmt_cli.translation.quality.retry import better, is_doubtful, retry_settings
 from nmt_cli.translation.result import Alternative, Translation

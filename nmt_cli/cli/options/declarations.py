@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from nmt_cli.cli.click_adapter import CompositeParamType
+from nmt_cli.cli.options.click_adapter import CompositeParamType
 from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
-    from nmt_cli.cli.click_adapter import Context, Parameter
+    from nmt_cli.cli.options.click_adapter import Context, Parameter
 
 
 class FilePair(NamedTuple):

@@ -9,7 +9,7 @@ from nmt_cli.cli import main
 from nmt_cli.config.schema import Config, dump, with_values
 from nmt_cli.errors import UnavailableError
 from nmt_cli.machine import available_memory
-from nmt_cli.training.memory_need import BASE_BYTES, memory_needed, require_memory
+from nmt_cli.training.execution.memory_need import BASE_BYTES, memory_needed, require_memory
 
 KIB = 1 << 10
 

@@ -11,7 +11,7 @@ from runs import assert_same, make_run
 from torch.profiler import ProfilerActivity, profile
 
 from nmt_cli.config.schema import with_values
-from nmt_cli.training import product_kernels
+from nmt_cli.training.execution import product_kernels
 from nmt_cli.training.run import Run
 
 PRODUCTS = ("aten::mm", "aten::addmm")

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from nmt_cli.batch import Shape, batch_streams
-from nmt_cli.training.compiled import CompiledHidden, has_shape
+from nmt_cli.training.execution.compiled import CompiledHidden, has_shape
 
 
 @pytest.mark.slow

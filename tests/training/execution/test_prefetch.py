@@ -14,10 +14,10 @@ from corpora import reversal_corpus
 from nmt_cli.batch import Batch, moved
 from nmt_cli.data.corpus.batch_plan import BatchPlan, Position
 from nmt_cli.data.corpus.packed_plan import PackedPlan
-from nmt_cli.training.execution_plan import ExecutionPlan
+from nmt_cli.training.execution.plan import ExecutionPlan
+from nmt_cli.training.execution.prefetch import PREFETCHED, Prefetcher
 from nmt_cli.training.loop import train
 from nmt_cli.training.parallel.ranks import Ranks
-from nmt_cli.training.prefetch import PREFETCHED, Prefetcher
 from nmt_cli.training.saving.checkpoints import Checkpoints
 
 START = 2

@@ -7,12 +7,12 @@ from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.sentences.splitter import SentenceSplitter
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.translation.constraints import BoundConstraints
-from nmt_cli.translation.inputs import SourceFields, SourceLine, make_source_lines
-from nmt_cli.translation.joining import line_translation
-from nmt_cli.translation.outputs import HypothesisSelector, LinePart
+from nmt_cli.translation.lines.inputs import SourceFields, SourceLine, make_source_lines
+from nmt_cli.translation.lines.joining import line_translation
+from nmt_cli.translation.lines.outputs import HypothesisSelector, LinePart
+from nmt_cli.translation.lines.source_search import SourceSearch
 from nmt_cli.translation.quality.checker import QualityChecker
 from nmt_cli.translation.result import Translation
-from nmt_cli.translation.source_search import SourceSearch
 
 
 class Request(NamedTuple):

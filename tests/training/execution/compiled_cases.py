@@ -19,7 +19,7 @@ from nmt_cli.model.backends import dispatch
 from nmt_cli.model.backends.dispatch import use_backend
 from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.transformer import Transformer
-from nmt_cli.training.compiled import compile_hidden
+from nmt_cli.training.execution.compiled import compile_hidden
 from nmt_cli.training.setup import complete
 
 

@@ -11,8 +11,8 @@ from nmt_cli.search.constrained_beam import ConstrainedBeamSearch, required_rows
 from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.search.strategy import BeamStrategy
 from nmt_cli.translation.constraints import BoundConstraints
-from nmt_cli.translation.inputs import with_shortlist
-from nmt_cli.translation.searcher_cache import SearcherCache
+from nmt_cli.translation.lines.inputs import with_shortlist
+from nmt_cli.translation.lines.searcher_cache import SearcherCache
 from nmt_cli.translation.term_placement import TermPlacer
 
 

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from nmt_cli.errors import DataError
-from nmt_cli.training.ema import MovingAverage
+from nmt_cli.training.optimizers.ema import MovingAverage
 
 
 def test_ema_update_equals_the_formula() -> None:

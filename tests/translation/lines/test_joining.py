@@ -8,9 +8,9 @@ from byte_models import byte_subwords
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.data.text.splitting import Piece
 from nmt_cli.search.decoder import Hypothesis, Source
-from nmt_cli.translation.inputs import SourceLine
-from nmt_cli.translation.joining import line_translation
-from nmt_cli.translation.outputs import LinePart
+from nmt_cli.translation.lines.inputs import SourceLine
+from nmt_cli.translation.lines.joining import line_translation
+from nmt_cli.translation.lines.outputs import LinePart
 from nmt_cli.translation.quality.checker import Confidence, QualityChecker
 from nmt_cli.translation.result import Alternative, SentenceTranslation, Translation
 

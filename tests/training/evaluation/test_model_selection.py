@@ -7,7 +7,7 @@ import pytest
 from torch import nn
 
 from nmt_cli.config.schema import Config
-from nmt_cli.training.model_selection import ModelSelector, WeightsCandidate
+from nmt_cli.training.evaluation.model_selection import ModelSelector, WeightsCandidate
 from nmt_cli.training.reporting.report import Validation
 from nmt_cli.training.state import TrainState
 
@@ -42,8 +42,10 @@ class Validations(ModelSelector):
 
 @pytest.fixture
 def judge(monkeypatch: pytest.MonkeyPatch) -> Validations:
-    monkeypatch.setattr("nmt_cli.training.model_selection.copy_weights", lambda *_: None)
-    monkeypatch.setattr("nmt_cli.training.model_selection.place_training_weights", lambda *_: None)
+    monkeypatch.setattr("nmt_cli.training.evaluation.model_selection.copy_weights", lambda *_: None)
+    monkeypatch.setattr(
+        "nmt_cli.training.evaluation.model_selection.place_training_weights", lambda *_: None
+    )
     return Validations()
 
 

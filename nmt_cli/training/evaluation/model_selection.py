@@ -13,15 +13,15 @@ from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.model_dir import refresh_weights
 from nmt_cli.plurals import counted
-from nmt_cli.training.ema import MovingAverage
+from nmt_cli.training.evaluation.validation import OnProgress, validate
 from nmt_cli.training.optimizers.adam import Optimizer
+from nmt_cli.training.optimizers.ema import MovingAverage
 from nmt_cli.training.optimizers.schedule_free import place_training_weights
 from nmt_cli.training.reporting.report import Published, Validation
 from nmt_cli.training.saving.average import average_weights
 from nmt_cli.training.saving.checkpoints import Checkpoints
 from nmt_cli.training.saving.tensor_files import copy_weights, model_weights
 from nmt_cli.training.state import TrainState
-from nmt_cli.training.validation import OnProgress, validate
 
 MODEL = "the model"
 

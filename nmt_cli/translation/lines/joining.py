@@ -10,8 +10,8 @@ from nmt_cli.data.subwords.spelling import WITHOUT_SPACES
 from nmt_cli.data.text.splitting import Piece
 from nmt_cli.search.decoder import Hypothesis
 from nmt_cli.search.ranking import HypothesisRanker
-from nmt_cli.translation.inputs import SourceLine
-from nmt_cli.translation.outputs import LinePart
+from nmt_cli.translation.lines.inputs import SourceLine
+from nmt_cli.translation.lines.outputs import LinePart
 from nmt_cli.translation.quality.checker import CheckedSentence, QualityChecker
 from nmt_cli.translation.quality.flags import in_order
 from nmt_cli.translation.result import (

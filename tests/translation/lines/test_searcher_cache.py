@@ -8,7 +8,7 @@ from nmt_cli.config.search import SearchConfig
 from nmt_cli.inference.engines import Engine
 from nmt_cli.search.decoder import Source
 from nmt_cli.search.logits_processors import LogitsProcessor, MinimumLength
-from nmt_cli.translation.searcher_cache import MAX_SEARCHERS, SearcherCache
+from nmt_cli.translation.lines.searcher_cache import MAX_SEARCHERS, SearcherCache
 
 
 class Counting(TableDecoder):

@@ -13,10 +13,10 @@ from nmt_cli.data.corpus.corpus import Corpus
 from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.scoring import score
-from nmt_cli.training import validation
+from nmt_cli.training.evaluation import validation
+from nmt_cli.training.evaluation.validation import AbandonedError, validate
 from nmt_cli.training.loss.cross_entropy import label_smoothed_cross_entropy
 from nmt_cli.training.setup import complete
-from nmt_cli.training.validation import AbandonedError, validate
 from nmt_cli.translation.translator import Translator
 
 CPU = torch.device("cpu")

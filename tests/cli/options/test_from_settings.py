@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nmt_cli.cli import docs, main
-from nmt_cli.cli.setting_options import SettingOption, with_options
+from nmt_cli.cli.options.from_settings import SettingOption, with_options
 from nmt_cli.cli.settings import resolve_settings
 from nmt_cli.config.presets import PRESETS
 from nmt_cli.config.schema import SETTINGS, flatten
@@ -170,8 +170,8 @@ def options_by_heading(lines: list[str]) -> dict[str, list[str]]:
     [
         (
             "translate",
-            ["Search", "Length", "Constraints", "Sampling", "Input and output",
-             "Doubtful translations", "Verification", "Hardware"],
+            ["Search", "Markup", "Length", "Constraints", "Sampling", "Input and output",
+             "Documents", "Doubtful translations", "Verification", "Hardware"],
             {
                 "Options": ["--model", "--set", "--config", "--help"],
                 "Sampling": ["--sample", "--temperature", "--top-k", "--top-p", "--seed"],

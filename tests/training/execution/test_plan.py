@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from nmt_cli.config.schema import Config, with_values
-from nmt_cli.training import execution_plan
-from nmt_cli.training.execution_plan import ExecutionPlan
+from nmt_cli.training.execution import plan as execution_plan
+from nmt_cli.training.execution.plan import ExecutionPlan
 from nmt_cli.training.state import TrainState
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
