@@ -53,6 +53,7 @@ class CatalogueDocument:
         self._name = options.name
         charset = _CHARSET.search(data)
         text, self._encoding = decode(data, options.name, _codec(charset))
+        # As polib counts lines.
         self._lines = text.splitlines(keepends=True)
         self.segments: list[MarkedText] = []
         self.places: list[str] = []

@@ -39,7 +39,7 @@ class SubtitleDocument:
         self._text, self._encoding = decode(data, options.name)
         self._kind = _kind_of(self._text)
         self._format = CueFormat(self._kind)
-        if max(map(len, self._text.splitlines()), default=0) > LONGEST_LINE:
+        if max(map(len, self._text.split("\n")), default=0) > LONGEST_LINE:
             raise DataError(f"`{options.name}`: a line has more than {LONGEST_LINE:,} characters")
         try:
             cues = find_cues(self._text, self._kind)

@@ -199,7 +199,10 @@ def test_an_interruption_says_what_becomes_of_the_step_or_of_the_validation(
     try:
         for moment, words in (
             ("loop.Run.step", "the step in progress is finished and saved first"),
-            ("validation.score", "the validation is abandoned, which takes some seconds"),
+            (
+                "evaluation.validation.score",
+                "the validation is abandoned, which takes some seconds",
+            ),
         ):
             place = f"nmt_cli.training.{moment}"
             real, calls = pkgutil.resolve_name(place.replace(".Run", ":Run")), itertools.count(1)

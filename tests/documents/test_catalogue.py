@@ -1,7 +1,10 @@
 """Catalogues of gettext: which entries are translated, plurals, and how they are written."""
 
 import polib
+import pytest
 from document_samples import changed, each_text, opened
+
+from nmt_cli.errors import DataError
 
 HEAD = 'msgid ""\nmsgstr ""\n"Plural-Forms: nplurals={0}; plural=0;\\n"\n\n'
 
@@ -17,6 +20,13 @@ def test_only_entries_without_a_translation_are_translated() -> None:
     assert (second.msgstr, second.flags) == ("c", [])
     assert (third.msgstr, third.flags) == ("e", ["fuzzy"])
     assert entries(changed(text, "po", fuzzy=True))[2].msgstr == "D"
+
+
+def test_odd_line_ends_are_refused() -> None:
+    """polib ends a line there: entries would not be where it says that they are."""
+    for text in ('# a\u2028b\nmsgid "x"\nmsgstr ""\n', 'msgid "a\u2028b"\nmsgstr ""\n'):
+        with pytest.raises(DataError):
+            changed(text, "po")
 
 
 def test_translation_that_is_the_source_is_not_written() -> None:

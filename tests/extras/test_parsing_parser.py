@@ -20,7 +20,7 @@ def test_parser_escapes_words_and_fits_tags() -> None:
 
     translator = SimpleNamespace(config=config, translate_window=translate_window)
     (result,) = parse(translator, [" a\t (b) ."], config.search)
-    assert asked == [(["a -LRB-b-RRB- ."], replace(config.search, sentences="line"))]
+    assert asked == [(["a -LRB-b-RRB- ."], replace(config.search, sentences="line", markup="off"))]
     assert result.tree is not None
     assert tree_text(result.tree) == "(S (XX a) (NN -LRB-b-RRB-) (. .))"
     assert (result.repairs, result.translation.score) == (0, -1.0)

@@ -14,6 +14,7 @@ from nmt_cli.data.markup.inline import (
 from nmt_cli.data.markup.marked_text import MarkedText, Placeholder, Text, raw_text
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelling import WITHOUT_SPACES
+from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.inference.teacher_forcing import cross_attentions
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.translation.lines.line_search import Request, SearchedLine
@@ -96,7 +97,8 @@ class MarkupTranslator:
         """
         texts: list[MarkedText | None] = []
         for request in requests:
-            pieces = parse_line(request.text, numbers=numbers)
+            # Marks are written as they are, and must not bring back what lines are cleaned of.
+            pieces = parse_line(clean_line(request.text), numbers=numbers)
             texts.append(pieces if is_marked(pieces) else None)
         if not any(texts):
             return [searched.translation for searched in search(requests)]

@@ -93,6 +93,8 @@ BANNED_MODULES = {
     "pickle", "marshal", "shelve", "dill", "joblib", "cloudpickle", "yaml", "tarfile", "zipfile",
     "runpy", "urllib", "http", "requests", "ftplib", "code", "xml",
 }  # fmt: skip
+# Word documents, which are checked before they are unpacked into memory, and what nmt itself packs.
+ALLOWED_MODULES = {"documents/word_package.py": {"zipfile"}, "exchange/argos.py": {"zipfile"}}
 
 
 @fault("U1", "U6")
@@ -102,7 +104,8 @@ def test_no_module_can_unpickle_unpack_or_download() -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
                 result = {alias.name.split(".")[0] for alias in node.names} & BANNED_MODULES
-                assert not result, (path, result)
+                name = path.relative_to(ROOT / "nmt_cli").as_posix()
+                assert result <= ALLOWED_MODULES.get(name, set()), (path, result)
             elif isinstance(node, ast.ImportFrom):
                 assert str(node.module).split(".")[0] not in BANNED_MODULES, path
             elif isinstance(node, ast.Call):

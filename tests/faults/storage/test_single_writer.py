@@ -30,6 +30,8 @@ ALLOWED = {
     "cli/error_reporting.py: os.open": "the streams that are closed",
     "cli/signals.py: os.write": "what a signal handler says",
     "data/corpus/corpus.py: np.memmap": "for reading",
+    "exchange/argos.py: package.open": "a file of an archive in a directory that is made anew",
+    "exchange/export.py: target.open": "for reading: what was exported",
     "extras/doctor.py: tempfile.TemporaryDirectory": "whether a folder may be written to",
     "extras/doctor.py: tempfile.TemporaryFile": "whether there are temporary files",
     "inference/native/library.py: tempfile.TemporaryDirectory": "the compiler's",
