@@ -20,11 +20,11 @@ class Kind(NamedTuple):
 
 KINDS = {
     "text": Kind((".txt", ".text"), ("text", "TextDocument")),
-    "html": Kind((".html", ".htm", ".xhtml"), ("html", "HtmlDocument")),
-    "markdown": Kind((".md", ".markdown"), ("markdown", "MarkdownDocument")),
-    "subtitles": Kind((".srt", ".vtt", ".ass", ".ssa"), ("subtitles", "SubtitleDocument")),
+    "html": Kind((".html", ".htm", ".xhtml"), ("html.document", "HtmlDocument")),
+    "markdown": Kind((".md", ".markdown"), ("markdown.document", "MarkdownDocument")),
+    "subtitles": Kind((".srt", ".vtt", ".ass", ".ssa"), ("subtitles.document", "SubtitleDocument")),
     "po": Kind((".po", ".pot"), ("catalogue", "CatalogueDocument")),
-    "docx": Kind((".docx",), ("word", "WordDocument"), is_binary=True),
+    "docx": Kind((".docx",), ("word.document", "WordDocument"), is_binary=True),
     "jsonl": Kind((".jsonl", ".ndjson"), ("json_lines", "JsonLinesDocument")),
 }
 # Documents that can hold programs, and other suffixes that are mistaken for a kind.

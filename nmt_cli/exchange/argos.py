@@ -9,7 +9,7 @@ from nmt_cli import __version__
 from nmt_cli.data.languages.names import ENGLISH_NAMES
 from nmt_cli.exchange.ctranslate2 import CTranslate2, CTranslate2Translator
 from nmt_cli.exchange.requirements import SOURCE_SPM, TARGET_SPM, piece_names
-from nmt_cli.exchange.target import ForeignTranslator, Reason, SearchOptions
+from nmt_cli.exchange.target import ForeignTranslator, Reason, SearchAdvice
 from nmt_cli.model_dir import LoadedModel
 from nmt_cli.storage import files
 
@@ -69,9 +69,9 @@ class Argos(CTranslate2):
         [package] = directory.glob(f"*{SUFFIX}")
         return _open_package(package, directory)
 
-    def search_options(self, loaded: LoadedModel) -> SearchOptions:
+    def search_options(self, loaded: LoadedModel) -> SearchAdvice:
         """Argos Translate sets beam size 4 and the length penalty 0.2 itself."""
-        return SearchOptions(
+        return SearchAdvice(
             {"beam_size": 4, "length_penalty": 0.2},
             (
                 f"{self.title} searches with its own settings, beam size 4 and the length penalty "

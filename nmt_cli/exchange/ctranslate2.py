@@ -20,7 +20,7 @@ from nmt_cli.exchange.requirements import (
     start_id,
     write_segmenters,
 )
-from nmt_cli.exchange.target import ForeignTranslator, Reason, SearchOptions
+from nmt_cli.exchange.target import ForeignTranslator, Reason, SearchAdvice
 from nmt_cli.model.encoder_decoder import EncoderDecoder, stack_depths
 from nmt_cli.model.positions import sinusoidal_encoding, sinusoidal_halves_encoding
 from nmt_cli.model_dir import LoadedModel
@@ -68,7 +68,7 @@ class CTranslate2:
         """CTranslate2's own translator on the CPU."""
         return CTranslate2Translator(directory)
 
-    def search_options(self, loaded: LoadedModel) -> SearchOptions:
+    def search_options(self, loaded: LoadedModel) -> SearchAdvice:
         """The arguments of `ctranslate2.Translator.translate_batch`."""
         search, model = loaded.config.search, loaded.config.model
         names = piece_names(loaded.subwords, "tgt")
@@ -83,7 +83,7 @@ class CTranslate2:
             "max_decoding_length": loaded.config.data.max_length + search.max_extra_length,
             "suppress_sequences": [[names[token]] for token in model.banned_ids],
         }
-        return SearchOptions(options, search_notes(search, self.title, ("sample",)))
+        return SearchAdvice(options, search_notes(search, self.title, ("sample",)))
 
 
 TARGET = CTranslate2()

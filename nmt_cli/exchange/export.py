@@ -9,7 +9,7 @@ from nmt_cli import __version__
 from nmt_cli.errors import CannotCreateError, ConfigError, UsageError
 from nmt_cli.exchange.check import CheckResult, check_export
 from nmt_cli.exchange.check_lines import choose_check_lines
-from nmt_cli.exchange.target import Reason, SearchOptions, Target, require_libraries
+from nmt_cli.exchange.target import Reason, SearchAdvice, Target, require_libraries
 from nmt_cli.exchange.targets import load_target
 from nmt_cli.model_dir import LoadedModel, load_model
 from nmt_cli.storage import files, manifest
@@ -31,7 +31,7 @@ class Export:
     files: tuple[str, ...]
     check: CheckResult | None
     checked_on: str
-    search: SearchOptions
+    search: SearchAdvice
 
 
 def export_model(

@@ -17,7 +17,7 @@ from nmt_cli.exchange.requirements import (
     shared_reasons,
     write_segmenters,
 )
-from nmt_cli.exchange.target import ForeignTranslator, Reason, SearchOptions
+from nmt_cli.exchange.target import ForeignTranslator, Reason, SearchAdvice
 from nmt_cli.model_dir import LoadedModel
 from nmt_cli.storage import files
 
@@ -68,7 +68,7 @@ class HuggingFace:
         """The model and the tokenizer, as `from_pretrained` loads them."""
         return HuggingFaceTranslator(directory)
 
-    def search_options(self, loaded: LoadedModel) -> SearchOptions:
+    def search_options(self, loaded: LoadedModel) -> SearchAdvice:
         """The content of generation_config.json."""
         search = loaded.config.search
         options: dict[str, object] = {
@@ -86,7 +86,7 @@ class HuggingFace:
             options["min_new_tokens"] = search.min_length
         if search.no_repeat_ngram:
             options["no_repeat_ngram_size"] = search.no_repeat_ngram
-        return SearchOptions(options, search_notes(search, self.title))
+        return SearchAdvice(options, search_notes(search, self.title))
 
 
 TARGET = HuggingFace()

@@ -16,7 +16,7 @@ class Reason(NamedTuple):
     remedy: str
 
 
-class SearchOptions(NamedTuple):
+class SearchAdvice(NamedTuple):
     """How to search with the exported model in the other toolkit.
 
     options: that toolkit's own names and values. notes: search settings of the model that the
@@ -82,7 +82,7 @@ class Target(Protocol):
         """Load what `write` wrote, with the library that it is for."""
         ...
 
-    def search_options(self, loaded: LoadedModel) -> SearchOptions:
+    def search_options(self, loaded: LoadedModel) -> SearchAdvice:
         """How to search there as this model does here."""
         ...
 

@@ -37,7 +37,7 @@ FIRST_FORM = 32.0
 LIKELY = 5.0
 
 
-class Span(NamedTuple):
+class TermSpan(NamedTuple):
     """The ids of a translation, from `begin` to `end`, that translate a term."""
 
     begin: int
@@ -147,10 +147,12 @@ class TermPlacer:
             ]
         return result
 
-    def _spans(self, source: Source, ids: Sequence[int], weights: Sequence[Tensor]) -> list[Span]:
+    def _spans(
+        self, source: Source, ids: Sequence[int], weights: Sequence[Tensor]
+    ) -> list[TermSpan]:
         """What each place of a term is translated by, in the order of the translation."""
         words = [word for word in self._words(ids[:-1]) if word[0] >= len(source.prefix)]
-        spans: list[Span] = []
+        spans: list[TermSpan] = []
         for place, of_place in zip(_places(source), weights, strict=True):
             span = span_of(place.term, words, of_place)
             if span is not None and not any(
@@ -165,7 +167,7 @@ class TermPlacer:
         return SpelledIds(ids, self._spellings).words()
 
     def _chosen_forms(
-        self, spans: Mapping[Source, Sequence[Span]], plain: Mapping[Source, Hypothesis]
+        self, spans: Mapping[Source, Sequence[TermSpan]], plain: Mapping[Source, Hypothesis]
     ) -> list[Form]:
         """For each span the form that ends like the replaced word, or else is the likeliest."""
         pairs: list[Pair] = []
@@ -204,7 +206,7 @@ class TermPlacer:
         )
         return [len(text) - stem if word.endswith(text[stem:]) else 0 for text in texts]
 
-    def _draft(self, plain: Hypothesis, chosen: Sequence[tuple[Span, Form]]) -> Draft:
+    def _draft(self, plain: Hypothesis, chosen: Sequence[tuple[TermSpan, Form]]) -> Draft:
         """The translation with the form of each span in its place."""
         ids = plain.ids[:-1]
         draft: list[int] = []
@@ -268,7 +270,7 @@ def _neighbours(ids: Sequence[int], forms: Sequence[Form]) -> set[tuple[int, int
     return found
 
 
-def span_of(term: int, words: Sequence[Sequence[int]], weights: Tensor) -> Span | None:
+def span_of(term: int, words: Sequence[Sequence[int]], weights: Tensor) -> TermSpan | None:
     """The words of a translation that translate a term; None where there are no words.
 
     weights: how much each id depends on the term.
@@ -282,4 +284,4 @@ def span_of(term: int, words: Sequence[Sequence[int]], weights: Tensor) -> Span 
         first -= 1
     while last + 1 < len(words) and of_words[last + 1] > threshold:
         last += 1
-    return Span(words[first][0], words[last][-1] + 1, term)
+    return TermSpan(words[first][0], words[last][-1] + 1, term)

@@ -10,8 +10,9 @@ import pytest
 from document_samples import KINDS, SAMPLES, SRT, opened, word_document
 
 from nmt_cli.documents import document as document_module
-from nmt_cli.documents import encoding, word_package
+from nmt_cli.documents import encoding
 from nmt_cli.documents.kinds import kind_of
+from nmt_cli.documents.word import package as word_package
 from nmt_cli.errors import DataError, UnavailableError, UsageError
 
 

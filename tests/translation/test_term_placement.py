@@ -12,7 +12,7 @@ from nmt_cli.data.subwords.model import Subwords, learn_subwords
 from nmt_cli.inference.teacher_forcing import ForcedPair, Pair
 from nmt_cli.search.constraints import LexicalConstraints, Place
 from nmt_cli.search.decoder import Hypothesis, Source
-from nmt_cli.translation.term_placement import Span, TermPlacer, span_of
+from nmt_cli.translation.term_placement import TermPlacer, TermSpan, span_of
 
 DEFAULTS = SearchConfig()
 SRC, TGT = "the old dog sleeps", "der alte Hund schläft"
@@ -138,7 +138,7 @@ def test_a_draft_that_is_too_long_is_not_taken(subwords: Subwords) -> None:
 
 def test_neighbours_are_replaced_where_they_depend_on_the_term_too() -> None:
     words = [(0,), (1, 2), (3,)]
-    assert span_of(0, words, torch.tensor([0.1, 0.9, 0.9, 0.1])) == Span(1, 3, 0)
-    assert span_of(0, words, torch.tensor([0.1, 0.9, 0.9, 0.8])) == Span(1, 4, 0)
-    assert span_of(0, words, torch.tensor([0.8, 0.9, 0.9, 0.1])) == Span(0, 3, 0)
+    assert span_of(0, words, torch.tensor([0.1, 0.9, 0.9, 0.1])) == TermSpan(1, 3, 0)
+    assert span_of(0, words, torch.tensor([0.1, 0.9, 0.9, 0.8])) == TermSpan(1, 4, 0)
+    assert span_of(0, words, torch.tensor([0.8, 0.9, 0.9, 0.1])) == TermSpan(0, 3, 0)
     assert span_of(0, [], torch.tensor([])) is None

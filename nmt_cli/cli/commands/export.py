@@ -29,7 +29,7 @@ else:
     Format = Enum("Format", {name: name for name in MODULES})
 
 
-class Precision(Enum):
+class ExportPrecision(Enum):
     """The values of --precision."""
 
     float32 = "float32"
@@ -44,8 +44,8 @@ Model = Annotated[
 To = Annotated[Format, typer.Option("--to", help="Format to export to")]
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Directory to write")]
 PrecisionOption = Annotated[
-    Precision | None,
-    typer.Option("--precision", help="Precision of the exported weights [default: float32]"),
+    ExportPrecision | None,
+    typer.Option("--precision", help="ExportPrecision of the exported weights [default: float32]"),
 ]
 Check = Annotated[
     Path | None,

@@ -176,8 +176,8 @@ class MarkupTranslator:
                     [replace_text(requests[index], carrier) for index, carrier in asked], quick=True
                 )
                 for (index, carrier), line in zip(asked, found, strict=True):
-                    one = _Searched(carrier, line)
-                    best[index] = _best([best[index], one]) if index in best else one
+                    searched = _Searched(carrier, line)
+                    best[index] = _best([best[index], searched]) if index in best else searched
         return [
             None
             if item is None or not item.carriers

@@ -94,7 +94,7 @@ BANNED_MODULES = {
     "runpy", "urllib", "http", "requests", "ftplib", "code", "xml",
 }  # fmt: skip
 # Word documents, which are checked before they are unpacked into memory, and what nmt itself packs.
-ALLOWED_MODULES = {"documents/word_package.py": {"zipfile"}, "exchange/argos.py": {"zipfile"}}
+ALLOWED_MODULES = {"documents/word/package.py": {"zipfile"}, "exchange/argos.py": {"zipfile"}}
 
 
 @fault("U1", "U6")

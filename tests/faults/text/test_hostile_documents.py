@@ -11,7 +11,7 @@ from document_samples import opened, word_document
 from faults.tally import fault
 
 from nmt_cli.cli import main
-from nmt_cli.documents import word_package
+from nmt_cli.documents.word import package as word_package
 from nmt_cli.errors import DataError
 from nmt_cli.translation.translator import Translator
 

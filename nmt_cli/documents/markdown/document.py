@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
 from nmt_cli.documents.document import ReadOptions
 from nmt_cli.documents.encoding import BYTE_ORDER_MARK, decode, encode
-from nmt_cli.documents.html import add_html
+from nmt_cli.documents.html.document import add_html
 from nmt_cli.documents.libraries import require_library
-from nmt_cli.documents.markdown_inline import normalized, parse_marks, write_marks
+from nmt_cli.documents.markdown.inline import normalized, parse_marks, write_marks
 from nmt_cli.documents.template import Template
 from nmt_cli.documents.text import lines_of
 

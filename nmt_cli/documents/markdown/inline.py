@@ -14,7 +14,7 @@ from nmt_cli.data.markup.marked_text import (
 )
 from nmt_cli.data.markup.pairs import tag_pairs, with_pairs_only
 from nmt_cli.data.markup.placeholders import NAMED
-from nmt_cli.documents.html_tags import INLINE_KEPT, VOID
+from nmt_cli.documents.html.tags import INLINE_KEPT, VOID
 from nmt_cli.documents.template import source_text, write_text
 
 _ADDRESS = r"(?:https?|ftp)://[^\s<>\"']*[^\s<>\"'.,;:!?)\]]"

@@ -8,11 +8,11 @@ from itertools import pairwise
 
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, plain_text, raw_text
 from nmt_cli.data.markup.pairs import with_pairs_only
-from nmt_cli.documents.cue_text import CUT, SPACE, CueFormat, cut, with_own_tags
-from nmt_cli.documents.cues import Cue, count_times, find_cues
 from nmt_cli.documents.document import ReadOptions
 from nmt_cli.documents.encoding import decode, encode
 from nmt_cli.documents.libraries import require_library
+from nmt_cli.documents.subtitles.cue_text import CUT, SPACE, CueFormat, cut, with_own_tags
+from nmt_cli.documents.subtitles.cues import Cue, count_times, find_cues
 from nmt_cli.documents.template import Template, trimmed
 from nmt_cli.errors import DataError
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from nmt_cli.data.markup.inline import split_words
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Tag, Text
 from nmt_cli.data.markup.pairs import with_pairs_only
-from nmt_cli.documents.word_package import Element
+from nmt_cli.documents.word.package import Element
 
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 SPACE = "{http://www.w3.org/XML/1998/namespace}space"

@@ -7,8 +7,8 @@ from nmt_cli.data.markup.marked_text import MarkedText
 from nmt_cli.documents.document import ReadOptions, has_words
 from nmt_cli.documents.libraries import require_library
 from nmt_cli.documents.template import trimmed
-from nmt_cli.documents.word_package import Element, WordPackage, is_main
-from nmt_cli.documents.word_paragraph import Paragraph, field_depth, paragraphs_of
+from nmt_cli.documents.word.package import Element, WordPackage, is_main
+from nmt_cli.documents.word.paragraph import Paragraph, field_depth, paragraphs_of
 from nmt_cli.errors import DataError
 
 

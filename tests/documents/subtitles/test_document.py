@@ -5,7 +5,7 @@ import pytest
 from document_samples import ASS, SRT, each_text, opened, tags_last
 
 from nmt_cli.data.markup.marked_text import MarkedText, Tag, Text, plain_text
-from nmt_cli.documents.cue_text import CUT, LINE_LENGTH
+from nmt_cli.documents.subtitles.cue_text import CUT, LINE_LENGTH
 
 
 def srt(*texts: str, pause: float = 0.1) -> str:

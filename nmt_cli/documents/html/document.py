@@ -10,8 +10,8 @@ from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder
 from nmt_cli.data.markup.pairs import with_pairs_only
 from nmt_cli.documents.document import ReadOptions, has_words
 from nmt_cli.documents.encoding import BYTE_ORDER_MARK, decode
-from nmt_cli.documents.html_events import Event, find_events
-from nmt_cli.documents.html_tags import (
+from nmt_cli.documents.html.events import Event, find_events
+from nmt_cli.documents.html.tags import (
     INLINE,
     INLINE_KEPT,
     KEPT,
