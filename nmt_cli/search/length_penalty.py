@@ -54,6 +54,12 @@ def penalty_table(name: str, alpha: float, longest: int) -> Float[Tensor, " leng
     return torch.tensor([_penalty_of(name, alpha, length) for length in range(longest + 1)])
 
 
+def penalties_of(name: str, alpha: float, lengths: Lengths) -> Penalty:
+    """The penalties of some lengths, with the bits of `penalty_table`, on their device."""
+    values = [_penalty_of(name, alpha, int(length)) for length in lengths.flatten().tolist()]
+    return torch.tensor(values, device=lengths.device).view(lengths.shape)
+
+
 @cache
 def _penalty_of(name: str, alpha: float, length: int) -> float:
     return LENGTH_PENALTIES[name](torch.tensor(length), alpha).item()

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.search.decoder import Source
-from nmt_cli.search.length_penalty import penalty_table
+from nmt_cli.search.length_penalty import penalties_of, penalty_table
 
 Scores = Float[Tensor, "*rows"]
 Lengths = Int[Tensor, "#*rows"]
@@ -48,11 +48,9 @@ class HypothesisRanker:
         return scores + self._reward * (max_lengths if self._reward > 0 else min_lengths)
 
     def _penalty(self, lengths: Lengths) -> Scores:
-        table = self._table
-        if table is None:
-            longest = int(lengths.max()) if lengths.numel() else 0
-            table = penalty_table(self._penalty_name, self._alpha, longest).to(lengths.device)
-        return table.take(lengths.long())
+        if self._table is None:
+            return penalties_of(self._penalty_name, self._alpha, lengths)
+        return self._table.take(lengths.long())
 
 
 def max_target_length(source: Source, config: SearchConfig) -> int:
