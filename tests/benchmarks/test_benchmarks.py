@@ -13,7 +13,6 @@ import subprocess
 import sys
 import time
 import tomllib
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -31,9 +30,6 @@ from nmt_cli.model_dir import save_model
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 KEYS = {"name", "unit", "better", "ours", "peer", "ratio", "settings"}
-needs_transformers = pytest.mark.skipif(
-    find_spec("transformers") is None, reason="the peer, transformers, is not installed"
-)
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +64,6 @@ def run(script: str, *arguments: str, out: Path) -> dict:
 
 
 @pytest.mark.slow
-@needs_transformers
 def test_decode_cpu_benchmark(tmp_path: Path, kernel_cache: Path) -> None:
     document = run(
         "decode_cpu.py", "--cache", str(kernel_cache), "--peers", "transformers",
@@ -86,7 +81,6 @@ def test_decode_cpu_benchmark(tmp_path: Path, kernel_cache: Path) -> None:
 
 
 @pytest.mark.slow
-@needs_transformers
 def test_decode_gpu_benchmark(tmp_path: Path) -> None:
     document = run("decode_gpu.py", "--device", "cpu", out=tmp_path / "out.json")
     phases = document["phases"]
@@ -142,7 +136,6 @@ def test_decoding_cases_take_the_best_rate_of_each_engine() -> None:
 
 
 @pytest.mark.slow
-@needs_transformers
 def test_train_cpu_benchmark(tmp_path: Path) -> None:
     document = run("train_cpu.py", out=tmp_path / "out.json")
     names = [case["name"].split(",")[0] for case in document["cases"]]
@@ -207,7 +200,6 @@ def test_eole_error_contains_its_output(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@needs_transformers
 def test_train_gpu_benchmark(tmp_path: Path) -> None:
     document = run("train_gpu.py", "--device", "cpu", out=tmp_path / "out.json")
     phases = document["phases"]
@@ -404,7 +396,6 @@ def test_settings_that_do_the_same_work_share_a_cost(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@needs_transformers
 def test_train_memory_benchmark(tmp_path: Path) -> None:
     document = run("train_memory.py", out=tmp_path / "out.json")
     growth, peak = document["cases"]
@@ -634,7 +625,6 @@ def test_peer_batches_hold_each_pair_once_within_budget() -> None:
     assert buckets.padding < 0.1
 
 
-@needs_transformers
 def test_peer_trains_on_whole_sentences() -> None:
     peers, sentences = module("lib.peers"), module("lib.sentences")
     sizes = {"model.src_vocab_size": 40, "model.tgt_vocab_size": 40, "train.preset": "paper-small"}

@@ -35,7 +35,7 @@ def archive(**changes: bytes | None) -> bytes:
 
 
 MAIN = "word__document.xml"
-ENTITY = b'<!DOCTYPE w [<!ENTITY e SYSTEM "file:///etc/passwd">]><w>&e;</w>'
+ENTITY = b'<!DOCTYPE w [<!ENTITY e SYSTEM "file:///secret.txt">]><w>&e;</w>'
 
 
 def encrypted() -> bytes:
@@ -121,7 +121,7 @@ def test_external_entity_is_not_read_even_without_the_check(
     monkeypatch.setattr(word_package, "_has_declarations", lambda content: False)
     namespace = b'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
     body = (
-        b'<!DOCTYPE w [<!ENTITY e SYSTEM "file:///etc/passwd">]>'
+        b'<!DOCTYPE w [<!ENTITY e SYSTEM "file:///secret.txt">]>'
         b"<w:document " + namespace + b"><w:p><w:r><w:t>a&e;</w:t></w:r></w:p></w:document>"
     )
     document = opened(archive(**{MAIN: body}), "docx")

@@ -188,18 +188,10 @@ class Placer:
         strength = self._aligned.matrix[words][:, src_words].sum(1)
         core = words[int(np.argmax(strength))]
         inside = set(src_words)
-        found = {
-            word
-            for word in words
-            if self._of_tgt[word] in inside and self._is_mutual(word, src_words)
-        } | {core}
+        found = {word for word in words if self._of_tgt[word] in inside} | {core}
         begin, end = min(found), max(found) + 1
         begin, end = self._with_edges(pair, src, begin, end, low, high)
         return _Placed(pair, core, begin, end, pair.children)
-
-    def _is_mutual(self, word: int, src_words: Sequence[int]) -> bool:
-        del word, src_words
-        return True
 
     def _with_edges(
         self, pair: Pair, src: Sequence[int], begin: int, end: int, low: int, high: int

@@ -17,7 +17,7 @@ from nmt_cli.translation.translator import Translator
 
 Checks = Callable[..., None]
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "model-v1"
-ENTITY = b'<!DOCTYPE w [<!ENTITY e SYSTEM "file:///etc/passwd">]><w>&e;</w>'
+ENTITY = b'<!DOCTYPE w [<!ENTITY e SYSTEM "file:///secret.txt">]><w>&e;</w>'
 HOSTILE = {
     "bomb": ("word/media/a.bin", bytes(30 << 20)),
     "macros": ("word/vbaProject.bin", b"x"),
