@@ -330,7 +330,9 @@ def test_error_names_what_the_directory_looks_like(tmp_path: Path, names, looks:
         load_model(path)
     assert "not a model directory" in refused.value.message
     assert refused.value.hint
-    assert ("cannot import models" in refused.value.hint) == ("model of" in looks)
+    imported = looks == "model of Hugging Face"
+    assert ("nmt import" in refused.value.hint) == imported
+    assert ("does not import" in refused.value.hint) == ("model of" in looks and not imported)
 
 
 def test_loading_a_checkpoint_names_the_average_command(tmp_path: Path) -> None:

@@ -20,15 +20,16 @@ if TYPE_CHECKING:
     from nmt_cli.cli.options.click_adapter import Command, Context, HelpFormatter
 
 STUDY = 'Study "Attention Is All You Need": plots, tables'
-MODELS = "Average checkpoints; export and describe models"
+EXCHANGE = "Models for and from other toolkits; facts about one"
 # In the order in which they are used.
 COMMANDS = {
     "init": "Write the project file nmt.toml",
     "prepare": "Prepare parallel text for training",
     "train": "Train a model; run again to resume",
-    "average": MODELS,
-    "export": MODELS,
-    "info": MODELS,
+    "average": "Average checkpoints",
+    "export": EXCHANGE,
+    "import": EXCHANGE,
+    "info": EXCHANGE,
     "shortlist": "Learn likely word translations, for faster decoding",
     "translate": "Translate text line by line",
     "score": "Score translations: BLEU, chrF, TER",
@@ -42,6 +43,8 @@ COMMANDS = {
 }
 # Commands for the experiments of the paper, whose modules are in cli/experiments.
 EXPERIMENTS = {"attention", "bench", "parse", "plot"}
+# The modules of commands whose names Python reserves.
+MODULES = {"import": "import_model"}
 
 EXAMPLES = """
 nmt demo    train and test a small model in 1.5 to 3 minutes
@@ -251,7 +254,7 @@ def _load(name: str) -> Command:
 def _app_of(name: str) -> typer.Typer:
     app = make_app()
     folder = "experiments" if name in EXPERIMENTS else "commands"
-    module = importlib.import_module(f"nmt_cli.cli.{folder}.{name}")
+    module = importlib.import_module(f"nmt_cli.cli.{folder}.{MODULES.get(name, name)}")
     if isinstance(getattr(module, "app", None), typer.Typer):
         own: typer.Typer = module.app
         return own

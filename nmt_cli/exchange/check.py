@@ -1,4 +1,4 @@
-"""Compares an exported model with its original on the same lines."""
+"""Compares a model here with the same model in another toolkit, on the same lines."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -23,7 +23,7 @@ SHOWN = 3
 
 @dataclass(frozen=True)
 class CheckResult:
-    """How an exported model differs from its original.
+    """How two forms of a model differ.
 
     lines: the number of compared lines; equal_translations: those whose greedy translation is the
     same; log_prob_difference: the largest difference of a log-probability, in nats, of the
@@ -40,20 +40,23 @@ class CheckResult:
         return asdict(self)
 
 
-def check_export(
+def compare_models(
     loaded: LoadedModel,
     foreign: ForeignTranslator,
     lines: Sequence[str],
     precision: str,
     title: str,
+    *,
+    verb: str = "exported",
 ) -> CheckResult:
     """Compare source ids, log-probabilities and greedy translations of `lines`.
 
-    precision: of the exported weights. Raises QualityGateError, which shows lines that differ.
+    precision: of the weights in the other toolkit; verb: exported or imported, for messages. Raises
+    QualityGateError, which shows lines that differ.
     """
     lines = [clean_line(line) for line in lines]
     sources = loaded.subwords.encode_source(lines)
-    _check_source_ids(foreign, lines, sources, title)
+    _check_source_ids(foreign, lines, sources, title, verb)
     search = SearchConfig(
         beam=1,
         max_extra_length=loaded.config.search.max_extra_length,
@@ -80,7 +83,7 @@ def check_export(
     result = CheckResult(len(lines), same, len(pairs), difference)
     if precision == "float32" and not difference <= TOLERANCE:
         raise QualityGateError(
-            f"the exported model gives other probabilities in {title}: the log-probability of a "
+            f"the {verb} model gives other probabilities in {title}: the log-probability of a "
             f"sentence differs by {difference:.2g}, which is more than {TOLERANCE:g}",
             "this is a bug of nmt or of a new version of the library; please report it",
         )
@@ -95,12 +98,13 @@ def _check_source_ids(
     lines: Sequence[str],
     sources: Sequence[Sequence[int]],
     title: str,
+    verb: str,
 ) -> None:
     for line, expected in zip(lines, sources, strict=True):
         actual = foreign.source_ids(line)
         if actual != list(expected):
             raise QualityGateError(
-                f"the exported model splits `{shortened(line)}` into other subwords in {title}: "
+                f"the {verb} model splits `{shortened(line)}` into other subwords in {title}: "
                 f"ids {shortened(str(actual))} instead of {shortened(str(list(expected)))}",
                 "this is a bug of nmt or of a new version of the library; please report it",
             )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nmt_cli import __version__
 from nmt_cli.errors import CannotCreateError, ConfigError, UsageError
-from nmt_cli.exchange.check import CheckResult, check_export
+from nmt_cli.exchange.check import CheckResult, compare_models
 from nmt_cli.exchange.check_lines import choose_check_lines
 from nmt_cli.exchange.target import Reason, SearchAdvice, Target, require_libraries
 from nmt_cli.exchange.targets import load_target
@@ -71,7 +71,7 @@ def export_model(
     with manifest.new_directory(out, force=force) as directory:
         target.write(loaded, directory, precision)
         result = (
-            check_export(loaded, target.open(directory), lines, precision, target.title)
+            compare_models(loaded, target.open(directory), lines, precision, target.title)
             if check
             else None
         )

@@ -87,12 +87,36 @@ class Target(Protocol):
         ...
 
 
-def require_libraries(target: Target) -> dict[str, str]:
-    """The versions of a target's libraries; raises UnavailableError if one is missing."""
-    missing = [name for name in target.libraries if find_spec(name) is None]
+class NeedsLibraries(Protocol):
+    """A format whose models are run by packages that an extra of nmt-cli installs."""
+
+    @property
+    def title(self) -> str:
+        """The name of the toolkit."""
+        ...
+
+    @property
+    def libraries(self) -> tuple[str, ...]:
+        """The names of the packages."""
+        ...
+
+    @property
+    def extra(self) -> str:
+        """The extra."""
+        ...
+
+
+def require_libraries(
+    toolkit: NeedsLibraries, doing: str = "exporting to", hint: str = ""
+) -> dict[str, str]:
+    """The versions of a toolkit's libraries; raises UnavailableError if one is missing.
+
+    hint: what else the user can do.
+    """
+    missing = [name for name in toolkit.libraries if find_spec(name) is None]
     if missing:
         raise UnavailableError(
-            f"exporting to {target.title} needs the package {' and '.join(missing)}",
-            f"pip install 'nmt-cli[{target.extra}]'",
+            f"{doing} {toolkit.title} needs the package {' and '.join(missing)}",
+            f"pip install 'nmt-cli[{toolkit.extra}]'{hint}",
         )
-    return {name: importlib.metadata.version(name) for name in target.libraries}
+    return {name: importlib.metadata.version(name) for name in toolkit.libraries}

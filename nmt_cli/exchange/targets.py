@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from nmt_cli.exchange.target import Target
 
 # The module of each format. Its object TARGET is the format.
-MODULES = {name: name for name in ("ctranslate2", "argos", "huggingface")}
+MODULES = {"ctranslate2": "ctranslate2", "argos": "argos", "huggingface": "huggingface.target"}
 
 
 def load_target(name: str) -> Target:

@@ -19,9 +19,11 @@ CHECKPOINT = ("weights.safetensors", "state.json")
 
 HINT = "a model directory is what `nmt train` and `nmt average` write"
 NO_IMPORT = (
-    "nmt cannot import models of other toolkits yet: translate with the toolkit that made it, or "
+    "nmt does not import models of this format: translate with the toolkit that made it, or "
     "train a model on your text (`nmt init`, `nmt prepare`, `nmt train`)"
 )
+# The toolkits whose models `nmt import` reads.
+IMPORTED = {"Hugging Face"}
 
 
 class Toolkit(NamedTuple):
@@ -108,7 +110,10 @@ def _describe_directory(path: Path) -> tuple[str, str]:
         return f"it is a part of the model directory `{path.parent}`", f"use `{path.parent}`"
     toolkit = next(_toolkits_of(path), "")
     if toolkit:
-        return f"it looks like a model of {toolkit}", NO_IMPORT
+        hint = NO_IMPORT
+        if toolkit in IMPORTED:
+            hint = f"import it: `nmt import {path} --out model`"
+        return f"it looks like a model of {toolkit}", hint
     return f"it has no {CONFIG} and {MANIFEST}", HINT
 
 

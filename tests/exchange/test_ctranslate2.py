@@ -16,7 +16,7 @@ from variants import VARIANTS
 
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.segmenters import Bytes
-from nmt_cli.exchange.check import check_export
+from nmt_cli.exchange.check import compare_models
 from nmt_cli.exchange.ctranslate2 import TARGET
 from nmt_cli.exchange.target import ForeignTranslator
 from nmt_cli.model_dir import LoadedModel, load_model
@@ -105,7 +105,7 @@ def test_ctranslate2_with_rounded_weights_translates_most_lines_as_nmt(
     precision: str, letters: LoadedModel, tmp_path: Path
 ) -> None:
     foreign = written(letters, tmp_path / "out", precision)
-    result = check_export(letters, foreign, letter_lines(50), precision, "CTranslate2")
+    result = compare_models(letters, foreign, letter_lines(50), precision, "CTranslate2")
     assert result.equal_translations >= 0.8 * 50
     assert result.log_prob_difference > 0
 

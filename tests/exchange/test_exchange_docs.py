@@ -9,23 +9,44 @@ import pytest
 from exported import letter_lines
 
 from nmt_cli.cli import main
+from nmt_cli.exchange.importers import MODULES as IMPORTERS
+from nmt_cli.exchange.importers import load_importer
 from nmt_cli.exchange.targets import MODULES, load_target
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/exchange.md").read_text(encoding="utf-8")
 
 
-def test_commands_of_the_page_run(
+EXPORT, IMPORT = (
+    [shlex.split(line, comments=True) for line in block.splitlines()]
+    for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
+)
+
+
+def run_all(commands: list[list[str]]) -> None:
+    for program, *arguments in commands:
+        assert program == "nmt"
+        assert main(arguments) == 0, arguments
+
+
+def test_export_commands_of_the_page_run(
     letters_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     shutil.copytree(letters_model, "model", ignore=shutil.ignore_patterns("checkpoints"))
     Path("test.en").write_text("".join(f"{line}\n" for line in letter_lines(5)))
-    [block] = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
-    commands = [shlex.split(line, comments=True) for line in block.splitlines()]
-    assert len(commands) == 5
-    for program, *arguments in commands:
-        assert program == "nmt"
-        assert main(arguments) == 0, arguments
+    assert len(EXPORT) == 5
+    run_all(EXPORT)
+
+
+def test_import_commands_of_the_page_run(
+    opus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("opus-mt-en-de").symlink_to(opus)
+    Path("text.en").write_text(">>vow<< bado kelim\n>>abj<< jum\n")
+    assert len(IMPORT) == 2
+    run_all(IMPORT)
+    assert len(Path("text.de").read_text().splitlines()) == 2
 
 
 def test_table_of_the_page_lists_every_format() -> None:
@@ -34,3 +55,5 @@ def test_table_of_the_page_lists_every_format() -> None:
         (name, f"nmt-cli[{load_target(name).extra}]", ", ".join(load_target(name).precisions))
         for name in MODULES
     ]
+    rows = re.findall(r"^\| `(\w+)` \| .* \| `pip install '(.*)'` \|$", PAGE, re.MULTILINE)
+    assert rows == [(name, f"nmt-cli[{load_importer(name).extra}]") for name in IMPORTERS]

@@ -38,6 +38,7 @@ from nmt_cli.storage.files import read_bytes, write_bytes
 
 FORMAT = 1
 VOCABULARY = "vocabulary.json"
+TAG_END = "<<"
 MAX_BYTES = 1 << 28
 # Words longer than this, as in text without spaces, are split into parts to learn from.
 LONGEST_WORD = 1_000
@@ -64,6 +65,8 @@ class Subwords:
 
     src_size, tgt_size: vocabulary entries with the special ones; pad_id, unk_id, bos_id, eos_id:
     ids of the special entries. The ids of an imported model may differ from those of its segmenter.
+    tags: the entries, such as `>>deu<<`, that a source line may begin with to choose the target
+    language of an imported model.
     """
 
     def __init__(
@@ -74,8 +77,12 @@ class Subwords:
         source_ids: Mapping[str, int] | None = None,
         target_ids: Mapping[str, int] | None = None,
         special: SpecialIds | None = None,
+        tags: Iterable[str] = (),
     ) -> None:
-        """Without `target` both sides share `source`; without ids the segmenter's ids are used."""
+        """Without `target` both sides share `source`; without ids the segmenter's ids are used.
+
+        tags: entries of `source_ids`.
+        """
         self.joint = target is None
         self.kind = source.kind
         self.special = special or SpecialIds()
@@ -84,10 +91,23 @@ class Subwords:
         self._target = self._source if target is None else _Side(target, target_ids, self.special)
         self.src_size = self._source.size
         self.tgt_size = self._target.size
+        self.tags = {tag: self._source.vocabulary[tag] for tag in tags}
 
     def encode_source(self, lines: Sequence[str]) -> list[list[int]]:
         """Return the ids of each source line, without BOS, with EOS."""
-        return self._source.encode(lines)
+        if not self.tags:
+            return self._source.encode(lines)
+        split = [self.split_tag(line) for line in lines]
+        encoded = self._source.encode([line for _, line in split])
+        return [
+            [self.tags[tag], *ids] if tag else ids
+            for (tag, _), ids in zip(split, encoded, strict=True)
+        ]
+
+    def split_tag(self, line: str) -> tuple[str, str]:
+        """Return the tag that a source line begins with, or an empty text, and the rest."""
+        tag = line[: line.find(TAG_END) + len(TAG_END)] if self.tags else ""
+        return (tag, line[len(tag) :]) if tag in self.tags else ("", line)
 
     def encode_target(self, lines: Sequence[str]) -> list[list[int]]:
         """Return the ids of each target line, without BOS, with EOS."""
@@ -132,6 +152,8 @@ class Subwords:
         }
         ending = ENDINGS[self.kind]
         yield f"source.{ending}", self._source.segmenter.to_bytes()
+        if self.tags:
+            document["tags"] = list(self.tags)
         if not self.joint:
             document["target"] = self._target.vocabulary
             yield f"target.{ending}", self._target.segmenter.to_bytes()
@@ -151,6 +173,9 @@ class Subwords:
             special = SpecialIds(**_checked_ids(document["special"]))
             source_ids = _checked_ids(document["source"])
             target_ids = _checked_ids(document["target"]) if "target" in document else None
+            tags = document.get("tags", [])
+            if not all(tag in source_ids for tag in tags):
+                raise ValueError
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise DataError(f"`{path}` is not a vocabulary of format {FORMAT}") from error
         return cls(
@@ -161,6 +186,7 @@ class Subwords:
             source_ids=source_ids,
             target_ids=target_ids,
             special=special,
+            tags=tags,
         )
 
 
@@ -197,9 +223,11 @@ class _Side:
         self._piece_of_id = {
             token: piece for piece, token in reversed(list(enumerate(id_of_piece)))
         }
-        self._piece_of_id[special.unk] = UNK
-        self._eos = special.eos
+        self._piece_of_id[special.unk] = segmenter.unk_id
+        self._eos, self._unk = special.eos, special.unk
         self._invisible = {special.pad, special.bos, special.eos}
+        # In an imported model both sides may have all pieces of the two segmenters.
+        self._has_foreign_pieces = not set(self.vocabulary) <= set(pieces)
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         encoded = self.segmenter.encode([clean_line(line) for line in lines])
@@ -211,10 +239,16 @@ class _Side:
         return encoded
 
     def decode(self, ids: Sequence[int]) -> str:
-        pieces = (
-            self._piece_of_id.get(int(token)) for token in ids if int(token) not in self._invisible
-        )
+        visible = [int(token) for token in ids if int(token) not in self._invisible]
+        if self._has_foreign_pieces and isinstance(self.segmenter, SentencePieces):
+            return clean_line(self._decode_spellings(self.segmenter, visible))
+        pieces = (self._piece_of_id.get(token) for token in visible)
         return clean_line(self.segmenter.decode([piece for piece in pieces if piece is not None]))
+
+    def _decode_spellings(self, segmenter: SentencePieces, ids: Sequence[int]) -> str:
+        unknown = segmenter.pieces()[segmenter.unk_id]
+        names = (unknown if token == self._unk else self.names.get(token, "") for token in ids)
+        return segmenter.decode_pieces(list(names))
 
 
 def learn_subwords(

@@ -27,11 +27,19 @@ MAX_UNIGRAM_CHARACTERS = 32_000_000
 
 
 class Segmenter(Protocol):
-    """The subwords of one language. Piece ids are PAD 0, UNK 1, BOS 2, EOS 3, then the pieces."""
+    """The subwords of one language. Piece ids are PAD 0, UNK 1, BOS 2, EOS 3, then the pieces.
+
+    Segmenters of imported models may have other special ids.
+    """
 
     @property
     def kind(self) -> Kind:
         """The method by which it was learnt."""
+        ...
+
+    @property
+    def unk_id(self) -> int:
+        """The piece id of unknown characters."""
         ...
 
     def pieces(self) -> list[str]:
@@ -56,12 +64,27 @@ class SentencePieces:
 
     def __init__(self, kind: Kind, model: bytes) -> None:
         """Load the content of a sentencepiece file; raises DataError if it is damaged."""
-        self.kind = kind
+        self.kind: Kind = kind
         self._model = model
         try:
             self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
         except RuntimeError as error:
             raise DataError("the sentencepiece model is damaged", "copy it again") from error
+        self.unk_id: int = self._processor.unk_id()
+
+    @classmethod
+    def of_another_toolkit(cls, model: bytes) -> "SentencePieces":
+        """Load a sentencepiece file whose kind is not known; raises DataError if it is damaged.
+
+        The scores of BPE pieces are whole numbers, their negative ranks; those of unigram pieces
+        are log-probabilities.
+        """
+        segmenter = cls("unigram", model)
+        processor = segmenter._processor
+        scores = [processor.get_score(index) for index in range(len(processor))]
+        if all(score == round(score) for score in scores):
+            segmenter.kind = "bpe"
+        return segmenter
 
     def pieces(self) -> list[str]:
         """Return all pieces in the order of their ids."""
@@ -91,6 +114,12 @@ class SentencePieces:
         """Return the text of piece ids."""
         return str(self._processor.decode(list(ids)))
 
+    def decode_pieces(self, pieces: Sequence[str]) -> str:
+        """Return the text of spelled pieces, which may be pieces of another segmenter."""
+        # sentencepiece leaves the mark of a space in pieces that it does not know.
+        text: str = self._processor.decode_pieces(list(pieces))
+        return text.replace(SPACE, " ").strip()
+
     def to_bytes(self) -> bytes:
         """Return the content of the sentencepiece file."""
         return self._model
@@ -100,6 +129,7 @@ class Bytes:
     """The 256 bytes of UTF-8 as pieces, after the special ones."""
 
     kind: Kind = "bytes"
+    unk_id = UNK
 
     def __init__(self) -> None:
         """Create the segmenter, which needs no learning."""

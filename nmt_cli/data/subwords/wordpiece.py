@@ -36,6 +36,7 @@ class WordPieces:
     """Encodes each word by the longest piece that fits, from left to right."""
 
     kind: Kind = "wordpiece"
+    unk_id = UNK
 
     def __init__(self, pieces: Sequence[str]) -> None:
         """Take the pieces in the order of their ids, with the special ones first."""

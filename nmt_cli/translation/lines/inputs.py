@@ -58,9 +58,14 @@ def make_source_lines(
 
     With a `splitter` each sentence is a source, except in a line with a prefix, which may begin
     with several sentences. A sentence of more than `max_subwords` subwords is split; a prefix
-    belongs to the first segment.
+    belongs to the first segment. A tag of the target language at the start of a line is put before
+    each of its segments.
     """
-    texts = [clean_line(line).strip() for line in lines]
+    tags, texts = [], []
+    for line in lines:
+        tag, text = subwords.split_tag(clean_line(line).strip())
+        tags.append([subwords.tags[tag]] if tag else [])
+        texts.append(text.strip())
     # Without EOS.
     forced = [ids[:-1] for ids in subwords.encode_target(prefixes)]
     sentences = [
@@ -78,7 +83,7 @@ def make_source_lines(
         kept_sentences = []
         for sentence in of_line:
             segments = _segments(sentence, next(encoded), subwords, max_subwords)
-            kept += segments
+            kept += [(piece, tags[index] + ids) for piece, ids in segments]
             kept_sentences += [sentence.text] if segments else []
         prefix = tuple(forced[index]) if forced else ()
         sources = [

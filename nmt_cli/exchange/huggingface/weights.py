@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from nmt_cli.config.schema import ModelConfig
+from nmt_cli.errors import DataError
 from nmt_cli.exchange.requirements import start_id
-from nmt_cli.model.encoder_decoder import stack_depths
+from nmt_cli.model.encoder_decoder import TIES, stack_depths
 from nmt_cli.model_dir import LoadedModel
 
 # The longest sentence, in subwords.
@@ -32,6 +33,12 @@ PARTS = {
     "feed_forward.inner": "fc1",
     "feed_forward.outer": "fc2",
     "feed_forward_norm": "final_layer_norm",
+}
+# The embeddings here (their use) and there.
+EMBEDDINGS = {
+    "src": "model.encoder.embed_tokens.weight",
+    "tgt": "model.decoder.embed_tokens.weight",
+    "output": "lm_head.weight",
 }
 # Parts whose output is as wide as the model; the input of the other projections is.
 INTO_MODEL = ("output", "outer")
@@ -74,23 +81,12 @@ def make_state(loaded: LoadedModel, empty: Mapping[str, Tensor]) -> dict[str, Te
 
     empty: the weights of a model of that configuration; biases that it has and ours lacks are 0.
     """
-    model = loaded.model
-    order = _sines_first(loaded.config.model)
-    state = {
-        "model.encoder.embed_tokens.weight": model.embedding.matrix("src")[:, order],
-        "model.decoder.embed_tokens.weight": model.embedding.matrix("tgt")[:, order],
-        "lm_head.weight": model.output_weight[:, order],
-    }
-    if loaded.config.model.tie_embeddings == "all":
-        state["model.shared.weight"] = state["model.encoder.embed_tokens.weight"]
-    for name, weight in model.state_dict().items():
-        if name == "output_bias":
-            state["final_logits_bias"] = weight[None]
-        elif name.startswith(("encoder_norm", "decoder_norm")):
-            side, kind = name.split("_norm.")
-            state[f"model.{side}.layer_norm.{kind}"] = weight[order]
-        elif not name.startswith("embedding."):
-            state |= [_layer_weight(name, weight, order)]
+    config = loaded.config.model
+    order = _sines_first(config)
+    state: dict[str, Tensor] = {}
+    for name, weight in loaded.model.state_dict().items():
+        weight = _reordered(name, weight, order)
+        state |= dict.fromkeys(foreign_names(name, config), weight)
     for name, weight in empty.items():
         if "embed_positions" in name:
             state[name] = weight
@@ -99,14 +95,14 @@ def make_state(loaded: LoadedModel, empty: Mapping[str, Tensor]) -> dict[str, Te
     return {name: weight.detach().float().cpu().contiguous() for name, weight in state.items()}
 
 
-def _layer_weight(name: str, weight: Tensor, order: Tensor) -> tuple[str, Tensor]:
-    """A weight of a layer, such as `encoder.0.feed_forward.inner.bias`."""
-    side, index, *parts, kind = name.split(".")
-    if parts[-1].endswith("_norm") or parts[-1] in INTO_MODEL:
-        weight = weight[order]
-    elif kind == "weight":
-        weight = weight[:, order]
-    return f"model.{side}.layers.{index}.{PARTS['.'.join(parts)]}.{kind}", weight
+def _reordered(name: str, weight: Tensor, order: Tensor) -> Tensor:
+    """A weight whose coordinates of the model's width are in this order."""
+    if name == "output_bias":
+        return weight[None]
+    *_, part, kind = name.split(".")
+    if part.endswith("_norm") or part in INTO_MODEL:
+        return weight[order]
+    return weight[:, order] if kind == "weight" or part == "embedding" else weight
 
 
 def _sines_first(model: ModelConfig) -> Tensor:
@@ -118,3 +114,48 @@ def _sines_first(model: ModelConfig) -> Tensor:
     if model.positions == "sinusoidal_halves":
         return torch.arange(model.d_model)
     return torch.cat([torch.arange(0, model.d_model, 2), torch.arange(1, model.d_model, 2)])
+
+
+def read_state(
+    model: ModelConfig, tensors: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, Tensor]:
+    """The weights of a model of ours from tensors under the names of Hugging Face.
+
+    shapes: the shapes of our weights. Raises DataError if a tensor is missing or has another shape.
+    """
+    state = {}
+    for name, shape in shapes.items():
+        names = foreign_names(name, model)
+        tensor = next((tensors[each] for each in names if each in tensors), None)
+        if tensor is None:
+            raise DataError(f"the weights have no tensor `{names[0]}`", "copy the files again")
+        if name == "output_bias":
+            tensor = tensor.reshape(-1)
+        if tuple(tensor.shape) != shape:
+            raise DataError(
+                f"the tensor `{names[0]}` has the shape {list(tensor.shape)}, but its settings ask "
+                f"for {list(shape)}",
+                "the files are of different models: copy them again",
+            )
+        state[name] = tensor.detach().float().contiguous()
+    return state
+
+
+def foreign_names(name: str, model: ModelConfig) -> list[str]:
+    """The names that a weight of ours may have there: tied weights are stored under any of theirs.
+
+    >>> foreign_names("encoder.0.feed_forward.inner.bias", ModelConfig())
+    ['model.encoder.layers.0.fc1.bias']
+    """
+    if name == "output_bias":
+        return ["final_logits_bias"]
+    if name.startswith("embedding."):
+        use = name.removeprefix("embedding.")
+        uses = [each for each, stored in TIES[model.tie_embeddings].items() if stored == use]
+        shared = ["model.shared.weight"] if len(uses) == len(EMBEDDINGS) else []
+        return shared + [EMBEDDINGS[each] for each in uses]
+    if name.startswith(("encoder_norm", "decoder_norm")):
+        side, kind = name.split("_norm.")
+        return [f"model.{side}.layer_norm.{kind}"]
+    side, index, *parts, kind = name.split(".")
+    return [f"model.{side}.layers.{index}.{PARTS['.'.join(parts)]}.{kind}"]

@@ -2,12 +2,10 @@
 
 import json
 from pathlib import Path
-from typing import Any
-
-import torch
 
 from nmt_cli.config.schema import ModelConfig
-from nmt_cli.exchange.huggingface_weights import MODELS, make_config, make_state
+from nmt_cli.exchange.huggingface.translator import HuggingFaceTranslator
+from nmt_cli.exchange.huggingface.weights import MODELS, make_config, make_state
 from nmt_cli.exchange.model_card import model_card
 from nmt_cli.exchange.requirements import (
     head_widths,
@@ -167,42 +165,3 @@ def _write_tokenizer(loaded: LoadedModel, directory: Path) -> None:
 
 def _write_json(path: Path, document: object) -> None:
     files.write_text(path, json.dumps(document, ensure_ascii=False, indent=1) + "\n")
-
-
-class HuggingFaceTranslator:
-    """An exported directory, run by transformers."""
-
-    def __init__(self, directory: Path) -> None:
-        import transformers
-
-        transformers.logging.set_verbosity_error()
-        transformers.logging.disable_progress_bar()
-        load = transformers.AutoModelForSeq2SeqLM.from_pretrained
-        self.model: Any = load(str(directory), dtype=torch.float32).eval()
-        self.tokenizer: Any = transformers.AutoTokenizer.from_pretrained(str(directory))
-
-    def source_ids(self, line: str) -> list[int]:
-        """The ids of its tokenizer."""
-        return [int(token) for token in self.tokenizer(line)["input_ids"]]
-
-    @torch.inference_mode()
-    def log_prob(self, source: list[int], target: list[int]) -> float:
-        """The log-probability of the target, computed from the model's logits."""
-        before = [self.model.config.decoder_start_token_id, *target[:-1]]
-        output = self.model(
-            input_ids=torch.tensor([source]), decoder_input_ids=torch.tensor([before])
-        )
-        scores = output.logits[0].log_softmax(-1)
-        return float(scores.gather(1, torch.tensor(target)[:, None]).sum())
-
-    def translate(self, line: str, *, beam: int, length_penalty: float, max_length: int) -> str:
-        """The best translation of a line."""
-        options: dict[str, object] = {"num_beams": beam, "max_new_tokens": max_length}
-        if beam > 1:
-            options["length_penalty"] = length_penalty
-        else:
-            options["early_stopping"] = False
-        output = self.model.generate(
-            **self.tokenizer([line], return_tensors="pt"), do_sample=False, **options
-        )
-        return str(self.tokenizer.decode(output[0], skip_special_tokens=True))

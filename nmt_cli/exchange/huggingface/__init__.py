@@ -1,0 +1,1 @@
+"""Hugging Face: export to MarianMTModel and Pegasus directories, and import of them."""
