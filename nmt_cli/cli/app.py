@@ -20,17 +20,18 @@ if TYPE_CHECKING:
     from nmt_cli.cli.options.click_adapter import Command, Context, HelpFormatter
 
 STUDY = 'Study "Attention Is All You Need": plots, tables'
+AFTER_TRAINING = "Average checkpoints; learn word translations, for speed"
 EXCHANGE = "Models for and from other toolkits; facts about one"
 # In the order in which they are used.
 COMMANDS = {
     "init": "Write the project file nmt.toml",
     "prepare": "Prepare parallel text for training",
     "train": "Train a model; run again to resume",
-    "average": "Average checkpoints",
+    "average": AFTER_TRAINING,
+    "shortlist": AFTER_TRAINING,
     "export": EXCHANGE,
     "import": EXCHANGE,
     "info": EXCHANGE,
-    "shortlist": "Learn likely word translations, for faster decoding",
     "translate": "Translate text line by line",
     "score": "Score translations: BLEU, chrF, TER",
     "demo": "Train and test a small model on generated sentences",
