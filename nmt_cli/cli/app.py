@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nmt_cli.cli.options.click_adapter import Command, Context, HelpFormatter
 
 STUDY = 'Study "Attention Is All You Need": plots, tables'
-AFTER_TRAINING = "Average checkpoints; learn word translations, for speed"
+AFTER_TRAINING = "Average checkpoints; learn word translations"
 EXCHANGE = "Models for and from other toolkits; facts about one"
 # In the order in which they are used.
 COMMANDS = {
