@@ -99,7 +99,12 @@ def random_batch() -> Callable[[ModelConfig, Sequence[int], Sequence[int]], Batc
 @pytest.fixture(scope="session", autouse=True)
 def kernel_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The user's cache folder during the tests: kernels are compiled there once, not at home."""
-    folder = tmp_path_factory.mktemp("cache")
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        # The folder of all workers.
+        folder = folder.parent
+    folder = folder / "cache"
+    folder.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(folder))
         yield folder / "nmt"

@@ -24,7 +24,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     save_model(tmp_path / "model", model.state_dict(), config, byte_subwords(), {})
     (tmp_path / "text").write_text("".join(f"{line}\n" for line in LINES))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path
 
 

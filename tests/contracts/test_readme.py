@@ -123,6 +123,7 @@ def test_readme_python_examples_run(page, tmp_path, monkeypatch, capsys):
     run_examples(page, capsys)
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_python_page_run(tmp_path, monkeypatch, capsys):
     """From two text files on; `small` is smaller than it is."""
     from nmt_cli.config.presets import PRESETS

@@ -138,6 +138,7 @@ def test_subwords_without_merges_are_refused(tmp_path):
         next(train(with_values(config, {"train.subword_dropout": 0.1}), corpus, tmp_path / "m"))
 
 
+@pytest.mark.slow
 def test_resumed_training_uses_the_segmentation_of_its_epoch(tmp_path, monkeypatch):
     """After a stop in the second epoch weights are bit-equal; each epoch is segmented once."""
     config, corpus = word_corpus(

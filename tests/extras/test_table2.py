@@ -119,6 +119,7 @@ def test_table2_bleu_is_compared_at_the_papers_precision(
     assert compare(model, tests).figures[0].verdict == verdict
 
 
+@pytest.mark.slow
 def test_table2_run_passes_as_a_whole(model: Path, tests) -> None:
     log(model, {**FINISHED, "gpu_time_flops": 3.3e18})
     passed = compare(model, tests)

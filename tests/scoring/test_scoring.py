@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lanes import first_fast
 from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest
 
@@ -65,7 +66,7 @@ def wmt21_systems() -> list[str]:
 
 
 @needs_wmt21
-@pytest.mark.parametrize("system", wmt21_systems())
+@pytest.mark.parametrize("system", first_fast(wmt21_systems(), 2))
 def test_published_wmt21_scores_are_reproduced(system: str) -> None:
     with (WMT21 / "automatic-scores.tsv").open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file, delimiter="\t") if row["pair"] == "en-de"]

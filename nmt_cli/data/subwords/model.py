@@ -241,7 +241,8 @@ class _Side:
     def decode(self, ids: Sequence[int]) -> str:
         visible = [int(token) for token in ids if int(token) not in self._invisible]
         if self._has_foreign_pieces and isinstance(self.segmenter, SentencePieces):
-            return clean_line(self._decode_spellings(self.segmenter, visible))
+            text = self._decode_spellings(self.segmenter, visible)
+            return clean_line(text)
         pieces = (self._piece_of_id.get(token) for token in visible)
         return clean_line(self.segmenter.decode([piece for piece in pieces if piece is not None]))
 

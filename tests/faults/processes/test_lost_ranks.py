@@ -16,6 +16,7 @@ import pytest
 from corpora import reversal_corpus
 from faults.support.forked import ended, start
 from faults.tally import fault
+from lanes import slow
 from processes import is_alive, wait_until
 from ranks import Outcome, free_port, in_ranks
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -45,7 +46,7 @@ def assert_lost(ends: list[Outcome], guilty: int, message: str) -> None:
 
 
 @fault("S6")
-@pytest.mark.parametrize("killed", [1, 2])
+@pytest.mark.parametrize("killed", [slow(1), 2])
 def test_a_killed_rank_is_named_with_its_step_and_pairs(killed):
     def work(ranks: Ranks) -> None:
         messages(ranks, 4)

@@ -272,6 +272,7 @@ def test_average_killed_in_any_disk_operation(trained, tmp_path, checks) -> None
     averaging(trained, tmp_path).killed_anywhere(checks)
 
 
+@pytest.mark.slow
 @fault("C2")
 def test_average_with_power_loss_at_any_operation(trained, tmp_path, checks) -> None:
     averaging(trained, tmp_path).without_power(checks)

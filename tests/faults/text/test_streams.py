@@ -202,6 +202,7 @@ def test_slow_pipe_is_answered_line_by_line(expected) -> None:
         assert answers.read() == b""
 
 
+@pytest.mark.slow
 @fault("T17")
 def test_few_of_a_million_lines_are_held_in_memory() -> None:
     alive, most = [0], [0]

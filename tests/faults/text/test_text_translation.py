@@ -174,6 +174,7 @@ def test_cleaning_of_a_million_marks_is_linear(unit: str) -> None:
     assert sum(map(len, (piece.text for piece in pieces))) >= len(text.replace(" ", ""))
 
 
+@pytest.mark.slow
 @fault("T9")
 def test_memory_for_a_line_of_a_megabyte_is_limited() -> None:
     translator, copying = copying_translator()

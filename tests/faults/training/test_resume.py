@@ -19,6 +19,7 @@ import torch
 from byte_models import byte_config, byte_model, byte_subwords
 from corpora import reversal_corpus, reversal_pairs, word_corpus, write_pairs
 from faults.tally import ROOT, fault
+from lanes import slow
 from ranks import in_ranks
 from runs import VARIANTS, assert_same, assert_same_run, last, settings_of
 
@@ -93,7 +94,7 @@ def test_resume_with_any_number_of_ranks_gives_the_same_bits(tmp_path, checks) -
 
 
 @fault("R3")
-@pytest.mark.parametrize("stop_after", [1, 4, 5])
+@pytest.mark.parametrize("stop_after", [slow(1), 4, slow(5)])
 def test_each_pair_is_used_once_an_epoch_after_resume(stop_after, tmp_path, monkeypatch) -> None:
     """With dropout, drawn subwords and batches of several shards, stopped in an epoch's midst."""
     config, corpus = word_corpus(
@@ -121,7 +122,7 @@ def test_each_pair_is_used_once_an_epoch_after_resume(stop_after, tmp_path, monk
 
 
 @fault("R3", "R6")
-@pytest.mark.parametrize("stop_after", [1, 5, 8, 11])
+@pytest.mark.parametrize("stop_after", [slow(1), 5, slow(8), slow(11)])
 def test_resumed_run_equals_uninterrupted_run(setting, tmp_path, stop_after) -> None:
     """Weights, optimiser and log to the last bit, with dropout and an epoch's end on the way."""
     go(*setting, tmp_path / "straight")
@@ -188,7 +189,7 @@ def test_resume_is_exact_for_every_optimiser_and_average(setting, tmp_path, name
 
 
 @fault("R6")
-@pytest.mark.parametrize("stop_after", [2, 4, 6])
+@pytest.mark.parametrize("stop_after", [slow(2), 4, slow(6)])
 def test_resume_keeps_patience_and_best_score(setting, tmp_path, stop_after) -> None:
     """Nothing becomes better: the fourth validation ends the run, wherever it was stopped."""
     settings = {

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from corpora import reversal_corpus
+from lanes import slow
 from torch import nn
 
 from nmt_cli.config.schema import Config, TrainConfig
@@ -58,7 +59,7 @@ def test_zero_grad_drops_all_gradients(kind) -> None:
     assert [weight.grad for weight in model.parameters()] == [None] * 5
 
 
-@pytest.mark.parametrize("kind", ["adam", "muon", "schedule_free"])
+@pytest.mark.parametrize("kind", [slow("adam"), "muon", slow("schedule_free")])
 def test_training_on_a_cpu_does_not_load_torch_s_compiler(kind, tmp_path: Path) -> None:
     """It would take longer than all else at the start."""
     settings = {"train_optimizer": kind, "train_schedule": "constant"}

@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from corpora import reversal_corpus
+from lanes import slow
 from ranks import in_ranks
 from tight_memory import failing_loss, hooked_loss, little_memory, real_loss
 from torch import nn
@@ -168,13 +169,13 @@ def second_part() -> Callable:
 @pytest.mark.parametrize(
     ("count", "shards", "poor", "fails", "rounds"),
     [
-        (2, 2, 1, large_parts, 4),
-        (3, 3, 2, large_parts, 4),
+        slow(2, 2, 1, large_parts, 4),
+        slow(3, 3, 2, large_parts, 4),
         # Rank 2 has no shard at all.
         (3, 2, 0, large_parts, 4),
         # Each rank has two shards: the first one fails with nothing gone, the second in one step.
         (2, 4, 0, large_parts, 2),
-        (2, 4, 0, second_part, 3),
+        slow(2, 4, 0, second_part, 3),
     ],
 )
 def test_running_out_of_memory_after_sending_buckets_changes_no_sum(
