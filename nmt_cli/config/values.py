@@ -164,8 +164,8 @@ def type_name(type_hint: Any) -> str:
     if get_origin(type_hint) is Literal:
         return " or ".join(f"`{choice}`" for choice in get_args(type_hint))
     if type_hint == tuple[str, ...]:
-        return 'a list of texts, such as ["a", "b"]'
+        return 'a list of strings, such as ["a", "b"]'
     if get_origin(type_hint) is tuple:
         return "a list"
-    names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+    names = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
     return names.get(type_hint, str(type_hint))
