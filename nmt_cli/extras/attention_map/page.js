@@ -197,7 +197,7 @@ function read(shares) {
   }
   const name = make("bdi", {}, own[place]);
   const title = make("h2");
-  title.append(name, side === "row" ? " looks at" : " is looked at by");
+  title.append(name, side === "row" ? " attends to" : " is attended to by");
   reading.replaceChildren(title, table);
 }
 
