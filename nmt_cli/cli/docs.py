@@ -32,7 +32,7 @@ This page is generated from the commands by `make docs`; a test checks that it i
 
 Data goes to stdout, everything else to stderr. Settings come from these sources, each of which
 overrides the ones before: defaults, preset, `nmt.toml` (or `--config FILE`), `NMT_*` variables,
-options, `--set key=value`.
+options, `--set key=value`. Relative paths in a project file start from its directory.
 
 `nmt CMD --help`, `nmt CMD -h` and `nmt help CMD` are the same. Each command also takes `--debug`
 (or `NMT_DEBUG=1`), which shows tracebacks. Colour and progress bars appear only on a terminal;

@@ -1,4 +1,4 @@
-"""JSON lines: one object a line, one field of which is translated."""
+"""JSON lines: one object per line, of which one field is translated."""
 
 import json
 import re
