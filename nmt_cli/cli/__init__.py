@@ -1,4 +1,4 @@
-"""The `nmt` command: arguments in, one library call, an exit code out.
+"""The `nmt` command: parses arguments, calls the library, and returns an exit code.
 
 Each subcommand is a module in `commands` or `experiments`, with the function `command` (its
 docstring is the help, its parameters are the options) and the text `EXAMPLES`, or with a Typer

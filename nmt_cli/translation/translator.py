@@ -1,4 +1,4 @@
-"""Lines in, translations out, in the same order: what `nmt translate` and Python users call."""
+"""The Translator, which translates lines; `nmt translate` and Python users call it."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache as called_once
