@@ -83,7 +83,7 @@ def guide() -> str:
 def _setting_rows() -> Iterator[str]:
     for key, setting in SETTINGS.items():
         about = setting.about.replace("|", "\\|")
-        value = type_name(setting.type_hint)
+        value = re.sub("^an? ", "", type_name(setting.type_hint))
         yield f"| `{key}` | `{toml_value(setting.default)}` | {value} | {about} |\n"
 
 
