@@ -1,8 +1,8 @@
-# Short names for the commands of every day. PYTHON chooses the environment.
+# Common commands. PYTHON chooses the environment.
 PYTHON ?= $(if $(wildcard .venv/bin/python),.venv/bin/python,python3)
 SOURCES = nmt_cli tests $(wildcard benchmarks)
 
-# What must work before torch is loaded, or without it; run on every Python we name.
+# Tests of what must work without torch; run on every supported version of Python.
 WITHOUT_TORCH = $(addprefix tests/, $(addsuffix .py, cli/test_app cli/test_init \
   cli/test_score_command cli/test_settings config/test_schema data/test_lines \
   data/test_process_pool data/test_splitting data/test_subword_model data/test_wordpiece \
@@ -15,32 +15,32 @@ install:  ## make .venv with everything that tests and checks need
 	python3 -m venv .venv
 	.venv/bin/pip install -q -c constraints.txt -e '.[test]'
 
-demo:  ## see the whole road: prepare, train, average, translate, score
+demo:  ## prepare, train, average, translate and score a small model
 	$(PYTHON) -m nmt_cli demo
 
-test:  ## what a commit needs, the checks below among it; at most 8 minutes on two cores
+test:  ## run the tests and checks that each commit needs; at most 8 minutes on two cores
 	$(PYTHON) -m pytest -n 2 --dist worksteal
 
-test-all:  ## the tests marked `slow` too: sweeps, fuzzers, learning, recipes
+test-all:  ## run the tests marked `slow` too: sweeps, fuzzers, learning, recipes
 	$(PYTHON) -m pytest -n 2 --dist worksteal -m "not peers"
 
-test-peers:  ## comparisons with other toolkits, by hand: pip install -e '.[peers]' first
+test-peers:  ## compare with other toolkits; needs pip install -e '.[peers]', CI does not run it
 	$(PYTHON) -m pytest -m peers tests/peers
 
-test-without-torch:  ## the tests that need no torch: PYTHON=python3.13 make test-without-torch
+test-without-torch:  ## run the tests that need no torch: PYTHON=python3.13 make test-without-torch
 	$(PYTHON) -m pytest $(WITHOUT_TORCH)
 
-check:  ## style, types, layers
+check:  ## check style, types and import layers
 	$(PYTHON) -m ruff check $(SOURCES)
 	$(PYTHON) -m ruff format --check $(SOURCES)
 	$(PYTHON) -m mypy
 	$(PYTHON) -c "from importlinter.cli import lint_imports_command as check; check()"
 
-fix:  ## what a machine can put right
+fix:  ## let ruff fix and format the code
 	$(PYTHON) -m ruff check --fix $(SOURCES)
 	$(PYTHON) -m ruff format $(SOURCES)
 
-docs:  ## docs/cli.md, the frozen surface, the picture of the demo, the map in CONTRIBUTING.md
+docs:  ## generate docs/cli.md, cli_surface.txt, docs/demo.svg and the lists in CONTRIBUTING.md
 	$(PYTHON) -m nmt_cli.cli.docs
 	$(PYTHON) docs/picture.py
 	$(PYTHON) docs/architecture.py

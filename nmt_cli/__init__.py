@@ -1,4 +1,4 @@
-"""Train and run Transformer translators: two text files in, a translator out.
+"""Train Transformer translation models on parallel text, and translate with them.
 
 The functions prepare, train, average and score do what the commands of the same names do;
 Translator translates. `help(nmt_cli.train)` and docs/python.md describe them.

@@ -8,10 +8,10 @@
     ├── DivergedError        4    training diverged: NaN, infinite values, a rising loss
     ├── DataError            65   the input's content is wrong (also: a damaged file)
     ├── NoInputError         66   the input is missing or cannot be read
-    ├── UnavailableError     69   an optional part or a device is not available
-    ├── CannotCreateError    73   the output cannot be created
+    ├── UnavailableError     69   an optional package, a device or memory is not available
+    ├── CannotCreateError    73   the output cannot be created, or must not be overwritten
     ├── WriteError           74   reading or writing failed (disk full, stdout closed)
-    ├── TryAgainError        75   the directory is in use; try again later
+    ├── TryAgainError        75   a temporary failure: the directory is in use, no more processes
     └── ConfigError          78   a setting, preset or model directory is invalid
 
 Anything that is not an NmtError and reaches the command line is a bug in nmt (exit code 1).
@@ -64,13 +64,13 @@ class NoInputError(NmtError):
 
 
 class UnavailableError(NmtError):
-    """An optional part is not installed, or a device is not available."""
+    """An optional package or a device is not available, memory is full, or a process hangs."""
 
     exit_code = 69
 
 
 class CannotCreateError(NmtError):
-    """An output cannot be created at the given path."""
+    """An output cannot be created at the given path, or must not be overwritten."""
 
     exit_code = 73
 
@@ -82,13 +82,13 @@ class WriteError(NmtError):
 
 
 class TryAgainError(NmtError):
-    """The directory is in use by another process, or SIGUSR1 stopped training."""
+    """A temporary failure: directory in use, worker process killed, or stopped by SIGUSR1."""
 
     exit_code = 75
 
 
 class ConfigError(NmtError):
-    """A setting, a preset or a model directory is invalid."""
+    """A setting, a preset or a model directory is invalid, or differs from that of the run."""
 
     exit_code = 78
 
@@ -125,7 +125,7 @@ def did_you_mean(word: str, known: list[str] | tuple[str, ...]) -> str:
 
 
 def nearest(word: str, known: list[str] | tuple[str, ...]) -> str:
-    """The one of `known` that `word` is a misspelling or the beginning of, or "".
+    """The name in `known` of which `word` is a misspelling or the beginning, else "".
 
     A misspelling has up to two wrong, missing, additional or swapped letters, but at most one in a
     word of three or four letters, and none in a shorter one; other digits make another name

@@ -1,6 +1,6 @@
 """Asks the system for cores, memory, signals, folders and functions of the C library.
 
-Whether a feature that only Linux has exists is checked first, and there is a fallback without it.
+Each feature that only Linux has is looked for before it is used, and has a fallback.
 """
 
 import contextlib

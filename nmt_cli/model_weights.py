@@ -102,7 +102,7 @@ def _read_weights(path: Path, file: Any, names: list[str]) -> dict[str, Tensor]:
         name = names.pop(0)
         weight = weights[name] = file.get_tensor(name).clone()
         if not all(math.isfinite(bound) for bound in weight.aminmax()):
-            raise DataError(f"`{path}`: `{name}` holds numbers that are not finite")
+            raise DataError(f"`{path}`: `{name}` holds NaN or infinite values")
         read += weight.nbytes
     return weights
 

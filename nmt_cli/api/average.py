@@ -1,4 +1,4 @@
-"""average(): checkpoints to one model, as `nmt average` does."""
+"""average(): averages checkpoints into one model, as `nmt average` does."""
 
 import os
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""prepare(): parallel text to a corpus ready for training, as `nmt prepare` does."""
+"""prepare(): makes a corpus for training from parallel text, as `nmt prepare` does."""
 
 from __future__ import annotations
 

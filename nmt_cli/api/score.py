@@ -1,4 +1,4 @@
-"""score(): translations and references to BLEU, chrF and TER, as `nmt score` does."""
+"""score(): compares translations with references (BLEU, chrF, TER), as `nmt score` does."""
 
 from __future__ import annotations
 

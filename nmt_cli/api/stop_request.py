@@ -1,4 +1,4 @@
-"""What asks train() to stop after the current step, with everything saved."""
+"""Requests that stop train() after the current step, with everything saved."""
 
 import signal
 import threading

@@ -1,4 +1,4 @@
-"""train(): a prepared corpus to a model directory, as `nmt train` does in one process."""
+"""train(): trains a model on a prepared corpus, as `nmt train` does in one process."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""The `nmt` command: arguments in, one library call, an exit code out.
+"""The `nmt` command: parses arguments, calls the library, and returns an exit code.
 
 Each subcommand is a module in `commands` or `experiments`, with the function `command` (its
 docstring is the help, its parameters are the options) and the text `EXAMPLES`, or with a Typer
-`app` that has commands of its own. Shared code is in `options`, `setting_options`,
-`settings` and `environment`. These modules import nothing heavy outside functions.
+`app` that has commands of its own. Code that they share is in `options`, `display`, `settings`,
+`loading`, `text_io`, `outputs` and `environment`. These modules import nothing heavy outside
+functions.
 """
 
 import sys

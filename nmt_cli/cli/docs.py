@@ -15,6 +15,7 @@ from nmt_cli.cli.app import HELP_OPTIONS, WIDTH, make_command
 from nmt_cli.cli.exit_codes import STABLE, exit_codes
 from nmt_cli.config.presets import PRESETS
 from nmt_cli.config.schema import SETTINGS
+from nmt_cli.config.values import type_name
 from nmt_cli.extras.project import toml_value
 from nmt_cli.storage.files import make_directory, write_text
 
@@ -27,11 +28,11 @@ SURFACE = Path("tests/contracts/cli_surface.txt")
 _HEAD = """\
 # The command line
 
-Generated from the commands themselves by `make docs`; a test compares.
+This page is generated from the commands by `make docs`; a test checks that it is current.
 
 Data goes to stdout, everything else to stderr. Settings come from these sources, each of which
 overrides the ones before: defaults, preset, `nmt.toml` (or `--config FILE`), `NMT_*` variables,
-options, `--set key=value`.
+options, `--set key=value`. Relative paths in a project file start from its directory.
 
 `nmt CMD --help`, `nmt CMD -h` and `nmt help CMD` are the same. Each command also takes `--debug`
 (or `NMT_DEBUG=1`), which shows tracebacks. Colour and progress bars appear only on a terminal;
@@ -40,7 +41,7 @@ options, `--set key=value`.
 
 
 def walk_commands() -> Iterator[tuple[str, Command, Context]]:
-    """Each command with its full name, in the order of the help."""
+    """Yield each command with its full name, in the order of the help."""
     group = make_command()
     top = typer.Context(
         group, info_name="nmt", terminal_width=WIDTH, help_option_names=HELP_OPTIONS
@@ -67,18 +68,23 @@ def guide() -> str:
     rows = "".join(f"| {code} | {meaning} |\n" for code, meaning in exit_codes().items())
     parts.append(f"## Exit codes\n\n{STABLE}\n\n| code | meaning |\n|---|---|\n{rows}")
     parts.append(
-        "## Settings\n\nEach can be set with `--set`, in `nmt.toml`, or as a variable: "
-        "`model.heads` is `NMT_MODEL_HEADS`.\n\n| setting | default | meaning |\n|---|---|---|\n"
-        + "".join(_setting_rows())
+        "## Settings\n\nEach setting can be given with `--set`, in `nmt.toml`, or as an "
+        "environment variable: `model.heads` is `NMT_MODEL_HEADS`. Sections and equations are "
+        "those of the paper (see [paper.md](paper.md)).\n\n"
+        "| setting | default | value | meaning |\n|---|---|---|---|\n" + "".join(_setting_rows())
     )
-    parts.append("## Presets\n\nThe settings that each preset sets.\n\n" + "".join(_preset_rows()))
+    parts.append(
+        "## Presets\n\nA preset sets these values; all other settings keep their defaults.\n\n"
+        + "".join(_preset_rows())
+    )
     return "\n".join(parts)
 
 
 def _setting_rows() -> Iterator[str]:
     for key, setting in SETTINGS.items():
         about = setting.about.replace("|", "\\|")
-        yield f"| `{key}` | `{toml_value(setting.default)}` | {about} |\n"
+        value = re.sub("^an? ", "", type_name(setting.type_hint))
+        yield f"| `{key}` | `{toml_value(setting.default)}` | {value} | {about} |\n"
 
 
 def _preset_rows() -> Iterator[str]:
@@ -88,7 +94,7 @@ def _preset_rows() -> Iterator[str]:
 
 
 def surface() -> str:
-    """Every command and parameter on a line; a change here is a change for users."""
+    """Return a list of all commands and parameters, one per line; its changes affect users."""
     lines = []
     for path, command, _ in walk_commands():
         lines.append(path)

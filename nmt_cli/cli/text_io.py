@@ -24,7 +24,7 @@ COMPRESSED = frozenset({".gz", ".bz2", ".xz", ".zst"})
 def note_waiting(console: "Console", *names: str) -> None:
     """Say that input is expected, if one of the files is stdin and stdin is a terminal."""
     if STDIN in names and sys.stdin is not None and sys.stdin.isatty():
-        console.note("reading from the terminal, one line each; Ctrl-D ends")
+        console.note("reading lines from the terminal; Ctrl-D ends the text")
 
 
 def warn_of_invalid(console: "Console", *texts: "Lines") -> None:

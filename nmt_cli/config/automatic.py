@@ -54,7 +54,7 @@ def max_steps(train: TrainConfig) -> int:
     """`train.max_steps` as a number; raises ConfigError if it is `auto`."""
     if isinstance(train.max_steps, str):
         raise ConfigError(
-            "train.max_steps is auto, which is worked out from the corpus",
+            "train.max_steps is auto, but no corpus is given from which it could be derived",
             "give a number: --max-steps N",
         )
     return train.max_steps

@@ -1,4 +1,4 @@
-"""The project file, nmt.toml, as a layer of settings whose paths lead to where they point."""
+"""Reads the project file, nmt.toml; its relative paths start from its directory."""
 
 from pathlib import Path
 

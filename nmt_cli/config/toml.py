@@ -60,5 +60,5 @@ def _check_format(path: Path, file_format: object, known: int) -> None:
         return
     hint = f"a settings file of this nmt says `format = {known}`, or nothing of its format"
     if isinstance(file_format, int) and file_format > known:
-        hint = "it was written by a newer nmt: upgrade with `pip install -U nmt-cli`"
+        hint = "it was written by a newer nmt: update nmt"
     raise ConfigError(f"`{path}` has format {file_format!r}; this nmt reads format {known}", hint)

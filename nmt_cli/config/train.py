@@ -156,7 +156,7 @@ def check_training(train: TrainConfig, dropout: float) -> None:
     """Raise ConfigError for values that are valid on their own but conflict."""
     if train.optimizer == "schedule_free" and train.schedule != "constant":
         raise ConfigError(
-            f"train.optimizer=schedule_free keeps the learning rate, but train.schedule is "
+            f"train.optimizer=schedule_free needs a constant schedule, but train.schedule is "
             f"{train.schedule}",
             "set train.schedule=constant",
         )

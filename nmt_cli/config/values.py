@@ -80,7 +80,7 @@ def convert(setting: Setting, value: object) -> object:
             return _bounded(setting, _convert_to(type_hint, value))
         except TypeError:
             continue
-    raise ValueError(f"must be {_type_name(setting.type_hint)}, not {shortened(repr(value))}")
+    raise ValueError(f"must be {type_name(setting.type_hint)}, not {shortened(repr(value))}")
 
 
 def shortened(text: str, length: int = 80) -> str:
@@ -153,14 +153,19 @@ def _bounded(setting: Setting, value: object) -> object:
     return value
 
 
-def _type_name(type_hint: Any) -> str:
+def type_name(type_hint: Any) -> str:
+    """Return what a value of this type is, as errors and docs/cli.md say it.
+
+    >>> type_name(int | Literal["auto"]), type_name(bool)
+    ('a whole number or `auto`', 'true or false')
+    """
     if len(_alternatives(type_hint)) > 1:
-        return " or ".join(_type_name(alternative) for alternative in get_args(type_hint))
+        return " or ".join(type_name(alternative) for alternative in get_args(type_hint))
     if get_origin(type_hint) is Literal:
         return " or ".join(f"`{choice}`" for choice in get_args(type_hint))
     if type_hint == tuple[str, ...]:
-        return 'a list of texts, such as ["a", "b"]'
+        return 'a list of strings, such as ["a", "b"]'
     if get_origin(type_hint) is tuple:
         return "a list"
-    names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+    names = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
     return names.get(type_hint, str(type_hint))

@@ -125,7 +125,7 @@ def _naming_killed_workers() -> Iterator[None]:
     except BrokenProcessPool as error:
         raise TryAgainError(
             "a worker process was killed: was there too little memory?",
-            "use fewer of them, for example --workers 1",
+            "use fewer processes, such as --workers 1",
         ) from error
 
 

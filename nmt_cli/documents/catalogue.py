@@ -72,7 +72,7 @@ class CatalogueDocument:
             line = re.search(r"line (\d+)", str(error))
             where = f", line {line[1]}" if line else ""
             raise DataError(
-                f"`{self._name}`{where}: this is no catalogue of gettext",
+                f"`{self._name}`{where}: this is not a gettext catalogue (.po)",
                 "`msgfmt -c` shows what is wrong with it",
             ) from error
         plurals = _PLURALS.search(catalogue.metadata.get("Plural-Forms", ""))

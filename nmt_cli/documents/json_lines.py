@@ -1,4 +1,4 @@
-"""JSON lines: one object a line, one field of which is translated."""
+"""JSON lines: one object per line, of which one field is translated."""
 
 import json
 import re
@@ -59,7 +59,7 @@ class JsonLinesDocument:
         except json.JSONDecodeError as error:
             raise self._error(number, f"not JSON: {error.msg}") from error
         except (ValueError, RecursionError) as error:
-            reason = "a number of too many digits or too many brackets"
+            reason = "a number with too many digits, or brackets nested too deeply"
             raise self._error(number, f"not JSON that can be read: {reason}") from error
         if not isinstance(content, dict):
             raise self._error(number, "not a JSON object")

@@ -33,7 +33,7 @@ def check_picture(path: Path) -> None:
     letter, empty = (document(9, 20, "", "", [label(0, 16, text)]) for text in ("A", ""))
     if _as_png(letter) == _as_png(empty):
         raise UnavailableError(
-            f"`{path}`: this machine has no font to write a PNG's words with",
+            f"`{path}`: this machine has no font for the text of a PNG",
             "install one, such as DejaVu Sans, or end the name in .svg",
         )
 

@@ -30,7 +30,7 @@ def shared_reasons(loaded: LoadedModel, title: str) -> list[Reason]:
     if model.kind != "transformer":
         return [
             Reason(
-                f"model.kind={model.kind} is no Transformer, and {title} runs only these",
+                f"model.kind={model.kind} is not a Transformer, and {title} runs only Transformers",
                 "model.kind=transformer",
             )
         ]

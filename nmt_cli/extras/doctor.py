@@ -87,7 +87,7 @@ def _packages() -> Check:
     if broken:
         return Check(
             "packages", "fail", "cannot be imported: " + ", ".join(broken),
-            "pip install --force-reinstall nmt-cli",
+            "in a clone of nmt: pip install --force-reinstall -c constraints.txt .",
         )  # fmt: skip
     known = versions()
     return Check("packages", "ok", ", ".join(f"{name} {known.get(name, '?')}" for name in PACKAGES))
@@ -112,7 +112,7 @@ def _torch() -> Check:
     low, high = TORCH_VERSIONS
     if not low <= numbers < high:
         wanted = f"torch>={low[0]}.{low[1]},<{high[0]}.{high[1]}"
-        return Check("torch", "warn", summary, f"not tested with it: pip install '{wanted}'")
+        return Check("torch", "warn", summary, f"an untested version: pip install '{wanted}'")
     return Check("torch", "ok", summary)
 
 
@@ -133,12 +133,12 @@ def _gpus() -> Check:
         )  # fmt: skip
     if present and torch.version.cuda is None:
         return Check(
-            "GPU", "warn", f"{len(present)} there, but torch is built for the CPU",
+            "GPU", "warn", f"{len(present)} present, but torch is built for the CPU",
             "install torch for CUDA as pytorch.org describes",
         )  # fmt: skip
     if present:
         return Check(
-            "GPU", "fail", f"{len(present)} there, but torch {torch.__version__} cannot use any",
+            "GPU", "fail", f"{len(present)} present, but torch {torch.__version__} cannot use any",
             f"driver {_driver()}: update it, or install torch for an older CUDA",
         )  # fmt: skip
     return Check("GPU", "ok", "none: training and translation run on the CPU")
@@ -175,7 +175,7 @@ def _threads(environ: Mapping[str, str]) -> Check:
     if environ.get("OMP_WAIT_POLICY", "passive").lower() == "active":
         return Check(
             "threads", "warn", "OMP_WAIT_POLICY=active: waiting threads spin",
-            "unset OMP_WAIT_POLICY, unless all cores are yours alone",
+            "unset OMP_WAIT_POLICY, unless no other program uses these cores",
         )  # fmt: skip
     chosen = asked or f"{usable}, chosen by torch"
     return Check("threads", "ok", f"{chosen}; `--threads N` of train and translate changes it")
@@ -188,10 +188,10 @@ def _kernels(cache: Path | None) -> Check:
 
     kernels, reason = kernels_of(cache)
     if kernels is not None:
-        summary = f"kernels of our own, {kernels.lanes} numbers at a time; float32, bf16, int8"
+        summary = f"nmt's own kernels, {kernels.lanes} numbers at a time; float32, bf16, int8"
         return Check("translating on the CPU", "ok", summary)
     packed = "packed weights" if packing_works() else "plain products"
-    summary = f"torch with {packed}, float32 only; no kernels of our own: {reason}"
+    summary = f"torch with {packed}, float32 only; nmt's own kernels are not available: {reason}"
     return Check("translating on the CPU", "ok", summary)
 
 
@@ -208,7 +208,9 @@ def _graphs() -> Check:
     faults = {key: find_fault(torch.device("cuda"), dtype) for key, dtype in dtypes.items()}
     wrong = "; ".join(f"{key}: {fault}" for key, fault in faults.items() if fault)
     if wrong:
-        return Check(name, "warn", f"CUDA graphs fail ({wrong})", "the plain model takes over")
+        return Check(
+            name, "warn", f"CUDA graphs fail ({wrong})", "the reference engine is used instead"
+        )
     return Check(name, "ok", f"CUDA graphs; {', '.join(dtypes)}")
 
 
@@ -287,6 +289,6 @@ def _locale() -> Check:
     if encoding.lower().replace("-", "") != "utf8":
         return Check(
             "locale", "warn", encoding,
-            "nmt reads and writes UTF-8 all the same; for names of files set LANG=C.UTF-8",
+            "nmt reads and writes UTF-8 in any locale; for file names, set LANG=C.UTF-8",
         )  # fmt: skip
     return Check("locale", "ok", encoding)

@@ -10,7 +10,7 @@ from nmt_cli.model.kinds import count_parameters
 # The vocabulary size that is shown for `auto`: that for a text of VOCABULARY_WORDS.
 AUTO_VOCABULARY = vocabulary_size(VOCABULARY_WORDS)
 AUTO_NOTE = (
-    "auto: worked out from the corpus; parameters are counted with the vocabulary of "
+    "auto: derived from the corpus; parameters are counted with the vocabulary of "
     f"{AUTO_VOCABULARY:,} entries that a text of {VOCABULARY_WORDS:,} words gets"
 )
 

@@ -53,7 +53,7 @@ class Engine(NamedTuple):
     reusable: bool = False
 
 
-def reference_engine(model: EncoderDecoder, about: str = "the plain model") -> Engine:
+def reference_engine(model: EncoderDecoder, about: str = "the reference engine") -> Engine:
     """The engine that the others are compared with; it follows changes of the model's weights."""
     return Engine("reference", about, lambda slots, beam: ReferenceDecoder(model, slots, beam))
 
@@ -77,7 +77,7 @@ def fastest_engine(
     if weight.device.type == "cuda":
         return cuda_engine(model)
     if weight.device.type != "cpu" or weight.dtype != torch.float32:
-        return reference_engine(model, f"the plain model in {weight.dtype} on {weight.device}")
+        return reference_engine(model, f"the reference engine in {weight.dtype} on {weight.device}")
     kernels, reason = kernels_of(cache)
     if kernels is not None:
         native = NativeModel(model, kernels, precision, consumes=consumes)
@@ -90,12 +90,14 @@ def fastest_engine(
         notice = f"{precision} is no faster than float32 here: {reason}"
         return Engine(precision, notice, decoder, notice)
     about = "packed weights" if packing_works() else "plain products: packed ones do not work here"
-    return Engine("packed", f"{about}; no kernels of our own: {reason}", decoder)
+    return Engine("packed", f"{about}; nmt's own kernels are not available: {reason}", decoder)
 
 
 def _plain_engine(model: EncoderDecoder, precision: str) -> Engine:
     """The reference engine for other models: the faster engines compute Transformer layers only."""
-    about = f"the plain model: the faster engines know no layers of the kind {model.config.kind}"
+    about = (
+        f"the reference engine: the faster engines do not support model.kind={model.config.kind}"
+    )
     engine = reference_engine(model, about)
     if precision == "float32":
         return engine
@@ -108,7 +110,7 @@ def cuda_engine(model: Transformer) -> Engine:
     weight = model.output_weight
     fault = find_fault(weight.device, weight.dtype)
     if fault:
-        notice = f"the plain model translates, some times slower: CUDA graphs fail here: {fault}"
+        notice = f"the reference engine translates, which is slower: CUDA graphs fail here: {fault}"
         return reference_engine(model, notice)._replace(notice=notice)
     fast = make_cuda_model(model)
     return Engine(
@@ -134,11 +136,12 @@ def find_device(name: torch.device | str) -> torch.device:
         device = torch.device(name)
     except RuntimeError as error:
         raise UnavailableError(
-            f"there is no device `{name}`", "known: cpu, cuda, cuda:1"
+            f"there is no device `{name}`", "use cpu, cuda, or cuda:1 for the second GPU"
         ) from error
     count = torch.cuda.device_count() if device.type == "cuda" else 1
     if device.type not in ("cpu", "cuda") or (device.index or 0) >= count:
         raise UnavailableError(
-            f"the device `{name}` is not there", "`--device cpu`, or look at `nmt doctor`"
+            f"the device `{name}` is not available",
+            "use --device cpu; `nmt doctor` shows which GPUs can be used",
         )
     return device

@@ -1,4 +1,4 @@
-"""The reference engine: the plain model as a decoder; the other engines are compared with it."""
+"""The reference engine: decodes with the model as it is trained; other engines must agree."""
 
 from collections.abc import Sequence
 

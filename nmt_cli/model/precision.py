@@ -39,8 +39,8 @@ def check_precision(precision: str, device: torch.device) -> None:
     """Raises ConfigError where `device` would have to emulate bf16."""
     if precision == "bf16" and not computes_bf16(device.type):
         raise ConfigError(
-            "this CPU has no instructions for bf16, which is about 100 times slower without",
-            "use `fast` (bf16 where the machine has it) or `float32` instead of `bf16`",
+            "this CPU has no instructions for bf16; without them, bf16 is about 100 times slower",
+            "use `float32`, or `fast` (bf16 if the CPU has instructions for it)",
         )
 
 

@@ -96,7 +96,7 @@ def check_aligned(texts: Sequence[tuple[str, Sequence[str]]]) -> None:
         )
     if not all(lines for _, lines in texts):
         raise DataError(
-            "nothing to score, no lines at all: " + ", ".join(name for name, _ in texts),
+            "nothing to score: no lines in " + ", ".join(name for name, _ in texts),
             "did the step before write its output?",
         )
 

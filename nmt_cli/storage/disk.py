@@ -1,6 +1,7 @@
-"""The operations that change the disk, and operations made of several; only files.py calls them.
+"""The operations that change the disk, which only files.py calls.
 
-The machine may stop after each of them and each may fail, so tests put another Disk in its place.
+Any of them may fail, and the machine may stop after any of them. Tests simulate this by putting
+another object in place of Disk.
 """
 
 import contextlib

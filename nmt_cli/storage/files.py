@@ -72,7 +72,7 @@ def read_bytes(path: Path, what: str = "file", max_bytes: int | None = None) -> 
     if not path.is_file():
         raise NoInputError(f"{what} `{path}` is not a regular file")
     if max_bytes is not None and path.stat().st_size > max_bytes:
-        raise DataError(f"{what} `{path}` is larger than the {max_bytes} bytes expected of it")
+        raise DataError(f"{what} `{path}` is larger than the {max_bytes} bytes that are allowed")
     try:
         return path.read_bytes()
     except OSError as error:
@@ -330,5 +330,5 @@ def lock_holder(directory: Path) -> str:
 def _write_error(path: Path, error: OSError) -> NmtError:
     return WriteError(
         f"writing `{path}` failed: {error.strerror or error}",
-        "free some space and run the same command again; nothing half-written was left",
+        "free some space and run the same command again; no incomplete file was left",
     )

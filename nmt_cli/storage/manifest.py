@@ -182,7 +182,7 @@ def _other_format(path: Path, file_format: object) -> NmtError:
     if isinstance(file_format, int) and file_format > FORMAT:
         return ConfigError(
             f"`{path}` has format {file_format}, this version of nmt knows {FORMAT}",
-            "it was made by a newer nmt: use that one",
+            "it was written by a newer nmt: update nmt",
         )
     return DataError(f"`{path}` is damaged", "copy the directory again")
 
@@ -256,7 +256,7 @@ def check_entry(directory: Path, name: str, entry: Entry) -> None:
 
 def _require_inside(directory: Path, name: str) -> None:
     if Path(name).is_absolute() or ".." in Path(name).parts:
-        raise DataError(f"`{directory / MANIFEST}` names `{name}`, which lies outside")
+        raise DataError(f"`{directory / MANIFEST}` names `{name}`, outside its directory")
 
 
 def _sha256(file: BinaryIO) -> str:

@@ -131,7 +131,7 @@ def _saved(run: Run) -> str:
         return "stopped before the first step"
     if run.checkpoints.has_failed:
         return f"stopped after step {run.state.step:,}, which could not be saved"
-    note = f"saved at step {run.state.step:,}; run the same command to go on"
+    note = f"saved at step {run.state.step:,}; run the same command to resume"
     return f"{note}, beginning with the abandoned validation" if run.abandoned else note
 
 

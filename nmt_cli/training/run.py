@@ -93,8 +93,8 @@ class Run:
         if latest is None and self.checkpoints.exist():
             reason = problems[0] if problems else "none is complete"
             raise DataError(
-                f"`{self.checkpoints.directory}` has no checkpoint to go on from: {reason}",
-                "copy it again, or begin anew with another --out",
+                f"`{self.checkpoints.directory}` has no checkpoint to resume from: {reason}",
+                "copy it again, or start a new run with another --out",
             )
         return latest
 
@@ -165,8 +165,8 @@ class Run:
             if not is_out_of_memory(error):
                 raise
             raise UnavailableError(
-                f"step {self.state.step + 1:,}: memory is full, whatever the batch: {error}",
-                "train a smaller model; is another process using this memory?",
+                f"step {self.state.step + 1:,}: out of memory with a batch of any size: {error}",
+                "train a smaller model, or end other programs that use this memory",
             ) from error
         batches = self.plan.epoch(position.epoch).batches
         self.state.count_step(position, batches, skipped=result.skipped)

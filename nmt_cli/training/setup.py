@@ -137,7 +137,7 @@ def _way_back(earlier: Mapping[str, object]) -> str:
     of_corpus = [key for key in earlier if key.startswith(CORPUS_PREFIXES)]
     values = [earlier[key] for key in of_corpus]
     if not of_corpus or any(isinstance(value, tuple) for value in values):
-        return "use these settings to go on with it, or another --out for a new run"
+        return "use these settings to resume it, or another --out for a new run"
     words = [
         f"{PREPARE_OPTIONS.get(key, f'--set {key}=')}{_typed(earlier[key])}"
         for key in of_corpus
@@ -145,7 +145,7 @@ def _way_back(earlier: Mapping[str, object]) -> str:
     ]
     others = "use the other settings again, and " if len(of_corpus) < len(earlier) else ""
     return (
-        f"to go on with it, {others}prepare the corpus as it was: "
+        f"to resume it, {others}prepare the corpus as it was: "
         f"`{' '.join(['nmt prepare --force', *words])}`; for a new run, use another --out"
     )
 
@@ -215,7 +215,7 @@ def _refuse_other_subwords(out: Path, corpus: Corpus) -> None:
         is_temporary = path.name.startswith(files.TEMPORARY_PREFIX)
         if not is_temporary and not (path.is_file() and path.read_bytes() == own.get(path.name)):
             raise CannotCreateError(
-                f"`{path}` exists and is not of this model", "choose another --out"
+                f"`{path}` exists and does not belong to this model", "choose another --out"
             )
 
 

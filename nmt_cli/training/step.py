@@ -135,7 +135,7 @@ def out_of_memory(step: int, pair: int | None) -> NmtError:
     if pair is None:
         return LostRankError(f"another rank ran out of memory in step {step:,}")
     return UnavailableError(
-        f"step {step:,}: memory has no room for a single pair, {named_pairs([pair])}",
+        f"step {step:,}: not enough memory for a single pair, {named_pairs([pair])}",
         "prepare with a smaller data.max_length, or train a smaller model",
     )
 

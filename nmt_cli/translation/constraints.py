@@ -26,7 +26,10 @@ from nmt_cli.search.logits_processors import LogitsProcessor
 
 @dataclass(frozen=True)
 class Constraints:
-    """banned: words and phrases that are never produced; glossary: terms that translations use."""
+    """Words that translations must not, or must, contain.
+
+    banned: words and phrases that never occur in them; glossary: the terms that they use.
+    """
 
     banned: tuple[str, ...] = ()
     glossary: tuple[Entry, ...] = ()

@@ -1,4 +1,4 @@
-"""Lines in, translations out, in the same order: what `nmt translate` and Python users call."""
+"""The Translator, which translates lines; `nmt translate` and Python users call it."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache as called_once
@@ -122,19 +122,20 @@ class Translator:
         cache: Path | Literal["auto"] | None = "auto",
         others: Sequence[Path | str] = (),
     ) -> "Translator":
-        """The translator of a model directory; raises the errors of `model_dir.load_model`.
+        """Load the model in the directory `path`, or an ensemble of it and `others`.
 
-        device: cpu, cuda or cuda:N; precision: float32, bf16, int8 (CPU) or fp16 (GPU). Kernels for
-        the CPU are compiled into the folder `cache`, auto: the user's cache directory, which takes
-        seconds the first time; None: torch computes with the rounded weights. others: the other
-        members of an ensemble, with the same vocabularies.
+        device: "cpu", "cuda" or "cuda:1". precision: "float32", "bf16", "int8" (CPU) or "fp16"
+        (GPU). cache: the folder for nmt's compiled CPU kernels; "auto" is the user's cache folder,
+        where compiling takes about 10 s once; with None, torch computes, which is slower. others:
+        model directories with the same vocabularies. Raises NmtError for a missing, damaged or
+        unsuitable model.
         """
         require_precision(precision)
         torch_device = find_device(device)
         if precision == "int8" and torch_device.type != "cpu":
-            raise ConfigError("int8 is for the CPU", "`--device cpu`, or `--precision bf16`")
+            raise ConfigError("int8 needs a CPU", "use --device cpu, or --precision bf16")
         if precision == "fp16" and torch_device.type == "cpu":
-            raise ConfigError("fp16 is for a GPU", "`--device cuda`, or `--precision bf16`")
+            raise ConfigError("fp16 needs a GPU", "use --device cuda, or --precision bf16")
         if cache == "auto":
             cache = cache_folder()
         members = [cls.load(other, device, precision=precision, cache=cache) for other in others]
@@ -159,7 +160,7 @@ class Translator:
         return translator
 
     def _make_line_search(self) -> LineSearch:
-        """The search of this translator's engine, from lines to translations."""
+        """Make the search that turns lines into translations with this translator's engine."""
         members = (self, *self.others)
         placer = TermPlacer(
             lambda pairs: force_members([member.model for member in members], pairs),
@@ -238,19 +239,19 @@ class Translator:
         prefixes: str | Iterable[str] | None = None,
         **options: Unpack[SearchOptions],
     ) -> Translation | list[Translation] | Iterator[Translation]:
-        """One translation per line, in order.
+        """Translate lines, and return one translation for each, in the same order.
 
-        A str is one line and returns one Translation; a list or tuple returns a list; any other
-        iterable returns an iterator, which reads and translates in windows that grow, so that
-        neither lines nor translations are held as a whole.
+        A str is one line and gives one Translation; a list or tuple gives a list; any other
+        iterable gives an iterator, which reads and translates some lines at a time, so that
+        neither the text nor its translations are held in memory as a whole.
 
-        options: search settings by name, such as `beam=2, n_best=2`, which override those of
-        `search`, which override the model's own. constraints: banned phrases and a glossary.
-        prefixes: how the translation of each line begins, as many as there are lines.
+        options: search settings by name, such as `beam=2, n_best=2`; they override those of
+        `search`, and these override the settings of the model. constraints: banned phrases and a
+        glossary. prefixes: the beginning of the translation of each line, "" for none.
 
-        Raises TypeError for anything but lines and for unknown options, ValueError for a str of
-        several lines and ConfigError for an invalid value; at the call, except for the elements of
-        an iterator.
+        Raises TypeError if `lines` are no lines or an option is unknown, ValueError for a str with
+        a line break, and ConfigError for an invalid value. The elements of an iterator are checked
+        when they are read, everything else at the call.
         """
         chosen = chosen_settings(self.config, search, options)
         check_constraints(constraints, chosen)
@@ -297,7 +298,7 @@ class Translator:
         first: int = 0,
         on_progress: OnProgress = _ignore,
     ) -> list[Translation]:
-        """The translations of some lines, searched together; `first`: the index of the first line.
+        """Translate some lines in one search; `first` is the index of the first line.
 
         on_progress: called after each step of the search with the share of lines that are done.
         """
@@ -329,7 +330,7 @@ class Translator:
         first: int = 0,
         on_progress: OnProgress = _ignore,
     ) -> list[MarkedTranslation]:
-        """The translations of texts with tags and placeholders, searched together.
+        """Translate texts with tags and placeholders in one search.
 
         The pieces of each translation have the tags and placeholders of its source. Placeholders
         in the words of a text are found by `search.markup=keep`. first: the index of the first
@@ -364,7 +365,7 @@ class Translator:
         return search
 
     def bind(self, constraints: Constraints) -> BoundConstraints:
-        """Constraints in this model's ids; raises DataError for a term that it cannot spell."""
+        """Encode constraints for this model; raises DataError for a term that it cannot spell."""
         if self._bound[0] is not constraints:
             bound = BoundConstraints(constraints, self.subwords, self.config.languages)
             self._bound = constraints, bound
@@ -378,7 +379,7 @@ class Translator:
         return self._shortlist() if search.shortlist else None
 
     def score(self, pairs: Iterable[tuple[str, str]]) -> Iterator[ScoredPair]:
-        """The scores of given translations, in order; for an ensemble those of the mean.
+        """Score given translations with the model, or with the mean of an ensemble, in order.
 
         Raises DataError for a pair that is longer than the learned positions of the model.
         """

@@ -24,7 +24,7 @@ class Difference:
     depends_on_batch: bool
 
     def __str__(self) -> str:
-        who = "alone" if self.depends_on_batch else "by the plain model"
+        who = "alone" if self.depends_on_batch else "by the reference engine"
         return (
             f"line {self.line + 1:,}: `{self.actual.text}` (score {self.actual.score:.6f}), "
             f"but {who} `{self.expected.text}` (score {self.expected.score:.6f})"
@@ -61,7 +61,7 @@ class Verifier:
     def baseline(self) -> str:
         """The translation that lines are compared with, for messages."""
         same = self._baseline is self._translator
-        return "alone" if same else "alone, by the plain model"
+        return "alone" if same else "alone, by the reference engine"
 
     def check(
         self, translations: Sequence[Translation], prefixes: Sequence[str] | None, first: int

@@ -99,7 +99,8 @@ def test_verify_counts_correct_lines(nmt) -> None:
     plain = nmt("test.en")
     result = nmt("--verify", "test.en")
     assert (result.code, result.out) == (0, plain.out)
-    assert result.err == "6 lines checked: the same as when translated alone, by the plain model\n"
+    same = "6 lines checked: the same as when translated alone, by the reference engine\n"
+    assert result.err == same
     result = nmt("--verify-every", "4", "--precision", "int8", "--quiet", "test.en")
     assert (result.code, result.err) == (0, "")
     result = nmt("--verify-every", "4", "--precision", "int8", "test.en")
@@ -132,7 +133,7 @@ def test_verify_names_the_lines_that_a_wrong_engine_mistranslates(nmt, monkeypat
         assert f"`{lines[int(match[1]) - 1]}`" in warning
     assert error == (
         f"error: {len(warnings)} of 6 checked lines differ from the translation of the line alone, "
-        "by the plain model"
+        "by the reference engine"
     )
     assert (blank, hint[:5]) == ("", "hint:")
     result = nmt("--verify", "test.en", "-o", "out.de")

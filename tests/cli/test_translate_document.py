@@ -179,7 +179,7 @@ def test_document_without_words_stays(nmt) -> None:
         ("--document page.html --alignment", 2, "--alignment"),
         ("--document none.html", 66, "none.html"),
         ("--document items.jsonl --field other", 65, "line 1: no field `other`"),
-        ("--document page.html --kind docx -o new.docx", 65, "damaged or no .docx"),
+        ("--document page.html --kind docx -o new.docx", 65, "damaged, or not a .docx"),
         ("--document page.html --kind po", 65, "catalogue"),
     ],
 )

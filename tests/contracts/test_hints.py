@@ -16,7 +16,7 @@ OPTION = re.compile(r"(?<![\w(-])--[a-z][a-z0-9-]*")
 # A call of ours within a text, up to the end of the command.
 CALL = re.compile(r"\bnmt ((?:[a-z0-9]+)(?: [a-z0-9]+)?)([^`|&;\n]*)")
 OTHER_PROGRAMS = {
-    "torchrun": {"--nnodes", "--nproc-per-node", "--rdzv-endpoint"},
+    "torchrun": {"--nnodes", "--nproc-per-node", "--rdzv-backend", "--rdzv-endpoint"},
     "pip": {"--force-reinstall"},
     "docker": {"--shm-size"},
 }

@@ -83,7 +83,7 @@ def test_pointing_at_a_word_shows_its_weights(tab: Browser) -> None:
     weights = attention().maps.cross[1, 2]
     tab.point_at(row(1))
     assert_shares(tab, weights[1], SRC)
-    assert tab.evaluate("document.querySelector('#reading h2').textContent") == "·e looks at"
+    assert tab.evaluate("document.querySelector('#reading h2').textContent") == "·e attends to"
     beside = tab.evaluate(f"document.querySelector('{column(2)} .share').textContent")
     assert beside == {name: share for share, name in shares(tab)}["🙂"]
     faded = tab.evaluate(

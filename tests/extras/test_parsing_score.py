@@ -336,7 +336,7 @@ def test_parse_score_refuses_files_that_do_not_match() -> None:
     tree = "(S (NN a))"
     with pytest.raises(DataError, match="`x` has 2 lines, `y` has 1"):
         score_lines([tree, tree], [tree], names=("x", "y"))
-    with pytest.raises(DataError, match="no lines at all"):
+    with pytest.raises(DataError, match="the files have no lines"):
         score_lines([], [])
     with pytest.raises(DataError, match=r"`x`, line 2: .*never closed"):
         score_lines([tree, "(S (NN a)"], [tree, tree], names=("x", "y"))

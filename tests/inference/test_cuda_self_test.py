@@ -51,7 +51,7 @@ def test_unsupported_dtypes_fall_back_to_the_reference_engine(make_model) -> Non
 
 
 def test_fp16_is_for_a_gpu(tmp_path) -> None:
-    with pytest.raises(ConfigError, match="fp16 is for a GPU"):
+    with pytest.raises(ConfigError, match="fp16 needs a GPU"):
         Translator.load(tmp_path, precision="fp16")
 
 

@@ -91,7 +91,7 @@ class TestMessages:
     def test_table_cells_are_not_wrapped(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COLUMNS", "50")
         console, stream, _ = make(interactive=True)
-        header = ("", "tokens", "vocabulary", "unknown", "subwords a word")
+        header = ("", "tokens", "vocabulary", "unknown", "subwords per word")
         console.table([("source", 1_234_567, 8_000, 0, 1.25)], header=header)
         shown = stream.getvalue().split()
         assert {"source", "1,234,567", *" ".join(header).split()} <= set(shown)

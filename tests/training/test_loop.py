@@ -276,7 +276,7 @@ def test_a_run_stopped_in_its_validation_says_what_it_begins_with(setting, tmp_p
     config = with_values(config, {"train.max_steps": 4, "train.validate_every": 3})
     reports = list(train(config, corpus, tmp_path / "m", stop=lambda: validating, listener=listen))
     assert reports[-1].note == (
-        "saved at step 3; run the same command to go on, beginning with the abandoned validation"
+        "saved at step 3; run the same command to resume, beginning with the abandoned validation"
     )
     reports = list(train(config, corpus, tmp_path / "m"))
     assert [report.step for report in reports if report.validation] == [3, 4]
@@ -358,7 +358,7 @@ def test_pairs_longer_than_a_pass_are_counted_and_used(setting, tmp_path):
     assert count > 0
     settings = {"train_batch_tokens": 20, "train_micro_batch_tokens": 10, "train_max_steps": 3}
     reports = run(setting, tmp_path / "model", **settings)
-    assert f"{count:,} pairs are longer than the 10 tokens of one pass" in reports[0].note
+    assert f"{count:,} pairs are longer than the 10 tokens of a micro-batch" in reports[0].note
     assert reports[-1].note == "finished: 3 steps are done"
 
 

@@ -160,8 +160,8 @@ def test_a_wrong_engine_differs_from_the_reference_model(config: Config) -> None
     verifier, findings = checked(translator, config.search)
     assert findings
     assert not any(translation.depends_on_batch for translation in findings)
-    assert "but by the plain model `" in str(findings[0])
-    assert verifier.baseline == "alone, by the plain model"
+    assert "but by the reference engine `" in str(findings[0])
+    assert verifier.baseline == "alone, by the reference engine"
     verifier, findings = checked(translator, config.search, against_reference=False)
     assert findings == []
     assert verifier.baseline == "alone"

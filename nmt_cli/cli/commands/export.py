@@ -45,7 +45,7 @@ To = Annotated[Format, typer.Option("--to", help="Format to export to")]
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Directory to write")]
 PrecisionOption = Annotated[
     ExportPrecision | None,
-    typer.Option("--precision", help="ExportPrecision of the exported weights [default: float32]"),
+    typer.Option("--precision", help="Precision of the exported weights [default: float32]"),
 ]
 Check = Annotated[
     Path | None,

@@ -186,7 +186,7 @@ def show(
             ("target", prepared.tgt, prepared.tgt_size),
         )
     ]
-    console.table(sides, header=("", "tokens", "vocabulary", "unknown", "subwords a word"))
+    console.table(sides, header=("", "tokens", "vocabulary", "unknown", "subwords per word"))
     for note in (*prepared.notes, *_no_validation(prepared, command)):
         console.warning(note)
     if any(finding.action == "kept" for finding in prepared.findings):

@@ -102,7 +102,7 @@ def score_pairs(
     warn_of_invalid(console, reading.src, reading.tgt)
     if not count:
         raise DataError(
-            "nothing to score, no lines at all", "did the step before write its output?"
+            "nothing to score: the files have no lines", "did the step before write its output?"
         )
     total = {
         "schema": SCHEMA, "lines": count, "tokens": tokens, "log_prob": log_prob,

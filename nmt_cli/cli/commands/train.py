@@ -21,7 +21,8 @@ EXAMPLES = """
 nmt train    with the settings of nmt.toml, on all GPUs
 nmt train --gpus 8 --preset big
 nmt train --preset small --max-steps 5000 --set model.dropout=0.3 --out runs/dropout-0.3
-torchrun --nnodes 2 --nproc-per-node 8 --rdzv-endpoint HOST:29500 -m nmt_cli train
+torchrun --nnodes 2 --nproc-per-node 8 --rdzv-backend c10d --rdzv-endpoint HOST:29500 \\
+    -m nmt_cli train
 """
 
 Gpus = Annotated[

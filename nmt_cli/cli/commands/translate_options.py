@@ -89,8 +89,8 @@ Verify = Annotated[
     bool,
     typer.Option(
         "--verify",
-        help="Translate each line again by itself (with --precision float32: by the reference "
-        "implementation) and exit with code 3 if a translation differs",
+        help="Translate each line again on its own (with --precision float32: by the reference "
+        "engine) and exit with code 3 if a translation differs",
     ),
 ]
 VerifyEvery = Annotated[

@@ -89,7 +89,7 @@ def no_validation_note(pairs: int, names_it: str, sets_apart: str) -> str:
     split = suitable_split(pairs)
     way = f"; to set training pairs apart: {sets_apart}{split}" if split else ""
     return (
-        "there is no validation text: training will not know its best checkpoint; "
+        "there is no validation text: training cannot tell which checkpoint is best; "
         f"{names_it} names it{way}"
     )
 

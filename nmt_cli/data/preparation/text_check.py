@@ -25,7 +25,7 @@ def why_no_text(head: bytes, name: str) -> str:
             return f"it is neither {suffix_format}, as its name says, nor text"
         return "it is not text"
     if zeros >= MIN_ZEROS and zeros > MAX_ZERO_SHARE * len(head):
-        return "it has as many zero bytes as UTF-16 has, or a file that is not text"
+        return "it has as many zero bytes as UTF-16 text or a binary file"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Splits a line into sentences, guarded by abbreviations that are learnt from training text.
+"""Splits a line into sentences, with the help of abbreviations learnt from training text.
 
 A full stop ends a sentence unless the word before it is an abbreviation, an initial or an ordinal
 number, or the text goes on in lower case. Marks of other scripts (。 ؟ । and others) are known too.

@@ -173,7 +173,7 @@ class Lines(Iterator[str]):
         if problem:
             raise DataError(
                 f"`{self.name}` cannot be read as text: {problem}",
-                "text is UTF-8, plain or compressed as gz, xz, zst or bz2; `file` tells what it is",
+                "text must be UTF-8, plain or compressed (gz, xz, zst, bz2); see `file NAME`",
             )
         head = head.removeprefix(UTF8_BOM)
         while True:

@@ -45,7 +45,7 @@ class SubtitleDocument:
             cues = find_cues(self._text, self._kind)
         except ValueError as error:
             raise DataError(
-                f"`{options.name}`, these are no times of a subtitle: {error}",
+                f"`{options.name}`, the times of a subtitle cannot be read: {error}",
                 "times are written as 00:01:02,345 --> 00:01:04,000",
             ) from error
         self._times = self._event_times(self._text)

@@ -44,7 +44,7 @@ class WordPackage:
         try:
             archive = zipfile.ZipFile(io.BytesIO(data))
         except _DAMAGED as error:
-            raise DataError(f"`{name}`: damaged or no .docx file: {error}") from error
+            raise DataError(f"`{name}`: damaged, or not a .docx file: {error}") from error
         with archive:
             self._check(archive)
             try:

@@ -5,9 +5,9 @@ const controls = document.getElementById("controls").elements;
 const view = document.getElementById("view");
 const reading = document.getElementById("reading");
 const LEGENDS = {
-  encoder: "Left: each source subword; right: the source subwords that it looks at.",
-  decoder: "Left: the subword that is being predicted; right: what the decoder has read before it.",
-  cross: "Left: the subword that is being predicted; right: the source subwords that it looks at.",
+  encoder: "Left: each source subword; right: the source subwords that it attends to.",
+  decoder: "Left: the predicted subword; right: the subwords before it, which it attends to.",
+  cross: "Left: the predicted subword; right: the source subwords that it attends to.",
 };
 // word: {side: "row" or "column", place}; kept: it stays when the pointer leaves.
 const state = { ...page.start, view: "lines", least: 0.05, far: 0, word: null, kept: false };
@@ -197,7 +197,7 @@ function read(shares) {
   }
   const name = make("bdi", {}, own[place]);
   const title = make("h2");
-  title.append(name, side === "row" ? " looks at" : " is looked at by");
+  title.append(name, side === "row" ? " attends to" : " is attended to by");
   reading.replaceChildren(title, table);
 }
 

@@ -12,9 +12,9 @@ TITLES = {
     "cross": "Attention from the translation to the source",
 }
 LEGENDS = {
-    "encoder": "Left: each source subword. Right: what it looks at; lines from 5 %.",
-    "decoder": "Left: what is being predicted. Right: what the decoder has read; lines from 5 %.",
-    "cross": "Left: what is being predicted. Right: the source subwords; lines from 5 %.",
+    "encoder": "Left: each source subword. Right: the subwords it attends to, from 5 % on.",
+    "decoder": "Left: the predicted subword. Right: the subwords before it, from 5 % on.",
+    "cross": "Left: the predicted subword. Right: the source subwords, from 5 % on.",
 }
 # Smaller weights are not drawn.
 LEAST = 0.05

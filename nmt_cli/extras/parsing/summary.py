@@ -129,7 +129,7 @@ def score_lines(
             "line n of one is the tree of the same sentence as line n of the other",
         )
     if not gold:
-        raise DataError("nothing to score, no lines at all", "did the parser write its output?")
+        raise DataError("nothing to score: the files have no lines", "did the parser write output?")
     scores: list[SentenceScore] = []
     errors: list[int] = []
     for line_number, (parsed_line, gold_line) in enumerate(zip(parsed, gold, strict=True), 1):

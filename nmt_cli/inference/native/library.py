@@ -1,4 +1,4 @@
-"""The library of kernels, which the C compiler of this machine makes once for the user's cache."""
+"""The library of CPU kernels: compiled once by this machine's C compiler, into the user's cache."""
 
 import ctypes
 import hashlib

@@ -1,4 +1,4 @@
-"""The CPU engine in torch, for where no kernels can be compiled; its KV cache is never moved."""
+"""The CPU engine in torch, for machines without a C compiler; its KV cache is never moved."""
 
 from collections.abc import Sequence
 

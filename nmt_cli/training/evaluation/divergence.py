@@ -29,7 +29,7 @@ def messages_for(run: Run, result: StepResult, position: Position) -> list[str]:
     messages = []
     if result.skipped:
         messages.append(
-            f"step {run.state.step:,} was skipped: its numbers were not finite; "
+            f"step {run.state.step:,} was skipped: its loss or gradient was NaN or infinite; "
             f"it began with pairs {_pairs_at(run, position)}"
         )
     if result.splits and not run.state.splits:
@@ -52,7 +52,7 @@ def detect_divergence(run: Run, result: StepResult) -> Divergence | None:
     """
     step = run.state.step
     if run.state.skipped >= SKIPS_ALLOWED:
-        message = f"{SKIPS_ALLOWED} steps in a row gave no finite numbers, up to {step:,}"
+        message = f"{SKIPS_ALLOWED} steps in a row gave NaN or infinite values, up to {step:,}"
         return Divergence(message, step - run.state.skipped + 1)
     if result.skipped:
         return None
@@ -62,7 +62,8 @@ def detect_divergence(run: Run, result: StepResult) -> Divergence | None:
     if not has_risen:
         return None
     message = (
-        f"step {step:,}: the loss is {trend.fast:.3f}, far above its course of {trend.slow:.3f}"
+        f"step {step:,}: the loss is {trend.fast:.3f}, "
+        f"far above its running mean of {trend.slow:.3f}"
     )
     return Divergence(message, step - 2 * FAST_STEPS)
 
@@ -79,7 +80,7 @@ def recover(run: Run, problem: Divergence, position: Position) -> str:
     if action == "stop":
         raise DivergedError(
             f"{problem.message}; train.on_divergence=stop",
-            f"{REMEDIES}; run again with train.on_divergence=warn to go on all the same",
+            f"{REMEDIES}; to continue anyway, run again with train.on_divergence=warn",
         )
     return problem.message
 

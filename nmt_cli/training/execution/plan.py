@@ -140,5 +140,5 @@ def long_pair_notes(plan: BatchPlan) -> list[str]:
         return []
     return [
         f"{counted(count, 'pair')} {agreeing(count, 'is', 'are')} longer than the "
-        f"{plan.capacity:,} tokens of one pass: each has a pass of its own"
+        f"{plan.capacity:,} tokens of a micro-batch: each gets a micro-batch of its own"
     ]

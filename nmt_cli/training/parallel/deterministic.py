@@ -75,9 +75,9 @@ def check_ranks(world_size: int, shards: int) -> None:
     """Raises ConfigError where the tree over `shards` does not split among this many ranks."""
     if world_size != next_power_of_two(world_size) or shards % world_size:
         raise ConfigError(
-            f"--deterministic: {world_size} ranks cannot share the {shards} shards of a step",
+            f"--deterministic: {world_size} ranks cannot share the {shards} micro-batches per step",
             f"use 1, 2, 4, ... or {shards} ranks; a smaller train.micro_batch_tokens gives a new "
-            "run more shards",
+            "run more micro-batches",
         )
 
 

@@ -182,7 +182,7 @@ class Heartbeat:
         """
         if self._failed_publishes >= BEATS_WITHOUT_STORE:
             return LostRankError(
-                f"rank {self.status.rank} ends: nothing is heard of the first rank"
+                f"rank {self.status.rank} ends: the first rank sends no heartbeats"
             )
         others = self._read_others()
         silence = self._longest_silence(others)
@@ -202,7 +202,7 @@ class Heartbeat:
         elif self._beats_waited * BEAT_SECONDS > self.timeout:
             lost = self._lost_rank_error(f"no answer for {self.timeout:g} seconds")
         elif silence >= SILENT_SECONDS:
-            lost = self._lost_rank_error(f"no sign of life for {silence:g} seconds")
+            lost = self._lost_rank_error(f"no heartbeat for {silence:g} seconds")
         return lost if self._waiting else None
 
     def _longest_silence(self, others: Sequence[RankStatus]) -> float:
@@ -233,7 +233,7 @@ class Heartbeat:
         behind = [status for status in alive if status.collectives_started < started]
         explanations = [
             (ended, "ended in {0.location}: {0.end}"),
-            (silent, "gives no sign of life since {0.location}"),
+            (silent, "has sent no heartbeat since {0.location}"),
             (behind, "hangs in {0.location}"),
         ]
         suspects, text = next((pair for pair in explanations if pair[0]), ([], ""))
@@ -241,5 +241,5 @@ class Heartbeat:
         who = "; ".join(f"rank {status.rank} {text.format(status)}" for status in suspects)
         return LostRankError(
             f"rank {self.status.rank} ends in {self.status.location}: "
-            f"{who or 'the ranks have lost each other'} ({reason})"
+            f"{who or 'the ranks have lost their connection'} ({reason})"
         )

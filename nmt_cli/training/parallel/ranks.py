@@ -110,7 +110,7 @@ class Ranks:
         if failure is not None:
             raise failure
         if code:
-            stopped = NmtError(f"rank {self.rank} ends because the first rank could not begin")
+            stopped = NmtError(f"rank {self.rank} ends because the first rank could not start")
             stopped.exit_code = code
             raise stopped
 
@@ -164,7 +164,8 @@ def count_devices(gpus: int | None) -> int:
         return max(1, available)
     if available and gpus > available:
         raise UnavailableError(
-            f"--gpus {gpus}: this machine shows {available}", "`nmt doctor` tells what it sees"
+            f"--gpus {gpus}: this machine has {counted(available, 'GPU')}",
+            "`nmt doctor` shows the GPUs it finds",
         )
     return max(1, gpus)
 
@@ -187,7 +188,7 @@ def _check_hidden_gpus() -> None:
     if present and torch.version.cuda and "CUDA_VISIBLE_DEVICES" not in os.environ:
         raise UnavailableError(
             f"torch {torch.__version__} can use none of the GPUs of this machine ({present})",
-            "`nmt doctor` tells more; CUDA_VISIBLE_DEVICES=-1 trains on the CPU all the same",
+            "`nmt doctor` shows why; set CUDA_VISIBLE_DEVICES=-1 to train on the CPU",
         )
 
 
@@ -343,7 +344,7 @@ def exit_code_of(codes: Mapping[int, int], times: Mapping[int, int]) -> int:
         return code
     killed = LostRankError(
         f"rank {first} was killed by {signal.Signals(-code).name}",
-        "SIGKILL often is the system out of memory: `dmesg` tells" if code == -9 else "",
+        "often the system kills a process when memory is full: see `dmesg`" if code == -9 else "",
     )
     killed.exit_code = 128 - code
     raise killed

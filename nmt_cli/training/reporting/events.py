@@ -119,4 +119,4 @@ Listener = Callable[[Event], None]
 
 
 def ignore(_: Event) -> None:
-    """The listener that does nothing."""
+    """Do nothing with an event."""

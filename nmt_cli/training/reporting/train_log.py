@@ -1,4 +1,4 @@
-"""The log of a run, log.jsonl: one Report a line."""
+"""The log of a run, log.jsonl: one Report per line."""
 
 import json
 from pathlib import Path

@@ -89,8 +89,9 @@ class Checkpoint:
         unknown = sorted(values.keys() - {known.name for known in fields(TrainState)})
         if unknown:
             raise ConfigError(
-                f"`{path}` holds what this version of nmt does not know: {', '.join(unknown)}",
-                "go on with the version of nmt that wrote it",
+                f"`{path}` has entries that this version of nmt does not know: "
+                f"{', '.join(unknown)}",
+                "resume with the version of nmt that wrote it",
             )
         return TrainState(**values)
 

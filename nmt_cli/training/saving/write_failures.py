@@ -65,7 +65,7 @@ class WriteFailures:
         if failed and not self._has_raised:
             raise WriteError(
                 "; ".join(self._messages[what] for what in failed),
-                "free some space and run the same command again: it goes on from what is saved",
+                "free some space and run the same command again: it resumes from the last save",
             )
 
     def _message(self, what: str, error: Exception, size: int) -> str:

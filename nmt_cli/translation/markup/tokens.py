@@ -1,4 +1,4 @@
-"""The words of a segment and of its translation, and how strongly they belong together."""
+"""The words of a segment and of its translation, and how strongly they are aligned."""
 
 import re
 from bisect import bisect_right

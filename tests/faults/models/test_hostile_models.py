@@ -275,7 +275,7 @@ def test_manifest_with_paths_outside_is_refused(tmp_path: Path, model: Path, nam
     (tmp_path / "outside").write_text("x")
     text = (copy / "manifest.json").read_text()
     (copy / "manifest.json").write_text(text.replace('"config.toml"', f'"{name}"', 1))
-    with pytest.raises(DataError, match="which lies outside"):
+    with pytest.raises(DataError, match="outside its directory"):
         manifest.check_manifest(copy)
     refused(copy)
 

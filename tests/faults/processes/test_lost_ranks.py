@@ -56,7 +56,7 @@ def test_a_killed_rank_is_named_with_its_step_and_pairs(killed):
 
     ends = in_ranks(work, count=3)
     assert ends[killed] == (None, None, False)
-    message = f"rank {killed} gives no sign of life since step 4, pairs 41, 5 of the corpus"
+    message = f"rank {killed} has sent no heartbeat since step 4, pairs 41, 5 of the corpus"
     assert_lost(ends, killed, message)
 
 
@@ -139,7 +139,7 @@ def test_the_steps_before_a_rank_was_lost_are_saved(tmp_path: Path, monkeypatch)
 
     first, _ = in_ranks(work)
     assert isinstance(first.error, LostRankError)
-    assert "rank 1 gives no sign of life since step 4, pairs" in str(first.error)
+    assert "rank 1 has sent no heartbeat since step 4, pairs" in str(first.error)
     (saved,) = Checkpoints(tmp_path / "model" / "checkpoints", 5, 1).all()
     assert saved.step == 3
     assert not saved.state().member
@@ -214,7 +214,7 @@ def test_stopped_rank_is_detected_before_the_timeout(monkeypatch):
 
     ends = in_ranks(work, count=3, timeout=1_000.0)
     assert [ends[rank].gave_up for rank in (0, 2)] == [True, True]
-    assert_lost(ends, 1, "rank 1 gives no sign of life since step 3, pairs 31, 5 of the corpus")
+    assert_lost(ends, 1, "rank 1 has sent no heartbeat since step 3, pairs 31, 5 of the corpus")
 
 
 @fault("S7")
@@ -409,7 +409,7 @@ def test_killed_ranks_restart_and_leave_no_process(project, tmp_path, checks):
         _, err = process.communicate(timeout=100)
         assert process.returncode == 143
         assert "rank 1 was killed by SIGKILL: all start again after step" in err
-        assert "rank 1 gives no sign of life since step" in err
+        assert "rank 1 has sent no heartbeat since step" in err
         checks()
         assert not any(map(is_alive, second.values()))
         checks()

@@ -162,7 +162,7 @@ def test_resume_without_any_complete_checkpoint_is_refused(setting, out) -> None
     """Nothing is begun anew over a run that somebody may still save."""
     for path in (out / "checkpoints").rglob("*.safetensors"):
         flip(path, 99)
-    with pytest.raises(DataError, match=r"no checkpoint to go on from: .*safetensors` is damaged"):
+    with pytest.raises(DataError, match=r"no checkpoint to resume from: .*safetensors` is damaged"):
         go(*setting, out, 7)
     assert DataError.exit_code == 65
 

@@ -108,7 +108,7 @@ def test_score_refuses_empty_files(checks: Checks) -> None:
     write("empty.txt", [])
     result = nmt_score("empty.txt", "empty.txt")
     assert result.code == 65
-    assert b"no lines at all" in result.err
+    assert b"nothing to score" in result.err
     with pytest.raises(DataError, match="nothing to score"):
         score([], [[]])
     with pytest.raises(UsageError, match="at least one reference"):

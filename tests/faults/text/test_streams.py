@@ -158,7 +158,7 @@ WAITING = {
 @pytest.mark.parametrize("name", WAITING)
 def test_reading_from_terminal_is_announced(name: str) -> None:
     process, terminal = on_terminal(*WAITING[name])
-    read_until(terminal, b"reading from the terminal, one line each; Ctrl-D ends")
+    read_until(terminal, b"reading lines from the terminal; Ctrl-D ends")
     os.kill(process, signal.SIGINT)
     assert ended(process) in (130, -signal.SIGINT)
     os.close(terminal)

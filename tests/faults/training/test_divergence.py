@@ -279,7 +279,7 @@ LONG = {"train_checkpoint_every": 20, "train_validate_every": 1_000, "train_max_
 def test_divergence_is_reported_once(setting, tmp_path, monkeypatch):
     diverging_at(monkeypatch, 200)
     reports = run(setting, tmp_path / "model", **LONG)
-    (warning,) = [report for report in reports if "far above its course" in report.note]
+    (warning,) = [report for report in reports if "far above its running mean" in report.note]
     assert 202 <= warning.step <= 212
     assert reports[-1].step == 240
 
@@ -311,7 +311,7 @@ def test_divergence_detection_continues_after_resume(setting, tmp_path, monkeypa
     diverging_at(monkeypatch, 200)
     run(setting, tmp_path / "model", stop_after=150, **LONG)
     reports = run(setting, tmp_path / "model", **LONG)
-    assert len([report for report in reports if "far above its course" in report.note]) == 1
+    assert len([report for report in reports if "far above its running mean" in report.note]) == 1
 
 
 @fault("N3")

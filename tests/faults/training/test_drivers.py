@@ -47,7 +47,7 @@ def test_more_gpus_than_available_are_refused(monkeypatch):
     monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
     assert count_devices(None) == 2
     assert count_devices(1) == 1
-    with pytest.raises(UnavailableError, match="--gpus 8: this machine shows 2") as raised:
+    with pytest.raises(UnavailableError, match="--gpus 8: this machine has 2") as raised:
         count_devices(8)
     assert "nmt doctor" in raised.value.hint
 

@@ -137,7 +137,7 @@ def test_out_of_memory_saves_the_steps_before(setting, tmp_path, monkeypatch):
         return real(*arguments)
 
     monkeypatch.setattr("nmt_cli.training.run.take_step", step)
-    with pytest.raises(UnavailableError, match="step 4: memory has no room for a single pair"):
+    with pytest.raises(UnavailableError, match="step 4: not enough memory for a single pair"):
         list(train(config, corpus, tmp_path / "model"))
     assert [
         checkpoint.step for checkpoint in Checkpoints(tmp_path / "model/checkpoints", 5, 1).all()
@@ -194,7 +194,7 @@ def test_out_of_memory_of_any_batch_size_is_a_user_error(setting, tmp_path, monk
 
     monkeypatch.setattr("nmt_cli.training.step.gradients_of", full)
     config, corpus = setting
-    with pytest.raises(UnavailableError, match="step 4: memory is full, whatever the batch"):
+    with pytest.raises(UnavailableError, match="step 4: out of memory with a batch of any size"):
         list(train(config, corpus, tmp_path / "model"))
     assert [
         checkpoint.step for checkpoint in Checkpoints(tmp_path / "model/checkpoints", 5, 1).all()

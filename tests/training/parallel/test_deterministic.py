@@ -60,7 +60,7 @@ def test_another_order_of_addition_gives_other_bits() -> None:
 
 @pytest.mark.parametrize(("world_size", "shards"), [(3, 8), (3, 6), (16, 8), (2, 1)])
 def test_ranks_that_cannot_share_the_tree_are_refused(world_size: int, shards: int) -> None:
-    with pytest.raises(ConfigError, match=f"{world_size} ranks cannot share the {shards} shards"):
+    with pytest.raises(ConfigError, match=f"{world_size} ranks cannot share the {shards} micro"):
         check_ranks(world_size, shards)
 
 

@@ -225,7 +225,7 @@ def test_a_rank_that_dies_after_sending_buckets_is_named(setting, monkeypatch):
     other, own = in_ranks(work)
     assert own == (None, None, False)
     assert isinstance(other.error, LostRankError)
-    assert "rank 1 gives no sign of life since step 1" in str(other.error)
+    assert "rank 1 has sent no heartbeat since step 1" in str(other.error)
 
 
 def test_nan_on_one_rank_skips_the_step_on_all(setting, monkeypatch):

@@ -281,7 +281,7 @@ def test_the_outline_of_a_resumed_run_counts_all_epochs(setting, tmp_path):
 def test_a_stopped_run_reports_where_it_is_saved(setting, tmp_path):
     reports = run(setting, tmp_path / "m", stop_after=6)
     step = reports[-1].step
-    assert reports[-1].note == f"saved at step {step}; run the same command to go on"
+    assert reports[-1].note == f"saved at step {step}; run the same command to resume"
     assert Checkpoints(tmp_path / "m" / "checkpoints", 5, 1).all()[-1].step == step
     assert "saved at" not in (tmp_path / "m" / "log.jsonl").read_text()
 
