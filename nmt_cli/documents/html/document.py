@@ -5,6 +5,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from html import escape, unescape
 
+from nmt_cli.data.markup.html_tags import VOID
 from nmt_cli.data.markup.inline import split_words
 from nmt_cli.data.markup.marked_text import MarkedPiece, MarkedText, Placeholder, Tag, Text
 from nmt_cli.data.markup.pairs import with_pairs_only
@@ -15,7 +16,6 @@ from nmt_cli.documents.html.tags import (
     INLINE,
     INLINE_KEPT,
     KEPT,
-    VOID,
     Attribute,
     attributes_of,
     declared_encoding,

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from html import unescape
 from typing import NamedTuple
 
+from nmt_cli.data.markup.html_tags import UNTRANSLATED
+
 # Elements within a sentence; all others end it.
 INLINE = frozenset((
     "a", "abbr", "acronym", "audio", "b", "bdi", "bdo", "big", "cite", "data", "del", "dfn",
@@ -16,11 +18,9 @@ INLINE = frozenset((
 # Elements that are words of a sentence and not translated.
 INLINE_KEPT = frozenset(["code", "kbd", "samp", "tt", "var"])
 # Elements whose content is kept.
-KEPT = frozenset(["iframe", "listing", "math", "pre", "script", "style", "svg", "textarea", "xmp"])
-VOID = frozenset((
-    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param",
-    "source", "track", "wbr",
-))  # fmt: skip
+KEPT = (UNTRANSLATED - INLINE_KEPT) | frozenset(
+    ["iframe", "listing", "math", "svg", "textarea", "xmp"]
+)
 _TRANSLATED = frozenset(["alt", "aria-description", "aria-label", "placeholder", "title"])
 _META = frozenset(
     f"{prefix}{name}" for prefix in ("", "og:", "twitter:") for name in ("description", "title")

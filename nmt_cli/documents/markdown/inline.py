@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from html import unescape
 
+from nmt_cli.data.markup.html_tags import VOID
 from nmt_cli.data.markup.marked_text import (
     MarkedPiece,
     MarkedText,
@@ -14,7 +15,7 @@ from nmt_cli.data.markup.marked_text import (
 )
 from nmt_cli.data.markup.pairs import tag_pairs, with_pairs_only
 from nmt_cli.data.markup.placeholders import NAMED
-from nmt_cli.documents.html.tags import INLINE_KEPT, VOID
+from nmt_cli.documents.html.tags import INLINE_KEPT
 from nmt_cli.documents.template import source_text, write_text
 
 _ADDRESS = r"(?:https?|ftp)://[^\s<>\"']*[^\s<>\"'.,;:!?)\]]"
