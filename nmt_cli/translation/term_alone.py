@@ -6,6 +6,7 @@ words translate the term, and what their base form is.
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 
 from nmt_cli.data.subwords.model import Subwords
@@ -111,7 +112,7 @@ def _with_next(
     ids: Sequence[int], words: Sequence[tuple[int, ...]]
 ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
     """The ids of each word, and those of the word behind it."""
-    for word, after in zip(words, [*words[1:], ()], strict=True):
+    for word, after in zip_longest(words, words[1:], fillvalue=()):
         yield tuple(ids[i] for i in word), tuple(ids[i] for i in after)
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import takewhile
+from os.path import commonprefix
 from typing import NamedTuple
 
 import torch
@@ -194,10 +195,10 @@ class TermPlacer:
     def _endings(
         self, spans: Mapping[Source, Sequence[TermSpan]], plain: Mapping[Source, Hypothesis]
     ) -> list[list[int]]:
-        """For each span the length of the ending of each form that the replaced word has too.
+        """For each span how much of the ending of each form the replaced word has too.
 
-        All are 0 where no form has an ending of the replaced word, and where the letters at its end
-        are none: `Haus` is no genitive.
+        All are 0 where no form ends like the replaced word, and where this word has no ending:
+        `Haus` is no genitive.
         """
         result, replaced, indices = [], [], []
         for source, of_source in spans.items():
@@ -211,11 +212,11 @@ class TermPlacer:
                     )
                 )
                 endings = endings_of(forms) if self._spaced else []
-                lengths = [len(ending) * word.endswith(ending) for ending in endings]
+                lengths = [len(common_suffix(ending, word)) for ending in endings]
                 result.append(lengths or [0] * len(forms))
                 if any(lengths):
                     indices.append(len(result) - 1)
-                    shared = endings[lengths.index(max(lengths))]
+                    shared = word[len(word) - max(lengths) :]
                     place = next(each for each in _places(source) if each.term == span.term)
                     ids = self._alone.ids(source, place)
                     replaced.append(ReplacedWord(ids, word, shared, tuple(endings)))
@@ -340,3 +341,12 @@ def endings_of(forms: Sequence[str]) -> list[str]:
     """
     stem = len(list(takewhile(lambda letters: len(set(letters)) == 1, zip(*forms, strict=False))))
     return [form[stem:] for form in forms]
+
+
+def common_suffix(text: str, other: str) -> str:
+    """The last letters that both have.
+
+    >>> common_suffix("es", "Bruders"), common_suffix("e", "Bruders")
+    ('s', '')
+    """
+    return commonprefix([text[::-1], other[::-1]])[::-1]

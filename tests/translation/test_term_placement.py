@@ -128,6 +128,14 @@ def test_the_form_that_ends_like_the_replaced_word_is_chosen(subwords: Subwords)
     assert placed(subwords)[0] == PLACED
 
 
+def test_a_part_of_an_ending_is_enough(subwords: Subwords) -> None:
+    """`Hundes` is a genitive as `Katzers`, though it does not end in `ers`."""
+    forms = ("Katze", "Katzers")
+    assert placed(subwords, plain="der alte Hundes schläft", forms=forms)[0] == (
+        "der alte Katzers schläft"
+    )
+
+
 def test_the_likeliest_of_forms_with_the_same_ending_is_chosen(subwords: Subwords) -> None:
     """The first form is preferred, but not by more than a clear difference."""
     forms = ("Katze", "die", "alte")
@@ -139,6 +147,10 @@ def test_the_likeliest_of_forms_with_the_same_ending_is_chosen(subwords: Subword
 def test_words_of_a_prefix_are_not_replaced(subwords: Subwords) -> None:
     found = ("der alte Hund Köter", -3.0)
     assert "Hund" in placed(subwords, [found], prefix="der alte Hund")[0]
+
+
+def test_a_translation_that_is_all_prefix_stays(subwords: Subwords) -> None:
+    assert placed(subwords, prefix=TGT) == [TGT]
 
 
 def test_a_draft_that_is_too_long_is_not_taken(subwords: Subwords) -> None:
