@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import takewhile
-from os.path import commonprefix
 from typing import NamedTuple
 
 import torch
@@ -32,6 +31,8 @@ from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.search.ranking import HypothesisRanker, max_target_length
 from nmt_cli.translation.term_alone import ReplacedWord, TermsAlone, WordScores
 
+# A word with less weight does not translate a term: the translation has left it out.
+FORGOTTEN = 5e-5
 # A neighbour of the word that translates a term is replaced too if its weight is nearly as great.
 NEIGHBOUR = 0.75
 # The exponent of the probability of a word for the term alone, by which its weight is multiplied.
@@ -44,7 +45,10 @@ LIKELY = 5.0
 
 
 class TermSpan(NamedTuple):
-    """The ids of a translation, from `begin` to `end`, that translate a term."""
+    """The ids of a translation, from `begin` to `end`, that translate a term.
+
+    Nothing translates a term that the translation has left out; it belongs before `begin` then.
+    """
 
     begin: int
     end: int
@@ -322,6 +326,8 @@ def span_of(
         for weight, log_prob in zip(in_sentence, alone.first, strict=True)
     ]
     first = last = max(range(len(words)), key=of_words.__getitem__)
+    if of_words[first] < FORGOTTEN:
+        return TermSpan(words[first][0], words[first][0], term)
     threshold = NEIGHBOUR * of_words[first]
     while first and of_words[first - 1] > threshold:
         first -= 1
@@ -349,4 +355,6 @@ def common_suffix(text: str, other: str) -> str:
     >>> common_suffix("es", "Bruders"), common_suffix("e", "Bruders")
     ('s', '')
     """
-    return commonprefix([text[::-1], other[::-1]])[::-1]
+    pairs = zip(reversed(text), reversed(other), strict=False)
+    length = len(list(takewhile(lambda letters: letters[0] == letters[1], pairs)))
+    return text[len(text) - length :]

@@ -46,9 +46,15 @@ class Diagonal:
     """
 
     def __init__(
-        self, subwords: Subwords, likely: str, nats: float, alone: Mapping[str, float] = ALONE
+        self,
+        subwords: Subwords,
+        likely: str,
+        nats: float,
+        alone: Mapping[str, float] = ALONE,
+        attention: float = 1.0,
     ) -> None:
         self.nats = nats
+        self.attention = attention
         self.alone = {ids_of(subwords, word)[0]: nats for word, nats in alone.items()}
         self.whole = subwords.encode_source([SRC])[0]
         self.likely = ids_of(subwords, likely)[0]
@@ -63,7 +69,7 @@ class Diagonal:
             for position in range(min(len(target), len(self.whole))):
                 if self.whole[position] not in source:
                     scores[position] -= 9.0
-            attention = torch.eye(len(target), len(source)) + 0.1
+            attention = (torch.eye(len(target), len(source)) + 0.1) * self.attention
             results.append(ForcedPair(scores, attention))
         return results
 
@@ -79,6 +85,8 @@ def placed(
     config: SearchConfig = DEFAULTS,
     prefix: str = "",
     alone: Mapping[str, float] = ALONE,
+    place: int = 2,
+    attention: float = 1.0,
 ) -> list[str]:
     """The translations of SRC where `forms` are demanded for `dog`, best first.
 
@@ -88,9 +96,9 @@ def placed(
     source = Source(
         tuple(subwords.encode_source([SRC])[0]),
         ids_of(subwords, prefix)[:-1],
-        LexicalConstraints((ids,), places=(Place(0, (2,)),)),
+        LexicalConstraints((ids,), places=(Place(0, (place,)),)),
     )
-    placer = TermPlacer(Diagonal(subwords, likely, nats, alone), subwords, "de")
+    placer = TermPlacer(Diagonal(subwords, likely, nats, alone, attention), subwords, "de")
     hypotheses = [
         Hypothesis(ids_of(subwords, text), log_prob, log_prob, ())
         for text, log_prob in ((plain, -1.0), *found)
@@ -202,6 +210,13 @@ def test_neighbours_are_replaced_where_they_depend_on_the_term_too() -> None:
     ):
         assert span_of(0, words, torch.tensor(weights), equal(3)) == expected
     assert span_of(0, [], torch.tensor([]), equal(0)) is None
+
+
+def test_term_that_the_translation_has_left_out_replaces_nothing(subwords: Subwords) -> None:
+    words, weights = [(0,), (1,)], torch.tensor([1e-5, 4e-5])
+    assert span_of(0, words, weights, equal(2)) == TermSpan(1, 1, 0)
+    ranked = placed(subwords, plain="der alte schläft die", place=0, attention=1e-5)
+    assert ranked[0] == "Köter der alte schläft die"
 
 
 def test_next_word_belongs_to_the_term_where_it_is_likely_behind_it() -> None:
