@@ -72,7 +72,7 @@ WORD_FILES: dict[str, tuple[Callable[[], bytes], str]] = {
     "text": (lambda: b"plain text", "no .docx"),
     "empty": (lambda: b"", "no .docx"),
     "old": (lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512), "encrypted, or a .doc"),
-    "encrypted": (encrypted, "encrypted"),
+    "encrypted": (encrypted, "is refused: encrypted"),
     "twice": (twice, "two files of one name"),
     "another archive": (lambda: archive(**{MAIN: None}), "no Word document"),
     "broken XML": (lambda: archive(**{MAIN: b"<w:document"}), "damaged"),
@@ -112,6 +112,12 @@ def test_bomb_is_found_before_it_is_unpacked(monkeypatch: pytest.MonkeyPatch) ->
 def test_document_that_is_too_large_unpacked_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(word_package, "MAX_UNPACKED_BYTES", 10_000)
     with pytest.raises(DataError, match="too large"):
+        opened(word_document(), "docx")
+
+
+def test_document_of_too_many_files_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word_package, "MAX_FILES", 2)
+    with pytest.raises(DataError, match="files of 0 MiB: too large"):
         opened(word_document(), "docx")
 
 
