@@ -6,13 +6,15 @@ the same gender, another name. Each replaced word occurs once in the reference, 
 reference with the term in its place is known. Counted are the terms that are present, those beside
 the usual translation of the word ("doubled") and those between other words than in the reference
 and in the translation without a glossary ("detached"). The peer of BLEU is the search without a
-glossary against the reference as it is.
+glossary against the reference as it is. The peer of the time is the same search, in the same groups
+of lines, without a glossary.
 """
 
 import argparse
 import random
 import re
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -151,20 +153,27 @@ def kind_of(line: Line) -> str:
     return "two terms" if len(line.terms) > 1 else line.terms[0].kind
 
 
-def translated(translator: Translator, lines: Sequence[Line]) -> list[str]:
-    """Each line with the glossary of its terms; lines with the same ones together."""
+def translated(
+    translator: Translator, lines: Sequence[Line], *, demanded: bool = True
+) -> tuple[list[str], float]:
+    """Each line with the glossary of its terms, lines with the same ones together; the seconds.
+
+    demanded: whether the glossary is used.
+    """
     by_terms: dict[tuple[tuple[str, tuple[str, ...]], ...], list[int]] = defaultdict(list)
     for index, line in enumerate(lines):
         key = tuple((term.source, tuple(dict.fromkeys(term.forms.values()))) for term in line.terms)
         by_terms[key].append(index)
     texts = [""] * len(lines)
+    begin = time.perf_counter()
     for key, indices in by_terms.items():
         glossary = tuple(Entry(*entry, number) for number, entry in enumerate(key, 1))
+        constraints = Constraints(glossary=glossary if demanded else ())
         sources = [lines[index].source for index in indices]
-        results = translator.translate(sources, constraints=Constraints(glossary=glossary))
+        results = translator.translate(sources, constraints=constraints)
         for index, result in zip(indices, results, strict=True):
             texts[index] = result.text
-    return texts
+    return texts, time.perf_counter() - begin
 
 
 def faults_of(term: Term, text: str, plain: str, expected: str) -> set[str]:
@@ -198,14 +207,20 @@ def _neighbours(text: str, forms: set[str]) -> set[tuple[int, str]]:
 
 def measure(options: argparse.Namespace) -> list[Json]:
     """The counts over all terms and of each kind, and BLEU."""
-    translator = Translator.load(options.model, cache=options.cache or "auto")
+    translator = Translator.load(
+        options.model, precision=options.precision, cache=options.cache or "auto",
+        others=options.others,
+    )  # fmt: skip
     if options.beam:
         search = replace(translator.config.search, beam=options.beam)
         translator.config = replace(translator.config, search=search)
     pairs = list(zip(*(read_lines(path) for path in options.test), strict=True))
     lines = choose_lines(pairs, options.lines, options.seed)
     plain = [result.text for result in translator.translate([line.source for line in lines])]
-    texts = translated(translator, lines)
+    # The first line with a term loads the reference model, and the first search its kernels.
+    translated(translator, lines[:1])
+    seconds_without = translated(translator, lines, demanded=False)[1]
+    texts, seconds = translated(translator, lines)
     found: dict[str, list[set[str]]] = defaultdict(list)
     for line, text, before in zip(lines, texts, plain, strict=True):
         for term in line.terms:
@@ -224,6 +239,12 @@ def measure(options: argparse.Namespace) -> list[Json]:
     ]
     for kind, of_kind in sorted(found.items()):
         cases.append(share(f"{kind}: missing, doubled or detached", of_kind, bool))
+    say(f"{seconds:.1f} s, without a glossary {seconds_without:.1f} s")
+    cases.append(
+        make_case(
+            "time", "s", seconds, seconds_without, better="lower", settings={}, lines=len(lines)
+        )
+    )
     return [*cases, *bleu_cases(lines, texts, plain)]
 
 
@@ -277,6 +298,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--lines", type=int, default=LINES)
     add("--beam", type=int, default=0, help="instead of the model's own")
     add("--seed", type=int, default=1)
+    add("--precision", default="float32", help="float32, bf16 or int8")
+    add("--others", type=Path, nargs="*", default=[], help="other models of an ensemble")
     add(
         "--cache",
         type=Path,

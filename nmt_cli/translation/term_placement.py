@@ -2,12 +2,14 @@
 
 A search that must contain a term puts it anywhere: at the end, or beside the usual translation. So
 the source is also translated without its terms, and the words that translate a term are replaced by
-one of its forms. Which words these are follows from two signals: they attend to the source term,
-and they become unlikely when it is left out of the source. The draft that results is preferred to
+one of its forms. Which words these are follows from three signals: they attend to the source term,
+they become unlikely when it is left out of the source, and they are likely translations of the term
+alone. The draft that results is preferred to
 the translations of the search, unless the model finds one of them nearly as likely as the
 translation without terms: then it knows the term, and has adapted the rest of the sentence to it.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,9 +29,14 @@ from nmt_cli.inference.teacher_forcing import ForcedPair, Pair
 from nmt_cli.search.constraints import NOTHING, Form, LexicalConstraints, Place
 from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.search.ranking import HypothesisRanker, max_target_length
+from nmt_cli.translation.term_alone import ReplacedWord, TermsAlone, WordScores
 
+# A word with less weight does not translate a term: the translation has left it out.
+FORGOTTEN = 5e-5
 # A neighbour of the word that translates a term is replaced too if its weight is nearly as great.
 NEIGHBOUR = 0.75
+# The exponent of the probability of a word for the term alone, by which its weight is multiplied.
+ALONE = 0.5
 # A glossary names the base form first: it scores this many nats more. A model that has never seen
 # a word can hardly tell which form is right.
 FIRST_FORM = 32.0
@@ -38,7 +45,10 @@ LIKELY = 5.0
 
 
 class TermSpan(NamedTuple):
-    """The ids of a translation, from `begin` to `end`, that translate a term."""
+    """The ids of a translation, from `begin` to `end`, that translate a term.
+
+    Nothing translates a term that the translation has left out; it belongs before `begin` then.
+    """
 
     begin: int
     end: int
@@ -67,6 +77,7 @@ class TermPlacer:
     ) -> None:
         """force: the scores and the attention of pairs of ids."""
         self._force = force
+        self._alone = TermsAlone(force, subwords)
         self._subwords = subwords
         self._spaced = tgt_language not in WITHOUT_SPACES
 
@@ -111,10 +122,17 @@ class TermPlacer:
 
     def _drafts(self, plain: Mapping[Source, Hypothesis]) -> dict[Source, Draft]:
         """The draft of each source whose terms have places."""
+        words = {
+            source: [
+                word for word in self._words(hypothesis.ids[:-1]) if word[0] >= len(source.prefix)
+            ]
+            for source, hypothesis in plain.items()
+        }
+        scores = self._alone.word_scores(plain, words, _places)
         spans = {
             source: found
             for source, weights in self._weights(plain).items()
-            if (found := self._spans(source, plain[source].ids, weights))
+            if (found := _spans(source, words[source], weights, scores[source]))
         }
         chosen = iter(self._chosen_forms(spans, plain))
         return {
@@ -147,20 +165,6 @@ class TermPlacer:
             ]
         return result
 
-    def _spans(
-        self, source: Source, ids: Sequence[int], weights: Sequence[Tensor]
-    ) -> list[TermSpan]:
-        """What each place of a term is translated by, in the order of the translation."""
-        words = [word for word in self._words(ids[:-1]) if word[0] >= len(source.prefix)]
-        spans: list[TermSpan] = []
-        for place, of_place in zip(_places(source), weights, strict=True):
-            span = span_of(place.term, words, of_place)
-            if span is not None and not any(
-                span.begin < other.end and other.begin < span.end for other in spans
-            ):
-                spans.append(span)
-        return sorted(spans)
-
     def _words(self, ids: Sequence[int]) -> list[tuple[int, ...]]:
         if not self._spaced:
             return [(position,) for position in range(len(ids))]
@@ -171,40 +175,59 @@ class TermPlacer:
     ) -> list[Form]:
         """For each span the form that ends like the replaced word, or else is the likeliest."""
         pairs: list[Pair] = []
-        options: list[tuple[tuple[Form, ...], tuple[int, ...]]] = []
+        options: list[tuple[tuple[Form, ...], list[int]]] = []
+        endings = iter(self._endings(spans, plain))
         for source, of_source in spans.items():
             assert source.constraints is not None
             ids = plain[source].ids
             for span in of_source:
                 forms = source.constraints.forms[span.term]
-                options.append((forms, ids[span.begin : span.end]))
+                options.append((forms, next(endings)))
                 pairs += [
                     (source.ids, (*ids[: span.begin], *form, *ids[span.end :])) for form in forms
                 ]
         forced = iter(self._force(pairs))
         chosen = []
-        for forms, replaced in options:
-            endings = self._same_endings(forms, replaced)
+        for forms, lengths in options:
             keys = [
-                (ending, sum(next(forced).token_scores) + FIRST_FORM * (form == forms[0]))
-                for form, ending in zip(forms, endings, strict=True)
+                (length, sum(next(forced).token_scores) + FIRST_FORM * (form == forms[0]))
+                for form, length in zip(forms, lengths, strict=True)
             ]
             chosen.append(forms[keys.index(max(keys))])
         return chosen
 
-    def _same_endings(self, forms: Sequence[Form], replaced: Sequence[int]) -> list[int]:
-        """The length of the ending of each form, if the replaced word has it too, else 0.
+    def _endings(
+        self, spans: Mapping[Source, Sequence[TermSpan]], plain: Mapping[Source, Hypothesis]
+    ) -> list[list[int]]:
+        """For each span how much of the ending of each form the replaced word has too.
 
-        Inflected words that agree end alike. The ending of a form is what follows the beginning
-        that all forms share.
+        All are 0 where no form ends like the replaced word, and where this word has no ending:
+        `Haus` is no genitive.
         """
-        if not self._spaced:
-            return [0] * len(forms)
-        word, *texts = (SpelledIds(ids, self._spellings).text for ids in (replaced, *forms))
-        stem = len(
-            list(takewhile(lambda letters: len(set(letters)) == 1, zip(*texts, strict=False)))
-        )
-        return [len(text) - stem if word.endswith(text[stem:]) else 0 for text in texts]
+        result, replaced, indices = [], [], []
+        for source, of_source in spans.items():
+            assert source.constraints is not None
+            for span in of_source:
+                word, *forms = (
+                    SpelledIds(ids, self._spellings).text
+                    for ids in (
+                        plain[source].ids[span.begin : span.end],
+                        *source.constraints.forms[span.term],
+                    )
+                )
+                endings = endings_of(forms) if self._spaced else []
+                lengths = [len(common_suffix(ending, word)) for ending in endings]
+                result.append(lengths or [0] * len(forms))
+                if any(lengths):
+                    indices.append(len(result) - 1)
+                    shared = word[len(word) - max(lengths) :]
+                    place = next(each for each in _places(source) if each.term == span.term)
+                    ids = self._alone.ids(source, place)
+                    replaced.append(ReplacedWord(ids, word, shared, tuple(endings)))
+        for index, inflected in zip(indices, self._alone.inflected(replaced), strict=True):
+            if not inflected:
+                result[index] = [0] * len(result[index])
+        return result
 
     def _draft(self, plain: Hypothesis, chosen: Sequence[tuple[TermSpan, Form]]) -> Draft:
         """The translation with the form of each span in its place."""
@@ -270,18 +293,68 @@ def _neighbours(ids: Sequence[int], forms: Sequence[Form]) -> set[tuple[int, int
     return found
 
 
-def span_of(term: int, words: Sequence[Sequence[int]], weights: Tensor) -> TermSpan | None:
+def _spans(
+    source: Source,
+    words: Sequence[tuple[int, ...]],
+    weights: Sequence[Tensor],
+    scores: Sequence[WordScores],
+) -> list[TermSpan]:
+    """What each place of a term is translated by, in the order of the translation."""
+    spans: list[TermSpan] = []
+    for place, of_place, alone in zip(_places(source), weights, scores, strict=True):
+        span = span_of(place.term, words, of_place, alone)
+        if span is not None and not any(
+            span.begin < other.end and other.begin < span.end for other in spans
+        ):
+            spans.append(span)
+    return sorted(spans)
+
+
+def span_of(
+    term: int, words: Sequence[Sequence[int]], weights: Tensor, alone: WordScores
+) -> TermSpan | None:
     """The words of a translation that translate a term; None where there are no words.
 
-    weights: how much each id depends on the term.
+    weights: how much each id depends on the term; alone: how likely each word is without the rest
+    of the sentence.
     """
     if not words:
         return None
-    of_words = [float(weights[list(word)].mean()) for word in words]
+    in_sentence = [float(weights[list(word)].mean()) for word in words]
+    of_words = [
+        weight * math.exp(ALONE * log_prob)
+        for weight, log_prob in zip(in_sentence, alone.first, strict=True)
+    ]
     first = last = max(range(len(words)), key=of_words.__getitem__)
+    if of_words[first] < FORGOTTEN:
+        return TermSpan(words[first][0], words[first][0], term)
     threshold = NEIGHBOUR * of_words[first]
     while first and of_words[first - 1] > threshold:
         first -= 1
-    while last + 1 < len(words) and of_words[last + 1] > threshold:
+    while last + 1 < len(words):
+        log_prob = max(alone.first[last + 1], alone.next[last + 1])
+        if in_sentence[last + 1] * math.exp(ALONE * log_prob) <= threshold:
+            break
         last += 1
     return TermSpan(words[first][0], words[last][-1] + 1, term)
+
+
+def endings_of(forms: Sequence[str]) -> list[str]:
+    """What follows the beginning that all forms share.
+
+    >>> endings_of(["winzig", "winzige", "winzigen"])
+    ['', 'e', 'en']
+    """
+    stem = len(list(takewhile(lambda letters: len(set(letters)) == 1, zip(*forms, strict=False))))
+    return [form[stem:] for form in forms]
+
+
+def common_suffix(text: str, other: str) -> str:
+    """The last letters that both have.
+
+    >>> common_suffix("es", "Bruders"), common_suffix("e", "Bruders")
+    ('s', '')
+    """
+    pairs = zip(reversed(text), reversed(other), strict=False)
+    length = len(list(takewhile(lambda letters: letters[0] == letters[1], pairs)))
+    return text[len(text) - length :]

@@ -5,6 +5,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from document_samples import KINDS, SAMPLES, SRT, opened, word_document
@@ -72,7 +73,7 @@ WORD_FILES: dict[str, tuple[Callable[[], bytes], str]] = {
     "text": (lambda: b"plain text", "not a .docx"),
     "empty": (lambda: b"", "not a .docx"),
     "old": (lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512), "encrypted, or a .doc"),
-    "encrypted": (encrypted, "encrypted"),
+    "encrypted": (encrypted, "is refused: encrypted"),
     "twice": (twice, "two files of one name"),
     "another archive": (lambda: archive(**{MAIN: None}), "no Word document"),
     "broken XML": (lambda: archive(**{MAIN: b"<w:document"}), "damaged"),
@@ -115,17 +116,26 @@ def test_document_that_is_too_large_unpacked_is_refused(monkeypatch: pytest.Monk
         opened(word_document(), "docx")
 
 
+def test_document_of_too_many_files_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(word_package, "MAX_FILES", 2)
+    with pytest.raises(DataError, match="files of 0 MiB: too large"):
+        opened(word_document(), "docx")
+
+
 def test_external_entity_is_not_read_even_without_the_check(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("SECRET")
     monkeypatch.setattr(word_package, "_has_declarations", lambda content: False)
     namespace = b'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
     body = (
-        b'<!DOCTYPE w [<!ENTITY e SYSTEM "file:///secret.txt">]>'
+        b'<!DOCTYPE w [<!ENTITY e SYSTEM "' + secret.as_uri().encode() + b'">]>'
         b"<w:document " + namespace + b"><w:p><w:r><w:t>a&e;</w:t></w:r></w:p></w:document>"
     )
     document = opened(archive(**{MAIN: body}), "docx")
-    assert "root" not in str(document.segments)
+    assert "SECRET" not in str(document.segments)
+    assert b"SECRET" not in document.render(document.segments)
 
 
 @pytest.mark.parametrize(

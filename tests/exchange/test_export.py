@@ -1,11 +1,15 @@
 """What `nmt export` writes, refuses and compares; nothing is left behind when it fails."""
 
+import errno
 import json
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 from exported import letter_lines, random_model, segmenter
+from faults.support.disks import FailingDisk, WatchedDisk, on
+from faults.tally import fault
 
 import nmt_cli
 from nmt_cli.cli import main
@@ -190,3 +194,43 @@ def test_export_refuses_wrong_arguments(arguments: list[str], code: int) -> None
     Path("empty").write_text("\n")
     assert run(*arguments) == code
     assert left_behind() == {"empty"}
+
+
+@fault("C3")
+def test_full_disk_at_any_write_of_an_export_leaves_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with on(WatchedDisk()) as disk:
+        assert run("--no-check") == 0
+    shutil.rmtree("out")
+    operations = disk.count
+    assert operations > 10
+    for at in range(1, operations + 1):
+        with on(FailingDisk(at, errno.ENOSPC, lasting=True)) as failing:
+            code = run("--no-check")
+        if failing.failed and failing.failed[0] in FailingDisk.TAKES_SPACE:
+            assert code in (73, 74)
+            assert os.strerror(errno.ENOSPC) in " ".join(capsys.readouterr().err.split())
+            assert left_behind() == set()
+        shutil.rmtree("out", ignore_errors=True)
+
+
+@fault("C3")
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), 74), (KeyboardInterrupt(), 130)],
+)
+def test_export_that_ends_in_the_middle_of_a_file_keeps_the_one_before(
+    error: BaseException, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("--no-check") == 0
+    before = {path.name: path.read_bytes() for path in Path("out").iterdir()}
+
+    def save(spec: object, directory: str) -> None:
+        Path(directory, "model.bin").write_bytes(b"half")
+        raise error
+
+    monkeypatch.setattr("ctranslate2.specs.TransformerSpec.save", save)
+    assert run("--no-check", "--force") == code
+    assert {path.name: path.read_bytes() for path in Path("out").iterdir()} == before
+    assert left_behind() == {"out"}

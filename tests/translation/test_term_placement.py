@@ -1,7 +1,7 @@
 """A glossary term takes the place of the word that it replaces."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 import torch
@@ -12,11 +12,15 @@ from nmt_cli.data.subwords.model import Subwords, learn_subwords
 from nmt_cli.inference.teacher_forcing import ForcedPair, Pair
 from nmt_cli.search.constraints import LexicalConstraints, Place
 from nmt_cli.search.decoder import Hypothesis, Source
+from nmt_cli.translation.term_alone import ReplacedWord, TermsAlone, WordScores
 from nmt_cli.translation.term_placement import TermPlacer, TermSpan, span_of
 
 DEFAULTS = SearchConfig()
 SRC, TGT = "the old dog sleeps", "der alte Hund schläft"
-WORDS = "der alte Hund Hundes Köter Köters schläft die Katze"
+WORDS = "der alte Hund Hundes Köter Köters schläft die Katze Haus Hau"
+# The log-probabilities of translations of a term that stands alone; all others have OTHER.
+ALONE = {"Hund": -0.1, "Hundes": -2.0, "Haus": -0.1}
+OTHER = -12.0
 
 
 @pytest.fixture(scope="module")
@@ -37,22 +41,35 @@ def text_of(subwords: Subwords, ids: Sequence[int]) -> str:
 class Diagonal:
     """A model whose n-th target word attends to the n-th source word, and is due to it alone.
 
-    likely: a word that is likelier than all others, by `nats`.
+    likely: a word that is likelier than all others, by `nats`. alone: the log-probabilities of
+    words where the source is a term without its sentence.
     """
 
-    def __init__(self, subwords: Subwords, likely: str, nats: float) -> None:
+    def __init__(
+        self,
+        subwords: Subwords,
+        likely: str,
+        nats: float,
+        alone: Mapping[str, float] = ALONE,
+        attention: float = 1.0,
+    ) -> None:
         self.nats = nats
+        self.attention = attention
+        self.alone = {ids_of(subwords, word)[0]: nats for word, nats in alone.items()}
         self.whole = subwords.encode_source([SRC])[0]
         self.likely = ids_of(subwords, likely)[0]
 
     def __call__(self, pairs: Sequence[Pair]) -> list[ForcedPair]:
         results = []
         for source, target in pairs:
+            if len(source) == 2:
+                results.append(ForcedPair([self.alone.get(i, OTHER) for i in target], None))
+                continue
             scores = [self.nats * (token_id == self.likely) - 6.0 for token_id in target]
             for position in range(min(len(target), len(self.whole))):
                 if self.whole[position] not in source:
                     scores[position] -= 9.0
-            attention = torch.eye(len(target), len(source)) + 0.1
+            attention = (torch.eye(len(target), len(source)) + 0.1) * self.attention
             results.append(ForcedPair(scores, attention))
         return results
 
@@ -67,6 +84,9 @@ def placed(
     nats: float = 5.0,
     config: SearchConfig = DEFAULTS,
     prefix: str = "",
+    alone: Mapping[str, float] = ALONE,
+    place: int = 2,
+    attention: float = 1.0,
 ) -> list[str]:
     """The translations of SRC where `forms` are demanded for `dog`, best first.
 
@@ -76,9 +96,9 @@ def placed(
     source = Source(
         tuple(subwords.encode_source([SRC])[0]),
         ids_of(subwords, prefix)[:-1],
-        LexicalConstraints((ids,), places=(Place(0, (2,)),)),
+        LexicalConstraints((ids,), places=(Place(0, (place,)),)),
     )
-    placer = TermPlacer(Diagonal(subwords, likely, nats), subwords, "de")
+    placer = TermPlacer(Diagonal(subwords, likely, nats, alone, attention), subwords, "de")
     hypotheses = [
         Hypothesis(ids_of(subwords, text), log_prob, log_prob, ())
         for text, log_prob in ((plain, -1.0), *found)
@@ -116,6 +136,14 @@ def test_the_form_that_ends_like_the_replaced_word_is_chosen(subwords: Subwords)
     assert placed(subwords)[0] == PLACED
 
 
+def test_a_part_of_an_ending_is_enough(subwords: Subwords) -> None:
+    """`Hundes` is a genitive as `Katzers`, though it does not end in `ers`."""
+    forms = ("Katze", "Katzers")
+    assert placed(subwords, plain="der alte Hundes schläft", forms=forms)[0] == (
+        "der alte Katzers schläft"
+    )
+
+
 def test_the_likeliest_of_forms_with_the_same_ending_is_chosen(subwords: Subwords) -> None:
     """The first form is preferred, but not by more than a clear difference."""
     forms = ("Katze", "die", "alte")
@@ -129,6 +157,10 @@ def test_words_of_a_prefix_are_not_replaced(subwords: Subwords) -> None:
     assert "Hund" in placed(subwords, [found], prefix="der alte Hund")[0]
 
 
+def test_a_translation_that_is_all_prefix_stays(subwords: Subwords) -> None:
+    assert placed(subwords, prefix=TGT) == [TGT]
+
+
 def test_a_draft_that_is_too_long_is_not_taken(subwords: Subwords) -> None:
     forms = ("Köter Katze",)
     short = dataclasses.replace(SearchConfig(), max_length=4)
@@ -136,9 +168,59 @@ def test_a_draft_that_is_too_long_is_not_taken(subwords: Subwords) -> None:
     assert placed(subwords, forms=forms, config=short) == [TGT]
 
 
+def test_a_word_that_only_ends_like_a_form_keeps_the_first_form(subwords: Subwords) -> None:
+    """`Haus` is no genitive of `Hau`, which does not translate the term."""
+    assert placed(subwords, plain="der alte Haus schläft")[0] == PLACED
+    known = {**ALONE, "Hau": -3.0}
+    assert placed(subwords, plain="der alte Haus schläft", alone=known)[0] == (
+        "der alte Köters schläft"
+    )
+
+
+def test_word_that_translates_the_term_alone_is_replaced(subwords: Subwords) -> None:
+    """The sentence needs both words for the term, the adjective even more."""
+    alone = {"alte": -9.0, "Hund": -0.1}
+    ids, words = ids_of(subwords, TGT), [(0,), (1,), (2,), (3,)]
+    source = Source(tuple(subwords.encode_source([SRC])[0]))
+    [scores] = TermsAlone(Diagonal(subwords, "die", 0.0, alone), subwords).word_scores(
+        {source: Hypothesis(ids, -1.0, -1.0, ())}, {source: words}, lambda _: [Place(0, (2,))]
+    )[source]
+    for weights, expected in (([0.0, 2.0, 1.5, 0.0], "Hund"), ([0.0, 2.0, 0.01, 0.0], "alte")):
+        span = span_of(0, words, torch.tensor(weights), scores)
+        assert span is not None
+        assert text_of(subwords, ids[span.begin : span.end]) == expected
+
+
+def test_other_forms_of_a_word() -> None:
+    assert ReplacedWord((), " neues", "es", ("", "e", "es")).other_forms == [" neu", " neue", " ne"]
+    assert ReplacedWord((), " es", "es", ("",)).other_forms == []
+
+
+def equal(words: int, log_prob: float = -1.0) -> WordScores:
+    """Every word is as likely for the term alone."""
+    return WordScores([log_prob] * words, [log_prob] * words)
+
+
 def test_neighbours_are_replaced_where_they_depend_on_the_term_too() -> None:
     words = [(0,), (1, 2), (3,)]
-    assert span_of(0, words, torch.tensor([0.1, 0.9, 0.9, 0.1])) == TermSpan(1, 3, 0)
-    assert span_of(0, words, torch.tensor([0.1, 0.9, 0.9, 0.8])) == TermSpan(1, 4, 0)
-    assert span_of(0, words, torch.tensor([0.8, 0.9, 0.9, 0.1])) == TermSpan(0, 3, 0)
-    assert span_of(0, [], torch.tensor([])) is None
+    for weights, expected in (
+        ([0.1, 0.9, 0.9, 0.1], TermSpan(1, 3, 0)),
+        ([0.1, 0.9, 0.9, 0.8], TermSpan(1, 4, 0)),
+        ([0.8, 0.9, 0.9, 0.1], TermSpan(0, 3, 0)),
+    ):
+        assert span_of(0, words, torch.tensor(weights), equal(3)) == expected
+    assert span_of(0, [], torch.tensor([]), equal(0)) is None
+
+
+def test_term_that_the_translation_has_left_out_replaces_nothing(subwords: Subwords) -> None:
+    words, weights = [(0,), (1,)], torch.tensor([1e-5, 4e-5])
+    assert span_of(0, words, weights, equal(2)) == TermSpan(1, 1, 0)
+    ranked = placed(subwords, plain="der alte schläft die", place=0, attention=1e-5)
+    assert ranked[0] == "Köter der alte schläft die"
+
+
+def test_next_word_belongs_to_the_term_where_it_is_likely_behind_it() -> None:
+    """`bibliothèque publique`: the second word cannot begin the translation of the term."""
+    words, weights = [(0,), (1,)], torch.tensor([0.9, 0.9])
+    assert span_of(0, words, weights, WordScores([-1.0, -9.0], [-9.0, -0.5])) == TermSpan(0, 2, 0)
+    assert span_of(0, words, weights, WordScores([-1.0, -9.0], [-9.0, -9.0])) == TermSpan(0, 1, 0)

@@ -9,7 +9,7 @@ from byte_models import byte_config, byte_model, byte_subwords
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.translation.lines.line_search import LineSearch
 from nmt_cli.translation.quality.flags import FLAGS
-from nmt_cli.translation.quality.retry import better, is_doubtful, retry_settings
+from nmt_cli.translation.quality.retry import better, is_doubtful, retry_settings, with_retry
 from nmt_cli.translation.result import Alternative, Translation
 from nmt_cli.translation.translator import Translator
 
@@ -95,3 +95,17 @@ def test_prefixes_belong_to_the_lines_that_are_translated_again() -> None:
     translator = Translator(model, config, byte_subwords())
     results = translator.translate(["", "one", "two"], prefixes=["", "AB", "CD"], retry=True)
     assert [each.text[:2] for each in results] == ["", "AB", "CD"]
+
+
+def test_second_translation_that_is_worse_is_not_taken() -> None:
+    first = [translation(("copied",), -1.0), translation(("copied",), -1.0)]
+    second = [translation(("copied", "at_limit"), -0.1), translation((), -3.0)]
+    rounds = iter([first, second])
+    results = with_retry(
+        2,
+        SearchConfig(retry=True),
+        lambda *_: list(next(rounds)),
+        lambda each: each,
+        lambda _: None,
+    )
+    assert results == [first[0], second[1]]
