@@ -1,6 +1,7 @@
 """The search for the translations of lines: splits them, searches their segments, joins those."""
 
 from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from typing import NamedTuple
 
 from nmt_cli.config.search import SearchConfig
@@ -23,12 +24,34 @@ class Request(NamedTuple):
     prefix: str = ""
 
 
-class SearchedLine(NamedTuple):
-    """A translated line with the translations of its segments, each best first."""
+class SearchedLine:
+    """A translated line with the translations of its segments, each best first.
 
-    translation: Translation
-    source_line: SourceLine
-    parts: Sequence[Sequence[LinePart]]
+    The translation of the line is made of them when it is first asked for.
+    """
+
+    def __init__(
+        self,
+        source_line: SourceLine,
+        parts: Sequence[Sequence[LinePart]],
+        join: Callable[[], Translation],
+    ) -> None:
+        """join: makes the translation of the line."""
+        self.source_line = source_line
+        self.parts = parts
+        self._join = join
+
+    @cached_property
+    def translation(self) -> Translation:
+        """The translation of the line."""
+        return self._join()
+
+    @property
+    def score(self) -> float:
+        """The score of the best translation."""
+        if len(self.parts) == 1 and self.parts[0]:
+            return self.parts[0][0].hypothesis.score
+        return self.translation.score
 
 
 class LineSearch:
@@ -79,11 +102,12 @@ class LineSearch:
         result = []
         for request, source_line in zip(requests, source_lines, strict=True):
             of_line = [parts[source] for source in source_line.sources]
-            translation = line_translation(
+            join = partial(
+                line_translation,
                 request.text, source_line, of_line, config, self._subwords, self._quality,
                 checked=checked,
             )  # fmt: skip
-            result.append(SearchedLine(translation, source_line, of_line))
+            result.append(SearchedLine(source_line, of_line, join))
         return result
 
     def _splitter(self, search: SearchConfig) -> SentenceSplitter | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from nmt_cli.data.markup.inline import (
@@ -61,17 +62,26 @@ class MarkedTranslation:
 
 
 class _Item(NamedTuple):
-    """A marked text, and the carriers of it that are tried."""
+    """A marked text, and the choices of stand-ins that are tried; none: nothing to translate."""
 
     source: MarkedText
-    carriers: list[Carrier]
+    choices: Sequence[Sequence[str | None]]
+
+    def carrier(self, choice: int) -> Carrier:
+        return carry(self.source, self.choices[choice])
 
 
-class _Searched(NamedTuple):
+class _Searched:
     """A carrier and its translation."""
 
-    carrier: Carrier
-    line: SearchedLine
+    def __init__(self, carrier: Carrier, line: SearchedLine) -> None:
+        self.carrier = carrier
+        self.line = line
+
+    @cached_property
+    def lost(self) -> int:
+        """How many stand-ins the translation lacks, or has several times."""
+        return _lost(self.carrier, self.line)
 
 
 class _Pick(NamedTuple):
@@ -153,7 +163,7 @@ class MarkupTranslator:
             return _Item(text, [])
         placeholders = placeholders_of(text)
         choices = self._stand_ins.choices(placeholders, words_of(text)) if placeholders else [[]]
-        return _Item(text, [carry(text, choice) for choice in choices])
+        return _Item(text, choices)
 
     def _picked(
         self, requests: Sequence[Request], items: Sequence[_Item | None], search: Search
@@ -167,9 +177,9 @@ class MarkupTranslator:
             asked = [
                 (index, carrier)
                 for index, item in enumerate(items)
-                if item is not None and len(item.carriers) > 1
-                if index not in best or _lost(*best[index])
-                for carrier in item.carriers[tried]
+                if item is not None and len(item.choices) > 1
+                if index not in best or best[index].lost
+                for carrier in map(item.carrier, range(len(item.choices))[tried])
             ]
             if asked:
                 found = search(
@@ -180,10 +190,10 @@ class MarkupTranslator:
                     best[index] = _best([best[index], searched]) if index in best else searched
         return [
             None
-            if item is None or not item.carriers
+            if item is None or not item.choices
             else _Pick(best[index].carrier, best[index])
             if index in best
-            else _Pick(item.carriers[0])
+            else _Pick(item.carrier(0))
             for index, item in enumerate(items)
         ]
 
@@ -196,10 +206,11 @@ class MarkupTranslator:
         ranks: list[list[int]] = []
         for item, each in zip(items, chosen, strict=True):
             ranks.append([])
-            if item is None or not isinstance(each, tuple):
+            if item is None or not isinstance(each, _Searched):
                 continue
-            for rank in _ranks(*each):
-                jobs.append(Job(item.source, each[0], _segments(each[1], each[0], rank)))
+            for rank in _ranks(each):
+                segments = _segments(each.line, each.carrier, rank)
+                jobs.append(Job(item.source, each.carrier, segments))
                 ranks[-1].append(rank)
         projected = iter(self._projector.project(jobs))
         results: list[Translation | _Result] = []
@@ -211,7 +222,7 @@ class MarkupTranslator:
             if each is None:
                 results.append(_copied(item.source))
                 continue
-            results.append(_result(item, *each, of_item, [next(projected) for _ in of_item]))
+            results.append(_result(item, each, of_item, [next(projected) for _ in of_item]))
         return results
 
 
@@ -250,14 +261,15 @@ def _best(tried: "Sequence[_Searched]", *, ranked: bool = False) -> "_Searched":
     """
     return max(
         tried,
-        key=lambda each: (-_lost(*each), 0.0 if ranked else each.line.translation.score),
+        key=lambda each: (-each.lost, 0.0 if ranked else each.line.score),
     )
 
 
-def _ranks(carrier: Carrier, searched: SearchedLine) -> list[int]:
+def _ranks(searched: _Searched) -> list[int]:
     """The alternatives that have their stand-ins; always the first one."""
-    count = max(map(len, searched.parts), default=1)
-    return [0, *(rank for rank in range(1, count) if not _lost(carrier, searched, rank))]
+    carrier, line = searched.carrier, searched.line
+    count = max(map(len, line.parts), default=1)
+    return [0, *(rank for rank in range(1, count) if not _lost(carrier, line, rank))]
 
 
 def _lost(carrier: Carrier, searched: SearchedLine, rank: int = 0) -> int:
@@ -272,7 +284,7 @@ def _lost(carrier: Carrier, searched: SearchedLine, rank: int = 0) -> int:
 
 
 def _segments(searched: SearchedLine, carrier: Carrier, rank: int) -> list[Segment]:
-    pieces, sources, _ = searched.source_line
+    pieces, sources = searched.source_line.pieces, searched.source_line.sources
     if not all(searched.parts):
         return []
     parts = [of_segment[min(rank, len(of_segment) - 1)] for of_segment in searched.parts]
@@ -293,17 +305,13 @@ def _copied(source: MarkedText) -> _Result:
 
 
 def _result(
-    item: _Item,
-    carrier: Carrier,
-    searched: SearchedLine,
-    ranks: Sequence[int],
-    projected: Sequence[Projected],
+    item: _Item, searched: _Searched, ranks: Sequence[int], projected: Sequence[Projected]
 ) -> _Result:
-    translation = searched.translation
+    translation = searched.line.translation
     hypotheses = [translation.hypotheses[rank] for rank in ranks]
     best = projected[0]
-    taken_out = len(placeholders_of(item.source)) > len(carrier.stand_ins)
-    lost = taken_out or _lost(carrier, searched) > 0
+    taken_out = len(placeholders_of(item.source)) > len(searched.carrier.stand_ins)
+    lost = taken_out or searched.lost > 0
     flags = {*translation.flags, *(["markup_moved"] if best.moved or lost else [])}
     sentences = tuple(SentenceTranslation(*sentence) for sentence in best.sentences)
     marked = replace(
