@@ -38,13 +38,13 @@ from nmt_cli.translation.constraints import (
 )
 from nmt_cli.translation.ensemble_members import EnsembleMember, check_members, joint_engine
 from nmt_cli.translation.lines.inputs import max_subwords, no_shortlist, windows
-from nmt_cli.translation.lines.line_search import LineSearch, Request, SearchedLine
+from nmt_cli.translation.lines.line_search import LineSearch, Request
 from nmt_cli.translation.lines.outputs import HypothesisSelector
 from nmt_cli.translation.lines.prefixes import NAME, Prefixes, require_as_many
 from nmt_cli.translation.lines.searcher_cache import SearcherCache
 from nmt_cli.translation.lines.source_search import SourceSearch
-from nmt_cli.translation.markup.stand_ins import quick_settings
-from nmt_cli.translation.markup.window import MarkedTranslation, Search, markup_translator
+from nmt_cli.translation.markup.marked_search import MarkedSearch
+from nmt_cli.translation.markup.window import MarkedTranslation, markup_translator
 from nmt_cli.translation.quality.checker import Confidence, QualityChecker
 from nmt_cli.translation.quality.retry import OnProgress, with_retry
 from nmt_cli.translation.result import Translation
@@ -314,10 +314,10 @@ class Translator:
             indices: Sequence[int], config: SearchConfig, progress: OnProgress
         ) -> list[Translation]:
             asked = [requests[index] for index in indices]
-            search_lines = self._search_with(config, constraints, progress)
+            search = self._search_with(config, constraints, progress)
             if config.markup == "off":
-                return [searched.translation for searched in search_lines(asked)]
-            return self._markup.lines(asked, search_lines, numbers=config.keep_numbers)
+                return [searched.translation for searched in search.full(asked)]
+            return self._markup.lines(asked, search, numbers=config.keep_numbers)
 
         return with_retry(len(lines), config, translate, lambda each: each, on_progress)
 
@@ -342,27 +342,19 @@ class Translator:
         def translate(
             indices: Sequence[int], config: SearchConfig, progress: OnProgress
         ) -> list[MarkedTranslation]:
-            search_lines = self._search_with(config, constraints, progress)
+            search = self._search_with(config, constraints, progress)
             chosen = [texts[index] for index in indices]
             if config.markup == "keep":
                 chosen = [with_placeholders(text, config.keep_numbers) for text in chosen]
-            return self._markup.texts(chosen, [first + index for index in indices], search_lines)
+            return self._markup.texts(chosen, [first + index for index in indices], search)
 
         return with_retry(len(texts), config, translate, lambda each: each.translation, on_progress)
 
     def _search_with(
         self, config: SearchConfig, constraints: Constraints, on_progress: OnProgress
-    ) -> Search:
+    ) -> MarkedSearch:
         """The search with these settings and constraints."""
-        bound = self.bind(constraints)
-
-        def search(requests: Sequence[Request], *, quick: bool = False) -> list[SearchedLine]:
-            if quick:
-                settings = quick_settings(config)
-                return self._line_search.run(requests, settings, bound, _ignore, checked=False)
-            return self._line_search.run(requests, config, bound, on_progress)
-
-        return search
+        return MarkedSearch(self._line_search, config, self.bind(constraints), on_progress)
 
     def bind(self, constraints: Constraints) -> BoundConstraints:
         """Encode constraints for this model; raises DataError for a term that it cannot spell."""

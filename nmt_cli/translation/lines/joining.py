@@ -30,13 +30,8 @@ def line_translation(
     config: SearchConfig,
     subwords: Subwords,
     quality: QualityChecker,
-    *,
-    checked: bool = True,
 ) -> Translation:
-    """The translation of a line; parts: the translations of each segment, best first.
-
-    checked: whether its quality is checked.
-    """
+    """The translation of a line; parts: the translations of each segment, best first."""
     if not source_line.sources:
         return empty_translation(line, "empty")
     if not all(parts):
@@ -58,8 +53,7 @@ def line_translation(
     sentences = tuple(map(SentenceTranslation, source_line.sentences, texts))
     scores = _sentence_scores(pieces, hypotheses)
     flags = search_flags(pieces, source_line.sources, hypotheses, config, subwords.unk_id)
-    if checked:
-        flags |= quality.flags(list(map(CheckedSentence, source_line.sentences, texts, scores)))
+    flags |= quality.flags(list(map(CheckedSentence, source_line.sentences, texts, scores)))
     return Translation(line, best.text, best.score, alternatives, in_order(flags), sentences)
 
 

@@ -78,13 +78,8 @@ class LineSearch:
         config: SearchConfig,
         bound: BoundConstraints,
         on_progress: Callable[[float], None],
-        *,
-        checked: bool = True,
     ) -> list[SearchedLine]:
-        """The translations of the requests, which are searched together.
-
-        checked: whether their quality is checked, which sets flags.
-        """
+        """The translations of the requests, which are searched together."""
         indices = [request.line for request in requests]
         prefixes = [request.prefix for request in requests]
         source_lines = make_source_lines(
@@ -105,7 +100,6 @@ class LineSearch:
             join = partial(
                 line_translation,
                 request.text, source_line, of_line, config, self._subwords, self._quality,
-                checked=checked,
             )  # fmt: skip
             result.append(SearchedLine(source_line, of_line, join))
         return result

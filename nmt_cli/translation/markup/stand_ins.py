@@ -5,7 +5,6 @@ They are chosen by test translations: a word of both vocabularies that is transl
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -158,12 +157,3 @@ def _numbers_like(text: str, number: str) -> list[tuple[int, int, str]]:
         digits = re.sub(r"\D", "", number)
         found = [match for match in _NUMBER.finditer(text) if re.sub(r"\D", "", match[0]) == digits]
     return [(match.start(), match.start() + len(match[0].rstrip(_MARKS)), "") for match in found]
-
-
-def quick_settings(search: SearchConfig) -> SearchConfig:
-    """The settings of a quick search, which chooses between stand-ins."""
-    return replace(
-        search,
-        beam=1, n_best=1, mbr="off", coverage_penalty=0.0, alignment=False, sample=False,
-        temperature=1.0, top_k=0, top_p=1.0,
-    )  # fmt: skip

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from nmt_cli.data.markup.inline import (
     is_marked,
@@ -20,6 +20,7 @@ from nmt_cli.inference.teacher_forcing import cross_attentions
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.translation.lines.line_search import Request, SearchedLine
 from nmt_cli.translation.markup.carrier import Carrier, carry, placeholders_of
+from nmt_cli.translation.markup.marked_search import MarkedSearch
 from nmt_cli.translation.markup.projection import (
     IdPair,
     Job,
@@ -44,13 +45,6 @@ from nmt_cli.translation.result import Alternative, SentenceTranslation, Transla
 
 # Words are aligned by the mean of this many last layers.
 ALIGNMENT_LAYERS = 2
-
-
-class Search(Protocol):
-    """Searches the translations of requests; quick: those that only compare stand-ins."""
-
-    def __call__(self, requests: Sequence[Request], *, quick: bool = False) -> list[SearchedLine]:
-        """The searched lines, in the order of the requests."""
 
 
 @dataclass(frozen=True)
@@ -84,13 +78,6 @@ class _Searched:
         return _lost(self.carrier, self.line)
 
 
-class _Pick(NamedTuple):
-    """The carrier that is chosen; quick: its translation by the quick search."""
-
-    carrier: Carrier
-    quick: _Searched | None = None
-
-
 class MarkupTranslator:
     """Translates marked texts with the search, the stand-ins and the projector of one model."""
 
@@ -99,7 +86,7 @@ class MarkupTranslator:
         self._stand_ins = stand_ins
 
     def lines(
-        self, requests: Sequence[Request], search: Search, *, numbers: bool
+        self, requests: Sequence[Request], search: MarkedSearch, *, numbers: bool
     ) -> list[Translation]:
         """The translations of plain lines; those without marks are searched as they are.
 
@@ -111,7 +98,7 @@ class MarkupTranslator:
             pieces = parse_line(clean_line(request.text), numbers=numbers)
             texts.append(pieces if is_marked(pieces) else None)
         if not any(texts):
-            return [searched.translation for searched in search(requests)]
+            return [searched.translation for searched in search.full(requests)]
         results = self._translate(requests, texts, search)
         return [
             result
@@ -121,7 +108,7 @@ class MarkupTranslator:
         ]
 
     def texts(
-        self, texts: Sequence[MarkedText], indices: Sequence[int], search: Search
+        self, texts: Sequence[MarkedText], indices: Sequence[int], search: MarkedSearch
     ) -> list[MarkedTranslation]:
         """The translations of marked texts, which have these indices in the whole text."""
         requests = [
@@ -135,28 +122,71 @@ class MarkupTranslator:
         ]
 
     def _translate(
-        self, requests: Sequence[Request], texts: Sequence[MarkedText | None], search: Search
+        self, requests: Sequence[Request], texts: Sequence[MarkedText | None], search: MarkedSearch
     ) -> "list[Translation | _Result]":
         """The results of marked texts, and the translations of requests that have none."""
         items = [None if text is None else self._item(text) for text in texts]
-        picked = self._picked(requests, items, search)
-        asked: list[Request] = []
-        for request, item, pick in zip(requests, items, picked, strict=True):
-            if item is None:
-                asked.append(request)
-            elif pick is not None:
-                asked.append(replace_text(request, pick.carrier))
-        searched = iter(search(asked))
-        chosen: list[_Searched | Translation | None] = []
-        for item, pick in zip(items, picked, strict=True):
-            if item is None:
-                chosen.append(next(searched).translation)
-            elif pick is None:
-                chosen.append(None)
-            else:
-                best = _Searched(pick.carrier, next(searched))
-                chosen.append(_best([best, *([pick.quick] if pick.quick else [])], ranked=True))
+        chosen = self._first(requests, items, search)
+        changed = self._compare(requests, items, chosen, search)
+        if changed and not search.quick_is_final:
+            # The quick search only chose the stand-ins.
+            asked = [
+                replace_text(requests[index], other.carrier) for index, other in changed.items()
+            ]
+            for (index, other), line in zip(changed.items(), search.full(asked), strict=True):
+                chosen[index] = _best([_Searched(other.carrier, line), other], ranked=True)
         return self._projected(items, chosen)
+
+    def _first(
+        self, requests: Sequence[Request], items: Sequence[_Item | None], search: MarkedSearch
+    ) -> "list[_Searched | Translation | None]":
+        """The translations of plain requests, and of items with their first stand-ins."""
+        carriers = [item.carrier(0) if item and item.choices else None for item in items]
+        asked = [
+            replace_text(request, carrier) if carrier else request
+            for request, item, carrier in zip(requests, items, carriers, strict=True)
+            if item is None or carrier
+        ]
+        found = iter(search.full(asked))
+        return [
+            next(found).translation
+            if item is None
+            else _Searched(carrier, next(found))
+            if carrier
+            else None
+            for item, carrier in zip(items, carriers, strict=True)
+        ]
+
+    def _compare(
+        self,
+        requests: Sequence[Request],
+        items: Sequence[_Item | None],
+        chosen: "list[_Searched | Translation | None]",
+        search: MarkedSearch,
+    ) -> dict[int, _Searched]:
+        """Compare with other stand-ins by quick searches; those that are better, by their index.
+
+        Some are tried for each item, and more only where these lose a stand-in. The better ones are
+        put into `chosen`.
+        """
+        changed: dict[int, _Searched] = {}
+        for tried in (slice(1, TRIED), slice(TRIED, TRIED + TRIED_AGAIN)):
+            asked = [
+                (index, carrier)
+                for index, item in enumerate(items)
+                if item is not None and isinstance(best := chosen[index], _Searched)
+                if tried.start < TRIED or best.lost
+                for carrier in map(item.carrier, range(len(item.choices))[tried])
+            ]
+            if asked:
+                found = search.quick(
+                    [replace_text(requests[index], carrier) for index, carrier in asked]
+                )
+                for (index, carrier), line in zip(asked, found, strict=True):
+                    best, other = chosen[index], _Searched(carrier, line)
+                    if isinstance(best, _Searched) and _best([best, other]) is other:
+                        chosen[index] = changed[index] = other
+        return changed
 
     def _item(self, text: MarkedText) -> _Item:
         if not _has_letters(text):
@@ -164,38 +194,6 @@ class MarkupTranslator:
         placeholders = placeholders_of(text)
         choices = self._stand_ins.choices(placeholders, words_of(text)) if placeholders else [[]]
         return _Item(text, choices)
-
-    def _picked(
-        self, requests: Sequence[Request], items: Sequence[_Item | None], search: Search
-    ) -> "list[_Pick | None]":
-        """The carrier of each item, by quick searches where there are several.
-
-        A few are tried first, and the others only where these lose a stand-in.
-        """
-        best: dict[int, _Searched] = {}
-        for tried in (slice(TRIED), slice(TRIED, TRIED + TRIED_AGAIN)):
-            asked = [
-                (index, carrier)
-                for index, item in enumerate(items)
-                if item is not None and len(item.choices) > 1
-                if index not in best or best[index].lost
-                for carrier in map(item.carrier, range(len(item.choices))[tried])
-            ]
-            if asked:
-                found = search(
-                    [replace_text(requests[index], carrier) for index, carrier in asked], quick=True
-                )
-                for (index, carrier), line in zip(asked, found, strict=True):
-                    searched = _Searched(carrier, line)
-                    best[index] = _best([best[index], searched]) if index in best else searched
-        return [
-            None
-            if item is None or not item.choices
-            else _Pick(best[index].carrier, best[index])
-            if index in best
-            else _Pick(item.carrier(0))
-            for index, item in enumerate(items)
-        ]
 
     def _projected(
         self,
