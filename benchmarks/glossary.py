@@ -20,10 +20,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import torch
 from lib.measure import Json, Results, environment, make_case, measured_with, say
 
 from nmt_cli.data.lexical.glossary import Entry
 from nmt_cli.data.text.lines import read_lines
+from nmt_cli.extras.demo.grammar.pairs import make_pairs
 from nmt_cli.extras.demo.vocabulary import german, lexicon, words
 from nmt_cli.scoring import score
 from nmt_cli.translation.constraints import Constraints
@@ -214,8 +216,7 @@ def measure(options: argparse.Namespace) -> list[Json]:
     if options.beam:
         search = replace(translator.config.search, beam=options.beam)
         translator.config = replace(translator.config, search=search)
-    pairs = list(zip(*(read_lines(path) for path in options.test), strict=True))
-    lines = choose_lines(pairs, options.lines, options.seed)
+    lines = choose_lines(pairs_of(options), options.lines, options.seed)
     plain = [result.text for result in translator.translate([line.source for line in lines])]
     # The first line with a term loads the reference model, and the first search its kernels.
     translated(translator, lines[:1])
@@ -246,6 +247,14 @@ def measure(options: argparse.Namespace) -> list[Json]:
         )
     )
     return [*cases, *bleu_cases(lines, texts, plain)]
+
+
+def pairs_of(options: argparse.Namespace) -> list[tuple[str, str]]:
+    """The sentence pairs of the test files, or generated ones."""
+    if options.generate is None:
+        return list(zip(*(read_lines(path) for path in options.test), strict=True))
+    generated = make_pairs(5 * options.lines, seed=options.generate, split="test")
+    return [(pair.src, pair.tgt) for pair in generated]
 
 
 def share(name: str, faults: Sequence[set[str]], counts: Callable[[set[str]], object]) -> Json:
@@ -283,7 +292,8 @@ def bleu_of(texts: Sequence[str], references: Sequence[str]) -> float:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; the exit code."""
     options = parse(arguments)
-    settings = {**measured_with(options), "test": [path.name for path in options.test]}
+    torch.set_num_threads(1)
+    settings = {**measured_with(options), "test": [path.name for path in options.test or ()]}
     results = Results("glossary", settings, options.out, environment=environment(1))
     results.cases += measure(options)
     return results.finish(as_json=options.json)
@@ -294,7 +304,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     add = parser.add_argument
     add("--model", type=Path, required=True, metavar="MODEL", help="a model of `nmt demo`")
-    add("--test", type=Path, nargs=2, required=True, metavar=("SRC", "TGT"))
+    text = parser.add_mutually_exclusive_group(required=True)
+    text.add_argument("--test", type=Path, nargs=2, metavar=("SRC", "TGT"))
+    text.add_argument(
+        "--generate",
+        type=int,
+        metavar="SEED",
+        help="generate sentences of the demo's language that it was not trained on",
+    )
     add("--lines", type=int, default=LINES)
     add("--beam", type=int, default=0, help="instead of the model's own")
     add("--seed", type=int, default=1)

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import torch
 from lib.measure import Json, Results, environment, make_case, measured_with, say
 
 from nmt_cli.data.markup.inline import marks_of, parse_line
@@ -253,6 +254,7 @@ def share_case(name: str, right: int, count: int, **facts: object) -> Json:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; the exit code."""
     options = parse(arguments)
+    torch.set_num_threads(1)
     settings = {**measured_with(options), "test": [path.name for path in options.test]}
     results = Results("markup", settings, options.out, environment=environment(1))
     translator = Translator.load(options.model, cache=options.cache)
