@@ -10,6 +10,7 @@ reference with the placeholder instead of the name. Random HTML has to keep its 
 """
 
 import argparse
+import gc
 import random
 import re
 import statistics
@@ -257,7 +258,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     torch.set_num_threads(1)
     settings = {**measured_with(options), "test": [path.name for path in options.test]}
     results = Results("markup", settings, options.out, environment=environment(1))
-    translator = Translator.load(options.model, cache=options.cache)
+    translator = Translator.load(options.model, cache=options.cache or "auto")
+    # As `nmt translate` does.
+    gc.freeze()
     source, reference = (list(read_lines(path))[: options.lines] for path in options.test)
     pairs = [pair for pair in zip(source, reference, strict=True) if all(pair)]
     cases = results.cases
@@ -280,7 +283,11 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--timed", type=int, default=500, help="lines whose translation is timed")
     add("--turns", type=int, default=3, help="how often they are timed")
     add("--seed", type=int, default=1)
-    add("--cache", type=Path, help="where compiled kernels are kept")
+    add(
+        "--cache",
+        type=Path,
+        help="where compiled kernels are kept; without it, the user's cache folder",
+    )
     add("--out", type=Path, metavar="FILE", help="JSON of the results")
     add("--json", action="store_true", help="print the JSON")
     return parser.parse_args(arguments)

@@ -1,6 +1,7 @@
 """Loads models for the commands that translate."""
 
 import contextlib
+import gc
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,7 +39,10 @@ def load_translator(
         cache = cache_folder()
         if cache is not None:
             announce_compiling(Path(model), cache, console)
-    return Translator.load(model, device, precision=precision, others=others)
+    translator = Translator.load(model, device, precision=precision, others=others)
+    # What is loaded stays until the command ends; the garbage collector need not look at it again.
+    gc.freeze()
+    return translator
 
 
 def require_models(models: Sequence[Path | str]) -> None:

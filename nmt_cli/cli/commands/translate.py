@@ -32,6 +32,7 @@ from nmt_cli.cli.commands.translate_options import (
 )
 from nmt_cli.cli.display.flags import FlagReport, check_flags
 from nmt_cli.cli.display.line_progress import LineProgress
+from nmt_cli.cli.display.misfit import warn_of_misfit
 from nmt_cli.cli.display.translations import Show, as_json_line, plain_lines
 from nmt_cli.cli.display.verification import Checks
 from nmt_cli.cli.environment import make_console
@@ -194,10 +195,12 @@ def _search(
 
 def _begin(console: "Console", notice: str, file: str) -> LineProgress:
     """Write the notes before the first line, and make the progress bar."""
+    from nmt_cli.data.text.line_count import count_lines
+
     if notice:
         console.note(notice)
     note_waiting(console, file)
-    return LineProgress(console, file)
+    return LineProgress(console, partial(count_lines, file))
 
 
 def _check_output(
@@ -363,13 +366,18 @@ def _translate(
     progress: LineProgress,
 ) -> None:
     """Translate, write and verify `lines` window by window; warn of lines with problems."""
+    from nmt_cli.data.markup.inline import without_marks
     from nmt_cli.translation.lines.inputs import windows
 
     count = 0
-    with progress.shown(out):
+    # A bar would stand between translations on the terminal.
+    shown = contextlib.nullcontext() if out.isatty() else progress.shown()
+    with shown:
         for window in windows(lines, lambda: lines.must_wait(PATIENCE_SECONDS)):
             if not count:
-                _warn_of_misfit(work, window, progress.console)
+                is_marked = work.search.markup == "keep"
+                texts = [without_marks(line) for line in window] if is_marked else window
+                warn_of_misfit(texts, work.translator, progress.console)
             prefixes = work.prefixes.take(len(window)) if work.prefixes else None
             on_progress = partial(progress.update_within, count, len(window))
             translations = work.translate(window, prefixes, count, on_progress)
@@ -385,16 +393,3 @@ def _translate(
     report.show(work.translator.quality.left_out)
     if checks:
         checks.end()
-
-
-def _warn_of_misfit(work: _Work, window: Sequence[str], console: "Console") -> None:
-    """Warn before the work if the first lines are of another kind than the training text."""
-    from nmt_cli.data.markup.inline import without_marks
-    from nmt_cli.translation.quality.input_check import find_misfit
-
-    translator = work.translator
-    if work.search.markup == "keep":
-        window = [without_marks(line) for line in window]
-    misfit = find_misfit(window, translator.subwords, translator.quality.text)
-    if misfit is not None:
-        console.warning(str(misfit))

@@ -5,11 +5,12 @@ import io
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from nmt_cli.cli.display.flags import FlagReport
+from nmt_cli.cli.display.line_progress import LineProgress
+from nmt_cli.cli.display.misfit import warn_of_misfit
 from nmt_cli.cli.display.translations import as_json_line
 from nmt_cli.cli.text_io import STDIN, STDOUT, open_text_file
 from nmt_cli.errors import UsageError
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from nmt_cli.translation.translator import Translator
 
 JSON_LINES = "jsonl"
-# This many segments are translated at once: few at first, so that progress is soon shown.
-FIRST_WINDOW, WINDOW = 32, 512
 
 
 class Work(Protocol):
@@ -195,66 +194,22 @@ def _translations(
     segments: "Sequence[MarkedText]", work: Work
 ) -> "Iterator[tuple[MarkedText, Translation]]":
     """The translation of each segment; one without words is the segment itself."""
-    from nmt_cli.data.markup.marked_text import plain_text
+    from nmt_cli.data.markup.marked_text import plain_text, raw_text
+    from nmt_cli.translation.lines.inputs import windows
 
-    total = len(segments)
-    _warn_of_misfit(segments[:FIRST_WINDOW], work)
-    with _progress(total, work.console) as update:
-        begin = 0
-        for end in accumulate(_sizes(total)):
-            window = segments[begin:end]
-            on_progress = partial(_update_within, update, begin, len(window))
-            translations = _translate_marked(work, window, begin, on_progress)
-            for segment, (pieces, translation) in zip(window, translations, strict=True):
-                is_empty = not plain_text(pieces).strip()
-                yield segment if is_empty else pieces, translation
-            begin = end
-            update(begin)
-
-
-def _warn_of_misfit(segments: "Sequence[MarkedText]", work: Work) -> None:
-    """Warn before the work if the first segments are of another kind than the training text."""
-    from nmt_cli.data.markup.marked_text import plain_text
-    from nmt_cli.translation.quality.input_check import find_misfit
-
-    translator = work.translator
-    texts = [plain_text(segment) for segment in segments]
-    misfit = find_misfit(texts, translator.subwords, translator.quality.text)
-    if misfit is not None:
-        work.console.warning(str(misfit))
-
-
-@contextlib.contextmanager
-def _progress(total: int, console: "Console") -> Iterator[Callable[[int], None]]:
-    """A function that shows how many segments are translated; on a terminal only."""
-    if not console.interactive:
-        yield lambda _: None
-        return
-    with console.progress("translating", total, "segment", FIRST_WINDOW - 1) as bar:
-        yield bar.update
-
-
-def _update_within(update: Callable[[int], None], begin: int, count: int, share: float) -> None:
-    update(begin + int(share * count))
-
-
-def _sizes(total: int) -> Iterator[int]:
-    size = FIRST_WINDOW
-    while total > 0:
-        yield min(size, total)
-        total -= size
-        size = WINDOW
-
-
-def _translate_marked(
-    work: Work,
-    segments: "Sequence[MarkedText]",
-    first: int,
-    on_progress: Callable[[float], None],
-) -> "list[tuple[MarkedText, Translation]]":
-    """The pieces of each translation, and the translation with its flags."""
-    translations = work.translator.translate_marked(
-        segments, search=work.search, constraints=work.constraints, first=first,
-        on_progress=on_progress,
-    )  # fmt: skip
-    return [(marked.pieces, marked.translation) for marked in translations]
+    progress = LineProgress(work.console, lambda: len(segments), "segment")
+    begin = 0
+    with progress.shown():
+        for window in windows(iter(segments), length=lambda segment: len(raw_text(segment))):
+            if not begin:
+                texts = [plain_text(segment) for segment in window]
+                warn_of_misfit(texts, work.translator, work.console)
+            marked = work.translator.translate_marked(
+                window, search=work.search, constraints=work.constraints, first=begin,
+                on_progress=partial(progress.update_within, begin, len(window)),
+            )  # fmt: skip
+            for segment, result in zip(window, marked, strict=True):
+                has_words = plain_text(result.pieces).strip()
+                yield result.pieces if has_words else segment, result.translation
+            begin += len(window)
+            progress.update(begin)

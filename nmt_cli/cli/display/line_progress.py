@@ -2,9 +2,9 @@
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from nmt_cli.terminal.console import Console
@@ -14,27 +14,33 @@ if TYPE_CHECKING:
 class LineProgress:
     """The progress bar and the final note, when the translations go to a file."""
 
-    def __init__(self, console: "Console", file: str) -> None:
-        """file: the text, whose lines are counted. The time is measured from now on."""
+    def __init__(
+        self, console: "Console", count: Callable[[], int | None], unit: str = "line"
+    ) -> None:
+        """The time is measured from now on.
+
+        count: returns the number of lines, None if it is not known; unit: what is counted.
+        """
         self.console = console
-        self._file = file
+        self._count = count
+        self._unit = unit
         self._bar: Progress | None = None
         self._lines = 0
         self._began = time.monotonic()
 
     @contextlib.contextmanager
-    def shown(self, out: BinaryIO) -> Iterator[None]:
-        """Show a bar while the block runs, unless the translations go to the terminal."""
-        from nmt_cli.data.text.line_count import count_lines
+    def shown(self) -> Iterator[None]:
+        """Show a bar while the block runs, on a terminal only."""
         from nmt_cli.translation.lines.inputs import FIRST_WINDOW
 
-        if out.isatty() or not self.console.interactive:
+        if not self.console.interactive:
             yield
             return
         # The first window is small and includes what is done only once, so its speed is no
         # estimate of the rest.
-        total = count_lines(self._file)
-        with self.console.progress("translating", total, "line", FIRST_WINDOW - 1) as bar:
+        with self.console.progress(
+            "translating", self._count(), self._unit, FIRST_WINDOW - 1
+        ) as bar:
             self._bar = bar
             self.update(0)
             yield
@@ -56,6 +62,6 @@ class LineProgress:
         if output is None or not self.console.interactive:
             return
         seconds = time.monotonic() - self._began
-        lines = f"{self._lines:,} line" + ("" if self._lines == 1 else "s")
-        rate = speed(self._lines, seconds, "line")
+        lines = f"{self._lines:,} {self._unit}" + ("" if self._lines == 1 else "s")
+        rate = speed(self._lines, seconds, self._unit)
         self.console.note(f"wrote {output}: {lines} in {duration(seconds)} ({rate})")

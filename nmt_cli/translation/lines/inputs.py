@@ -1,8 +1,8 @@
 """Converts lines to sources: cleans them, splits long ones, and encodes them."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import torch
 
@@ -147,6 +147,8 @@ def with_shortlist(
         yield replace(source, allowed=torch.from_numpy(allowed))
 
 
+# A line, or a marked text.
+Item = TypeVar("Item", bound=Sized)
 # The first windows are small, so that the first translations come soon. Large windows are faster:
 # at the end of each only a few lines are left to compute together.
 FIRST_WINDOW, GROWTH, LARGEST_WINDOW = 64, 4, 2_048
@@ -154,19 +156,22 @@ WINDOW_CHARACTERS = 1 << 20
 
 
 def windows(
-    lines: Iterator[str], must_wait: Callable[[], bool] = lambda: False
-) -> Iterator[list[str]]:
+    lines: Iterator[Item],
+    must_wait: Callable[[], bool] = lambda: False,
+    length: Callable[[Item], int] = len,
+) -> Iterator[list[Item]]:
     """Windows of lines to translate together, which grow; a window ends where reading would block.
 
-    When `lines` raises an error, the lines before it are yielded first.
+    When `lines` raises an error, the lines before it are yielded first. length: the characters of
+    a line.
     """
     size = FIRST_WINDOW
-    window: list[str] = []
+    window: list[Item] = []
     characters = 0
     try:
         for line in lines:
             window.append(line)
-            characters += len(line)
+            characters += length(line)
             full = len(window) >= size or characters >= WINDOW_CHARACTERS
             if full or must_wait():
                 yield window
