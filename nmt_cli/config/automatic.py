@@ -15,8 +15,8 @@ FEWEST_OCCURRENCES = 10
 VOCABULARY, VOCABULARY_WORDS = 6_000, 2_000_000
 LARGEST_VOCABULARY = 32_000
 # The training steps for a text of this many target tokens.
-STEPS, STEPS_TOKENS = 2_000, 1_000_000
-FEWEST_STEPS, MOST_STEPS = 300, 20_000
+STEPS, STEPS_TOKENS = 2_750, 1_000_000
+FEWEST_STEPS, MOST_STEPS = 400, 20_000
 CHECKPOINTS = 30
 CHECKPOINTS_PER_VALIDATION = 3
 # In a short run, validations must not take longer than the training itself: a model that is hardly
@@ -40,7 +40,7 @@ def training_steps(tokens: int) -> int:
     """The training steps for a corpus of `tokens` target tokens; they grow with its square root.
 
     >>> training_steps(300_000), training_steps(3_000_000), training_steps(10**9)
-    (1100, 3450, 20000)
+    (1500, 4750, 20000)
     """
     unbounded = STEPS * math.sqrt(tokens / STEPS_TOKENS)
     return _rounded(min(max(unbounded, FEWEST_STEPS), MOST_STEPS), 50)
