@@ -53,9 +53,9 @@ PAPER_SMALL: Preset = {
     "train.checkpoint_every": 500,
 }
 
-# With the training of the Multi30k recipe, which was better there than the paper's. A narrower model
-# that takes more steps in the same time was better on little text (docs/results.md). Vocabulary
-# size, steps and intervals are derived from the data.
+# With the training of the Multi30k recipe, which was better there than the paper's; a narrower
+# model with more steps is better on little text in equal time (docs/results.md). Vocabulary size,
+# steps and intervals are derived from the data.
 SMALL: Preset = {
     **PAPER_SMALL,
     "model.d_model": 192,

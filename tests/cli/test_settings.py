@@ -210,7 +210,7 @@ class TestConfigPresets:
         header = ["parameters", "vocabulary", "layers", "d_model", "batch", "tokens", "steps"]
         assert lines["preset"] == header
         assert lines["base"] == ["63.0", "M", "37,000", "6", "512", "25,000", "100,000"]
-        assert lines["small"][2:] == ["auto", "3", "256", "3,000", "auto"]
+        assert lines["small"][2:] == ["auto", "3", "192", "3,000", "auto"]
         assert set(PRESETS) <= lines.keys()
         assert "with the vocabulary of 6,000 entries" in out
 
