@@ -1,6 +1,7 @@
 """The text files of a project, as given or found in a directory, and their languages."""
 
 import re
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -83,13 +84,15 @@ def require_different(src: str, tgt: str) -> None:
 def check_text_files(texts: ProjectTexts, src: str, tgt: str) -> list[str]:
     """Return warnings about the languages of the files.
 
-    Raises UsageError or DataError if they are swapped, DataError if one is empty or not UTF-8.
+    Raises UsageError or DataError if they are swapped, DataError if one is empty or not UTF-8, or
+    if the two files of a pair differ in their number of lines.
     """
     from nmt_cli.data.languages.checks import check_names, check_texts, texts_of
     from nmt_cli.data.preparation.encoding_check import require_utf8
 
     _require_lines(path for entry in texts.entries() for path in entry)
     require_utf8(path for entry in texts.entries() for path in entry)
+    _require_equal_lengths(texts.entries())
     named = texts_of(texts.train, texts.valid or (), texts.test or ())
     check_names(named, src, tgt)
     return check_texts(named, src, tgt)
@@ -111,6 +114,25 @@ def _require_lines(paths: Iterable[str]) -> None:
             f"{names} {'is' if len(empty) == 1 else 'are'} empty",
             "name files with text, one sentence per line",
         )
+
+
+def _require_equal_lengths(entries: Iterable[Paths]) -> None:
+    """Raise DataError that gives both line counts of every pair of files in which they differ."""
+    from nmt_cli.data.text.line_count import count_lines
+    from nmt_cli.data.text.lines import read_pairs
+
+    problems: list[DataError] = []
+    for entry in dict.fromkeys(entries):
+        if len({count_lines(path) for path in entry} - {None}) < 2:
+            continue
+        try:
+            # Counting is much faster than this, which says where the files begin to differ.
+            deque(read_pairs(entry), maxlen=0)
+        except DataError as error:
+            problems.append(error)
+    if problems:
+        hints = dict.fromkeys(problem.hint for problem in problems)
+        raise DataError("; ".join(problem.message for problem in problems), "; ".join(hints))
 
 
 def languages_in(folder: Path) -> list[str]:

@@ -43,6 +43,22 @@ def test_empty_files_are_refused(more: list[str], capsys: pytest.CaptureFixture[
     assert not Path("nmt.toml").exists()
 
 
+def test_files_of_unequal_length_are_refused_with_both_line_counts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("valid.de").write_text("x\n" * 3)
+    Path("test.en").write_bytes(gzip.compress(b"x\n" * 2 + b"x"))
+    texts = [f"--{kind} {kind}.en {kind}.de" for kind in ("train", "valid", "test")]
+    assert main(["init", "--preset", "tiny", *" ".join(texts).split()]) == 65
+    err = capsys.readouterr().err
+    assert "`valid.en` has 1 line, `valid.de` has 3; `test.en` has 3 lines, `test.de` has 1" in err
+    assert "hint: line n of one file must be the translation of line n of the other" in err
+    assert not Path("nmt.toml").exists()
+    Path("train.de").write_text("x\ny\n")
+    assert main(["init", "--train", "train.en", "train.de"]) == 65
+    assert "`train.en` has 1 line, `train.de` has 2" in capsys.readouterr().err
+
+
 class TestInitOptions:
     def test_init_writes_all_given_options_without_prompting(
         self, capsys: pytest.CaptureFixture[str]
