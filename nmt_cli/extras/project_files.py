@@ -1,7 +1,6 @@
 """The text files of a project, as given or found in a directory, and their languages."""
 
 import re
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -89,10 +88,11 @@ def check_text_files(texts: ProjectTexts, src: str, tgt: str) -> list[str]:
     """
     from nmt_cli.data.languages.checks import check_names, check_texts, texts_of
     from nmt_cli.data.preparation.encoding_check import require_utf8
+    from nmt_cli.data.preparation.length_check import require_equal_lengths
 
     _require_lines(path for entry in texts.entries() for path in entry)
     require_utf8(path for entry in texts.entries() for path in entry)
-    _require_equal_lengths(texts.entries())
+    require_equal_lengths(texts.entries())
     named = texts_of(texts.train, texts.valid or (), texts.test or ())
     check_names(named, src, tgt)
     return check_texts(named, src, tgt)
@@ -116,23 +116,17 @@ def _require_lines(paths: Iterable[str]) -> None:
         )
 
 
-def _require_equal_lengths(entries: Iterable[Paths]) -> None:
-    """Raise DataError that gives both line counts of every pair of files in which they differ."""
-    from nmt_cli.data.text.line_count import count_lines
-    from nmt_cli.data.text.lines import read_pairs
-
-    problems: list[DataError] = []
-    for entry in dict.fromkeys(entries):
-        if len({count_lines(path) for path in entry} - {None}) < 2:
-            continue
-        try:
-            # Counting is much faster than this, which says where the files begin to differ.
-            deque(read_pairs(entry), maxlen=0)
-        except DataError as error:
-            problems.append(error)
-    if problems:
-        hints = dict.fromkeys(problem.hint for problem in problems)
-        raise DataError("; ".join(problem.message for problem in problems), "; ".join(hints))
+def valid_beside_train(texts: ProjectTexts, src: str, tgt: str) -> Paths | None:
+    """Find a validation text that lies beside the training files and was not named, if any."""
+    if texts.valid or texts.valid_split:
+        return None
+    folders = dict.fromkeys(Path(entry[0]).parent for entry in texts.train)
+    named = {path for entry in texts.entries() for path in entry}
+    for folder in folders:
+        found = find_texts(folder, "valid", src, tgt)
+        if found and not named.intersection(found):
+            return found
+    return None
 
 
 def languages_in(folder: Path) -> list[str]:
