@@ -10,6 +10,7 @@ from exported import letter_lines, random_model, segmenter
 import nmt_cli
 from nmt_cli.cli import main
 from nmt_cli.exchange import ctranslate2, export, target
+from nmt_cli.installation import install_command
 from nmt_cli.model_dir import save_model
 
 LINES = "lines.txt"
@@ -159,7 +160,7 @@ def test_missing_library_is_named_before_work(
     monkeypatch.setattr(target, "find_spec", lambda _: None)
     monkeypatch.setattr(export, "load_model", lambda _: pytest.fail("loaded"))
     assert run() == 69
-    assert "pip install 'nmt-cli[ctranslate2]'" in capsys.readouterr().err
+    assert install_command("ctranslate2") in capsys.readouterr().err
 
 
 def test_existing_output_is_replaced_only_with_force() -> None:
