@@ -18,6 +18,7 @@ PAGE = "CONTRIBUTING.md"
 PURPOSES = {
     "batch": "batches as streams of tokens with sentence boundaries",
     "errors": "errors that a user can solve, with their exit codes",
+    "installation": "the command that installs an optional library, for a clone or the package",
     "machine": "usable cores, memory limits, settings of the memory allocator",
     "model_dir": "save, load and check a model directory",
     "model_weights": "the safetensors file of a model",

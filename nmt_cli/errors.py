@@ -17,6 +17,11 @@
 Anything that is not an NmtError and reaches the command line is a bug in nmt (exit code 1).
 """
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
 
 class NmtError(Exception):
     """A problem the user can solve: `message` says what and where, `hint` how to fix it."""
@@ -91,6 +96,33 @@ class ConfigError(NmtError):
     """A setting, a preset or a model directory is invalid, or differs from that of the run."""
 
     exit_code = 78
+
+
+def refusals(checks: "Iterable[Callable[[], object]]") -> list[NmtError]:
+    """Run all checks, and return the errors that they raise."""
+    problems = []
+    for check in checks:
+        try:
+            check()
+        except NmtError as problem:
+            problems.append(problem)
+    return problems
+
+
+def raise_together(problems: "Sequence[NmtError]") -> None:
+    """Raise one error with all messages and all hints, of the class of the first; none: return.
+
+    >>> raise_together([UsageError("a"), DataError("b", "look"), DataError("c", "look")])
+    Traceback (most recent call last):
+    nmt_cli.errors.UsageError: a; b; c
+    hint: look
+    """
+    if len(problems) == 1:
+        raise problems[0]
+    if problems:
+        hints = dict.fromkeys(problem.hint for problem in problems if problem.hint)
+        message = "; ".join(problem.message for problem in problems)
+        raise type(problems[0])(message, "; ".join(hints))
 
 
 # Messages of allocators that raise a plain RuntimeError.

@@ -127,10 +127,8 @@ def prepare_corpus(
     Raises UsageError, besides other errors, for the name of a language in place of its code.
     """
     from nmt_cli.data.corpus.users import replacement_warning
-    from nmt_cli.data.languages.names import require_codes
     from nmt_cli.data.preparation.prepare import prepare as prepare_into
 
-    require_codes(config.languages.src, config.languages.tgt)
     out = Path(config.paths.corpus)
     warning = replacement_warning(out, Path(config.paths.model)) if force else ""
     if warning:

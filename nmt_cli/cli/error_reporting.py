@@ -3,6 +3,7 @@
 import errno
 import re
 import traceback
+from typing import TYPE_CHECKING
 
 from nmt_cli.cli.options.click_adapter import ClickException
 from nmt_cli.cli.signals import INTERRUPTED
@@ -16,6 +17,9 @@ from nmt_cli.errors import (
     is_out_of_memory,
 )
 from nmt_cli.terminal.console import Console
+
+if TYPE_CHECKING:
+    from nmt_cli.cli.options.click_adapter import Command
 
 BROKEN_PIPE = 141
 # Errors of a device or its driver; device-side assertions and illegal addresses are bugs of nmt.
@@ -89,13 +93,36 @@ def _usage_error(error: ClickException) -> UsageError:
         ]
         meant = meant_option(unknown, [name for name in known if name.startswith("--")])
         hint = f"did you mean `{meant}`?" if meant else hint
-        hint = ADVICE.get((context.command.name or "", unknown), hint)
+        hint = ADVICE.get((context.info_name or "", unknown), hint)
         return UsageError(f"`{path}` has no option `{unknown}`", hint)
     if context is not None and "unexpected extra argument" in error.message:
         hint = EXTRA_ARGUMENTS.get(context.command.name or "", hint)
+    if context is not None and error.format_message().lower().startswith("missing "):
+        missing = getattr(error, "param", None)
+        about = getattr(missing, "help", None)
+        name = getattr(missing, "metavar", None)
+        about = f"{name}: {about[:1].lower()}{about[1:]}" if name and about else ""
+        hint = f"{_choices_and_example(context.command, about)}{hint}"
     message = error.format_message().rstrip(".").replace("'", "`")
     message = message.replace("is not a valid float", "is not a number")
     parameter = getattr(error, "param", None)
     if context is not None and getattr(parameter, "metavar", None) == HOURS:
         return UsageError(f"{path}: {message[:1].lower()}{message[1:]}", HOURS_ADVICE)
     return UsageError(f"{path}: {message[:1].lower()}{message[1:]}", hint)
+
+
+def _choices_and_example(command: "Command", about: str) -> str:
+    """What can be given to `command`, and its first example, for the beginning of a hint.
+
+    about: the name and the help of the argument that is missing; "" where a subcommand is missing.
+    """
+    subcommands = ", ".join(getattr(command, "commands", ()))
+    examples = (command.epilog or "").strip().splitlines()
+    # An example ends before its description.
+    example = re.split(r" {2,}", examples[0])[0] if examples else ""
+    parts = [
+        f"commands: {subcommands}; " if subcommands else "",
+        f"{about}; " if about else "",
+        f"for example: {example}; " if example else "",
+    ]
+    return "".join(parts)

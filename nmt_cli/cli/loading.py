@@ -53,6 +53,8 @@ def require_models(models: Sequence[Path | str]) -> None:
         try:
             require_model_directory(Path(model))
         except NoInputError as error:
+            if error.hint.startswith("did you mean"):
+                raise
             hints = [error.hint, "name another one with --model"]
             raise NoInputError(error.message, "; ".join(filter(None, hints))) from error
 

@@ -38,8 +38,11 @@ def warn_of_invalid(console: "Console", *texts: "Lines") -> None:
             )
 
 
-def require_text_file(name: str) -> None:
-    """Raise NoInputError if a file cannot be read, with a hint if the name looks like text."""
+def require_text_file(name: str, command: str = "translate") -> None:
+    """Raise NoInputError if a file cannot be read, with a hint if the name looks like text.
+
+    command: the command of nmt that reads the file, and could read the text from stdin.
+    """
     from nmt_cli.storage.files import require_file
 
     if name == STDIN:
@@ -53,7 +56,7 @@ def require_text_file(name: str) -> None:
             raise
         raise NoInputError(
             f"there is no file `{name}`",
-            f"translate reads files; for a text: echo {shlex.quote(name)} | nmt translate",
+            f"{command} reads files; for a text: echo {shlex.quote(name)} | nmt {command}",
         ) from error
 
 

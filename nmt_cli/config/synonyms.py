@@ -86,6 +86,10 @@ ADVICE = {
     ("train", "--cpu"): (
         "without a GPU training runs on the CPU by itself; CUDA_VISIBLE_DEVICES=-1 hides the GPUs"
     ),
+    ("config", "--preset"): (
+        "`nmt config show --preset big` shows the settings of a preset; `nmt config presets` "
+        "compares all presets"
+    ),
 }
 
 # What to do instead of giving more arguments than a command takes.

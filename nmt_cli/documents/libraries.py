@@ -3,6 +3,7 @@
 from importlib.util import find_spec
 
 from nmt_cli.errors import UnavailableError
+from nmt_cli.installation import install_command
 
 # Where a library is not imported by its own name.
 _PACKAGES = {"docx": "python-docx", "markdown_it": "markdown-it-py"}
@@ -13,5 +14,5 @@ def require_library(module: str, kind: str) -> None:
     if find_spec(module) is None:
         raise UnavailableError(
             f"{kind} need the library {_PACKAGES.get(module, module)}",
-            'pip install "nmt-cli[documents]"',
+            install_command("documents"),
         )

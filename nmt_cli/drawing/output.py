@@ -6,6 +6,7 @@ from pathlib import Path
 
 from nmt_cli.drawing.svg import GENERATOR, document, in_light, label
 from nmt_cli.errors import UnavailableError, UsageError
+from nmt_cli.installation import install_command
 from nmt_cli.storage.files import write_bytes, write_text
 
 # The beginning of a picture (`svg.document`) and of a page (`page.html`) of nmt.
@@ -28,7 +29,7 @@ def check_picture(path: Path) -> None:
     if find_spec("resvg_py") is None:
         raise UnavailableError(
             f"`{path}`: a PNG needs the library resvg-py",
-            "pip install 'nmt-cli[png]', or end the name in .svg",
+            f"{install_command('png')}, or end the name in .svg",
         )
     letter, empty = (document(9, 20, "", "", [label(0, 16, text)]) for text in ("A", ""))
     if _as_png(letter) == _as_png(empty):

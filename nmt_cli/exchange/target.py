@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from nmt_cli.errors import UnavailableError
+from nmt_cli.installation import install_command
 from nmt_cli.model_dir import LoadedModel
 
 
@@ -117,6 +118,6 @@ def require_libraries(
     if missing:
         raise UnavailableError(
             f"{doing} {toolkit.title} needs the package {' and '.join(missing)}",
-            f"pip install 'nmt-cli[{toolkit.extra}]'{hint}",
+            f"{install_command(toolkit.extra)}{hint}",
         )
     return {name: importlib.metadata.version(name) for name in toolkit.libraries}

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 from nmt_cli import __version__
 from nmt_cli.errors import NmtError
+from nmt_cli.installation import install_command
 from nmt_cli.machine import affine_cores, available_memory, core_quota, usable_cores
 from nmt_cli.plurals import counted
 from nmt_cli.storage.files import locked, writing
@@ -98,7 +99,7 @@ def _zstd() -> Check:
         with contextlib.suppress(ImportError):
             importlib.import_module(module)
             return Check("compressed text", "ok", "gz, bz2, xz and zst")
-    found = "gz, bz2 and xz; for zst: pip install 'nmt-cli[zstd]'"
+    found = f"gz, bz2 and xz; for zst: {install_command('zstd')}"
     return Check("compressed text", "ok", found)
 
 

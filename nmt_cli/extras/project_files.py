@@ -83,13 +83,16 @@ def require_different(src: str, tgt: str) -> None:
 def check_text_files(texts: ProjectTexts, src: str, tgt: str) -> list[str]:
     """Return warnings about the languages of the files.
 
-    Raises UsageError or DataError if they are swapped, DataError if one is empty or not UTF-8.
+    Raises UsageError or DataError if they are swapped, DataError if one is empty or not UTF-8, or
+    if the two files of a pair differ in their number of lines.
     """
     from nmt_cli.data.languages.checks import check_names, check_texts, texts_of
     from nmt_cli.data.preparation.encoding_check import require_utf8
+    from nmt_cli.data.preparation.length_check import require_equal_lengths
 
     _require_lines(path for entry in texts.entries() for path in entry)
     require_utf8(path for entry in texts.entries() for path in entry)
+    require_equal_lengths(texts.entries())
     named = texts_of(texts.train, texts.valid or (), texts.test or ())
     check_names(named, src, tgt)
     return check_texts(named, src, tgt)
@@ -111,6 +114,19 @@ def _require_lines(paths: Iterable[str]) -> None:
             f"{names} {'is' if len(empty) == 1 else 'are'} empty",
             "name files with text, one sentence per line",
         )
+
+
+def valid_beside_train(texts: ProjectTexts, src: str, tgt: str) -> Paths | None:
+    """Find a validation text that lies beside the training files and was not named, if any."""
+    if texts.valid or texts.valid_split:
+        return None
+    folders = dict.fromkeys(Path(entry[0]).parent for entry in texts.train)
+    named = {path for entry in texts.entries() for path in entry}
+    for folder in folders:
+        found = find_texts(folder, "valid", src, tgt)
+        if found and not named.intersection(found):
+            return found
+    return None
 
 
 def languages_in(folder: Path) -> list[str]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from nmt_cli.errors import ConfigError, NmtError, NoInputError
 from nmt_cli.storage.manifest import MANIFEST
+from nmt_cli.storage.nearby_models import hint_at_models
 
 CONFIG = "config.toml"
 WEIGHTS = "model.safetensors"
@@ -77,7 +78,8 @@ def require_model_directory(path: Path) -> None:
 def _not_a_model_error(path: Path) -> NmtError:
     """Why `path` is not a model directory, and what it looks like instead."""
     if not path.exists():
-        return NoInputError(f"there is no model directory `{path}`", "`nmt train` writes one")
+        hint = hint_at_models(path, is_model_directory) or "`nmt train` writes one"
+        return NoInputError(f"there is no model directory `{path}`", hint)
     if path.is_dir():
         what, hint = _describe_directory(path)
         return ConfigError(f"`{path}` is not a model directory of nmt: {what}", hint)
@@ -114,7 +116,7 @@ def _describe_directory(path: Path) -> tuple[str, str]:
         if toolkit in IMPORTED:
             hint = f"import it: `nmt import {path} --out model`"
         return f"it looks like a model of {toolkit}", hint
-    return f"it has no {CONFIG} and {MANIFEST}", HINT
+    return f"it has no {CONFIG} and {MANIFEST}", hint_at_models(path, is_model_directory) or HINT
 
 
 def _toolkits_of(path: Path) -> Iterator[str]:

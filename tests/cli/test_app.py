@@ -440,3 +440,31 @@ def test_next_command_names_a_model_other_than_the_default(tmp_path: Path, monke
     (tmp_path / "nmt.toml").write_text('[paths]\nmodel = "runs/a"\n')
     assert model_option("runs/a") == ""
     assert model_option("model") == " --model model"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hints"),
+    [
+        (["config", "--preset", "big"], ["`nmt config show --preset big`", "`nmt config presets`"]),
+        (["bench"], ["commands: layers, ", "table2, ", "for example: nmt bench layers --out "]),
+        (["plot"], ["WHAT: positions, schedule or smoothing; for example: nmt plot positions; "]),
+        (["attention"], ['for example: nmt attention "The dog sleeps."; `nmt attention --help`']),
+    ],
+)
+def test_missing_arguments_are_explained_with_an_example(
+    arguments: list[str], hints: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    err = " ".join(capsys.readouterr().err.split())
+    for hint in hints:
+        assert hint in err
+
+
+def test_text_in_place_of_a_file_hints_at_stdin_for_parse(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["parse", "The dog sleeps ."]) == 66
+    err = " ".join(capsys.readouterr().err.split())
+    assert "there is no file `The dog sleeps .`" in err
+    assert "echo 'The dog sleeps .' | nmt parse" in err

@@ -43,6 +43,22 @@ def test_empty_files_are_refused(more: list[str], capsys: pytest.CaptureFixture[
     assert not Path("nmt.toml").exists()
 
 
+def test_files_of_unequal_length_are_refused_with_both_line_counts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("valid.de").write_text("x\n" * 3)
+    Path("test.en").write_bytes(gzip.compress(b"x\n" * 2 + b"x"))
+    texts = [f"--{kind} {kind}.en {kind}.de" for kind in ("train", "valid", "test")]
+    assert main(["init", "--preset", "tiny", *" ".join(texts).split()]) == 65
+    err = capsys.readouterr().err
+    assert "`valid.en` has 1 line, `valid.de` has 3; `test.en` has 3 lines, `test.de` has 1" in err
+    assert "hint: line n of one file must be the translation of line n of the other" in err
+    assert not Path("nmt.toml").exists()
+    Path("train.de").write_text("x\ny\n")
+    assert main(["init", "--train", "train.en", "train.de"]) == 65
+    assert "`train.en` has 1 line, `train.de` has 2" in capsys.readouterr().err
+
+
 class TestInitOptions:
     def test_init_writes_all_given_options_without_prompting(
         self, capsys: pytest.CaptureFixture[str]
@@ -111,6 +127,43 @@ class TestInitOptions:
         monkeypatch.chdir("my project")
         assert written().data.train == (("../train.en", "../train.de"),)
         assert written().data.test == (absolute, "../test.de")
+
+
+class TestValidationTextBesideTheTrainingText:
+    @pytest.mark.parametrize("folder_name", ["texts", "."])
+    def test_it_is_suggested_with_a_command_that_runs(
+        self, folder: Path, folder_name: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        texts = folder / folder_name
+        texts.mkdir(exist_ok=True)
+        for name in ("train.en", "train.de", "valid.en", "valid.de"):
+            (folder / name).rename(texts / name)
+        train = [f"{folder_name}/train.en", f"{folder_name}/train.de"]
+        assert main(["init", "--train", *train]) == 0
+        err = capsys.readouterr().err
+        assert "to use the one beside the training text: " in err
+        advice = err.split("to use the one beside the training text: ")[1].split("\n")[0]
+        assert "--valid-split" not in err
+        assert main(shlex.split(advice)[1:]) == 0
+        paths = tuple(Path(path).as_posix() for path in written().data.valid)
+        assert paths == tuple(
+            Path(folder_name, name).as_posix() for name in ("valid.en", "valid.de")
+        )
+        assert "warning" not in capsys.readouterr().err
+
+    def test_a_tsv_file_is_suggested_too(self, capsys: pytest.CaptureFixture[str]) -> None:
+        Path("texts").mkdir()
+        for name in ("train", "dev"):
+            Path(f"texts/{name}.tsv").write_text("x\ty\n")
+        languages = ["--src-lang", "en", "--tgt-lang", "de"]
+        assert main(["init", "--train-tsv", "texts/train.tsv", *languages]) == 0
+        assert "--valid-tsv texts/dev.tsv\n" in capsys.readouterr().err
+
+    def test_the_training_text_itself_is_not_suggested(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["init", "--train", "valid.en", "valid.de"]) == 0
+        assert "to use the one beside" not in capsys.readouterr().err
 
 
 class TestFindingFiles:

@@ -237,6 +237,25 @@ def test_score_json_is_one_object_per_line(nmt: Nmt) -> None:
     assert second["metric"] == "chrf"
 
 
+def test_score_json_holds_the_result_of_every_check(nmt: Nmt) -> None:
+    plain = json.loads(nmt("good.txt", "ref.txt", "--json").out)
+    assert (plain["checks"], plain["passed"]) == ([], None)
+    options = ("--json", "--min", "bleu=101", "--min", "chrf=1", "--baseline", "good.txt",
+               "--fail-if-worse", "--p", "1.1")  # fmt: skip
+    result = nmt("bad.txt", "ref.txt", *options)
+    assert result.code == 3
+    first, second = (json.loads(line) for line in result.out.splitlines())
+    worse = {"option": "--fail-if-worse", "baseline": "good.txt", "passed": False}
+    assert first["checks"] == [{"option": "--min", "bound": 101.0, "passed": False}, worse]
+    assert second["checks"] == [{"option": "--min", "bound": 1.0, "passed": True}, worse]
+    assert (first["passed"], second["passed"]) == (False, False)
+    assert first["comparisons"][0]["verdict"] == "worse"
+    result = nmt("bad.txt", "ref.txt", "--json", "--max", "ter=900", "--baseline", "good.txt")
+    scored = json.loads(result.out)
+    assert scored["checks"] == [{"option": "--max", "bound": 900.0, "passed": True}]
+    assert scored["passed"] is True
+
+
 def test_confidence_option_adds_an_interval(nmt: Nmt) -> None:
     plain, sure = nmt("good.txt", "ref.txt").out, nmt("good.txt", "ref.txt", "--confidence").out
     assert "[" not in plain

@@ -26,6 +26,7 @@ from document_samples import (
 )
 
 from nmt_cli.cli import main
+from nmt_cli.installation import install_command
 from nmt_cli.model_dir import save_model
 from nmt_cli.translation.translator import Translator
 
@@ -202,7 +203,7 @@ def test_missing_library_is_one_line_of_hint(nmt, monkeypatch) -> None:
     monkeypatch.setattr("nmt_cli.documents.libraries.find_spec", lambda name: None)
     result = nmt("--document", "film.srt")
     assert result.code == 69
-    assert 'pip install "nmt-cli[documents]"' in result.err
+    assert install_command("documents") in result.err
 
 
 def commands() -> list[str]:

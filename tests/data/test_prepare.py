@@ -367,6 +367,26 @@ def test_misaligned_and_damaged_files_are_refused(project):
     assert "ends in the middle" in refused(project, DataError, project.config((src, tgt))).message
 
 
+def test_one_error_names_all_reasons_against_the_work(project):
+    train = project.write("train", made_up_pairs(60, 1))
+    project.prepare(train)
+    src, _ = project.write("valid", made_up_pairs(6, 2))
+    _, tgt = project.write("other", made_up_pairs(5, 3))
+    latin = project.folder / "latin.src"
+    latin.write_bytes("für Äpfel, schön\n".encode("latin-1") * 5)
+    (dropped := project.folder / "dropped.tsv").write_text("mine")
+    config = project.config(train, valid=[src, tgt], test=[str(latin), tgt], clean="strict")
+    with pytest.raises(CannotCreateError) as caught:
+        prepare(config, project.out, dropped=dropped)
+    for part in ("dropped.tsv` exists already", 'data.clean was "safe", is "strict"',
+                 "latin.src", "has 6 lines"):  # fmt: skip
+        assert part in caught.value.message
+    config = project.config(("none.src", tgt), valid=[src, tgt])
+    message = refused(project, NoInputError, config).message
+    assert "none.src" in message
+    assert "has 6 lines" in message
+
+
 def written(folder: Path) -> dict[Path, tuple[int, int]]:
     """Return the inode and modification time of each file, which reading does not change."""
     stats = {path: path.stat() for path in folder.rglob("*")}

@@ -15,6 +15,7 @@ from nmt_cli.documents import encoding
 from nmt_cli.documents.kinds import kind_of
 from nmt_cli.documents.word import package as word_package
 from nmt_cli.errors import DataError, UnavailableError, UsageError
+from nmt_cli.installation import install_command
 
 
 def archive(**changes: bytes | None) -> bytes:
@@ -234,4 +235,4 @@ def test_missing_library_is_named(
     )
     with pytest.raises(UnavailableError) as caught:
         opened(text, kind)
-    assert caught.value.hint == 'pip install "nmt-cli[documents]"'
+    assert caught.value.hint == install_command("documents")

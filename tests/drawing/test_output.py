@@ -10,6 +10,7 @@ from nmt_cli.cli import main
 from nmt_cli.drawing.output import ZOOM, check_picture, write_picture
 from nmt_cli.drawing.svg import DARK, LIGHT, document, element, in_light
 from nmt_cli.errors import UnavailableError, UsageError
+from nmt_cli.installation import install_command
 
 DRAWN = document(30, 20, "t", "d", [element("rect", x=10, y=5, width=10, height=10, class_="mark")])
 
@@ -74,7 +75,7 @@ def test_check_picture_refuses_suffix_or_missing_library(monkeypatch: pytest.Mon
     check_picture(Path("x.svg"))
     with pytest.raises(UnavailableError, match="resvg-py") as caught:
         check_picture(Path("x.png"))
-    assert "nmt-cli[png]" in caught.value.hint
+    assert install_command("png") in caught.value.hint
 
 
 def test_png_without_fonts_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from faults.tally import fault
 import nmt_cli
 from nmt_cli.cli import main
 from nmt_cli.exchange import ctranslate2, export, target
+from nmt_cli.installation import install_command
 from nmt_cli.model_dir import save_model
 
 LINES = "lines.txt"
@@ -163,7 +164,7 @@ def test_missing_library_is_named_before_work(
     monkeypatch.setattr(target, "find_spec", lambda _: None)
     monkeypatch.setattr(export, "load_model", lambda _: pytest.fail("loaded"))
     assert run() == 69
-    assert "pip install 'nmt-cli[ctranslate2]'" in capsys.readouterr().err
+    assert install_command("ctranslate2") in capsys.readouterr().err
 
 
 def test_existing_output_is_replaced_only_with_force() -> None:

@@ -113,9 +113,23 @@ def command(
     for warning in warnings:
         console.warning(warning)
     if not texts.valid and not texts.valid_split:
-        console.warning(no_validation(pairs, _again(folder, again)))
+        console.warning(_without_validation(texts, src, tgt, pairs, _again(folder, again)))
     console.next(
         "nmt prepare" if folder == Path() else f"cd {shlex.quote(str(folder))} && nmt prepare"
+    )
+
+
+def _without_validation(texts: "ProjectTexts", src: str, tgt: str, pairs: int, command: str) -> str:
+    """The warning that no validation text was named, and the command that names one."""
+    from nmt_cli.extras.project_files import valid_beside_train
+
+    beside = valid_beside_train(texts, src, tgt)
+    if beside is None:
+        return no_validation(pairs, command)
+    option = "--valid" if len(beside) > 1 else "--valid-tsv"
+    return (
+        "there is no validation text: training cannot tell which checkpoint is best; to use the "
+        f"one beside the training text: {command} {option} {shlex.join(beside)}"
     )
 
 

@@ -164,9 +164,8 @@ def command(
     from nmt_cli.cli.settings import resolve_settings
     from nmt_cli.scoring import score
 
-    by_model = bool(pairs or n_best_list)
     resolved = resolve_settings(flags, sets, config_file)
-    if by_model:
+    if pairs or n_best_list:
         _check_files([*(pairs or ()), *(n_best_list or ())])
         console = make_console(quiet=quiet)
         score_by_model(pairs, n_best_list, resolved, console, each=each, as_json=as_json)
@@ -175,6 +174,7 @@ def command(
     gates = _gates(min_bleu, minimum or [], maximum or [], console)
     metrics = _metrics(metric or [], gates, paper=paper)
     level = SIGNIFICANT if p is None else p
+    limit = level if fail_if_worse else None
     hypotheses, references, baselines = _texts(
         files or [], baseline or [], resolved, console, gated=bool(gates or baseline)
     )
@@ -186,10 +186,10 @@ def command(
     by_metric = dict(zip(metrics, results, strict=True))
     for name, result in by_metric.items():
         if as_json:
-            typer.echo(score_as_json(name, result, len(hypotheses)))
+            typer.echo(score_as_json(name, result, len(hypotheses), gates, level, limit))
         else:
             show_score(name, result, level, console, score_only=score_only)
-    _enforce(by_metric, gates, level if fail_if_worse else None)
+    _enforce(by_metric, gates, limit)
 
 
 def _target_language(resolved: "ResolvedConfig") -> str:

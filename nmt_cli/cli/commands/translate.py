@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
+from nmt_cli.cli.commands.translate_constraints import read_constraints
 from nmt_cli.cli.commands.translate_document import DocumentOptions, translate_document
 from nmt_cli.cli.commands.translate_options import (
     LAYOUT,
@@ -122,7 +123,8 @@ def command(
     _check_output(written, resolved, config_file, model, files_read=read, force=force)
     console = make_console(quiet=quiet)
     models = _require_files(file, model or [resolved.config.paths.model], output, flag_file)
-    start = partial(_start, models, device, precision, threads, glossary, ban, resolved, console)
+    constraining = partial(read_constraints, glossary, ban, file, console)
+    start = partial(_start, models, device, precision, threads, constraining, resolved, console)
     reporting = partial(_flag_report, console, fail_on, flag_file)
     if chosen.is_document:
         translate_document(chosen, file, resolved.config, start, reporting, output, as_json)
@@ -266,13 +268,12 @@ def _start(
     device: str,
     precision: Precision,
     threads: int | None,
-    glossary: Path | None,
-    ban: Path | None,
+    constraining: "Callable[[], Constraints]",
     resolved: "ResolvedConfig",
     console: "Console",
 ) -> _Work:
     """Load the models, and check that they fit the settings and constraints."""
-    constraints = _constraints(glossary, ban)
+    constraints = constraining()
     translator = _load(models, device, precision, threads, console)
     return _Work(console, translator, _search(translator, resolved, constraints), constraints)
 
@@ -285,13 +286,6 @@ def _checks(work: _Work, *, precision: Precision, every: int) -> Checks | None:
         work.translator, work.search, work.constraints,
         precision=precision.value, every=every, console=work.console,
     )  # fmt: skip
-
-
-def _constraints(glossary: Path | None, ban: Path | None) -> "Constraints":
-    from nmt_cli.data.lexical.glossary import read_glossary
-    from nmt_cli.translation.constraints import Constraints, read_banned
-
-    return Constraints(read_banned(ban) if ban else (), read_glossary(glossary) if glossary else ())
 
 
 @contextlib.contextmanager

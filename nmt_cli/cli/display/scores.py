@@ -2,12 +2,13 @@
 
 import json
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import typer
 
 if TYPE_CHECKING:
-    from nmt_cli.scoring import Score
+    from nmt_cli.scoring import Gate, Score
     from nmt_cli.terminal.console import Console
 
 SCHEMA = 1
@@ -24,8 +25,22 @@ def show_score(
     _tell_details(score, console)
 
 
-def score_as_json(metric: str, score: "Score", lines: int) -> str:
-    """A score of so many lines as one line of JSON."""
+def score_as_json(
+    metric: str,
+    score: "Score",
+    lines: int,
+    gates: Sequence["Gate"] = (),
+    level: float = 0.05,
+    limit: float | None = None,
+) -> str:
+    """A score of so many lines as one line of JSON.
+
+    gates: the thresholds of all metrics; level: the significance level of comparisons;
+    limit: the level at which a significantly better baseline is a failed check, or None.
+    """
+    from nmt_cli.scoring import verdict
+
+    checks = _checks(metric, score, gates, limit)
     return json.dumps(
         {
             "schema": SCHEMA,
@@ -36,9 +51,42 @@ def score_as_json(metric: str, score: "Score", lines: int) -> str:
             "lines": lines,
             "interval": score.interval,
             "details": score.details,
-            "comparisons": [comparison.__dict__ for comparison in score.comparisons],
+            "comparisons": [
+                {**comparison.__dict__, "verdict": verdict(metric, comparison, level)}
+                for comparison in score.comparisons
+            ],
+            "checks": checks,
+            "passed": all(check["passed"] for check in checks) if checks else None,
         }
     )
+
+
+def _checks(
+    metric: str, score: "Score", gates: Sequence["Gate"], level: float | None
+) -> list[dict[str, object]]:
+    """The checks that decide about the exit code, each with `passed`.
+
+    level: the significance level at which a baseline must not be better; None: no such check.
+    """
+    from nmt_cli.scoring import missed, verdict
+    from nmt_cli.scoring.metrics import LOWER_IS_BETTER
+
+    option = "--max" if metric in LOWER_IS_BETTER else "--min"
+    checks: list[dict[str, object]] = [
+        {"option": option, "bound": gate.bound, "passed": not missed({metric: score}, [gate])}
+        for gate in gates
+        if gate.metric == metric
+    ]
+    if level is None:
+        return checks
+    return checks + [
+        {
+            "option": "--fail-if-worse",
+            "baseline": comparison.baseline,
+            "passed": verdict(metric, comparison, level) != "worse",
+        }
+        for comparison in score.comparisons
+    ]
 
 
 def _as_text(metric: str, score: "Score", level: float) -> str:

@@ -133,7 +133,13 @@ def text(
     from nmt_cli.cli.loading import load_translator, require_models
     from nmt_cli.cli.outputs import check_outputs
     from nmt_cli.cli.settings import chosen_search, resolve_settings
-    from nmt_cli.cli.text_io import note_waiting, open_text_file, require_output, warn_of_invalid
+    from nmt_cli.cli.text_io import (
+        note_waiting,
+        open_text_file,
+        require_output,
+        require_text_file,
+        warn_of_invalid,
+    )
     from nmt_cli.config.protected_files import needed_files
     from nmt_cli.data.text.lines import read_lines
 
@@ -141,6 +147,7 @@ def text(
     read = needed_files("is the file that is read", file)
     check_outputs([output], read, resolved=resolved, config_file=config_file, force=force)
     console = make_console(quiet=quiet)
+    require_text_file(file, "parse")
     require_models([resolved.config.paths.model])
     require_output(output)
     with read_lines(file, strict=resolved.config.data.strict) as lines:

@@ -19,12 +19,21 @@ from nmt_cli.data.corpus.layout import (
 )
 from nmt_cli.data.corpus.users import refuse_in_use
 from nmt_cli.data.languages.checks import check_languages
+from nmt_cli.data.languages.names import require_codes
 from nmt_cli.data.preparation.encoding_check import require_utf8
+from nmt_cli.data.preparation.length_check import require_equal_lengths
 from nmt_cli.data.preparation.passes import PreparationRun
 from nmt_cli.data.preparation.passes import PreparedCorpus as PreparedCorpus
 from nmt_cli.data.process_pool import ProcessPool
 from nmt_cli.data.text.streams import STDIN
-from nmt_cli.errors import CannotCreateError, NmtError, NoInputError, UsageError
+from nmt_cli.errors import (
+    CannotCreateError,
+    NmtError,
+    NoInputError,
+    UsageError,
+    raise_together,
+    refusals,
+)
 from nmt_cli.plurals import counted
 from nmt_cli.storage import files
 from nmt_cli.storage.files import require_file, sha256_of, write_text
@@ -54,20 +63,12 @@ def prepare(
     Raises UsageError, NoInputError, DataError, CannotCreateError, or TryAgainError if a training in
     the project's model directory uses the corpus that would be replaced.
     """
-    check_inputs(config)
-    if dropped is not None:
-        check_dropped_path(dropped, _input_files(config), force=force)
-    if force and out.exists():
-        refuse_in_use(out, Path(config.paths.model))
-    if force or not os.path.lexists(out):
-        files.require_creatable(out)
-    inputs = fingerprint(config)
+    before_work = _BeforeWork(config, out, force=force, dropped=dropped)
+    before_work.check()
     files.remove_abandoned(out)
-    if out.exists() and not force:
-        return _existing_corpus(config, inputs, out)
-    if not config.data.strict:
-        require_utf8(_input_files(config))
-    notes = check_languages(config)
+    if before_work.existing is not None:
+        return before_work.existing
+    inputs, notes = before_work.inputs, before_work.notes
     with new_directory(out, force=force) as directory, ProcessPool(workers) as pool:
         run = PreparationRun(config, out, directory, pool, progress or _no_progress, dropped)
         prepared = run.run()
@@ -85,14 +86,70 @@ def _no_progress(stage: str, done: int, total: int | None) -> None:
     pass
 
 
-def check_inputs(config: Config) -> None:
-    """Raise an error that lists everything wrong with the settings and the files."""
+class _BeforeWork:
+    """What is checked before a corpus is prepared, so that one error names all reasons.
+
+    After `check`, existing: the corpus in `out` if it was prepared from the same text and settings;
+    inputs: the fingerprint of the text; notes: warnings about it.
+    """
+
+    def __init__(self, config: Config, out: Path, *, force: bool, dropped: Path | None) -> None:
+        self.config = config
+        self.out = out
+        self.force = force
+        self.dropped = dropped
+        self.existing: PreparedCorpus | None = None
+        self.inputs: dict[str, str] | None = None
+        self.notes: list[str] = []
+
+    def check(self) -> None:
+        """Raise an error that names everything that must be mended before the work can start."""
+        config = self.config
+        languages = config.languages
+        problems = refusals([lambda: require_codes(languages.src, languages.tgt)])
+        problems += _wrong_inputs(config)
+        has_inputs = not problems
+        problems += refusals([self._check_dropped])
+        if has_inputs:
+            problems += refusals([self._find_existing])
+        if self.existing is None and config.data.train:
+            problems += refusals([self._check_encoding, self._check_lengths, self._check_languages])
+        # This comes last because its exit code means that trying again may help.
+        raise_together([*problems, *refusals([self._check_not_in_use])])
+
+    def _check_dropped(self) -> None:
+        if self.dropped is not None:
+            check_dropped_path(self.dropped, _input_files(self.config), force=self.force)
+
+    def _find_existing(self) -> None:
+        if self.force or not os.path.lexists(self.out):
+            files.require_creatable(self.out)
+        self.inputs = fingerprint(self.config)
+        if self.out.exists() and not self.force:
+            self.existing = _existing_corpus(self.config, self.inputs, self.out)
+
+    def _check_encoding(self) -> None:
+        if not self.config.data.strict:
+            require_utf8(_input_files(self.config))
+
+    def _check_lengths(self) -> None:
+        data = self.config.data
+        require_equal_lengths([*data.train, data.valid, data.test])
+
+    def _check_languages(self) -> None:
+        self.notes = check_languages(self.config)
+
+    def _check_not_in_use(self) -> None:
+        if self.force and self.out.exists():
+            refuse_in_use(self.out, Path(self.config.paths.model))
+
+
+def _wrong_inputs(config: Config) -> list[NmtError]:
+    """Everything that is wrong with the settings of the files, and the files that are missing."""
     data = config.data
     if not data.train:
-        raise UsageError(
-            "no training files are given",
-            "use --train SRC TGT, or write them into nmt.toml: nmt init --train SRC TGT",
-        )
+        hint = "use --train SRC TGT, or write them into nmt.toml: nmt init --train SRC TGT"
+        return [UsageError("no training files are given", hint)]
     named = [("data.train", paths) for paths in data.train]
     named += [("data.valid", data.valid), ("data.test", data.test)]
     problems: list[NmtError] = []
@@ -111,10 +168,7 @@ def check_inputs(config: Config) -> None:
         )
     if sum(path == STDIN for _, paths in named for path in paths) > 1:
         problems.append(UsageError("stdin (`-`) can be read only once", "use files"))
-    if problems:
-        hints = dict.fromkeys(problem.hint for problem in problems if problem.hint)
-        message = "; ".join(problem.message for problem in problems)
-        raise type(problems[0])(message, "; ".join(hints))
+    return problems
 
 
 def _check_sides(name: str, paths: Sequence[str]) -> list[NmtError]:

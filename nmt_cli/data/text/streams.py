@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from nmt_cli.errors import NmtError, NoInputError, UnavailableError, WriteError
+from nmt_cli.installation import install_command
 from nmt_cli.storage.files import require_file
 
 CHUNK_BYTES = 1 << 18
@@ -209,7 +210,7 @@ def _open_zstd(file: Readable) -> Readable:
     except ImportError as error:
         raise UnavailableError(
             "this text is compressed with zstd, whose reader is not installed",
-            "pip install 'nmt-cli[zstd]', or decompress it first",
+            f"{install_command('zstd')}, or decompress it first",
         ) from error
     return _DecompressedFile(zstd.ZstdDecompressor, file)
 

@@ -1,0 +1,69 @@
+"""Reads the glossary and the banned phrases of `nmt translate`, and warns of swapped columns."""
+
+import shlex
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nmt_cli.errors import NmtError
+from nmt_cli.plurals import counted
+
+if TYPE_CHECKING:
+    from nmt_cli.terminal.console import Console
+    from nmt_cli.translation.constraints import Constraints
+
+LINES_CHECKED = 2_000
+# Swaps the columns, and gives each of several target forms a line of its own.
+SWAP = (
+    r"""awk -F'\t' '{n = split($2, form, "|"); for (i = 1; i <= n; i++) print form[i] "\t" $1}'"""
+)
+
+
+def read_constraints(
+    glossary: Path | None, ban: Path | None, file: str, console: "Console"
+) -> "Constraints":
+    """Read both files; warns if the glossary seems to be in the other direction than `file`."""
+    from nmt_cli.data.lexical.glossary import read_glossary
+    from nmt_cli.translation.constraints import Constraints, read_banned
+
+    banned = read_banned(ban) if ban else ()
+    constraints = Constraints(banned, read_glossary(glossary) if glossary else ())
+    if glossary is not None:
+        warning = swapped_columns_warning(glossary, file)
+        if warning:
+            console.warning(warning)
+    return constraints
+
+
+def swapped_columns_warning(glossary: Path, file: str) -> str:
+    """The warning that target forms of the glossary occur in `file`, but no source term; or "".
+
+    Only the first lines are read, and none of stdin and pipes, which can be read only once.
+    """
+    from nmt_cli.data.lexical.glossary import Entry, Glossary, read_glossary
+    from nmt_cli.data.text.lines import read_lines
+
+    if not Path(file).is_file():
+        return ""
+    try:
+        with read_lines(file) as lines:
+            text = "\n".join(islice(lines, LINES_CHECKED))
+    except NmtError:
+        # The error is reported when the file is translated.
+        return ""
+    entries = read_glossary(glossary)
+    folded = text.casefold()
+    # Parts of words count too: in some languages there are no spaces between words.
+    if any(entry.source.casefold() in folded for entry in entries):
+        return ""
+    forms = dict.fromkeys(form for entry in entries for form in entry.forms)
+    swapped = Glossary([Entry(form, (), line) for line, form in enumerate(forms, 1)])
+    occurring = len(swapped.find(text))
+    if not occurring:
+        return ""
+    name, count = shlex.quote(str(glossary)), counted(occurring, "target form")
+    return (
+        f"no source term of `{glossary}` occurs in `{file}`, but {count} of it: are its "
+        "columns swapped? The source term comes first; to swap them: "
+        f"{SWAP} {name} > swapped.tsv"
+    )

@@ -1,0 +1,51 @@
+"""The command that installs an optional library, for the way in which nmt is installed."""
+
+import json
+import shlex
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+PACKAGE = "nmt-cli"
+
+
+def install_command(extra: str) -> str:
+    """The command that installs the libraries of an extra, such as `zstd`.
+
+    A clone of nmt that is installed with `pip install .` or `pip install -e .` is named.
+    """
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        record = distribution(PACKAGE).read_text("direct_url.json")
+    except PackageNotFoundError:
+        record = None
+    return command_for(record, extra)
+
+
+def command_for(record: str | None, extra: str) -> str:
+    """The command for an installation with this direct_url.json; None if it has none.
+
+    >>> command_for(None, "png")
+    "pip install 'nmt-cli[png]'"
+    >>> command_for('{"url": "file:///no/such/clone", "dir_info": {}}', "png")
+    "pip install 'nmt-cli[png]'"
+    """
+    clone, is_editable = _clone(record)
+    if clone is None:
+        return f"pip install '{PACKAGE}[{extra}]'"
+    option = "-e " if is_editable else ""
+    return f"cd {shlex.quote(str(clone))} && pip install {option}'.[{extra}]'"
+
+
+def _clone(record: str | None) -> tuple[Path | None, bool]:
+    """The folder that nmt was installed from, if it still exists, and whether it is editable."""
+    try:
+        document = json.loads(record or "{}")
+        url = urlsplit(document["url"])
+        is_editable = bool(document["dir_info"].get("editable", False))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None, False
+    folder = Path(unquote(url.path))
+    if url.scheme != "file" or not (folder / "pyproject.toml").is_file():
+        return None, False
+    return folder, is_editable

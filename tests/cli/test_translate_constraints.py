@@ -1,0 +1,55 @@
+"""A glossary in the other direction than the text gives one warning before translating."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from nmt_cli.cli.commands.translate_constraints import read_constraints, swapped_columns_warning
+from nmt_cli.data.lexical.glossary import read_glossary
+from nmt_cli.terminal.console import Console
+
+GERMAN_TO_ENGLISH = "Hund\tdog|hound\nKatze\tcat\nHaus\thouse\n"
+
+
+@pytest.fixture(autouse=True)
+def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("terms.tsv").write_text(GERMAN_TO_ENGLISH)
+    Path("test.en").write_text("The dog sees a cat.\nIt sleeps.\n")
+
+
+def test_swapped_columns_are_warned_of_once_with_a_command_that_runs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    constraints = read_constraints(Path("terms.tsv"), None, "test.en", Console())
+    assert constraints.glossary == read_glossary("terms.tsv")
+    err = " ".join(capsys.readouterr().err.split())
+    assert err.count("warning") == 1
+    assert "no source term of `terms.tsv` occurs in `test.en`, but 2 target forms of it" in err
+    warning = swapped_columns_warning(Path("terms.tsv"), "test.en")
+    subprocess.run(["sh", "-c", warning.split("to swap them: ")[1]], check=True, timeout=30)
+    assert Path("swapped.tsv").read_text() == "dog\tHund\nhound\tHund\ncat\tKatze\nhouse\tHaus\n"
+    assert swapped_columns_warning(Path("swapped.tsv"), "test.en") == ""
+
+
+@pytest.mark.parametrize(
+    ("terms", "text"),
+    [
+        ("dog\tHund\n", "The dog sleeps.\n"),
+        ("dog\tHund\n", "It sleeps.\n"),
+        ("Hund\tdog\nParis\tParis\n", "The dog in Paris.\n"),
+        ("狗\tdog\n", "我的狗 dog\n"),
+        ("Hund\tdog\n", "Hot dogs and hotdogs.\n"),
+    ],
+)
+def test_other_glossaries_give_no_warning(terms: str, text: str) -> None:
+    Path("terms.tsv").write_text(terms, "utf-8")
+    Path("test.en").write_text(text, "utf-8")
+    assert swapped_columns_warning(Path("terms.tsv"), "test.en") == ""
+
+
+def test_stdin_and_files_that_are_not_text_are_not_read() -> None:
+    assert swapped_columns_warning(Path("terms.tsv"), "-") == ""
+    Path("test.en").write_bytes(b"\xff\xfed\x00o\x00g\x00")
+    assert swapped_columns_warning(Path("terms.tsv"), "test.en") == ""

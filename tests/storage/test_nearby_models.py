@@ -1,0 +1,85 @@
+"""The error for a path without a model names the model that was probably meant."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from nmt_cli.errors import ConfigError, NmtError, NoInputError
+from nmt_cli.storage import nearby_models
+from nmt_cli.storage.manifest import MANIFEST
+from nmt_cli.storage.model_check import CONFIG, require_model_directory
+
+
+def make_model(path: Path) -> Path:
+    path.mkdir(parents=True)
+    for name in (CONFIG, MANIFEST):
+        (path / name).write_text("")
+    return path
+
+
+def refused(path: Path | str) -> NmtError:
+    with pytest.raises(NmtError) as caught:
+        require_model_directory(Path(path))
+    return caught.value
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_project_folder_names_the_model_inside() -> None:
+    make_model(Path("demo/model"))
+    Path("demo/corpus").mkdir()
+    error = refused("demo")
+    assert isinstance(error, ConfigError)
+    assert error.message == (
+        "`demo` is not a model directory of nmt: it has no config.toml and manifest.json"
+    )
+    assert error.hint == "there is a model in this folder: `demo/model`"
+    make_model(Path("demo/average"))
+    assert refused("demo").hint == "there are models in this folder: `demo/average`, `demo/model`"
+    for number in range(3):
+        make_model(Path(f"demo/m{number}"))
+    assert refused("demo").hint.endswith("`demo/average`, `demo/m0`, `demo/m1`, ...")
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("demo/modle", "demo/model"),
+        ("dmeo/model", "demo/model"),
+        ("dmeo", "demo/model"),
+        ("dmeo/model/checkpoints", None),
+        ("other/place", None),
+    ],
+)
+def test_misspelt_path_names_the_similar_model(path: str, meant: str | None) -> None:
+    make_model(Path("demo/model"))
+    error = refused(path)
+    assert isinstance(error, NoInputError)
+    assert error.message == f"there is no model directory `{path}`"
+    expected = f"did you mean `{meant}`?" if meant else "`nmt train` writes one"
+    assert error.hint == expected
+
+
+def test_missing_path_names_the_model_beside_it_or_around_it() -> None:
+    make_model(Path("small"))
+    assert refused("model").hint == "there is a model in `.`: `small`"
+    assert refused("small/model").hint == "`small` is a model directory"
+
+
+def test_folders_that_cannot_be_read_or_are_no_models_are_not_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    Path("demo/model").mkdir(parents=True)
+    assert refused("demo/modle").hint == "`nmt train` writes one"
+    make_model(Path("demo/second"))
+
+    def fail(path: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "iterdir", fail)
+    assert refused("demo/secnod").hint == "`nmt train` writes one"
+    assert nearby_models.models_inside(Path("demo"), os.path.isdir) == []

@@ -1,0 +1,58 @@
+"""The command that installs an extra fits the way in which nmt is installed."""
+
+import importlib.metadata
+import json
+from pathlib import Path
+
+import pytest
+
+from nmt_cli import installation
+
+
+class Distribution:
+    """An installed package with this direct_url.json."""
+
+    def __init__(self, record: str | None) -> None:
+        self.record = record
+
+    def read_text(self, name: str) -> str | None:
+        assert name == "direct_url.json"
+        return self.record
+
+
+@pytest.mark.parametrize(("editable", "option"), [(True, "-e "), (False, "")])
+def test_clone_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, editable: bool, option: str
+) -> None:
+    clone = tmp_path / "my clone"
+    clone.mkdir()
+    (clone / "pyproject.toml").write_text("")
+    record = json.dumps({"url": clone.as_uri(), "dir_info": {"editable": editable}})
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda name: Distribution(record))
+    command = installation.install_command("zstd")
+    assert command == f"cd '{clone}' && pip install {option}'.[zstd]'"
+    (clone / "pyproject.toml").unlink()
+    assert installation.install_command("zstd") == "pip install 'nmt-cli[zstd]'"
+
+
+@pytest.mark.parametrize(
+    "record",
+    [None, "", "[]", "{", '{"url": "https://host/nmt.git", "vcs_info": {}}',
+     '{"url": "https://host/nmt.git", "dir_info": {}}'],
+)  # fmt: skip
+def test_other_installations_name_the_package(
+    monkeypatch: pytest.MonkeyPatch, record: str | None
+) -> None:
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda name: Distribution(record))
+    assert installation.install_command("png") == "pip install 'nmt-cli[png]'"
+
+
+def test_code_that_is_not_installed_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installation, "PACKAGE", "nmt-cli-of-nobody")
+    assert installation.install_command("png") == "pip install 'nmt-cli-of-nobody[png]'"
+
+
+def test_no_other_module_spells_the_command() -> None:
+    package = Path(installation.__file__).parent
+    spelled = [path.name for path in package.rglob("*.py") if "nmt-cli[" in path.read_text()]
+    assert spelled == ["installation.py"]
