@@ -140,9 +140,12 @@ class ModelConfig:
     dropout: float = setting(
         0.1, "dropout rate of sublayer outputs and embeddings (P_drop)", 0.0, 0.95
     )
-    positions: Literal["sinusoidal", "sinusoidal_halves", "learned", "rotary"] = setting(
+    positions: Literal[
+        "sinusoidal", "sinusoidal_halves", "sinusoidal_t2t", "learned", "rotary"
+    ] = setting(
         "sinusoidal",
-        "position encoding (section 3.5); sinusoidal_halves = all sines, then all cosines",
+        "position encoding (section 3.5); sinusoidal_halves = all sines, then all cosines; "
+        "sinusoidal_t2t = the same with the wavelengths of Marian and tensor2tensor",
     )
     max_positions: int = setting(1_024, "maximum number of learned positions", 1, 1_048_576)
     kernel_width: int = setting(3, "kernel width of convolutions, in tokens (conv)", 1, 1_023)
