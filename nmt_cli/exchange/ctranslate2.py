@@ -37,6 +37,7 @@ class CTranslate2:
     title = "CTranslate2"
     libraries = ("ctranslate2",)
     extra = "ctranslate2"
+    only_checks = False
     precisions = ("float32", "int8", "float16")
 
     def reasons_against(self, loaded: LoadedModel) -> list[Reason]:
