@@ -78,7 +78,12 @@ def import_model(
             loaded = load_model(directory)
             lines, origin = choose_check_lines(loaded, check_file)
             result = compare_models(
-                loaded, importer.open(path, options), lines, "float32", importer.title, verb="imported"
+                loaded,
+                importer.open(path, options),
+                lines,
+                "float32",
+                importer.title,
+                verb="imported",
             )
         record["check"] = result and {**result.as_document(), "lines_from": origin}
         text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"

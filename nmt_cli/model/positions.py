@@ -26,7 +26,7 @@ def sinusoidal_encoding(rows: int, d_model: int) -> Float[Tensor, "rows d_model"
 
 
 def sinusoidal_halves_encoding(rows: int, d_model: int) -> Float[Tensor, "rows d_model"]:
-    """The same numbers in the order of Hugging Face's MarianMTModel: all sines, then all cosines."""
+    """The same numbers in another order, that of Hugging Face: all sines, then all cosines."""
     angles = _angles(rows, d_model)
     return torch.cat([angles.sin(), angles.cos()], dim=-1).float()
 

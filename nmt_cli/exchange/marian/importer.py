@@ -140,6 +140,7 @@ def _resolved(
         "src_vocab_size": subwords.src_size,
         "tgt_vocab_size": subwords.tgt_size,
         "start_id": imported.start_id,
+        "zero_start": True,
         "banned_ids": imported.banned_ids,
     }
     values = {

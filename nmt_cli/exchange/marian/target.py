@@ -130,7 +130,7 @@ def _architecture_reasons(model: ModelConfig) -> list[Reason]:
         )
     if stack_depths(model)[0] == 0:
         reasons.append(
-            Reason("model.encoder_layers=0, and Marian needs at least one", "model.encoder_layers=1")
+            Reason("model.encoder_layers=0, and Marian needs one", "model.encoder_layers=1")
         )
     return reasons
 
@@ -192,5 +192,3 @@ def _write_yaml(path: Path, pieces: list[str]) -> None:
         if not piece.startswith("<unused ")
     )
     files.write_text(path, "".join(lines))
-
-

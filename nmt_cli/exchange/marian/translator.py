@@ -99,15 +99,11 @@ class MarianTranslator:
         found = output.splitlines()
         if len(found) != len(lines):
             raise self._error(f"it translated {len(found)} of {counted(len(lines), 'line')}")
-        return [
-            self._text(line.split()[:limit]) for line, limit in zip(found, limits, strict=True)
-        ]
+        return [self._text(line.split()[:limit]) for line, limit in zip(found, limits, strict=True)]
 
     def _text(self, words: Sequence[str]) -> str:
         unknown = self._segmenters[1].id_to_piece(self._segmenters[1].unk_id())
-        pieces = [
-            unknown if word == UNK else self._pieces.get(int(word[1:]), "") for word in words
-        ]
+        pieces = [unknown if word == UNK else self._pieces.get(int(word[1:]), "") for word in words]
         text: str = self._segmenters[1].decode_pieces(pieces)
         return text.replace("\u2581", " ").strip()
 
