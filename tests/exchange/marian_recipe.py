@@ -34,7 +34,7 @@ BEAM, NORMALIZE = 4, 0.8
 def source_lines(count: int, seed: int) -> list[str]:
     """Lines of words that have no meaning."""
     chooser = random.Random(seed)
-    return [" ".join(chooser.choices(WORDS, k=chooser.randint(1, 6))) + "." for _ in range(count)]
+    return [" ".join(chooser.choices(WORDS, k=chooser.randint(1, 8))) + "." for _ in range(count)]
 
 
 def translation(line: str) -> str:
@@ -63,7 +63,7 @@ def _run(folder: Path, program: str, *arguments: str, text: str = "") -> None:
 
 
 def train(
-    folder: Path, *, ties: str = "all", joint: bool = True, batches: int = 150, options: str = ""
+    folder: Path, *, ties: str = "all", joint: bool = True, batches: int = 600, options: str = ""
 ) -> None:
     """Write model.npz, its vocabularies and decoder.yml."""
     lines = source_lines(2_000, seed=1)
@@ -82,7 +82,7 @@ def train(
         f"--type transformer --model model.npz --train-sets train.src train.tgt --vocabs "
         f"{' '.join(vocabularies)} --dim-vocabs 0 0 --dim-emb 32 --transformer-dim-ffn 64 "
         f"--transformer-heads 4 --enc-depth 2 --dec-depth 1 {TIES[ties]} --mini-batch 32 "
-        f"--maxi-batch 10 --after-batches {batches} --learn-rate 0.005 --transformer-dropout 0.1 "
+        f"--maxi-batch 10 --after-batches {batches} --learn-rate 0.005 --transformer-dropout 0 "
         f"--cpu-threads 1 --seed 3 --workspace 200 --quiet {options}",
     )  # fmt: skip
     (folder / "decoder.yml").write_text(
@@ -97,7 +97,7 @@ def marian_translations(folder: Path, lines: list[str]) -> list[dict[str, object
     vocabularies = " ".join(re.findall(r"- (\S+\.spm)", (folder / "decoder.yml").read_text()))
     common = (
         f"--models model.npz --vocabs {vocabularies} --cpu-threads 1 --mini-batch 1 --maxi-batch 1 "
-        "--workspace 200 --quiet --max-length-factor 12 "
+        "--workspace 200 --quiet --max-length-factor 4 "
     )
     runs = {
         "greedy": "--beam-size 1 --n-best --word-scores",
@@ -125,7 +125,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         train(folder)
-        lines = [*source_lines(38, seed=2), "bado xyz jum.", "upa " * 30 + "osk."]
+        lines = [*source_lines(38, seed=2), "bado xyz jum.", "upa kelim " * 9 + "osk."]
         document = {
             "peer": f"pymarian {version('pymarian')}",
             "translations": marian_translations(folder, lines),

@@ -121,7 +121,9 @@ def embedding_rows(arrays: Mapping[str, Array]) -> tuple[int, int]:
     for name in ("embedding.src", "embedding.tgt"):
         there = next((each for each in EMBEDDINGS[name] if each in arrays), None)
         if there is None or arrays[there].ndim != 2:
-            raise DataError(f"the model has no matrix `{EMBEDDINGS[name][0]}`", "copy it again")
+            raise DataError(
+                f"the model has no matrix `{EMBEDDINGS[name][0]}` or `Wemb`", "copy the file again"
+            )
         rows.append(len(arrays[there]))
     return rows[0], rows[1]
 

@@ -5,6 +5,8 @@ Nothing is unpickled. Every size is compared with the size of the file before me
 
 import io
 import math
+import struct
+import tokenize
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -36,6 +38,7 @@ def read_npz(path: Path) -> dict[str, Array]:
             }
     except (
         zipfile.BadZipFile, OSError, EOFError, ValueError, RuntimeError, NotImplementedError,
+        SyntaxError, tokenize.TokenError, MemoryError, struct.error,
     ) as error:  # fmt: skip
         raise DataError(f"`{path}` is damaged, or is not an .npz file: {error}", AGAIN) from error
 
