@@ -189,6 +189,7 @@ def test_missing_and_other_files(folder: Path, name: str, damage: str) -> None:
     assert isinstance(refusal(folder), expected)
 
 
+@pytest.mark.slow
 def test_fuzzed_files_are_read_or_refused(folder: Path) -> None:
     """Nothing but the errors of nmt, whatever bytes change: headers, settings and vocabularies."""
     chooser = random.Random(4)
