@@ -230,7 +230,9 @@ class CTranslate2Translator:
         self._source_ids = {name: index for index, name in enumerate(self._source_names)}
         special = ("unk_token", "bos_token", "decoder_start_token")
         suppressed = dict.fromkeys(self._config[name] for name in special)
-        self._suppressed = [[name] for name in (*suppressed, "<pad>")]
+        # An imported model may have no padding.
+        padding = [name for name in ["<pad>"] if name in self._target_names]
+        self._suppressed = [[name] for name in (*suppressed, *padding)]
 
     def source_ids(self, line: str) -> list[int]:
         """The ids that CTranslate2 gives the pieces of sentencepiece, and EOS."""

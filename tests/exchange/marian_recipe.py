@@ -29,6 +29,8 @@ json.dump([translator.translate([line]) for line in json.load(sys.stdin)], open(
 """
 # As decoder.yml has them.
 BEAM, NORMALIZE = 4, 0.8
+# Marian cuts translations off at this many words for each of the source.
+LENGTH_FACTOR = 4
 
 
 def source_lines(count: int, seed: int) -> list[str]:
@@ -97,7 +99,7 @@ def marian_translations(folder: Path, lines: list[str]) -> list[dict[str, object
     vocabularies = " ".join(re.findall(r"- (\S+\.spm)", (folder / "decoder.yml").read_text()))
     common = (
         f"--models model.npz --vocabs {vocabularies} --cpu-threads 1 --mini-batch 1 --maxi-batch 1 "
-        "--workspace 200 --quiet --max-length-factor 4 "
+        f"--workspace 200 --quiet --max-length-factor {LENGTH_FACTOR} "
     )
     runs = {
         "greedy": "--beam-size 1 --n-best --word-scores",
