@@ -71,7 +71,10 @@ def test_an_imported_model_goes_out_with_the_same_arrays(tmp_path: Path) -> None
     decoder, before = (
         yaml.safe_load((path / "decoder.yml").read_text()) for path in (folder, DATA)
     )
-    assert (decoder["beam-size"], decoder["normalize"]) == (before["beam-size"], before["normalize"])
+    assert (decoder["beam-size"], decoder["normalize"]) == (
+        before["beam-size"],
+        before["normalize"],
+    )
     assert [(folder / name).read_bytes() for name in decoder["vocabs"]] == [
         (DATA / "vocab.spm").read_bytes()
     ] * 2

@@ -169,7 +169,9 @@ def test_hostile_yaml(folder: Path, text: str, message: str) -> None:
 
 def test_settings_of_any_type_are_refused_and_not_shown_in_full(folder: Path) -> None:
     long = "x" * 1_000
-    rewrite(folder / "model.npz", settings=f"type: {long}\n{long}: 1\nenc-depth: 1e9\nulr: {{a: b}}")
+    rewrite(
+        folder / "model.npz", settings=f"type: {long}\n{long}: 1\nenc-depth: 1e9\nulr: {{a: b}}"
+    )
     error = refusal(folder)
     assert isinstance(error, ConfigError)
     assert len(str(error)) < 2_000

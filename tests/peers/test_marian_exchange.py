@@ -11,7 +11,15 @@ from peer_results import RESULTS, Record
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "exchange"))
 
 from exported import letter_lines, train_letters
-from marian_recipe import BEAM, DATA, LENGTH_FACTOR, NORMALIZE, marian_translations, source_lines, train
+from marian_recipe import (
+    BEAM,
+    DATA,
+    LENGTH_FACTOR,
+    NORMALIZE,
+    marian_translations,
+    source_lines,
+    train,
+)
 
 from nmt_cli.errors import QualityGateError
 from nmt_cli.exchange.export import export_model

@@ -35,7 +35,9 @@ def test_zero_start_keeps_the_first_input_of_the_decoder_at_zero(setting, optimi
     config = with_values(
         config,
         {
-            "model.zero_start": True, "model.tie_embeddings": ties, "train.optimizer": optimizer,
+            "model.zero_start": True,
+            "model.tie_embeddings": ties,
+            "train.optimizer": optimizer,
             "train.schedule": "constant",
         },
     )
