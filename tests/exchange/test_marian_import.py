@@ -133,8 +133,8 @@ def test_the_command_imports_unchecked_without_pymarian(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(target, "find_spec", lambda name: None)
-    arguments = ["import", str(DATA / "model.npz"), "--vocab", str(DATA / "vocab.spm"), "--src-lang",
-                 "en", "--tgt-lang", "xx", "--out", "model"]  # fmt: skip
+    arguments = ["import", str(DATA / "model.npz"), "--vocab", str(DATA / "vocab.spm"),
+                 "--src-lang", "en", "--tgt-lang", "xx", "--out", "model"]  # fmt: skip
     assert main(arguments) == 69
     assert "pymarian" in (error := capsys.readouterr().err)
     assert "--no-check" in error

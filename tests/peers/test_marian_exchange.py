@@ -1,17 +1,11 @@
 """Models that Marian trains come in, and models of ours go out, each run by Marian itself."""
 
 import json
-import sys
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from peer_results import RESULTS, Record
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "exchange"))
-
-from exported import letter_lines, train_letters
-from marian_recipe import (
+from exchange.marian_recipe import (
     BEAM,
     DATA,
     LENGTH_FACTOR,
@@ -20,6 +14,8 @@ from marian_recipe import (
     source_lines,
     train,
 )
+from exported import letter_lines, train_letters
+from peer_results import RESULTS, Record
 
 from nmt_cli.errors import QualityGateError
 from nmt_cli.exchange.export import export_model

@@ -52,5 +52,5 @@ def test_engines_decode_it_alike(trained: Path, kernel_cache: Path, name: str) -
 
 
 def test_the_baselines_refuse_it(trained: Path) -> None:
-    with pytest.raises(ConfigError, match="model.zero_start"):
+    with pytest.raises(ConfigError, match=r"model\.zero_start"):
         with_values(load_model(trained).config, {"model.kind": "rnn", "model.zero_start": True})
