@@ -207,7 +207,9 @@ def test_loaded_weights_do_not_share_memory_with_the_file(saved: Path) -> None:
     assert all(weight.requires_grad for weight in model.parameters())
 
 
-@pytest.mark.parametrize("kind", ["sinusoidal", "sinusoidal_halves", "learned", "rotary"])
+@pytest.mark.parametrize(
+    "kind", ["sinusoidal", "sinusoidal_halves", "sinusoidal_t2t", "learned", "rotary"]
+)
 @pytest.mark.parametrize("order", ["pre", "post"])
 def test_loaded_model_has_every_weight(tmp_path: Path, kind: str, order: str) -> None:
     config = byte_config({"model.positions": kind, "model.norm_order": order})

@@ -20,7 +20,7 @@ BASELINES = {
     "rnn": frozenset[str](),
     "conv": frozenset({"kernel_width", "positions", "max_positions"}),
 }
-SINUSOIDS = ("sinusoidal", "sinusoidal_halves")
+SINUSOIDS = ("sinusoidal", "sinusoidal_halves", "sinusoidal_t2t")
 
 
 def check_kind(model: Settings, defaults: Settings, compile_setting: str) -> None:

@@ -140,9 +140,12 @@ class ModelConfig:
     dropout: float = setting(
         0.1, "dropout rate of sublayer outputs and embeddings (P_drop)", 0.0, 0.95
     )
-    positions: Literal["sinusoidal", "sinusoidal_halves", "learned", "rotary"] = setting(
-        "sinusoidal",
-        "position encoding (section 3.5); sinusoidal_halves = all sines, then all cosines",
+    positions: Literal["sinusoidal", "sinusoidal_halves", "sinusoidal_t2t", "learned", "rotary"] = (
+        setting(
+            "sinusoidal",
+            "position encoding (section 3.5); sinusoidal_halves = all sines, then all cosines; "
+            "sinusoidal_t2t = the same with the wavelengths of Marian and tensor2tensor",
+        )
     )
     max_positions: int = setting(1_024, "maximum number of learned positions", 1, 1_048_576)
     kernel_width: int = setting(3, "kernel width of convolutions, in tokens (conv)", 1, 1_023)
@@ -174,6 +177,9 @@ class ModelConfig:
     bos_id: int = setting(2, "ID of the beginning-of-sentence token", 0, 2**24)
     eos_id: int = setting(3, "ID of the end-of-sentence token", 0, 2**24)
     start_id: int | Auto = setting("auto", "first decoder input", 0, 2**24, auto="model.bos_id")
+    zero_start: bool = setting(
+        False, "keep the first decoder input at zero, as Marian and tensor2tensor do"
+    )
     banned_ids: tuple[int, ...] = setting((0, 1, 2), "token IDs that search never generates")
 
 

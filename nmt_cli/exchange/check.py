@@ -7,7 +7,7 @@ from nmt_cli.config.search import SearchConfig
 from nmt_cli.config.values import shortened
 from nmt_cli.data.text.sanitize import clean_line
 from nmt_cli.errors import QualityGateError
-from nmt_cli.exchange.target import ForeignTranslator
+from nmt_cli.exchange.target import BatchTranslator, ForeignTranslator
 from nmt_cli.inference.teacher_forcing import force_pairs
 from nmt_cli.model_dir import LoadedModel
 from nmt_cli.plurals import agreeing, counted
@@ -73,12 +73,8 @@ def compare_models(
     difference = _largest_difference(loaded, foreign, pairs)
     # Spaces at the ends are no words; other toolkits keep them.
     expected = [translation.text.strip() for translation in translations]
-    actual = [
-        foreign.translate(
-            line, beam=1, length_penalty=0.0, max_length=len(ids) - 1 + search.max_extra_length
-        ).strip()
-        for line, ids in zip(lines, sources, strict=True)
-    ]
+    limits = [len(ids) - 1 + search.max_extra_length for ids in sources]
+    actual = [text.strip() for text in _greedy_translations(foreign, lines, limits)]
     same = sum(text == other for text, other in zip(expected, actual, strict=True))
     result = CheckResult(len(lines), same, len(pairs), difference)
     if precision == "float32" and not difference <= TOLERANCE:
@@ -114,12 +110,26 @@ def _largest_difference(
     loaded: LoadedModel, foreign: ForeignTranslator, pairs: Sequence[tuple[list[int], list[int]]]
 ) -> float:
     forced = force_pairs(loaded.model, pairs)
+    if isinstance(foreign, BatchTranslator):
+        others = foreign.log_probs(pairs)
+    else:
+        others = [foreign.log_prob(source, target) for source, target in pairs]
     differences = [
-        abs(sum(pair.token_scores) - foreign.log_prob(source, target))
-        for pair, (source, target) in zip(forced, pairs, strict=True)
+        abs(sum(pair.token_scores) - other) for pair, other in zip(forced, others, strict=True)
     ]
     # `max` would ignore a NaN that is not the first.
     return next((value for value in differences if value != value), max(differences, default=0.0))
+
+
+def _greedy_translations(
+    foreign: ForeignTranslator, lines: Sequence[str], limits: Sequence[int]
+) -> list[str]:
+    if isinstance(foreign, BatchTranslator):
+        return foreign.translations(lines, limits, beam=1, length_penalty=0.0)
+    return [
+        foreign.translate(line, beam=1, length_penalty=0.0, max_length=limit)
+        for line, limit in zip(lines, limits, strict=True)
+    ]
 
 
 def _translations_error(

@@ -22,17 +22,13 @@ from nmt_cli.exchange.requirements import (
 )
 from nmt_cli.exchange.target import ForeignTranslator, Reason, SearchAdvice
 from nmt_cli.model.encoder_decoder import EncoderDecoder, stack_depths
-from nmt_cli.model.positions import sinusoidal_encoding, sinusoidal_halves_encoding
+from nmt_cli.model.positions import SINUSOIDAL_ENCODINGS
 from nmt_cli.model_dir import LoadedModel
 
 # Rows of the table of sinusoids: the longest sentence, in subwords.
 POSITION_ROWS = 2_048
 # For the name of an activation here, that in CTranslate2's enumeration.
 ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "silu": "SWISH", "swiglu": "SWISH"}
-SINUSOIDS = {
-    "sinusoidal": sinusoidal_encoding,
-    "sinusoidal_halves": sinusoidal_halves_encoding,
-}
 
 
 class CTranslate2:
@@ -41,6 +37,7 @@ class CTranslate2:
     title = "CTranslate2"
     libraries = ("ctranslate2",)
     extra = "ctranslate2"
+    only_checks = False
     precisions = ("float32", "int8", "float16")
 
     def reasons_against(self, loaded: LoadedModel) -> list[Reason]:
@@ -174,8 +171,8 @@ class _Writer:
         embedding.weight = self.array(self._model.embedding.matrix(use))
         stack.scale_embeddings = self._config.scale_embeddings
         positions = self._config.positions
-        if positions in SINUSOIDS:
-            table = SINUSOIDS[positions](POSITION_ROWS, self._config.d_model)
+        if positions in SINUSOIDAL_ENCODINGS:
+            table = SINUSOIDAL_ENCODINGS[positions](POSITION_ROWS, self._config.d_model)
             stack.position_encodings.encodings = self.array(table)
         elif positions == "learned":
             name = "positions.weight" if use == "src" else "tgt_positions.weight"
@@ -233,7 +230,9 @@ class CTranslate2Translator:
         self._source_ids = {name: index for index, name in enumerate(self._source_names)}
         special = ("unk_token", "bos_token", "decoder_start_token")
         suppressed = dict.fromkeys(self._config[name] for name in special)
-        self._suppressed = [[name] for name in (*suppressed, "<pad>")]
+        # An imported model may have no padding.
+        padding = [name for name in ["<pad>"] if name in self._target_names]
+        self._suppressed = [[name] for name in (*suppressed, *padding)]
 
     def source_ids(self, line: str) -> list[int]:
         """The ids that CTranslate2 gives the pieces of sentencepiece, and EOS."""

@@ -51,7 +51,8 @@ def export_model(
     model), QualityGateError (the exported model differs) and CannotCreateError.
     """
     target = load_target(target_name)
-    versions = require_libraries(target)
+    needed = check or not target.only_checks
+    versions = require_libraries(target, hint=unchecked_hint(target)) if needed else {}
     precision = precision or target.precisions[0]
     if precision not in target.precisions:
         raise UsageError(
@@ -91,6 +92,11 @@ def export_model(
             directory / RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n"
         )
     return export
+
+
+def unchecked_hint(target: Target) -> str:
+    """What a user can do without the libraries of the target."""
+    return "; or export it unchecked with --no-check" if target.only_checks else ""
 
 
 def require_exportable(model: Path, target: Target, reasons: Sequence[Reason]) -> None:

@@ -55,6 +55,7 @@ def import_model(
         raise NoInputError(f"there is no `{path}`", "name a model of another toolkit")
     format_name = format_name or detect_format(path)
     importer = load_importer(format_name)
+    options = options or ImportOptions()
     versions = (
         require_libraries(importer, "comparing with", "; or import it unchecked with --no-check")
         if check
@@ -67,7 +68,7 @@ def import_model(
             f"`{out}` holds the model that is to be imported, `{path}`, and is not replaced",
             "choose another --out",
         )
-    foreign = importer.read(path, options or ImportOptions())
+    foreign = importer.read(path, options)
     record = _record(path, format_name, foreign, versions)
     with manifest.new_directory(out, force=force) as directory:
         metadata = {"imported_from": format_name}
@@ -77,7 +78,12 @@ def import_model(
             loaded = load_model(directory)
             lines, origin = choose_check_lines(loaded, check_file)
             result = compare_models(
-                loaded, importer.open(path), lines, "float32", importer.title, verb="imported"
+                loaded,
+                importer.open(path, options),
+                lines,
+                "float32",
+                importer.title,
+                verb="imported",
             )
         record["check"] = result and {**result.as_document(), "lines_from": origin}
         text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"

@@ -69,6 +69,6 @@ class Importer(Protocol):
         """
         ...
 
-    def open(self, path: Path) -> ForeignTranslator:
+    def open(self, path: Path, options: ImportOptions) -> ForeignTranslator:
         """Load the model with its own toolkit."""
         ...

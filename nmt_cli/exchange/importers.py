@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from nmt_cli.exchange.importer import Importer
 
 # The module of each format. Its object IMPORTER is the format.
-MODULES = {"huggingface": "huggingface.importer"}
+MODULES = {"huggingface": "huggingface.importer", "marian": "marian.importer"}
 
 
 def load_importer(name: str) -> Importer:

@@ -1,9 +1,10 @@
 """The interface of the formats that a model can be exported to."""
 
 import importlib.metadata
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from nmt_cli.errors import UnavailableError
 from nmt_cli.installation import install_command
@@ -48,6 +49,21 @@ class ForeignTranslator(Protocol):
         ...
 
 
+@runtime_checkable
+class BatchTranslator(ForeignTranslator, Protocol):
+    """A library that takes long to start: it does all lines at once."""
+
+    def log_probs(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[float]:
+        """The log-probability of each pair of source and target ids, like `log_prob`."""
+        ...
+
+    def translations(
+        self, lines: Sequence[str], limits: Sequence[int], *, beam: int, length_penalty: float
+    ) -> list[str]:
+        """The translation of each line, like `translate`; limits: `max_length` of each."""
+        ...
+
+
 class Target(Protocol):
     """A format that models are exported to."""
 
@@ -64,6 +80,11 @@ class Target(Protocol):
     @property
     def extra(self) -> str:
         """The extra of nmt-cli that installs them."""
+        ...
+
+    @property
+    def only_checks(self) -> bool:
+        """Whether the packages only run the format, so that --no-check needs none of them."""
         ...
 
     @property

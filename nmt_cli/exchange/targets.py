@@ -9,7 +9,12 @@ if TYPE_CHECKING:
     from nmt_cli.exchange.target import Target
 
 # The module of each format. Its object TARGET is the format.
-MODULES = {"ctranslate2": "ctranslate2", "argos": "argos", "huggingface": "huggingface.target"}
+MODULES = {
+    "ctranslate2": "ctranslate2",
+    "argos": "argos",
+    "huggingface": "huggingface.target",
+    "marian": "marian.target",
+}
 
 
 def load_target(name: str) -> Target:

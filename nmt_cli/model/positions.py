@@ -26,8 +26,24 @@ def sinusoidal_encoding(rows: int, d_model: int) -> Float[Tensor, "rows d_model"
 
 
 def sinusoidal_halves_encoding(rows: int, d_model: int) -> Float[Tensor, "rows d_model"]:
-    """The same numbers in the order of Marian: all sines, then all cosines."""
+    """The same numbers in another order, that of Hugging Face: all sines, then all cosines."""
     angles = _angles(rows, d_model)
+    return torch.cat([angles.sin(), angles.cos()], dim=-1).float()
+
+
+def sinusoidal_t2t_encoding(rows: int, d_model: int) -> Float[Tensor, "rows d_model"]:
+    """All sines, then all cosines, of pos / 10000^(i / (d_model/2 - 1)).
+
+    The longest wavelength is exactly 10000 * 2 pi, as Marian and tensor2tensor compute it; in the
+    paper's formula it is a little shorter.
+
+    >>> [round(x, 4) for x in sinusoidal_t2t_encoding(2, 4)[1].tolist()]
+    [0.8415, 0.0001, 0.5403, 1.0]
+    """
+    positions = torch.arange(rows, dtype=torch.float64, device="cpu")
+    steps = torch.arange(d_model // 2, dtype=torch.float64, device="cpu")
+    rates = torch.exp(steps * (-math.log(10_000.0) / max(d_model // 2 - 1, 1)))
+    angles = positions[:, None] * rates[None, :]
     return torch.cat([angles.sin(), angles.cos()], dim=-1).float()
 
 
@@ -140,10 +156,17 @@ class RotaryPositions(Positions):
         return torch.stack(rotated, dim=-1).flatten(-2)
 
 
+# The tables of sinusoids, by the value of model.positions.
+SINUSOIDAL_ENCODINGS: dict[str, Encoding] = {
+    "sinusoidal": sinusoidal_encoding,
+    "sinusoidal_halves": sinusoidal_halves_encoding,
+    "sinusoidal_t2t": sinusoidal_t2t_encoding,
+}
 POSITIONS: dict[str, Callable[[ModelConfig], Positions]] = {
-    "sinusoidal": SinusoidalPositions,
-    # In the order of Marian's models.
-    "sinusoidal_halves": partial(SinusoidalPositions, encoding=sinusoidal_halves_encoding),
+    **{
+        name: partial(SinusoidalPositions, encoding=encoding)
+        for name, encoding in SINUSOIDAL_ENCODINGS.items()
+    },
     "learned": LearnedPositions,
     "rotary": RotaryPositions,
 }

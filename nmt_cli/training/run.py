@@ -15,6 +15,7 @@ from nmt_cli.machine import outside_heap
 from nmt_cli.model.backends.dispatch import use_backend
 from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.kinds import make_model
+from nmt_cli.model.zero_start import set_zero_start
 from nmt_cli.plurals import agreeing, counted
 from nmt_cli.training.evaluation.model_selection import MODEL, ModelSelector, early_stopping_reason
 from nmt_cli.training.evaluation.validation import AbandonedError
@@ -110,6 +111,7 @@ class Run:
             self.state = self.state.as_new()
             # On the CPU, where the same seed always gives the same numbers.
             initialise(self.model.to("cpu"), self.config.train.seed)
+            set_zero_start(self.model)
         else:
             self.state = checkpoint.state()
         self.model.to(self.ranks.device)

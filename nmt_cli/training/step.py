@@ -17,6 +17,7 @@ from nmt_cli.model.dropout import seed_masks
 from nmt_cli.model.encoder_decoder import EncoderDecoder
 from nmt_cli.model.precision import autocast
 from nmt_cli.model.torch_adapter import foreach_mul_
+from nmt_cli.model.zero_start import clear_start_gradient
 from nmt_cli.training.execution.prefetch import Prefetcher
 from nmt_cli.training.gradient_accumulation import MicroBatch
 from nmt_cli.training.loss.cross_entropy import Loss, linear_cross_entropy
@@ -77,6 +78,7 @@ def take_step(
     if sums.failures:
         optimizer.zero_grad()
         raise out_of_memory(step, sums.too_large)
+    clear_start_gradient(model)
     norm = clip(gradients_of(model), config.train.max_gradient_norm)
     rate = learning_rate(step, config.train, config.model.d_model) * rate_scale
     finite = bool(np.isfinite([norm, sums.loss]).all())

@@ -20,7 +20,14 @@ def test_info_describes_a_trained_model(letters_model: Path, capsys) -> None:
     assert info["step"] == 120
     assert info["validation"]["signature"].startswith("nrefs:1")
     assert info["weights"]["embedding.shared"] == [loaded.subwords.src_size, 32]
-    assert info["export"] == {name: {"possible": True, "reasons": []} for name in MODULES}
+    marian = info["export"].pop("marian")
+    # Its settings are those of a trained model only if they are chosen for Marian.
+    assert [reason["remedy"] for reason in marian["reasons"]] == [
+        "model.positions=sinusoidal_t2t", "model.norm_order=post", "model.zero_start=true"
+    ]  # fmt: skip
+    assert info["export"] == {
+        name: {"possible": True, "reasons": []} for name in MODULES if name != "marian"
+    }
 
 
 def test_info_names_the_reasons_against_an_export(

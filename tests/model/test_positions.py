@@ -8,11 +8,13 @@ from variants import model_config
 
 from nmt_cli.model.positions import (
     POSITIONS,
+    SINUSOIDAL_ENCODINGS,
     LearnedPositions,
     Positions,
     SinusoidalPositions,
     sinusoidal_encoding,
     sinusoidal_halves_encoding,
+    sinusoidal_t2t_encoding,
 )
 
 
@@ -47,12 +49,26 @@ def test_sinusoidal_halves_are_sinusoids_in_another_order() -> None:
     assert torch.equal(halves[:, 6:], interleaved[:, 1::2])
 
 
-@pytest.mark.parametrize("kind", ["sinusoidal", "sinusoidal_halves"])
+@pytest.mark.parametrize("d_model", [2, 4, 12, 512])
+def test_sinusoids_of_tensor2tensor_follow_their_formula(d_model: int) -> None:
+    half = d_model // 2
+    table = sinusoidal_t2t_encoding(3_000, d_model)
+    for position in (0, 1, 7, 2_999):
+        angles = [position / 10_000 ** (index / max(half - 1, 1)) for index in range(half)]
+        expected = [*map(math.sin, angles), *map(math.cos, angles)]
+        torch.testing.assert_close(table[position], torch.tensor(expected), rtol=0, atol=1e-6)
+
+
+def test_the_longest_wavelength_of_tensor2tensor_differs_from_that_of_the_paper() -> None:
+    """Both have the shortest wavelength; only the later coordinates differ."""
+    halves, t2t = sinusoidal_halves_encoding(9, 12), sinusoidal_t2t_encoding(9, 12)
+    assert torch.equal(halves[:, [0, 6]], t2t[:, [0, 6]])
+    assert not torch.isclose(halves[1:, 5], t2t[1:, 5], rtol=0.1).any()
+
+
+@pytest.mark.parametrize("kind", ["sinusoidal", "sinusoidal_halves", "sinusoidal_t2t"])
 def test_sinusoids_are_added_by_position(kind: str) -> None:
-    encoding = {
-        "sinusoidal": sinusoidal_encoding,
-        "sinusoidal_halves": sinusoidal_halves_encoding,
-    }[kind]
+    encoding = SINUSOIDAL_ENCODINGS[kind]
     places = torch.tensor([0, 1, 0, 5])
     result = make(kind).add(torch.full((4, 12), 2.0), places, 6)
     torch.testing.assert_close(result, encoding(6, 12)[places] + 2.0)

@@ -102,7 +102,7 @@ def test_sentences_may_be_longer_than_the_position_table(
 
 
 def test_logits_depend_on_token_order(make_model, pairs) -> None:
-    for positions in ("sinusoidal", "sinusoidal_halves", "learned", "rotary"):
+    for positions in ("sinusoidal", "sinusoidal_halves", "sinusoidal_t2t", "learned", "rotary"):
         model = make_model({"model.positions": positions})
         src, tgt = pairs[2]
         turned = logits_of(model, [(src.flip(0), tgt)])[0]

@@ -86,6 +86,7 @@ def test_parameter_counts_of_table_3(
         ({"model.positions": "learned"}, 2 * 1_024 * 512),
         ({"model.positions": "rotary"}, 0),
         ({"model.positions": "sinusoidal_halves"}, 0),
+        ({"model.positions": "sinusoidal_t2t"}, 0),
         ({"model.encoder_layers": 5}, -3_150_336),
         ({"model.decoder_layers": 7}, 4_199_936),
     ],

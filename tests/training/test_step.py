@@ -13,6 +13,7 @@ from nmt_cli.config.schema import with_values
 from nmt_cli.data.corpus.batch_plan import BatchPlan, Position
 from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.transformer import Transformer
+from nmt_cli.model.zero_start import set_zero_start
 from nmt_cli.training.loss.cross_entropy import label_smoothed_cross_entropy
 from nmt_cli.training.optimizers.factory import learning_rate, make_optimizer
 from nmt_cli.training.parallel.ranks import Ranks
@@ -24,6 +25,33 @@ from nmt_cli.training.step import clip, dropout_seed, shard_loss, start_id, take
 def setting(tmp_path_factory: pytest.TempPathFactory):
     config, corpus = reversal_corpus(tmp_path_factory.mktemp("step"))
     return complete(config, corpus), corpus
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "muon", "schedule_free"])
+@pytest.mark.parametrize("ties", ["all", "target", "none"])
+def test_zero_start_keeps_the_first_input_of_the_decoder_at_zero(setting, optimizer, ties):
+    """Its gradient, from the input or from a tied output, is cleared; weight decay keeps zeros."""
+    config, corpus = setting
+    config = with_values(
+        config,
+        {
+            "model.zero_start": True,
+            "model.tie_embeddings": ties,
+            "train.optimizer": optimizer,
+            "train.schedule": "constant",
+        },
+    )
+    model = initialise(Transformer(config.model), 1)
+    set_zero_start(model)
+    before = model.embedding.matrix("tgt").detach().clone()
+    plan = BatchPlan(corpus.train.src_lengths, corpus.train.tgt_lengths, 300, 2, 1)
+    trained = make_optimizer(model, config)
+    for step, position in zip(range(1, 4), plan.positions(Position(0, 0)), strict=False):
+        take_step(model, trained, config, Ranks(), corpus.train, plan, position, step)
+    after = model.embedding.matrix("tgt").detach()
+    start = start_id(config.model)
+    assert not after[start].any()
+    assert not torch.equal(after[start + 2], before[start + 2])
 
 
 def run_steps(setting, steps: int, shards: int = 1, **settings: object):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 EXAMPLES = """
 nmt import opus-mt-en-de --out model    a directory of Hugging Face
 nmt import opus-mt-en-de --out model --check test.en
+nmt import marian.npz --vocab vocab.spm --src-lang en --tgt-lang de --out model
 """
 
 if TYPE_CHECKING:
@@ -35,6 +36,14 @@ From = Annotated[
     ImportFormat | None,
     typer.Option("--from", help="Format of the model [default: recognised by its files]"),
 ]
+Vocabularies = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--vocab", metavar="FILE",
+        help="Vocabulary of a Marian model, sentencepiece or YAML; give it twice for two languages "
+        "[default: those of decoder.yml]",
+    ),
+]  # fmt: skip
 SourceLanguage = Annotated[
     str | None,
     typer.Option("--src-lang", metavar="CODE", help="Source language [default: that of the files]"),
@@ -60,6 +69,7 @@ def command(
     path: ForeignPath,
     out: Out,
     source_format: From = None,
+    vocabularies: Vocabularies = None,
     src_lang: SourceLanguage = None,
     tgt_lang: TargetLanguage = None,
     check: Check = None,
@@ -91,7 +101,7 @@ def command(
     imported = import_model(
         path, out,
         format_name=source_format.value if source_format else None,
-        options=ImportOptions(src_lang, tgt_lang),
+        options=ImportOptions(src_lang, tgt_lang, tuple(vocabularies or ())),
         check=not no_check, check_file=check, force=force,
     )  # fmt: skip
     if as_json:

@@ -88,7 +88,10 @@ class SentencePieces:
 
     def pieces(self) -> list[str]:
         """Return all pieces in the order of their ids."""
-        pieces: list[str] = self._processor.id_to_piece(list(range(len(self._processor))))
+        try:
+            pieces: list[str] = self._processor.id_to_piece(list(range(len(self._processor))))
+        except UnicodeDecodeError as error:
+            raise DataError("the sentencepiece model is damaged", "copy it again") from error
         return pieces
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:

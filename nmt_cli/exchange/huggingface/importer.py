@@ -36,6 +36,7 @@ SIZES = {
 }  # fmt: skip
 # All layer norms of both architectures have it.
 EPSILON = 1e-5
+NO_OPTIONS = ImportOptions()
 NAMED_TYPES = " and ".join(f"`{name}`" for name in NORM_ORDERS)
 
 
@@ -108,7 +109,7 @@ class HuggingFaceImporter:
         read = (path / CONFIG, *weight_files, *subword_files)
         return ForeignModel(config, subwords, state, tuple(notes), read)
 
-    def open(self, path: Path) -> ForeignTranslator:
+    def open(self, path: Path, options: ImportOptions = NO_OPTIONS) -> ForeignTranslator:
         """The model and the tokenizer, as `from_pretrained` loads them; else raises DataError."""
         try:
             return HuggingFaceTranslator(path)

@@ -29,6 +29,7 @@ class HuggingFace:
     title = "Hugging Face"
     libraries = ("transformers",)
     extra = "huggingface"
+    only_checks = False
     precisions = ("float32", "float16")
 
     def reasons_against(self, loaded: LoadedModel) -> list[Reason]:

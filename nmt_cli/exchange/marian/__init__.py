@@ -1,0 +1,1 @@
+"""Marian NMT: model.npz with its settings and vocabularies, in and out."""
