@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import torch
 from lib.measure import Better, Json, Results, environment, make_case, measured_with, say
 
 from nmt_cli.data.text.lines import read_lines
@@ -140,6 +141,7 @@ def settings_of(options: argparse.Namespace) -> Json:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; the exit code."""
     options = parse(arguments)
+    torch.set_num_threads(1)
     results = Results(
         "quality_flags", settings_of(options), options.out, environment=environment(1)
     )
