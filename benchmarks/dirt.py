@@ -4,7 +4,7 @@
 
 Prints one row for each kind: how many pairs were planted, how many `nmt prepare` repaired or
 `nmt prepare --clean` dropped, and what happens by default. The last lines say how many of the pairs
-in which nothing was planted were dropped.
+in which nothing was planted were dropped. `--each 0` plants nothing and measures only these.
 """
 
 import argparse
@@ -165,7 +165,7 @@ def plant(pairs: Sequence[Pair], each: int, seed: int = 1) -> Planted:
         mine = list(islice(chosen, each))
         for place in mine:
             dirty[place], kinds[place] = change(chance, pairs[place]), kind
-        if kind == "pairs shuffled":
+        if kind == "pairs shuffled" and mine:
             for place, other in zip(mine, [*mine[1:], mine[0]], strict=True):
                 dirty[place] = pairs[place][0], pairs[other][1]
         if kind == "same pair twice":
@@ -203,6 +203,8 @@ class Measured:
 
     def found(self, kind: str) -> int:
         """Of a kind that is repaired those that were, of another those that were dropped."""
+        if not self.planted[kind]:
+            return 0
         name = PLANTED[kind][1][0]
         if ACTIONS[name] != "repaired":
             return self.dropped[kind]

@@ -46,3 +46,14 @@ def test_clean_text_has_no_noise_warnings(dirt: ModuleType, tmp_path: Path) -> N
         dirt.Planted(pairs, [""] * len(pairs)), ("xx", "yy"), tmp_path, "strict", 600
     )
     assert alone.dropped[""] <= 4
+
+
+def test_without_planted_noise_only_the_dropped_pairs_are_counted(
+    dirt: ModuleType, tmp_path: Path
+) -> None:
+    pairs = list(dict.fromkeys(two_languages(500, 2)))
+    planted = dirt.plant(pairs, each=0)
+    assert planted.pairs == pairs
+    measured = dirt.measure(planted, ("xx", "yy"), tmp_path, "strict", 200)
+    assert measured.planted[""] == len(pairs)
+    assert [kind for kind in dirt.PLANTED if measured.found(kind)] == []

@@ -102,6 +102,8 @@ def test_train_header_lists_corpus_preset_device_and_epochs() -> None:
         "or until 5 validations in a row bring no improvement"
     )
     assert "compiles" in third
+    single = shown(outline=replace(OUTLINE, steps=1, epochs=1.0))
+    assert single[1] == "1 step = about 1 epoch"
     several = replace(OUTLINE, processes=3, threads=1)
     assert "CPU with 3 processes of 1 thread each" in shown(outline=several)[0]
 

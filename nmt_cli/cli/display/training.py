@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from nmt_cli.plurals import counted
+from nmt_cli.plurals import agreeing, counted
 from nmt_cli.terminal.progress import duration
 from nmt_cli.terminal.wrapping import cut
 from nmt_cli.training.reporting.pace import RELIABLE_AFTER
@@ -163,7 +163,7 @@ def header(outline: "Outline") -> list[str]:
     lines = [
         f"{outline.src}-{outline.tgt}: {outline.pairs:,} pairs, preset {outline.preset} "
         f"({parameters(outline.parameters)} parameters), {machine(outline)}, {outline.precision}",
-        f"{outline.steps:,} steps = about {rounded(outline.epochs)} epochs{limits(outline)}",
+        f"{counted(outline.steps, 'step')} = about {_epochs(outline.epochs)}{limits(outline)}",
     ]
     if vocabulary := other_vocabulary(outline):
         lines.append(vocabulary)
@@ -203,6 +203,11 @@ def minutes(seconds: float) -> str:
     if seconds >= 3_600:
         return duration(seconds)
     return f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
+
+
+def _epochs(epochs: float) -> str:
+    number = rounded(epochs)
+    return f"{number} {agreeing(1 if number == '1' else 2, 'epoch', 'epochs')}"
 
 
 def rounded(number: float) -> str:
