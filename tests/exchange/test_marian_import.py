@@ -149,7 +149,7 @@ def test_import_needs_pyyaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     import sys
 
     monkeypatch.setitem(sys.modules, "yaml", None)
-    with pytest.raises(NmtError, match=r"(?s)PyYAML.*nmt-cli\[marian\]") as raised:
+    with pytest.raises(NmtError, match=r"(?s)PyYAML.*\[marian\]") as raised:
         IMPORTER.read(DATA, LANGUAGES)
     assert raised.value.exit_code == 69
 

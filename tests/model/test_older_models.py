@@ -310,7 +310,7 @@ def test_baselines_are_translated_by_the_reference_engine(settings, precision):
     model = older_model(settings).float()
     engine = fastest_engine(model, None, precision, consumes=True)
     assert engine.name == "reference"
-    assert f"kind {model.config.kind}" in engine.about
+    assert f"model.kind={model.config.kind}" in engine.about
     assert isinstance(engine.decoder(2, 2), ReferenceDecoder)
     assert (engine.notice != "") == (precision != "float32")
     assert precision in engine.notice or precision == "float32"

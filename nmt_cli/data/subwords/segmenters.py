@@ -91,7 +91,9 @@ class SentencePieces:
         try:
             pieces: list[str] = self._processor.id_to_piece(list(range(len(self._processor))))
         except UnicodeDecodeError as error:
-            raise DataError("the sentencepiece model is damaged", "copy it again") from error
+            raise DataError(
+                "the sentencepiece model is damaged: a piece is not UTF-8", "copy it again"
+            ) from error
         return pieces
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:

@@ -67,7 +67,7 @@ class MarianTranslator:
             output = self._run(
                 Path(folder), "score", "--model", "--train-sets", *map(str, paths), "--word-scores"
             )
-        lines = output.splitlines()
+        lines = output.split("\n")[:-1]
         if len(lines) != len(pairs):
             raise self._error(f"it scored {len(lines)} of {counted(len(pairs), 'pair')}")
         return [sum(map(float, line.partition("WordScores=")[2].split())) for line in lines]
@@ -96,7 +96,7 @@ class MarianTranslator:
                 "--max-length-factor", str(factor),
                 *(["--allow-unk"] if self._allow_unk else []),
             )  # fmt: skip
-        found = output.splitlines()
+        found = output.split("\n")[:-1]
         if len(found) != len(lines):
             raise self._error(f"it translated {len(found)} of {counted(len(lines), 'line')}")
         return [self._text(line.split()[:limit]) for line, limit in zip(found, limits, strict=True)]
@@ -132,8 +132,8 @@ class MarianTranslator:
             command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=False
         )
         if result.returncode or not output.exists():
-            last = result.stderr.decode(errors="replace").strip().splitlines()[-1:]
-            raise self._error(f"it ended with {result.returncode} {''.join(last)[:300]}".rstrip())
+            last = result.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+            raise self._error(f"it ended with {result.returncode} {last[:300]}".rstrip())
         return output.read_text(encoding="utf-8")
 
     def _error(self, reason: str) -> UnavailableError:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from nmt_cli.errors import DataError, UnavailableError
+from nmt_cli.installation import install_command
 
 DEEPEST = 4
 
@@ -18,7 +19,7 @@ def read_yaml_object(data: bytes, where: str) -> dict[str, Any]:
     except ImportError as error:
         raise UnavailableError(
             "importing a Marian model needs the package PyYAML, which reads its settings",
-            "pip install 'nmt-cli[marian]'",
+            install_command("marian"),
         ) from error
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:

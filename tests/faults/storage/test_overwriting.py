@@ -29,6 +29,7 @@ FOREIGN = {
         'data.valid = ["valid.en", "valid.de"]\ndata.test = ["test.en", "test.de", "figure.svg"]\n'
     ),
     "log.jsonl": "{}\n",
+    "foreign/config.json": '{"model_type": "marian"}\n',
     "config.toml": 'title = "My site"\n',
     "manifest.json": '{"name": "My site"}\n',
     "test.output.de": "Mine.\n",
@@ -137,6 +138,17 @@ TABLE: dict[str, list[Try]] = {
         Try("--model model test.en -o newer", 78),
     ],
     "nmt score": [Try("test.de test.de", 0), Try("train.en valid.en", 0)],
+    "nmt import": [
+        *refused(
+            *(
+                f"foreign --no-check --out {out}"
+                for out in ("model", "corpus", ".", "train.en", "own", "own-link")
+            )
+        ),
+        *refused(
+            "foreign --no-check --out model --force", "foreign --no-check --out filled --force"
+        ),
+    ],
     "nmt export": [
         *refused(
             *(
