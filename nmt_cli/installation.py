@@ -2,8 +2,8 @@
 
 import json
 import shlex
+import urllib.parse
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 PACKAGE = "nmt-cli"
 
@@ -41,11 +41,11 @@ def _clone(record: str | None) -> tuple[Path | None, bool]:
     """The folder that nmt was installed from, if it still exists, and whether it is editable."""
     try:
         document = json.loads(record or "{}")
-        url = urlsplit(document["url"])
+        url = urllib.parse.urlsplit(document["url"])
         is_editable = bool(document["dir_info"].get("editable", False))
     except (ValueError, KeyError, TypeError, AttributeError):
         return None, False
-    folder = Path(unquote(url.path))
+    folder = Path(urllib.parse.unquote(url.path))
     if url.scheme != "file" or not (folder / "pyproject.toml").is_file():
         return None, False
     return folder, is_editable
