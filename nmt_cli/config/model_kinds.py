@@ -12,7 +12,7 @@ SHARED = frozenset(
     {
         "kind", "layers", "encoder_layers", "decoder_layers", "d_model", "dropout", "output_bias",
         "tie_embeddings", "src_vocab_size", "tgt_vocab_size", "pad_id", "unk_id", "bos_id",
-        "eos_id", "start_id", "zero_start", "banned_ids",
+        "eos_id", "start_id", "banned_ids",
     }
 )  # fmt: skip
 # The further settings of the baselines.

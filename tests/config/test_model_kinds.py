@@ -14,7 +14,7 @@ MEANINGLESS = {
         "d_ff": 100, "heads": 4, "d_k": 7, "d_v": 7, "positions": "rotary", "max_positions": 5,
         "kernel_width": 5, "norm_order": "pre", "norm": "rms_norm", "norm_epsilon": 1e-5,
         "activation": "gelu", "attention_bias": True, "feed_forward_bias": False,
-        "scale_embeddings": False,
+        "scale_embeddings": False, "zero_start": True,
     },
 }  # fmt: skip
 MEANINGLESS["conv"] = {
