@@ -60,7 +60,6 @@ SMALL: Preset = {
     **PAPER_SMALL,
     "model.d_model": 192,
     "model.d_ff": 768,
-    "model.heads": 3,
     "model.norm_order": "pre",
     "model.dropout": 0.15,
     "data.vocab_size": "auto",

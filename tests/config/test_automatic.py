@@ -87,7 +87,7 @@ def test_small_preset_is_automatic_and_paper_small_is_fixed() -> None:
     assert small.data.vocab_size == small.train.max_steps == small.train.checkpoint_every == "auto"
     assert small.train.patience > 0
     assert small.model.layers == paper.model.layers
-    assert (small.model.d_model, small.model.d_ff, small.model.heads) == (192, 768, 3)
+    assert (small.model.d_model, small.model.d_ff, small.model.heads) == (192, 768, 4)
     assert (paper.model.d_model, paper.model.d_ff, paper.model.heads) == (256, 1_024, 4)
     for name in ("optimizer", "schedule", "learning_rate", "label_smoothing", "precision"):
         assert getattr(paper.train, name) == getattr(base.train, name)
