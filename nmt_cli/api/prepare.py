@@ -23,13 +23,17 @@ if TYPE_CHECKING:
 
 _PAIRS = 'a list of pairs of files, such as [("train.en", "train.de")]'
 _PAIR = 'a pair of files, such as ("valid.en", "valid.de")'
-_OPTIONS = ("train", "valid", "valid_split", "vocab_size", "workers", "force", "out", "dropped")
+_OPTIONS = (
+    "train", "valid", "valid_split", "test_split", "vocab_size", "workers", "force", "out",
+    "dropped",
+)  # fmt: skip
 
 
 def prepare(
     train: Sequence[tuple[PathLike, PathLike]] = (),
     valid: tuple[PathLike, PathLike] | None = None, *, train_tsv: Sequence[PathLike] = (),
-    valid_split: int | None = None, src_lang: str | None = None, tgt_lang: str | None = None,
+    valid_split: int | None = None, test_split: int | None = None,
+    src_lang: str | None = None, tgt_lang: str | None = None,
     out: PathLike | None = None, preset: str | None = None, vocab_size: int | str | None = None,
     settings: Mapping[str, object] | None = None, config: PathLike | None = None,
     dropped: PathLike | None = None, workers: int = 0, force: bool = False,
@@ -45,11 +49,11 @@ def prepare(
         valid: the two validation files.
         train_tsv: training files that have source and target in one line, separated by a tab.
         valid_split: take this many random training pairs for validation, instead of `valid`.
+        test_split: take this many random training pairs for testing; the result names their files.
         src_lang: code of the source language, such as "en".
         tgt_lang: code of the target language, such as "de".
         out: the directory to write; "corpus" by default.
-        preset: the preset that later trains the model, which sets the vocabulary size; "base" by
-            default.
+        preset: the preset of the model, which sets the vocabulary size; "base" by default.
         vocab_size: the number of subwords, or "auto" to choose it from the number of words.
         settings: any other setting by its dotted key, such as {"data.clean": "strict"}.
         config: a project file (nmt.toml), whose values the other arguments override. Without it,
@@ -57,8 +61,7 @@ def prepare(
         dropped: write the pairs that are dropped to this TSV file.
         workers: number of processes; 0 for one per core. The corpus does not depend on it.
         force: replace an existing corpus.
-        on_progress: called with the name of a stage, the pairs that are done, and the expected
-            number of all pairs or None.
+        on_progress: called with the name of a stage, the pairs done, and all pairs or None.
 
     Returns:
         What was read, kept and found: the numbers that `nmt prepare --json` writes.
@@ -77,8 +80,9 @@ def prepare(
         )  # fmt: skip
         values = {
             **files, "paths.corpus": optional_path("out", out), "train.preset": preset,
-            "data.valid_split": valid_split, "data.vocab_size": vocab_size,
-            "languages.src": src_lang, "languages.tgt": tgt_lang,
+            "data.valid_split": valid_split, "data.test_split": test_split,
+            "data.vocab_size": vocab_size, "languages.src": src_lang,
+            "languages.tgt": tgt_lang,
         }  # fmt: skip
         resolved = resolve_arguments("prepare", values, settings, config)
         return _prepare(

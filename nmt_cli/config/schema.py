@@ -67,6 +67,12 @@ class DataConfig:
         0, "number of random training pairs to set aside for validation", 0, 2**31
     )
     test: tuple[str, ...] = setting((), "test files: [source, reference, ...] or [tsv]")
+    test_split: int = setting(
+        0,
+        "number of random training pairs to set aside for testing, as text in the corpus",
+        0,
+        2**31,
+    )
     subwords: Literal["bpe", "unigram", "wordpiece", "bytes", "chars"] = setting(
         "bpe", "subword method"
     )
@@ -109,7 +115,7 @@ class DataConfig:
     )
     sample_lines: int = setting(5_000_000, "maximum lines to learn subwords from", 1, 2**40)
     seed: int = setting(
-        1, "random seed for sampling lines and choosing validation pairs", 0, 2**63 - 1
+        1, "random seed for sampling lines and choosing validation and test pairs", 0, 2**63 - 1
     )
 
 

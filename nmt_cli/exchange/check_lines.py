@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+from nmt_cli.data.corpus.layout import test_text
 from nmt_cli.data.text.lines import read_lines
 from nmt_cli.errors import DataError, NoInputError
 from nmt_cli.model_dir import LoadedModel
@@ -32,8 +33,9 @@ def choose_check_lines(loaded: LoadedModel, file: Path | None) -> tuple[list[str
                 "name a file with lines in the model's source language",
             )
         return lines, f"{counted(len(lines), 'line')} of `{file}`"
-    if loaded.config.data.test:
-        test = Path(loaded.config.data.test[0])
+    files = test_text(loaded.config)
+    if files:
+        test = Path(files[0])
         if test.is_file():
             try:
                 lines = list(islice(_suitable(loaded, test), LINES))

@@ -24,6 +24,7 @@ class Project(NamedTuple):
     test: Paths | None = None
     preset: str = "base"
     valid_split: int = 0
+    test_split: int = 0
     reason: str = ""
 
 
@@ -63,7 +64,11 @@ def project_text(project: Project) -> str:
             if project.valid_split
             else [_optional("valid", project.valid, project)]
         ),
-        _optional("test", project.test, project),
+        *(
+            [f"test_split = {project.test_split}"]
+            if project.test_split
+            else [_optional("test", project.test, project)]
+        ),
         "",
         "[train]",
         *([f"# {project.reason}"] if project.reason else []),

@@ -21,13 +21,14 @@ _STEMS = {
 class ProjectTexts(NamedTuple):
     """The files of a project; each entry is two files or one TSV file.
 
-    valid_split: the number of training pairs that will be validation text.
+    valid_split, test_split: the numbers of training pairs that will be validation and test text.
     """
 
     train: tuple[Paths, ...] = ()
     valid: Paths | None = None
     test: Paths | None = None
     valid_split: int = 0
+    test_split: int = 0
 
     def entries(self) -> list[Paths]:
         """All entries."""
@@ -61,12 +62,13 @@ class ProjectTexts(NamedTuple):
         if self.train:
             return self
         train = find_texts(folder, "train", src, tgt)
-        # If a validation text is given, no other one is searched for.
+        # Where training pairs are set apart, no file is searched for.
         valid = None if self.valid_split else find_texts(folder, "valid", src, tgt)
+        test = None if self.test_split else find_texts(folder, "test", src, tgt)
         return self._replace(
             train=() if train is None else (train,),
             valid=self.valid or valid,
-            test=self.test or find_texts(folder, "test", src, tgt),
+            test=self.test or test,
         )
 
 
@@ -161,21 +163,27 @@ def given_texts(
     valid: Paths | None,
     test: Paths | None,
     tables: Mapping[str, str | None],
-    valid_split: int | None,
+    splits: Mapping[str, int],
 ) -> ProjectTexts:
-    """Collect the files of the command line; tables: TSV files by split. Raises UsageError."""
+    """Collect the files of the command line. Raises UsageError.
+
+    tables: TSV files by their use, valid or test; splits: the numbers of training pairs to set
+    apart by theirs.
+    """
     entries = {"valid": valid, "test": test}
     for split, table in tables.items():
         if table and entries[split]:
             raise UsageError(f"--{split} and --{split}-tsv both name a text", "use one of them")
         entries[split] = (table,) if table else entries[split]
-    if entries["valid"] and valid_split:
-        raise UsageError(
-            "--valid names validation text, and --valid-split sets training pairs apart for it",
-            "use one of them",
-        )
+    for split, text in (("valid", "validation"), ("test", "test")):
+        if entries[split] and splits[split]:
+            raise UsageError(
+                f"--{split} names {text} text, and --{split}-split sets training pairs apart for "
+                "it",
+                "use one of them",
+            )
     named = (*map(tuple, train or ()), *((name,) for name in train_tsv or ()))
-    return ProjectTexts(named, entries["valid"], entries["test"], valid_split or 0)
+    return ProjectTexts(named, entries["valid"], entries["test"], splits["valid"], splits["test"])
 
 
 def options_of(texts: ProjectTexts, src: str, tgt: str, preset: str | None) -> list[str]:
@@ -186,5 +194,7 @@ def options_of(texts: ProjectTexts, src: str, tgt: str, preset: str | None) -> l
     named += [(f"--{split}", entry) for split, entry in others if entry]
     for option, entry in named:
         words += [option if len(entry) > 1 else f"{option}-tsv", *entry]
+    if texts.test_split:
+        words += ["--test-split", str(texts.test_split)]
     words += ["--src-lang", src, "--tgt-lang", tgt]
     return words if preset is None else [*words, "--preset", preset]

@@ -282,6 +282,21 @@ def test_toml_values_round_trip() -> None:
     assert tomllib.loads(f"x = {toml_value(value)}")["x"] == value
 
 
+def test_test_split_replaces_the_test_files(capsys: pytest.CaptureFixture[str]) -> None:
+    for code in ("en", "de"):
+        Path(f"train.{code}").write_text("".join(f"{n} {code}\n" for n in range(100)))
+    languages = ["--src-lang", "en", "--tgt-lang", "de"]
+    assert main(["init", *languages, "--test-split", "21"]) == 65
+    assert "a test set of 21 pairs is too large for 100" in capsys.readouterr().err
+    assert main(["init", "--test", "test.en", "test.de", "--test-split", "10"]) == 2
+    assert "--test-split sets training pairs apart" in capsys.readouterr().err
+    assert main(["init", *languages, "--test-split", "10", "--valid-split", "10"]) == 0
+    data = written().data
+    assert (data.test, data.test_split, data.valid, data.valid_split) == ((), 10, (), 10)
+    assert main(["init", *languages, "--force"]) == 0
+    assert written().data.test == ("test.en", "test.de")
+
+
 class TestValidationSplitAdvice:
     @pytest.fixture(autouse=True)
     def _texts(self) -> None:
@@ -300,6 +315,17 @@ class TestValidationSplitAdvice:
         assert "use --valid-split 1224 or less" in err
         assert not Path("nmt.toml").exists()
         assert main(["init", *files, "--valid-split", "1224"]) == 0
+
+    @pytest.mark.parametrize("directory", [[], ["a project"]])
+    def test_validation_warning_keeps_the_test_split(
+        self, directory: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        texts = ["--train", "train.en", "train.de", "--test-split", "30"]
+        assert main(["init", *directory, *texts]) == 0
+        advice = capsys.readouterr().err.split("to set training pairs apart: ")[1].split("\n")[0]
+        assert main(shlex.split(advice)[1:]) == 0
+        data = written(Path(*directory)).data
+        assert (data.valid_split, data.test_split) == (300, 30)
 
     @pytest.mark.parametrize("directory", [[], ["a project"]])
     def test_validation_warning_contains_a_command_that_runs(

@@ -185,7 +185,7 @@ def test_a_random_validation_split_is_reported_as_such(folder, capsys):
     for options in (["--valid-split", "20"], ["--valid", "train.en", "train.de"]):
         assert main(["prepare", *TRAIN, *SMALL, *options, "--force"]) == 0
         said = " ".join(capsys.readouterr().err.split())
-        note = "validation scores are higher than those on new text"
+        note = "scores on them are higher than those on new text"
         assert (note in said) is (options[0] == "--valid-split")
 
 

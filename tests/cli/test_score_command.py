@@ -241,7 +241,7 @@ def test_score_json_holds_the_result_of_every_check(nmt: Nmt) -> None:
     plain = json.loads(nmt("good.txt", "ref.txt", "--json").out)
     assert (plain["checks"], plain["passed"]) == ([], None)
     options = ("--json", "--min", "bleu=101", "--min", "chrf=1", "--baseline", "good.txt",
-               "--fail-if-worse", "--p", "1.1")  # fmt: skip
+               "--fail-if-worse", "--p", "1")  # fmt: skip
     result = nmt("bad.txt", "ref.txt", *options)
     assert result.code == 3
     first, second = (json.loads(line) for line in result.out.splitlines())
@@ -368,6 +368,30 @@ def test_score_without_arguments_translates_the_test_set(
     nmt("--set", "search.beam=2")
     assert beams[-1] == 2
     assert nmt("--min-bleu", "99").code == 3
+
+
+def test_score_translates_the_test_split_of_the_corpus(
+    nmt: Nmt, translated_lines: list[tuple[str, str]]
+) -> None:
+    Path("data").mkdir()
+    write("data/test.en", ["one", "two", "three"])
+    write("data/test.de", Path("ref.txt").read_text("utf-8").splitlines())
+    Path("nmt.toml").write_text(
+        '[languages]\nsrc = "en"\ntgt = "de"\n[data]\ntest_split = 3\n'
+        '[paths]\ncorpus = "data"\nmodel = "m"\n',
+        "utf-8",
+    )
+    result = nmt("--paper")
+    assert result.code == 0
+    assert result.out == nmt("good.txt", "ref.txt", "--paper").out
+    assert translated_lines == [("m", "one"), ("m", "two"), ("m", "three")]
+
+
+@pytest.mark.parametrize("level", ["1.1", "-0.1"])
+def test_a_significance_level_is_a_probability(nmt: Nmt, level: str) -> None:
+    result = nmt("good.txt", "ref.txt", "--baseline", "bad.txt", "--p", level)
+    assert result.code == 2
+    assert "`--p`" in result.err
 
 
 def test_a_misaligned_test_set_is_not_translated(

@@ -12,6 +12,7 @@ from nmt_cli.cli import main
 from nmt_cli.data.cleaning.matching import threshold
 from nmt_cli.data.cleaning.misalignment import Profile, find_shifts
 from nmt_cli.data.corpus.corpus import Corpus
+from nmt_cli.data.corpus.layout import check_corpus_files
 from nmt_cli.data.languages.words import other_language
 from nmt_cli.data.preparation.passes import PreparedCorpus
 from nmt_cli.data.preparation.prepare import OLDER_VERSION_NOTE, prepare
@@ -125,6 +126,39 @@ def test_validation_split_shares_no_side_with_the_training_text(folder: Path) ->
         prepared(folder, pairs, valid_split=100)
     with pytest.raises(UsageError, match="valid_split"):
         prepared(folder, pairs, valid_split=10, valid=write_pairs(folder, "v", CLEAN[:3]))
+
+
+def test_test_split_is_written_as_text_and_leaves_validation_pairs_as_they_are(
+    folder: Path,
+) -> None:
+    prepared(folder, CLEAN, valid_split=20)
+    valid = texts(folder, "valid")
+    result = prepared(folder, CLEAN, valid_split=20, test_split=30)
+    assert (result.split, result.test_split) == (20, 30)
+    assert result.read == result.kept + 50 + sum(result.dropped.values())
+    assert texts(folder, "valid") == valid
+    test = list(zip(*(read_lines(path) for path in result.test_files), strict=True))
+    train = texts(folder)
+    assert len(test) == len(set(test)) == 30
+    assert set(test) <= set(CLEAN)
+    assert not set(test) & {*train, *valid}
+    for side in (0, 1):
+        assert not {pair[side] for pair in train} & {pair[side] for pair in test}
+    assert check_corpus_files(folder / "corpus")
+    (folder / "corpus" / "test.tgt").write_text("")
+    with pytest.raises(DataError, match=r"test\.tgt"):
+        check_corpus_files(folder / "corpus")
+
+
+def test_test_split_has_the_limits_of_the_validation_split(folder: Path) -> None:
+    with pytest.raises(DataError, match="a test set of 100 pairs is too large") as caught:
+        prepared(folder, CLEAN, test_split=100)
+    assert caught.value.hint.startswith("use --test-split 60 or less")
+    with pytest.raises(DataError, match="validation and test sets of 70 pairs are") as caught:
+        prepared(folder, CLEAN, valid_split=30, test_split=40)
+    assert "--valid-split and --test-split of 60 pairs together" in caught.value.hint
+    with pytest.raises(UsageError, match=r"data\.test_split chooses test pairs"):
+        prepared(folder, CLEAN, test_split=10, test=write_pairs(folder, "t", CLEAN[:3]))
 
 
 def test_corpus_of_an_older_version_is_reused_with_a_note(folder: Path) -> None:

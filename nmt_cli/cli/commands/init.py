@@ -29,7 +29,7 @@ EXAMPLES = """
 nmt init --train train.en train.de --valid valid.en valid.de
 nmt init --src-lang en --tgt-lang de    find train.en, train.de, ...
 nmt init --train a.en a.de --train b.en b.de --preset small
-nmt init --train-tsv pairs.en-de.tsv --valid-split 1000
+nmt init --train-tsv pairs.en-de.tsv --valid-split 1000 --test-split 1000
 """
 _HINT = "say which files: nmt init --train train.en train.de --valid valid.en valid.de"
 
@@ -52,7 +52,8 @@ TestTsv = Annotated[
         "Text": (
             "train", "train_tsv", "valid", "valid_tsv",
             SettingOption("data.valid_split", default="none", low=1),
-            "test", "test_tsv", SettingOption("languages.src", default=GUESSED),
+            "test", "test_tsv", SettingOption("data.test_split", default="none", low=1),
+            SettingOption("languages.src", default=GUESSED),
             SettingOption("languages.tgt", default=GUESSED),
         ),
         "Output": ("force", "quiet"),
@@ -83,7 +84,7 @@ def command(
     console = make_console(quiet=quiet)
     given = _given_settings(flags)
     tables = {"valid": valid_tsv, "test": test_tsv}
-    texts = project_files.given_texts(train, train_tsv, valid, test, tables, given.valid_split)
+    texts = project_files.given_texts(train, train_tsv, valid, test, tables, given.splits)
     texts.require()
     src, tgt = _languages(folder, texts, given.src, given.tgt)
     require_codes(src, tgt)
@@ -103,7 +104,7 @@ def command(
             tuple(_in_project(folder, entry) for entry in texts.train),
             _in_project(folder, texts.valid) if texts.valid else None,
             _in_project(folder, texts.test) if texts.test else None,
-            preset, texts.valid_split, reason,
+            preset, texts.valid_split, texts.test_split, reason,
         ),
         force=force,
     )  # fmt: skip
@@ -140,12 +141,15 @@ def _again(folder: Path, options: list[str]) -> str:
 
 
 class _GivenSettings(NamedTuple):
-    """The settings that were given as options; None or 0 if they were not."""
+    """The settings that were given as options; None if they were not.
+
+    splits: the numbers of training pairs to set apart, by use, 0 if they were not given.
+    """
 
     preset: str | None
     src: str | None
     tgt: str | None
-    valid_split: int
+    splits: Mapping[str, int]
 
 
 def _given_settings(flags: Mapping[str, object]) -> _GivenSettings:
@@ -159,7 +163,7 @@ def _given_settings(flags: Mapping[str, object]) -> _GivenSettings:
         preset=config.train.preset if "train.preset" in given else None,
         src=config.languages.src if "languages.src" in given else None,
         tgt=config.languages.tgt if "languages.tgt" in given else None,
-        valid_split=config.data.valid_split,
+        splits={"valid": config.data.valid_split, "test": config.data.test_split},
     )
 
 
@@ -167,15 +171,15 @@ def _choose_preset(preset: str | None, texts: "ProjectTexts") -> tuple[str, str,
     """The preset, why it was chosen ("" if it was given), and the number of training pairs.
 
     Text is read only to find what is not given; the number of pairs is 0 if none was read.
-    Raises DataError where a validation set cannot be taken from so few pairs.
+    Raises DataError where so few pairs do not suffice for the pairs to set apart.
     """
-    from nmt_cli.data.cleaning.held_out import require_small_split
+    from nmt_cli.data.cleaning.held_out import SplitSizes
     from nmt_cli.extras.advice import advise, measure
 
-    if preset is not None and texts.valid and not texts.valid_split:
+    if preset is not None and texts.valid and not (texts.valid_split or texts.test_split):
         return preset, "", 0
     size = measure(texts.train)
-    require_small_split(texts.valid_split, size.pairs)
+    SplitSizes(texts.valid_split, texts.test_split).require_small(size.pairs)
     preset, reason = (preset, "") if preset is not None else advise(size)
     return preset, reason, size.pairs
 

@@ -33,8 +33,8 @@ SCHEMA = 1
 LINES_WIDTH = 20
 AGAIN, AGAIN_WITH_FLAGS = "nmt prepare --force", "this command again with --force"
 RANDOM_SPLIT = (
-    "the validation pairs are a random part of the text: if its sentences resemble each other, "
-    "validation scores are higher than those on new text"
+    "{} are a random part of the text: if its sentences resemble each other, scores on them are "
+    "higher than those on new text"
 )
 STYLES = {"dropped": "yellow", "kept": "cyan"}
 
@@ -69,7 +69,8 @@ Workers = Annotated[
         "": ("train.preset", "sets", "config_file"),
         "Text": (
             "train", "train_tsv", "valid", SettingOption("data.valid_split", default="none", low=1),
-            "languages.src", "languages.tgt", "data.strict",
+            SettingOption("data.test_split", default="none", low=1), "languages.src",
+            "languages.tgt", "data.strict",
         ),
         "Cleaning": ("data.normalize", "clean", "dropped"),
         "Vocabulary": ("data.subwords", "data.vocab_size", "data.joint"),
@@ -171,9 +172,14 @@ def show(
     if prepared.valid:
         share = f"{prepared.split / max(1, prepared.read):.1%}" if prepared.split else ""
         rows.append(("validation pairs", prepared.valid, share))
+    if prepared.test_split:
+        share = f"{prepared.test_split / max(1, prepared.read):.1%}"
+        rows.append(("test pairs", prepared.test_split, share))
     console.table(rows)
-    if prepared.split:
-        console.note(RANDOM_SPLIT)
+    splits = (("validation", prepared.split), ("test", prepared.test_split))
+    names = " and ".join(name for name, size in splits if size)
+    if names:
+        console.note(RANDOM_SPLIT.format(f"the {names} pairs"))
     findings = [
         (finding.kind, finding.pairs, finding.action, _shortened(finding))
         for finding in prepared.findings
@@ -195,6 +201,8 @@ def show(
         console.note(f"{prepared.path} was already prepared from the same text and settings")
     else:
         console.note(f"wrote {prepared.path}")
+    if prepared.test_files:
+        console.note(f"test text: {', '.join(prepared.test_files)}")
     note_dropped(prepared, dropped, console)
 
 

@@ -85,7 +85,7 @@ Baselines = Annotated[
 Level = Annotated[
     float | None,
     typer.Option(
-        "--p", metavar="P", show_default=False,
+        "--p", metavar="P", min=0.0, max=1.0, show_default=False,
         help="Significance level of the comparison with --baseline [default: 0.05]",
     ),
 ]  # fmt: skip
@@ -238,9 +238,10 @@ def _texts(
     The test set of the project file replaces files that are not given. gated: the score has a
     threshold or is compared with a baseline.
     """
+    from nmt_cli.data.corpus.layout import test_text
     from nmt_cli.scoring import check_aligned
 
-    src_file, *test_references = resolved.config.data.test or ("",)
+    src_file, *test_references = test_text(resolved.config) or ("",)
     is_tsv = bool(src_file) and not test_references
     test_references = [src_file] if is_tsv else test_references
     reference_files = list(files[1:]) or test_references

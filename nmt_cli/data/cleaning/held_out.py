@@ -1,7 +1,8 @@
-"""Finds held-out sentences in the training text, and chooses pairs for a validation set."""
+"""Finds held-out sentences in the training text, and chooses pairs to set apart from it."""
 
 import hashlib
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -94,30 +95,56 @@ def no_validation_note(pairs: int, names_it: str, sets_apart: str) -> str:
     )
 
 
-def require_small_split(wanted: int, pairs: int) -> None:
-    """Raise DataError if a validation set of `wanted` pairs takes too many of `pairs`."""
-    if wanted > LARGEST_SPLIT * pairs:
-        raise DataError(
-            f"a validation set of {counted(wanted, 'pair')} is too large for "
-            f"{counted(pairs, 'training pair')}: more than {LARGEST_SPLIT:.0%} of them",
-            f"use --valid-split {int(LARGEST_SPLIT * pairs)} or less, or more text",
-        )
+class SplitSizes(NamedTuple):
+    """How many training pairs become validation pairs and test pairs."""
+
+    valid: int
+    test: int
+
+    @property
+    def total(self) -> int:
+        """All pairs that are set apart."""
+        return self.valid + self.test
+
+    @property
+    def name(self) -> str:
+        """What the pairs become, as in "validation pairs"."""
+        names = (("validation", self.valid), ("test", self.test))
+        return " and ".join(name for name, size in names if size)
+
+    def require_small(self, pairs: int) -> None:
+        """Raise DataError if the sets take too many of `pairs`."""
+        if self.total > LARGEST_SPLIT * pairs:
+            sets = f"{self.name} sets" if self.valid and self.test else f"a {self.name} set"
+            are = "are" if self.valid and self.test else "is"
+            raise DataError(
+                f"{sets} of {counted(self.total, 'pair')} {are} too large for "
+                f"{counted(pairs, 'training pair')}: more than {LARGEST_SPLIT:.0%} of them",
+                f"{self.at_most(int(LARGEST_SPLIT * pairs))}, or more text",
+            )
+
+    def at_most(self, pairs: int) -> str:
+        """The hint that no more than so many `pairs` can be set apart."""
+        if self.valid and self.test:
+            return f"use --valid-split and --test-split of {pairs} pairs together, or less"
+        return f"use --{'valid' if self.valid else 'test'}-split {pairs} or less"
 
 
-def choose_candidates(digests: np.ndarray, keep: np.ndarray, wanted: int, seed: int) -> np.ndarray:
-    """Return the indices of pairs that may become validation pairs, in random order from `seed`.
+def choose_candidates(
+    digests: np.ndarray, keep: np.ndarray, sizes: SplitSizes, seed: int
+) -> np.ndarray:
+    """Return the indices of pairs that may be set apart, in random order from `seed`.
 
     Neither of their sides occurs in another pair. digests: (pairs,) PAIR_DIGEST; keep: (pairs,)
-    bool, the pairs to choose from; wanted: the size of the validation set. Raises DataError if
-    there are too few.
+    bool, the pairs to choose from. Raises DataError if there are too few.
     """
-    require_small_split(wanted, int(keep.sum()))
+    sizes.require_small(int(keep.sum()))
     unique = np.flatnonzero(keep & _is_unique(digests["src"]) & _is_unique(digests["tgt"]))
-    if len(unique) < wanted:
+    if len(unique) < sizes.total:
         raise DataError(
-            f"only {counted(len(unique), 'training pair')} can become validation pairs, "
-            f"{wanted:,} were requested: the other pairs share a side with another pair",
-            f"use --valid-split {len(unique)} or less",
+            f"only {counted(len(unique), 'training pair')} can become {sizes.name} pairs, "
+            f"{sizes.total:,} were requested: the other pairs share a side with another pair",
+            sizes.at_most(len(unique)),
         )
     order = np.random.Generator(np.random.PCG64(seed)).permutation(len(unique))
     candidates: np.ndarray = unique[order]

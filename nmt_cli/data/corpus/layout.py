@@ -11,6 +11,7 @@
       {split}.{side}.offsets   (pairs + 1,) int64; pair i is ids[offsets[i]:offsets[i + 1]]
       {split}.{side}.txt       the text: cleaned for train, unchanged for valid
       {split}.origin           (pairs,) uint16; index in data.train of the corpus of a pair
+      test.{language}          with data.test_split: the text of the test pairs, cleaned
 """
 
 import hashlib
@@ -20,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from nmt_cli.config.schema import Config
 from nmt_cli.errors import DataError
 from nmt_cli.storage.files import read_bytes
 from nmt_cli.storage.manifest import check_entry, read_manifest
@@ -31,6 +33,23 @@ SUBWORDS = "subwords"
 SIDES = ("src", "tgt")
 OFFSET_TYPE = np.dtype("<i8")
 ORIGIN_TYPE = np.dtype("<u2")
+
+
+def test_text(config: Config) -> tuple[str, ...]:
+    """The files of the test text: those of the settings, else those that `prepare` set apart.
+
+    >>> test_text(Config())
+    ()
+    """
+    if config.data.test or not config.data.test_split:
+        return config.data.test
+    corpus, languages = Path(config.paths.corpus), config.languages
+    return tuple(str(corpus / test_name(language)) for language in (languages.src, languages.tgt))
+
+
+def test_name(language: str) -> str:
+    """The name of the file of the test pairs in `language`."""
+    return f"test.{language}"
 
 
 def id_type(vocab_size: int) -> np.dtype[Any]:

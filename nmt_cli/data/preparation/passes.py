@@ -25,9 +25,15 @@ from nmt_cli.data.cleaning.clean import (
     read_span,
 )
 from nmt_cli.data.cleaning.findings import Finding, Ledger
-from nmt_cli.data.cleaning.held_out import HeldOut, choose_candidates, find_duplicates, occurrences
+from nmt_cli.data.cleaning.held_out import (
+    HeldOut,
+    SplitSizes,
+    choose_candidates,
+    find_duplicates,
+    occurrences,
+)
 from nmt_cli.data.cleaning.matching import MAX_WRONG_SHARE, find_unmatched
-from nmt_cli.data.corpus.layout import SUBWORDS
+from nmt_cli.data.corpus.layout import SUBWORDS, test_name
 from nmt_cli.data.corpus.text_statistics import TEXT
 from nmt_cli.data.languages.wrong_sides import find_wrong_sides
 from nmt_cli.data.preparation.encode import (
@@ -47,7 +53,7 @@ from nmt_cli.data.subwords.model import VOCABULARY, Subwords, learn_subwords
 from nmt_cli.data.text.lines import read_pairs
 from nmt_cli.errors import DataError
 from nmt_cli.plurals import counted
-from nmt_cli.storage.files import make_directory, remove, sha256_of, write_bytes
+from nmt_cli.storage.files import make_directory, remove, sha256_of, write_bytes, write_text
 
 # A source with more targets than this is a heading or a placeholder without one translation.
 MAX_TARGETS = 50
@@ -60,9 +66,10 @@ Pairs = list[tuple[str, str]]
 class PreparedCorpus:
     """The result of `prepare`: the numbers of its table.
 
-    read, kept, valid: pairs; split: validation pairs that were taken from the pairs read; dropped:
-    pairs by reason; src_size, tgt_size: vocabulary entries; findings: problems of the text; notes:
-    warnings for the user; reused: whether an existing corpus was kept and nothing was done.
+    read, kept, valid: pairs; split, test_split: validation and test pairs that were taken from the
+    pairs read; test_files: the text of the latter; dropped: pairs by reason; src_size,
+    tgt_size: vocabulary entries; findings: problems of the text; notes: warnings for the
+    user; reused: whether an existing corpus was kept and nothing was done.
     """
 
     path: Path
@@ -77,6 +84,8 @@ class PreparedCorpus:
     notes: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
     split: int = 0
+    test_split: int = 0
+    test_files: tuple[str, ...] = ()
     reused: bool = False
 
     def to_json(self) -> dict[str, Any]:
@@ -92,6 +101,7 @@ class PreparedCorpus:
         """Build the result from `to_json`, as that of a run that reused the corpus in `path`."""
         findings = tuple(Finding.from_json(finding) for finding in values.get("findings", ()))
         values = dict(values, notes=tuple(values["notes"]), findings=findings)
+        values["test_files"] = tuple(values.get("test_files", ()))
         for side in ("src", "tgt"):
             values[side] = Tally(
                 **{key: count for key, count in values[side].items() if key != "fertility"}
@@ -131,8 +141,11 @@ class PreparationRun:
             )
         ledger = Ledger(text, data)
         self._check_together(text, ledger, held_out)
-        if data.valid_split:
-            valid = self._set_apart(text, ledger)
+        test_files: tuple[str, ...] = ()
+        if data.valid_split or data.test_split:
+            apart = self._set_apart(text, ledger)
+            valid = apart[: data.valid_split] if data.valid_split else valid
+            test_files = self._write_test(apart[data.valid_split :])
         subwords = self._learn(text, ledger.keep)
         train = self._encode(text, ledger)
         dropped = ledger.dropped()
@@ -157,7 +170,8 @@ class PreparationRun:
                 *_empty_sides({"validation": valid, "test": test}),
                 *_rare_entries(data, train, subwords),
             ),
-            findings=tuple(ledger.findings()), split=len(valid) if data.valid_split else 0,
+            findings=tuple(ledger.findings()), split=data.valid_split,
+            test_split=data.test_split, test_files=test_files,
         )  # fmt: skip
 
     def _test_pairs(self) -> Pairs:
@@ -208,24 +222,35 @@ class PreparationRun:
             ledger.mark(kinds.HELD_OUT, np.isin(text.digests["src"], known))
 
     def _set_apart(self, text: CleanText, ledger: Ledger) -> Pairs:
-        """Choose the validation pairs and remove them from the training pairs."""
+        """Choose validation pairs, then test pairs, and remove them from the training pairs."""
         data = self.config.data
-        candidates = choose_candidates(text.digests, ledger.keep, data.valid_split, data.seed)
+        sizes = SplitSizes(data.valid_split, data.test_split)
+        candidates = choose_candidates(text.digests, ledger.keep, sizes, data.seed)
         chosen: dict[int, tuple[str, str]] = {}
-        for begin in range(0, len(candidates), data.valid_split):
-            indices = candidates[begin : begin + data.valid_split]
+        for begin in range(0, len(candidates), sizes.total):
+            indices = candidates[begin : begin + sizes.total]
             pairs = _read_pairs_at(text, np.sort(indices))
             for index in indices.tolist():
-                if len(chosen) < data.valid_split and self._has_usual_length(*pairs[index]):
+                if len(chosen) < sizes.total and self._has_usual_length(*pairs[index]):
                     chosen[index] = pairs[index]
-        if len(chosen) < data.valid_split:
+        if len(chosen) < sizes.total:
             raise DataError(
-                f"only {counted(len(chosen), 'training pair')} can become validation pairs, "
-                f"{data.valid_split:,} were requested: the others are too long",
-                f"use --valid-split {len(chosen)} or less",
+                f"only {counted(len(chosen), 'training pair')} can become {sizes.name} pairs, "
+                f"{sizes.total:,} were requested: the others are too long",
+                sizes.at_most(len(chosen)),
             )
         ledger.set_apart[list(chosen)] = True
         return list(chosen.values())
+
+    def _write_test(self, pairs: Pairs) -> tuple[str, ...]:
+        """Write the text of the test pairs into the corpus; return where it will be."""
+        if not pairs:
+            return ()
+        languages = self.config.languages
+        names = [test_name(language) for language in (languages.src, languages.tgt)]
+        for name, lines in zip(names, zip(*pairs, strict=True), strict=True):
+            write_text(self.directory / name, "".join(f"{line}\n" for line in lines))
+        return tuple(str(self.out / name) for name in names)
 
     def _has_usual_length(self, src: str, tgt: str) -> bool:
         data = self.config.data

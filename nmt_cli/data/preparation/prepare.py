@@ -166,6 +166,13 @@ def _wrong_inputs(config: Config) -> list[NmtError]:
                 "remove one of the two",
             )
         )
+    if data.test and data.test_split:
+        problems.append(
+            UsageError(
+                "data.test names test files, and data.test_split chooses test pairs",
+                "remove one of the two",
+            )
+        )
     if sum(path == STDIN for _, paths in named for path in paths) > 1:
         problems.append(UsageError("stdin (`-`) can be read only once", "use files"))
     return problems
