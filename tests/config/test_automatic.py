@@ -110,7 +110,7 @@ def test_advice_for_separate_target_vocabulary_counts_its_words() -> None:
     words = Counter({f"{a}{b}{c}": 40 for a in "abcde" for b in "fghij" for c in "klmno"})
     with pytest.raises(Exception, match="the target: a vocabulary of 5,000 is larger") as caught:
         learn_subwords(data, words, words)
-    assert caught.value.hint == "use --set data.tgt_vocab_size=500, or add text"  # type: ignore[attr-defined]
+    assert caught.value.hint == "use --set data.tgt_vocab_size=200, or add text"  # type: ignore[attr-defined]
 
 
 def test_prepare_warns_of_rare_vocabulary_entries(tmp_path: Path) -> None:

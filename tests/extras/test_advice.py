@@ -51,7 +51,7 @@ def test_advice_for_cpu_is_small_preset(pair, tmp_path: Path, monkeypatch) -> No
     preset, reason = advise(measure([pair]), tmp_path)
     assert preset == "small"
     assert reason == (
-        "preset small for 1,000 pairs on 1 CPU core: a vocabulary of about 500, about 400 steps, "
+        "preset small for 1,000 pairs on 1 CPU core: a vocabulary of about 200, about 400 steps, "
         "early stopping"
     )
     monkeypatch.setattr(advice, "PAIRS_FOR_BASE", 1_000)
@@ -72,7 +72,7 @@ def test_advice_for_gpu_and_much_text_is_base_preset(pair, tmp_path: Path, monke
 def test_advised_settings_equal_those_of_training() -> None:
     """The same rules as for the prepared corpus, whose tokens are estimated here."""
     size = TextSize(pairs=29_000, words=700_000, tgt_words=360_000)
-    assert plan("small", size) == ("a vocabulary of about 3,900, about 2,050 steps, early stopping")
+    assert plan("small", size) == ("a vocabulary of about 8,100, about 1,950 steps, early stopping")
 
 
 @pytest.mark.parametrize(
