@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from nmt_cli.cli.options.click_adapter import ClickException
 from nmt_cli.cli.signals import INTERRUPTED
-from nmt_cli.config.synonyms import ADVICE, EXTRA_ARGUMENTS, meant_option
+from nmt_cli.config.synonyms import ADVICE, EXTRA_ARGUMENTS, VALUES, meant_option
 from nmt_cli.errors import (
     NmtError,
     TryAgainError,
@@ -26,9 +26,6 @@ BROKEN_PIPE = 141
 _GPU_TROUBLE = re.compile(
     "CUDA error(?!: (device-side assert|an illegal))|CUDA driver|Found no NVIDIA|.*NVIDIA driver"
 )
-# The placeholder of options that take hours.
-HOURS = "HOURS"
-HOURS_ADVICE = "give hours, such as 0.25 for 15 minutes"
 NO_TEMPORARY = "No usable temporary directory"
 NO_THREAD = "can't start new thread"
 # Errors that the system causes, not nmt.
@@ -105,9 +102,8 @@ def _usage_error(error: ClickException) -> UsageError:
         hint = f"{_choices_and_example(context.command, about)}{hint}"
     message = error.format_message().rstrip(".").replace("'", "`")
     message = message.replace("is not a valid float", "is not a number")
-    parameter = getattr(error, "param", None)
-    if context is not None and getattr(parameter, "metavar", None) == HOURS:
-        return UsageError(f"{path}: {message[:1].lower()}{message[1:]}", HOURS_ADVICE)
+    options = getattr(getattr(error, "param", None), "opts", ())
+    hint = next((VALUES[option] for option in options if option in VALUES), hint)
     return UsageError(f"{path}: {message[:1].lower()}{message[1:]}", hint)
 
 

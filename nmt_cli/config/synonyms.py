@@ -92,6 +92,14 @@ ADVICE = {
     ),
 }
 
+# What an option takes, where its name promises something else to users of other toolkits.
+VALUES = {
+    "--max-hours": "give hours, such as 0.25 for 15 minutes",
+    "--length-penalty": (
+        "--length-penalty names a formula; --alpha X sets its exponent, such as --alpha 0.6"
+    ),
+}
+
 # What to do instead of giving more arguments than a command takes.
 EXTRA_ARGUMENTS = {
     "translate": "only one file is translated at a time; -o FILE names the file to write",

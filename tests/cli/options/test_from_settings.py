@@ -153,6 +153,11 @@ def test_hours_that_are_no_number_are_explained(value: str, capfd) -> None:
     assert "hours" not in capfd.readouterr().err
 
 
+def test_a_number_as_length_penalty_is_answered_with_the_option_for_its_exponent(capfd) -> None:
+    assert main(["translate", "--length-penalty", "0.6"]) == 2
+    assert "hint: --length-penalty names a formula; --alpha X" in capfd.readouterr().err
+
+
 def options_by_heading(lines: list[str]) -> dict[str, list[str]]:
     """The long names of the options under each heading of a help text, in order."""
     options: dict[str, list[str]] = {}
