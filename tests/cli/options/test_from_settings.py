@@ -32,7 +32,9 @@ OWN_DEFAULTS = {
     ("nmt train", "train.preset"): "that of the run in MODEL, else base",
     ("nmt score", "languages.tgt"): "that of nmt.toml",
     ("nmt init", "data.valid_split"): "none",
+    ("nmt init", "data.test_split"): "none",
     ("nmt prepare", "data.valid_split"): "none",
+    ("nmt prepare", "data.test_split"): "none",
     **{("nmt parse text", key): str(value) for key, value in SEARCH.items()},
 }
 # Options that have the name of a setting but are no settings, or set them in their own way.
