@@ -78,6 +78,9 @@ class Positions(nn.Module):
         del positions, max_length
         return heads
 
+    def reserve(self, max_length: int) -> None:
+        """Make tables long enough for sentences of `max_length` tokens, before they are needed."""
+
 
 class SinusoidalPositions(Positions):
     """Sines and cosines added to the embeddings, as in the paper."""
@@ -97,10 +100,14 @@ class SinusoidalPositions(Positions):
         max_length: int,
     ) -> Float[Tensor, "tokens d_model"]:
         """Add rows of the table, which grows for sentences longer than it has rows."""
+        self.reserve(max_length)
+        return embedded + self.table.index_select(0, positions).to(embedded.dtype)
+
+    def reserve(self, max_length: int) -> None:
+        """Lengthen the table for longer sentences than it has rows."""
         if max_length > len(self.table):
             longer = self.encoding(2 * max_length, self.table.shape[1])
             self.table = longer.to(self.table)
-        return embedded + self.table.index_select(0, positions).to(embedded.dtype)
 
 
 class LearnedPositions(Positions):
@@ -147,13 +154,17 @@ class RotaryPositions(Positions):
         max_length: int,
     ) -> Float[Tensor, "tokens heads d_k"]:
         """Rotate each pair of neighbouring coordinates by position times its rate."""
-        if max_length > len(self.cosines):
-            self._fill(2 * max_length)
+        self.reserve(max_length)
         cosines = self.cosines.index_select(0, positions)[:, None, :].to(heads.dtype)
         sines = self.sines.index_select(0, positions)[:, None, :].to(heads.dtype)
         even, odd = heads[..., 0::2], heads[..., 1::2]
         rotated = [even * cosines - odd * sines, even * sines + odd * cosines]
         return torch.stack(rotated, dim=-1).flatten(-2)
+
+    def reserve(self, max_length: int) -> None:
+        """Lengthen the tables for longer sentences than they have rows."""
+        if max_length > len(self.cosines):
+            self._fill(2 * max_length)
 
 
 # The tables of sinusoids, by the value of model.positions.
