@@ -15,7 +15,7 @@ from nmt_cli.search.decoder import Hypothesis, Source
 from nmt_cli.translation.forced_together import ForcedTogether
 from nmt_cli.translation.term_alone import ReplacedWord, TermsAlone, WordScores
 from nmt_cli.translation.term_placement import TermPlacer
-from nmt_cli.translation.term_spans import TermSpan, span_of, weights_of
+from nmt_cli.translation.term_spans import TermSpan, TermSpans, claims, span_of, weights_of
 
 DEFAULTS = SearchConfig()
 SRC, TGT = "the old dog sleeps", "der alte Hund schläft"
@@ -76,6 +76,18 @@ class Diagonal:
         return results
 
 
+def demanded(
+    subwords: Subwords, forms: Sequence[str] = ("Köter",), *, prefix: str = "", place: int = 2
+) -> Source:
+    """SRC, whose word `place` has these forms as its translations."""
+    ids = tuple(ids_of(subwords, form)[:-1] for form in forms)
+    return Source(
+        tuple(subwords.encode_source([SRC])[0]),
+        ids_of(subwords, prefix)[:-1],
+        LexicalConstraints((ids,), places=(Place(0, (place,)),)),
+    )
+
+
 def placed(
     subwords: Subwords,
     found: Sequence[tuple[str, float]] = (),
@@ -94,12 +106,7 @@ def placed(
 
     found: translations of the search with the term, and their log-probabilities.
     """
-    ids = tuple(ids_of(subwords, form)[:-1] for form in forms)
-    source = Source(
-        tuple(subwords.encode_source([SRC])[0]),
-        ids_of(subwords, prefix)[:-1],
-        LexicalConstraints((ids,), places=(Place(0, (place,)),)),
-    )
+    source = demanded(subwords, forms, prefix=prefix, place=place)
     placer = TermPlacer(Diagonal(subwords, likely, nats, alone, attention), subwords, "de")
     hypotheses = [
         Hypothesis(ids_of(subwords, text), log_prob, log_prob, ())
@@ -230,3 +237,87 @@ def test_next_word_belongs_to_the_term_where_it_is_likely_behind_it() -> None:
     for second, expected in ((-0.5, TermSpan(0, 2, 0)), (-9.0, TermSpan(0, 1, 0))):
         scores = WordScores([-1.0, -9.0], [-9.0, second])
         assert span_of(0, words, weights_of(words, weights, scores)) == expected
+
+
+def test_word_that_translates_another_word_of_the_source_stays() -> None:
+    """An article that depends on its noun is no part of the translation of the noun."""
+    words = [(0,), (1,), (2,)]
+    weights = weights_of(words, torch.tensor([0.9, 0.9, 0.0]), equal(3))
+    assert span_of(0, words, weights) == TermSpan(0, 2, 0)
+    # The article depends on itself, `'s` on the noun, less so; the last word on the mark.
+    of_article, of_mark = [0.6, 0.0, 0.0], [0.0, 0.1, 0.5]
+    article = claims(weights, [of_article, of_mark])
+    assert span_of(0, words, weights, article) == TermSpan(1, 2, 0)
+    of_genitive = [0.0, 0.4, 0.0]
+    both = claims(weights, [of_article, of_genitive])
+    assert span_of(0, words, weights, both) == TermSpan(1, 2, 0)
+    assert span_of(0, words, weights, claims(weights, [[0.2, 0.0, 0.0]])) == TermSpan(0, 2, 0)
+
+
+class Article:
+    """A model whose first two words depend on the noun, the first one also on the article."""
+
+    def __init__(self, subwords: Subwords, article: float) -> None:
+        self._whole = tuple(subwords.encode_source([SRC])[0])
+        self._article = article
+
+    def __call__(self, pairs: Sequence[Pair], *, attention: bool = False) -> list[ForcedPair]:
+        results = []
+        for source, target in pairs:
+            scores = [-1.0] * len(target)
+            if len(source) > 2 and self._whole[0] not in source:
+                scores[0] -= self._article
+            if len(source) > 2 and self._whole[2] not in source:
+                scores[:2] = [-9.0, -9.0]
+            weights = torch.full((len(target), len(source)), 0.5)
+            results.append(ForcedPair(scores, weights if attention else None))
+        return results
+
+
+@pytest.mark.parametrize(("article", "begin"), [(4.0, 1), (0.0, 0)])
+def test_neighbours_are_compared_with_the_other_words(
+    subwords: Subwords, article: float, begin: int
+) -> None:
+    source = demanded(subwords)
+    spans = TermSpans(Article(subwords, article), TermsAlone(subwords))
+    plain = {source: Hypothesis(ids_of(subwords, TGT), -1.0, -1.0, ())}
+    assert spans.find(plain, {source: [(0,), (1,), (2,), (3,)]}) == {
+        source: [TermSpan(begin, 2, 0)]
+    }
+
+
+UNKNOWN = {"Hund": -0.1}
+
+
+@pytest.mark.parametrize(
+    ("options", "searched"),
+    [
+        ({"alone": UNKNOWN}, False),
+        ({}, True),  # likely alone
+        ({"alone": UNKNOWN, "likely": "Köter"}, True),  # likely in its place
+        ({"alone": UNKNOWN, "attention": 1e-6}, True),  # the translation has left out the term
+        ({"alone": UNKNOWN, "prefix": TGT}, True),  # no word may be replaced
+        ({"alone": UNKNOWN, "config": SearchConfig(n_best=2)}, True),
+        ({"alone": UNKNOWN, "config": SearchConfig(max_length=4), "forms": ["alte die"]}, True),
+    ],
+)
+def test_the_search_runs_only_where_it_may_find_a_better_translation(
+    subwords: Subwords, options, searched: bool
+) -> None:
+    found = ("die die alte Köter schläft", -20.0)
+    assert (found[0] in placed(subwords, [found], **options)) == searched
+
+
+def test_equal_pairs_are_forced_once_and_together() -> None:
+    calls = []
+
+    def force(pairs: Sequence[Pair], *, attention: bool = False) -> list[ForcedPair]:
+        calls.append((pairs, attention))
+        return [ForcedPair([float(sum(target))], None) for _, target in pairs]
+
+    together = ForcedTogether(force, attention=True)
+    first = together.ask([([1], [2]), ([1], [3])])
+    second = together.ask([([1], (3,)), ([4], [5])])
+    assert [each.token_scores for each in first()] == [[2.0], [3.0]]
+    assert [each.token_scores for each in second()] == [[3.0], [5.0]]
+    assert calls == [([((1,), (2,)), ((1,), (3,)), ((4,), (5,))], True)]
