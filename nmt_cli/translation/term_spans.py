@@ -29,7 +29,7 @@ ALONE = 0.5
 DOUBTFUL = 0.4
 # A word that translates another word of the source depends on it at least so much, relative to how
 # much it depends on the term.
-OTHER_WORD = 0.25
+OTHER_WORD = 0.05
 
 
 class TermSpan(NamedTuple):

@@ -251,7 +251,7 @@ def test_word_that_translates_another_word_of_the_source_stays() -> None:
     of_genitive = [0.0, 0.4, 0.0]
     both = claims(weights, [of_article, of_genitive])
     assert span_of(0, words, weights, both) == TermSpan(1, 2, 0)
-    assert span_of(0, words, weights, claims(weights, [[0.2, 0.0, 0.0]])) == TermSpan(0, 2, 0)
+    assert span_of(0, words, weights, claims(weights, [[0.04, 0.0, 0.0]])) == TermSpan(0, 2, 0)
 
 
 class Article:
