@@ -56,9 +56,9 @@ class TermForms:
                     pairs.append((source.ids, (*ids[: span.begin], *form, *ids[span.end :])))
                     alone.append((term, form))
         together = ForcedTogether(self._force)
-        in_place, by_itself = together.ask(pairs), self._alone.form_scores(together, alone)
+        placed, by_itself = together.ask(pairs), self._alone.form_scores(together, alone)
         endings = self._endings(together, spans, plain)
-        results = zip(in_place(), by_itself(), strict=True)
+        results = zip(placed(), by_itself(), strict=True)
         chosen: dict[Source, list[PlacedForm]] = {source: [] for source in spans}
         for source, of_source in spans.items():
             for span in of_source:
