@@ -126,7 +126,7 @@ class ModelSelector:
         difference = validation.bleu - published
         if abs(difference) > BLEU_NOISE / math.sqrt(self._config.train.validation_sentences):
             return difference > 0
-        return validation.perplexity < perplexity
+        return validation.perplexity < float(perplexity)
 
     def _validate(
         self,
