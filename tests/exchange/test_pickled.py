@@ -2,11 +2,13 @@
 
 import argparse
 import os
+import time
 import traceback
 from pathlib import Path
 
 import pytest
 import torch
+from faults.tally import fault
 from pickles import hostile_checkpoints, saved
 
 from nmt_cli.errors import DataError, NoInputError, WriteError
@@ -36,6 +38,7 @@ def fast(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plain, "MOST_VALUES", 20_000)
 
 
+@fault("U15")
 @pytest.mark.usefixtures("fast")
 @pytest.mark.parametrize("name", [name for name in NAMES if name != HARMLESS])
 def test_hostile_checkpoints_are_refused_and_run_no_code(name: str, tmp_path: Path) -> None:
@@ -112,13 +115,15 @@ def test_a_process_that_ends_early_is_reported(
         read_checkpoint(tmp_path / "a.pt")
 
 
+@fault("U15")
 def test_the_time_of_the_process_is_limited(tmp_path: Path) -> None:
     process = os.fork()
     if not process:
-        child.CPU_SECONDS = 1
+        child.CPU_SECONDS = 1  # of this process alone
         child.set_limits(10)
-        while True:
+        while time.process_time() < 5:
             pass
+        os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) in (-24, -9)
 
 
