@@ -17,6 +17,7 @@ MODULES = {
     "huggingface": "huggingface.importer",
     "marian": "marian.importer",
     "fairseq": "fairseq.importer",
+    "opennmt": "opennmt.importer",
 }
 
 

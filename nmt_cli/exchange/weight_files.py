@@ -1,4 +1,4 @@
-"""Reads the tensors of safetensors files of other toolkits."""
+"""Tensors of other toolkits: those of safetensors files, and the shapes that ours need."""
 
 from pathlib import Path
 
@@ -6,7 +6,9 @@ import safetensors
 import torch
 from torch import Tensor
 
-from nmt_cli.errors import DataError
+from nmt_cli.config.schema import ModelConfig
+from nmt_cli.errors import ConfigError, DataError
+from nmt_cli.model.kinds import make_model
 from nmt_cli.storage import files
 
 
@@ -28,3 +30,13 @@ def read_weight_files(paths: tuple[Path, ...], named: Path | None = None) -> dic
         if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
             raise DataError(f"the tensor `{name}` holds numbers that are not finite")
     return tensors
+
+
+def weight_shapes(model: ModelConfig) -> dict[str, tuple[int, ...]]:
+    """The shapes of the weights of a model of ours, by name; raises ConfigError."""
+    try:
+        with torch.device("meta"):
+            empty = make_model(model)
+    except ValueError as error:
+        raise ConfigError(f"its settings do not fit together: {error}") from error
+    return {name: tuple(weight.shape) for name, weight in empty.named_parameters()}

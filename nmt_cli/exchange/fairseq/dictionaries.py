@@ -112,7 +112,7 @@ def make_subwords(
     ids = []
     for index, side in enumerate(("source", "target")):
         ids.append(_filled(dictionaries[index], rows[index], side))
-        _check_pieces(paths[index], pieces[index], ids[index], side)
+        check_pieces(paths[index], pieces[index], ids[index], side)
     joint = contents[0] == contents[1] and ids[0] == ids[1]
     return Subwords(
         pieces[0],
@@ -123,12 +123,13 @@ def make_subwords(
     )
 
 
-def _check_pieces(path: Path, pieces: SentencePieces, ids: Mapping[str, int], side: str) -> None:
+def check_pieces(path: Path, pieces: SentencePieces, ids: Mapping[str, int], side: str) -> None:
+    """Raise DataError if a segmenter does not belong to a vocabulary."""
     names = pieces.pieces()
     share = sum(name in ids for name in names) / max(len(names), 1)
     if share < LEAST_SHARE:
         raise DataError(
-            f"only {share:.0%} of the pieces of `{path}` are in the {side} dictionary",
+            f"only {share:.0%} of the pieces of `{path}` are in the {side} vocabulary",
             "name the sentencepiece model that the text of the training was split with",
         )
 

@@ -3,11 +3,10 @@
 The checkpoint is a pickle: a process of its own reads it, which runs no code of it.
 """
 
+from functools import partial
 from pathlib import Path
 
-import torch
-
-from nmt_cli.config.schema import Config, ModelConfig, SettingsLayer, resolve
+from nmt_cli.config.schema import Config, SettingsLayer, resolve
 from nmt_cli.errors import ConfigError, DataError, NmtError, NoInputError
 from nmt_cli.exchange.fairseq.dictionaries import (
     EOS,
@@ -18,10 +17,17 @@ from nmt_cli.exchange.fairseq.dictionaries import (
     vocabulary_reasons,
 )
 from nmt_cli.exchange.fairseq.settings import flat_settings, model_settings, reasons_against
-from nmt_cli.exchange.fairseq.weights import embedding_rows, lacks_last_norm, read_state, renamed
+from nmt_cli.exchange.fairseq.weights import (
+    WITHOUT_EFFECT,
+    embedding_rows,
+    foreign_names,
+    lacks_last_norm,
+    read_state,
+    renamed,
+)
 from nmt_cli.exchange.importer import ForeignModel, ImportOptions
 from nmt_cli.exchange.pickled.reading import Checkpoint, read_checkpoint
-from nmt_cli.model.kinds import make_model
+from nmt_cli.exchange.weight_files import weight_shapes
 
 SUFFIX = ".pt"
 # The file of a directory that is imported: the first of these that is there.
@@ -137,15 +143,7 @@ def _read(file: Path, checkpoint: Checkpoint, options: ImportOptions) -> Foreign
         "data.joint": subwords.joint,
     }
     config: Config = resolve([SettingsLayer(str(file), values)]).config
-    state = read_state(tensors, _shapes(config.model), config.model.tie_embeddings)
+    named = partial(foreign_names, ties=config.model.tie_embeddings)
+    state = read_state(tensors, weight_shapes(config.model), named, WITHOUT_EFFECT)
     read = (file, *dict.fromkeys(located.dictionaries), *dict.fromkeys(located.segmenters))
     return ForeignModel(config, subwords, state, (NOTE,), read)
-
-
-def _shapes(model: ModelConfig) -> dict[str, tuple[int, ...]]:
-    try:
-        with torch.device("meta"):
-            empty = make_model(model)
-    except ValueError as error:
-        raise ConfigError(f"its settings do not fit together: {error}") from error
-    return {name: tuple(weight.shape) for name, weight in empty.named_parameters()}

@@ -1,7 +1,7 @@
 """The weights of a checkpoint of fairseq under our names."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor
@@ -84,25 +84,31 @@ def foreign_names(name: str, ties: str) -> tuple[str, ...]:
 
 
 def read_state(
-    tensors: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, ...]], ties: str
+    tensors: Mapping[str, Tensor],
+    shapes: Mapping[str, tuple[int, ...]],
+    names_of: Callable[[str], tuple[str, ...]],
+    without_effect: re.Pattern[str],
 ) -> dict[str, Tensor]:
-    """The weights of a model of ours. shapes: those of our weights; ties: model.tie_embeddings.
+    """The weights of a model of ours.
+
+    shapes: those of our weights; names_of: the names that a weight of ours may have there, which
+    are equal if there are several; without_effect: the names of tensors that are not needed.
 
     Raises DataError if a tensor is missing or has another shape, or if tied ones differ, and
     ConfigError if there are tensors that nmt has no place for.
     """
     state: dict[str, Tensor] = {}
-    unused = {name for name in tensors if not WITHOUT_EFFECT.fullmatch(name)}
+    unused = {name for name in tensors if not without_effect.fullmatch(name)}
     for name, shape in shapes.items():
-        names = [other for other in foreign_names(name, ties) if other in tensors]
+        names = [other for other in names_of(name) if other in tensors]
         if not names:
-            missing = foreign_names(name, ties)[0]
+            missing = names_of(name)[0]
             raise DataError(f"the checkpoint has no tensor `{missing}`", "copy it again")
         tensor = tensors[names[0]]
         if any(not torch.equal(tensor, tensors[other]) for other in names[1:]):
             raise DataError(
                 f"the tensors {' and '.join(names)} differ, but its settings share them",
-                "name a checkpoint that fairseq-train has written",
+                "name a checkpoint that its toolkit has written",
             )
         if tuple(tensor.shape) != shape:
             raise DataError(

@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from nmt_cli.config.schema import Config, ModelConfig, SettingsLayer, resolve
+from nmt_cli.config.schema import Config, SettingsLayer, resolve
 from nmt_cli.config.values import shortened
 from nmt_cli.errors import ConfigError, DataError, NmtError, NoInputError
 from nmt_cli.exchange.huggingface.json_files import read_json
@@ -26,7 +25,7 @@ from nmt_cli.exchange.huggingface.weight_files import (
 from nmt_cli.exchange.huggingface.weights import ACTIVATIONS, read_state
 from nmt_cli.exchange.importer import ForeignModel, ImportOptions
 from nmt_cli.exchange.target import ForeignTranslator
-from nmt_cli.model.kinds import make_model
+from nmt_cli.exchange.weight_files import weight_shapes
 
 CONFIG, GENERATION, TOKENIZER = "config.json", "generation_config.json", "tokenizer_config.json"
 # The order of norms for each architecture.
@@ -107,7 +106,7 @@ class HuggingFaceImporter:
             "data.joint": subwords.joint,
         }
         config = _resolved(path, values)
-        state = read_state(config.model, tensors, _shapes(config.model))
+        state = read_state(config.model, tensors, weight_shapes(config.model))
         read = (path / CONFIG, *weight_files, *subword_files)
         return ForeignModel(config, subwords, state, tuple(notes), read)
 
@@ -210,12 +209,3 @@ def _resolved(path: Path, values: Mapping[str, object]) -> Config:
         raise ConfigError(
             f"`{path}` cannot be imported: {error.message}", "copy the directory again"
         ) from error
-
-
-def _shapes(model: ModelConfig) -> dict[str, tuple[int, ...]]:
-    try:
-        with torch.device("meta"):
-            empty = make_model(model)
-    except ValueError as error:
-        raise ConfigError(f"its settings do not fit together: {error}") from error
-    return {name: tuple(weight.shape) for name, weight in empty.named_parameters()}

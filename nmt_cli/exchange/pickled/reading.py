@@ -76,7 +76,8 @@ def read_checkpoint(path: Path, keys: tuple[str, ...] = ()) -> Checkpoint:
         if "values" not in result:
             raise _refusal(path, result)
         tensors = read_weight_files((folder / WEIGHTS,), named=path)
-    tensors |= {alias: tensors[stored] for alias, stored in result["aliases"].items()}
+    # Copies: a model of ours may keep both, and safetensors saves no memory twice.
+    tensors |= {alias: tensors[stored].clone() for alias, stored in result["aliases"].items()}
     return Checkpoint(result["values"], tensors)
 
 
