@@ -74,7 +74,7 @@ def test_greedy_translations_equal_those_of_opennmt(tmp_path: Path) -> None:
     reference, banned = Reference(**made), set(translator.config.model.banned_ids)
     pieces = sentencepiece.SentencePieceProcessor(str(tmp_path / "spm.model"))
     entries = torch.load(tmp_path / "a.pt", weights_only=False)["vocab"]["src"]
-    lines = [*lines_of(8), "bado", "a"]
+    lines = [*lines_of(4), "bado", "a"]
     results = translator.translate([*lines, " "], beam=1, max_extra_length=10, sentences="line")
     for line, result in zip(lines, results, strict=False):
         source = [
@@ -124,7 +124,6 @@ def test_models_that_nmt_lacks_are_refused_with_all_reasons(tmp_path: Path) -> N
     content = torch.load(tmp_path / "a.pt", weights_only=False)
     plain = dict(vars(content["opt"]))
     for changes, words in REFUSED:
-        torch.save({**content, "opt": argparse.Namespace(**plain)}, tmp_path / "a.pt")
         content["opt"] = argparse.Namespace(**{**plain, **changes})
         torch.save(content, tmp_path / "a.pt")
         assert words in refusal(tmp_path, ConfigError)

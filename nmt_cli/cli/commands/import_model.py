@@ -20,6 +20,7 @@ nmt import opus-mt-en-de --out model    a directory of Hugging Face
 nmt import opus-mt-en-de --out model --check test.en
 nmt import marian.npz --vocab vocab.spm --src-lang en --tgt-lang de --out model
 nmt import checkpoint_best.pt --vocab sentencepiece.bpe.model --out model     fairseq
+nmt import step_9000.pt --vocab en.model --vocab de.model --src-lang en --tgt-lang de --out model
 """
 
 if TYPE_CHECKING:
@@ -41,9 +42,9 @@ Vocabularies = Annotated[
     list[Path] | None,
     typer.Option(
         "--vocab", metavar="FILE",
-        help="Vocabulary of a Marian model, sentencepiece or YAML, or the sentencepiece model or "
-        "dictionary (.txt) of a fairseq model; give it twice for two languages [default: the files "
-        "beside the model]",
+        help="Vocabulary of a Marian model, sentencepiece or YAML; sentencepiece model of a model "
+        "of fairseq or OpenNMT-py; dictionary (.txt) of fairseq. Give it twice for two languages "
+        "[default: the files beside the model]",
     ),
 ]  # fmt: skip
 SourceLanguage = Annotated[
@@ -84,8 +85,8 @@ def command(
 
     Both translate the same lines. If they differ, nothing is written and the exit code is 3: the
     subwords must be equal, the log-probability of a sentence may differ by 0.001, and greedy
-    translations must be equal. For fairseq, whose library cannot run here, the imported model alone
-    translates them. Checkpoints that are pickles are read without running code of them.
+    translations must be equal. fairseq and OpenNMT-py cannot run here: the imported model alone
+    translates the lines. Checkpoints that are pickles are read without running code of them.
     """
     import json
 

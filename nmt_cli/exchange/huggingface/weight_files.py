@@ -68,6 +68,6 @@ def without_pickles(path: Path) -> Iterator[Path]:
         for file in path.iterdir():
             if file.is_file() and file not in weight_files and file.name not in PICKLES:
                 (folder / file.name).symlink_to(file.resolve())
-        tensors = {key: tensor.clone() for key, tensor in read_weights(weight_files).items()}
+        tensors = read_weights(weight_files)
         safetensors.torch.save_file(tensors, folder / SAFETENSORS, {"format": "pt"})
         yield folder
