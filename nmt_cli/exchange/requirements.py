@@ -42,6 +42,14 @@ def shared_reasons(loaded: LoadedModel, title: str) -> list[Reason]:
                 "data.subwords=bpe",
             )
         )
+    if not loaded.subwords.source_eos:
+        reasons.append(
+            Reason(
+                f"it was imported from a toolkit whose source sentences have no end symbol, and "
+                f"nmt exports to {title} only models that have one",
+                "a model of nmt's own training",
+            )
+        )
     d_k, d_v = head_widths(model)
     if d_k != d_v:
         reasons.append(

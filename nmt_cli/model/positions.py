@@ -91,7 +91,12 @@ class SinusoidalPositions(Positions):
         """encoding: computes the table."""
         super().__init__()
         self.encoding = encoding
-        self.register_buffer("table", self.encoding(TABLE_ROWS, config.d_model), persistent=False)
+        self.offset, self.width = config.position_offset, config.d_model
+        self.register_buffer("table", self._rows(TABLE_ROWS), persistent=False)
+
+    def _rows(self, count: int) -> Float[Tensor, "count d_model"]:
+        """The encodings of the first `count` tokens of a sentence."""
+        return self.encoding(self.offset + count, self.width)[self.offset :]
 
     def add(
         self,
@@ -106,8 +111,7 @@ class SinusoidalPositions(Positions):
     def reserve(self, max_length: int) -> None:
         """Lengthen the table for longer sentences than it has rows."""
         if max_length > len(self.table):
-            longer = self.encoding(2 * max_length, self.table.shape[1])
-            self.table = longer.to(self.table)
+            self.table = self._rows(2 * max_length).to(self.table)
 
 
 class LearnedPositions(Positions):

@@ -127,7 +127,8 @@ class TermsAlone:
 
     def ids(self, source: Source, place: Place) -> tuple[int, ...]:
         """The ids of the term as a source by itself."""
-        return (*(source.ids[position] for position in place.positions), self._subwords.eos_id)
+        end = (self._subwords.eos_id,) if self._subwords.source_eos else ()
+        return (*(source.ids[position] for position in place.positions), *end)
 
 
 def _with_next(
