@@ -96,7 +96,7 @@ def hostile_checkpoints(mark: Path) -> dict[str, tuple[bytes, str]]:
         ),
         "Popen": (saved({"cfg": Gadget(subprocess.Popen, ["touch", str(mark)])}), "Popen`"),
         "a pickle alone": (pickle.dumps({"model": system}, protocol=2), "`posix.system`"),
-        "oldest protocol": (pickle.dumps({"model": system}, protocol=0), "restricted reader"),
+        "oldest protocol": (pickle.dumps({"model": system}, protocol=0), "Unsupported operand 100"),
         "another class": (saved({"model": decimal.Decimal(1)}), "`decimal.Decimal`"),
         "torchtext": (named_class("torchtext.vocab", "Vocab"), "convertv2_v3.py"),
         "OmegaConf": (named_class("omegaconf.dictconfig", "DictConfig"), "to_container"),
