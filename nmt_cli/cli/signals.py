@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from types import FrameType
@@ -50,14 +51,26 @@ def _end_import(frame: FrameType | None, code: int, words: bytes = b"") -> None:
 
 
 def handle_interrupts() -> None:
-    """Let Ctrl-C raise KeyboardInterrupt, or end the process at once during an import."""
+    """Let Ctrl-C raise KeyboardInterrupt, or end the process at once where that would be lost.
+
+    It is lost in some imports, and in destructors and other callbacks, whose exceptions Python
+    ignores: the command would go on, and might wait for input for ever.
+    """
 
     def interrupt(_: int, frame: FrameType | None) -> None:
         _end_import(frame, INTERRUPTED, b"interrupted\n")
         raise KeyboardInterrupt
 
+    def report_ignored(ignored: "sys.UnraisableHookArgs") -> None:
+        if issubclass(ignored.exc_type, KeyboardInterrupt):
+            with contextlib.suppress(OSError):
+                os.write(2, b"interrupted\n")
+            os._exit(INTERRUPTED)
+        sys.__unraisablehook__(ignored)
+
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, interrupt)
+        sys.unraisablehook = report_ignored
 
 
 class StopSignals:

@@ -188,6 +188,25 @@ def test_signal_during_an_import_ends_cleanly(inside, monkeypatch, command, sign
     assert done.err == (b"interrupted\n" if command == "translate" else b"")
 
 
+class Interrupting:
+    """Gets a SIGINT while it is deleted, where Python ignores exceptions."""
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0)
+
+
+@fault("S1", "S3")
+def test_interrupt_in_a_destructor_ends_the_command(inside, monkeypatch):
+    def resolve_settings(*_: object) -> NoReturn:
+        Interrupting()
+        raise AssertionError("the command went on")
+
+    monkeypatch.setattr("nmt_cli.cli.commands.translate.resolve_settings", resolve_settings)
+    done = forked("translate")
+    assert (done.code, done.out, done.err) == (130, b"", b"interrupted\n")
+
+
 ON_RANKS = ("first step", "making a batch", "saving", "validating", "decoding", "last validation")
 
 
