@@ -50,6 +50,7 @@ PURPOSES = {
     "exchange": "nmt export, import and info: models for and from other toolkits, compared",
     "exchange/huggingface": "directories of MarianMTModel and Pegasus, out and in",
     "exchange/marian": "models of Marian: model.npz, decoder.yml and vocabularies, out and in",
+    "exchange/onnx": "graphs for onnxruntime: encoder, decoder, decoder with past",
     "extras": "doctor, nmt init, plots and advice",
     "extras/attention_map": "nmt attention",
     "extras/demo": "nmt demo",

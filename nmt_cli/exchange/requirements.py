@@ -26,7 +26,7 @@ ONLY_HERE = {
 
 def shared_reasons(loaded: LoadedModel, title: str) -> list[Reason]:
     """The reasons against a model that hold for every format of a Transformer with subwords."""
-    model, kind = loaded.config.model, loaded.subwords.kind
+    model = loaded.config.model
     if model.kind != "transformer":
         return [
             Reason(
@@ -34,14 +34,7 @@ def shared_reasons(loaded: LoadedModel, title: str) -> list[Reason]:
                 "model.kind=transformer",
             )
         ]
-    reasons = []
-    if kind not in SENTENCEPIECE_KINDS:
-        reasons.append(
-            Reason(
-                f"data.subwords={kind} has no sentencepiece file, which {title} splits words with",
-                "data.subwords=bpe",
-            )
-        )
+    reasons = segmenter_reasons(loaded, title)
     d_k, d_v = head_widths(model)
     if d_k != d_v:
         reasons.append(
@@ -52,6 +45,19 @@ def shared_reasons(loaded: LoadedModel, title: str) -> list[Reason]:
             )
         )
     return reasons
+
+
+def segmenter_reasons(loaded: LoadedModel, title: str) -> list[Reason]:
+    """The reason against a model whose words no sentencepiece file splits."""
+    kind = loaded.subwords.kind
+    if kind in SENTENCEPIECE_KINDS:
+        return []
+    return [
+        Reason(
+            f"data.subwords={kind} has no sentencepiece file, which {title} splits words with",
+            "data.subwords=bpe",
+        )
+    ]
 
 
 def head_widths(model: ModelConfig) -> tuple[int, int]:
