@@ -27,11 +27,12 @@ from nmt_cli.training.loop import train
 from nmt_cli.training.parallel.ranks import Ranks
 from nmt_cli.translation.translator import Translator
 
-# What recipes/multi30k_en_de.sh trains; it gave 38.0 BLEU on test_2016_flickr.
+# What recipes/multi30k_en_de.sh trains.
 RECIPE = {
     "train.preset": "paper-small", "model.norm_order": "pre", "model.dropout": 0.15,
-    "train.batch_tokens": 3_000, "train.learning_rate": 2.5e-3, "train.warmup_steps": 200,
-    "train.schedule": "linear", "train.validation_sentences": 0,
+    "train.batch_tokens": 3_000, "train.optimizer": "muon", "train.learning_rate": 5e-3,
+    "train.warmup_steps": 100, "train.schedule": "linear",
+    "train.validation_sentences": 0,
 }  # fmt: skip
 TINY = {
     "model.layers": 1, "model.d_model": 16, "model.d_ff": 32, "model.heads": 2,
@@ -39,7 +40,8 @@ TINY = {
 }  # fmt: skip
 PATHS: Mapping[str, Mapping[str, object]] = {
     "fast": {},
-    "reference": {"train.precision": "float32"},
+    # The plain formula cannot be compiled.
+    "reference": {"train.precision": "float32", "train.compile": "off"},
 }
 EXIT_MISSED = 3
 
@@ -170,9 +172,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--tgt", default="de")
     add("--test", default="test_2016_flickr", help="name of the test set's files")
     add("--vocab-size", type=int, default=8_000)
-    add("--steps", type=int, default=2_600)
+    add("--steps", type=int, default=1_350)
     add("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    add("--band", type=float, nargs=2, default=[36.5, 39.5], metavar=("LOW", "HIGH"))
+    add("--band", type=float, nargs=2, default=[36.0, 39.0], metavar=("LOW", "HIGH"))
     add("--budget", type=float, default=300, metavar="S", help="start no run that would pass it")
     add("--device", default="cuda")
     add("--set", action="append", default=[], metavar="KEY=VALUE", help="settings of both paths")

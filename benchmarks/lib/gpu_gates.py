@@ -32,6 +32,8 @@ SMALL = {
     "model.dropout": 0.0, "train.batch_tokens": 2_000, "train.learning_rate": 1e-3,
     "train.warmup_steps": 10, "train.log_every": 1, "train.max_steps": NEVER,
     "train.checkpoint_every": NEVER,
+    # The CPU's batches would be sorted by length, and so be other ones than the GPU's.
+    "train.packing": "packed",
 }  # fmt: skip
 TINY = {"model.layers": 1, "model.d_model": 32, "model.heads": 2, "train.batch_tokens": 400}
 

@@ -18,7 +18,7 @@ SHARED = frozenset(
 # The further settings of the baselines.
 BASELINES = {
     "rnn": frozenset[str](),
-    "conv": frozenset({"kernel_width", "positions", "max_positions"}),
+    "conv": frozenset({"kernel_width", "positions", "position_offset", "max_positions"}),
 }
 SINUSOIDS = ("sinusoidal", "sinusoidal_halves", "sinusoidal_t2t")
 
@@ -67,6 +67,12 @@ def _check_transformer(model: Settings) -> None:
 
 
 def _check_sinusoids(model: Settings, width: int) -> None:
+    if model["position_offset"] and model["positions"] not in SINUSOIDS:
+        raise ConfigError(
+            f"model.position_offset={model['position_offset']} does not apply to "
+            f"model.positions={model['positions']}",
+            "leave it out, or choose sinusoids",
+        )
     if width % 2:
         raise ConfigError(
             f"model.positions={model['positions']} needs an even width, for pairs of a sine and a "

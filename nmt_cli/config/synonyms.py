@@ -86,6 +86,10 @@ ADVICE = {
     ("train", "--cpu"): (
         "without a GPU training runs on the CPU by itself; CUDA_VISIBLE_DEVICES=-1 hides the GPUs"
     ),
+    **{
+        ("translate", name): "the text is an argument or comes from a pipe: nmt translate FILE"
+        for name in ("--src", "--source", "--input")
+    },
     ("config", "--preset"): (
         "`nmt config show --preset big` shows the settings of a preset; `nmt config presets` "
         "compares all presets"

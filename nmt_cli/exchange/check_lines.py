@@ -59,6 +59,9 @@ def _made_lines(loaded: LoadedModel) -> list[str]:
     chooser = random.Random(1)
     subwords = loaded.subwords
     special = set(subwords.special)
+    if subwords.joint:
+        # Among them entries that no text has.
+        special |= set(loaded.config.model.banned_ids)
     ids = [token for token in range(subwords.src_size) if token not in special]
     lengths = [chooser.randint(SHORTEST_MADE, LONGEST_MADE) for _ in range(LINES)]
     return subwords.decode_source([chooser.choices(ids, k=length) for length in lengths])

@@ -172,8 +172,9 @@ class _Writer:
         stack.scale_embeddings = self._config.scale_embeddings
         positions = self._config.positions
         if positions in SINUSOIDAL_ENCODINGS:
-            table = SINUSOIDAL_ENCODINGS[positions](POSITION_ROWS, self._config.d_model)
-            stack.position_encodings.encodings = self.array(table)
+            first = self._config.position_offset
+            table = SINUSOIDAL_ENCODINGS[positions](first + POSITION_ROWS, self._config.d_model)
+            stack.position_encodings.encodings = self.array(table[first:])
         elif positions == "learned":
             name = "positions.weight" if use == "src" else "tgt_positions.weight"
             stack.position_encodings.encodings = self.array(self._weights[name])

@@ -7,6 +7,7 @@ from pathlib import Path
 from nmt_cli import __version__
 from nmt_cli.errors import CannotCreateError, NoInputError
 from nmt_cli.exchange.check import CheckResult, compare_models
+from nmt_cli.exchange.check_alone import AloneResult, check_alone
 from nmt_cli.exchange.check_lines import choose_check_lines
 from nmt_cli.exchange.importer import ForeignModel, ImportOptions
 from nmt_cli.exchange.importers import detect_format, load_importer
@@ -22,13 +23,13 @@ FORMAT = 1
 class Import:
     """What was imported.
 
-    check: None if it was left out; checked_on: where its lines are from; notes: what of the
-    model's settings is left out here.
+    check: None if it was left out, AloneResult if there is no library to compare with;
+    checked_on: where its lines are from; notes: what of the model's settings is left out here.
     """
 
     format: str
     title: str
-    check: CheckResult | None
+    check: CheckResult | AloneResult | None
     checked_on: str
     notes: tuple[str, ...]
 
@@ -73,18 +74,18 @@ def import_model(
     with manifest.new_directory(out, force=force) as directory:
         metadata = {"imported_from": format_name}
         save_model(directory, foreign.weights, foreign.config, foreign.subwords, metadata)
-        result, origin = None, ""
+        result: CheckResult | AloneResult | None = None
+        origin = ""
         if check:
             loaded = load_model(directory)
             lines, origin = choose_check_lines(loaded, check_file)
-            result = compare_models(
-                loaded,
-                importer.open(path, options),
-                lines,
-                "float32",
-                importer.title,
-                verb="imported",
-            )
+            original = importer.open(path, options)
+            if original is None:
+                result = check_alone(loaded, lines)
+            else:
+                result = compare_models(
+                    loaded, original, lines, "float32", importer.title, verb="imported"
+                )
         record["check"] = result and {**result.as_document(), "lines_from": origin}
         text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
         files.write_text(directory / RECORD, text)

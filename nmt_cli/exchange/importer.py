@@ -62,13 +62,13 @@ class Importer(Protocol):
         ...
 
     def read(self, path: Path, options: ImportOptions) -> ForeignModel:
-        """Read a model. Runs no code from it.
+        """Read a model. Runs no code of it.
 
         Raises DataError (damaged files), NoInputError (missing files) and ConfigError (a model
         that cannot be represented here, with every reason).
         """
         ...
 
-    def open(self, path: Path, options: ImportOptions) -> ForeignTranslator:
-        """Load the model with its own toolkit."""
+    def open(self, path: Path, options: ImportOptions) -> ForeignTranslator | None:
+        """Load the model with its own toolkit; None if no library can run it here."""
         ...

@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     from nmt_cli.exchange.importer import Importer
 
 # The module of each format. Its object IMPORTER is the format.
-MODULES = {"huggingface": "huggingface.importer", "marian": "marian.importer"}
+MODULES = {
+    "huggingface": "huggingface.importer",
+    "marian": "marian.importer",
+    "fairseq": "fairseq.importer",
+    "opennmt": "opennmt.importer",
+}
 
 
 def load_importer(name: str) -> Importer:

@@ -48,16 +48,25 @@ def shared_reasons(loaded: LoadedModel, title: str) -> list[Reason]:
 
 
 def segmenter_reasons(loaded: LoadedModel, title: str) -> list[Reason]:
-    """The reason against a model whose words no sentencepiece file splits."""
+    """The reasons against a model whose words are not split as by a sentencepiece file."""
     kind = loaded.subwords.kind
-    if kind in SENTENCEPIECE_KINDS:
-        return []
-    return [
-        Reason(
-            f"data.subwords={kind} has no sentencepiece file, which {title} splits words with",
-            "data.subwords=bpe",
+    reasons = []
+    if kind not in SENTENCEPIECE_KINDS:
+        reasons.append(
+            Reason(
+                f"data.subwords={kind} has no sentencepiece file, which {title} splits words with",
+                "data.subwords=bpe",
+            )
         )
-    ]
+    if not loaded.subwords.source_eos:
+        reasons.append(
+            Reason(
+                f"it was imported from a toolkit whose source sentences have no end symbol, and "
+                f"nmt exports to {title} only models that have one",
+                "a model of nmt's own training",
+            )
+        )
+    return reasons
 
 
 def head_widths(model: ModelConfig) -> tuple[int, int]:

@@ -189,7 +189,9 @@ def _kernels(cache: Path | None) -> Check:
 
     kernels, reason = kernels_of(cache)
     if kernels is not None:
-        summary = f"nmt's own kernels, {kernels.lanes} numbers at a time; float32, bf16, int8"
+        summary = f"nmt's own kernels for {kernels.instruction_set}; float32, bf16, int8"
+        if kernels.notice:
+            return Check("translating on the CPU", "warn", kernels.notice)
         return Check("translating on the CPU", "ok", summary)
     packed = "packed weights" if packing_works() else "plain products"
     summary = f"torch with {packed}, float32 only; nmt's own kernels are not available: {reason}"

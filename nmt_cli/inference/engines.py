@@ -81,9 +81,9 @@ def fastest_engine(
     kernels, reason = kernels_of(cache)
     if kernels is not None:
         native = NativeModel(model, kernels, precision, consumes=consumes)
-        about = f"{WEIGHTS[precision]}, kernels of {kernels.lanes} lanes"
+        about = f"{WEIGHTS[precision]}, {kernels.instruction_set} kernels"
         name = "native" if precision == "float32" else precision
-        return Engine(name, about, lambda *size: NativeDecoder(native, *size))
+        return Engine(name, about, lambda *size: NativeDecoder(native, *size), kernels.notice)
     packed = PackedModel(model, LINEAR_WITHOUT_KERNELS[precision])
     decoder = partial(PackedDecoder, packed)
     if precision != "float32":

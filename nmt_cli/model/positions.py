@@ -78,6 +78,9 @@ class Positions(nn.Module):
         del positions, max_length
         return heads
 
+    def reserve(self, max_length: int) -> None:
+        """Make tables long enough for sentences of `max_length` tokens, before they are needed."""
+
 
 class SinusoidalPositions(Positions):
     """Sines and cosines added to the embeddings, as in the paper."""
@@ -88,7 +91,12 @@ class SinusoidalPositions(Positions):
         """encoding: computes the table."""
         super().__init__()
         self.encoding = encoding
-        self.register_buffer("table", self.encoding(TABLE_ROWS, config.d_model), persistent=False)
+        self.offset, self.width = config.position_offset, config.d_model
+        self.register_buffer("table", self._rows(TABLE_ROWS), persistent=False)
+
+    def _rows(self, count: int) -> Float[Tensor, "count d_model"]:
+        """The encodings of the first `count` tokens of a sentence."""
+        return self.encoding(self.offset + count, self.width)[self.offset :]
 
     def add(
         self,
@@ -97,10 +105,13 @@ class SinusoidalPositions(Positions):
         max_length: int,
     ) -> Float[Tensor, "tokens d_model"]:
         """Add rows of the table, which grows for sentences longer than it has rows."""
-        if max_length > len(self.table):
-            longer = self.encoding(2 * max_length, self.table.shape[1])
-            self.table = longer.to(self.table)
+        self.reserve(max_length)
         return embedded + self.table.index_select(0, positions).to(embedded.dtype)
+
+    def reserve(self, max_length: int) -> None:
+        """Lengthen the table for longer sentences than it has rows."""
+        if max_length > len(self.table):
+            self.table = self._rows(2 * max_length).to(self.table)
 
 
 class LearnedPositions(Positions):
@@ -147,13 +158,17 @@ class RotaryPositions(Positions):
         max_length: int,
     ) -> Float[Tensor, "tokens heads d_k"]:
         """Rotate each pair of neighbouring coordinates by position times its rate."""
-        if max_length > len(self.cosines):
-            self._fill(2 * max_length)
+        self.reserve(max_length)
         cosines = self.cosines.index_select(0, positions)[:, None, :].to(heads.dtype)
         sines = self.sines.index_select(0, positions)[:, None, :].to(heads.dtype)
         even, odd = heads[..., 0::2], heads[..., 1::2]
         rotated = [even * cosines - odd * sines, even * sines + odd * cosines]
         return torch.stack(rotated, dim=-1).flatten(-2)
+
+    def reserve(self, max_length: int) -> None:
+        """Lengthen the tables for longer sentences than they have rows."""
+        if max_length > len(self.cosines):
+            self._fill(2 * max_length)
 
 
 # The tables of sinusoids, by the value of model.positions.

@@ -14,6 +14,7 @@ from nmt_cli.model.precision import check_precision, use_fast_float32
 from nmt_cli.plurals import agreeing, counted
 from nmt_cli.storage import files
 from nmt_cli.training.evaluation.divergence import detect_divergence, messages_for, recover
+from nmt_cli.training.execution.plan import check_compile
 from nmt_cli.training.parallel.deterministic import compute_deterministically
 from nmt_cli.training.parallel.heartbeat import LostRankError
 from nmt_cli.training.parallel.ranks import Ranks
@@ -57,6 +58,7 @@ def train(
     ranks = ranks or Ranks()
     config = complete(config, corpus)
     check_precision(config.train.precision, ranks.device)
+    check_compile(config, ranks.device)
     use_fast_float32(ranks.device)
     if config.train.deterministic:
         compute_deterministically(ranks.device)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
+from typing import cast
 
 from nmt_cli.config.automatic import Intervals, max_steps
 from nmt_cli.config.schema import Config, TrainConfig
@@ -15,6 +16,7 @@ from nmt_cli.machine import outside_heap
 from nmt_cli.model.backends.dispatch import use_backend
 from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.kinds import make_model
+from nmt_cli.model.transformer import Transformer
 from nmt_cli.model.zero_start import set_zero_start
 from nmt_cli.plurals import agreeing, counted
 from nmt_cli.training.evaluation.model_selection import MODEL, ModelSelector, early_stopping_reason
@@ -78,6 +80,8 @@ class Run:
             self.prefetcher = Prefetcher(self.pairs, self.plan, ranks, start_id(config.model))
         if self.execution.compiled:
             assert isinstance(self.plan, PackedPlan)
+            # A table that grew inside the graph would need another graph.
+            cast(Transformer, self.model).positions.reserve(self.plan.shape.width)
             compile_hidden(
                 self.model, self.plan.shape, separate_graphs=self.execution.separate_graphs
             )

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from nmt_cli.config.schema import LanguagesConfig
@@ -70,13 +71,14 @@ class BoundConstraints:
         self._words = WordIds()
         if not constraints.banned and not constraints.glossary:
             return
-        spellings = target_spellings(subwords)
         spaced = languages.tgt not in WITHOUT_SPACES
         if constraints.banned:
             phrases = _respelled(constraints.banned, subwords)
-            self.processors.append(BannedPhrases(phrases, spellings, whole_words=spaced))
+            self.processors.append(
+                BannedPhrases(phrases, target_spellings(subwords), whole_words=spaced)
+            )
         if constraints.glossary:
-            self._words = _word_ids(spellings) if spaced else WordIds()
+            self._words = _word_ids(subwords) if spaced else WordIds()
             self._forms = _forms(constraints.glossary, subwords)
             self._source_spellings = source_spellings(subwords)
 
@@ -106,8 +108,9 @@ def _respelled(phrases: Sequence[str], subwords: Subwords) -> list[str]:
     return [phrase for phrase in subwords.decode_target(known) if phrase]
 
 
-def _word_ids(spellings: Sequence[bytes]) -> WordIds:
-    indexed = [(token_id, spelling) for token_id, spelling in enumerate(spellings) if spelling]
+@lru_cache(maxsize=1)
+def _word_ids(subwords: Subwords) -> WordIds:
+    indexed = [each for each in enumerate(target_spellings(subwords)) if each[1]]
     return WordIds(
         frozenset(token_id for token_id, spelling in indexed if begins_inside(spelling)),
         frozenset(token_id for token_id, spelling in indexed if ends_inside(spelling)),

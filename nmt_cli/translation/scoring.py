@@ -76,9 +76,13 @@ def mean_scores(scores: Sequence[Sequence[float]]) -> tuple[float, ...]:
     )
 
 
-def force_members(models: Sequence[EncoderDecoder], pairs: Sequence[Pair]) -> list[ForcedPair]:
-    """The scores of pairs of ids, the mean of all models, and the attention of the first."""
-    first, *others = (force_pairs(model, pairs, attention=True) for model in models)
+def force_members(
+    models: Sequence[EncoderDecoder], pairs: Sequence[Pair], *, attention: bool = False
+) -> list[ForcedPair]:
+    """The scores of pairs of ids, the mean of all models; the attention is that of the first."""
+    first, *others = (
+        force_pairs(model, pairs, attention=attention and model is models[0]) for model in models
+    )
     return [
         forced._replace(token_scores=list(mean_scores([each.token_scores for each in same_pair])))
         for forced, *rest in zip(first, *others, strict=True)

@@ -10,9 +10,10 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from nmt_cli.data.subwords.model import Subwords
-from nmt_cli.inference.teacher_forcing import ForcedPair, Pair
-from nmt_cli.search.constraints import Place
+from nmt_cli.inference.teacher_forcing import ForcedPair
+from nmt_cli.search.constraints import Form, Place
 from nmt_cli.search.decoder import Hypothesis, Source
+from nmt_cli.translation.forced_together import ForcedTogether
 
 # A word is in its base form if its other forms are so many nats less likely: a hundred times.
 UNLIKELY = math.log(100.0)
@@ -57,55 +58,77 @@ class ReplacedWord(NamedTuple):
 class TermsAlone:
     """Forces translations of terms that stand alone."""
 
-    def __init__(
-        self, force: Callable[[Sequence[Pair]], Sequence[ForcedPair]], subwords: Subwords
-    ) -> None:
-        """force: the scores of pairs of ids."""
-        self._force = force
+    def __init__(self, subwords: Subwords) -> None:
         self._subwords = subwords
 
     def word_scores(
         self,
+        together: ForcedTogether,
         plain: Mapping[Source, Hypothesis],
         words: Mapping[Source, Sequence[tuple[int, ...]]],
         places: Callable[[Source], Sequence[Place]],
-    ) -> dict[Source, list[WordScores]]:
+    ) -> Callable[[], dict[Source, list[WordScores]]]:
         """The scores of the words of each translation, for each place of a term in its source.
 
         words: the positions of each word in the ids of the translation.
         """
-        pairs = [
-            (self.ids(source, place), (*word, *after, self._subwords.eos_id))
-            for source, of_source in words.items()
-            for place in places(source)
-            for word, after in _with_next(plain[source].ids, of_source)
-        ]
-        forced = iter(self._force(pairs))
-        return {
-            source: [_word_scores(of_source, forced) for _ in places(source)]
-            for source, of_source in words.items()
-        }
+        answer = together.ask(
+            [
+                (self.ids(source, place), (*word, *after, self._subwords.eos_id))
+                for source, of_source in words.items()
+                for place in places(source)
+                for word, after in _with_next(plain[source].ids, of_source)
+            ]
+        )
 
-    def inflected(self, words: Sequence[ReplacedWord]) -> list[bool]:
+        def scores() -> dict[Source, list[WordScores]]:
+            forced = iter(answer())
+            return {
+                source: [_word_scores(of_source, forced) for _ in places(source)]
+                for source, of_source in words.items()
+            }
+
+        return scores
+
+    def form_scores(
+        self, together: ForcedTogether, forms: Sequence[tuple[tuple[int, ...], Form]]
+    ) -> Callable[[], list[float]]:
+        """The log-probability of each form as the translation of a term alone.
+
+        forms: the ids of the term, as `ids` gives them, and of its form.
+        """
+        answer = together.ask([(term, (*form, self._subwords.eos_id)) for term, form in forms])
+        return lambda: [sum(forced.token_scores[:-1]) for forced in answer()]
+
+    def inflected(
+        self, together: ForcedTogether, words: Sequence[ReplacedWord]
+    ) -> Callable[[], list[bool]]:
         """Whether each word is an inflected form: another form translates the term alone as well.
 
         A word that only ends like a form, such as `Haus` like `Hundes`, has no such other form.
         """
-        pairs = [
-            (word.term, self._subwords.encode_target([text.strip()])[0])
-            for word in words
-            for text in (word.text, *word.other_forms)
-        ]
-        forced = iter(self._force(pairs))
-        result = []
-        for word in words:
-            own, *others = (sum(next(forced).token_scores) for _ in (word, *word.other_forms))
-            result.append(max(others, default=-math.inf) > own - UNLIKELY)
-        return result
+        answer = together.ask(
+            [
+                (word.term, self._subwords.encode_target([text.strip()])[0])
+                for word in words
+                for text in (word.text, *word.other_forms)
+            ]
+        )
+
+        def found() -> list[bool]:
+            forced = iter(answer())
+            result = []
+            for word in words:
+                own, *others = (sum(next(forced).token_scores) for _ in (word, *word.other_forms))
+                result.append(max(others, default=-math.inf) > own - UNLIKELY)
+            return result
+
+        return found
 
     def ids(self, source: Source, place: Place) -> tuple[int, ...]:
         """The ids of the term as a source by itself."""
-        return (*(source.ids[position] for position in place.positions), self._subwords.eos_id)
+        end = (self._subwords.eos_id,) if self._subwords.source_eos else ()
+        return (*(source.ids[position] for position in place.positions), *end)
 
 
 def _with_next(

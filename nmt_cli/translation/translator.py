@@ -163,7 +163,9 @@ class Translator:
         """Make the search that turns lines into translations with this translator's engine."""
         members = (self, *self.others)
         placer = TermPlacer(
-            lambda pairs: force_members([member.model for member in members], pairs),
+            lambda pairs, *, attention=False: force_members(
+                [member.model for member in members], pairs, attention=attention
+            ),
             self.subwords,
             self.config.languages.tgt,
         )

@@ -518,6 +518,28 @@ def test_phases_beyond_the_budget_are_skipped(tmp_path: Path) -> None:
     assert results.phases["a"]["status"] == "skipped"
 
 
+def test_each_part_of_the_gpu_benchmark_fits_into_one_call() -> None:
+    script = module("train_gpu")
+    seconds = {phase.name: phase.seconds for phase in script.PHASES}
+    assert {name for names in script.PARTS.values() for name in names} == set(seconds)
+    budget = script.parse([]).budget - module("lib.phases").RESERVE_SECONDS
+    for names in script.PARTS.values():
+        assert sum(seconds[name] for name in names) <= budget
+    assert script.parse(["--part", "base"]).part == "base"
+
+
+def test_the_gate_of_losses_compares_the_same_batches(tmp_path: Path) -> None:
+    """On a GPU batches are packed; a CPU would sort them by length."""
+    config = module("lib.gpu_gates").small_run(gate_setup(tmp_path), "float32")[1]
+    assert config.train.packing == "packed"
+
+
+def test_the_reference_path_of_gpu_quality_is_not_compiled() -> None:
+    paths = module("gpu_quality").PATHS
+    assert paths["reference"]["train.compile"] == "off"
+    assert "train.compile" not in paths["fast"]
+
+
 def test_gpu_cases_do_not_swap_ours_and_peer() -> None:
     run = {"settings": {}, "spread": {}, "share_of_datasheet_peak": 0.3}
     phases = {

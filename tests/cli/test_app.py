@@ -135,6 +135,7 @@ class TestUsage:
             (["train", "--epochs", "1"], "`nmt train` has no", "did you mean `--max-epochs`?"),
             (["train", "--gpu", "1"], "`nmt train` has no", "did you mean `--gpus`?"),
             (["translate", "--gpu"], "`nmt translate` has no", "did you mean `--device cuda`?"),
+            (["translate", "--src", "a"], "`nmt translate` has no", "nmt translate FILE"),
             (["translate", "--out", "x"], "`nmt translate` has", "did you mean `--output`?"),
             (["translate", "--temp", "1"], "`nmt translate` has", "did you mean `--temperature`?"),
             (["generate"], "there is no command `generate`", "did you mean `translate`?"),

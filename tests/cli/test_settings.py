@@ -212,7 +212,7 @@ class TestConfigPresets:
         assert lines["base"] == ["63.0", "M", "37,000", "6", "512", "25,000", "100,000"]
         assert lines["small"][2:] == ["auto", "3", "192", "3,000", "auto"]
         assert set(PRESETS) <= lines.keys()
-        assert "with the vocabulary of 6,000 entries" in out
+        assert "with the vocabulary of 10,000 entries" in out
 
     def test_presets_json_has_exact_counts(self, capsys: pytest.CaptureFixture[str]) -> None:
         """Of tests/paper/test_parameter_counts.py."""

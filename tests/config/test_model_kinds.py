@@ -14,13 +14,13 @@ MEANINGLESS = {
         "d_ff": 100, "heads": 4, "d_k": 7, "d_v": 7, "positions": "rotary", "max_positions": 5,
         "kernel_width": 5, "norm_order": "pre", "norm": "rms_norm", "norm_epsilon": 1e-5,
         "activation": "gelu", "attention_bias": True, "feed_forward_bias": False,
-        "scale_embeddings": False, "zero_start": True,
+        "scale_embeddings": False, "zero_start": True, "position_offset": 2,
     },
 }  # fmt: skip
 MEANINGLESS["conv"] = {
     name: value
     for name, value in MEANINGLESS["rnn"].items()
-    if name not in ("positions", "max_positions", "kernel_width")
+    if name not in ("positions", "position_offset", "max_positions", "kernel_width")
 }
 MEANINGLESS["transformer"] = {"kernel_width": 5}
 CASES = [(kind, name) for kind, names in MEANINGLESS.items() for name in names]
@@ -69,6 +69,7 @@ def test_baselines_refuse_compile(kind):
         ({"kind": "conv", "kernel_width": 4}, "model.kernel_width=4 is even"),
         ({"kind": "conv", "positions": "rotary"}, "rotates the queries and keys of self-attention"),
         ({"kind": "conv", "d_model": 7}, "a cosine, not 7"),
+        ({"positions": "rotary", "position_offset": 2}, "does not apply to model.positions=rotary"),
         ({"d_model": 7}, "model.d_model=7 is not divisible by model.heads=8"),
         ({"d_model": 7, "heads": 1}, "a cosine, not 7"),
         (

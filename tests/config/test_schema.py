@@ -313,7 +313,8 @@ FREE = {
     if key not in ("model.d_model", "model.heads", "model.d_k", "model.d_v", "model.positions")
     and key not in ("search.beam", "search.n_best", "train.preset", "model.dropout")
     and key not in ("model.kind", "model.kernel_width", "data.joint", "data.tgt_vocab_size")
-    and key not in ("train.optimizer", "train.schedule", "train.ema", "train.r_drop")
+    and key not in ("model.position_offset", "train.optimizer", "train.schedule")
+    and key not in ("train.ema", "train.r_drop")
     and key not in ("search.sample", "search.temperature", "search.top_k", "search.top_p")
     and key not in ("search.min_length", "search.max_length")
 }

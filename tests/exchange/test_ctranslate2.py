@@ -31,6 +31,7 @@ HOLDS = [
     ),
     {"model.norm_epsilon": 1e-3},
     {"model.start_id": 0},
+    {"model.positions": "sinusoidal_t2t", "model.position_offset": 2},
     {"model.tie_embeddings": "all", "model.output_bias": True},
 ]
 

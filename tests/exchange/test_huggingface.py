@@ -57,6 +57,11 @@ def test_refusal_by_hugging_face_names_every_reason() -> None:
     ]  # fmt: skip
 
 
+def test_hugging_face_counts_positions_from_0() -> None:
+    [reason] = TARGET.reasons_against(random_model({"model.position_offset": 2}))
+    assert reason.remedy == "model.position_offset=0"
+
+
 def test_default_generation_gives_the_words_of_nmt(letters_model: Path, tmp_path: Path) -> None:
     """Without any option: generation_config.json has the settings of our search."""
     loaded = load_model(letters_model)

@@ -1,6 +1,7 @@
 """A model that transformers trained gives the same logits and translations here."""
 
 import json
+import os
 import random
 import shutil
 from pathlib import Path
@@ -10,6 +11,7 @@ import safetensors.torch
 import torch
 from exported import letter_lines, random_model
 from opus_model import TAGS, source_line
+from pickles import Gadget, saved
 
 from nmt_cli.cli import main
 from nmt_cli.errors import ConfigError, DataError, NmtError, NoInputError
@@ -297,10 +299,29 @@ def test_fuzzed_files_are_read_or_refused(copy: Path) -> None:
     assert 300 < refused < 1_000
 
 
-def test_weights_that_are_a_pickle_are_not_loaded(copy: Path, tmp_path: Path) -> None:
-    (copy / "model.safetensors").rename(copy / "pytorch_model.bin")
-    with pytest.raises(ConfigError, match=r"(?s)pickle.*save_pretrained"):
-        import_model(copy, tmp_path / "model")
+@pytest.mark.parametrize("legacy", [False, True])
+def test_weights_of_torch_save_are_imported_and_compared(
+    copy: Path, tmp_path: Path, imported: Path, legacy: bool
+) -> None:
+    """transformers gets them as safetensors: it unpickles nothing."""
+    tensors = safetensors.torch.load_file(copy / "model.safetensors")
+    (copy / "model.safetensors").unlink()
+    (copy / "pytorch_model.bin").write_bytes(saved(tensors, legacy=legacy))
+    check = import_model(copy, tmp_path / "model").check
+    assert check.equal_translations == 20
+    result = (tmp_path / "model/model.safetensors").read_bytes()
+    assert result == (imported / "model.safetensors").read_bytes()
+    record = json.loads((tmp_path / "model/import.json").read_text())
+    assert "pytorch_model.bin" in record["source"]["sha256"]
+
+
+def test_a_hostile_pickle_as_weights_is_refused(copy: Path, tmp_path: Path, capsys) -> None:
+    (copy / "model.safetensors").unlink()
+    gadget = Gadget(os.system, f"touch {tmp_path / 'mark'}")
+    (copy / "pytorch_model.bin").write_bytes(saved({"model.shared.weight": gadget}))
+    assert main(["import", str(copy), "--out", str(tmp_path / "model")]) == 65
+    assert "`posix.system`" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["copy"]
 
 
 def test_weights_in_several_files(opus: Path, copy: Path, tmp_path: Path) -> None:

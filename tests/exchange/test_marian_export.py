@@ -136,6 +136,7 @@ REFUSED = [
     ({"model.positions": "sinusoidal"}, "model.positions=sinusoidal_t2t"),
     ({"model.positions": "sinusoidal_halves"}, "model.positions=sinusoidal_t2t"),
     ({"model.positions": "rotary"}, "model.positions=sinusoidal_t2t"),
+    ({"model.position_offset": 2}, "model.position_offset=0"),
     ({"model.norm": "rms_norm"}, "model.norm=layer_norm"),
     ({"model.activation": "swiglu"}, "model.activation=relu"),
     ({"model.activation": "gelu"}, "model.activation=relu"),

@@ -217,6 +217,32 @@ def test_kernels_that_give_wrong_numbers_are_not_used(kernels, cache, monkeypatc
     assert find_kernels(cache) == (None, "the kernels give wrong numbers here")
 
 
+@pytest.mark.parametrize(
+    ("wanted", "used", "notice"),
+    [
+        ("", "avx2", ""),
+        ("portable", "portable", ""),
+        ("avx2", "avx2", ""),
+        ("avx512", "avx2", "NMT_CPU_ISA=avx512: this CPU cannot run these kernels; avx2 is used"),
+        ("sse", "avx2", "NMT_CPU_ISA=sse is none of avx512, avx2, portable; avx2 is used"),
+    ],
+)
+def test_the_instruction_set_can_be_limited(kernels, cache, monkeypatch, wanted, used, notice):
+    """On a CPU that has AVX2, and no AVX-512."""
+
+    def products_are_right(kernels: Kernels, precision: str) -> bool:
+        if kernels.instruction_set == "avx512":
+            raise RuntimeError
+        return True
+
+    monkeypatch.setattr(self_test, "_products_are_right", products_are_right)
+    monkeypatch.setattr(self_test, "_steps_are_right", lambda kernels: True)
+    monkeypatch.setenv("NMT_CPU_ISA", wanted)
+    chosen, reason = find_kernels(cache)
+    assert chosen is not None
+    assert (chosen.instruction_set, chosen.notice, reason) == (used, notice, "")
+
+
 class TestMemory:
     """The engine takes the weights; whoever needs the plain model gets it from its directory."""
 

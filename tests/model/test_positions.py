@@ -74,6 +74,16 @@ def test_sinusoids_are_added_by_position(kind: str) -> None:
     torch.testing.assert_close(result, encoding(6, 12)[places] + 2.0)
 
 
+@pytest.mark.parametrize("kind", ["sinusoidal", "sinusoidal_halves", "sinusoidal_t2t"])
+def test_the_first_token_may_have_another_position_than_0(kind: str) -> None:
+    """Also after the table has grown, and in every engine, which read the same table."""
+    positions = make(kind, position_offset=2)
+    for place in (0, 1_023, 3_000):
+        result = positions.add(torch.zeros(1, 12), torch.tensor([place]), place + 1)
+        assert torch.equal(result, SINUSOIDAL_ENCODINGS[kind](place + 3, 12)[place + 2 :])
+    assert positions.table.is_contiguous()
+
+
 @pytest.mark.parametrize("position", [1_023, 1_024, 1_500, 5_000])
 def test_sinusoidal_table_grows_and_is_not_a_parameter(position: int) -> None:
     kind = SinusoidalPositions(model_config({}))

@@ -123,7 +123,10 @@ def test_several_ranks_compile_encoder_and_decoder_separately(setting, tmp_path,
 
     def compile_hidden(model, shape, *, separate_graphs: bool) -> None:
         asked.append(separate_graphs)
+        # Longer than the first sentence of the first batch, so that no graph makes it grow.
+        assert len(model.positions.table) >= shape.width > 2
 
+    monkeypatch.setattr("nmt_cli.model.positions.TABLE_ROWS", 2)
     monkeypatch.setattr("nmt_cli.training.run.compile_hidden", compile_hidden)
     for count in (1, 2):
         prepare_directory(config, corpus, tmp_path / str(count))

@@ -12,14 +12,16 @@ from nmt_cli.data.subwords.model import Subwords, learn_subwords
 from nmt_cli.inference.teacher_forcing import ForcedPair, Pair
 from nmt_cli.search.constraints import LexicalConstraints, Place
 from nmt_cli.search.decoder import Hypothesis, Source
+from nmt_cli.translation.forced_together import ForcedTogether
 from nmt_cli.translation.term_alone import ReplacedWord, TermsAlone, WordScores
-from nmt_cli.translation.term_placement import TermPlacer, TermSpan, span_of
+from nmt_cli.translation.term_placement import TermPlacer
+from nmt_cli.translation.term_spans import TermSpan, TermSpans, claims, span_of, weights_of
 
 DEFAULTS = SearchConfig()
 SRC, TGT = "the old dog sleeps", "der alte Hund schläft"
 WORDS = "der alte Hund Hundes Köter Köters schläft die Katze Haus Hau"
 # The log-probabilities of translations of a term that stands alone; all others have OTHER.
-ALONE = {"Hund": -0.1, "Hundes": -2.0, "Haus": -0.1}
+ALONE = {"Hund": -0.1, "Hundes": -2.0, "Haus": -0.1, "Köter": -1.0}
 OTHER = -12.0
 
 
@@ -59,7 +61,7 @@ class Diagonal:
         self.whole = subwords.encode_source([SRC])[0]
         self.likely = ids_of(subwords, likely)[0]
 
-    def __call__(self, pairs: Sequence[Pair]) -> list[ForcedPair]:
+    def __call__(self, pairs: Sequence[Pair], *, attention: bool = False) -> list[ForcedPair]:
         results = []
         for source, target in pairs:
             if len(source) == 2:
@@ -69,9 +71,21 @@ class Diagonal:
             for position in range(min(len(target), len(self.whole))):
                 if self.whole[position] not in source:
                     scores[position] -= 9.0
-            attention = (torch.eye(len(target), len(source)) + 0.1) * self.attention
-            results.append(ForcedPair(scores, attention))
+            weights = (torch.eye(len(target), len(source)) + 0.1) * self.attention
+            results.append(ForcedPair(scores, weights if attention else None))
         return results
+
+
+def demanded(
+    subwords: Subwords, forms: Sequence[str] = ("Köter",), *, prefix: str = "", place: int = 2
+) -> Source:
+    """SRC, whose word `place` has these forms as its translations."""
+    ids = tuple(ids_of(subwords, form)[:-1] for form in forms)
+    return Source(
+        tuple(subwords.encode_source([SRC])[0]),
+        ids_of(subwords, prefix)[:-1],
+        LexicalConstraints((ids,), places=(Place(0, (place,)),)),
+    )
 
 
 def placed(
@@ -92,18 +106,15 @@ def placed(
 
     found: translations of the search with the term, and their log-probabilities.
     """
-    ids = tuple(ids_of(subwords, form)[:-1] for form in forms)
-    source = Source(
-        tuple(subwords.encode_source([SRC])[0]),
-        ids_of(subwords, prefix)[:-1],
-        LexicalConstraints((ids,), places=(Place(0, (place,)),)),
-    )
+    source = demanded(subwords, forms, prefix=prefix, place=place)
     placer = TermPlacer(Diagonal(subwords, likely, nats, alone, attention), subwords, "de")
     hypotheses = [
         Hypothesis(ids_of(subwords, text), log_prob, log_prob, ())
         for text, log_prob in ((plain, -1.0), *found)
     ]
-    ranked = placer.place({source: hypotheses[:1]}, {source: hypotheses[1:]}, config)[source]
+    ranked = placer.place(
+        {source: hypotheses[:1]}, lambda sources: dict.fromkeys(sources, hypotheses[1:]), config
+    )[source]
     return [text_of(subwords, each.ids) for each in ranked]
 
 
@@ -182,12 +193,14 @@ def test_word_that_translates_the_term_alone_is_replaced(subwords: Subwords) -> 
     alone = {"alte": -9.0, "Hund": -0.1}
     ids, words = ids_of(subwords, TGT), [(0,), (1,), (2,), (3,)]
     source = Source(tuple(subwords.encode_source([SRC])[0]))
-    [scores] = TermsAlone(Diagonal(subwords, "die", 0.0, alone), subwords).word_scores(
-        {source: Hypothesis(ids, -1.0, -1.0, ())}, {source: words}, lambda _: [Place(0, (2,))]
-    )[source]
+    [scores] = TermsAlone(subwords).word_scores(
+        ForcedTogether(Diagonal(subwords, "die", 0.0, alone)),
+        {source: Hypothesis(ids, -1.0, -1.0, ())},
+        {source: words},
+        lambda _: [Place(0, (2,))],
+    )()[source]
     for weights, expected in (([0.0, 2.0, 1.5, 0.0], "Hund"), ([0.0, 2.0, 0.01, 0.0], "alte")):
-        span = span_of(0, words, torch.tensor(weights), scores)
-        assert span is not None
+        span = span_of(0, words, weights_of(words, torch.tensor(weights), scores))
         assert text_of(subwords, ids[span.begin : span.end]) == expected
 
 
@@ -208,13 +221,12 @@ def test_neighbours_are_replaced_where_they_depend_on_the_term_too() -> None:
         ([0.1, 0.9, 0.9, 0.8], TermSpan(1, 4, 0)),
         ([0.8, 0.9, 0.9, 0.1], TermSpan(0, 3, 0)),
     ):
-        assert span_of(0, words, torch.tensor(weights), equal(3)) == expected
-    assert span_of(0, [], torch.tensor([]), equal(0)) is None
+        assert span_of(0, words, weights_of(words, torch.tensor(weights), equal(3))) == expected
 
 
 def test_term_that_the_translation_has_left_out_replaces_nothing(subwords: Subwords) -> None:
     words, weights = [(0,), (1,)], torch.tensor([1e-5, 4e-5])
-    assert span_of(0, words, weights, equal(2)) == TermSpan(1, 1, 0)
+    assert span_of(0, words, weights_of(words, weights, equal(2))) == TermSpan(1, 1, 0)
     ranked = placed(subwords, plain="der alte schläft die", place=0, attention=1e-5)
     assert ranked[0] == "Köter der alte schläft die"
 
@@ -222,5 +234,90 @@ def test_term_that_the_translation_has_left_out_replaces_nothing(subwords: Subwo
 def test_next_word_belongs_to_the_term_where_it_is_likely_behind_it() -> None:
     """`bibliothèque publique`: the second word cannot begin the translation of the term."""
     words, weights = [(0,), (1,)], torch.tensor([0.9, 0.9])
-    assert span_of(0, words, weights, WordScores([-1.0, -9.0], [-9.0, -0.5])) == TermSpan(0, 2, 0)
-    assert span_of(0, words, weights, WordScores([-1.0, -9.0], [-9.0, -9.0])) == TermSpan(0, 1, 0)
+    for second, expected in ((-0.5, TermSpan(0, 2, 0)), (-9.0, TermSpan(0, 1, 0))):
+        scores = WordScores([-1.0, -9.0], [-9.0, second])
+        assert span_of(0, words, weights_of(words, weights, scores)) == expected
+
+
+def test_word_that_translates_another_word_of_the_source_stays() -> None:
+    """An article that depends on its noun is no part of the translation of the noun."""
+    words = [(0,), (1,), (2,)]
+    weights = weights_of(words, torch.tensor([0.9, 0.9, 0.0]), equal(3))
+    assert span_of(0, words, weights) == TermSpan(0, 2, 0)
+    # The article depends on itself, `'s` on the noun, less so; the last word on the mark.
+    of_article, of_mark = [0.6, 0.0, 0.0], [0.0, 0.1, 0.5]
+    article = claims(weights, [of_article, of_mark])
+    assert span_of(0, words, weights, article) == TermSpan(1, 2, 0)
+    of_genitive = [0.0, 0.4, 0.0]
+    both = claims(weights, [of_article, of_genitive])
+    assert span_of(0, words, weights, both) == TermSpan(1, 2, 0)
+    assert span_of(0, words, weights, claims(weights, [[0.04, 0.0, 0.0]])) == TermSpan(0, 2, 0)
+
+
+class Article:
+    """A model whose first two words depend on the noun, the first one also on the article."""
+
+    def __init__(self, subwords: Subwords, article: float) -> None:
+        self._whole = tuple(subwords.encode_source([SRC])[0])
+        self._article = article
+
+    def __call__(self, pairs: Sequence[Pair], *, attention: bool = False) -> list[ForcedPair]:
+        results = []
+        for source, target in pairs:
+            scores = [-1.0] * len(target)
+            if len(source) > 2 and self._whole[0] not in source:
+                scores[0] -= self._article
+            if len(source) > 2 and self._whole[2] not in source:
+                scores[:2] = [-9.0, -9.0]
+            weights = torch.full((len(target), len(source)), 0.5)
+            results.append(ForcedPair(scores, weights if attention else None))
+        return results
+
+
+@pytest.mark.parametrize(("article", "begin"), [(4.0, 1), (0.0, 0)])
+def test_neighbours_are_compared_with_the_other_words(
+    subwords: Subwords, article: float, begin: int
+) -> None:
+    source = demanded(subwords)
+    spans = TermSpans(Article(subwords, article), TermsAlone(subwords))
+    plain = {source: Hypothesis(ids_of(subwords, TGT), -1.0, -1.0, ())}
+    assert spans.find(plain, {source: [(0,), (1,), (2,), (3,)]}) == {
+        source: [TermSpan(begin, 2, 0)]
+    }
+
+
+UNKNOWN = {"Hund": -0.1}
+
+
+@pytest.mark.parametrize(
+    ("options", "searched"),
+    [
+        ({"alone": UNKNOWN}, False),
+        ({}, True),  # likely alone
+        ({"alone": UNKNOWN, "likely": "Köter"}, True),  # likely in its place
+        ({"alone": UNKNOWN, "attention": 1e-6}, True),  # the translation has left out the term
+        ({"alone": UNKNOWN, "prefix": TGT}, True),  # no word may be replaced
+        ({"alone": UNKNOWN, "config": SearchConfig(n_best=2)}, True),
+        ({"alone": UNKNOWN, "config": SearchConfig(max_length=4), "forms": ["alte die"]}, True),
+    ],
+)
+def test_the_search_runs_only_where_it_may_find_a_better_translation(
+    subwords: Subwords, options, searched: bool
+) -> None:
+    found = ("die die alte Köter schläft", -20.0)
+    assert (found[0] in placed(subwords, [found], **options)) == searched
+
+
+def test_equal_pairs_are_forced_once_and_together() -> None:
+    calls = []
+
+    def force(pairs: Sequence[Pair], *, attention: bool = False) -> list[ForcedPair]:
+        calls.append((pairs, attention))
+        return [ForcedPair([float(sum(target))], None) for _, target in pairs]
+
+    together = ForcedTogether(force, attention=True)
+    first = together.ask([([1], [2]), ([1], [3])])
+    second = together.ask([([1], (3,)), ([4], [5])])
+    assert [each.token_scores for each in first()] == [[2.0], [3.0]]
+    assert [each.token_scores for each in second()] == [[3.0], [5.0]]
+    assert calls == [([((1,), (2,)), ((1,), (3,)), ((4,), (5,))], True)]

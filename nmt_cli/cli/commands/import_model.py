@@ -19,6 +19,8 @@ EXAMPLES = """
 nmt import opus-mt-en-de --out model    a directory of Hugging Face
 nmt import opus-mt-en-de --out model --check test.en
 nmt import marian.npz --vocab vocab.spm --src-lang en --tgt-lang de --out model
+nmt import checkpoint_best.pt --vocab sentencepiece.bpe.model --out model     fairseq
+nmt import step_9000.pt --vocab en.model --vocab de.model --src-lang en --tgt-lang de --out model
 """
 
 if TYPE_CHECKING:
@@ -40,8 +42,9 @@ Vocabularies = Annotated[
     list[Path] | None,
     typer.Option(
         "--vocab", metavar="FILE",
-        help="Vocabulary of a Marian model, sentencepiece or YAML; give it twice for two languages "
-        "[default: those of decoder.yml]",
+        help="Vocabulary of a Marian model, sentencepiece or YAML; sentencepiece model of a model "
+        "of fairseq or OpenNMT-py; dictionary (.txt) of fairseq. Give it twice for two languages "
+        "[default: the files beside the model]",
     ),
 ]  # fmt: skip
 SourceLanguage = Annotated[
@@ -82,7 +85,8 @@ def command(
 
     Both translate the same lines. If they differ, nothing is written and the exit code is 3: the
     subwords must be equal, the log-probability of a sentence may differ by 0.001, and greedy
-    translations must be equal. Nothing is unpickled, and no code of the model is run.
+    translations must be equal. fairseq and OpenNMT-py cannot run here: the imported model alone
+    translates the lines. Checkpoints that are pickles are read without running code of them.
     """
     import json
 
@@ -124,10 +128,20 @@ def _as_document(imported: "Import", out: Path) -> dict[str, object]:
 
 def _summary(imported: "Import", out: Path) -> str:
     """What was written, and the result of the comparison, as one sentence each."""
+    from nmt_cli.exchange.check_alone import AloneResult
+
     written = f"wrote {out}, imported from {imported.title}"
     if imported.check is None:
         return f"{written}; it was not compared with the original (--no-check)"
     check = imported.check
+    if isinstance(check, AloneResult):
+        return (
+            f"{written}\n"
+            f"not compared with the original, because {imported.title} cannot run here; nmt "
+            f"translated {imported.checked_on}: {check.unknown_share:.1%} unknown subwords, "
+            f"{check.ended_translations} of {counted(check.lines, 'translation')} end by "
+            f"themselves, mean log-probability of a subword {check.log_prob:.2f}"
+        )
     return (
         f"{written}\n"
         f"compared on {imported.checked_on}: {check.equal_translations} of "

@@ -78,11 +78,14 @@ class Subwords:
         target_ids: Mapping[str, int] | None = None,
         special: SpecialIds | None = None,
         tags: Iterable[str] = (),
+        source_eos: bool = True,
     ) -> None:
         """Without `target` both sides share `source`; without ids the segmenter's ids are used.
 
-        tags: entries of `source_ids`.
+        tags: entries of `source_ids`; source_eos: whether source ids end with EOS, as those of all
+        models do that nmt trains.
         """
+        self.source_eos = source_eos
         self.joint = target is None
         self.kind = source.kind
         self.special = special or SpecialIds()
@@ -94,7 +97,12 @@ class Subwords:
         self.tags = {tag: self._source.vocabulary[tag] for tag in tags}
 
     def encode_source(self, lines: Sequence[str]) -> list[list[int]]:
-        """Return the ids of each source line, without BOS, with EOS."""
+        """Return the ids of each source line, without BOS, with EOS.
+
+        Imported models may have been trained without EOS; only empty lines get one there.
+        """
+        if not self.source_eos:
+            return [ids[:-1] or ids for ids in self._source.encode(lines)]
         if not self.tags:
             return self._source.encode(lines)
         split = [self.split_tag(line) for line in lines]
@@ -154,6 +162,8 @@ class Subwords:
         yield f"source.{ending}", self._source.segmenter.to_bytes()
         if self.tags:
             document["tags"] = list(self.tags)
+        if not self.source_eos:
+            document["source_eos"] = False
         if not self.joint:
             document["target"] = self._target.vocabulary
             yield f"target.{ending}", self._target.segmenter.to_bytes()
@@ -174,7 +184,8 @@ class Subwords:
             source_ids = _checked_ids(document["source"])
             target_ids = _checked_ids(document["target"]) if "target" in document else None
             tags = document.get("tags", [])
-            if not all(tag in source_ids for tag in tags):
+            source_eos = document.get("source_eos", True)
+            if not all(tag in source_ids for tag in tags) or type(source_eos) is not bool:
                 raise ValueError
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise DataError(f"`{path}` is not a vocabulary of format {FORMAT}") from error
@@ -187,6 +198,7 @@ class Subwords:
             target_ids=target_ids,
             special=special,
             tags=tags,
+            source_eos=source_eos,
         )
 
 

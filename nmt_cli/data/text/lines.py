@@ -21,7 +21,12 @@ from nmt_cli.data.text.streams import (
     open_stream,
     reading_error,
 )
-from nmt_cli.data.text.tables import SEPARATORS, conversion_to_tsv, separator_of
+from nmt_cli.data.text.tables import (
+    SEPARATORS,
+    conversion_to_tsv,
+    separator_of,
+    two_columns_command,
+)
 from nmt_cli.errors import DataError, NmtError
 from nmt_cli.plurals import counted
 
@@ -304,7 +309,7 @@ class LinePairs(Iterator[tuple[str, str]]):
             )
         hint = "each line must be: source, tab, target"
         if columns > 2:
-            hint += f"; to take the first two columns: cut -f1,2 {shlex.quote(self.src.name)}"
+            hint += f"; to take the first two columns: {two_columns_command(self.src.name)}"
         return DataError(
             f"`{self.src.name}`, line {line}: {counted(columns, 'column')}, 2 are needed{more}",
             hint,

@@ -49,6 +49,23 @@ def conversion_to_tsv(name: str, separator: str) -> str:
     return f"python3 -c {shlex.quote(program)} < {shlex.quote(name)} > {shlex.quote(stem + '.tsv')}"
 
 
+def two_columns_command(name: str) -> str:
+    """Return the command that writes the first two columns of a TSV file into another file.
+
+    The languages in its name are kept.
+
+    >>> two_columns_command("my/pairs.en-de.tsv")
+    'cut -f1,2 my/pairs.en-de.tsv > my/pairs.two-columns.en-de.tsv'
+    >>> two_columns_command("-")
+    'cut -f1,2 - > two-columns.tsv'
+    """
+    folder, _, file = name.rpartition("/")
+    stem, _, suffixes = file.partition(".")
+    out = f"{folder}/" if folder else ""
+    out += f"{stem}.two-columns.{suffixes}" if suffixes else "two-columns.tsv"
+    return f"cut -f1,2 {shlex.quote(name)} > {shlex.quote(out)}"
+
+
 def is_header(src: str, tgt: str, codes: Sequence[str]) -> bool:
     """Return whether the first row of a table names its columns; codes: the language codes.
 

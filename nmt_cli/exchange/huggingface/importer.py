@@ -1,32 +1,33 @@
 """Imports MarianMTModel directories, such as OPUS-MT's, and the Pegasus directories of an export.
 
-Only JSON, safetensors and sentencepiece files are read; nothing is unpickled.
+JSON, safetensors and sentencepiece files are read, and weights that torch.save wrote
+(pytorch_model.bin) by a process of their own, which runs no code of them.
 """
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import safetensors
-import torch
 from torch import Tensor
 
-from nmt_cli.config.schema import Config, ModelConfig, SettingsLayer, resolve
+from nmt_cli.config.schema import Config, SettingsLayer, resolve
 from nmt_cli.config.values import shortened
-from nmt_cli.errors import ConfigError, DataError, NoInputError
+from nmt_cli.errors import ConfigError, DataError, NmtError, NoInputError
 from nmt_cli.exchange.huggingface.json_files import read_json
 from nmt_cli.exchange.huggingface.search_settings import read_search
 from nmt_cli.exchange.huggingface.tokenizer import read_subwords
 from nmt_cli.exchange.huggingface.translator import HuggingFaceTranslator
+from nmt_cli.exchange.huggingface.weight_files import (
+    locate_weights,
+    read_weights,
+    without_pickles,
+)
 from nmt_cli.exchange.huggingface.weights import ACTIVATIONS, read_state
 from nmt_cli.exchange.importer import ForeignModel, ImportOptions
 from nmt_cli.exchange.target import ForeignTranslator
-from nmt_cli.model.kinds import make_model
-from nmt_cli.storage import files
+from nmt_cli.exchange.weight_files import weight_shapes
 
 CONFIG, GENERATION, TOKENIZER = "config.json", "generation_config.json", "tokenizer_config.json"
-WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
-PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 # The order of norms for each architecture.
 NORM_ORDERS = {"marian": "post", "pegasus": "pre"}
 # The settings of sizes, and their names there.
@@ -81,8 +82,8 @@ class HuggingFaceImporter:
         if reasons:
             raise ConfigError(f"`{path}` cannot be imported: " + "; ".join(reasons))
         _require_sizes(path, settings)
-        weight_files = _weight_files(path)
-        tensors = _read_tensors(weight_files)
+        weight_files = locate_weights(path)
+        tensors = read_weights(weight_files)
         sizes = settings["vocab_size"], settings.get("decoder_vocab_size") or settings["vocab_size"]
         subwords, subword_files = read_subwords(path, tokenizer, settings, sizes)
         generation = settings | (
@@ -105,14 +106,17 @@ class HuggingFaceImporter:
             "data.joint": subwords.joint,
         }
         config = _resolved(path, values)
-        state = read_state(config.model, tensors, _shapes(config.model))
+        state = read_state(config.model, tensors, weight_shapes(config.model))
         read = (path / CONFIG, *weight_files, *subword_files)
         return ForeignModel(config, subwords, state, tuple(notes), read)
 
     def open(self, path: Path, options: ImportOptions = NO_OPTIONS) -> ForeignTranslator:
         """The model and the tokenizer, as `from_pretrained` loads them; else raises DataError."""
         try:
-            return HuggingFaceTranslator(path)
+            with without_pickles(path) as directory:
+                return HuggingFaceTranslator(directory)
+        except NmtError:
+            raise
         except Exception as error:  # transformers raises errors of many kinds
             raise DataError(
                 f"transformers cannot load `{path}`: {shortened(str(error))}",
@@ -149,45 +153,6 @@ def _tokenizer_reasons(path: Path, tokenizer: Mapping[str, Any]) -> list[str]:
     if (path / "source.bpe").exists():
         return ["it splits words with `source.bpe` (subword-nmt), not with sentencepiece"]
     return []
-
-
-def _weight_files(path: Path) -> tuple[Path, ...]:
-    """The files of the weights."""
-    if (path / WEIGHTS).exists():
-        return (path / WEIGHTS,)
-    if (path / INDEX).exists():
-        parts = read_json(path / INDEX).get("weight_map")
-        if not isinstance(parts, dict) or not parts:
-            raise DataError(f"`{path / INDEX}` names no files", "copy the directory again")
-        names = sorted(set(map(str, parts.values())))
-        if any(Path(name).name != name for name in names):
-            raise DataError(f"`{path / INDEX}` names files outside its directory")
-        return tuple(path / name for name in names)
-    if any((path / name).exists() for name in PICKLES):
-        raise ConfigError(
-            f"`{path}` has its weights as a pickle (pytorch_model.bin) only, and loading one can "
-            "run code",
-            "load it with transformers if you trust it, and save it with `save_pretrained`, which "
-            f"writes {WEIGHTS}",
-        )
-    raise NoInputError(f"`{path}` has no weights ({WEIGHTS})", "copy the directory again")
-
-
-def _read_tensors(paths: tuple[Path, ...]) -> dict[str, Tensor]:
-    """All tensors of safetensors files."""
-    tensors: dict[str, Tensor] = {}
-    for path in paths:
-        files.require_file(path, "weights")
-        try:
-            with safetensors.safe_open(path, framework="pt") as file:
-                for name in file.keys():  # noqa: SIM118 not a mapping
-                    tensors[name] = file.get_tensor(name)
-        except (safetensors.SafetensorError, OSError) as error:
-            raise DataError(f"`{path}` is damaged: {error}", "copy it again") from error
-    for name, tensor in tensors.items():
-        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
-            raise DataError(f"the tensor `{name}` holds numbers that are not finite")
-    return tensors
 
 
 def _model_settings(
@@ -244,12 +209,3 @@ def _resolved(path: Path, values: Mapping[str, object]) -> Config:
         raise ConfigError(
             f"`{path}` cannot be imported: {error.message}", "copy the directory again"
         ) from error
-
-
-def _shapes(model: ModelConfig) -> dict[str, tuple[int, ...]]:
-    try:
-        with torch.device("meta"):
-            empty = make_model(model)
-    except ValueError as error:
-        raise ConfigError(f"its settings do not fit together: {error}") from error
-    return {name: tuple(weight.shape) for name, weight in empty.named_parameters()}

@@ -83,6 +83,14 @@ def _architecture_reasons(model: ModelConfig) -> list[Reason]:
                 "model.positions=sinusoidal",
             )
         )
+    if model.position_offset:
+        reasons.append(
+            Reason(
+                f"model.position_offset={model.position_offset}, and its translation models count "
+                "positions from 0",
+                "model.position_offset=0",
+            )
+        )
     if model.norm != "layer_norm":
         reasons.append(
             Reason(

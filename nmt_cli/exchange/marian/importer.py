@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-import torch
 
-from nmt_cli.config.schema import Config, ModelConfig, SettingsLayer, resolve
+from nmt_cli.config.schema import Config, SettingsLayer, resolve
 from nmt_cli.errors import ConfigError, DataError
 from nmt_cli.exchange.importer import ForeignModel, ImportOptions
 from nmt_cli.exchange.marian.decoder_files import (
@@ -32,7 +31,7 @@ from nmt_cli.exchange.marian.vocabularies import (
 from nmt_cli.exchange.marian.weights import EMBEDDINGS, OUTPUT_BIAS, read_state
 from nmt_cli.exchange.marian.yaml_files import read_yaml_object
 from nmt_cli.exchange.target import ForeignTranslator
-from nmt_cli.model.kinds import make_model
+from nmt_cli.exchange.weight_files import weight_shapes
 
 NO_OPTIONS = ImportOptions()
 
@@ -74,7 +73,7 @@ class MarianImporter:
         )  # fmt: skip
         search, notes = search_settings(located.decoder)
         config = _resolved(path, imported, model, search, languages)
-        state, used = read_state(arrays, _shapes(config.model))
+        state, used = read_state(arrays, weight_shapes(config.model))
         unused = sorted(arrays.keys() - used - {SETTINGS})
         if unused:
             names = ", ".join(f"`{name[:60]}`" for name in unused[:10])
@@ -158,12 +157,3 @@ def _resolved(
         raise ConfigError(
             f"`{path}` cannot be imported: {error.message}", "copy the file again"
         ) from error
-
-
-def _shapes(model: ModelConfig) -> dict[str, tuple[int, ...]]:
-    try:
-        with torch.device("meta"):
-            empty = make_model(model)
-    except ValueError as error:
-        raise ConfigError(f"its settings do not fit together: {error}") from error
-    return {name: tuple(weight.shape) for name, weight in empty.named_parameters()}

@@ -32,6 +32,7 @@ LARGEST_EPSILON = 1e-4
 # What Marian does by itself and what a model must have been trained with.
 NEEDED = {
     "positions": ("sinusoidal_t2t", "has other sinusoids"),
+    "position_offset": (0, "counts positions from 0"),
     "norm_order": ("post", "normalises after each sublayer"),
     "norm": ("layer_norm", "has layer norm"),
     "scale_embeddings": (True, "multiplies embeddings by sqrt(d_model)"),

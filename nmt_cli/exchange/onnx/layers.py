@@ -45,7 +45,9 @@ class Layers:
         if config.scale_embeddings:
             x = graph.apply("Mul", x, graph.number(math.sqrt(config.d_model)))
         if config.positions in SINUSOIDAL_ENCODINGS:
-            table = SINUSOIDAL_ENCODINGS[config.positions](POSITION_ROWS, config.d_model).numpy()
+            first = config.position_offset
+            encode = SINUSOIDAL_ENCODINGS[config.positions]
+            table = encode(first + POSITION_ROWS, config.d_model)[first:].numpy()
             x = graph.apply("Add", x, self._rows("positions", table, positions))
         elif config.positions == "learned":
             table = self._weights[f"{'tgt_' if use == 'tgt' else ''}positions.weight"]

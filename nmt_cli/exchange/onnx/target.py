@@ -40,7 +40,7 @@ class Onnx:
                     "model.kind=transformer",
                 )
             )
-        return reasons + segmenter_reasons(loaded, "the tokenizer of the exported directory")
+        return reasons + segmenter_reasons(loaded, self.title)
 
     def write(self, loaded: LoadedModel, directory: Path, precision: str) -> None:
         """Write the graphs, the settings and the tokenizer."""

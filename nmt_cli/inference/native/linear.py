@@ -61,11 +61,24 @@ class Linear(ctypes.Structure):
     )
 
 
+# The SIMD lanes of the kernels by instruction set, best first: floats computed at once.
+INSTRUCTION_SETS = {"avx512": 16, "avx2": 8, "portable": 4}
+
+
 class Kernels(NamedTuple):
-    """The library and the SIMD lanes of the kernels to use."""
+    """The library and the SIMD lanes of the kernels to use.
+
+    notice: tells users that the instruction set that they asked for is not used, else empty.
+    """
 
     library: ctypes.CDLL
     lanes: int
+    notice: str = ""
+
+    @property
+    def instruction_set(self) -> str:
+        """Its name, one of INSTRUCTION_SETS."""
+        return next(name for name, lanes in INSTRUCTION_SETS.items() if lanes == self.lanes)
 
 
 class NativeLinear:

@@ -1,5 +1,6 @@
 """The self-test of the kernels: which of them give correct numbers on this machine."""
 
+import os
 from pathlib import Path
 
 import torch
@@ -9,7 +10,13 @@ from torch import Tensor
 from nmt_cli.config.schema import ModelConfig
 from nmt_cli.inference.native.decoder import NativeDecoder
 from nmt_cli.inference.native.library import load_library
-from nmt_cli.inference.native.linear import PRECISIONS, Kernels, NativeLinear, make_int8_emulation
+from nmt_cli.inference.native.linear import (
+    INSTRUCTION_SETS,
+    PRECISIONS,
+    Kernels,
+    NativeLinear,
+    make_int8_emulation,
+)
 from nmt_cli.inference.native.model import NativeModel
 from nmt_cli.inference.packed.weights import Affine
 from nmt_cli.inference.reference import ReferenceDecoder
@@ -17,8 +24,9 @@ from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.search.decoder import Decoder, Edits, Source
 
-# The SIMD lanes of the kernels: how many floats they compute at once, best first.
-LANES = (16, 8, 4)
+LANES = tuple(INSTRUCTION_SETS.values())
+# The environment variable that names the best instruction set to use, one of INSTRUCTION_SETS.
+VARIABLE = "NMT_CPU_ISA"
 LARGEST_ERROR = 1e-5
 # A step accumulates more rounding errors than a product.
 LARGEST_STEP_ERROR = 1e-4
@@ -27,12 +35,15 @@ LARGEST_STEP_ERROR = 1e-4
 def find_kernels(folder: Path) -> tuple[Kernels | None, str]:
     """The best kernels that give correct numbers here and "", or None and why there are none.
 
-    folder: a folder of this user, where the library is kept.
+    Better ones than NMT_CPU_ISA names are left out. folder: a folder of this user, where the
+    library is kept.
     """
     library, reason = load_library(folder)
     if library is None:
         return None, reason
-    for lanes in LANES:
+    name = os.environ.get(VARIABLE, "")
+    wanted = INSTRUCTION_SETS.get(name, max(LANES))
+    for lanes in (lanes for lanes in LANES if lanes <= wanted):
         kernels = Kernels(library, lanes)
         try:
             products = all(_products_are_right(kernels, precision) for precision in PRECISIONS)
@@ -40,8 +51,17 @@ def find_kernels(folder: Path) -> tuple[Kernels | None, str]:
         except RuntimeError:
             continue
         if correct:
-            return kernels, ""
+            return kernels._replace(notice=_notice(name, kernels.instruction_set)), ""
     return None, "the kernels give wrong numbers here"
+
+
+def _notice(wanted: str, used: str) -> str:
+    """What to tell a user who asked for an instruction set, if another one is used."""
+    if wanted in ("", used):
+        return ""
+    if wanted in INSTRUCTION_SETS:
+        return f"{VARIABLE}={wanted}: this CPU cannot run these kernels; {used} is used"
+    return f"{VARIABLE}={wanted} is none of {', '.join(INSTRUCTION_SETS)}; {used} is used"
 
 
 def _products_are_right(kernels: Kernels, precision: str) -> bool:

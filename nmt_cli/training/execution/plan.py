@@ -11,6 +11,7 @@ from nmt_cli.data.corpus.batch_plan import BatchPlan, count_shards
 from nmt_cli.data.corpus.corpus import Corpus, Pairs
 from nmt_cli.data.corpus.packed_plan import PackedPlan
 from nmt_cli.data.corpus.resegmentation import SampledPairs
+from nmt_cli.errors import ConfigError
 from nmt_cli.machine import usable_cores
 from nmt_cli.model.attention import head_widths, rectangle_backend
 from nmt_cli.model.backends.dispatch import choose_backend
@@ -21,6 +22,8 @@ from nmt_cli.training.state import TrainState
 
 # Attention backends that are as fast on sentences of mixed lengths.
 MIXED_LENGTH_BACKENDS = ("tiles", "varlen")
+# Attention backends that torch.compile accepts.
+COMPILED_BACKENDS = ("tiles",)
 # The most tokens of one forward and backward pass, by the type of the device.
 MICRO_BATCH_TOKENS = {"cpu": 4_096, "cuda": 8_192}
 OTHER_MICRO_BATCH_TOKENS = 4_096
@@ -82,6 +85,16 @@ class ExecutionPlan:
             # On a CPU all cores compute.
             prefetched=device.type == "cuda" and not train.deterministic,
             subword_workers=max(1, usable_cores() // world_size),
+        )
+
+
+def check_compile(config: Config, device: torch.device) -> None:
+    """Raise ConfigError if training is to be compiled, and attention on `device` cannot be."""
+    if config.train.compile == "on" and _backend(config, device) not in COMPILED_BACKENDS:
+        raise ConfigError(
+            "train.compile=on cannot be used here: attention on "
+            f"{'a CPU' if device.type == 'cpu' else 'this GPU'} cannot be compiled",
+            "leave train.compile at auto, which compiles on a GPU with Triton",
         )
 
 

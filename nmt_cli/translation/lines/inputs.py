@@ -108,7 +108,11 @@ def _segments(
     if len(ids) - 1 > max_subwords:
         pieces = split_line(sentence.text, lambda parts: _lengths(subwords, parts), max_subwords)
         encoded = subwords.encode_source([piece.text for piece in pieces])
-    segments = [pair for pair in zip(pieces, encoded, strict=True) if len(pair[1]) > 1]
+    segments = [
+        pair
+        for pair in zip(pieces, encoded, strict=True)
+        if any(token != subwords.eos_id for token in pair[1])
+    ]
     if segments:
         last, last_ids = segments[-1]
         segments[-1] = Piece(last.text, sentence.gap, ends_sentence=True), last_ids

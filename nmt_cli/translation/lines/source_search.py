@@ -69,8 +69,9 @@ class SourceSearch:
             else:
                 unmet[source] = result[source]
         if unmet:
-            terms = self._run(set(unmet), config, bound, lambda _: None)
-            result |= self._placer.place(unmet, terms, config)
+            result |= self._placer.place(
+                unmet, lambda rest: self._run(rest, config, bound, lambda _: None), config
+            )
         on_progress(1.0)
         return result
 

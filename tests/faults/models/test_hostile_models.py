@@ -98,10 +98,16 @@ ALLOWED_MODULES = {
     "documents/word/package.py": {"zipfile"},
     "exchange/argos.py": {"zipfile"},
     "exchange/marian/npz.py": {"zipfile"},
+    "exchange/pickled/child.py": {"zipfile"},
     # urllib.parse, which opens no connection.
     "installation.py": {"urllib"},
     # With the safe loader only.
     "exchange/marian/yaml_files.py": {"yaml"},
+}
+# What reads checkpoints of other toolkits for `nmt import`, in a process of its own: any class
+# other than those of tensors and argparse.Namespace is an error there.
+ALLOWED_CALLS = {
+    "exchange/pickled/child.py": ["torch.load(file, map_location='cpu', weights_only=True)"],
 }
 
 
@@ -109,15 +115,15 @@ ALLOWED_MODULES = {
 def test_no_module_can_unpickle_unpack_or_download() -> None:
     """`runpy`, `eval` and the like are what turns data into code."""
     for path in sorted((ROOT / "nmt_cli").rglob("*.py")):
+        name = path.relative_to(ROOT / "nmt_cli").as_posix()
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
                 result = {alias.name.split(".")[0] for alias in node.names} & BANNED_MODULES
-                name = path.relative_to(ROOT / "nmt_cli").as_posix()
                 assert result <= ALLOWED_MODULES.get(name, set()), (path, result)
             elif isinstance(node, ast.ImportFrom):
                 assert str(node.module).split(".")[0] not in BANNED_MODULES, path
-            elif isinstance(node, ast.Call):
-                assert ast.unparse(node.func) not in BANNED_CALLS, (path, node.lineno)
+            elif isinstance(node, ast.Call) and ast.unparse(node.func) in BANNED_CALLS:
+                assert ast.unparse(node) in ALLOWED_CALLS.get(name, []), (path, node.lineno)
 
 
 @fault("U2", "U3")

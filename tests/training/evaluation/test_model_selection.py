@@ -30,7 +30,8 @@ class Validations(ModelSelector):
 
     def publish(self, state, chosen, found=None):
         self.published.append(state.step)
-        state.set_published({"perplexity": found.perplexity}, found.score)
+        published = {"perplexity": found.perplexity, "bleu": found.bleu}
+        state.set_published(published, found.score)
 
     def see(self, bleu: float | None, loss: float) -> int:
         """The validations without an improvement after one that gives this."""
@@ -57,11 +58,21 @@ def test_a_lower_loss_is_an_improvement_while_bleu_is_still_zero(judge) -> None:
 
 def test_bleu_decides_what_is_published_and_either_measure_is_an_improvement(judge) -> None:
     assert judge.see(10.0, 5.0) == 0
-    # The loss is lower, BLEU is not higher: progress, but not the better translator.
+    # The loss is lower, BLEU is lower too: progress, but not the better translator.
     assert judge.see(9.0, 4.0) == 0
     assert judge.see(11.0, 4.5) == 0
     assert judge.published == [1, 3]
-    assert [judge.see(10.5, 4.2), judge.see(10.9, 4.0)] == [1, 2]
+    assert [judge.see(10.2, 4.2), judge.see(9.9, 4.0)] == [1, 2]
+
+
+def test_perplexity_decides_where_bleu_differs_by_chance(judge) -> None:
+    """With 500 sentences, a difference of 14 / sqrt(500) = 0.63 BLEU or less means nothing."""
+    assert judge.see(57.0, 2.9) == 0
+    assert judge.see(57.6, 3.0) == 1
+    assert judge.see(56.4, 2.8) == 0
+    assert judge.published == [1, 3]
+    assert judge.see(57.1, 2.9) == 0
+    assert judge.published == [1, 3, 4]
 
 
 def test_without_bleu_the_loss_decides(judge) -> None:

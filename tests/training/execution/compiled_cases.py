@@ -143,6 +143,23 @@ def test_a_second_graph_is_an_error(made) -> None:
         model.hidden(batches[1])
 
 
+@pytest.mark.parametrize("reserved", [False, True])
+def test_tables_of_positions_must_be_long_enough_before_the_first_step(made, reserved) -> None:
+    """A table that grows inside the graph would need a second graph."""
+    model, batches, plan = made
+    model.train()
+    model.positions.table = model.positions.table[:2].clone()
+    compile_hidden(model, plan.shape, counting([]))
+    if reserved:
+        model.positions.reserve(plan.shape.width)
+        for batch in batches:
+            model.hidden(batch)
+        return
+    model.hidden(batches[0])
+    with pytest.raises(torch._dynamo.exc.RecompileError):
+        model.hidden(batches[1])
+
+
 def test_compiler_failure_is_an_error(made) -> None:
     model, batches, plan = made
     model.train()

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from nmt_cli.config.schema import Config, with_values
+from nmt_cli.errors import ConfigError
 from nmt_cli.training.execution import plan as execution_plan
 from nmt_cli.training.execution.plan import ExecutionPlan
 from nmt_cli.training.state import TrainState
@@ -44,6 +45,17 @@ def test_plan_on_a_cpu_computes_shards_in_threads() -> None:
         backend="plain", replicas=4, threads=4, micro_batch_tokens=1_024, shards=28, packed=False,
         compiled=False, separate_graphs=False, prefetched=False, subword_workers=6,
     )  # fmt: skip
+
+
+def test_compiling_is_refused_where_attention_cannot_be_compiled(monkeypatch) -> None:
+    compiled = with_values(Config(), {"train.compile": "on"})
+    with pytest.raises(ConfigError, match=r"train\.compile=on cannot be used here.* a CPU"):
+        execution_plan.check_compile(compiled, CPU)
+    with pytest.raises(ConfigError, match="this GPU"):
+        execution_plan.check_compile(compiled, CUDA)
+    set_gpu_backend(monkeypatch, "tiles")
+    execution_plan.check_compile(compiled, CUDA)
+    execution_plan.check_compile(Config(), CPU)
 
 
 def test_plan_on_gpus_packs_compiles_and_prefetches(monkeypatch) -> None:

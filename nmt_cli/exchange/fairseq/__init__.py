@@ -1,0 +1,1 @@
+"""Checkpoints of fairseq: weights, settings and dictionaries, in."""

@@ -1,0 +1,1 @@
+"""Checkpoints of OpenNMT-py 3: weights, settings and vocabularies, in."""
