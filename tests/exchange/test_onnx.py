@@ -19,6 +19,7 @@ from nmt_cli.exchange import export as export_module
 from nmt_cli.exchange import target as target_interface
 from nmt_cli.exchange.onnx import graph, layers, models
 from nmt_cli.exchange.onnx.target import TARGET
+from nmt_cli.exchange.onnx.translator import DECODER
 from nmt_cli.inference.teacher_forcing import force_pairs
 from nmt_cli.installation import install_command
 from nmt_cli.model_dir import LoadedModel, load_model
@@ -26,7 +27,7 @@ from nmt_cli.translation.translator import Translator
 
 HOLDS = [
     *VARIANTS[::4],
-    {"model.positions": "sinusoidal_t2t"},
+    {"model.positions": "sinusoidal_t2t", "model.position_offset": 2},
     {"model.norm_epsilon": 1e-2},
     {"model.norm_epsilon": 1e-2, "model.norm": "rms_norm"},
     {"model.start_id": 0, "model.banned_ids": []},
@@ -205,6 +206,21 @@ def test_broken_graphs_are_refused_and_leave_nothing(
     monkeypatch.setattr(owner, attribute, value)
     assert export("--check", "lines") == 3
     assert "in ONNX" in capsys.readouterr().err
+    assert {path.name for path in folder.iterdir()} == {"model", "lines"}
+
+
+def test_library_that_cannot_read_the_export_refuses_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write = type(TARGET).write
+
+    def damage(self, loaded: LoadedModel, directory: Path, precision: str) -> None:
+        write(self, loaded, directory, precision)
+        (directory / DECODER).write_bytes(b"no graph")
+
+    monkeypatch.setattr(type(TARGET), "write", damage)
+    assert export("--check", "lines") == 3
+    assert "ONNX cannot run the exported model" in " ".join(capsys.readouterr().err.split())
     assert {path.name for path in folder.iterdir()} == {"model", "lines"}
 
 
