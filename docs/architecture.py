@@ -51,6 +51,7 @@ PURPOSES = {
     "exchange/fairseq": "checkpoints of fairseq and their dictionaries, in",
     "exchange/huggingface": "directories of MarianMTModel and Pegasus, out and in",
     "exchange/marian": "models of Marian: model.npz, decoder.yml and vocabularies, out and in",
+    "exchange/onnx": "graphs for onnxruntime: encoder, decoder, decoder with past",
     "exchange/opennmt": "checkpoints of OpenNMT-py 3, in",
     "exchange/pickled": "files of torch.save, read by a process that runs no code of them",
     "extras": "doctor, nmt init, plots and advice",

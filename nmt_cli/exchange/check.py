@@ -1,12 +1,13 @@
 """Compares a model here with the same model in another toolkit, on the same lines."""
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.config.values import shortened
 from nmt_cli.data.text.sanitize import clean_line
-from nmt_cli.errors import QualityGateError
+from nmt_cli.errors import NmtError, QualityGateError
 from nmt_cli.exchange.target import BatchTranslator, ForeignTranslator
 from nmt_cli.inference.teacher_forcing import force_pairs
 from nmt_cli.model_dir import LoadedModel
@@ -19,6 +20,7 @@ TOLERANCE = 1e-3
 SMALLEST_SHARE = 0.8
 # Differing lines that an error shows.
 SHOWN = 3
+REPORT = "this is a bug of nmt or of a new version of the library; please report it"
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,20 @@ class CheckResult:
         return asdict(self)
 
 
+@contextlib.contextmanager
+def foreign_errors(title: str, verb: str = "exported") -> Iterator[None]:
+    """Raise QualityGateError for what the library of the other toolkit raises in the block."""
+    try:
+        yield
+    except (NmtError, MemoryError):
+        raise
+    except Exception as error:  # each library has classes of its own
+        raise QualityGateError(
+            f"{title} cannot run the {verb} model: {shortened(str(error) or type(error).__name__)}",
+            REPORT,
+        ) from error
+
+
 def compare_models(
     loaded: LoadedModel,
     foreign: ForeignTranslator,
@@ -56,7 +72,8 @@ def compare_models(
     """
     lines = [clean_line(line) for line in lines]
     sources = loaded.subwords.encode_source(lines)
-    _check_source_ids(foreign, lines, sources, title, verb)
+    with foreign_errors(title, verb):
+        _check_source_ids(foreign, lines, sources, title, verb)
     search = SearchConfig(
         beam=1,
         max_extra_length=loaded.config.search.max_extra_length,
@@ -70,18 +87,20 @@ def compare_models(
     # line, which is not: errors of unlikely words show there.
     pairs = list(zip(sources, targets, strict=True))
     pairs += list(zip(sources, [*targets[1:], *targets[:1]], strict=True))
-    difference = _largest_difference(loaded, foreign, pairs)
+    with foreign_errors(title, verb):
+        difference = _largest_difference(loaded, foreign, pairs)
     # Spaces at the ends are no words; other toolkits keep them.
     expected = [translation.text.strip() for translation in translations]
     limits = [len(ids) - 1 + search.max_extra_length for ids in sources]
-    actual = [text.strip() for text in _greedy_translations(foreign, lines, limits)]
+    with foreign_errors(title, verb):
+        actual = [text.strip() for text in _greedy_translations(foreign, lines, limits)]
     same = sum(text == other for text, other in zip(expected, actual, strict=True))
     result = CheckResult(len(lines), same, len(pairs), difference)
     if precision == "float32" and not difference <= TOLERANCE:
         raise QualityGateError(
             f"the {verb} model gives other probabilities in {title}: the log-probability of a "
             f"sentence differs by {difference:.2g}, which is more than {TOLERANCE:g}",
-            "this is a bug of nmt or of a new version of the library; please report it",
+            REPORT,
         )
     least = 1.0 if precision == "float32" else SMALLEST_SHARE
     if same < least * len(lines):
@@ -102,7 +121,7 @@ def _check_source_ids(
             raise QualityGateError(
                 f"the {verb} model splits `{shortened(line)}` into other subwords in {title}: "
                 f"ids {shortened(str(actual))} instead of {shortened(str(list(expected)))}",
-                "this is a bug of nmt or of a new version of the library; please report it",
+                REPORT,
             )
 
 
@@ -147,7 +166,7 @@ def _translations_error(
     verb = agreeing(len(different), "is", "are")
     hint = "export it with --precision float32, or name other lines with --check"
     if precision == "float32":
-        hint = "this is a bug of nmt or of a new version of the library; please report it"
+        hint = REPORT
     return QualityGateError(
         f"{len(different)} of {counted(len(lines), 'line')} {verb} translated differently by "
         f"{title} ({precision}): {'; '.join(different[:SHOWN])}",

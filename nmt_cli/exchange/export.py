@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nmt_cli import __version__
 from nmt_cli.errors import CannotCreateError, ConfigError, UsageError
-from nmt_cli.exchange.check import CheckResult, compare_models
+from nmt_cli.exchange.check import CheckResult, compare_models, foreign_errors
 from nmt_cli.exchange.check_lines import choose_check_lines
 from nmt_cli.exchange.target import Reason, SearchAdvice, Target, require_libraries
 from nmt_cli.exchange.targets import load_target
@@ -71,11 +71,7 @@ def export_model(
     lines, origin = choose_check_lines(loaded, check_file) if check else ([], "")
     with manifest.new_directory(out, force=force) as directory:
         target.write(loaded, directory, precision)
-        result = (
-            compare_models(loaded, target.open(directory), lines, precision, target.title)
-            if check
-            else None
-        )
+        result = _compare(loaded, target, directory, lines, precision) if check else None
         names = tuple(
             sorted(
                 path.relative_to(directory).as_posix()
@@ -92,6 +88,15 @@ def export_model(
             directory / RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n"
         )
     return export
+
+
+def _compare(
+    loaded: LoadedModel, target: Target, directory: Path, lines: Sequence[str], precision: str
+) -> CheckResult:
+    """Compare the model with its exported form; raises QualityGateError if they differ."""
+    with foreign_errors(target.title):
+        foreign = target.open(directory)
+    return compare_models(loaded, foreign, lines, precision, target.title)
 
 
 def unchecked_hint(target: Target) -> str:

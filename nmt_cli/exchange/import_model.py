@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nmt_cli import __version__
 from nmt_cli.errors import CannotCreateError, NoInputError
-from nmt_cli.exchange.check import CheckResult, compare_models
+from nmt_cli.exchange.check import CheckResult, compare_models, foreign_errors
 from nmt_cli.exchange.check_alone import AloneResult, check_alone
 from nmt_cli.exchange.check_lines import choose_check_lines
 from nmt_cli.exchange.importer import ForeignModel, ImportOptions
@@ -79,7 +79,8 @@ def import_model(
         if check:
             loaded = load_model(directory)
             lines, origin = choose_check_lines(loaded, check_file)
-            original = importer.open(path, options)
+            with foreign_errors(importer.title, "imported"):
+                original = importer.open(path, options)
             if original is None:
                 result = check_alone(loaded, lines)
             else:

@@ -26,7 +26,7 @@ ONLY_HERE = {
 
 def shared_reasons(loaded: LoadedModel, title: str) -> list[Reason]:
     """The reasons against a model that hold for every format of a Transformer with subwords."""
-    model, kind = loaded.config.model, loaded.subwords.kind
+    model = loaded.config.model
     if model.kind != "transformer":
         return [
             Reason(
@@ -34,6 +34,22 @@ def shared_reasons(loaded: LoadedModel, title: str) -> list[Reason]:
                 "model.kind=transformer",
             )
         ]
+    reasons = segmenter_reasons(loaded, title)
+    d_k, d_v = head_widths(model)
+    if d_k != d_v:
+        reasons.append(
+            Reason(
+                f"model.d_k={d_k} differs from model.d_v={d_v}, and {title} has one width of a "
+                "head",
+                f"model.d_v={d_k}",
+            )
+        )
+    return reasons
+
+
+def segmenter_reasons(loaded: LoadedModel, title: str) -> list[Reason]:
+    """The reasons against a model whose words are not split as by a sentencepiece file."""
+    kind = loaded.subwords.kind
     reasons = []
     if kind not in SENTENCEPIECE_KINDS:
         reasons.append(
@@ -48,15 +64,6 @@ def shared_reasons(loaded: LoadedModel, title: str) -> list[Reason]:
                 f"it was imported from a toolkit whose source sentences have no end symbol, and "
                 f"nmt exports to {title} only models that have one",
                 "a model of nmt's own training",
-            )
-        )
-    d_k, d_v = head_widths(model)
-    if d_k != d_v:
-        reasons.append(
-            Reason(
-                f"model.d_k={d_k} differs from model.d_v={d_v}, and {title} has one width of a "
-                "head",
-                f"model.d_v={d_k}",
             )
         )
     return reasons

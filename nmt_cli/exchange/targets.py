@@ -14,6 +14,7 @@ MODULES = {
     "argos": "argos",
     "huggingface": "huggingface.target",
     "marian": "marian.target",
+    "onnx": "onnx.target",
 }
 
 

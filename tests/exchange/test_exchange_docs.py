@@ -34,7 +34,7 @@ def test_export_commands_of_the_page_run(
     monkeypatch.chdir(tmp_path)
     shutil.copytree(letters_model, "model", ignore=shutil.ignore_patterns("checkpoints"))
     Path("test.en").write_text("".join(f"{line}\n" for line in letter_lines(5)))
-    assert len(EXPORT) == 5
+    assert len(EXPORT) == 6
     run_all(EXPORT)
 
 

@@ -1,4 +1,4 @@
-"""Reads the JSON files of a model directory."""
+"""Reads and writes the JSON files of a model directory."""
 
 import json
 from pathlib import Path
@@ -20,3 +20,8 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise DataError(f"`{path}` holds no JSON object", "copy the directory again")
     return document
+
+
+def write_json(path: Path, document: object) -> None:
+    """Write a JSON file as the libraries of Hugging Face do."""
+    files.write_text(path, json.dumps(document, ensure_ascii=False, indent=1) + "\n")

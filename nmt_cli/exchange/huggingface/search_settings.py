@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from nmt_cli.exchange.requirements import power_exponent
+from nmt_cli.model_dir import LoadedModel
+
 # Settings of `generate` that nmt does not have, and the values that leave them out.
 ONLY_THERE: Mapping[str, tuple[object, ...]] = {
     "diversity_penalty": (None, 0, 0.0),
@@ -57,3 +60,24 @@ def read_search(generation: Mapping[str, Any]) -> tuple[dict[str, object], list[
             "earlier with this model's early_stopping, so that some translations may differ."
         )
     return search, notes
+
+
+def generation_options(loaded: LoadedModel) -> dict[str, object]:
+    """The options of `generate` that search as this model does here."""
+    search = loaded.config.search
+    options: dict[str, object] = {
+        "max_new_tokens": loaded.config.data.max_length + search.max_extra_length,
+        "bad_words_ids": [[token] for token in loaded.config.model.banned_ids],
+    }
+    if search.sample:
+        options |= {"do_sample": True, "temperature": search.temperature,
+                    "top_k": search.top_k, "top_p": search.top_p}  # fmt: skip
+    elif search.beam > 1:
+        # `never` ends the search when no better translation can follow.
+        options |= {"num_beams": search.beam, "length_penalty": power_exponent(search),
+                    "early_stopping": "never"}  # fmt: skip
+    if search.min_length:
+        options["min_new_tokens"] = search.min_length
+    if search.no_repeat_ngram:
+        options["no_repeat_ngram_size"] = search.no_repeat_ngram
+    return options

@@ -1,19 +1,17 @@
 """Hugging Face: a post-norm model as MarianMTModel, a pre-norm one as Pegasus."""
 
-import json
 from pathlib import Path
 
 from nmt_cli.config.schema import ModelConfig
+from nmt_cli.exchange.huggingface.search_settings import generation_options
+from nmt_cli.exchange.huggingface.tokenizer_files import write_tokenizer
 from nmt_cli.exchange.huggingface.translator import HuggingFaceTranslator
-from nmt_cli.exchange.huggingface.weights import MODELS, make_config, make_state
+from nmt_cli.exchange.huggingface.weights import MODELS, POSITIONS, make_config, make_state
 from nmt_cli.exchange.model_card import model_card
 from nmt_cli.exchange.requirements import (
     head_widths,
-    piece_names,
-    power_exponent,
     search_notes,
     shared_reasons,
-    write_segmenters,
 )
 from nmt_cli.exchange.target import ForeignTranslator, Reason, SearchAdvice
 from nmt_cli.model_dir import LoadedModel
@@ -60,7 +58,7 @@ class HuggingFace:
         if precision == "float16":
             model.half()
         model.save_pretrained(str(directory))
-        _write_tokenizer(loaded, directory)
+        write_tokenizer(loaded, directory, POSITIONS)
         files.write_text(directory / "README.md", model_card(loaded, precision))
 
     def open(self, directory: Path) -> ForeignTranslator:
@@ -69,23 +67,8 @@ class HuggingFace:
 
     def search_options(self, loaded: LoadedModel) -> SearchAdvice:
         """The content of generation_config.json."""
-        search = loaded.config.search
-        options: dict[str, object] = {
-            "max_new_tokens": loaded.config.data.max_length + search.max_extra_length,
-            "bad_words_ids": [[token] for token in loaded.config.model.banned_ids],
-        }
-        if search.sample:
-            options |= {"do_sample": True, "temperature": search.temperature,
-                        "top_k": search.top_k, "top_p": search.top_p}  # fmt: skip
-        elif search.beam > 1:
-            # `never` ends the search when no better translation can follow.
-            options |= {"num_beams": search.beam, "length_penalty": power_exponent(search),
-                        "early_stopping": "never"}  # fmt: skip
-        if search.min_length:
-            options["min_new_tokens"] = search.min_length
-        if search.no_repeat_ngram:
-            options["no_repeat_ngram_size"] = search.no_repeat_ngram
-        return SearchAdvice(options, search_notes(search, self.title))
+        options = generation_options(loaded)
+        return SearchAdvice(options, search_notes(loaded.config.search, self.title))
 
 
 TARGET = HuggingFace()
@@ -147,30 +130,3 @@ def _architecture_reasons(model: ModelConfig) -> list[Reason]:
             )
         )
     return reasons
-
-
-def _write_tokenizer(loaded: LoadedModel, directory: Path) -> None:
-    """The files of MarianTokenizer."""
-    subwords, languages = loaded.subwords, loaded.config.languages
-    write_segmenters(subwords, directory)
-    source, target = (piece_names(subwords, side) for side in ("src", "tgt"))
-    _write_json(directory / "vocab.json", {name: index for index, name in enumerate(source)})
-    if not subwords.joint:
-        names = {name: index for index, name in enumerate(target)}
-        _write_json(directory / "target_vocab.json", names)
-    tokenizer = {
-        "tokenizer_class": "MarianTokenizer",
-        "source_lang": languages.src,
-        "target_lang": languages.tgt,
-        "unk_token": source[subwords.unk_id],
-        "eos_token": source[subwords.eos_id],
-        "pad_token": source[subwords.pad_id],
-        "model_max_length": make_config(loaded).max_position_embeddings,
-        "separate_vocabs": not subwords.joint,
-        "clean_up_tokenization_spaces": False,
-    }
-    _write_json(directory / "tokenizer_config.json", tokenizer)
-
-
-def _write_json(path: Path, document: object) -> None:
-    files.write_text(path, json.dumps(document, ensure_ascii=False, indent=1) + "\n")

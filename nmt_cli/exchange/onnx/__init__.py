@@ -1,0 +1,1 @@
+"""ONNX: export to three graphs, named as in the directories of Hugging Face's optimum."""
