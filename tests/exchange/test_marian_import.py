@@ -121,6 +121,24 @@ def test_weights_alone_need_their_vocabularies(tmp_path: Path) -> None:
         IMPORTER.read(DATA / "model.npz", ImportOptions("en", "xx", (DATA / "vocab.spm",) * 3))
 
 
+def test_weights_find_the_settings_that_training_wrote_beside_them(tmp_path: Path) -> None:
+    folder = copied(tmp_path / "copy")
+    weights = (folder / "model.npz").rename(folder / "model.npz.best-chrf.npz")
+    text = (folder / "decoder.yml").read_text()
+    (folder / "decoder.yml").unlink()
+    # It names the weights by the path that they had on the machine of the training.
+    beside = folder / "model.npz.best-chrf.npz.decoder.yml"
+    beside.write_text(text.replace("model.npz", "/of/others/model.npz"))
+    model = IMPORTER.read(weights, LANGUAGES)
+    assert [file.name for file in model.files] == [weights.name, beside.name, "vocab.spm"]
+    assert model.config.search == IMPORTER.read(DATA, LANGUAGES).config.search
+    beside.write_text(text.replace("vocab.spm", "other.spm"))
+    with pytest.raises(NoInputError, match=r"names `other.spm`"):
+        IMPORTER.read(weights, LANGUAGES)
+    options = ImportOptions("en", "xx", (folder / "vocab.spm",))
+    assert IMPORTER.read(weights, options).config == model.config
+
+
 def test_formats_are_recognised(tmp_path: Path) -> None:
     assert detect_format(DATA) == "marian"
     assert detect_format(DATA / "model.npz") == "marian"

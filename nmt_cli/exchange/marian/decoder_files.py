@@ -1,6 +1,6 @@
 """The files of a Marian model, which decoder.yml names with settings of the search."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,45 +33,55 @@ class ModelFiles(NamedTuple):
 def locate(path: Path, options: ImportOptions) -> ModelFiles:
     """The files of a model: `path` is the weights, or a directory with decoder.yml.
 
-    Raises NoInputError, DataError and ConfigError.
+    Training writes the settings of weights `NAME` as `NAME.decoder.yml`. Raises NoInputError,
+    DataError and ConfigError.
     """
     if len(options.vocabularies) > 2:
         raise ConfigError("a model has at most two vocabularies", "give --vocab once or twice")
-    if not path.is_dir():
+    where = path / DECODER if path.is_dir() else path.with_name(f"{path.name}.{DECODER}")
+    if not path.is_dir() and not where.is_file():
         if not options.vocabularies:
             raise ConfigError(
                 f"`{path}` does not name its vocabularies",
-                "name them with --vocab, or import a directory with its decoder.yml",
+                f"name them with --vocab, put `{where.name}` beside it, or import a directory with "
+                f"its {DECODER}",
             )
         return ModelFiles(path, options.vocabularies, {}, ())
-    where = path / DECODER
     decoder = read_yaml_object(
         files.read_bytes(where, "settings", MOST_BYTES), f"the settings `{where}`"
     )
-    models, vocabularies = (_names(decoder.get(key)) for key in ("models", "vocabs"))
-    reasons = []
-    if len(models) != 1:
-        reasons.append(f"`{where}` names {len(models)} models, and nmt imports one at a time")
-    elif not models[0].endswith(MODEL_SUFFIX):
-        reasons.append(f"its weights are not an {MODEL_SUFFIX} file")
+    vocabularies = _names(decoder.get("vocabs"))
+    reasons = _reasons_against_models(path, where, _names(decoder.get("models")))
     if len(vocabularies) not in (1, 2) and not options.vocabularies:
         reasons.append(f"`{where}` names {len(vocabularies)} vocabularies instead of 2")
     if reasons:
         raise ConfigError(f"`{path}` cannot be imported: " + "; ".join(reasons))
-    named = tuple(_inside(path, name) for name in vocabularies)
-    return ModelFiles(_inside(path, models[0]), options.vocabularies or named, decoder, (where,))
+    chosen = options.vocabularies or tuple(_beside(where, name) for name in vocabularies)
+    model = _beside(where, _names(decoder["models"])[0]) if path.is_dir() else path
+    return ModelFiles(model, chosen, decoder, (where,))
+
+
+def _reasons_against_models(path: Path, where: Path, models: Sequence[str]) -> list[str]:
+    """Why the weights that the settings `where` name cannot be those of one model."""
+    if not path.is_dir():
+        return []
+    if len(models) != 1:
+        return [f"`{where}` names {len(models)} models, and nmt imports one at a time"]
+    if not models[0].endswith(MODEL_SUFFIX):
+        return [f"its weights are not an {MODEL_SUFFIX} file"]
+    return []
 
 
 def _names(value: object) -> list[str]:
     return value if isinstance(value, list) and all(isinstance(name, str) for name in value) else []
 
 
-def _inside(directory: Path, name: str) -> Path:
-    """The file in the directory; paths of the machine that wrote decoder.yml do not matter."""
-    found = directory / Path(name).name
+def _beside(where: Path, name: str) -> Path:
+    """The file beside the settings; paths of the machine that wrote them do not matter."""
+    found = where.parent / Path(name).name
     if not Path(name).name or not found.is_file():
         raise NoInputError(
-            f"`{directory / DECODER}` names `{Path(name).name}`, which is not in `{directory}`",
+            f"`{where}` names `{Path(name).name}`, which is not in `{where.parent}`",
             "put all files of the model into one directory",
         )
     return found
