@@ -45,6 +45,15 @@ def test_no_module_has_a_vague_name() -> None:
     assert [name for name, _ in _modules() if Path(name).stem in vague] == []
 
 
+def test_each_class_name_belongs_to_one_module() -> None:
+    owners: dict[str, set[str]] = {}
+    for name, text in _modules():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ClassDef):
+                owners.setdefault(node.name, set()).add(name)
+    assert {name: modules for name, modules in owners.items() if len(modules) > 1} == {}
+
+
 def test_every_module_has_a_docstring() -> None:
     filled = [(name, text) for name, text in _modules() if text.strip()]
     assert [name for name, text in filled if not ast.get_docstring(ast.parse(text))] == []

@@ -26,7 +26,7 @@ from nmt_cli.exchange.fairseq.weights import (
     renamed,
 )
 from nmt_cli.exchange.importer import ForeignModel, ImportOptions
-from nmt_cli.exchange.pickled.reading import Checkpoint, read_checkpoint
+from nmt_cli.exchange.pickled.reading import ForeignCheckpoint, read_checkpoint
 from nmt_cli.exchange.weight_files import weight_shapes
 
 SUFFIX = ".pt"
@@ -94,7 +94,7 @@ def _checkpoint_file(path: Path) -> Path:
     return files[0]
 
 
-def _read(file: Path, checkpoint: Checkpoint, options: ImportOptions) -> ForeignModel:
+def _read(file: Path, checkpoint: ForeignCheckpoint, options: ImportOptions) -> ForeignModel:
     settings = flat_settings(checkpoint.values)
     tensors = renamed(checkpoint.part("model"))
     languages = tuple(

@@ -18,8 +18,8 @@ POSITION_ROWS = 2_048
 EXCLUDED = -1e9
 
 
-class KeysValues(NamedTuple):
-    """Keys and values of all heads: (batch, heads, tokens, width)."""
+class KeysValuesNames(NamedTuple):
+    """Names of the keys and values of all heads, (batch, heads, tokens, width), in a graph."""
 
     key: str
     value: str
@@ -56,20 +56,20 @@ class Layers:
             x = graph.apply("Add", x, self._rows("positions", table, row))
         return x
 
-    def self_keys_values(self, name: str, x: str, positions: str) -> KeysValues:
+    def self_keys_values(self, name: str, x: str, positions: str) -> KeysValuesNames:
         """Keys, rotated if positions are, and values for self-attention."""
         key, value = self.keys_values(name, x)
-        return KeysValues(self._rotated(key, positions), value)
+        return KeysValuesNames(self._rotated(key, positions), value)
 
-    def keys_values(self, name: str, x: str) -> KeysValues:
+    def keys_values(self, name: str, x: str) -> KeysValuesNames:
         """Keys and values of every head."""
         rotated = name.endswith("self_attention")
         d_k, d_v = head_widths(self._config)
         key = self._heads(self._linear(f"{name}.key", x, in_halves=rotated), d_k)
-        return KeysValues(key, self._heads(self._linear(f"{name}.value", x), d_v))
+        return KeysValuesNames(key, self._heads(self._linear(f"{name}.value", x), d_v))
 
     def attend(
-        self, name: str, x: str, keys_values: KeysValues, excluded: str, positions: str = ""
+        self, name: str, x: str, keys_values: KeysValuesNames, excluded: str, positions: str = ""
     ) -> str:
         """Attention of `x` to keys; excluded: added to the scores.
 

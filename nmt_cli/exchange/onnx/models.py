@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from nmt_cli.exchange.onnx.graph import Graph
-from nmt_cli.exchange.onnx.layers import EXCLUDED, KeysValues, Layers
+from nmt_cli.exchange.onnx.layers import EXCLUDED, KeysValuesNames, Layers
 from nmt_cli.exchange.requirements import head_widths
 from nmt_cli.model.encoder_decoder import EncoderDecoder, stack_depths, vocabulary_sizes
 
@@ -91,16 +91,16 @@ class _Decoder:
             "Where", is_later, graph.number(EXCLUDED), graph.number(0.0)
         )
 
-    def _layer(self, index: int, x: str) -> tuple[str, dict[str, KeysValues]]:
+    def _layer(self, index: int, x: str) -> tuple[str, dict[str, KeysValuesNames]]:
         """One layer, and the keys and values that are outputs."""
         layers, name = self._layers, f"decoder.{index}"
         own, cross = f"{name}.self_attention", f"{name}.cross_attention"
-        present: dict[str, KeysValues] = {}
+        present: dict[str, KeysValuesNames] = {}
 
         def attend_self(y: str) -> str:
             keys_values = layers.self_keys_values(own, y, self._positions)
             if self._with_past:
-                keys_values = KeysValues(
+                keys_values = KeysValuesNames(
                     *(
                         self.graph.apply("Concat", before, new, axis=2)
                         for before, new in zip(
@@ -122,27 +122,29 @@ class _Decoder:
         x = layers.residual(f"{name}.feed_forward_norm", x, _feed_forward(layers, name))
         return x, present
 
-    def _past_inputs(self, index: int, part: str) -> KeysValues:
+    def _past_inputs(self, index: int, part: str) -> KeysValuesNames:
         length = PAST if part == "decoder" else SOURCE
         widths = head_widths(self._config)
-        return KeysValues(
+        return KeysValuesNames(
             *(
                 self.graph.add_input(
                     f"past_key_values.{index}.{part}.{kind}",
                     (BATCH, self._config.heads, length, width),
                     np.float32,
                 )
-                for kind, width in zip(KeysValues._fields, widths, strict=True)
+                for kind, width in zip(KeysValuesNames._fields, widths, strict=True)
             )
         )
 
-    def _add_presents(self, index: int, present: dict[str, KeysValues]) -> None:
+    def _add_presents(self, index: int, present: dict[str, KeysValuesNames]) -> None:
         widths = head_widths(self._config)
         for part in sorted(present):
             length = SOURCE
             if part == "decoder":
                 length = f"{PAST} + {TARGET}" if self._with_past else TARGET
-            for kind, value, width in zip(KeysValues._fields, present[part], widths, strict=True):
+            for kind, value, width in zip(
+                KeysValuesNames._fields, present[part], widths, strict=True
+            ):
                 axes = (BATCH, self._config.heads, length, width)
                 self.graph.add_output(f"present.{index}.{part}.{kind}", value, axes)
 

@@ -22,7 +22,7 @@ from nmt_cli.exchange.opennmt.weights import (
     all_tensors,
     foreign_names,
 )
-from nmt_cli.exchange.pickled.reading import Checkpoint, read_checkpoint
+from nmt_cli.exchange.pickled.reading import ForeignCheckpoint, read_checkpoint
 from nmt_cli.exchange.weight_files import weight_shapes
 from nmt_cli.storage import files
 
@@ -75,7 +75,7 @@ class OpenNMTImporter:
 IMPORTER = OpenNMTImporter()
 
 
-def _read(path: Path, checkpoint: Checkpoint, options: ImportOptions) -> ForeignModel:
+def _read(path: Path, checkpoint: ForeignCheckpoint, options: ImportOptions) -> ForeignModel:
     settings = complete_settings(checkpoint.values)
     tensors = all_tensors(checkpoint)
     vocabulary = checkpoint.values.get("vocab")

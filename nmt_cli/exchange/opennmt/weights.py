@@ -4,7 +4,7 @@ import re
 
 from torch import Tensor
 
-from nmt_cli.exchange.pickled.reading import Checkpoint
+from nmt_cli.exchange.pickled.reading import ForeignCheckpoint
 from nmt_cli.model.encoder_decoder import TIES
 
 EMBEDDING = "{}.embeddings.make_embedding.emb_luts.0.weight"
@@ -30,7 +30,7 @@ WITHOUT_EFFECT = re.compile(r"(en|de)coder\.embeddings\.make_embedding\.pe\.pe")
 _OLD_NORM = re.compile(r"(.*\.layer_norm(?:_\d+)?)\.([ab])_2")
 
 
-def all_tensors(checkpoint: Checkpoint) -> dict[str, Tensor]:
+def all_tensors(checkpoint: ForeignCheckpoint) -> dict[str, Tensor]:
     """The tensors of the model and its generator under the names of today's OpenNMT-py."""
     result = {}
     for name, tensor in checkpoint.part("model").items():

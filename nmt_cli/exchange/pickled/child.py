@@ -22,7 +22,7 @@ import safetensors.torch
 import torch
 
 from nmt_cli.errors import is_out_of_memory
-from nmt_cli.exchange.pickled.plain import DamagedError, PlainContent
+from nmt_cli.exchange.pickled.plain import PlainContent, UnreadableCheckpointError
 
 RESULT, WEIGHTS = "result.json", "weights.safetensors"
 CPU_SECONDS = 60
@@ -81,7 +81,7 @@ def convert(path: Path, weights: Path, keys: list[str]) -> dict[str, object]:
         with torch.serialization.safe_globals([argparse.Namespace]):
             checkpoint = torch.load(file, map_location="cpu", weights_only=True)
     if not isinstance(checkpoint, Mapping):
-        raise DamagedError("it holds no dictionary, as a checkpoint does")
+        raise UnreadableCheckpointError("it holds no dictionary, as a checkpoint does")
     chosen = {key: checkpoint[key] for key in keys if key in checkpoint} if keys else checkpoint
     content = PlainContent(path.stat().st_size)
     values = content.convert(chosen)
@@ -90,13 +90,13 @@ def convert(path: Path, weights: Path, keys: list[str]) -> dict[str, object]:
 
 
 def _check_archive(path: Path, file: BinaryIO) -> None:
-    """Raise DamagedError if the entries of an archive are larger than its file: a zip bomb."""
+    """Raise UnreadableCheckpointError if an archive holds more than its file: a zip bomb."""
     with zipfile.ZipFile(file) as archive:
         entries = archive.infolist()
     if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
-        raise DamagedError("it is a compressed archive, and torch compresses none")
+        raise UnreadableCheckpointError("it is a compressed archive, and torch compresses none")
     if sum(entry.file_size for entry in entries) > path.stat().st_size:
-        raise DamagedError("its entries are larger than the file")
+        raise UnreadableCheckpointError("its entries are larger than the file")
 
 
 def _failure(error: Exception) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _failure(error: Exception) -> dict[str, Any]:
         return {"memory": True}
     if isinstance(error, OSError) and error.errno is not None:
         return {"system": error.strerror}
-    if isinstance(error, DamagedError):
+    if isinstance(error, UnreadableCheckpointError):
         return {"damaged": str(error)}
     # torch's own errors advise to load the file without restrictions.
     _, is_restricted, reason = str(error).partition("WeightsUnpickler error:")

@@ -17,7 +17,7 @@ DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 SEPARATOR = "/"
 
 
-class DamagedError(Exception):
+class UnreadableCheckpointError(Exception):
     """A checkpoint is not what a toolkit writes."""
 
 
@@ -42,7 +42,9 @@ class PlainContent:
         """A value as JSON; tensors become None and are kept under the names that lead to them."""
         self._values -= 1
         if self._values < 0 or len(names) > DEEPEST:
-            raise DamagedError("it holds too many values, or too many containers within each other")
+            raise UnreadableCheckpointError(
+                "it holds too many values, or too many containers within each other"
+            )
         if isinstance(value, Tensor):
             return self._keep(value, SEPARATOR.join(names))
         if isinstance(value, argparse.Namespace):
@@ -78,16 +80,16 @@ class PlainContent:
     def _text(self, text: str) -> str:
         self._characters -= len(text)
         if self._characters < 0:
-            raise DamagedError("its texts are larger than the file")
+            raise UnreadableCheckpointError("its texts are larger than the file")
         return text
 
     def _keep(self, tensor: Tensor, name: str) -> None:
         if tensor.layout != torch.strided or tensor.device.type != "cpu" or tensor.is_quantized:
-            raise DamagedError(f"its tensor `{name[:100]}` is not a plain tensor")
+            raise UnreadableCheckpointError(f"its tensor `{name[:100]}` is not a plain tensor")
         if tensor.dtype not in DTYPES:
             return
         if name in self._tensors or name in self.aliases:
-            raise DamagedError(f"it has two tensors `{name[:100]}`")
+            raise UnreadableCheckpointError(f"it has two tensors `{name[:100]}`")
         place = tensor.untyped_storage().data_ptr(), tensor.storage_offset(), tensor.dtype
         key = (*place, tuple(tensor.shape), tensor.stride())
         if tensor.numel() and key in self._names:
@@ -95,6 +97,8 @@ class PlainContent:
             return
         self._bytes -= tensor.nbytes
         if self._bytes < 0:
-            raise DamagedError(f"its tensors, such as `{name[:100]}`, are larger than the file")
+            raise UnreadableCheckpointError(
+                f"its tensors, such as `{name[:100]}`, are larger than the file"
+            )
         self._names[key] = name
         self._tensors[name] = tensor

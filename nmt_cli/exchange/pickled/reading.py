@@ -39,7 +39,7 @@ REMEDIES = {
 }
 
 
-class Checkpoint(NamedTuple):
+class ForeignCheckpoint(NamedTuple):
     """The content of a checkpoint: containers, with None for tensors, and the named tensors.
 
     The name of a tensor is made of the keys that lead to it, such as `model/encoder.weight`.
@@ -58,7 +58,7 @@ class Checkpoint(NamedTuple):
         }
 
 
-def read_checkpoint(path: Path, keys: tuple[str, ...] = ()) -> Checkpoint:
+def read_checkpoint(path: Path, keys: tuple[str, ...] = ()) -> ForeignCheckpoint:
     """Read a file of torch.save; keys: the parts to read, all if there are none.
 
     Raises NoInputError, and DataError for damaged files and for those that hold objects of other
@@ -78,7 +78,7 @@ def read_checkpoint(path: Path, keys: tuple[str, ...] = ()) -> Checkpoint:
         tensors = read_weight_files((folder / WEIGHTS,), named=path)
     # Copies: a model of ours may keep both, and safetensors saves no memory twice.
     tensors |= {alias: tensors[stored].clone() for alias, stored in result["aliases"].items()}
-    return Checkpoint(result["values"], tensors)
+    return ForeignCheckpoint(result["values"], tensors)
 
 
 def _run(path: Path, folder: Path, keys: tuple[str, ...]) -> int:
