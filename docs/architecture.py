@@ -48,6 +48,8 @@ PURPOSES = {
     "documents/word": "Word documents (.docx)",
     "drawing": "charts and SVG files",
     "exchange": "nmt export, import and info: models for and from other toolkits, compared",
+    "exchange/checks": "comparisons with the model in the other toolkit, and checks without it",
+    "exchange/ctranslate2": "directories of CTranslate2 and packages of Argos Translate, out",
     "exchange/fairseq": "checkpoints of fairseq and their dictionaries, in",
     "exchange/huggingface": "directories of MarianMTModel and Pegasus, out and in",
     "exchange/marian": "models of Marian: model.npz, decoder.yml and vocabularies, out and in",

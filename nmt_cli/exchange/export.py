@@ -7,8 +7,8 @@ from pathlib import Path
 
 from nmt_cli import __version__
 from nmt_cli.errors import CannotCreateError, ConfigError, UsageError
-from nmt_cli.exchange.check import CheckResult, compare_models, foreign_errors
-from nmt_cli.exchange.check_lines import choose_check_lines
+from nmt_cli.exchange.checks.comparison import CheckResult, compare_models, foreign_errors
+from nmt_cli.exchange.checks.lines import choose_check_lines
 from nmt_cli.exchange.target import Reason, SearchAdvice, Target, require_libraries
 from nmt_cli.exchange.targets import load_target
 from nmt_cli.model_dir import LoadedModel, load_model

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from nmt_cli import __version__
 from nmt_cli.errors import CannotCreateError, NoInputError
-from nmt_cli.exchange.check import CheckResult, compare_models, foreign_errors
-from nmt_cli.exchange.check_alone import AloneResult, check_alone
-from nmt_cli.exchange.check_lines import choose_check_lines
+from nmt_cli.exchange.checks.alone import AloneResult, check_alone
+from nmt_cli.exchange.checks.comparison import CheckResult, compare_models, foreign_errors
+from nmt_cli.exchange.checks.lines import choose_check_lines
 from nmt_cli.exchange.importer import ForeignModel, ImportOptions
 from nmt_cli.exchange.importers import detect_format, load_importer
 from nmt_cli.exchange.target import require_libraries

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 # The module of each format. Its object TARGET is the format.
 MODULES = {
-    "ctranslate2": "ctranslate2",
-    "argos": "argos",
+    "ctranslate2": "ctranslate2.target",
+    "argos": "ctranslate2.argos",
     "huggingface": "huggingface.target",
     "marian": "marian.target",
     "onnx": "onnx.target",

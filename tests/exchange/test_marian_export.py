@@ -15,7 +15,8 @@ from test_marian_import import opus_folder
 from nmt_cli.cli import main
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.segmenters import Bytes
-from nmt_cli.exchange import ctranslate2, target
+from nmt_cli.exchange import target
+from nmt_cli.exchange.ctranslate2 import target as ctranslate2
 from nmt_cli.exchange.huggingface import target as huggingface
 from nmt_cli.exchange.import_model import import_model
 from nmt_cli.exchange.marian.importer import IMPORTER

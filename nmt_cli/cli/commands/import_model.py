@@ -128,7 +128,7 @@ def _as_document(imported: "Import", out: Path) -> dict[str, object]:
 
 def _summary(imported: "Import", out: Path) -> str:
     """What was written, and the result of the comparison, as one sentence each."""
-    from nmt_cli.exchange.check_alone import AloneResult
+    from nmt_cli.exchange.checks.alone import AloneResult
 
     written = f"wrote {out}, imported from {imported.title}"
     if imported.check is None:

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from nmt_cli.config.schema import ModelConfig
+from nmt_cli.exchange.huggingface.model_card import model_card
 from nmt_cli.exchange.huggingface.search_settings import generation_options
 from nmt_cli.exchange.huggingface.tokenizer_files import write_tokenizer
 from nmt_cli.exchange.huggingface.translator import HuggingFaceTranslator
 from nmt_cli.exchange.huggingface.weights import MODELS, POSITIONS, make_config, make_state
-from nmt_cli.exchange.model_card import model_card
 from nmt_cli.exchange.requirements import (
     head_widths,
     search_notes,

@@ -96,7 +96,7 @@ BANNED_MODULES = {
 # Word documents, which are checked before they are unpacked into memory, and what nmt itself packs.
 ALLOWED_MODULES = {
     "documents/word/package.py": {"zipfile"},
-    "exchange/argos.py": {"zipfile"},
+    "exchange/ctranslate2/argos.py": {"zipfile"},
     "exchange/marian/npz.py": {"zipfile"},
     "exchange/pickled/child.py": {"zipfile"},
     # urllib.parse, which opens no connection.

@@ -30,7 +30,7 @@ ALLOWED = {
     "cli/error_reporting.py: os.open": "the streams that are closed",
     "cli/signals.py: os.write": "what a signal handler says",
     "data/corpus/corpus.py: np.memmap": "for reading",
-    "exchange/argos.py: package.open": "a file of an archive in a directory that is made anew",
+    "exchange/ctranslate2/argos.py: package.open": "a file of an archive in a new directory",
     "exchange/export.py: target.open": "for reading: what was exported",
     "exchange/huggingface/weight_files.py: tempfile.TemporaryDirectory": "unpickled weights",
     "exchange/huggingface/weight_files.py: folder / file.name.symlink_to": "in that directory",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nmt_cli import __version__
 from nmt_cli.data.languages.names import ENGLISH_NAMES
-from nmt_cli.exchange.ctranslate2 import CTranslate2, CTranslate2Translator
+from nmt_cli.exchange.ctranslate2.target import CTranslate2, CTranslate2Translator
 from nmt_cli.exchange.requirements import SOURCE_SPM, TARGET_SPM, piece_names
 from nmt_cli.exchange.target import ForeignTranslator, Reason, SearchAdvice
 from nmt_cli.model_dir import LoadedModel

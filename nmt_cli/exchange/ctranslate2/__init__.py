@@ -1,0 +1,1 @@
+"""CTranslate2 and Argos Translate: export of directories and packages."""
