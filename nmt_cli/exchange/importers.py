@@ -23,7 +23,8 @@ MODULES = {
 
 def load_importer(name: str) -> Importer:
     """The format of this name, one of MODULES."""
-    importer: Importer = importlib.import_module(f"nmt_cli.exchange.{MODULES[name]}").IMPORTER
+    module = importlib.import_module(f"nmt_cli.exchange.formats.{MODULES[name]}")
+    importer: Importer = module.IMPORTER
     return importer
 
 

@@ -20,5 +20,6 @@ MODULES = {
 
 def load_target(name: str) -> Target:
     """The format of this name, one of MODULES."""
-    target: Target = importlib.import_module(f"nmt_cli.exchange.{MODULES[name]}").TARGET
+    module = importlib.import_module(f"nmt_cli.exchange.formats.{MODULES[name]}")
+    target: Target = module.TARGET
     return target

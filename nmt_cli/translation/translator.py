@@ -49,7 +49,7 @@ from nmt_cli.translation.quality.checker import Confidence, QualityChecker
 from nmt_cli.translation.quality.retry import OnProgress, with_retry
 from nmt_cli.translation.result import Translation
 from nmt_cli.translation.scoring import ScoredPair, force_members, score_pairs
-from nmt_cli.translation.term_placement import TermPlacer
+from nmt_cli.translation.terms.placement import TermPlacer
 
 # The dtypes that a model on a GPU can be loaded in.
 PRECISIONS = {"float32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}

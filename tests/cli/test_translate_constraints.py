@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from nmt_cli.cli.commands.translate_constraints import read_constraints, swapped_columns_warning
+from nmt_cli.cli.commands.translation.constraints import read_constraints, swapped_columns_warning
 from nmt_cli.data.lexical.glossary import read_glossary
 from nmt_cli.terminal.console import Console
 

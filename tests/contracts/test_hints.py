@@ -24,7 +24,7 @@ OTHER_PROGRAMS = {
 # and the last file calls Marian.
 SKIPPED = {
     "drawing/svg.py", "extras/attention_map/page.py", "config/synonyms.py",
-    "exchange/marian/translator.py",
+    "exchange/formats/marian/translator.py",
 }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from exported import joint_subwords, letter_lines, random_model, segmenter
 
 from nmt_cli.cli import main
 from nmt_cli.data.subwords.model import Subwords
-from nmt_cli.exchange.ctranslate2.argos import TARGET
+from nmt_cli.exchange.formats.ctranslate2.argos import TARGET
 from nmt_cli.model_dir import load_model
 from nmt_cli.translation.translator import Translator
 

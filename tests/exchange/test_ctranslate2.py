@@ -17,7 +17,7 @@ from variants import VARIANTS
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.segmenters import Bytes
 from nmt_cli.exchange.checks.comparison import compare_models
-from nmt_cli.exchange.ctranslate2.target import TARGET
+from nmt_cli.exchange.formats.ctranslate2.target import TARGET
 from nmt_cli.exchange.target import ForeignTranslator
 from nmt_cli.model_dir import LoadedModel, load_model
 from nmt_cli.translation.translator import Translator

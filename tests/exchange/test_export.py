@@ -14,7 +14,7 @@ from faults.tally import fault
 import nmt_cli
 from nmt_cli.cli import main
 from nmt_cli.exchange import export, target
-from nmt_cli.exchange.ctranslate2 import target as ctranslate2
+from nmt_cli.exchange.formats.ctranslate2 import target as ctranslate2
 from nmt_cli.installation import install_command
 from nmt_cli.model_dir import save_model
 

@@ -15,8 +15,8 @@ from test_pickled import forked
 from nmt_cli.batch import make_batch
 from nmt_cli.cli import main
 from nmt_cli.errors import ConfigError, DataError, NmtError, NoInputError
-from nmt_cli.exchange.fairseq.dictionaries import read_dictionary
-from nmt_cli.exchange.fairseq.importer import IMPORTER
+from nmt_cli.exchange.formats.fairseq.dictionaries import read_dictionary
+from nmt_cli.exchange.formats.fairseq.importer import IMPORTER
 from nmt_cli.exchange.import_model import import_model
 from nmt_cli.exchange.importer import ImportOptions
 from nmt_cli.exchange.importers import detect_format

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from exported import largest_difference, letter_lines, random_model
 
-from nmt_cli.exchange.huggingface.target import TARGET
+from nmt_cli.exchange.formats.huggingface.target import TARGET
 from nmt_cli.model_dir import load_model
 from nmt_cli.translation.translator import Translator
 

@@ -15,8 +15,8 @@ from pickles import Gadget, saved
 
 from nmt_cli.cli import main
 from nmt_cli.errors import ConfigError, DataError, NmtError, NoInputError
-from nmt_cli.exchange.huggingface.importer import IMPORTER
-from nmt_cli.exchange.huggingface.target import TARGET
+from nmt_cli.exchange.formats.huggingface.importer import IMPORTER
+from nmt_cli.exchange.formats.huggingface.target import TARGET
 from nmt_cli.exchange.import_model import import_model
 from nmt_cli.exchange.importer import ImportOptions
 from nmt_cli.inference.teacher_forcing import force_pairs
@@ -193,7 +193,7 @@ def test_a_difference_ends_with_3_and_leaves_nothing(
 ) -> None:
     """transformers runs the original, so weights that differ here differ from it."""
     monkeypatch.chdir(tmp_path)
-    from nmt_cli.exchange.huggingface import importer
+    from nmt_cli.exchange.formats.huggingface import importer
 
     read_state = importer.read_state
 
@@ -211,7 +211,7 @@ def test_a_difference_ends_with_3_and_leaves_nothing(
 def test_positions_of_the_paper_in_place_of_halves_are_noticed(
     opus: Path, tmp_path: Path, monkeypatch
 ) -> None:
-    from nmt_cli.exchange.huggingface import importer
+    from nmt_cli.exchange.formats.huggingface import importer
 
     settings = importer._model_settings
     monkeypatch.setattr(

@@ -16,11 +16,11 @@ from nmt_cli.cli import main
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.segmenters import Bytes
 from nmt_cli.exchange import target
-from nmt_cli.exchange.ctranslate2 import target as ctranslate2
-from nmt_cli.exchange.huggingface import target as huggingface
+from nmt_cli.exchange.formats.ctranslate2 import target as ctranslate2
+from nmt_cli.exchange.formats.huggingface import target as huggingface
+from nmt_cli.exchange.formats.marian.importer import IMPORTER
+from nmt_cli.exchange.formats.marian.target import TARGET
 from nmt_cli.exchange.import_model import import_model
-from nmt_cli.exchange.marian.importer import IMPORTER
-from nmt_cli.exchange.marian.target import TARGET
 from nmt_cli.inference.teacher_forcing import force_pairs
 from nmt_cli.model.kinds import make_model
 from nmt_cli.model.zero_start import set_zero_start

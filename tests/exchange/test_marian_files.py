@@ -10,9 +10,9 @@ import pytest
 from marian_models import LANGUAGES, SETTINGS, copied, rewrite, with_header
 
 from nmt_cli.errors import ConfigError, DataError, NmtError, NoInputError
+from nmt_cli.exchange.formats.marian.importer import IMPORTER
+from nmt_cli.exchange.formats.marian.yaml_files import read_yaml_object
 from nmt_cli.exchange.import_model import import_model
-from nmt_cli.exchange.marian.importer import IMPORTER
-from nmt_cli.exchange.marian.yaml_files import read_yaml_object
 
 
 @pytest.fixture

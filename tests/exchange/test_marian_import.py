@@ -14,10 +14,10 @@ from marian_recipe import BEAM, DATA, NORMALIZE
 
 from nmt_cli.cli import main
 from nmt_cli.errors import ConfigError, DataError, NmtError, NoInputError
+from nmt_cli.exchange.formats.marian.importer import IMPORTER
 from nmt_cli.exchange.import_model import import_model
 from nmt_cli.exchange.importer import ImportOptions
 from nmt_cli.exchange.importers import detect_format
-from nmt_cli.exchange.marian.importer import IMPORTER
 from nmt_cli.inference.teacher_forcing import force_pairs
 from nmt_cli.model_dir import LoadedModel, load_model
 from nmt_cli.translation.translator import Translator

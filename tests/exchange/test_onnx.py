@@ -17,9 +17,9 @@ from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.segmenters import Bytes
 from nmt_cli.exchange import export as export_module
 from nmt_cli.exchange import target as target_interface
-from nmt_cli.exchange.onnx import graph, layers, models
-from nmt_cli.exchange.onnx.target import TARGET
-from nmt_cli.exchange.onnx.translator import DECODER
+from nmt_cli.exchange.formats.onnx import graph, layers, models
+from nmt_cli.exchange.formats.onnx.target import TARGET
+from nmt_cli.exchange.formats.onnx.translator import DECODER
 from nmt_cli.inference.teacher_forcing import force_pairs
 from nmt_cli.installation import install_command
 from nmt_cli.model_dir import LoadedModel, load_model

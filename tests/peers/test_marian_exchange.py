@@ -19,9 +19,9 @@ from peer_results import RESULTS, Record
 
 from nmt_cli.errors import QualityGateError
 from nmt_cli.exchange.export import export_model
+from nmt_cli.exchange.formats.marian import importer
 from nmt_cli.exchange.import_model import import_model
 from nmt_cli.exchange.importer import ImportOptions
-from nmt_cli.exchange.marian import importer
 from nmt_cli.model_dir import load_model
 from nmt_cli.translation.translator import Translator
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nmt_cli.cli.commands.score_checks import (
+from nmt_cli.cli.commands.scoring.checks import (
     check_baselines,
     check_options,
     check_references,
     warn_of_fractions,
 )
-from nmt_cli.cli.commands.score_pairs import Each, NBestList, Pairs, score_by_model
+from nmt_cli.cli.commands.scoring.pairs import Each, NBestList, Pairs, score_by_model
 from nmt_cli.cli.display.scores import escaped_for_github, score_as_json, show_score
 from nmt_cli.cli.options.declarations import AsJson, ConfigFile, Quiet, Sets
 from nmt_cli.cli.options.from_settings import SettingOption, with_options

@@ -6,9 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from nmt_cli.cli.commands.translate_constraints import read_constraints
-from nmt_cli.cli.commands.translate_document import DocumentOptions, translate_document
-from nmt_cli.cli.commands.translate_options import (
+from nmt_cli.cli.commands.translation.constraints import read_constraints
+from nmt_cli.cli.commands.translation.document import DocumentOptions, translate_document
+from nmt_cli.cli.commands.translation.options import (
     LAYOUT,
     Ban,
     Device,

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from nmt_cli.config.values import shortened
 from nmt_cli.errors import DataError, NoInputError, WriteError
-from nmt_cli.exchange.huggingface.json_files import read_json
+from nmt_cli.exchange.formats.huggingface.json_files import read_json
 from nmt_cli.exchange.pickled.child import CPU_SECONDS, RESULT, WEIGHTS
 from nmt_cli.exchange.weight_files import read_weight_files
 from nmt_cli.storage import files

@@ -13,7 +13,7 @@ from nmt_cli.search.strategy import BeamStrategy
 from nmt_cli.translation.constraints import BoundConstraints
 from nmt_cli.translation.lines.inputs import with_shortlist
 from nmt_cli.translation.lines.searcher_cache import SearcherCache
-from nmt_cli.translation.term_placement import TermPlacer
+from nmt_cli.translation.terms.placement import TermPlacer
 
 
 class SourceSearch:

@@ -96,13 +96,13 @@ BANNED_MODULES = {
 # Word documents, which are checked before they are unpacked into memory, and what nmt itself packs.
 ALLOWED_MODULES = {
     "documents/word/package.py": {"zipfile"},
-    "exchange/ctranslate2/argos.py": {"zipfile"},
-    "exchange/marian/npz.py": {"zipfile"},
+    "exchange/formats/ctranslate2/argos.py": {"zipfile"},
+    "exchange/formats/marian/npz.py": {"zipfile"},
     "exchange/pickled/child.py": {"zipfile"},
     # urllib.parse, which opens no connection.
     "installation.py": {"urllib"},
     # With the safe loader only.
-    "exchange/marian/yaml_files.py": {"yaml"},
+    "exchange/formats/marian/yaml_files.py": {"yaml"},
 }
 # What reads checkpoints of other toolkits for `nmt import`, in a process of its own: any class
 # other than those of tensors and argparse.Namespace is an error there.

@@ -1,0 +1,146 @@
+"""Which form of a term takes the place of a word: the one that ends like it, or the likeliest."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
+from typing import NamedTuple
+
+from nmt_cli.data.subwords.spelled_ids import SpelledIds
+from nmt_cli.inference.teacher_forcing import ForcedPair, Pair
+from nmt_cli.search.constraints import Form
+from nmt_cli.search.decoder import Hypothesis, Source
+from nmt_cli.translation.terms.alone import ReplacedWord, TermsAlone
+from nmt_cli.translation.terms.forced_together import Force, ForcedTogether
+from nmt_cli.translation.terms.spans import TermSpan, places_of
+
+# A glossary names the base form first: it scores this many nats more. A model that has never seen
+# a word can hardly tell which form is right.
+FIRST_FORM = 32.0
+
+
+class PlacedForm(NamedTuple):
+    """A form in the place of a span.
+
+    forced: the translation with this form only; likeliest: the log-probability of the likeliest
+    form of the term, in this place or alone.
+    """
+
+    span: TermSpan
+    form: Form
+    forced: ForcedPair
+    likeliest: float
+
+
+class TermForms:
+    """Chooses forms of terms, with the scores of forced translations."""
+
+    def __init__(
+        self, force: Force, alone: TermsAlone, spellings: Sequence[bytes], *, spaced: bool
+    ) -> None:
+        """spellings: of every target id; spaced: whether spaces separate words."""
+        self._force = force
+        self._alone = alone
+        self._spellings = spellings
+        self._spaced = spaced
+
+    def choose(
+        self, spans: Mapping[Source, Sequence[TermSpan]], plain: Mapping[Source, Hypothesis]
+    ) -> dict[Source, list[PlacedForm]]:
+        """For each span the form that ends like the replaced word, or else is the likeliest."""
+        pairs: list[Pair] = []
+        alone: list[tuple[tuple[int, ...], Form]] = []
+        for source, of_source in spans.items():
+            ids = plain[source].ids
+            for span in of_source:
+                term = self._term(source, span)
+                for form in forms_of(source, span):
+                    pairs.append((source.ids, (*ids[: span.begin], *form, *ids[span.end :])))
+                    alone.append((term, form))
+        together = ForcedTogether(self._force)
+        placed, by_itself = together.ask(pairs), self._alone.form_scores(together, alone)
+        endings = self._endings(together, spans, plain)
+        results = zip(placed(), by_itself(), strict=True)
+        chosen: dict[Source, list[PlacedForm]] = {source: [] for source in spans}
+        for source, of_source in spans.items():
+            for span in of_source:
+                options = []
+                likeliest = []
+                forms = forms_of(source, span)
+                for form, length in zip(forms, next(endings), strict=True):
+                    forced, log_prob = next(results)
+                    in_place = forced.token_scores[span.begin : span.begin + len(form)]
+                    likeliest.append(max(sum(in_place), log_prob))
+                    score = sum(forced.token_scores) + FIRST_FORM * (form == forms[0])
+                    options.append((length, score, form, forced))
+                *_, form, forced = max(options, key=lambda option: option[:2])
+                chosen[source].append(PlacedForm(span, form, forced, max(likeliest)))
+        return chosen
+
+    def _term(self, source: Source, span: TermSpan) -> tuple[int, ...]:
+        """The ids of the term as a source by itself."""
+        place = next(each for each in places_of(source) if each.term == span.term)
+        return self._alone.ids(source, place)
+
+    def _endings(
+        self,
+        together: ForcedTogether,
+        spans: Mapping[Source, Sequence[TermSpan]],
+        plain: Mapping[Source, Hypothesis],
+    ) -> Iterator[list[int]]:
+        """For each span how much of the ending of each form the replaced word has too.
+
+        All are 0 where no form ends like the replaced word, and where this word has no ending:
+        `Haus` is no genitive.
+        """
+        result, replaced, indices = [], [], []
+        for source, of_source in spans.items():
+            for span in of_source:
+                word, *forms = (
+                    SpelledIds(ids, self._spellings).text
+                    for ids in (
+                        plain[source].ids[span.begin : span.end],
+                        *forms_of(source, span),
+                    )
+                )
+                endings = endings_of(forms) if self._spaced else []
+                lengths = [len(common_suffix(ending, word)) for ending in endings]
+                result.append(lengths or [0] * len(forms))
+                if any(lengths):
+                    indices.append(len(result) - 1)
+                    shared = word[len(word) - max(lengths) :]
+                    ids = self._term(source, span)
+                    replaced.append(ReplacedWord(ids, word, shared, tuple(endings)))
+        answer = self._alone.inflected(together, replaced)
+
+        def checked() -> Iterator[list[int]]:
+            inflected = dict(zip(indices, answer(), strict=True))
+            for index, lengths in enumerate(result):
+                yield lengths if inflected.get(index, True) else [0] * len(lengths)
+
+        return checked()
+
+
+def forms_of(source: Source, span: TermSpan) -> tuple[Form, ...]:
+    """The forms that may take the place of a span."""
+    assert source.constraints is not None
+    return source.constraints.forms[span.term]
+
+
+def endings_of(forms: Sequence[str]) -> list[str]:
+    """What follows the beginning that all forms share.
+
+    >>> endings_of(["winzig", "winzige", "winzigen"])
+    ['', 'e', 'en']
+    """
+    stem = len(list(takewhile(lambda letters: len(set(letters)) == 1, zip(*forms, strict=False))))
+    return [form[stem:] for form in forms]
+
+
+def common_suffix(text: str, other: str) -> str:
+    """The last letters that both have.
+
+    >>> common_suffix("es", "Bruders"), common_suffix("e", "Bruders")
+    ('s', '')
+    """
+    pairs = zip(reversed(text), reversed(other), strict=False)
+    length = len(list(takewhile(lambda letters: letters[0] == letters[1], pairs)))
+    return text[len(text) - length :]

@@ -1,0 +1,205 @@
+"""Puts the terms of a glossary where the words that they replace stand.
+
+A search that must contain a term puts it anywhere: at the end, or beside the usual translation. So
+the source is also translated without its terms, and the words that translate a term are replaced by
+one of its forms. This draft is preferred to the translations of the search, unless the model finds
+one of them nearly as likely as the translation without terms: then it knows the term, and has
+adapted the rest of the sentence to it. The search takes long; it is left out where the model does
+not know the terms, so that the draft would be taken anyway.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import NamedTuple
+
+import torch
+
+from nmt_cli.config.search import SearchConfig
+from nmt_cli.data.subwords.model import Subwords
+from nmt_cli.data.subwords.spelled_ids import SpelledIds
+from nmt_cli.data.subwords.spelling import WITHOUT_SPACES, target_spellings
+from nmt_cli.inference.teacher_forcing import ForcedPair
+from nmt_cli.search.constraints import NOTHING, Form, LexicalConstraints
+from nmt_cli.search.decoder import Hypothesis, Source
+from nmt_cli.search.ranking import HypothesisRanker, max_target_length
+from nmt_cli.translation.terms.alone import TermsAlone
+from nmt_cli.translation.terms.forced_together import Force
+from nmt_cli.translation.terms.forms import PlacedForm, TermForms
+from nmt_cli.translation.terms.spans import TermSpans
+
+# A translation of the search may be so much less likely, in nats, for each of its terms.
+LIKELY = 5.0
+
+# The hypotheses of a search that demands the terms of these sources.
+TermSearch = Callable[[set[Source]], Mapping[Source, Sequence[Hypothesis]]]
+
+
+class Draft(NamedTuple):
+    """A translation whose words were replaced by terms.
+
+    ids: without EOS; replaced: each replaced word; log_prob: before words were replaced; settled:
+    whether no search can find a translation that is preferred; forced: its own scores, if known.
+    """
+
+    ids: tuple[int, ...]
+    replaced: Counter[str]
+    log_prob: float
+    settled: bool
+    forced: ForcedPair | None
+
+
+class TermPlacer:
+    """Finds translations whose terms stand in their places."""
+
+    def __init__(self, force: Force, subwords: Subwords, tgt_language: str) -> None:
+        """force: the scores and the attention of pairs of ids."""
+        self._force = force
+        self._alone = TermsAlone(subwords)
+        self._spans = TermSpans(force, self._alone)
+        self._subwords = subwords
+        self._spaced = tgt_language not in WITHOUT_SPACES
+
+    @cached_property
+    def _spellings(self) -> list[bytes]:
+        return target_spellings(self._subwords)
+
+    @cached_property
+    def _forms(self) -> TermForms:
+        return TermForms(self._force, self._alone, self._spellings, spaced=self._spaced)
+
+    def place(
+        self,
+        plain: Mapping[Source, Sequence[Hypothesis]],
+        search: TermSearch,
+        config: SearchConfig,
+    ) -> dict[Source, list[Hypothesis]]:
+        """The hypotheses of each source, those with the terms in their places first.
+
+        plain: those that a search without terms found; search: finds those with them, where the
+        draft does not settle the translation.
+        """
+        drafts = {
+            source: draft
+            for source, draft in self._drafts(
+                {source: each[0] for source, each in plain.items() if each}
+            ).items()
+            if len(draft.ids) <= max_target_length(source, config)
+        }
+        settled = {
+            source for source, draft in drafts.items() if draft.settled and config.n_best == 1
+        }
+        of_drafts = self._hypotheses(drafts, config)
+        searched = search(plain.keys() - settled) if plain.keys() - settled else {}
+        result = {}
+        for source, of_plain in plain.items():
+            own = [of_drafts[source]] if source in of_drafts else []
+            merged = [*of_plain, *searched.get(source, ()), *own]
+            result[source] = self._ranked(source, merged, drafts.get(source))
+        return result
+
+    def _hypotheses(
+        self, drafts: Mapping[Source, Draft], config: SearchConfig
+    ) -> dict[Source, Hypothesis]:
+        """The drafts as hypotheses of a search."""
+        ends = (self._subwords.eos_id,)
+        unknown = [source for source, draft in drafts.items() if draft.forced is None]
+        pairs = [(source.ids, drafts[source].ids + ends) for source in unknown]
+        forced = dict(zip(unknown, self._force(pairs) if pairs else (), strict=True))
+        ranker = HypothesisRanker(config)
+        result = {}
+        for source, draft in drafts.items():
+            scores = (draft.forced or forced[source]).token_scores
+            log_prob = sum(scores)
+            score = float(ranker.score(torch.tensor(log_prob), torch.tensor(len(scores))))
+            result[source] = Hypothesis(draft.ids + ends, log_prob, score, tuple(scores))
+        return result
+
+    def _drafts(self, plain: Mapping[Source, Hypothesis]) -> dict[Source, Draft]:
+        """The draft of each source whose terms have places."""
+        words = {
+            source: [
+                word for word in self._words(hypothesis.ids[:-1]) if word[0] >= len(source.prefix)
+            ]
+            for source, hypothesis in plain.items()
+        }
+        spans = self._spans.find(plain, words)
+        return {
+            source: self._draft(source, plain[source], chosen)
+            for source, chosen in self._forms.choose(spans, plain).items()
+        }
+
+    def _words(self, ids: Sequence[int]) -> list[tuple[int, ...]]:
+        if not self._spaced:
+            return [(position,) for position in range(len(ids))]
+        return SpelledIds(ids, self._spellings).words()
+
+    def _draft(self, source: Source, plain: Hypothesis, chosen: Sequence[PlacedForm]) -> Draft:
+        """The translation with the form of each span in its place."""
+        constraints = source.constraints
+        assert constraints is not None
+        ids = plain.ids[:-1]
+        draft: list[int] = []
+        replaced: Counter[str] = Counter()
+        done = 0
+        for span, form, *_ in chosen:
+            draft += [*ids[done : span.begin], *form]
+            replaced.update(self._spelled_words(ids[span.begin : span.end]))
+            done = span.end
+        draft += ids[done:]
+        settled = (
+            all(placed.span.begin < placed.span.end for placed in chosen)
+            and sum(placed.likeliest for placed in chosen) < -LIKELY * len(chosen)
+            and not constraints.missing_in(draft)
+        )
+        forced = chosen[0].forced if len(chosen) == 1 else None
+        return Draft(tuple(draft), replaced, plain.log_prob, settled, forced)
+
+    def _ranked(
+        self, source: Source, hypotheses: Iterable[Hypothesis], draft: Draft | None
+    ) -> list[Hypothesis]:
+        """Different hypotheses by the terms that are missing, by faults, then by score."""
+        assert source.constraints is not None
+        checked = []
+        for hypothesis in {hypothesis.ids: hypothesis for hypothesis in hypotheses}.values():
+            missing = source.constraints.missing_in(hypothesis.ids[:-1])
+            faults = self._faults(source.constraints, hypothesis, draft) if draft else 0
+            checked.append(replace(hypothesis, missing=missing, term_faults=faults))
+        return sorted(checked, key=lambda each: (each.missing, each.term_faults, -each.score))
+
+    def _faults(self, constraints: LexicalConstraints, hypothesis: Hypothesis, draft: Draft) -> int:
+        """The faults of a hypothesis beside the draft.
+
+        These are replaced words that it has after all, terms between other words, and an unlikely
+        whole.
+        """
+        if hypothesis.ids[:-1] == draft.ids:
+            return 0
+        expected, words = (
+            Counter(self._spelled_words(ids)) for ids in (draft.ids, hypothesis.ids[:-1])
+        )
+        doubled = sum(words[word] > expected[word] for word in draft.replaced)
+        detached = sum(
+            not _neighbours(hypothesis.ids, forms)
+            & _neighbours((*draft.ids, self._subwords.eos_id), forms)
+            for forms in constraints.forms
+        )
+        lowest = draft.log_prob - LIKELY * len(constraints.forms)
+        return doubled + detached + (hypothesis.log_prob < lowest)
+
+    def _spelled_words(self, ids: Sequence[int]) -> list[str]:
+        text = SpelledIds(ids, self._spellings).text
+        return re.findall(r"\w+", text) if self._spaced else list(text)
+
+
+def _neighbours(ids: Sequence[int], forms: Sequence[Form]) -> set[tuple[int, int]]:
+    """The ids before (0) and after (1) any of these forms."""
+    found = set()
+    for form in forms:
+        for begin in range(len(ids) - len(form)):
+            if tuple(ids[begin : begin + len(form)]) == form:
+                found.add((0, ids[begin - 1] if begin else NOTHING))
+                found.add((1, ids[begin + len(form)]))
+    return found

@@ -1,0 +1,245 @@
+"""Which words of a translation translate a term of a glossary.
+
+This follows from three signals: the words attend to the source term, they become unlikely when it
+is left out of the source, and they are likely translations of the term alone. A neighbour of the
+word that fits best belongs to it if it fits nearly as well, unless the source has another word for
+it: an article depends on its noun, but it translates an article.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from nmt_cli.inference.teacher_forcing import ForcedPair, Pair
+from nmt_cli.search.constraints import Place
+from nmt_cli.search.decoder import Hypothesis, Source
+from nmt_cli.translation.terms.alone import TermsAlone, WordScores
+from nmt_cli.translation.terms.forced_together import Answer, Force, ForcedTogether
+
+# A word with less weight does not translate a term: the translation has left it out.
+FORGOTTEN = 5e-5
+# A neighbour of the word that translates a term is replaced too if its weight is nearly as great.
+NEIGHBOUR = 0.75
+# The exponent of the probability of a word for the term alone, by which its weight is multiplied.
+ALONE = 0.5
+# Words with this share of the greatest weight are compared with the other words of the source.
+DOUBTFUL = 0.4
+# A word that translates another word of the source depends on it at least so much, relative to how
+# much it depends on the term.
+OTHER_WORD = 0.05
+
+
+class TermSpan(NamedTuple):
+    """The ids of a translation, from `begin` to `end`, that translate a term.
+
+    Nothing translates a term that the translation has left out; it belongs before `begin` then.
+    """
+
+    begin: int
+    end: int
+    term: int
+
+
+class TermWeights(NamedTuple):
+    """How well each word of a translation fits a term.
+
+    in_sentence: how much it depends on the term; as_first: also how likely it is as the first
+    translation of the term alone; as_next: the same as its first word or as the next one.
+    """
+
+    in_sentence: list[float]
+    as_first: list[float]
+    as_next: list[float]
+
+    def candidates(self) -> list[int]:
+        """The word that fits best, and those beside it that might be mistaken for it."""
+        best = max(range(len(self.as_first)), key=self.as_first.__getitem__)
+        limit = max(FORGOTTEN, DOUBTFUL * self.as_first[best])
+        before = [index for index in (best - 1,) if index >= 0 and self.as_first[index] > limit]
+        after = [index for index in (best + 1,) if self.as_next[index : index + 1] > [limit]]
+        return [*before, best, *after]
+
+
+class TermSpans:
+    """Finds the words that translate terms, with scores and attention of forced translations."""
+
+    def __init__(self, force: Force, alone: TermsAlone) -> None:
+        self._force = force
+        self._alone = alone
+
+    def find(
+        self,
+        plain: Mapping[Source, Hypothesis],
+        words: Mapping[Source, Sequence[tuple[int, ...]]],
+    ) -> dict[Source, list[TermSpan]]:
+        """The spans of the terms of each source that have a place, in the order of the translation.
+
+        words: the positions of each word in the ids of the translation that may be replaced.
+        """
+        filled = {source: plain[source] for source, of_source in words.items() if of_source}
+        together = ForcedTogether(self._force, attention=True)
+        whole = together.ask([(source.ids, each.ids) for source, each in filled.items()])
+        left_out = [(source, place.positions) for source in filled for place in places_of(source)]
+        changed = together.ask(_without(left_out, filled))
+        scores = self._alone.word_scores(
+            together, filled, {source: words[source] for source in filled}, places_of
+        )()
+        wholes = dict(zip(filled, whole(), strict=True))
+        of_places = iter(_dependence(left_out, wholes, changed))
+        weights = {
+            source: [
+                weights_of(words[source], next(of_places), of_place) for of_place in scores[source]
+            ]
+            for source in filled
+        }
+        doubtful = {
+            source: filled[source]
+            for source, of_source in weights.items()
+            if any(len(of_place.candidates()) > 1 for of_place in of_source)
+        }
+        others = self._other_weights(doubtful, wholes, words)
+        return {
+            source: spans
+            for source, of_source in weights.items()
+            if (spans := _spans(source, words[source], of_source, others.get(source, {})))
+        }
+
+    def _other_weights(
+        self,
+        plain: Mapping[Source, Hypothesis],
+        wholes: Mapping[Source, ForcedPair],
+        words: Mapping[Source, Sequence[tuple[int, ...]]],
+    ) -> dict[Source, dict[int, list[float]]]:
+        """How much each word of a translation depends on each id of its source but EOS."""
+        left_out = [
+            (source, (position,)) for source in plain for position in range(len(source.ids) - 1)
+        ]
+        result: dict[Source, dict[int, list[float]]] = {source: {} for source in plain}
+        changed = ForcedTogether(self._force).ask(_without(left_out, plain))
+        of_positions = _dependence(left_out, wholes, changed)
+        for (source, (position,)), weights in zip(left_out, of_positions, strict=True):
+            result[source][position] = _means(weights, words[source])
+        return result
+
+
+def _without(
+    left_out: Sequence[tuple[Source, tuple[int, ...]]], plain: Mapping[Source, Hypothesis]
+) -> list[Pair]:
+    """Each source without these positions, and its translation."""
+    return [
+        (
+            [each for index, each in enumerate(source.ids) if index not in positions],
+            plain[source].ids,
+        )
+        for source, positions in left_out
+    ]
+
+
+def _dependence(
+    left_out: Sequence[tuple[Source, tuple[int, ...]]],
+    wholes: Mapping[Source, ForcedPair],
+    changed: Answer,
+) -> list[Tensor]:
+    """How much each id of a translation depends on these positions of its source.
+
+    This is its attention to them, times the nats that it loses when they are left out.
+    """
+    result = []
+    for (source, positions), without in zip(left_out, changed(), strict=True):
+        attention, scores = wholes[source].attention, torch.tensor(wholes[source].token_scores)
+        assert attention is not None
+        lost = (scores - torch.tensor(without.token_scores)).clamp(min=0)
+        result.append(attention[:, list(positions)].sum(dim=1) * lost)
+    return result
+
+
+def places_of(source: Source) -> tuple[Place, ...]:
+    """Where the terms of a source occur in it."""
+    return source.constraints.places if source.constraints else ()
+
+
+def _spans(
+    source: Source,
+    words: Sequence[tuple[int, ...]],
+    weights: Sequence[TermWeights],
+    others: Mapping[int, Sequence[float]],
+) -> list[TermSpan]:
+    """What each place of a term is translated by, in the order of the translation."""
+    spans: list[TermSpan] = []
+    for place, of_place in zip(places_of(source), weights, strict=True):
+        rest = [of_id for position, of_id in others.items() if position not in place.positions]
+        span = span_of(place.term, words, of_place, claims(of_place, rest))
+        if not any(span.begin < other.end and other.begin < span.end for other in spans):
+            spans.append(span)
+    return sorted(spans)
+
+
+def weights_of(words: Sequence[Sequence[int]], weights: Tensor, alone: WordScores) -> TermWeights:
+    """How well words fit a term.
+
+    weights: how much each id depends on the term; alone: how likely each word is without the rest
+    of the sentence.
+    """
+    in_sentence = _means(weights, words)
+
+    def times_alone(log_probs: Sequence[float]) -> list[float]:
+        return [
+            weight * math.exp(ALONE * log_prob)
+            for weight, log_prob in zip(in_sentence, log_probs, strict=True)
+        ]
+
+    either = [max(each) for each in zip(alone.first, alone.next, strict=True)]
+    return TermWeights(in_sentence, times_alone(alone.first), times_alone(either))
+
+
+def _means(weights: Tensor, words: Sequence[Sequence[int]]) -> list[float]:
+    """The mean weight of the ids of each word."""
+    values = weights.tolist()
+    return [sum(values[position] for position in word) / len(word) for word in words]
+
+
+def claims(weights: TermWeights, others: Sequence[Sequence[float]]) -> dict[int, float]:
+    """The words that translate other words of the source than the term.
+
+    others: how much each word depends on each id of the source outside the term. An id is
+    translated by the word that depends on it most, if it does so clearly. The result is how much,
+    relative to how much the word depends on the term.
+    """
+    result: dict[int, float] = {}
+    for of_id in others:
+        word = max(range(len(of_id)), key=of_id.__getitem__)
+        claim = of_id[word] / max(FORGOTTEN, weights.in_sentence[word])
+        if claim > OTHER_WORD:
+            result[word] = max(claim, result.get(word, 0.0))
+    return result
+
+
+def span_of(
+    term: int,
+    words: Sequence[Sequence[int]],
+    weights: TermWeights,
+    claimed: Mapping[int, float] | None = None,
+) -> TermSpan:
+    """The words of a translation that translate a term.
+
+    claimed: words that translate other words of the source, and how much; they stay. Where all that
+    fit are claimed, the one that is least so is replaced: `'s` changes the ending of its noun.
+    """
+    claimed = claimed or {}
+    candidates = weights.candidates()
+    first = last = min(
+        candidates, key=lambda index: (claimed.get(index, 0.0), -weights.as_first[index])
+    )
+    if max(weights.as_first[index] for index in candidates) < FORGOTTEN:
+        return TermSpan(words[first][0], words[first][0], term)
+    threshold = NEIGHBOUR * weights.as_first[first]
+    while first and first - 1 not in claimed and weights.as_first[first - 1] > threshold:
+        first -= 1
+    while (
+        last + 1 < len(words) and last + 1 not in claimed and weights.as_next[last + 1] > threshold
+    ):
+        last += 1
+    return TermSpan(words[first][0], words[last][-1] + 1, term)
