@@ -33,6 +33,7 @@ COMMANDS = {
     "import": EXCHANGE,
     "info": EXCHANGE,
     "translate": "Translate text line by line",
+    "serve": "Translate over HTTP, for other programs",
     "score": "Score translations: BLEU, chrF, TER",
     "demo": "Train and test a small model on generated sentences",
     "parse": "Parse sentences into trees; score trees like EVALB",
