@@ -1,6 +1,5 @@
 """The HTTP interface: paths, tokens, answers."""
 
-import hmac
 import itertools
 import json
 import time
@@ -15,6 +14,8 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from nmt_cli.errors import NmtError
+from nmt_cli.server.bodies import Tokens, read_body
+from nmt_cli.server.libretranslate import LibreTranslate
 from nmt_cli.server.metrics import CONTENT_TYPE
 from nmt_cli.server.refusals import Refusal, RefusedError
 from nmt_cli.server.service import ClientLeftError, Service
@@ -42,7 +43,7 @@ class Server:
         self, service: Service, tokens: Sequence[str] = (), log: Log | None = None
     ) -> None:
         self._service = service
-        self._tokens = [token.encode() for token in tokens]
+        self._tokens = Tokens(tokens)
         self._log = log
 
     def app(self) -> Starlette:
@@ -53,9 +54,23 @@ class Server:
             self._route("/healthz", self.health, "GET", is_open=True),
             self._route("/readyz", self.ready, "GET", is_open=True),
             self._route("/openapi.json", self.openapi, "GET", is_open=True),
+            *self._libretranslate_routes(),
         ]
         handlers = {HTTPException: _http_error}
         return Starlette(routes=routes, exception_handlers=handlers, lifespan=self._lifespan)  # type: ignore[arg-type]
+
+    def _libretranslate_routes(self) -> list[Route]:
+        """Paths of LibreTranslate; its requests have their token in the body."""
+        other = LibreTranslate(self._service, self._tokens, self._service.text)
+        return [
+            self._route("/translate", other.translate, "POST", is_open=True),
+            self._route("/detect", other.detect, "POST", is_open=True),
+            self._route("/languages", other.languages, "GET", is_open=True),
+            self._route("/frontend/settings", other.settings, "GET", is_open=True),
+            self._route("/suggest", other.suggest, "POST", is_open=True),
+            self._route("/health", other.health, "GET", is_open=True),
+            self._route("/spec", self.openapi, "GET", is_open=True),
+        ]
 
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
@@ -106,40 +121,17 @@ class Server:
             raise RefusedError(400, "the request has both content-length and transfer-encoding")
 
     def _require_token(self, request: Request) -> None:
-        if not self._tokens:
-            return
-        scheme, _, given = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not self._is_token(given.strip()):
+        if not self._tokens.allow_header(request):
             raise RefusedError(
                 401, "a token is needed: `Authorization: Bearer TOKEN`",
                 headers={"www-authenticate": "Bearer"},
             )  # fmt: skip
 
-    def _is_token(self, given: str) -> bool:
-        """Whether this is one of the tokens; takes as long for a wrong one as for a right one."""
-        encoded = given.encode("utf-8", "replace")
-        return sum(hmac.compare_digest(encoded, token) for token in self._tokens) > 0
-
-    async def _body(self, request: Request) -> bytes:
-        """The body; raises RefusedError if it is too large, before it is read as a whole."""
-        limit = self._service.limits.body_bytes
-        too_large = RefusedError(413, f"the body is larger than {limit:,} bytes")
-        length = request.headers.get("content-length", "0")
-        if not length.isascii() or not length.isdecimal() or int(length[:20]) > limit:
-            raise too_large
-        parts, size = [], 0
-        async for part in request.stream():
-            size += len(part)
-            if size > limit:
-                raise too_large
-            parts.append(part)
-        return b"".join(parts)
-
     async def translate(self, request: Request) -> Response:
         """Translate lines or a document."""
         service = self._service
         service.require_room()
-        fields = parse_json(await self._body(request))
+        fields = parse_json(await read_body(request, service.limits))
         asked = parse_request(fields, service.config, service.search, service.limits)
         if asked.document is None:
             translations = await service.translate(asked, request)

@@ -43,7 +43,7 @@ class Service:
 
     def __init__(self, translator: Translator, search: SearchConfig, limits: Limits) -> None:
         self.config = translator.config
-        self.left_out = translator.quality.left_out
+        self.text = translator.quality.text
         self.search = search
         self.limits = limits
         self.worker = TranslationWorker(translator)

@@ -1,6 +1,7 @@
 """Too many requests, a model that fails, and a server that is stopped while it works."""
 
 import contextlib
+import gc
 import http.client
 import json
 import os
@@ -183,14 +184,14 @@ def test_stopped_server_finishes_what_it_has_accepted(tmp_path: Path) -> None:
 
     def ask(number: int) -> None:
         body = b'{"lines": ["%s"]}' % (b"abc de " * 300)
-        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as asked:
-            # Later ones are not accepted any more.
-            with contextlib.suppress(ConnectionError):
-                time.sleep(0.01 * number)
-                asked.request("POST", "/v1/translate", body)
-                sent.append(number)
-                response = asked.getresponse()
-                answers[number] = response.status, response.read()
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        # Later ones are not accepted any more.
+        with contextlib.closing(connection), contextlib.suppress(ConnectionError):
+            time.sleep(0.01 * number)
+            connection.request("POST", "/v1/translate", body)
+            sent.append(number)
+            response = connection.getresponse()
+            answers[number] = response.status, response.read()
 
     try:
         threads = [threading.Thread(target=ask, args=(number,)) for number in range(30)]
@@ -235,7 +236,10 @@ def test_memory_and_files_stay_flat_over_many_requests() -> None:
             connection.close()
 
         batch(500)
-        memory, files = resident_bytes(), descriptors()
+        gc.collect()
+        memory, files, objects = resident_bytes(), descriptors(), len(gc.get_objects())
         batch(2_500)
+        gc.collect()
         assert descriptors() <= files + 2
+        assert len(gc.get_objects()) < objects + 1_000
         assert resident_bytes() < 1.05 * memory
