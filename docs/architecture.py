@@ -27,7 +27,7 @@ PURPOSES = {
     "api": "prepare, train, average and score: what Python users call",
     "cli": "the command line: parses arguments, calls the library, returns an exit code",
     "cli/commands": "one file for each subcommand; longer ones have a folder beside it",
-    "cli/commands/scoring": "nmt score: checks of files, model scores of pairs",
+    "cli/commands/scoring": "nmt score: its texts, checks, worst lines, reports, model scores",
     "cli/commands/translation": "nmt translate: option groups, constraints, documents",
     "cli/display": "what training, translating and verifying show",
     "cli/experiments": "attention, bench, parse and plot: the commands for studying",
