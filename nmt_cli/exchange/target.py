@@ -131,7 +131,7 @@ class NeedsLibraries(Protocol):
 def require_libraries(
     toolkit: NeedsLibraries, doing: str = "exporting to", hint: str = ""
 ) -> dict[str, str]:
-    """The versions of a toolkit's libraries; raises UnavailableError if one is missing.
+    """The versions of the packages of a toolkit; raises UnavailableError if a library is missing.
 
     hint: what else the user can do.
     """
@@ -141,4 +141,18 @@ def require_libraries(
             f"{doing} {toolkit.title} needs the package {' and '.join(missing)}",
             f"{install_command(toolkit.extra)}{hint}",
         )
-    return {name: importlib.metadata.version(name) for name in toolkit.libraries}
+    return {name: version for module in toolkit.libraries for name, version in _versions(module)}
+
+
+def _versions(module: str) -> list[tuple[str, str]]:
+    """The names and versions of the packages that install a module.
+
+    The module `onnxruntime` may come from the package onnxruntime-gpu, among others.
+    """
+    try:
+        return [(module, importlib.metadata.version(module))]
+    except importlib.metadata.PackageNotFoundError:
+        names = sorted(set(importlib.metadata.packages_distributions().get(module, ())))
+    if not names:
+        return [(module, "unknown")]
+    return [(name, importlib.metadata.version(name)) for name in names]

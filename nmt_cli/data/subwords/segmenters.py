@@ -82,6 +82,8 @@ class SentencePieces:
         segmenter = cls("unigram", model)
         processor = segmenter._processor
         scores = [processor.get_score(index) for index in range(len(processor))]
+        if not scores:
+            raise DataError("the sentencepiece model has no pieces", "copy it again")
         if all(score == round(score) for score in scores):
             segmenter.kind = "bpe"
         return segmenter
