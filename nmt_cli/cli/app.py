@@ -249,6 +249,10 @@ def _load(name: str) -> Command:
     below = command.commands.values() if isinstance(command, TyperGroup) else ()
     for each_command in (command, *below):
         each_command.params.append(_debug_option())
+        if COMPLETION_VARIABLE in os.environ:
+            from nmt_cli.cli.options.completion import add_completion
+
+            add_completion(each_command)
     return command
 
 
