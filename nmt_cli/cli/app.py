@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     from nmt_cli.cli.options.click_adapter import Command, Context, HelpFormatter
 
 STUDY = 'Study "Attention Is All You Need": plots, tables'
+TRAINING = "Train a model, run again to resume; compare runs"
 AFTER_TRAINING = "Average checkpoints; learn word translations"
 EXCHANGE = "Models for and from other toolkits; facts about one"
 # In the order in which they are used.
 COMMANDS = {
     "init": "Write the project file nmt.toml",
     "prepare": "Prepare parallel text for training",
-    "train": "Train a model; run again to resume",
+    "train": TRAINING,
+    "runs": TRAINING,
     "average": AFTER_TRAINING,
     "shortlist": AFTER_TRAINING,
     "export": EXCHANGE,
