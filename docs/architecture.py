@@ -66,6 +66,7 @@ PURPOSES = {
     "extras/demo/vocabulary": "the words of the demo",
     "extras/layer_bench": "nmt bench layers: Table 1 of the paper",
     "extras/paper_tables": "Tables 2 and 3 of the paper",
+    "extras/tracking": "nmt train --track: experiment trackers; nmt runs: table and curves",
     "extras/parsing": "constituency parsing and its scores",
     "inference": "engines that run a trained model; ensembles, attention maps",
     "inference/cuda": "decoding steps as CUDA graphs",
