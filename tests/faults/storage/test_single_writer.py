@@ -50,7 +50,7 @@ ALLOWED = {
     "exchange/pickled/reading.py: folder / STDERR.open": "in that directory",
     "extras/doctor.py: tempfile.TemporaryDirectory": "whether a folder may be written to",
     "extras/doctor.py: tempfile.TemporaryFile": "whether there are temporary files",
-    "inference/native/library.py: tempfile.TemporaryDirectory": "the compiler's",
+    "kernels/library.py: tempfile.TemporaryDirectory": "the compiler's",
     "model_weights.py: os.open": "for reading",
 }
 
