@@ -52,6 +52,7 @@ PURPOSES = {
     "exchange": "nmt export, import and info: models for and from other toolkits, compared",
     "exchange/checks": "comparisons with the model in the other toolkit, and checks without it",
     "exchange/formats": "the formats: one folder for each toolkit",
+    "exchange/formats/bergamot": "int8 models for the engines in browsers, out",
     "exchange/formats/ctranslate2": "CTranslate2 directories and Argos packages, out",
     "exchange/formats/fairseq": "checkpoints of fairseq and their dictionaries, in",
     "exchange/formats/huggingface": "directories of MarianMTModel and Pegasus, out and in",
