@@ -428,7 +428,7 @@ def test_compiling_is_announced_on_a_terminal_only(folder, model, monkeypatch) -
 
 def test_compiling_for_training_is_announced_where_it_is_needed(monkeypatch) -> None:
     must = {"compile": True}
-    monkeypatch.setattr("nmt_cli.model.backends.native.must_compile", lambda _: must["compile"])
+    monkeypatch.setattr("nmt_cli.kernels.training.must_compile", lambda _: must["compile"])
     stream = io.StringIO()
     console = Console(stream, interactive=True)
     loading.announce_training_kernels(torch.device("meta"), console)
