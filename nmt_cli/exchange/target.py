@@ -64,6 +64,28 @@ class BatchTranslator(ForeignTranslator, Protocol):
         ...
 
 
+@runtime_checkable
+class WordsTranslator(Protocol):
+    """An engine that gives greedy translations, and no probabilities of given words."""
+
+    def source_ids(self, line: str) -> list[int]:
+        """The ids of a line with EOS, made by the exported segmenter and vocabulary."""
+        ...
+
+    def greedy_translations(self, lines: Sequence[str]) -> list[str]:
+        """The greedy translation of each line."""
+        ...
+
+
+@runtime_checkable
+class NeedsEngine(Protocol):
+    """A format whose engine is no Python package."""
+
+    def require_engine(self, hint: str) -> dict[str, str]:
+        """The version of the engine; raises UnavailableError, with `hint` behind its own."""
+        ...
+
+
 class Target(Protocol):
     """A format that models are exported to."""
 
@@ -100,7 +122,7 @@ class Target(Protocol):
         """Write the exported model into an existing, empty directory."""
         ...
 
-    def open(self, directory: Path) -> ForeignTranslator:
+    def open(self, directory: Path) -> ForeignTranslator | WordsTranslator:
         """Load what `write` wrote, with the library that it is for."""
         ...
 
@@ -135,6 +157,8 @@ def require_libraries(
 
     hint: what else the user can do.
     """
+    if isinstance(toolkit, NeedsEngine):
+        return toolkit.require_engine(hint)
     missing = [name for name in toolkit.libraries if find_spec(name) is None]
     if missing:
         raise UnavailableError(

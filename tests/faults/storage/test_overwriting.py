@@ -101,6 +101,12 @@ TABLE: dict[str, list[Try]] = {
         ),
         Try(f"{TRAIN} --corpus corpus --out new", 65),
     ],
+    "nmt runs": [
+        *refused(". --out figure.svg", ". --out own/new.svg --force", ". --out layers.svg"),
+        Try(". --out train.de", 2),
+        # The folder has a log, without a record.
+        Try(".", 0),
+    ],
     "nmt average": [
         *refused("own"),
         *refused(
