@@ -4,7 +4,7 @@
 
 INPUT and OUTPUT are Parquet, or text files with one sentence per line if they end in .txt. OUTPUT
 has the columns of INPUT and `translation`; it must not exist. Each Python worker of Spark loads the
-model once and keeps it. See README.md.
+model once and keeps it. See docs/scale.md.
 """
 
 import argparse
