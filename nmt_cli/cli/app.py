@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 STUDY = 'Study "Attention Is All You Need": plots, tables'
 TRAINING = "Train a model, run again to resume; compare runs"
 AFTER_TRAINING = "Average checkpoints; learn word translations"
+TRANSLATION = "Translate text line by line, or over HTTP"
 EXCHANGE = "Models for and from other toolkits; facts about one"
 # In the order in which they are used.
 COMMANDS = {
@@ -34,7 +35,8 @@ COMMANDS = {
     "export": EXCHANGE,
     "import": EXCHANGE,
     "info": EXCHANGE,
-    "translate": "Translate text line by line",
+    "translate": TRANSLATION,
+    "serve": TRANSLATION,
     "score": "Score translations: BLEU, chrF, TER",
     "demo": "Train and test a small model on generated sentences",
     "parse": "Parse sentences into trees; score trees like EVALB",

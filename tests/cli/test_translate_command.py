@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import torch
 from byte_models import byte_config, byte_model, byte_subwords
 
 from nmt_cli.cli import loading, main
@@ -422,6 +423,20 @@ def test_compiling_is_announced_on_a_terminal_only(folder, model, monkeypatch) -
     assert must == [folder / "cache" / "nmt"]
     with pytest.raises(NoInputError):
         loading.load_translator(folder / "none", console=Console(stream, interactive=True))
+    assert stream.getvalue().count("compiling") == 1
+
+
+def test_compiling_for_training_is_announced_where_it_is_needed(monkeypatch) -> None:
+    must = {"compile": True}
+    monkeypatch.setattr("nmt_cli.kernels.training.must_compile", lambda _: must["compile"])
+    stream = io.StringIO()
+    console = Console(stream, interactive=True)
+    loading.announce_training_kernels(torch.device("meta"), console)
+    assert stream.getvalue() == ""
+    loading.announce_training_kernels(torch.device("cpu"), console)
+    assert stream.getvalue() == "compiling kernels for this CPU (once, some seconds)\n"
+    must["compile"] = False
+    loading.announce_training_kernels(torch.device("cpu"), console)
     assert stream.getvalue().count("compiling") == 1
 
 

@@ -143,6 +143,7 @@ def be_rank(
     """Train as one rank, possibly the only one; the first rank shows and tracks the progress."""
     from nmt_cli.cli.display.training import TrainDisplay
     from nmt_cli.cli.environment import make_console
+    from nmt_cli.cli.loading import announce_training_kernels
     from nmt_cli.cli.settings import model_option
     from nmt_cli.config.automatic import max_steps
     from nmt_cli.data.corpus.corpus import Corpus
@@ -159,6 +160,8 @@ def be_rank(
         config = complete(config, opened)
         if opened.valid is None and ranks.is_first:
             console.warning(no_validation(len(opened.train), "nmt prepare --force"))
+        if ranks.is_first:
+            announce_training_kernels(ranks.device, console)
         steps = max_steps(config.train)
         with (
             console.progress("training", steps, estimate_after=None) as progress,

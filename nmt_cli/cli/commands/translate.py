@@ -42,7 +42,7 @@ from nmt_cli.cli.commands.translation.work import Loading, Work, starting
 from nmt_cli.cli.display.flags import FlagReport, check_flags
 from nmt_cli.cli.display.line_progress import LineProgress
 from nmt_cli.cli.display.misfit import warn_of_misfit
-from nmt_cli.cli.display.translations import Show, as_json_line, plain_lines
+from nmt_cli.cli.display.translations import Show, plain_lines
 from nmt_cli.cli.display.verification import Checks
 from nmt_cli.cli.environment import make_console
 from nmt_cli.cli.loading import require_models
@@ -58,6 +58,7 @@ from nmt_cli.cli.text_io import (
     warn_of_invalid,
 )
 from nmt_cli.errors import UsageError
+from nmt_cli.translation.json_lines import as_json_line
 
 if TYPE_CHECKING:
     from nmt_cli.config.schema import ResolvedConfig

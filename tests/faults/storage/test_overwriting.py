@@ -213,6 +213,8 @@ TABLE: dict[str, list[Try]] = {
         Try("train.trees --out new --force", 0, ("new.words", "new.trees")),
     ],
     "nmt parse score": [Try("train.trees more.trees", 0)],
+    # It writes no files.
+    "nmt serve": [Try("own --token-file empty", 66), Try("own --port 99999", 2)],
     "nmt attention": [
         *refused("--model own a"),
         *refused(*(f"--model own a --out {out}" for out in ("figure.svg", "own/new.html"))),

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from nmt_cli.cli.commands.scoring.texts import check_files
-from nmt_cli.cli.display.translations import SCHEMA, as_one_line
 from nmt_cli.cli.options.declarations import FILE_PAIR, FilePair
 from nmt_cli.cli.text_io import note_waiting, warn_of_invalid
 from nmt_cli.errors import DataError, UsageError
 from nmt_cli.plurals import counted
+from nmt_cli.translation.json_lines import SCHEMA, as_one_line
 
 if TYPE_CHECKING:
     from nmt_cli.config.schema import ResolvedConfig

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from nmt_cli.cli.display.flags import FlagReport
 from nmt_cli.cli.display.line_progress import LineProgress
 from nmt_cli.cli.display.misfit import warn_of_misfit
-from nmt_cli.cli.display.translations import as_json_line
 from nmt_cli.cli.text_io import STDIN, STDOUT, open_text_file
 from nmt_cli.errors import UsageError
+from nmt_cli.translation.json_lines import as_json_line
 
 if TYPE_CHECKING:
     from nmt_cli.cli.commands.translation.work import Work
