@@ -11,7 +11,7 @@ RUN python -m venv /opt/nmt \
     && if [ -n "$TORCH_INDEX" ]; then \
          /opt/nmt/bin/pip install --no-cache-dir -c /src/constraints.txt --index-url "$TORCH_INDEX" torch; \
        fi \
-    && /opt/nmt/bin/pip install --no-cache-dir -c /src/constraints.txt '/src[documents,zstd]'
+    && /opt/nmt/bin/pip install --no-cache-dir -c /src/constraints.txt '/src[documents,serve,zstd]'
 
 FROM python:3.11-slim-bookworm
 # The C compiler makes nmt's kernels for the processor that the container meets.

@@ -8,7 +8,7 @@
 FROM python:3.11-slim-bookworm AS build
 COPY . /src
 RUN python -m venv /opt/nmt \
-    && /opt/nmt/bin/pip install --no-cache-dir -c /src/constraints.txt '/src[documents,zstd]'
+    && /opt/nmt/bin/pip install --no-cache-dir -c /src/constraints.txt '/src[documents,serve,zstd]'
 
 FROM python:3.11-slim-bookworm
 # The C compiler is for Triton's launchers, and for nmt's kernels on the CPU.

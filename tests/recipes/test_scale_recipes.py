@@ -26,7 +26,7 @@ JOBS = {
     name: document
     for name, documents in MANIFESTS.items()
     for document in documents
-    if document["kind"] == "Job"
+    if document["kind"] in ("Job", "Deployment")
 }
 OPTIONS = {
     path.split()[-1]: {name for parameter in command.params for name in parameter.opts}
@@ -87,7 +87,8 @@ def test_services_of_compose_have_a_read_only_root_and_no_network() -> None:
         assert service["read_only"] is True
         assert service["user"] == "10001:10001"
         assert service["cap_drop"] == ["ALL"]
-        assert service["network_mode"] == "none"
+        assert service["network_mode"] == ("bridge" if "ports" in service else "none")
+        assert all(port.startswith("127.0.0.1:") for port in service.get("ports", []))
         assert service["tmpfs"] == ["/tmp:exec"]
 
 
@@ -100,7 +101,7 @@ def test_commands_have_options_that_exist() -> None:
     commands = {name: words_of(job) for name, job in JOBS.items()}
     commands |= {name: service["command"] for name, service in COMPOSE["services"].items()}
     for name, words in commands.items():
-        [command] = [word for word in words if word in ("translate", "train")]
+        [command] = [word for word in words if word in ("translate", "train", "serve")]
         own = words[words.index(command) :]
         options = {word for word in own if word.startswith("--")}
         assert options <= OPTIONS[command], name
@@ -138,6 +139,23 @@ def test_a_job_fails_at_once_for_what_stays_wrong() -> None:
     rule, *_ = JOBS["translate.yaml"]["spec"]["podFailurePolicy"]["rules"]
     assert rule["onExitCodes"]["values"] == [2, 65, 66, 73, 78]
     assert set(rule["onExitCodes"]["values"]) <= set(exit_codes())
+
+
+def test_the_server_is_reached_at_its_port_and_asked_whether_it_is_ready() -> None:
+    service, deployment = MANIFESTS["serve.yaml"]
+    server = container(deployment)
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
+    assert service["spec"]["selector"] == deployment["spec"]["selector"]["matchLabels"] == labels
+    [serve] = [command for path, command, _ in docs.walk_commands() if path == "nmt serve"]
+    [default] = [parameter.default for parameter in serve.params if parameter.name == "port"]
+    probes = [
+        server[name]["httpGet"] for name in ("startupProbe", "readinessProbe", "livenessProbe")
+    ]
+    assert [probe["path"] for probe in probes] == ["/readyz", "/readyz", "/healthz"]
+    ports = {server["ports"][0]["containerPort"], service["spec"]["ports"][0]["port"]}
+    assert ports | {probe["port"] for probe in probes} == {default}
+    # It drains for 10 s.
+    assert deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] > 10
 
 
 def test_training_meets_at_the_service_of_the_first_pod() -> None:
