@@ -84,28 +84,36 @@ async def load(port: int, lines: Sequence[str], clients: int, requests: int) -> 
     return result
 
 
-def engine_milliseconds(options: argparse.Namespace, lines: Sequence[str]) -> Json:
-    """How long the translator takes for one line, without a server."""
-    from dataclasses import replace
+class Alone:
+    """The translator without a server."""
 
-    from nmt_cli.translation.translator import Translator
+    def __init__(self, options: argparse.Namespace) -> None:
+        from dataclasses import replace
 
-    translator = Translator.load(options.model)
-    search = replace(translator.config.search, length_penalty="power", **SEARCH)
-    seconds = []
-    for line in lines[: options.requests[0]]:
-        begun = time.perf_counter()
-        translator.translate(line, search=search)
-        seconds.append(1_000 * (time.perf_counter() - begun))
-    return spread(seconds)
+        from nmt_cli.translation.translator import Translator
+
+        self._translator = Translator.load(options.model)
+        settings = self._translator.config.search
+        self._search = replace(settings, length_penalty="power", **SEARCH)
+        self.rounds: list[float] = []
+
+    def measure(self, lines: Sequence[str]) -> None:
+        """Note the median of the milliseconds for a line."""
+        seconds = []
+        for line in lines:
+            begun = time.perf_counter()
+            self._translator.translate(line, search=self._search)
+            seconds.append(time.perf_counter() - begun)
+        self.rounds.append(1_000 * statistics.median(seconds))
 
 
 def measure(
-    workers: dict[str, Worker], lines: Sequence[str], options: argparse.Namespace
+    workers: dict[str, Worker], alone: Alone, lines: Sequence[str], options: argparse.Namespace
 ) -> dict[tuple[str, int], list[Load]]:
     """The loads of each kind and number of clients, in rounds."""
     loads: dict[tuple[str, int], list[Load]] = {}
     for index in range(options.rounds):
+        alone.measure(lines[: options.requests[0]])
         for clients, requests in zip(options.clients, options.requests, strict=True):
             for kind in sorted(workers, reverse=index % 2 > 0):
                 say(f"{clients} clients, {kind}")
@@ -152,22 +160,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="serve-") as name:
         folder = Path(name)
         export_model(options.model, "ctranslate2", folder / "ct2", check=False)
-        engine = engine_milliseconds(options, lines)
+        alone = Alone(options)
+        alone.measure(lines[: options.warm_up])
+        alone.rounds.clear()
         workers: dict[str, Worker] = {}
         try:
             for kind in KINDS:
                 workers[kind] = Worker("serve_worker", kind, folder, settings, options.threads)
             for worker in workers.values():
                 asyncio.run(load(worker.first["port"], lines, 4, options.warm_up))
-            loads = measure(workers, lines, options)
+            loads = measure(workers, alone, lines, options)
             for clients in options.clients:
                 results.cases += cases_of(loads, clients, settings)
-            alone = spread([each.quantile(0.5) for each in loads["continuous", options.clients[0]]])
+            served = spread(
+                [each.quantile(0.5) for each in loads["continuous", options.clients[0]]]
+            )
+            engine = spread(alone.rounds)
             results.cases.append(
                 make_case(
-                    "the translator without a server: p50, ms", "p50, ms", alone["median"],
+                    "the translator without a server: p50, ms", "p50, ms", served["median"],
                     engine["median"], better="lower", settings=settings,
-                    ours_spread=alone, peer_spread=engine,
+                    ours_spread=served, peer_spread=engine,
                 )
             )  # fmt: skip
         finally:

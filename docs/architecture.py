@@ -82,6 +82,7 @@ PURPOSES = {
     "scoring": "BLEU, chrF, TER, the paper's BLEU, quality gates",
     "search": "beam search, sampling, constraints, length penalties",
     "server": "nmt serve: translation over HTTP",
+    "server/page": "the page to translate by hand",
     "storage": "writes all files atomically; manifests and checks",
     "terminal": "console, progress bars, line wrapping",
     "training": "the training loop, validation, model selection",
