@@ -40,10 +40,10 @@ def man_page(path: str, command: Command, context: Context) -> str:
         ".SH NAME", f"{_escaped(name)} \\- {_escaped(about.rstrip('.'))}",
         ".SH SYNOPSIS", f".B {_escaped(path)}",
         _marked(" ".join(command.collect_usage_pieces(context))),
-        ".SH DESCRIPTION", _marked(about),
+        ".SH DESCRIPTION", _escaped(about),
     ]  # fmt: skip
     for paragraph in more:
-        lines += [".PP", _marked(paragraph)]
+        lines += [".PP", _escaped(paragraph)]
     if command.epilog:
         lines += [".SH EXAMPLES", ".nf", *map(_escaped, command.epilog.strip("\n").splitlines()),
                   ".fi"]  # fmt: skip
@@ -60,7 +60,7 @@ def _subcommands(path: str, group: TyperGroup, context: Context) -> Iterator[str
         command = group.get_command(context, name)
         assert command is not None
         yield from (".TP", f".BR {_escaped(f'{path} {name}'.replace(' ', '-'))} (1)",
-                    _marked(_paragraphs(command.help or "")[0]))  # fmt: skip
+                    _escaped(_paragraphs(command.help or "")[0]))  # fmt: skip
 
 
 def _parameters(command: Command, context: Context) -> Iterator[str]:
@@ -77,7 +77,7 @@ def _parameters(command: Command, context: Context) -> Iterator[str]:
             is_main = heading in ("Arguments", "Options")
             yield f".SH {heading.upper()}" if is_main else f".SS {_escaped(heading)}"
         for names, about in rows:
-            yield from (".TP", _names(names), _marked(" ".join(about.split())))
+            yield from (".TP", _names(names), _escaped(" ".join(about.split())))
 
 
 def _names(names: str) -> str:
@@ -88,9 +88,9 @@ def _names(names: str) -> str:
 
 def _end(path: str) -> Iterator[str]:
     if path == "nmt":
-        yield from (".SH SETTINGS", _marked(SETTINGS_NOTE), ".SH EXIT STATUS")
+        yield from (".SH SETTINGS", _escaped(SETTINGS_NOTE), ".SH EXIT STATUS")
         for code, meaning in exit_codes().items():
-            yield from (".TP", f".B {code}", _marked(meaning))
+            yield from (".TP", f".B {code}", _escaped(meaning))
         return
     above = path.rpartition(" ")[0].replace(" ", "-")
     yield from (".SH SEE ALSO", f".BR {_escaped(above)} (1)")

@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nmt_cli.cli.commands.translation.parts import Part
 from nmt_cli.errors import NmtError
 from nmt_cli.plurals import counted
 
@@ -73,7 +74,7 @@ def swapped_columns_warning(glossary: Path, file: str) -> str:
 
 
 @contextlib.contextmanager
-def open_prefixes(path: Path | None) -> Iterator["Prefixes | None"]:
+def open_prefixes(path: Path | None, part: Part) -> Iterator["Prefixes | None"]:
     """The prefixes in a file; raises DataError if the file has more lines than the text."""
     from nmt_cli.data.text.lines import read_lines
     from nmt_cli.translation.lines.prefixes import Prefixes
@@ -82,7 +83,7 @@ def open_prefixes(path: Path | None) -> Iterator["Prefixes | None"]:
         yield None
         return
     with read_lines(path) as lines:
-        prefixes = Prefixes(lines, f"`{lines.name}`")
+        prefixes = Prefixes(part.lines(lines), f"`{lines.name}`")
         yield prefixes
         prefixes.end()
 

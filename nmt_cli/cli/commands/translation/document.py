@@ -49,8 +49,8 @@ class DocumentOptions(NamedTuple):
     ) -> str:
         """The name of the file to read; raises UsageError for options that do not fit.
 
-        file: the argument; unfit: --scores, --prefix, --verify and --verify-every; flags: the
-        settings that are given as options.
+        file: the argument; unfit: --scores, --prefix, --verify, --verify-every, --part; flags:
+        the settings that are given as options.
         """
         from nmt_cli.documents.kinds import KINDS
 
@@ -61,7 +61,7 @@ class DocumentOptions(NamedTuple):
                 )
             return file
         kind = self._kind(file)
-        names = ("--scores", "--prefix", "--verify", "--verify-every")
+        names = ("--scores", "--prefix", "--verify", "--verify-every", "--part")
         wrong = [name for name, value in zip(names, unfit, strict=True) if value]
         wrong += ["--n-best"] if flags.get("search.n_best") not in (None, 1) else []
         wrong += ["--alignment"] if flags.get("search.alignment") else []

@@ -1,9 +1,13 @@
 """The models of `nmt translate`, loaded, with the settings and constraints of the run."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from nmt_cli.cli.commands.translation.constraints import read_constraints
 from nmt_cli.cli.commands.translation.options import Precision
+from nmt_cli.cli.commands.translation.parts import WHOLE, Part
 from nmt_cli.cli.display.translation_stats import TranslationStats
 from nmt_cli.cli.loading import load_translator
 from nmt_cli.cli.settings import chosen_search
@@ -19,13 +23,14 @@ if TYPE_CHECKING:
 
 
 class Loading(NamedTuple):
-    """What is loaded, where to, and what measures it."""
+    """What is loaded, and where to; the part of the text; whether the run is measured."""
 
     models: Sequence[str]
     device: str
     precision: Precision
     threads: int | None
-    stats: TranslationStats | None
+    part: Part
+    with_stats: bool
 
 
 class Work(NamedTuple):
@@ -36,6 +41,7 @@ class Work(NamedTuple):
     search: "SearchConfig"
     constraints: "Constraints"
     stats: TranslationStats | None = None
+    part: Part = WHOLE
     prefixes: "Prefixes | None" = None
 
     def note(self, translation: "Translation") -> None:
@@ -65,13 +71,29 @@ class Work(NamedTuple):
             search=self.search,
             constraints=self.constraints,
             prefixes=prefixes,
-            first=first,
+            first=self.part.index(first),
+            every=self.part.count,
             on_progress=on_progress,
         )
 
 
-def start_work(
+def starting(
     loading: Loading,
+    glossary: Path | None,
+    ban: Path | None,
+    file: str,
+    resolved: "ResolvedConfig",
+    console: "Console",
+) -> "Callable[[], Work]":
+    """A function that loads what is needed to translate `file`; time counts from now on."""
+    constraining = partial(read_constraints, glossary, ban, file, console)
+    stats = TranslationStats() if loading.with_stats else None
+    return partial(_start, loading, stats, constraining, resolved, console)
+
+
+def _start(
+    loading: Loading,
+    stats: TranslationStats | None,
     constraining: "Callable[[], Constraints]",
     resolved: "ResolvedConfig",
     console: "Console",
@@ -80,9 +102,9 @@ def start_work(
     constraints = constraining()
     translator = _load(loading, console)
     search = _search(translator, resolved, constraints)
-    if loading.stats is not None:
-        loading.stats.loaded()
-    return Work(console, translator, search, constraints, loading.stats)
+    if stats is not None:
+        stats.loaded()
+    return Work(console, translator, search, constraints, stats, loading.part)
 
 
 def _search(
