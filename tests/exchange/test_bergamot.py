@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import re
 import struct
 from pathlib import Path
 
@@ -10,15 +11,17 @@ import numpy as np
 import pytest
 import torch
 from bergamot_files import FLOAT32, INT8, INTGEMM8, read_binary, values
-from exported import random_model, random_pairs
+from exported import WORDS, random_model, random_pairs, segmenter
 from test_marian_export import MARIAN
 
 from nmt_cli.cli import main
 from nmt_cli.config.search import LONGEST_SHORTLIST
 from nmt_cli.data.lexical.shortlist import Shortlist
+from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import UnavailableError
 from nmt_cli.exchange.formats.bergamot import engine, target
 from nmt_cli.exchange.formats.bergamot.calibration import OUTPUT, largest_inputs
+from nmt_cli.exchange.formats.bergamot.page import translation_page
 from nmt_cli.exchange.formats.bergamot.shortlists import MAGIC, checksum, shortlist_bytes
 from nmt_cli.exchange.formats.bergamot.target import TARGET
 from nmt_cli.exchange.formats.marian.weights import make_arrays
@@ -29,8 +32,8 @@ from nmt_cli.translation.translator import Translator
 SIZES = {**MARIAN, "model.d_model": 64, "model.d_ff": 64, "model.heads": 4}
 
 
-def model_of(**settings: object) -> LoadedModel:
-    loaded = random_model({**SIZES, **settings})
+def model_of(subwords: Subwords | None = None, **settings: object) -> LoadedModel:
+    loaded = random_model({**SIZES, **settings}, subwords)
     set_zero_start(loaded.model)
     return loaded
 
@@ -161,25 +164,57 @@ def test_a_shortlist_allows_the_words_of_each_source_and_of_its_end() -> None:
     assert lists == [[], [], [], [1, 3, 4], [3, 4, 5], [2], []]
 
 
-def test_the_shortlist_of_a_model_goes_along(tmp_path: Path) -> None:
-    loaded = model_of()
-    save_model(tmp_path / "model", loaded.model.state_dict(), loaded.config, loaded.subwords, {})
+def save_with_shortlist(loaded: LoadedModel, folder: Path) -> None:
+    """Save a model with a shortlist that allows each subword for itself."""
+    save_model(folder, loaded.model.state_dict(), loaded.config, loaded.subwords, {})
     size = loaded.subwords.src_size
     ids = np.arange(size, dtype=np.int32)
     candidates = np.full((size, LONGEST_SHORTLIST), -1, np.int32)
     candidates[:, 0] = ids
-    Shortlist(candidates, ids, ids[:2]).save(tmp_path / "model", loaded.subwords)
+    Shortlist(candidates, ids, ids[:2]).save(folder, loaded.subwords)
+
+
+def test_the_shortlist_of_a_model_goes_along(tmp_path: Path) -> None:
+    subwords = Subwords(segmenter("bpe", 48, WORDS))
+    assert subwords.tgt_size == 48
+    loaded = model_of(subwords)
+    save_with_shortlist(loaded, tmp_path / "model")
     arguments = ["export", str(tmp_path / "model"), "--to", "bergamot", "--no-check"]
     assert main([*arguments, "--out", str(tmp_path / "out")]) == 0
     languages = loaded.config.languages.src + loaded.config.languages.tgt
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         f"model.{languages}.intgemm.alphas.bin", f"vocab.{languages}.spm",
-        f"lex.50.50.{languages}.s2t.bin", "export.json", "manifest.json",
+        f"lex.50.50.{languages}.s2t.bin", "index.html", "export.json", "manifest.json",
     }  # fmt: skip
+    page = (tmp_path / "out/index.html").read_text()
+    assert f'"shortlist": "lex.50.50.{languages}.s2t.bin"' in page
     [path] = (tmp_path / "out").glob("lex.*")
     lists = lists_of(path.read_bytes())
     assert lists[:3] == [[0], [1], [2]]
     assert lists[loaded.subwords.eos_id] == [0, 1, loaded.subwords.eos_id]
+
+
+def test_a_shortlist_of_a_small_vocabulary_is_left_out_and_named(tmp_path: Path, capsys) -> None:
+    """If nearly all words are allowed, no multiple of 8 may be left for the engine."""
+    loaded = model_of()
+    assert loaded.subwords.tgt_size % 8 == 2
+    save_with_shortlist(loaded, tmp_path / "model")
+    arguments = ["export", str(tmp_path / "model"), "--to", "bergamot", "--no-check"]
+    assert main([*arguments, "--out", str(tmp_path / "out")]) == 0
+    assert not list((tmp_path / "out").glob("lex.*"))
+    assert "The shortlist is left out" in " ".join(capsys.readouterr().err.split())
+    assert '"shortlist": null' in (tmp_path / "out/index.html").read_text()
+
+
+def test_the_page_names_the_files_and_cannot_be_left_by_a_name() -> None:
+    exported = engine.ExportedFiles(
+        Path("model.</script>.bin"), (Path("srcvocab.spm"), Path("trgvocab.spm")), None
+    )
+    page = translation_page(exported, ("<e>", "xx"))
+    assert page.count("</script>") == 1
+    assert "from &lt;e&gt; to xx" in page
+    assert '"vocabularies": ["srcvocab.spm", "trgvocab.spm"], "shortlist": null' in page
+    assert not re.findall(r"@[A-Z]+@", page)
 
 
 class Fake:

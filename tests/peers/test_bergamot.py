@@ -4,11 +4,19 @@
 """
 
 import json
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from chromium import Browser, browser
 from exported import letter_lines, train_letters
 from peer_results import RESULTS, Record
 
@@ -17,6 +25,7 @@ from nmt_cli.data.lexical.shortlist import Shortlist
 from nmt_cli.errors import QualityGateError
 from nmt_cli.exchange.export import export_model
 from nmt_cli.exchange.formats.bergamot import binary, target
+from nmt_cli.exchange.formats.bergamot.engine import find_engine
 from nmt_cli.exchange.formats.bergamot.target import TARGET
 from nmt_cli.model_dir import LoadedModel, load_model
 
@@ -45,8 +54,9 @@ def learnt_lines(count: int) -> list[str]:
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of a model that copies letters."""
-    return train(tmp_path_factory.mktemp("letters"))
+    """The directory of a model that copies letters, with as many subwords as a shortlist needs."""
+    folder = tmp_path_factory.mktemp("letters")
+    return train(folder, data_subwords="bpe", data_vocab_size=16)
 
 
 def save_shortlist(model: Path, offset: int) -> LoadedModel:
@@ -93,6 +103,57 @@ def test_the_shortlist_decides_which_words_are_written(
     record(equal_with_the_right_words=equal[0], equal_with_other_words=equal[1], lines=20)
     assert equal[0] >= 18
     assert equal[1] == 0
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files and says nothing."""
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address of a server of the files in a folder."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder)) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def wait_until(tab: Browser, script: str) -> None:
+    end = time.monotonic() + 60
+    while not tab.evaluate(script):
+        assert time.monotonic() < end, tab.evaluate("document.body.innerText")
+        time.sleep(0.05)
+
+
+@pytest.mark.peers
+def test_the_page_translates_in_a_browser(model: Path, tmp_path: Path, record: Record) -> None:
+    save_shortlist(model, 0)
+    out = tmp_path / "out"
+    export_model(model, "bergamot", out, check=False)
+    lines = learnt_lines(5)
+    expected = TARGET.open(out).greedy_translations(lines)
+    with served(out) as address, browser(tmp_path / "profile") as tab:
+        tab.call("Page.navigate", url=f"{address}/index.html")
+        wait_until(tab, "document.getElementById('status')?.textContent.includes('missing')")
+        shutil.copytree(find_engine("")[1] / "worker", out / "worker")
+        tab.call("Page.navigate", url=f"{address}/index.html")
+        wait_until(tab, "document.querySelector('button')?.disabled === false")
+        tab.evaluate(f"document.getElementById('text').value = {json.dumps(chr(10).join(lines))}")
+        tab.point_at("button", click=True)
+        wait_until(tab, "document.getElementById('translation').textContent")
+        actual = tab.evaluate("document.getElementById('translation').textContent").split("\n")
+        version = tab.call("Browser.getVersion")["product"]
+    record(browser=version, lines=len(lines), equal_translations=sum(
+        text == other for text, other in zip(actual, expected, strict=True)))  # fmt: skip
+    assert actual == expected
+    assert len(set(actual)) > 3
 
 
 def without_transposition(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from nmt_cli.config.schema import ModelConfig
-from nmt_cli.data.lexical.shortlist import SHORTLIST, Shortlist
+from nmt_cli.data.lexical.shortlist import FREQUENT, SHORTLIST, Shortlist
 from nmt_cli.exchange.checks.lines import calibration_lines
 from nmt_cli.exchange.formats.bergamot.binary import (
     EMBEDDINGS,
@@ -27,6 +27,7 @@ from nmt_cli.exchange.formats.bergamot.engine import (
     ExportedFiles,
     find_engine,
 )
+from nmt_cli.exchange.formats.bergamot.page import NAME, translation_page
 from nmt_cli.exchange.formats.bergamot.shortlists import MOST, shortlist_bytes
 from nmt_cli.exchange.formats.marian.npz import Array
 from nmt_cli.exchange.formats.marian.settings import settings_of
@@ -45,6 +46,8 @@ from nmt_cli.translation.translator import Translator
 
 # What the engines multiply: rows of a multiple of these numbers, and such columns.
 INPUTS, OUTPUTS = 64, 8
+# Words that a shortlist may allow for a sentence; the engine breaks longer ones.
+MOST_ALLOWED = 128 * (MOST + 1) + FREQUENT + OUTPUTS
 ALPHA = "_QuantMultA"
 # The names of the output layer's matrix: the columns that a shortlist selects have none.
 OUTPUT_NAMES = ("Wemb", "decoder_Wemb", "none")
@@ -95,6 +98,10 @@ class Bergamot:
         if shortlist is not None and names.shortlist is not None:
             data = shortlist_bytes(shortlist, loaded.subwords.eos_id, loaded.subwords.src_size)
             files.write_bytes(directory / names.shortlist, data)
+        else:
+            names = names._replace(shortlist=None)
+        languages = loaded.config.languages.src, loaded.config.languages.tgt
+        files.write_text(directory / NAME, translation_page(names, languages))
 
     def open(self, directory: Path) -> WordsTranslator:
         """The model, run by the npm package in node."""
@@ -109,6 +116,11 @@ class Bergamot:
         notes = search_notes(search, self.title, LEFT_OUT)
         if search.beam > 1:
             notes += (f"{self.title} searches greedily, as `nmt translate --beam 1` does.",)
+        if _has_shortlist(loaded) and _shortlist(loaded) is None:
+            notes += (
+                f"The shortlist is left out: {self.title} needs a vocabulary of a multiple of "
+                f"{OUTPUTS} for one, or of more than {MOST_ALLOWED:,} subwords.",
+            )
         return SearchAdvice(dict(CONFIG), notes)
 
 
@@ -127,10 +139,19 @@ def _names(loaded: LoadedModel) -> ExportedFiles:
 
 
 def _shortlist(loaded: LoadedModel) -> Shortlist | None:
-    """The shortlist in the model's directory, if there is one."""
-    if loaded.directory is None or not (loaded.directory / SHORTLIST).exists():
+    """The shortlist in the model's directory, if there is one that the engine can use.
+
+    It needs a multiple of OUTPUTS words, which a vocabulary may lack if nearly all are allowed.
+    """
+    size = loaded.subwords.tgt_size
+    if not _has_shortlist(loaded) or (size % OUTPUTS and size < MOST_ALLOWED):
         return None
+    assert loaded.directory is not None
     return Shortlist.load(loaded.directory, loaded.subwords)
+
+
+def _has_shortlist(loaded: LoadedModel) -> bool:
+    return loaded.directory is not None and (loaded.directory / SHORTLIST).exists()
 
 
 def _padded(
