@@ -156,6 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     lines = options.test.read_text(encoding="utf-8").splitlines()
     settings = {"model": str(options.model), "threads": options.threads, "search": SEARCH}
+    shown = {**settings, "model": options.model.name}
     results = Results("serve", measured_with(options), options.out, environment=environment(1))
     with tempfile.TemporaryDirectory(prefix="serve-") as name:
         folder = Path(name)
@@ -171,7 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 asyncio.run(load(worker.first["port"], lines, 4, options.warm_up))
             loads = measure(workers, alone, lines, options)
             for clients in options.clients:
-                results.cases += cases_of(loads, clients, settings)
+                results.cases += cases_of(loads, clients, shown)
             served = spread(
                 [each.quantile(0.5) for each in loads["continuous", options.clients[0]]]
             )
@@ -179,7 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             results.cases.append(
                 make_case(
                     "the translator without a server: p50, ms", "p50, ms", served["median"],
-                    engine["median"], better="lower", settings=settings,
+                    engine["median"], better="lower", settings=shown,
                     ours_spread=served, peer_spread=engine,
                 )
             )  # fmt: skip
