@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from chromium import Browser, browser
-from exported import letter_lines, train_letters
+from exported import learnt_lines, train_letters
 from peer_results import RESULTS, Record
 
 from nmt_cli.config.search import LONGEST_SHORTLIST
@@ -42,14 +42,6 @@ def train(folder: Path, **settings: object) -> Path:
         folder, model_positions="sinusoidal_t2t", model_zero_start=True, model_norm_order="post",
         model_d_model=64, model_d_ff=128, train_max_steps=240, train_validate_every=240, **settings,
     )  # fmt: skip
-
-
-def learnt_lines(count: int) -> list[str]:
-    """Lines of at most six letters, as those of the training.
-
-    Longer translations do not end, and the engine cuts them off at twice the length of the source.
-    """
-    return [line for line in letter_lines(2 * count) if len(line.split()) < 7][:count]
 
 
 @pytest.fixture(scope="module")
