@@ -1,6 +1,7 @@
 """Packages for Argos Translate are installed by it, and give the translations of nmt there.
 
-`pip install --no-deps argostranslate stanza minisbd emoji` installs it without further models.
+`pip install --no-deps argostranslate stanza minisbd emoji udtools udapi` and `pip install requests
+termcolor platformdirs orjson` install it without the models of its sentence splitters.
 """
 
 import json
@@ -10,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from exported import letter_lines, train_letters
+from exported import learnt_lines, train_letters
 from peer_results import RESULTS, Record
 
 from nmt_cli.exchange.export import export_model
@@ -58,7 +59,7 @@ def test_packages_translate_in_argos_translate_as_in_nmt(
     model = train_letters(tmp_path / "letters", model_norm_order="pre")
     export = export_model(model, "argos", tmp_path / "out", precision=precision)
     [package] = (tmp_path / "out").glob("*.argosmodel")
-    lines = letter_lines(LINES)
+    lines = learnt_lines(LINES)
     found = translated_by_argos(package, lines, tmp_path)
     # What Argos Translate sets for CTranslate2.
     expected = Translator.load(model).translate(
