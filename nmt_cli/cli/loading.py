@@ -63,8 +63,8 @@ def require_models(models: Sequence[Path | str]) -> None:
 
 def announce_training_kernels(device: "torch.device", console: "Console") -> None:
     """Write a note if kernels for training on a CPU are about to be compiled."""
+    from nmt_cli.kernels.training import must_compile
     from nmt_cli.machine import cache_folder
-    from nmt_cli.model.backends.native import must_compile
 
     folder = cache_folder()
     if device.type == "cpu" and folder is not None and must_compile(folder):

@@ -11,7 +11,7 @@ MOST_WORDS = 2_000
 SAME, MISSING, ADDED = "=", "-", "+"
 
 
-class Difference(NamedTuple):
+class WordRun(NamedTuple):
     """A run of words. kind: SAME in both, MISSING in the hypothesis, or ADDED by it."""
 
     kind: str
@@ -45,7 +45,7 @@ def nearest_reference(hypothesis: str, references: Sequence[str]) -> str:
     return references[max(range(len(references)), key=values.__getitem__)]
 
 
-def word_differences(hypothesis: str, reference: str) -> list[Difference]:
+def word_differences(hypothesis: str, reference: str) -> list[WordRun]:
     """The words of both lines in runs: in both, only in the reference, or only in the hypothesis.
 
     >>> [tuple(run) for run in word_differences("a black cat", "a white cat sleeps")]
@@ -53,17 +53,17 @@ def word_differences(hypothesis: str, reference: str) -> list[Difference]:
     """
     old, new = reference.split(), hypothesis.split()
     if max(len(old), len(new)) > MOST_WORDS:
-        runs = [Difference(MISSING, " ".join(old)), Difference(ADDED, " ".join(new))]
+        runs = [WordRun(MISSING, " ".join(old)), WordRun(ADDED, " ".join(new))]
         return [run for run in runs if run.text]
     runs = []
     for tag, start, end, new_start, new_end in SequenceMatcher(
         None, old, new, autojunk=False
     ).get_opcodes():
         if tag == "equal":
-            runs.append(Difference(SAME, " ".join(old[start:end])))
+            runs.append(WordRun(SAME, " ".join(old[start:end])))
             continue
         if start < end:
-            runs.append(Difference(MISSING, " ".join(old[start:end])))
+            runs.append(WordRun(MISSING, " ".join(old[start:end])))
         if new_start < new_end:
-            runs.append(Difference(ADDED, " ".join(new[new_start:new_end])))
+            runs.append(WordRun(ADDED, " ".join(new[new_start:new_end])))
     return runs

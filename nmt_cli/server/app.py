@@ -10,13 +10,14 @@ from pathlib import Path
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from nmt_cli.errors import NmtError
 from nmt_cli.server.bodies import Tokens, read_body
 from nmt_cli.server.libretranslate import LibreTranslate
 from nmt_cli.server.metrics import CONTENT_TYPE
+from nmt_cli.server.page.page import page_and_policy
 from nmt_cli.server.refusals import Refusal, RefusedError
 from nmt_cli.server.service import ClientLeftError, Service
 from nmt_cli.server.strict_json import parse_json
@@ -49,6 +50,7 @@ class Server:
     def app(self) -> Starlette:
         """The application."""
         routes = [
+            self._route("/", self.page, "GET", is_open=True),
             self._route("/v1/translate", self.translate, "POST"),
             self._route("/metrics", self.metrics, "GET"),
             self._route("/healthz", self.health, "GET", is_open=True),
@@ -156,6 +158,14 @@ class Server:
     async def ready(self, request: Request) -> Response:
         """Whether requests are accepted."""
         return _state("ok" if self._service.is_ready else "not ready")
+
+    async def page(self, request: Request) -> Response:
+        """The page to translate by hand."""
+        languages = self._service.config.languages
+        characters = self._service.limits.characters
+        text, policy = page_and_policy(languages.src, languages.tgt, characters)
+        headers = {"content-security-policy": policy, "x-content-type-options": "nosniff"}
+        return HTMLResponse(text, headers=headers)
 
     async def openapi(self, request: Request) -> Response:
         """The description of this interface."""

@@ -41,12 +41,18 @@ class Service:
     search: the settings that requests may change; draining: no request is accepted any more.
     """
 
-    def __init__(self, translator: Translator, search: SearchConfig, limits: Limits) -> None:
+    def __init__(
+        self,
+        translator: Translator,
+        search: SearchConfig,
+        limits: Limits,
+        make_worker: Callable[[Translator], TranslationWorker] = TranslationWorker,
+    ) -> None:
         self.config = translator.config
         self.text = translator.quality.text
         self.search = search
         self.limits = limits
-        self.worker = TranslationWorker(translator)
+        self.worker = make_worker(translator)
         self.metrics = Metrics(self.worker)
         self.metrics.waiting.set_function(lambda: self._count)
         self.draining = False

@@ -301,18 +301,20 @@ class Translator:
         constraints: Constraints = NO_CONSTRAINTS,
         prefixes: Sequence[str] | None = None,
         first: int = 0,
+        every: int = 1,
         on_progress: OnProgress = _ignore,
     ) -> list[Translation]:
         """Translate some lines in one search; `first` is the index of the first line.
 
+        every: the difference between the indices of two lines, where they are a part of a text;
         on_progress: called after each step of the search with the share of lines that are done.
         """
         config = search or self.config.search
         check_constraints(constraints, config)
         starts = prefixes or [""] * len(lines)
         requests = [
-            Request(line, index, start)
-            for index, (line, start) in enumerate(zip(lines, starts, strict=True), first)
+            Request(line, first + every * place, start)
+            for place, (line, start) in enumerate(zip(lines, starts, strict=True))
         ]
 
         def translate(

@@ -23,7 +23,7 @@ from nmt_cli.model.attention import (
     scaled_dot_product_attention,
 )
 from nmt_cli.model.backends.dispatch import BACKENDS, attend, choose_backend, use_backend
-from nmt_cli.model.backends.native import training_kernels
+from nmt_cli.model.backends.native import attention_kernels
 from nmt_cli.model.layers import cross_attend, self_attend
 from nmt_cli.model.positions import Positions
 from nmt_cli.model.transformer import Transformer
@@ -175,7 +175,7 @@ def test_projections_have_biases_only_when_configured(bias: bool) -> None:
 def test_attention_backends_agree_with_each_other(backend: str, causal: bool) -> None:
     if backend == "tiles":
         pytest.importorskip("triton")
-    if backend == "native" and training_kernels(cache_folder()) is None:
+    if backend == "native" and attention_kernels(cache_folder()) is None:
         pytest.skip("no C compiler, or neither AVX2 nor AVX-512")
     lengths = ([3, 1, 18], [3, 1, 18]) if causal else ([3, 1, 18], [2, 20, 1])
     segments = [Segments.from_lengths(length, sum(length) + 2) for length in lengths]
@@ -278,7 +278,7 @@ def test_dot_product_attention_uses_formula_of_device(monkeypatch) -> None:
 def test_choose_backend_on_cpu_is_native_where_there_are_kernels(monkeypatch) -> None:
     for kernels, backend in ((object(), "native"), (None, "plain")):
         monkeypatch.setattr(
-            "nmt_cli.model.backends.dispatch.training_kernels", lambda _, kernels=kernels: kernels
+            "nmt_cli.model.backends.dispatch.attention_kernels", lambda _, kernels=kernels: kernels
         )
         assert choose_backend(torch.device("cpu"), 64, 64) == backend
     assert choose_backend(torch.device("meta"), 64, 64) == "fused"

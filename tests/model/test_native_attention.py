@@ -8,10 +8,11 @@ import pytest
 import torch
 
 from nmt_cli.batch import Segments
+from nmt_cli.kernels.training import MissingInstructionsError, TrainingKernels
 from nmt_cli.machine import cache_folder
 from nmt_cli.model.backends import native
 from nmt_cli.model.backends.dispatch import attend
-from nmt_cli.model.backends.native import TrainingKernels, training_kernels
+from nmt_cli.model.backends.native import attention_kernels
 
 # Shorter, as long as and longer than a block of 64 queries, of vectors of 8 and 16 floats.
 LENGTHS = [3, 64, 1, 130, 17]
@@ -19,7 +20,7 @@ LENGTHS = [3, 64, 1, 130, 17]
 
 @pytest.fixture
 def kernels() -> TrainingKernels:
-    found = training_kernels(cache_folder())
+    found = attention_kernels(cache_folder())
     if found is None:
         pytest.skip("no C compiler, or neither AVX2 nor AVX-512")
     return found
@@ -58,11 +59,11 @@ def test_native_attention_equals_the_plain_one_in_double_precision(
     kernels, monkeypatch, lanes, widths, causal
 ) -> None:
     forced = TrainingKernels(kernels.library, lanes)
-    monkeypatch.setattr(native, "training_kernels", lambda _: forced)
+    monkeypatch.setattr(native, "attention_kernels", lambda _: forced)
     made, segments = streams(LENGTHS, LENGTHS if causal else [40, 7, 90, 2, 16], widths)
     expected = results([stream.double() for stream in made], segments, "plain", causal)
     if lanes > kernels.lanes:
-        with pytest.raises(RuntimeError, match="no kernels of 16 lanes"):
+        with pytest.raises(MissingInstructionsError, match="no kernels of 16 lanes"):
             results(made, segments, "native", causal)
         return
     for actual, exact in zip(results(made, segments, "native", causal), expected, strict=True):
@@ -134,27 +135,27 @@ def test_kernels_that_give_wrong_numbers_are_not_used(kernels, tmp_path, monkeyp
 
     monkeypatch.setattr(native, "_compute", wrong)
     for lanes in (8, None):
-        training_kernels.cache_clear()
-        found = training_kernels(tmp_path / "cache")
+        attention_kernels.cache_clear()
+        found = attention_kernels(tmp_path / "cache")
         assert (found and found.lanes) == lanes
         bad.append(8)
-    training_kernels.cache_clear()
+    attention_kernels.cache_clear()
 
 
 @pytest.mark.parametrize(("name", "lanes"), [("avx2", 8), ("portable", None)])
 def test_instruction_set_can_be_chosen(kernels, monkeypatch, name: str, lanes: int | None) -> None:
     monkeypatch.setenv("NMT_CPU_ISA", name)
-    training_kernels.cache_clear()
-    found = training_kernels(cache_folder())
-    training_kernels.cache_clear()
+    attention_kernels.cache_clear()
+    found = attention_kernels(cache_folder())
+    attention_kernels.cache_clear()
     assert (found and found.lanes) == lanes
 
 
 def test_without_a_cache_or_a_compiler_there_are_no_kernels(tmp_path: Path, monkeypatch) -> None:
-    assert training_kernels(None) is None
+    assert attention_kernels(None) is None
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert training_kernels(tmp_path) is None
-    monkeypatch.setattr(native, "training_kernels", lambda _: None)
+    assert attention_kernels(tmp_path) is None
+    monkeypatch.setattr(native, "attention_kernels", lambda _: None)
     made, segments = streams([2], [2], (4, 4))
     with pytest.raises(RuntimeError, match="no kernels for this CPU"):
         attend(*made, *segments, causal=True, backend="native")

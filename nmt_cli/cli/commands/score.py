@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
@@ -15,7 +15,7 @@ from nmt_cli.cli.commands.scoring.details import (
     worst_of,
 )
 from nmt_cli.cli.commands.scoring.pairs import Each, NBestList, Pairs, score_by_model
-from nmt_cli.cli.commands.scoring.texts import Texts, Wanted, check_files, read_texts
+from nmt_cli.cli.commands.scoring.texts import Texts, Wanted, read_texts
 from nmt_cli.cli.display.scores import (
     escaped_for_github,
     score_as_json,
@@ -45,6 +45,23 @@ nmt score hypothesis.txt reference.txt --worst 20 --by documents.txt --by length
 nmt score hypothesis.txt --scores-from comet=comet.txt --min comet=0.8
 nmt score --pairs test.en test.de    perplexity of test.de
 """
+
+
+class Judging(NamedTuple):
+    """What decides about success.
+
+    level: the significance level of comparisons; fail_if_worse: a significantly better baseline is
+    a failure.
+    """
+
+    gates: "Sequence[Gate]"
+    level: float
+    fail_if_worse: bool
+
+    @property
+    def limit(self) -> float | None:
+        """The level at which a better baseline is a failure; None: it is none."""
+        return self.level if self.fail_if_worse else None
 
 
 @with_options(options.LAYOUT)
@@ -87,10 +104,8 @@ def command(
     from nmt_cli.cli.environment import make_console
     from nmt_cli.cli.settings import resolve_settings
 
-    resolved = resolve_settings(flags, sets, config_file)
-    console = make_console(quiet=quiet)
+    resolved, console = resolve_settings(flags, sets, config_file), make_console(quiet=quiet)
     if pairs or n_best_list:
-        check_files([*(pairs or ()), *(n_best_list or ())])
         score_by_model(pairs, n_best_list, resolved, console, each=each, as_json=as_json)
         return
     tgt_lang, given = _target_language(resolved), given_files(scores_from or [])
@@ -103,21 +118,13 @@ def command(
     )  # fmt: skip
     _check_report(junit, wanted, resolved, config_file, force=force)
     texts = read_texts(wanted, resolved, console)
-    results = _scores(
-        texts, computed, lowercase=lowercase, tokenize=tokenize, tgt_lang=tgt_lang,
-        confidence=confidence,
-    )  # fmt: skip
+    how = {"lowercase": lowercase, "tokenize": tokenize, "confidence": confidence}
+    results = _scores(texts, computed, tgt_lang, how)
     _warn(texts.hypotheses, tokenize, console)
-    level = SIGNIFICANT if p is None else p
-    limit = level if fail_if_worse else None
-    for name, result in results.items():
-        if as_json:
-            typer.echo(score_as_json(name, result, len(texts.hypotheses), gates, level, limit))
-        else:
-            show_score(name, result, level, console, score_only=score_only)
-    _show_details(results, texts, worst, as_json=as_json)
-    _write_report(junit, texts, results, gates, limit)
-    _enforce(results, gates, limit)
+    judging = Judging(gates, SIGNIFICANT if p is None else p, fail_if_worse=fail_if_worse)
+    _show(results, texts, worst, judging, console, score_only=score_only, as_json=as_json)
+    _write_report(junit, texts, results, judging)
+    _enforce(results, gates, judging.limit)
 
 
 def _target_language(resolved: "ResolvedConfig") -> str:
@@ -197,27 +204,49 @@ def _check_report(
 def _scores(
     texts: Texts,
     metrics: Sequence[str],
-    *,
-    lowercase: bool,
-    tokenize: str,
     tgt_lang: str,
-    confidence: bool,
+    how: "Mapping[str, Any]",
 ) -> "dict[str, Score]":
-    """The scores by name: the computed metrics, then those of other tools."""
+    """The scores by name: the computed metrics, then those of other tools.
+
+    how: the arguments lowercase, tokenize and confidence of `scoring.score`.
+    """
     from nmt_cli.scoring import score
     from nmt_cli.scoring.given import score_given
 
     results: dict[str, Score] = {}
     if metrics:
         computed = score(
-            texts.hypotheses, texts.references, metrics, lowercase=lowercase, tokenize=tokenize,
-            tgt_lang=tgt_lang, confidence=confidence, baselines=texts.baselines,
-            labelings=texts.labelings,
+            texts.hypotheses, texts.references, metrics, tgt_lang=tgt_lang, **how,
+            baselines=texts.baselines, labelings=texts.labelings,
         )  # fmt: skip
         results.update(zip(metrics, computed, strict=True))
     for given in texts.given:
-        results[given.name] = score_given(given, confidence=confidence, labelings=texts.labelings)
+        results[given.name] = score_given(
+            given, confidence=how["confidence"], labelings=texts.labelings
+        )
     return results
+
+
+def _show(
+    results: "Mapping[str, Score]",
+    texts: Texts,
+    worst: int | None,
+    judging: Judging,
+    console: "Console",
+    *,
+    score_only: bool,
+    as_json: bool,
+) -> None:
+    """Write the scores to stdout, then the scores of groups and the worst lines."""
+    lines = len(texts.hypotheses)
+    for name, result in results.items():
+        if as_json:
+            gates, level, limit = judging.gates, judging.level, judging.limit
+            typer.echo(score_as_json(name, result, lines, gates, level, limit))
+        else:
+            show_score(name, result, judging.level, console, score_only=score_only)
+    _show_details(results, texts, worst, as_json=as_json)
 
 
 def _show_details(
@@ -245,14 +274,15 @@ def _write_report(
     junit: "Path | None",
     texts: Texts,
     results: "Mapping[str, Score]",
-    gates: Sequence["Gate"],
-    limit: float | None,
+    judging: Judging,
 ) -> None:
     if junit is not None:
         from nmt_cli.cli.commands.scoring.junit import report
         from nmt_cli.storage.files import write_bytes
 
-        write_bytes(junit, report(texts.names, len(texts.hypotheses), results, gates, limit))
+        write_bytes(
+            junit, report(texts.names, len(texts.hypotheses), results, judging.gates, judging.limit)
+        )
 
 
 def _warn(hypotheses: Sequence[str], tokenize: str, console: "Console") -> None:

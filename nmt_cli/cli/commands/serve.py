@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 nmt serve model
-nmt serve model --port 8080 --token-file tokens.txt
-curl -d '{"lines": ["Hello world."]}' http://127.0.0.1:5000/v1/translate
+nmt serve model --port 8080 --precision int8
+nmt serve model --host 0.0.0.0 --token-file tokens.txt --access-log
 """
 LAYOUT = {
     "": ("model", "sets", "config_file", "quiet"),

@@ -10,7 +10,7 @@ _INTEGER, _POINTER = ctypes.c_int64, ctypes.c_void_p
 SOURCES = Sources(
     "kernels",
     {
-        "nmt_cli.kernels": ("vectors.h",),
+        "nmt_cli.kernels.sources": ("vectors.h",),
         "nmt_cli.inference.native.kernels": (
             "kernels.h", "simd.h", "gemm.h", "step.h", "dispatch.c", "thread_pool.c", "step.c",
             "attention.c", "output.c", "shortlist.c",

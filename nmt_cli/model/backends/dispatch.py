@@ -21,7 +21,7 @@ from nmt_cli.model.attention import (
     fused_attention,
     rectangle_backend,
 )
-from nmt_cli.model.backends.native import native_attention, training_kernels
+from nmt_cli.model.backends.native import attention_kernels, native_attention
 from nmt_cli.model.backends.tiles import MAX_WIDTH, tile_attention_function
 from nmt_cli.model.backends.varlen import (
     VARLEN_DTYPES,
@@ -124,7 +124,7 @@ def choose_backend(device: torch.device, d_k: int, d_v: int) -> str:
 
     On a CPU, kernels are compiled for it if they were not before.
     """
-    if device.type == "cpu" and training_kernels(cache_folder()) is not None:
+    if device.type == "cpu" and attention_kernels(cache_folder()) is not None:
         return "native"
     if device.type != "cuda" or torch.cuda.get_device_capability(device) < FIRST_CAPABILITY:
         return rectangle_backend(device)

@@ -7,46 +7,27 @@ import ctypes
 import itertools
 import math
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from nmt_cli.batch import Segments
-from nmt_cli.kernels import library
-from nmt_cli.kernels.instruction_sets import wanted_lanes
-from nmt_cli.kernels.library import Sources
+from nmt_cli.kernels.training import (
+    TrainingKernels,
+    compute_in_ranges,
+    find_training_kernels,
+    require_instructions,
+)
 from nmt_cli.machine import cache_folder
 from nmt_cli.model.attention import attention_weights, causal_mask
 
-SOURCES = Sources(
-    "training",
-    {
-        "nmt_cli.kernels": ("vectors.h",),
-        "nmt_cli.model.backends.kernels": ("attention_loops.h", "attention.c"),
-    },
-    {
-        "nmt_attention_bytes": (ctypes.c_int64,) * 3,
-        "nmt_attention": (
-            ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64,
-            ctypes.c_void_p,
-        ),
-    },
-)  # fmt: skip
 # The largest difference from torch's numbers, of streams of about 1, in the self-test.
 LARGEST_ERROR = 1e-5
 # Fewer products of queries and keys than this are computed by one thread.
 LEAST_WORK_PER_THREAD = 1 << 16
-
-
-class TrainingKernels(NamedTuple):
-    """The library and the SIMD lanes of the kernels to use."""
-
-    library: ctypes.CDLL
-    lanes: int
 
 
 class _Streams(ctypes.Structure):
@@ -75,9 +56,9 @@ def native_attention(
 
     query (tokens, heads, d_k), key (keys, heads, d_k), value (keys, heads, d_v), on the CPU.
     Returns (tokens, heads, d_v) in the dtype of `query`. It has a first derivative only.
-    Raises RuntimeError where `training_kernels` gives none.
+    Raises RuntimeError where `attention_kernels` gives none.
     """
-    kernels = training_kernels(cache_folder())
+    kernels = attention_kernels(cache_folder())
     if kernels is None:
         raise RuntimeError("there are no kernels for this CPU")
     return _attend(
@@ -86,26 +67,9 @@ def native_attention(
 
 
 @cache
-def training_kernels(folder: Path | None) -> TrainingKernels | None:
-    """The best kernels that give correct numbers here; None where there are none.
-
-    folder: a folder of this user, where the library is kept. It is compiled there if it is missing.
-    """
-    if folder is None:
-        return None
-    compiled, _ = library.load_library(folder, SOURCES)
-    if compiled is None:
-        return None
-    for lanes in wanted_lanes():
-        kernels = TrainingKernels(compiled, lanes)
-        if _are_right(kernels):
-            return kernels
-    return None
-
-
-def must_compile(folder: Path) -> bool:
-    """Whether `training_kernels` will have to compile, which takes a few seconds."""
-    return library.must_compile(folder, SOURCES)
+def attention_kernels(folder: Path | None) -> TrainingKernels | None:
+    """The best kernels that give correct numbers here, from the library in `folder`, or None."""
+    return find_training_kernels(folder, _are_right)
 
 
 def _attend(
@@ -192,27 +156,17 @@ def _compute(
     longest = int((offsets[1][1:] - offsets[1][:-1]).max()) if sentences else 0
     scratch_bytes = kernels.library.nmt_attention_bytes(longest, d_k, d_v)
 
-    def compute_range(first: int, last: int) -> None:
+    def compute(first: int, last: int) -> None:
         scratch = torch.empty(scratch_bytes, dtype=torch.uint8)
         failed = kernels.library.nmt_attention(
             kernels.lanes, "output_gradient" in others, ctypes.byref(struct), first, last,
             scratch.data_ptr(),
         )  # fmt: skip
-        if failed:
-            raise RuntimeError(f"this CPU has no kernels of {kernels.lanes} lanes")
+        require_instructions(failed, kernels)
 
     threads = min(torch.get_num_threads(), sentences)
-    if threads <= 1 or len(query) * longest < LEAST_WORK_PER_THREAD * threads:
-        compute_range(0, sentences)
-        return
-    bounds = [sentences * index // threads for index in range(threads + 1)]
-    for _ in _thread_pool(threads).map(compute_range, bounds[:-1], bounds[1:]):
-        pass
-
-
-@cache
-def _thread_pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, "attention")
+    threads = min(threads, len(query) * longest // LEAST_WORK_PER_THREAD)
+    compute_in_ranges(sentences, threads, compute)
 
 
 def _are_right(kernels: TrainingKernels) -> bool:
@@ -242,14 +196,11 @@ def _are_right(kernels: TrainingKernels) -> bool:
         output = attention(causal)
         return [output, *torch.autograd.grad((output * weight).sum(), streams)]
 
-    with torch.enable_grad():
-        try:
-            return all(
-                torch.allclose(actual, expected, rtol=LARGEST_ERROR, atol=LARGEST_ERROR)
-                for causal in (False, True)
-                for actual, expected in zip(
-                    results(native, causal), results(exact, causal), strict=True
-                )
+    with torch.enable_grad(), torch.autocast("cpu", enabled=False):
+        return all(
+            torch.allclose(actual, expected, rtol=LARGEST_ERROR, atol=LARGEST_ERROR)
+            for causal in (False, True)
+            for actual, expected in zip(
+                results(native, causal), results(exact, causal), strict=True
             )
-        except RuntimeError:
-            return False
+        )

@@ -21,6 +21,7 @@ FOREIGN = {
          for end in ("en", "de", "labels", "words", "brackets")], "My only copy.\n",
     ),
     "train.trees": "(S (NN dogs))\n",
+    "parts/out.1-of-1": "Mine.\n",
     "more.trees": "(S (NN cats))\n",
     "terms.tsv": "dog\tHund\n",
     "figure.svg": "<svg/>\n",
@@ -101,6 +102,12 @@ TABLE: dict[str, list[Try]] = {
         ),
         Try(f"{TRAIN} --corpus corpus --out new", 65),
     ],
+    "nmt runs": [
+        *refused(". --out figure.svg", ". --out own/new.svg --force", ". --out layers.svg"),
+        Try(". --out train.de", 2),
+        # The folder has a log, without a record.
+        Try(".", 0),
+    ],
     "nmt average": [
         *refused("own"),
         *refused(
@@ -136,6 +143,11 @@ TABLE: dict[str, list[Try]] = {
         Try("--model own --beam 1 test.en -o config.toml --force", 0, ("config.toml",)),
         Try("--model own --beam 1 test.en -o new", 0, ("new",)),
         Try("--model model test.en -o newer", 78),
+        *refused(*(f"--join parts/out.{{part}} -o {out}" for out in ("parts/out.1-of-1", "own/x"))),
+        *refused(
+            "--join parts/out.{part} -o more.trees", "--join parts/out.{part} -o train.de --force"
+        ),
+        Try("--join parts/out.{part} -o joined", 0, ("joined",)),
     ],
     "nmt score": [
         Try("test.de test.de", 0),

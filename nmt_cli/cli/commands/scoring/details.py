@@ -12,7 +12,7 @@ from nmt_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from nmt_cli.cli.commands.scoring.texts import Texts
-    from nmt_cli.scoring.worst import Difference
+    from nmt_cli.scoring.worst import WordRun
     from nmt_cli.terminal.console import Console
 
 SCHEMA = 1
@@ -29,7 +29,7 @@ class WorstLine(NamedTuple):
     hypothesis: str
     reference: str | None
     groups: Mapping[str, str]
-    differences: Sequence["Difference"]
+    differences: Sequence["WordRun"]
 
 
 def given_files(names: Sequence[str]) -> dict[str, str]:
@@ -106,7 +106,7 @@ def worst_as_json(worst_line: WorstLine, rank: int) -> str:
     )
 
 
-def _marked(run: "Difference", *, color: bool) -> str:
+def _marked(run: "WordRun", *, color: bool) -> str:
     text = _shown(run.text)
     if run.kind not in MARKS:
         return text

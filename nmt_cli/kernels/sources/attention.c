@@ -1,9 +1,7 @@
 /* Section 3.2.1 for training on a CPU: attention within the sentences of a stream, and its gradients.
    The weights are not kept for the backward pass, which computes them again from the scores. */
 
-#include <math.h>
 #include <stdint.h>
-#include <string.h>
 
 /* The queries whose weights are in memory at a time. */
 enum { BLOCK = 64 };
@@ -40,43 +38,17 @@ typedef struct {
 
 typedef void (*pass)(const attention *, const head *, float *scratch);
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#include <immintrin.h>
+#define LOOPS "attention_loops.h"
+#include "each_instruction_set.h"
 
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
-#define LANES 8
-#define ROWS 4
-#define COLUMNS 2
-#define NAME(x) avx2_##x
-#define FMA(a, b, c) ((floats)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
-#include "attention_loops.h"
-#pragma GCC pop_options
-
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vnni,fma")
-#define LANES 16
-#define ROWS 8
-#define COLUMNS 2
-#define NAME(x) avx512_##x
-#define FMA(a, b, c) ((floats)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
-#include "attention_loops.h"
-#pragma GCC pop_options
-
-static pass find_pass(int64_t lanes, int backward) {
-    if (lanes == 16 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512vnni"))
-        return backward ? avx512_attend_backward : avx512_attend;
-    if (lanes == 8 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return backward ? avx2_attend_backward : avx2_attend;
-    return 0;
-}
-#else
-static pass find_pass(int64_t lanes, int backward) {
-    (void)lanes, (void)backward;
-    return 0;
-}
+static pass find_pass(int64_t lanes, int64_t backward) {
+#ifdef HAS_VECTORS
+    if (has_lanes(lanes))
+        return backward ? CHOOSE(lanes, attend_backward) : CHOOSE(lanes, attend);
 #endif
+    (void)backward;
+    return 0;
+}
 
 /* The bytes of scratch memory for sentences of at most so many keys. */
 int64_t nmt_attention_bytes(int64_t keys, int64_t d_k, int64_t d_v) {
@@ -87,7 +59,7 @@ int64_t nmt_attention_bytes(int64_t keys, int64_t d_k, int64_t d_v) {
 /* Compute the sentences [first, last); 0, or 1 where this CPU has no such instructions. */
 int64_t nmt_attention(int64_t lanes, int64_t backward, const attention *a, int64_t first,
                       int64_t last, float *scratch) {
-    const pass compute = find_pass(lanes, (int)backward);
+    const pass compute = find_pass(lanes, backward);
     if (!compute) return 1;
     for (int64_t i = first; i < last; i++) {
         const int64_t begin = a->query_offsets[i], key_begin = a->key_offsets[i];

@@ -50,3 +50,13 @@ static inline floats NAME(exp)(floats x) {
     ints power = ((ints)shifted << 23) + (127 << 23);
     return p * (floats)power;
 }
+
+/* The lanes of the vector at `begin` that are below `limit`: all bits set there. */
+static inline ints NAME(below)(int64_t begin, int64_t limit) {
+    ints lane;
+    for (int i = 0; i < LANES; i++) lane[i] = i;
+    return lane < (int32_t)(limit - begin);
+}
+
+/* All bits set where a number is not NaN. */
+static inline ints NAME(is_number)(floats value) { return value == value; }

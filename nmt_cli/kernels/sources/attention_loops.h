@@ -1,11 +1,14 @@
 /* Attention of one head within one sentence, forward and backward, in vectors of LANES floats;
    included for each instruction set.
 
-   Before inclusion: LANES, ROWS and COLUMNS (of a tile, in vectors: as many as the registers hold),
-   NAME(x) (the name of x for this instruction set), FMA(a, b, c).
+   Before inclusion: LANES, NAME(x) (the name of x for this instruction set), FMA(a, b, c).
    Rows are copied to buffers whose width is a multiple of LANES, filled up with zeros. */
 
 #include "vectors.h"
+
+/* Rows of a tile of a product, and its columns in vectors: as many as the registers hold. */
+#define ROWS (LANES / 2)
+#define COLUMNS 2
 
 /* out (+)= a b for `rows` rows and `columns` vectors; a's element (i, k) is a[i * row + k * step]. */
 static inline __attribute__((always_inline)) void NAME(multiply_tile)(
@@ -107,13 +110,6 @@ static void NAME(transpose)(const float *from, int64_t rows, int64_t width, floa
 #pragma GCC unroll 16
             for (int i = 0; i < LANES; i++) NAME(store)(to + (c + i) * padded + r, block[i]);
         }
-}
-
-/* The lanes of the vector at `begin` that are below `limit`: all bits set there. */
-static inline ints NAME(below)(int64_t begin, int64_t limit) {
-    ints lane;
-    for (int i = 0; i < LANES; i++) lane[i] = i;
-    return lane < (int32_t)(limit - begin);
 }
 
 /* Softmax of `scale` times the first `limit` scores, in place; zeros from there to `padded`.
@@ -228,10 +224,5 @@ static void NAME(attend_backward)(const attention *a, const head *h, float *scra
     NAME(unpack)(value_gradient, d_v, h->keys, a->d_v, h->value_gradient, a->heads * a->d_v);
 }
 
-#undef floats
-#undef ints
-#undef LANES
 #undef ROWS
 #undef COLUMNS
-#undef NAME
-#undef FMA
