@@ -15,6 +15,7 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Sequence
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -134,6 +135,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"not installed: {', '.join(missing)} (or --peers)", file=sys.stderr)
         return 69
     facts = environment(options.threads)
+    facts |= {name: metadata.version(name) for name in map(PACKAGES.get, options.peers) if name}
     results = Results("exchange", measured_with(options), options.out, environment=facts)
     for kind in options.models:
         if not set(PEERS[kind]) & set(options.peers):

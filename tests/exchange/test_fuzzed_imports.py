@@ -187,12 +187,11 @@ def test_damaged_headers(foreign: Foreign) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_a_thousand_damaged_headers(foreign: Foreign) -> None:
-    codes = fuzz(foreign, 1_000, seed=2)
-    print(dict(codes))
+def test_many_damaged_headers(foreign: Foreign) -> None:
+    """With all formats, 1,500 headers."""
+    codes = fuzz(foreign, 250, seed=2)
     assert set(codes) <= {0, DAMAGED, ABSENT, NOT_HELD}
-    assert codes[DAMAGED] > 400
+    assert codes[DAMAGED] > 150
 
 
 LIES = [

@@ -97,3 +97,11 @@ def letter_lines(count: int) -> list[str]:
     """Lines of letters."""
     chooser = random.Random(5)
     return [" ".join(chooser.choices("abcdefgh", k=chooser.randint(3, 7))) for _ in range(count)]
+
+
+def learnt_lines(count: int) -> list[str]:
+    """Lines of at most six letters, as those of the training.
+
+    Translations of longer ones do not end by themselves, and each toolkit ends them in its way.
+    """
+    return [line for line in letter_lines(2 * count) if len(line.split()) < 7][:count]
