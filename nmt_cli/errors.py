@@ -121,7 +121,7 @@ def raise_together(problems: "Sequence[NmtError]") -> None:
         raise problems[0]
     if problems:
         hints = dict.fromkeys(problem.hint for problem in problems if problem.hint)
-        message = "; ".join(problem.message for problem in problems)
+        message = "; ".join(dict.fromkeys(problem.message for problem in problems))
         raise type(problems[0])(message, "; ".join(hints))
 
 

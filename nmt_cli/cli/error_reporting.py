@@ -100,8 +100,10 @@ def _usage_error(error: ClickException) -> UsageError:
         name = getattr(missing, "metavar", None)
         about = f"{name}: {about[:1].lower()}{about[1:]}" if name and about else ""
         hint = f"{_choices_and_example(context.command, about)}{hint}"
-    message = error.format_message().rstrip(".").replace("'", "`")
+    # Lists of choices are broken into lines.
+    message = " ".join(error.format_message().split()).rstrip(".").replace("'", "`")
     message = message.replace("is not a valid float", "is not a number")
+    message = message.replace("is not a valid int", "is not a whole number")
     options = getattr(getattr(error, "param", None), "opts", ())
     hint = next((VALUES[option] for option in options if option in VALUES), hint)
     return UsageError(f"{path}: {message[:1].lower()}{message[1:]}", hint)

@@ -74,6 +74,9 @@ OPTIONS = {
     "--layers": ("--set model.layers=N",),
     "--lenpen": ("--alpha", "--set search.alpha=X"),
     "--nbest": ("--n-best",),
+    "--joined-dictionary": ("--joint",),
+    "--task": ("--preset",),
+    "--bpe-codes": ("--set data.subwords=bpe",),
     "--warmup": ("--set train.warmup_steps=N",),
     "--dropout": ("--set model.dropout=X",),
 }
@@ -89,6 +92,11 @@ ADVICE = {
     **{
         ("translate", name): "the text is an argument or comes from a pipe: nmt translate FILE"
         for name in ("--src", "--source", "--input")
+    },
+    **{
+        (command, name): f"the model is an argument: nmt {command} MODEL"
+        for command in ("serve", "info", "export")
+        for name in ("--model", "-m")
     },
     ("config", "--preset"): (
         "`nmt config show --preset big` shows the settings of a preset; `nmt config presets` "

@@ -51,8 +51,6 @@ def export_model(
     model), QualityGateError (the exported model differs) and CannotCreateError.
     """
     target = load_target(target_name)
-    needed = check or not target.only_checks
-    versions = require_libraries(target, hint=unchecked_hint(target)) if needed else {}
     precision = precision or target.precisions[0]
     if precision not in target.precisions:
         raise UsageError(
@@ -68,6 +66,9 @@ def export_model(
         )
     loaded = load_model(model)
     require_exportable(model, target, target.reasons_against(loaded))
+    # After the reasons, which no package changes.
+    needed = check or not target.only_checks
+    versions = require_libraries(target, hint=unchecked_hint(target)) if needed else {}
     lines, origin = choose_check_lines(loaded, check_file) if check else ([], "")
     with manifest.new_directory(out, force=force) as directory:
         target.write(loaded, directory, precision)

@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from nmt_cli.errors import UnavailableError
 from nmt_cli.installation import install_command
 from nmt_cli.model_dir import LoadedModel
+from nmt_cli.plurals import agreeing
 
 
 class Reason(NamedTuple):
@@ -162,7 +163,8 @@ def require_libraries(
     missing = [name for name in toolkit.libraries if find_spec(name) is None]
     if missing:
         raise UnavailableError(
-            f"{doing} {toolkit.title} needs the package {' and '.join(missing)}",
+            f"{doing} {toolkit.title} needs the "
+            f"{agreeing(len(missing), 'package', 'packages')} {' and '.join(missing)}",
             f"{install_command(toolkit.extra)}{hint}",
         )
     return {name: version for module in toolkit.libraries for name, version in _versions(module)}

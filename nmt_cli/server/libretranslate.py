@@ -115,7 +115,9 @@ class LibreTranslate:
         """The fields of a request, as JSON or as a form; raises RefusedError without a token."""
         body = await read_body(request, self._service.limits)
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        fields = parse_json(body) if kind == "application/json" else _form(body)
+        # curl sends JSON as a form unless it is told otherwise; no form begins with a brace.
+        is_json = kind == "application/json" or body.lstrip()[:1] == b"{"
+        fields = parse_json(body) if is_json else _form(body)
         key = fields.get("api_key", "")
         is_allowed = isinstance(key, str) and self._tokens.allow(key)
         if not is_allowed and not self._tokens.allow_header(request):

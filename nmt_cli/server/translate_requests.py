@@ -8,7 +8,7 @@ from typing import Any
 
 from nmt_cli.config.schema import Config
 from nmt_cli.config.search import SearchConfig
-from nmt_cli.data.lexical.glossary import Entry, parse_entry
+from nmt_cli.data.lexical.glossary import entries_of
 from nmt_cli.documents.document import Document, ReadOptions
 from nmt_cli.documents.kinds import KINDS, read_document
 from nmt_cli.errors import NmtError, did_you_mean
@@ -69,8 +69,8 @@ def parse_request(
     document = _document(fields["document"]) if "document" in fields else None
     lines = _lines(fields["lines"]) if "lines" in fields else ()
     constraints = _constraints(fields.get("glossary", {}))
-    text = [*lines, *(entry.source for entry in constraints.glossary)]
-    text += [form for entry in constraints.glossary for form in entry.forms]
+    text = [*lines, *(entry.source for entry in constraints.entries)]
+    text += [form for entry in constraints.entries for form in entry.forms]
     require_characters(text, limits)
     return TranslateRequest(
         lines, _search(fields, config, search, constraints, limits), constraints, document
@@ -115,20 +115,11 @@ def _document(value: object) -> DocumentText:
 def _constraints(value: object) -> Constraints:
     if not isinstance(value, dict):
         raise RefusedError(400, "`glossary` must be an object: source term -> target forms")
-    entries = tuple(_entry(index, *item) for index, item in enumerate(value.items(), 1))
-    return Constraints((), entries) if entries else NO_CONSTRAINTS
-
-
-def _entry(number: int, term: str, forms: object) -> Entry:
-    given = [forms] if isinstance(forms, str) else forms
-    if not isinstance(given, list) or not all(isinstance(form, str) for form in given):
-        raise RefusedError(400, f"`glossary`, entry {number}: the forms must be texts")
-    if any("|" in form for form in given):
-        raise RefusedError(400, f"`glossary`, entry {number}: a form has a `|`", "give a list")
     try:
-        return parse_entry(f"{term}\t{'|'.join(given)}", number)
+        entries = entries_of(value)
     except ValueError as error:
-        raise RefusedError(400, f"`glossary`, entry {number}: {error}") from None
+        raise RefusedError(400, f"`glossary`, {error}") from None
+    return Constraints((), entries) if entries else NO_CONSTRAINTS
 
 
 def _search(

@@ -1,13 +1,13 @@
 """Constraints on the words of translations: banned phrases and a glossary, in a model's ids."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from nmt_cli.config.schema import LanguagesConfig
 from nmt_cli.config.search import SearchConfig
-from nmt_cli.data.lexical.glossary import Entry, Glossary
+from nmt_cli.data.lexical.glossary import Entry, Glossary, entries_of
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.data.subwords.spelled_ids import SpelledIds
 from nmt_cli.data.subwords.spelling import (
@@ -29,11 +29,31 @@ from nmt_cli.search.logits_processors import LogitsProcessor
 class Constraints:
     """Words that translations must not, or must, contain.
 
-    banned: words and phrases that never occur in them; glossary: the terms that they use.
+    banned: words and phrases that never occur in them; glossary: the terms that they use, from
+    `read_glossary`, or as a dict, {"dog": "Hund", "cat": ["Katze", "Katzen"]}. Raises UsageError
+    for other glossaries.
     """
 
     banned: tuple[str, ...] = ()
-    glossary: tuple[Entry, ...] = ()
+    glossary: tuple[Entry, ...] | Mapping[str, str | Sequence[str]] = ()
+
+    def __post_init__(self) -> None:
+        try:
+            if isinstance(self.glossary, Mapping):
+                object.__setattr__(self, "glossary", entries_of(self.glossary))
+        except ValueError as error:
+            raise UsageError(f"the glossary, {error}") from None
+        if not all(isinstance(entry, Entry) for entry in self.glossary):
+            raise UsageError(
+                "the glossary is neither a dict nor what `read_glossary` returns",
+                'write Constraints(glossary={"dog": "Hund", "cat": ["Katze", "Katzen"]})',
+            )
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The entries of the glossary."""
+        assert not isinstance(self.glossary, Mapping)
+        return self.glossary
 
 
 NO_CONSTRAINTS = Constraints()
@@ -66,7 +86,7 @@ class BoundConstraints:
         """Raises DataError for a term that the model's subwords cannot spell."""
         self.processors: list[LogitsProcessor] = []
         spaced_source = languages.src not in WITHOUT_SPACES
-        self._glossary = Glossary(constraints.glossary, spaced=spaced_source)
+        self._glossary = Glossary(constraints.entries, spaced=spaced_source)
         self._forms: dict[int, tuple[Form, ...]] = {}
         self._words = WordIds()
         if not constraints.banned and not constraints.glossary:
@@ -79,7 +99,7 @@ class BoundConstraints:
             )
         if constraints.glossary:
             self._words = _word_ids(subwords) if spaced else WordIds()
-            self._forms = _forms(constraints.glossary, subwords)
+            self._forms = _forms(constraints.entries, subwords)
             self._source_spellings = source_spellings(subwords)
 
     def for_source(self, text: str, ids: Sequence[int]) -> LexicalConstraints | None:

@@ -138,6 +138,11 @@ class TestUsage:
             (["translate", "--src", "a"], "`nmt translate` has no", "nmt translate FILE"),
             (["translate", "--out", "x"], "`nmt translate` has", "did you mean `--output`?"),
             (["translate", "--temp", "1"], "`nmt translate` has", "did you mean `--temperature`?"),
+            (["train", "--task", "x"], "`nmt train` has no", "did you mean `--preset`?"),
+            (["prepare", "--joined-dictionary"], "`nmt prepare` has", "did you mean `--joint`?"),
+            (["info", "--model", "x"], "`nmt info` has no", "nmt info MODEL"),
+            (["serve", "--model", "x"], "`nmt serve` has no", "nmt serve MODEL"),
+            (["train", "--max-steps", "ten"], "nmt train: invalid value", "--help"),
             (["generate"], "there is no command `generate`", "did you mean `translate`?"),
             (["evaluate"], "there is no command `evaluate`", "did you mean `score`?"),
             (["preprocess"], "there is no command `preprocess`", "did you mean `prepare`?"),
@@ -155,6 +160,15 @@ class TestUsage:
         assert out == ""
         assert err.startswith(f"error: {message}")
         assert f"\n\nhint: {hint}" in err or hint in err.split("\n\nhint: ")[1]
+
+    def test_a_missing_choice_is_named_on_one_line(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["export", "--out", "x"]) == 2
+        message = capsys.readouterr().err.partition("\n\nhint:")[0]
+        assert "missing option `--to`" in message
+        assert "\\n" not in message
+        assert "\t" not in message
 
     @pytest.mark.parametrize(
         "arguments",

@@ -235,6 +235,13 @@ class TestInitRefusals:
         assert main(["init", "--train", "train.en", "train.de", "--preset", "bsae"]) == 78
         assert "did you mean `base`?" in capsys.readouterr().err
 
+    def test_a_tsv_file_given_as_one_side_names_its_option(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        Path("extra.tsv").write_text("x\ty\n")
+        assert main(["init", "--train", "train.en", "extra.tsv"]) == 2
+        assert "give it with --train-tsv" in capsys.readouterr().err
+
     def test_file_names_without_language_ask_for_language_options(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:

@@ -252,3 +252,13 @@ def test_outer_brackets_in_one_file_only_are_warned_of(nmt) -> None:
     warning = "0 parsed trees and 3 gold trees have an outer bracket without a label"
     assert warning in nmt("score", "gold", "raw").err
     assert nmt("score", "raw", "raw").err == ""
+
+
+def test_a_model_that_parses_nothing_is_doubted(nmt) -> None:
+    """As one that translates: none of its lines is a tree."""
+    one = nmt(*SHORT, stdin=b"f(x) = y\n")
+    assert one.code == 0
+    rows = [json.loads(line) for line in nmt("some.words", *SHORT, "--json").lines]
+    assert (rows[2]["repairs"] > 0) == ("does `model`, which translates" in one.err)
+    assert "does `model`, which translates" in one.err
+    assert "does `model`" not in nmt("some.words", *SHORT).err

@@ -94,6 +94,21 @@ def test_prepare_without_options_reuses_its_corpus(folder, capsys):
     assert Corpus.open(folder / "corpus").subwords.src_size == 50
 
 
+def test_prepare_reuses_its_corpus_from_another_directory(folder, capsys, monkeypatch):
+    """The paths of the text differ, the text does not."""
+    assert main(["prepare", *TRAIN, *SMALL, "--quiet"]) == 0
+    capsys.readouterr()
+    inside = folder / "inside"
+    inside.mkdir()
+    monkeypatch.chdir(inside)
+    moved = [part if part.startswith("--") else f"../{part}" for part in TRAIN]
+    assert main(["prepare", *moved, *SMALL, "--out", "../corpus"]) == 0
+    assert "already prepared" in capsys.readouterr().err
+    (folder / "train.en").write_text((folder / "train.en").read_text().upper())
+    assert main(["prepare", *moved, *SMALL, "--out", "../corpus"]) == 73
+    assert "the text files have changed" in capsys.readouterr().err
+
+
 def test_prepare_json_has_the_figures_of_the_table(folder, capsys):
     assert main(["prepare", *TRAIN, *SMALL, "--json", "--quiet"]) == 0
     document = json.loads(capsys.readouterr().out)

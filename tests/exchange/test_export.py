@@ -163,9 +163,13 @@ def test_missing_library_is_named_before_work(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(target, "find_spec", lambda _: None)
-    monkeypatch.setattr(export, "load_model", lambda _: pytest.fail("loaded"))
+    monkeypatch.setattr(ctranslate2.CTranslate2, "write", lambda *_: pytest.fail("wrote"))
     assert run() == 69
     assert install_command("ctranslate2") in capsys.readouterr().err
+    # No package changes that the model does not fit.
+    save_random({"model.d_k": 2, "model.d_v": 5})
+    assert run() == 78
+    assert "cannot be exported" in capsys.readouterr().err
 
 
 def test_existing_output_is_replaced_only_with_force() -> None:

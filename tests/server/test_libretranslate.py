@@ -143,6 +143,18 @@ def test_wrong_requests_are_refused_as_json_and_as_form(
         assert (answer.status, bool(answer.json["error"])) == (status, True)
 
 
+def test_json_without_its_content_type_is_taken(
+    server: RunningServer, languages: tuple[str, str]
+) -> None:
+    """As curl sends it: as a form."""
+    src, tgt = languages
+    body = json.dumps({"q": "a", "source": src, "target": tgt}).encode()
+    kind = {"content-type": "application/x-www-form-urlencoded"}
+    answer = server.ask("POST", "/translate", body, kind)
+    assert answer.status == 200
+    assert isinstance(answer.json["translatedText"], str)
+
+
 def test_other_paths_answer(server: RunningServer) -> None:
     assert server.ask("GET", "/health").json == {"status": "ok"}
     assert server.ask("GET", "/frontend/settings").json["charLimit"] == 5_000

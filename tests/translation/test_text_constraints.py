@@ -227,6 +227,15 @@ class TestSampling:
         again = [t.text for t in translator.translate_window(lines, search=search)]
         assert translations == again
 
+    def test_a_glossary_may_be_a_dict(self) -> None:
+        made = Constraints(glossary={"dog": "Hund", "cat": ["Katze", "Katzen"]})
+        entries = Entry("dog", ("Hund",), 1), Entry("cat", ("Katze", "Katzen"), 2)
+        assert made == Constraints(glossary=entries)
+        assert hash(made) == hash(Constraints(glossary=entries))
+        for wrong in ({"dog": 3}, {"dog": ["a|b"]}, {"": "a"}, {"dog": ""}, "dog", ["dog"]):
+            with pytest.raises(UsageError, match="the glossary"):
+                Constraints(glossary=wrong)  # type: ignore[arg-type]
+
     def test_a_glossary_is_refused(self) -> None:
         translator = make_translator()
         with pytest.raises(UsageError, match="glossary"):

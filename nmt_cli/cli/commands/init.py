@@ -207,6 +207,12 @@ def _languages(
     if sys.stdin.isatty() and sys.stderr.isatty():
         src = src or _ask("Source language code (such as en)")
         return src, tgt or _ask("Target language code (such as de)")
+    pairs = [entry for entry in given.entries() if len(entry) == 2]
+    tables = [path for pair in pairs for path in pair if ".tsv" in Path(path).name]
+    if tables:
+        raise UsageError(
+            f"`{tables[0]}` looks like a TSV file", "give it with --train-tsv instead of --train"
+        )
     if given.entries():
         raise UsageError(
             f"the languages cannot be guessed from {_names(given.entries()[0])}",

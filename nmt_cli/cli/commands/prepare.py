@@ -196,7 +196,10 @@ def show(
     for note in (*prepared.notes, *_no_validation(prepared, command)):
         console.warning(note)
     if any(finding.action == "kept" for finding in prepared.findings):
-        console.note("some of the kept pairs look suspicious; --clean drops them")
+        console.note(
+            "some of the kept pairs look suspicious, most of them rightly; "
+            "`nmt prepare --clean --force --dropped FILE` drops them and lists them in FILE"
+        )
     if prepared.reused:
         console.note(f"{prepared.path} was already prepared from the same text and settings")
     else:

@@ -164,6 +164,12 @@ def text(
             f"repaired {repaired:,} of {counted(lines.count, 'parse')}, which "
             f"{agreeing(repaired, 'was not a valid tree', 'were not valid trees')}"
         )
+    if repaired == lines.count > 0:
+        model, languages = resolved.config.paths.model, translator.config.languages
+        console.warning(
+            f"no parse was a valid tree: does `{model}`, which translates {languages.src} to "
+            f"{languages.tgt}, parse at all? `nmt parse prepare` makes training text for parsing"
+        )
 
 
 def _parse(

@@ -7,7 +7,7 @@ case. Terms match whole words, and the longest term takes precedence.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -107,6 +107,29 @@ def read_glossary(path: Path | str) -> tuple[Entry, ...]:
         shown = "; ".join(problems[:SHOWN_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")
         raise DataError(f"`{lines.name}`, {shown}", HINT)
     return tuple(entries)
+
+
+def entries_of(terms: Mapping[str, str | Sequence[str]]) -> tuple[Entry, ...]:
+    """The entries of source terms with the forms of their translation, one or several.
+
+    Raises ValueError, which names the term, for what cannot be an entry.
+
+    >>> entries_of({"dog": ["Hund", "Hunde"]})[0].forms
+    ('Hund', 'Hunde')
+    """
+    return tuple(_entry_of(*item, number) for number, item in enumerate(terms.items(), 1))
+
+
+def _entry_of(term: str, forms: str | Sequence[str], number: int) -> Entry:
+    given = [forms] if isinstance(forms, str) else forms
+    if not isinstance(given, Sequence) or not all(isinstance(form, str) for form in given):
+        raise ValueError(f"entry {number}: the forms must be texts")
+    if any("|" in form for form in given):
+        raise ValueError(f"entry {number}: a form has a `|`; give a list of forms")
+    try:
+        return parse_entry(f"{term}\t{'|'.join(given)}", number)
+    except ValueError as error:
+        raise ValueError(f"entry {number}: {error}") from None
 
 
 def parse_entry(line: str, line_number: int) -> Entry:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from nmt_cli.config import schema as settings
-from nmt_cli.config.schema import Config
+from nmt_cli.config.schema import Config, DataConfig
 from nmt_cli.data.cleaning.clean import Progress
 from nmt_cli.data.cleaning.findings import check_dropped_path
 from nmt_cli.data.corpus.layout import (
@@ -222,6 +222,9 @@ def _existing_corpus(config: Config, inputs: dict[str, str] | None, out: Path) -
             f"`{out}` exists already, and is not a whole corpus of this version",
             "use --force to replace it, or another --out",
         ) from error
+    # The paths depend on the directory in which the command runs.
+    is_same_text = _is_same_text(description.get("inputs"), inputs, before.data, config.data)
+    moved = {"data.train", "data.valid", "data.test"} if is_same_text else set()
     # Older versions did not record the cleaning level; they cleaned little.
     unknown = {"data.clean"} - set(stored.values) if config.data.clean != "strict" else set()
     changed = [
@@ -229,11 +232,11 @@ def _existing_corpus(config: Config, inputs: dict[str, str] | None, out: Path) -
         for (key, old), new in zip(
             settings.flatten(before).items(), settings.flatten(config).values(), strict=True
         )
-        if old != new and key.startswith(("data.", "languages.")) and key not in unknown
+        if old != new and key.startswith(("data.", "languages.")) and key not in unknown | moved
     ]
     if inputs is None:
         changed.append("the text comes from a pipe")
-    elif description.get("inputs") != inputs:
+    elif not is_same_text:
         changed.append("the text files have changed")
     if changed:
         raise CannotCreateError(
@@ -243,6 +246,19 @@ def _existing_corpus(config: Config, inputs: dict[str, str] | None, out: Path) -
     if unknown and config.data.clean == "safe":
         return replace(prepared, notes=(*prepared.notes, OLDER_VERSION_NOTE))
     return prepared
+
+
+def _is_same_text(
+    recorded: object, inputs: dict[str, str] | None, before: DataConfig, now: DataConfig
+) -> bool:
+    """Whether the corpus was made of the same texts; their files may have other paths."""
+    if not isinstance(recorded, dict) or inputs is None:
+        return False
+    old, new = (
+        [[[sums.get(path) for path in paths] for paths in (*data.train, data.valid, data.test)]]
+        for sums, data in ((recorded, before), (inputs, now))
+    )
+    return old == new
 
 
 def _as_json(value: object) -> str:
