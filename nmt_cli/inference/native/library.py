@@ -14,7 +14,8 @@ from nmt_cli.errors import NmtError
 from nmt_cli.storage.files import make_directory, write_bytes
 
 SOURCES = (
-    "kernels.h", "simd.h", "gemm.h", "step.h", "dispatch.c", "thread_pool.c", "step.c",
+    "kernels.h", "instruction_set.h", "simd.h", "quantize.h", "tile.h", "gemm.h", "step.h",
+    "dispatch.c", "thread_pool.c", "step.c",
     "attention.c", "output.c", "shortlist.c",
 )  # fmt: skip
 FLAGS = ("-O3", "-std=gnu11", "-ffp-contract=off", "-fPIC", "-shared", "-pthread")

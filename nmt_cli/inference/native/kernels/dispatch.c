@@ -4,10 +4,10 @@
 
 #define LANES 4
 #define TILE_ROWS 3
+#define TILE_PANELS 1
 #define NAME(x) plain_##x
 #define FMA(a, b, c) ((a) * (b) + (c))
-#include "simd.h"
-#include "gemm.h"
+#include "instruction_set.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
@@ -20,6 +20,7 @@
 #endif
 #define LANES 8
 #define TILE_ROWS 6
+#define TILE_PANELS 1
 #define NAME(x) avx2_##x
 #define FMA(a, b, c) ((floats)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
 /* Sums of two products fit into 16 bits: see LARGEST_WEIGHT in linear.py. Weights are operands
@@ -33,8 +34,7 @@ static inline __attribute__((always_inline)) __m256i multiply_quads(__m256i sum,
     return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 }
 #define MULTIPLY_QUADS(sum, w, quad) multiply_quads((__m256i)(sum), w, quad)
-#include "simd.h"
-#include "gemm.h"
+#include "instruction_set.h"
 #ifdef __clang__
 #pragma clang attribute pop
 #pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vnni,fma"))), \
@@ -46,12 +46,12 @@ static inline __attribute__((always_inline)) __m256i multiply_quads(__m256i sum,
 #endif
 #define LANES 16
 #define TILE_ROWS 12
+#define TILE_PANELS 2
 #define NAME(x) avx512_##x
 #define FMA(a, b, c) ((floats)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
 #define MULTIPLY_QUADS(sum, w, quad) \
     _mm512_dpbusd_epi32((__m512i)(sum), _mm512_set1_epi32(quad), *(const __m512i_u *)(w))
-#include "simd.h"
-#include "gemm.h"
+#include "instruction_set.h"
 #ifdef __clang__
 #pragma clang attribute pop
 #else

@@ -7,9 +7,10 @@
 
 /* PANEL: outputs whose weights are stored together. BLOCK: words for which the greatest logit is
    kept. CACHED: 4-byte numbers, of up to MAX_ROWS rows of a product, that stay in the cache.
-   AHEAD: bytes that weights are prefetched ahead of their use. */
+   LARGE_TILE: rows of a tile for which reading weights is not all the work. AHEAD: bytes by which
+   smaller tiles prefetch weights. */
 enum { PANEL = 16, BLOCK = 64, CACHED = 65536, MAX_ROWS = 1024, MAX_TILE_ROWS = 12 };
-enum { AHEAD = 2048 };
+enum { LARGE_TILE = 5, MAX_TILE_PANELS = 2, AHEAD = 2048 };
 enum { FLOAT32, BF16, INT8 };
 enum { RELU, GELU, SILU };
 

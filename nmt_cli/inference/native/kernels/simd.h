@@ -1,11 +1,8 @@
 /* Loops over vectors of LANES floats, written once and included for each instruction set: sums,
    exponentials, attention, normalisation, activations, the softmax over words.
 
-   Before inclusion: LANES, TILE_ROWS (rows of a tile: as many as the registers hold), NAME(x) (the
-   name of x for this instruction set), FMA(a, b, c), and MULTIPLY_QUADS, or not.
    Every number that comes out depends on its own row only, in a fixed order of additions. */
 
-#define VECTORS (PANEL / LANES)
 typedef float NAME(floats) __attribute__((vector_size(4 * LANES), aligned(4)));
 typedef int32_t NAME(ints) __attribute__((vector_size(4 * LANES), aligned(4)));
 typedef uint8_t NAME(bytes) __attribute__((vector_size(LANES), aligned(1)));

@@ -142,7 +142,7 @@ void find_range(const worker *own, int64_t count, int64_t *first, int64_t *last)
 }
 
 int64_t product_bytes(int64_t inputs) {
-    return 4 * (2 * MAX_ROWS + CACHED + (MAX_TILE_ROWS + PANEL) * inputs) + 64;
+    return 4 * (2 * MAX_ROWS + CACHED + (MAX_TILE_ROWS + MAX_TILE_PANELS * PANEL) * inputs) + 64;
 }
 
 typedef struct {

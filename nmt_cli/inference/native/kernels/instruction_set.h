@@ -1,0 +1,26 @@
+/* All kernels of an instruction set. Before inclusion: LANES (floats of a vector), NAME(x) (the name
+   of x for this instruction set), FMA(a, b, c), MULTIPLY_QUADS or not, and the sizes of tiles:
+   TILE_ROWS, the most rows, and TILE_PANELS, with how many panels they are multiplied at once. */
+
+#define VECTORS (PANEL / LANES)
+#define TILE_VECTORS (TILE_ROWS * TILE_PANELS * VECTORS)
+
+#include "simd.h"
+#include "quantize.h"
+#include "tile.h"
+#include "gemm.h"
+
+#undef operands
+#undef row_block
+#undef floats
+#undef ints
+#undef bytes
+#undef halves
+#undef VECTORS
+#undef TILE_VECTORS
+#undef LANES
+#undef TILE_ROWS
+#undef TILE_PANELS
+#undef NAME
+#undef FMA
+#undef MULTIPLY_QUADS
