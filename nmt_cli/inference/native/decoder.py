@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 
 from nmt_cli.batch import Segments
+from nmt_cli.inference.native.chunks import SlotChunks
+from nmt_cli.inference.native.huge_pages import huge_empty
 from nmt_cli.inference.native.model import NativeModel
 from nmt_cli.inference.native.shortlists import Shortlists
 from nmt_cli.inference.native.structs import ChoiceStruct, CrossKeysValues, StateStruct
@@ -54,7 +56,9 @@ class NativeDecoder:
         self._now = 0
         self._lengths = torch.zeros(slots, dtype=torch.int64)
         self._ancestors = torch.zeros(slots * beam, 0, dtype=torch.int32)
-        self._blocks: list[Tensor] = []
+        layers, heads = model.decoder_stack.model.depth, model.config.heads
+        size = layers * heads * GROWTH * beam * (model.d_k + model.d_v)
+        self._chunks = SlotChunks(model.chunks, slots, size)
         self._sources = (CrossKeysValues * slots)()
         # The keys and values that the entries of `_sources` refer to.
         self._memories: dict[int, tuple[Tensor, Tensor]] = {}
@@ -62,6 +66,8 @@ class NativeDecoder:
         self._lists = Shortlists(model, slots)
         # The number of steps that memory is reserved for.
         self._reached = 0
+        # The step, counted as `_now`, for which some slot has no chunk yet.
+        self._full_at = 0
         self._state = StateStruct(
             beam=beam,
             growth=GROWTH,
@@ -87,7 +93,7 @@ class NativeDecoder:
             self._sources[slot] = CrossKeysValues(
                 keys[0, 0, first].data_ptr(), values[0, 0, first].data_ptr(), len(ids), length
             )
-            self._begun[slot] = self._now
+            self._begun[slot] = self._full_at = self._now
             self._lengths[slot] = 0
             first += length
         self._lists.admit(slots, sources)
@@ -99,6 +105,7 @@ class NativeDecoder:
         """Free the memory of these slots."""
         for slot in slots:
             del self._begun[slot], self._memories[slot]
+            self._chunks.free(slot)
         self._lists.retire(slots)
         self._rows, self._row_of = self._find_rows()
         self._state.busy, self._state.slots = len(self._busy), self._busy.data_ptr()
@@ -120,6 +127,8 @@ class NativeDecoder:
         steps = self._now - min(self._begun.values()) + 1
         if steps > self._reached:
             self._reserve(steps)
+        if self._now >= self._full_at:
+            self._reserve_chunks()
         state, library = self._state, self._model.kernels.library
         state.parents, state.ids = parents.data_ptr(), ids.data_ptr()
         completed = library.nmt_step(
@@ -145,15 +154,18 @@ class NativeDecoder:
             longer[:, :capacity] = self._ancestors
             self._ancestors = longer
             state.capacity, state.ancestors = longer.shape[1], longer.data_ptr()
-        while steps > GROWTH * len(self._blocks):
-            layers, heads = model.decoder_stack.model.depth, model.config.heads
-            size = layers * heads * GROWTH * self.beam * (model.d_k + model.d_v)
-            self._blocks.append(torch.empty(self.slots, size))
-        addresses = [block.data_ptr() for block in self._blocks]
-        self._block_table = (ctypes.c_void_p * len(addresses))(*addresses)
-        state.blocks = ctypes.addressof(self._block_table)
+            self._chunks.extend_table(state.capacity // GROWTH)
+            state.chunks = self._chunks.table.ctypes.data
         model.decoder_stack.extend_positions(steps)
         self._reserve_scratch()
+
+    def _reserve_chunks(self) -> None:
+        """Give each busy slot memory for the keys and values of its next step."""
+        for slot, begun in self._begun.items():
+            self._chunks.reserve(slot, (self._now - begun) // GROWTH + 1)
+        self._full_at = min(
+            self._now + GROWTH - (self._now - begun) % GROWTH for begun in self._begun.values()
+        )
 
     def _reserve_rows(self) -> None:
         """Reserve memory for the results of a step of the busy rows."""
@@ -172,7 +184,7 @@ class NativeDecoder:
         for name, width in widths.items():
             held = self._buffers.get(name)
             if held is None or held.numel() < rows * width:
-                self._buffers[name] = torch.empty(rows, width)
+                self._buffers[name] = torch.from_numpy(huge_empty((rows, width)))
                 setattr(state, name, self._buffers[name].data_ptr())
         self._reserve_scratch()
 

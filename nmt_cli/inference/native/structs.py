@@ -67,7 +67,7 @@ class StateStruct(ctypes.Structure):
         *((name, _INTEGER) for name in ("busy", "beam", "capacity", "growth", "threads")),
         *((name, _INTEGER) for name in ("scratch_bytes", "longest")),
         *((name, _POINTER) for name in ("slots", "parents", "ids", "lengths", "ancestors")),
-        *((name, _POINTER) for name in ("blocks", "sources")),
+        *((name, _POINTER) for name in ("chunks", "sources")),
         *((name, _POINTER) for name in ("x", "normed", "joined", "query", "attended")),
         ("sublayer_output", _POINTER),
         *((name, _POINTER) for name in ("inner", "gated", "logits", "maxima", "totals", "scratch")),

@@ -17,14 +17,14 @@ static void rotate(float *x, const float *cosines, const float *sines, int64_t w
     }
 }
 
-/* The block of the KV cache that holds a layer at a step, and the index of a row in it. */
+/* The keys and values of a layer in the chunk that holds a step, and the index of a row in them. */
 static float *find_cache_block(const pass_worker *w, int64_t slot, int64_t layer, int64_t step,
                                int64_t row, int64_t *index) {
     const model *m = w->model;
     const state *s = w->state;
     const int64_t size = s->growth * s->beam * m->heads * (m->d_k + m->d_v);
     *index = step % s->growth * s->beam + row;
-    return s->blocks[step / s->growth] + (slot * m->depth + layer) * size;
+    return s->chunks[(slot * s->capacity + step) / s->growth] + layer * size;
 }
 
 void decoder_self_attention(const pass_worker *w, int64_t layer, int64_t row, int64_t head) {

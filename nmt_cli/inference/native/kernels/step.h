@@ -26,8 +26,9 @@ typedef struct {
 } source;
 
 /* slots: the busy ones. parents, ids: (all rows,). ancestors: (all rows, capacity), the row of its
-   slot in which each hypothesis was at each step. blocks: the KV cache of `growth` steps each,
-   (all slots, layers, keys then values, heads, growth * beam, width). starts, ends, positions: in
+   slot in which each hypothesis was at each step. chunks: (all slots, capacity / growth)
+   addresses of the KV cache of `growth` steps each, (layers, keys then values, heads, growth * beam,
+   width). starts, ends, positions: in
    the encoder, the range of each row's sentence and the row's position in it. shortlists: of each
    slot, or null: all words. widest: logits that a row has room for. The other pointers: room for
    the rows; a thread may be in another layer than its neighbours, so the width of a row in each of
@@ -37,7 +38,7 @@ typedef struct {
     const int64_t *slots, *parents, *ids;
     int64_t *lengths;
     int32_t *ancestors;
-    float *const *blocks;
+    float *const *chunks;
     const source *sources;
     float *x, *normed, *joined, *query, *attended, *sublayer_output, *inner, *gated, *logits;
     float *maxima, *totals;
