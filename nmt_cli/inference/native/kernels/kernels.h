@@ -10,6 +10,8 @@
    LARGE_TILE: rows of a tile for which reading weights is not all the work. AHEAD: bytes by which
    smaller tiles prefetch weights. */
 enum { PANEL = 16, BLOCK = 64, CACHED = 65536, MAX_ROWS = 1024, MAX_TILE_ROWS = 12 };
+/* Floats. */
+enum { CACHE_LINE = 16 };
 enum { LARGE_TILE = 5, MAX_TILE_PANELS = 2, AHEAD = 2048 };
 enum { FLOAT32, BF16, INT8 };
 enum { RELU, GELU, SILU };

@@ -61,6 +61,24 @@ static inline floats NAME(exp)(floats x) {
     return p * (floats)power;
 }
 
+#define FIRST(i, width) ((i) & (width) ? LANES + (i) - (width) : (i))
+#define SECOND(i, width) ((i) & (width) ? LANES + (i) : (i) + (width))
+#define FOUR(place, i, width) \
+    place(i, width), place(i + 1, width), place(i + 2, width), place(i + 3, width)
+#if LANES == 4
+#define PLACES(place, width) (ints){FOUR(place, 0, width)}
+#elif LANES == 8
+#define PLACES(place, width) (ints){FOUR(place, 0, width), FOUR(place, 4, width)}
+#else
+#define PLACES(place, width)                                                            \
+    (ints){FOUR(place, 0, width), FOUR(place, 4, width), FOUR(place, 8, width),         \
+           FOUR(place, 12, width)}
+#endif
+#define ADD_HALVES(width)                                                               \
+    _Pragma("GCC unroll 8") for (int i = 0; i < LANES / width / 2; i++) each[i] =       \
+        __builtin_shuffle(each[2 * i], each[2 * i + 1], PLACES(FIRST, width)) +         \
+        __builtin_shuffle(each[2 * i], each[2 * i + 1], PLACES(SECOND, width));
+
 /* The sums of LANES vectors, one in each lane. */
 static inline __attribute__((always_inline)) floats NAME(sum_each)(floats *each) {
 #ifdef __clang__
@@ -68,23 +86,24 @@ static inline __attribute__((always_inline)) floats NAME(sum_each)(floats *each)
     for (int i = 0; i < LANES; i++) sums[i] = NAME(sum)(each[i]);
     return sums;
 #else
-    /* Two vectors become one, in which parts of both alternate. */
-#pragma GCC unroll 4
-    for (int width = 1; width < LANES; width *= 2) {
-        ints first, second;
-#pragma GCC unroll 16
-        for (int i = 0; i < LANES; i++) {
-            first[i] = i & width ? LANES + i - width : i;
-            second[i] = i & width ? LANES + i : i + width;
-        }
-#pragma GCC unroll 8
-        for (int i = 0; i < LANES / width / 2; i++)
-            each[i] = __builtin_shuffle(each[2 * i], each[2 * i + 1], first) +
-                      __builtin_shuffle(each[2 * i], each[2 * i + 1], second);
-    }
+    /* Two vectors become one, in which parts of both alternate. GCC makes shuffles whose places are
+       constants of one instruction, and others element by element. */
+    ADD_HALVES(1)
+    ADD_HALVES(2)
+#if LANES > 4
+    ADD_HALVES(4)
+#endif
+#if LANES > 8
+    ADD_HALVES(8)
+#endif
     return each[0];
 #endif
 }
+#undef FIRST
+#undef SECOND
+#undef FOUR
+#undef PLACES
+#undef ADD_HALVES
 
 /* Scores of LANES keys of `s` from `begin` on; past the last key, it is repeated. */
 static inline __attribute__((always_inline)) void NAME(attention_scores)(
@@ -111,17 +130,19 @@ static inline __attribute__((always_inline)) void NAME(attention_scores)(
 
 /* Softmax in place; up to LANES numbers after `count` scores are overwritten. */
 static void NAME(softmax)(float *scores, int64_t count) {
-    float greatest = -INFINITY;
-    for (int64_t i = 0; i < count; i++) greatest = scores[i] > greatest ? scores[i] : greatest;
     for (int64_t i = count; i % LANES; i++) scores[i] = -INFINITY;
-    floats total = (floats){0};
+    floats maximum = NAME(all)(-INFINITY), total = (floats){0};
+    for (int64_t i = 0; i < count; i += LANES)
+        maximum = NAME(greater)(maximum, NAME(load)(scores + i));
+    const float greatest = NAME(greatest)(maximum);
     for (int64_t i = 0; i < count; i += LANES) {
         floats value = NAME(exp)(NAME(load)(scores + i) - greatest);
         NAME(store)(scores + i, value);
         total += value;
     }
-    float factor = 1.0f / NAME(sum)(total);
-    for (int64_t i = 0; i < count; i++) scores[i] *= factor;
+    const float factor = 1.0f / NAME(sum)(total);
+    for (int64_t i = 0; i < count; i += LANES)
+        NAME(store)(scores + i, NAME(load)(scores + i) * factor);
 }
 
 /* The values of `s` summed with the scores as weights: `vectors` vectors of columns from `c` on. */

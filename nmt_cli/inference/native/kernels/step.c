@@ -59,14 +59,17 @@ static void add_and_normalise(const pass_worker *w, const norm *n) {
     barrier(&w->worker);
 }
 
-/* Attention of all rows and heads; the rows of a slot, which share keys, come in succession. */
+/* Attention of all rows and heads, by slots. */
 static void attend(const pass_worker *w, int64_t layer,
-                   void (*head_attention)(const pass_worker *, int64_t, int64_t, int64_t)) {
+                   void (*attend_slot)(const pass_worker *, int64_t, int64_t, int64_t, int64_t)) {
     const int64_t beam = w->state->beam, items = w->model->heads * beam;
     int64_t first, last;
     find_range(&w->worker, (w->last - w->first) / beam * items, &first, &last);
-    for (int64_t item = first; item < last; item++)
-        head_attention(w, layer, w->first + item / items * beam + item % beam, item % items / beam);
+    for (int64_t next, item = first; item < last; item = next) {
+        const int64_t slot = item / items;
+        next = (slot + 1) * items < last ? (slot + 1) * items : last;
+        attend_slot(w, layer, w->first + slot * beam, item - slot * items, next - slot * items);
+    }
     barrier(&w->worker);
 }
 
@@ -133,11 +136,13 @@ static void log_sum_exp(const pass_worker *w) {
 /* The worker of a pass with its part of the scratch memory; it shares all rows. */
 static pass_worker make_worker(const worker *own, const pass_task *task) {
     const state *s = task->state;
-    pass_worker w = {task->kernels, task->model, s, *own, 0, s->busy * s->beam, 0, 0, 0, 0};
+    const int64_t pointers = s->beam * s->longest;
+    pass_worker w = {task->kernels, task->model, s, *own, 0, s->busy * s->beam, 0, 0, 0, 0, 0};
     w.scratch = (char *)s->scratch + own->index * s->scratch_bytes;
-    w.keys = (const float **)(w.scratch + s->scratch_bytes) - 2 * s->longest;
-    w.values = w.keys + s->longest;
-    w.scores = (float *)w.keys - s->longest - 2 * PANEL;
+    w.keys = (const float **)(w.scratch + s->scratch_bytes) - 2 * pointers;
+    w.values = w.keys + pointers;
+    w.pasts = (row_past *)w.keys - s->beam;
+    w.scores = (float *)w.pasts - s->longest - 2 * PANEL;
     return w;
 }
 
@@ -221,7 +226,8 @@ static void update_ancestors(const state *s, int64_t slot) {
 /* Bytes of scratch memory that a thread needs for a step; longest: the length of the longest
    sentence of either side; inputs: of the widest product. */
 int64_t nmt_step_bytes(int64_t inputs, int64_t longest, int64_t beam) {
-    const int64_t attention_bytes = longest * (2 * sizeof(float *) + sizeof(float)) + 8 * PANEL;
+    const int64_t pointer_bytes = beam * (2 * longest * sizeof(float *) + sizeof(row_past));
+    const int64_t attention_bytes = pointer_bytes + longest * sizeof(float) + 8 * PANEL;
     const int64_t ancestor_bytes = beam * longest * sizeof(int32_t);
     return (product_bytes(inputs) + attention_bytes + ancestor_bytes + 63) / 64 * 64;
 }

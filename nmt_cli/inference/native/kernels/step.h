@@ -48,6 +48,13 @@ typedef struct {
     int64_t widest;
 } state;
 
+/* The keys and values that a row attends to: those of its first head, and how far from them those of
+   the next head are. */
+typedef struct {
+    const float **keys, **values;
+    int64_t count, key_shift, value_shift;
+} row_past;
+
 /* A worker of a pass; it shares the rows [first, last) with the other workers of `worker`. */
 typedef struct {
     const kernels *kernels;
@@ -56,7 +63,9 @@ typedef struct {
     worker worker;
     int64_t first, last;
     char *scratch;
+    /* Room for a slot: for `longest` keys and values of each row. */
     const float **keys, **values;
+    row_past *pasts;
     float *scores;
 } pass_worker;
 
@@ -69,7 +78,11 @@ void rotate_queries_and_keys(const pass_worker *);
 /* Logits of each slot's rows, for the words of its shortlist only. */
 void multiply_shortlists(const pass_worker *);
 
-/* Attention of one head of a row. */
-void decoder_self_attention(const pass_worker *, int64_t layer, int64_t row, int64_t head);
-void encoder_self_attention(const pass_worker *, int64_t layer, int64_t row, int64_t head);
-void cross_attention(const pass_worker *, int64_t layer, int64_t row, int64_t head);
+/* Attention of the heads [first, last) of the rows of a slot, which begin at row `begin`: items are
+   ordered by head, then by row. */
+void decoder_self_attention(const pass_worker *, int64_t layer, int64_t begin, int64_t first,
+                            int64_t last);
+void encoder_self_attention(const pass_worker *, int64_t layer, int64_t begin, int64_t first,
+                            int64_t last);
+void cross_attention(const pass_worker *, int64_t layer, int64_t begin, int64_t first,
+                     int64_t last);
