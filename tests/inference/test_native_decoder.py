@@ -61,6 +61,7 @@ def random_step(kernels: Kernels, make_model, rows: int) -> tuple[NativeStep, Lo
     logits = step._buffers["logits"]
     logits[:rows] = values
     by_block = values.view(rows, -1, 64)
+    step._buffers["written"].view(torch.uint8).fill_(1)
     step._buffers["maxima"][:rows] = by_block.amax(2)
     step._buffers["totals"][:rows] = values.logsumexp(1, keepdim=True)
     places = torch.tensor(busy)

@@ -2,7 +2,7 @@
 
 import ctypes
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -141,7 +141,7 @@ class NativeDecoder:
         self._now += 1
         lists = self._lists if state.shortlists else None
         layout = LogitsLayout(state.beam, state.widest, lists)
-        return NativeStep(self._model, self._buffers, self._rows, self._row_of, layout)
+        return NativeStep(self._model, state, self._buffers, self._rows, self._row_of, layout)
 
     @torch.inference_mode()
     def _reserve(self, steps: int) -> None:
@@ -178,6 +178,9 @@ class NativeDecoder:
             **model.row_widths(),
             "logits": state.widest,
             "maxima": state.widest // BLOCK,
+            "sums": state.widest // BLOCK,
+            # A byte for each block.
+            "written": -(-state.widest // BLOCK // 4),
             "totals": 1,
         }
         rows = len(self._rows)
@@ -208,6 +211,7 @@ class NativeStep:
     def __init__(
         self,
         model: NativeModel,
+        state: StateStruct,
         buffers: dict[str, Tensor],
         rows: Tensor,
         row_of: Tensor,
@@ -215,6 +219,7 @@ class NativeStep:
     ) -> None:
         """rows: the index of each row of the logits among all rows; row_of: the inverse."""
         self._model = model
+        self._state = state
         self._buffers = buffers
         self._rows = rows
         self._row_of = row_of
@@ -237,12 +242,21 @@ class NativeStep:
         addresses = [tensor.data_ptr() for tensor in tensors]
         layout = self._layout
         choice = ChoiceStruct(*sizes, *addresses, layout.lists_address, layout.beam)
-        self._model.kernels.library.nmt_top_k(ctypes.byref(choice))
+        kernels = self._model.kernels
+        kernels.library.nmt_top_k(kernels.lanes, *self._structs(), ctypes.byref(choice))
         return values, ids
 
     @torch.inference_mode()
     def full(self) -> Tensor:
-        """All log-probabilities, without edits."""
+        """All log-probabilities, without edits.
+
+        A step computes only the logits that a search for the best needs. After the first call of
+        this function, the steps of this decoder compute all.
+        """
+        if not self._state.all_logits:
+            self._state.all_logits = True
+            kernels = self._model.kernels
+            kernels.library.nmt_logits(kernels.lanes, *self._structs())
         beam, widest, lists = self._layout
         logits, totals = self._buffers["logits"].view(-1), self._buffers["totals"].view(-1, 1)
         all_log_probs = torch.full((len(self._row_of), self._model.words), -torch.inf)
@@ -256,3 +270,7 @@ class NativeStep:
             own = logits[first * widest :][: beam * width].view(beam, width)[:, : len(ids)]
             all_log_probs[rows[:, None], ids] = own - totals[first : first + beam]
         return all_log_probs
+
+    def _structs(self) -> tuple[Any, Any]:
+        """The model and the state, for the library."""
+        return ctypes.byref(self._model.decoder_stack.model), ctypes.byref(self._state)

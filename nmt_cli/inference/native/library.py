@@ -14,9 +14,10 @@ from nmt_cli.errors import NmtError
 from nmt_cli.storage.files import make_directory, write_bytes
 
 SOURCES = (
-    "kernels.h", "instruction_set.h", "simd.h", "quantize.h", "tile.h", "gemm.h", "step.h",
+    "kernels.h", "instruction_set.h", "simd.h", "quantize.h", "tile.h", "gemm.h", "head.h",
+    "step.h",
     "dispatch.c", "thread_pool.c", "step.c",
-    "attention.c", "output.c", "shortlist.c",
+    "attention.c", "output.c", "head.c",
 )  # fmt: skip
 FLAGS = ("-O3", "-std=gnu11", "-ffp-contract=off", "-fPIC", "-shared", "-pthread")
 LIMIT_SECONDS = 120
@@ -87,7 +88,8 @@ def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
         "nmt_step_bytes": (integer, integer, integer),
         "nmt_step": (integer, pointer, pointer),
         "nmt_encode": (integer, pointer, pointer),
-        "nmt_top_k": (pointer,),
+        "nmt_logits": (integer, pointer, pointer),
+        "nmt_top_k": (integer, pointer, pointer, pointer),
     }
     for name, arguments in functions.items():
         function = getattr(library, name)

@@ -15,15 +15,15 @@ typedef struct {
 } NAME(row_block);
 #define row_block NAME(row_block)
 
-/* Multiply a tile of rows with `panels` panels, from `panel` on. The operands that depend on neither
-   are already in `o`. */
+/* Multiply a tile of rows with `panels` panels, one or TILE_PANELS, from `panel` on. The operands that
+   depend on neither are already in `o`. */
 static inline __attribute__((always_inline)) void NAME(multiply_tile)(
     const row_block *b, operands *o, int64_t row, int64_t panel, int panels) {
     const product_task *task = b->task;
     const linear *l = task->linear;
     const int rows = (int)(b->count - row < TILE_ROWS ? b->count - row : TILE_ROWS);
     const int64_t column = panel * PANEL, columns = l->outputs - column;
-    float spare[TILE_ROWS * PANEL], *out = task->out + (b->begin + row) * l->outputs + column;
+    float spare[TILE_ROWS * PANEL], *out = task->out + (b->begin + row) * task->stride + column;
     o->rows = b->interleaved + row * b->steps;
     o->row_scales = b->scales + row;
     o->zeros = b->zeros + row;
@@ -31,59 +31,91 @@ static inline __attribute__((always_inline)) void NAME(multiply_tile)(
     o->scales = l->scales + column;
     o->totals = l->totals + column;
     o->out = columns < PANEL ? spare : out;
-    o->stride = columns < PANEL ? PANEL : l->outputs;
+    o->stride = columns < PANEL ? PANEL : task->stride;
     if (panels > 1) NAME(broad_tile)(o, rows, l->kind);
     else NAME(tile)(o, rows, l->kind);
     for (int r = 0; r < rows && columns < PANEL; r++)
-        memcpy(out + r * l->outputs, spare + r * PANEL, sizeof(float) * columns);
+        memcpy(out + r * task->stride, spare + r * PANEL, sizeof(float) * columns);
 }
 
-static void NAME(multiply_block)(const row_block *b) {
-    const product_task *task = b->task;
-    const linear *l = task->linear;
-    const int most = b->count < LARGE_TILE ? 1 : TILE_PANELS;
-    const int wide = l->kind == BF16 && b->count > TILE_ROWS;
+/* With how many panels rows are multiplied at once. */
+static inline int64_t NAME(find_width)(const row_block *b) {
+    return b->count < LARGE_TILE ? 1 : TILE_PANELS;
+}
+
+/* The operands of a group of panels, of which the weights of the next group are prefetched. */
+static inline operands NAME(first_operands)(const row_block *b, int64_t panel, int64_t panels) {
+    const linear *l = b->task->linear;
+    const char *weights = (const char *)l->packed + panel * b->panel_bytes;
     const int64_t tiles = (b->count + TILE_ROWS - 1) / TILE_ROWS, line = b->panel_bytes / b->steps;
-    operands o = {.steps = b->steps, .wide = wide, .relu = (int)task->relu};
-    o.panel_bytes = wide ? 2 * b->panel_bytes : b->panel_bytes;
-    o.next_step = tiles == 1 ? line * most : line * most / tiles;
-    for (int64_t width, panel = task->first; panel < task->last; panel += width) {
-        const char *weights = (const char *)l->packed + panel * b->panel_bytes;
-        /* The last panel may be narrower than others. */
-        width = task->last - panel >= most && (panel + most) * PANEL <= l->outputs ? most : 1;
-        if (wide) NAME(widen)((const uint16_t *)weights, b->widened, width * b->steps);
-        o.weights = wide ? (char *)b->widened : weights;
-        o.next = weights + width * b->panel_bytes;
-        for (int64_t row = 0; row < b->count; row += TILE_ROWS, o.next += o.next_step * b->steps)
-            NAME(multiply_tile)(b, &o, row, panel, (int)width);
-    }
+    operands o = {.steps = b->steps, .relu = (int)b->task->relu, .panel_bytes = b->panel_bytes};
+    o.weights = weights;
+    o.wide = l->kind == BF16 && b->count > TILE_ROWS;
+    o.next = weights + panels * b->panel_bytes;
+    o.next_step = line * NAME(find_width)(b) / tiles;
+    if (!o.wide) return o;
+    NAME(widen)((const uint16_t *)weights, b->widened, panels * b->steps);
+    o.weights = (char *)b->widened;
+    o.panel_bytes *= 2;
+    return o;
 }
 
-/* Multiply the rows of the task with its panels, in blocks of rows that stay in the cache. */
-static void NAME(multiply)(const product_task *task) {
+/* Multiply a tile of rows with a group of panels. */
+static inline void NAME(multiply_panels)(const row_block *b, operands *o, int64_t row,
+                                         int64_t panel, int64_t panels) {
+    const int64_t most = NAME(find_width)(b);
+    const char *weights = o->weights;
+    for (int64_t width, p = 0; p < panels; p += width) {
+        /* The last panel may be narrower than others. */
+        width = panels - p >= most && (panel + p + most) * PANEL <= b->task->linear->outputs
+                    ? most : 1;
+        NAME(multiply_tile)(b, o, row, panel + p, (int)width);
+        o->weights += width * o->panel_bytes;
+        o->next += o->next_step * b->steps;
+    }
+    o->weights = weights;
+}
+
+/* Rows of a block that stays in the cache. Each block reads all weights again, so that blocks get
+   about equally many rows. */
+static int64_t NAME(find_block_rows)(const product_task *task) {
     const linear *l = task->linear;
     const int64_t steps = l->kind == INT8 ? (l->inputs + 3) / 4 : l->inputs;
-    int64_t block = CACHED / steps / TILE_ROWS * TILE_ROWS;
-    if (block > MAX_ROWS) block = MAX_ROWS / TILE_ROWS * TILE_ROWS;
-    if (block < TILE_ROWS) block = TILE_ROWS;
-    /* Each block reads all weights again, so that blocks get about equally many rows. */
-    const int64_t blocks = task->rows ? (task->rows + block - 1) / block : 1;
-    block = (task->rows + blocks * TILE_ROWS - 1) / (blocks * TILE_ROWS) * TILE_ROWS;
-    if (block < TILE_ROWS) block = TILE_ROWS;
-    float *scales = task->scratch;
-    int32_t *zeros = (int32_t *)scales + block, *interleaved = zeros + block;
-    for (int64_t begin = 0; begin < task->rows; begin += block) {
-        const int64_t count = begin + block < task->rows ? block : task->rows - begin;
-        for (int64_t row = 0; row < count; row += TILE_ROWS)
-            NAME(interleave)(l, task->x + (begin + row) * l->inputs,
-                             (int)(count - row < TILE_ROWS ? count - row : TILE_ROWS),
-                             interleaved + row * steps, scales + row, zeros + row);
-        const row_block b = {task, begin, count, steps, steps * PANEL * (l->kind == BF16 ? 2 : 4),
-                             scales, zeros, interleaved, (float *)interleaved + block * steps};
-        NAME(multiply_block)(&b);
-    }
+    int64_t most = CACHED / steps / TILE_ROWS * TILE_ROWS;
+    if (most > MAX_ROWS) most = MAX_ROWS / TILE_ROWS * TILE_ROWS;
+    if (most < TILE_ROWS) most = TILE_ROWS;
+    const int64_t blocks = task->rows ? (task->rows + most - 1) / most : 1;
+    const int64_t rows = (task->rows + blocks * TILE_ROWS - 1) / (blocks * TILE_ROWS) * TILE_ROWS;
+    return rows < TILE_ROWS ? TILE_ROWS : rows;
 }
 
-static const kernels NAME(kernels) = {
-    NAME(multiply), NAME(attention), NAME(normalise), NAME(activate), NAME(log_sum_exp),
-};
+/* Lay the rows out for tiles. */
+static row_block NAME(lay_out)(const product_task *task, int64_t begin, int64_t count) {
+    const linear *l = task->linear;
+    const int64_t steps = l->kind == INT8 ? (l->inputs + 3) / 4 : l->inputs;
+    const int64_t whole = (count + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
+    float *scales = task->scratch;
+    int32_t *zeros = (int32_t *)scales + whole, *interleaved = zeros + whole;
+    for (int64_t row = 0; row < count; row += TILE_ROWS)
+        NAME(interleave)(l, task->x + (begin + row) * l->inputs,
+                         (int)(count - row < TILE_ROWS ? count - row : TILE_ROWS),
+                         interleaved + row * steps, scales + row, zeros + row);
+    return (row_block){task, begin, count, steps, steps * PANEL * (l->kind == BF16 ? 2 : 4),
+                       scales, zeros, interleaved, (float *)interleaved + whole * steps};
+}
+
+/* Multiply the rows of the task with its panels. */
+static void NAME(multiply)(const product_task *task) {
+    const int64_t block_rows = NAME(find_block_rows)(task);
+    for (int64_t begin = 0; begin < task->rows; begin += block_rows) {
+        const int64_t left = task->rows - begin, count = left < block_rows ? left : block_rows;
+        const row_block b = NAME(lay_out)(task, begin, count);
+        const int64_t group = NAME(find_width)(&b);
+        for (int64_t panel = task->first; panel < task->last; panel += group) {
+            const int64_t panels = task->last - panel < group ? task->last - panel : group;
+            operands o = NAME(first_operands)(&b, panel, panels);
+            for (int64_t row = 0; row < count; row += TILE_ROWS)
+                NAME(multiply_panels)(&b, &o, row, panel, panels);
+        }
+    }
+}

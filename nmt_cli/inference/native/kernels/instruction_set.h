@@ -9,6 +9,11 @@
 #include "quantize.h"
 #include "tile.h"
 #include "gemm.h"
+#include "head.h"
+
+static const kernels NAME(kernels) = {
+    NAME(multiply), NAME(head), NAME(attention), NAME(normalise), NAME(activate), NAME(merge_sums),
+};
 
 #undef operands
 #undef row_block

@@ -244,20 +244,3 @@ static void NAME(activate)(int64_t kind, float *x, const float *gates, int64_t c
         memcpy(x + i, spare, sizeof(float) * left);
     }
 }
-
-/* The maximum of each BLOCK of logits, and the logarithm of the sum of e^logit. */
-static void NAME(log_sum_exp)(const float *logits, int64_t count, float *maxima, float *total) {
-    float top = -INFINITY;
-    for (int64_t i = 0; i < count; i += BLOCK) {
-        floats maximum = NAME(load)(logits + i);
-        for (int64_t j = LANES; j < BLOCK; j += LANES)
-            maximum = NAME(greater)(maximum, NAME(load)(logits + i + j));
-        float greatest = maxima[i / BLOCK] = NAME(greatest)(maximum);
-        top = greatest > top ? greatest : top;
-    }
-    floats sums[2] = {{0}, {0}};
-    for (int64_t i = 0; i < count; i += 2 * LANES)
-        for (int v = 0; v < 2; v++)
-            sums[v] += NAME(exp)(NAME(load)(logits + i + v * LANES) - top);
-    *total = top + logf(NAME(sum)(sums[0] + sums[1]));
-}

@@ -18,7 +18,7 @@ typedef struct {
 static void multiply(const pass_worker *w, const linear *l, const float *x, float *out,
                      int64_t relu) {
     product_task task = {l, x + w->first * l->inputs, w->last - w->first, 0, 0, relu,
-                         out + w->first * l->outputs, w->scratch};
+                         out + w->first * l->outputs, l->outputs, w->scratch};
     find_range(&w->worker, (l->outputs + PANEL - 1) / PANEL, &task.first, &task.last);
     w->kernels->multiply(&task);
     barrier(&w->worker);
@@ -121,18 +121,6 @@ static void pass_encoder_layer(const pass_worker *w, int64_t index) {
     feed_forward(w, l);
 }
 
-static void log_sum_exp(const pass_worker *w) {
-    const state *s = w->state;
-    int64_t first, last;
-    find_rows(w, &first, &last);
-    for (int64_t row = first; row < last; row++) {
-        const shortlist *list = s->shortlists ? s->shortlists + s->slots[row / s->beam] : 0;
-        w->kernels->log_sum_exp(find_logits(s->logits, list, row, s->beam, s->widest),
-                                list ? list->head.outputs : s->widest,
-                                s->maxima + row * (s->widest / BLOCK), s->totals + row);
-    }
-}
-
 /* The worker of a pass with its part of the scratch memory; it shares all rows. */
 static pass_worker make_worker(const worker *own, const pass_task *task) {
     const state *s = task->state;
@@ -192,9 +180,7 @@ static void decode(const worker *own, void *argument) {
         pass_decoder(&all);
     }
     barrier(own);
-    if (s->shortlists) multiply_shortlists(&w);
-    else multiply(&w, &task->model->head, s->normed, s->logits, 0);
-    log_sum_exp(&w);
+    compute_head(&w);
 }
 
 static void encode(const worker *own, void *argument) {
@@ -208,6 +194,11 @@ static void encode(const worker *own, void *argument) {
         w.kernels->normalise(&m->first_norm, s->x + i, 0, 0, s->normed + i, m->d_model);
     barrier(&w.worker);
     for (int64_t index = 0; index < m->depth; index++) pass_encoder_layer(&w, index);
+}
+
+static void compute_all_logits(const worker *own, void *argument) {
+    const pass_worker w = make_worker(own, argument);
+    compute_head(&w);
 }
 
 /* The ancestors of each hypothesis: those of its parent, then itself. */
@@ -232,7 +223,8 @@ int64_t nmt_step_bytes(int64_t inputs, int64_t longest, int64_t beam) {
     return (product_bytes(inputs) + attention_bytes + ancestor_bytes + 63) / 64 * 64;
 }
 
-/* Compute the logits after the ids of the busy rows, in whole blocks, and increment the lengths.
+/* Compute the logits after the ids of the busy rows, of which those of the best blocks are written,
+   and increment the lengths.
    Returns 0 where the processor has no kernels of so many lanes. */
 int64_t nmt_step(int64_t lanes, const model *m, const state *s) {
     pass_task task = {find_kernels((int)lanes), m, s};
@@ -242,6 +234,14 @@ int64_t nmt_step(int64_t lanes, const model *m, const state *s) {
     const int64_t useful_threads = size / MIN_WORK_PER_THREAD;
     run_parallel(s->threads < useful_threads ? s->threads : useful_threads, decode, &task);
     for (int64_t i = 0; i < s->busy; i++) s->lengths[s->slots[i]]++;
+    return 1;
+}
+
+/* Compute all logits again, after a step that wrote only some of them. */
+int64_t nmt_logits(int64_t lanes, const model *m, const state *s) {
+    pass_task task = {find_kernels((int)lanes), m, s};
+    if (!task.kernels) return 0;
+    run_parallel(s->threads, compute_all_logits, &task);
     return 1;
 }
 

@@ -30,7 +30,8 @@ typedef struct {
    addresses of the KV cache of `growth` steps each, (layers, keys then values, heads, growth * beam,
    width). starts, ends, positions: in
    the encoder, the range of each row's sentence and the row's position in it. shortlists: of each
-   slot, or null: all words. widest: logits that a row has room for. The other pointers: room for
+   slot, or null: all words. widest: logits that a row has room for. sums,
+   written, all_logits: see `head_task`. The other pointers: room for
    the rows; a thread may be in another layer than its neighbours, so the width of a row in each of
    them is the same in all layers. */
 typedef struct {
@@ -45,7 +46,9 @@ typedef struct {
     void *scratch;
     const int64_t *starts, *ends, *positions;
     const shortlist *shortlists;
-    int64_t widest;
+    int64_t widest, all_logits;
+    float *sums;
+    uint8_t *written;
 } state;
 
 /* The keys and values that a row attends to: those of its first head, and how far from them those of
@@ -75,8 +78,8 @@ void find_rows(const pass_worker *, int64_t *first, int64_t *last);
 /* Rotate the encoder's queries and keys; to be called before attention. */
 void rotate_queries_and_keys(const pass_worker *);
 
-/* Logits of each slot's rows, for the words of its shortlist only. */
-void multiply_shortlists(const pass_worker *);
+/* The output layer of all rows: the best words and the sums of exponentials. */
+void compute_head(const pass_worker *);
 
 /* Attention of the heads [first, last) of the rows of a slot, which begin at row `begin`: items are
    ordered by head, then by row. */
