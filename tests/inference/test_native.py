@@ -213,7 +213,7 @@ def test_kernels_that_give_wrong_numbers_are_not_used(kernels, cache, monkeypatc
     loaded, _ = find_kernels(cache)
     assert loaded is not None
     assert loaded.lanes == 4
-    monkeypatch.setattr(self_test, "LANES", (16, 8))
+    monkeypatch.setattr(self_test, "LANES", (32, 16, 8))
     assert find_kernels(cache) == (None, "the kernels give wrong numbers here")
 
 
@@ -224,14 +224,14 @@ def test_kernels_that_give_wrong_numbers_are_not_used(kernels, cache, monkeypatc
         ("portable", "portable", ""),
         ("avx2", "avx2", ""),
         ("avx512", "avx2", "NMT_CPU_ISA=avx512: this CPU cannot run these kernels; avx2 is used"),
-        ("sse", "avx2", "NMT_CPU_ISA=sse is none of avx512, avx2, portable; avx2 is used"),
+        ("sse", "avx2", "NMT_CPU_ISA=sse is none of amx, avx512, avx2, portable; avx2 is used"),
     ],
 )
 def test_the_instruction_set_can_be_limited(kernels, cache, monkeypatch, wanted, used, notice):
     """On a CPU that has AVX2, and no AVX-512."""
 
     def products_are_right(kernels: Kernels, precision: str) -> bool:
-        if kernels.instruction_set == "avx512":
+        if kernels.instruction_set in ("amx", "avx512"):
             raise RuntimeError
         return True
 

@@ -14,8 +14,8 @@ from nmt_cli.errors import NmtError
 from nmt_cli.storage.files import make_directory, write_bytes
 
 SOURCES = (
-    "kernels.h", "instruction_set.h", "simd.h", "quantize.h", "tile.h", "gemm.h", "head.h",
-    "step.h",
+    "kernels.h", "instruction_set.h", "simd.h", "quantize.h", "tile.h", "gemm.h", "head.h", "tiles.h",
+    "amx.h", "step.h",
     "dispatch.c", "thread_pool.c", "step.c",
     "attention.c", "output.c", "head.c",
 )  # fmt: skip

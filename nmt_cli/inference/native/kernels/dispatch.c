@@ -2,6 +2,17 @@
 
 #include "kernels.h"
 
+#if defined(__x86_64__) && defined(__GNUC__) && defined(__linux__) && !defined(NMT_EMULATE_TILES)
+#if (defined(__clang__) && __clang_major__ >= 12) || (!defined(__clang__) && __GNUC__ >= 11)
+#define HAS_AMX
+#endif
+#endif
+
+#ifdef NMT_EMULATE_TILES
+#include "tiles.h"
+#define TILE_INSTRUCTIONS
+#endif
+
 #define LANES 4
 #define TILE_ROWS 3
 #define TILE_PANELS 1
@@ -11,6 +22,12 @@
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
+#ifdef HAS_AMX
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "tiles.h"
+#endif
 
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
@@ -44,6 +61,9 @@ static inline __attribute__((always_inline)) __m256i multiply_quads(__m256i sum,
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vnni,fma")
 #endif
+#ifdef HAS_AMX
+#define TILE_INSTRUCTIONS
+#endif
 #define LANES 16
 #define TILE_ROWS 12
 #define TILE_PANELS 2
@@ -59,9 +79,27 @@ static inline __attribute__((always_inline)) __m256i multiply_quads(__m256i sum,
 #endif
 #endif
 
+#ifdef HAS_AMX
+/* Whether the processor has AMX for int8, and the system lets this process use it: Linux reserves
+   memory for tiles only for processes that have asked for it. */
+static int may_use_tiles(void) {
+    enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18, AMX_TILE = 1 << 24, AMX_INT8 = 1 << 25 };
+    unsigned a, b, c, d = 0;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return 0;
+    return d & AMX_TILE && d & AMX_INT8 &&
+           !syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA);
+}
+#endif
+
 /* The kernels for so many lanes; null where the processor lacks their instructions. */
 const kernels *find_kernels(int lanes) {
+#ifdef NMT_EMULATE_TILES
+    if (lanes == AMX_LANES) return &plain_tile_kernels;
+#endif
 #if defined(__x86_64__) && defined(__GNUC__)
+#ifdef HAS_AMX
+    if (lanes == AMX_LANES) return find_kernels(16) && may_use_tiles() ? &avx512_tile_kernels : 0;
+#endif
     if (lanes == 16 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vnni"))
         return &avx512_kernels;

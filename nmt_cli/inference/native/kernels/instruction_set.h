@@ -1,5 +1,6 @@
 /* All kernels of an instruction set. Before inclusion: LANES (floats of a vector), NAME(x) (the name
-   of x for this instruction set), FMA(a, b, c), MULTIPLY_QUADS or not, and the sizes of tiles:
+   of x for this instruction set), FMA(a, b, c), MULTIPLY_QUADS or not, TILE_INSTRUCTIONS
+   if there are those of tiles.h, and the sizes of tiles:
    TILE_ROWS, the most rows, and TILE_PANELS, with how many panels they are multiplied at once. */
 
 #define VECTORS (PANEL / LANES)
@@ -15,6 +16,27 @@ static const kernels NAME(kernels) = {
     NAME(multiply), NAME(head), NAME(attention), NAME(normalise), NAME(activate), NAME(merge_sums),
 };
 
+#ifdef TILE_INSTRUCTIONS
+#ifndef NMT_EMULATE_TILES
+#ifdef __clang__
+#pragma clang attribute push( \
+    __attribute__((target("avx512f,avx512bw,avx512vnni,fma,amx-tile,amx-int8"))), \
+    apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512vnni,fma,amx-tile,amx-int8")
+#endif
+#endif
+#include "amx.h"
+#ifndef NMT_EMULATE_TILES
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif
+#endif
+
 #undef operands
 #undef row_block
 #undef floats
@@ -29,3 +51,4 @@ static const kernels NAME(kernels) = {
 #undef NAME
 #undef FMA
 #undef MULTIPLY_QUADS
+#undef TILE_INSTRUCTIONS

@@ -15,6 +15,8 @@ enum { CACHE_LINE = 16 };
 /* Blocks of words that are written at once; a search that wants more words computes their blocks. */
 enum { KEPT = 16 };
 enum { LARGE_TILE = 5, MAX_TILE_PANELS = 2, AHEAD = 2048 };
+/* What stands for AVX-512 with AMX among the numbers of lanes. */
+enum { AMX_LANES = 32 };
 enum { FLOAT32, BF16, INT8 };
 enum { RELU, GELU, SILU };
 
