@@ -5,7 +5,9 @@ import hashlib
 import os
 import shutil
 import stat
+import struct
 import subprocess
+import sys
 import tempfile
 from importlib import resources
 from pathlib import Path
@@ -14,10 +16,9 @@ from nmt_cli.errors import NmtError
 from nmt_cli.storage.files import make_directory, write_bytes
 
 SOURCES = (
-    "kernels.h", "instruction_set.h", "simd.h", "quantize.h", "tile.h", "gemm.h", "head.h", "tiles.h",
-    "amx.h", "step.h",
-    "dispatch.c", "thread_pool.c", "step.c",
-    "attention.c", "output.c", "head.c",
+    "kernels.h", "instruction_set.h", "simd.h", "quantize.h", "tile.h", "gemm.h", "head.h",
+    "tiles.h", "amx.h", "step.h", "dispatch.c", "thread_pool.c", "step.c", "attention.c",
+    "output.c", "head.c",
 )  # fmt: skip
 FLAGS = ("-O3", "-std=gnu11", "-ffp-contract=off", "-fPIC", "-shared", "-pthread")
 LIMIT_SECONDS = 120
@@ -26,7 +27,8 @@ LIMIT_SECONDS = 120
 def load_library(cache: Path) -> tuple[ctypes.CDLL | None, str]:
     """The library and "", or None and why there is none; cache: a folder of this user.
 
-    Two processes may compile at the same time, because each moves a complete file to its place.
+    Two processes may compile at the same time, because each moves a complete file to its place. A
+    file that is not whole is compiled again.
     """
     compiler = shutil.which("cc")
     if compiler is None:
@@ -36,12 +38,12 @@ def load_library(cache: Path) -> tuple[ctypes.CDLL | None, str]:
         path = _library_path(cache, compiler, texts)
         make_directory(cache)
         reason = _untrusted(cache)
-        if not reason and not path.exists():
+        if not reason and not (path.exists() and _is_whole(path)):
             write_bytes(path, _compile(compiler, texts))
         reason = reason or _untrusted(path)
-        return (None, reason) if reason else (_declared(ctypes.CDLL(str(path))), "")
+        return (None, reason) if reason else (_load(path), "")
     except (OSError, NmtError, subprocess.SubprocessError) as error:
-        return None, f"the kernels cannot be compiled: {error}"
+        return None, f"the kernels cannot be compiled and loaded: {error}"
 
 
 def must_compile(cache: Path) -> bool:
@@ -50,7 +52,8 @@ def must_compile(cache: Path) -> bool:
     try:
         if compiler is None:
             return False
-        return not _library_path(cache, compiler, _sources()).exists()
+        path = _library_path(cache, compiler, _sources())
+        return not (path.exists() and _is_whole(path))
     except (OSError, subprocess.SubprocessError):
         return False
 
@@ -79,8 +82,14 @@ def _compile(compiler: str, texts: dict[str, bytes]) -> bytes:
         return result.read_bytes()
 
 
-def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
-    """Declare the argument types of the functions, so that integers are passed as 64 bits."""
+def _load(path: Path) -> ctypes.CDLL:
+    """The library, whose functions get their integers as 64 bits; raises OSError.
+
+    A file that is not whole is refused before it is mapped: reading past its end is a crash.
+    """
+    if not _is_whole(path):
+        raise OSError(f"`{path}` is not a whole library")
+    library = ctypes.CDLL(str(path))
     integer, pointer = ctypes.c_int64, ctypes.c_void_p
     functions = {
         "nmt_product_bytes": (integer,),
@@ -92,9 +101,24 @@ def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
         "nmt_top_k": (integer, pointer, pointer, pointer),
     }
     for name, arguments in functions.items():
-        function = getattr(library, name)
+        try:
+            function = getattr(library, name)
+        except AttributeError as error:
+            raise OSError(f"`{path}` lacks {name}") from error
         function.argtypes, function.restype = arguments, integer
     return library
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether an ELF file ends with its section headers, as linkers write it; True for others."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        header = file.read(64)
+    if len(header) < 64 or header[:5] != b"\x7fELF\x02":
+        return sys.platform != "linux"
+    (sections,) = struct.unpack_from("<Q", header, 40)
+    entry, count = struct.unpack_from("<HH", header, 58)
+    return bool(size >= sections + entry * count)
 
 
 def _run(command: list[str]) -> bytes:

@@ -8,13 +8,10 @@
 /* PANEL: outputs whose weights are stored together. BLOCK: words for which the greatest logit is
    kept. CACHED: 4-byte numbers, of up to MAX_ROWS rows of a product, that stay in the cache.
    LARGE_TILE: rows of a tile for which reading weights is not all the work. AHEAD: bytes by which
-   smaller tiles prefetch weights. */
+   smaller tiles prefetch weights. KEPT: blocks of words that a step writes for each row; the others
+   that a search needs are computed again. CACHE_LINE: in floats. */
 enum { PANEL = 16, BLOCK = 64, CACHED = 65536, MAX_ROWS = 1024, MAX_TILE_ROWS = 12 };
-/* Floats. */
-enum { CACHE_LINE = 16 };
-/* Blocks of words that are written at once; a search that wants more words computes their blocks. */
-enum { KEPT = 16 };
-enum { LARGE_TILE = 5, MAX_TILE_PANELS = 2, AHEAD = 2048 };
+enum { LARGE_TILE = 5, AHEAD = 2048, KEPT = 16, CACHE_LINE = 16 };
 /* What stands for AVX-512 with AMX among the numbers of lanes. */
 enum { AMX_LANES = 32 };
 enum { FLOAT32, BF16, INT8 };
