@@ -40,7 +40,7 @@ fix:  ## let ruff fix and format the code
 	$(PYTHON) -m ruff check --fix $(SOURCES)
 	$(PYTHON) -m ruff format $(SOURCES)
 
-docs:  ## generate docs/cli.md, cli_surface.txt, docs/demo.svg and the lists in CONTRIBUTING.md
+docs:  ## generate docs/cli.md, docs/man, cli_surface.txt, docs/demo.svg and the lists in CONTRIBUTING.md
 	$(PYTHON) -m nmt_cli.cli.docs
 	$(PYTHON) docs/picture.py
 	$(PYTHON) docs/architecture.py

@@ -45,7 +45,8 @@ class LoadedModel:
     """A loaded model directory.
 
     metadata: step, validation score and signature, as texts. text: what is usual in its training
-    text; None where that was not measured, as by older versions.
+    text; None where that was not measured, as by older versions. directory: where it was loaded
+    from; None for a model that was not loaded.
     """
 
     model: EncoderDecoder
@@ -53,6 +54,7 @@ class LoadedModel:
     subwords: Subwords
     metadata: dict[str, str]
     text: TextStatistics | None = None
+    directory: Path | None = None
 
 
 def save_model(
@@ -173,7 +175,7 @@ def _load(directory: Path, device: torch.device | str) -> LoadedModel:
         finally:
             # Damage of the file is reported rather than the error it caused.
             checked.result()
-    return LoadedModel(model.to(device).eval(), config, subwords, metadata, text)
+    return LoadedModel(model.to(device).eval(), config, subwords, metadata, text, directory)
 
 
 def is_emptied(model: EncoderDecoder) -> bool:

@@ -41,7 +41,7 @@ from nmt_cli.translation.lines.inputs import max_subwords, no_shortlist, windows
 from nmt_cli.translation.lines.line_search import LineSearch, Request
 from nmt_cli.translation.lines.outputs import HypothesisSelector
 from nmt_cli.translation.lines.prefixes import NAME, Prefixes, require_as_many
-from nmt_cli.translation.lines.searcher_cache import SearcherCache
+from nmt_cli.translation.lines.searcher_cache import SearcherCache, Searchers
 from nmt_cli.translation.lines.source_search import SourceSearch
 from nmt_cli.translation.markup.marked_search import MarkedSearch
 from nmt_cli.translation.markup.window import MarkedTranslation, markup_translator
@@ -102,7 +102,7 @@ class Translator:
             joint_engine([own, *(other.engine for other in others)]) if others else own
         )
         self._shortlist = called_once(shortlist)
-        self._line_search = self._make_line_search()
+        self._line_search = self._make_line_search(SearcherCache(self.engine))
         self._markup = markup_translator(
             lambda: self.model,
             subwords,
@@ -159,8 +159,12 @@ class Translator:
         translator._path, translator._precision = Path(path), precision
         return translator
 
-    def _make_line_search(self) -> LineSearch:
-        """Make the search that turns lines into translations with this translator's engine."""
+    def search_with(self, searchers: Searchers) -> None:
+        """Search with these from now on, such as those of `translation.continuous`."""
+        self._line_search = self._make_line_search(searchers)
+
+    def _make_line_search(self, searchers: Searchers) -> LineSearch:
+        """Make the search that turns lines into translations."""
         members = (self, *self.others)
         placer = TermPlacer(
             lambda pairs, *, attention=False: force_members(
@@ -170,9 +174,8 @@ class Translator:
             self.config.languages.tgt,
         )
         source_search = SourceSearch(
-            SearcherCache(self.engine), self.config.model.eos_id, self.subwords,
-            self.shortlist_for, placer,
-        )  # fmt: skip
+            searchers, self.config.model.eos_id, self.subwords, self.shortlist_for, placer
+        )
         return LineSearch(
             source_search,
             HypothesisSelector(lambda: self.model, self.subwords),

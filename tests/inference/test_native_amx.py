@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from nmt_cli.inference.native import library
+from nmt_cli.kernels import library
 from nmt_cli.inference.native.decoder import NativeDecoder
 from nmt_cli.inference.native.library import load_library
 from nmt_cli.inference.native.linear import Kernels, NativeLinear

@@ -4,9 +4,13 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO
 
-from nmt_cli.cli.commands.translation.constraints import read_constraints
+from nmt_cli.cli.commands.translation.constraints import (
+    open_prefixes,
+    read_constraints,
+    require_as_many_prefixes,
+)
 from nmt_cli.cli.commands.translation.document import DocumentOptions, translate_document
 from nmt_cli.cli.commands.translation.options import (
     LAYOUT,
@@ -27,20 +31,23 @@ from nmt_cli.cli.commands.translation.options import (
     PrecisionOption,
     Prefix,
     Scores,
+    Stats,
     Threads,
     Verify,
     VerifyEvery,
 )
+from nmt_cli.cli.commands.translation.work import Loading, Work, start_work
 from nmt_cli.cli.display.flags import FlagReport, check_flags
 from nmt_cli.cli.display.line_progress import LineProgress
 from nmt_cli.cli.display.misfit import warn_of_misfit
-from nmt_cli.cli.display.translations import Show, as_json_line, plain_lines
+from nmt_cli.cli.display.translation_stats import TranslationStats
+from nmt_cli.cli.display.translations import Show, plain_lines
 from nmt_cli.cli.display.verification import Checks
 from nmt_cli.cli.environment import make_console
-from nmt_cli.cli.loading import load_translator, require_models
+from nmt_cli.cli.loading import require_models
 from nmt_cli.cli.options.declarations import AsJson, ConfigFile, ForceFile, Quiet, Sets
 from nmt_cli.cli.options.from_settings import with_options
-from nmt_cli.cli.settings import chosen_search, resolve_settings
+from nmt_cli.cli.settings import resolve_settings
 from nmt_cli.cli.text_io import (
     STDIN,
     note_waiting,
@@ -50,16 +57,13 @@ from nmt_cli.cli.text_io import (
     warn_of_invalid,
 )
 from nmt_cli.errors import UsageError
+from nmt_cli.translation.json_lines import as_json_line
 
 if TYPE_CHECKING:
     from nmt_cli.config.schema import ResolvedConfig
     from nmt_cli.config.search import SearchConfig
     from nmt_cli.data.text.lines import Lines
     from nmt_cli.terminal.console import Console
-    from nmt_cli.translation.constraints import Constraints
-    from nmt_cli.translation.lines.prefixes import Prefixes
-    from nmt_cli.translation.result import Translation
-    from nmt_cli.translation.translator import Translator
 
 # The lines read so far are translated when no other line has arrived for this long.
 PATIENCE_SECONDS = 0.2
@@ -89,6 +93,7 @@ def command(
     output: Output = None,
     force: ForceFile = False,
     scores: Scores = False,
+    stats: Stats = False,
     document: Document = None,
     kind: Kind = None,
     json_input: JsonInput = False,
@@ -124,7 +129,8 @@ def command(
     console = make_console(quiet=quiet)
     models = _require_files(file, model or [resolved.config.paths.model], output, flag_file)
     constraining = partial(read_constraints, glossary, ban, file, console)
-    start = partial(_start, models, device, precision, threads, constraining, resolved, console)
+    loading = Loading(models, device, precision, threads, TranslationStats() if stats else None)
+    start = partial(start_work, loading, constraining, resolved, console)
     reporting = partial(_flag_report, console, fail_on, flag_file)
     if chosen.is_document:
         translate_document(chosen, file, resolved.config, start, reporting, output, as_json)
@@ -139,24 +145,25 @@ def _translate_lines(
     lines: "Lines",
     file: str,
     prefix: Path | None,
-    start: "Callable[[], _Work]",
+    start: "Callable[[], Work]",
     reporting: Callable[[], contextlib.AbstractContextManager[FlagReport]],
-    checking: "Callable[[_Work], Checks | None]",
+    checking: "Callable[[Work], Checks | None]",
     form: "Callable[[SearchConfig], Show]",
     output: Path | None,
 ) -> None:
     """Translate the lines of `file`; start, reporting, checking, form: make what is needed."""
-    _require_as_many_prefixes(file, prefix)
+    require_as_many_prefixes(file, prefix)
     work = start()
     progress = _begin(work.console, work.translator.engine.notice, file)
     with (
         open_text_file(output, lines) as out,
-        _prefixes(prefix) as prefixes,
+        open_prefixes(prefix) as prefixes,
         reporting() as report,
     ):
         work = work._replace(prefixes=prefixes)
         _translate(work, lines, out, form(work.search), checking(work), report, progress)
     progress.note_written(output)
+    work.show_stats()
     report.end()
 
 
@@ -180,19 +187,6 @@ def _require_files(file: str, models: list[str], *outputs: Path | None) -> list[
     if None not in outputs and len({output.resolve() for output in outputs if output}) == 1:
         raise UsageError("--output and --flag-file name the same file", "name two files")
     return models
-
-
-def _search(
-    translator: "Translator", resolved: "ResolvedConfig", constraints: "Constraints"
-) -> "SearchConfig":
-    """The search settings; raises if settings, constraints and model cannot be combined."""
-    from nmt_cli.translation.constraints import check_constraints
-
-    translator.bind(constraints)
-    search = chosen_search(resolved, translator.config)
-    check_constraints(constraints, search)
-    translator.shortlist_for(search)
-    return search
 
 
 def _begin(console: "Console", notice: str, file: str) -> LineProgress:
@@ -232,53 +226,7 @@ def _check_output(
     )  # fmt: skip
 
 
-class _Work(NamedTuple):
-    """A translator with the settings, constraints and prefixes of this run."""
-
-    console: "Console"
-    translator: "Translator"
-    search: "SearchConfig"
-    constraints: "Constraints"
-    prefixes: "Prefixes | None" = None
-
-    def translate(
-        self,
-        window: Sequence[str],
-        prefixes: Sequence[str] | None,
-        first: int,
-        on_progress: Callable[[float], None],
-    ) -> "list[Translation]":
-        """The translations of the lines `window`.
-
-        prefixes: those of these lines; first: the index of the first line in the whole text;
-        on_progress: called with the finished share of the lines, from 0 to 1.
-        """
-        return self.translator.translate_window(
-            window,
-            search=self.search,
-            constraints=self.constraints,
-            prefixes=prefixes,
-            first=first,
-            on_progress=on_progress,
-        )
-
-
-def _start(
-    models: Sequence[str],
-    device: str,
-    precision: Precision,
-    threads: int | None,
-    constraining: "Callable[[], Constraints]",
-    resolved: "ResolvedConfig",
-    console: "Console",
-) -> _Work:
-    """Load the models, and check that they fit the settings and constraints."""
-    constraints = constraining()
-    translator = _load(models, device, precision, threads, console)
-    return _Work(console, translator, _search(translator, resolved, constraints), constraints)
-
-
-def _checks(work: _Work, *, precision: Precision, every: int) -> Checks | None:
+def _checks(work: Work, *, precision: Precision, every: int) -> Checks | None:
     """The verification of every nth line; None if `every` is 0."""
     if not every:
         return None
@@ -300,58 +248,8 @@ def _flag_report(
         yield FlagReport(console, fail_on or (), file)
 
 
-@contextlib.contextmanager
-def _prefixes(path: Path | None) -> Iterator["Prefixes | None"]:
-    """The prefixes in a file; raises DataError if the file has more lines than the text."""
-    from nmt_cli.data.text.lines import read_lines
-    from nmt_cli.translation.lines.prefixes import Prefixes
-
-    if path is None:
-        yield None
-        return
-    with read_lines(path) as lines:
-        prefixes = Prefixes(lines, f"`{lines.name}`")
-        yield prefixes
-        prefixes.end()
-
-
-def _require_as_many_prefixes(text: Path | str, prefixes: Path | None) -> None:
-    """Raise DataError before any work if two files have different numbers of lines.
-
-    Streams can be read only once; for them this is known when one of the two ends.
-    """
-    from nmt_cli.data.text.lines import read_lines
-    from nmt_cli.errors import DataError
-    from nmt_cli.translation.lines.prefixes import require_as_many
-
-    if prefixes is None or not (Path(text).is_file() and prefixes.is_file()):
-        return
-    try:
-        with read_lines(text) as lines, read_lines(prefixes) as starts:
-            counts = sum(1 for _ in lines), sum(1 for _ in starts)
-    except DataError:
-        return  # A damaged file is reported when the damage is reached.
-    require_as_many(*counts, f"`{prefixes}`")
-
-
-def _load(
-    models: Sequence[str],
-    device: str,
-    precision: Precision,
-    threads: int | None,
-    console: "Console",
-) -> "Translator":
-    """Load the models onto the device, several of them as an ensemble."""
-    import torch
-
-    if threads is not None:
-        torch.set_num_threads(threads)
-    first, *others = models
-    return load_translator(first, device, precision=precision.value, others=others, console=console)
-
-
 def _translate(
-    work: _Work,
+    work: Work,
     lines: "Lines",
     out: BinaryIO,
     show: Show,
@@ -378,6 +276,7 @@ def _translate(
             for index, translation in enumerate(translations, count):
                 out.write(show(index, translation).encode("utf-8", errors="replace"))
                 report.add(index, translation)
+                work.note(translation)
             out.flush()
             if checks:
                 checks.check(translations, prefixes, count)

@@ -15,6 +15,7 @@ from torch import Tensor
 from nmt_cli.inference.native.huge_pages import Arena
 from nmt_cli.inference.packed.linear import Product, make_product
 from nmt_cli.inference.packed.weights import Affine
+from nmt_cli.kernels.instruction_sets import INSTRUCTION_SETS
 
 PANEL = 16
 # The largest 8-bit weight. AVX2 adds two products in 16 bits, and 2 * 255 * 64 is below 2^15.
@@ -60,11 +61,6 @@ class Linear(ctypes.Structure):
         ("outputs", ctypes.c_int64),
         ("kind", ctypes.c_int64),
     )
-
-
-# The SIMD lanes of the kernels by instruction set, best first: floats computed at once. AMX, which
-# works on tiles beside AVX-512, has a number of its own.
-INSTRUCTION_SETS = {"amx": 32, "avx512": 16, "avx2": 8, "portable": 4}
 
 
 class Kernels(NamedTuple):

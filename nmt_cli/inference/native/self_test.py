@@ -11,7 +11,6 @@ from nmt_cli.config.schema import ModelConfig
 from nmt_cli.inference.native.decoder import NativeDecoder
 from nmt_cli.inference.native.library import load_library
 from nmt_cli.inference.native.linear import (
-    INSTRUCTION_SETS,
     PRECISIONS,
     Kernels,
     NativeLinear,
@@ -20,13 +19,11 @@ from nmt_cli.inference.native.linear import (
 from nmt_cli.inference.native.model import NativeModel
 from nmt_cli.inference.packed.weights import Affine
 from nmt_cli.inference.reference import ReferenceDecoder
+from nmt_cli.kernels.instruction_sets import INSTRUCTION_SETS, VARIABLE, wanted_lanes
 from nmt_cli.model.encoder_decoder import initialise
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.search.decoder import Decoder, Edits, Source
 
-LANES = tuple(INSTRUCTION_SETS.values())
-# The environment variable that names the best instruction set to use, one of INSTRUCTION_SETS.
-VARIABLE = "NMT_CPU_ISA"
 LARGEST_ERROR = 1e-5
 # Inputs of the products that are compared: some that fill no vector, and whole tiles of AMX.
 INPUTS = (37, 128)
@@ -43,9 +40,7 @@ def find_kernels(folder: Path) -> tuple[Kernels | None, str]:
     library, reason = load_library(folder)
     if library is None:
         return None, reason
-    name = os.environ.get(VARIABLE, "")
-    wanted = INSTRUCTION_SETS.get(name, max(LANES))
-    for lanes in (lanes for lanes in LANES if lanes <= wanted):
+    for lanes in wanted_lanes():
         kernels = Kernels(library, lanes)
         try:
             products = all(_products_are_right(kernels, precision) for precision in PRECISIONS)
@@ -53,7 +48,8 @@ def find_kernels(folder: Path) -> tuple[Kernels | None, str]:
         except RuntimeError:
             continue
         if correct:
-            return kernels._replace(notice=_notice(name, kernels.instruction_set)), ""
+            notice = _notice(os.environ.get(VARIABLE, ""), kernels.instruction_set)
+            return kernels._replace(notice=notice), ""
     return None, "the kernels give wrong numbers here"
 
 

@@ -25,7 +25,7 @@ LAYOUT = {
     ),
     "Input and output": (
         "data.strict", "output", "force", "scores", "search.alignment", "search.replace_unknown",
-        "as_json", "quiet",
+        "as_json", "stats", "quiet",
     ),
     "Documents": ("document", "kind", "json_input", "field", "fuzzy"),
     "Doubtful translations": ("search.retry", "flag_file", "fail_on"),
@@ -129,6 +129,13 @@ Scores = Annotated[
         help="Add the score and the log-probabilities of the subwords, separated by |||",
     ),
 ]  # fmt: skip
+Stats = Annotated[
+    bool,
+    typer.Option(
+        "--stats",
+        help="Write lines, words, subwords, seconds, speed, engine and peak memory to stderr",
+    ),
+]
 FlagFile = Annotated[
     Path | None,
     typer.Option(

@@ -1,0 +1,141 @@
+"""Libraries of CPU kernels: compiled once by this machine's C compiler, into the user's cache."""
+
+import ctypes
+import hashlib
+import os
+import shutil
+import stat
+import struct
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from nmt_cli.errors import NmtError
+from nmt_cli.storage.files import make_directory, write_bytes
+
+FLAGS = ("-O3", "-std=gnu11", "-ffp-contract=off", "-fPIC", "-shared", "-pthread")
+LIMIT_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The C sources of a library, and the functions that it has.
+
+    name: begins the name of the compiled file. files: names by the package that holds them; headers
+    are included, .c files are compiled. functions: the types of the arguments of each function, all
+    of which return an int64.
+    """
+
+    name: str
+    files: Mapping[str, Sequence[str]]
+    functions: Mapping[str, Sequence[type]]
+
+    def read(self) -> dict[str, bytes]:
+        """The text of each file."""
+        return {
+            name: (resources.files(package) / name).read_bytes()
+            for package, names in self.files.items()
+            for name in names
+        }
+
+
+def load_library(cache: Path, sources: Sources) -> tuple[ctypes.CDLL | None, str]:
+    """The library and "", or None and why there is none; cache: a folder of this user.
+
+    Two processes may compile at the same time, because each moves a complete file to its place. A
+    file that is not whole is compiled again.
+    """
+    compiler = shutil.which("cc")
+    if compiler is None:
+        return None, "there is no C compiler (cc)"
+    try:
+        texts = sources.read()
+        path = _library_path(cache, compiler, sources.name, texts)
+        make_directory(cache)
+        reason = _untrusted(cache)
+        if not reason and not (path.exists() and _is_whole(path)):
+            write_bytes(path, _compile(compiler, texts))
+        reason = reason or _untrusted(path)
+        return (None, reason) if reason else (_declared(path, sources.functions), "")
+    except (OSError, NmtError, subprocess.SubprocessError) as error:
+        return None, f"the kernels cannot be compiled and loaded: {error}"
+
+
+def must_compile(cache: Path, sources: Sources) -> bool:
+    """Whether `load_library` will have to compile, which takes a few seconds."""
+    compiler = shutil.which("cc")
+    try:
+        if compiler is None:
+            return False
+        path = _library_path(cache, compiler, sources.name, sources.read())
+        return not (path.exists() and _is_whole(path))
+    except (OSError, subprocess.SubprocessError):
+        return False
+
+
+def _library_path(cache: Path, compiler: str, name: str, texts: dict[str, bytes]) -> Path:
+    """The file of the library that this compiler makes of these texts."""
+    version = _run([compiler, "--version"])
+    key = hashlib.sha256(b"\0".join([version, *map(str.encode, FLAGS), *texts.values()]))
+    return cache / f"{name}-{key.hexdigest()[:32]}.so"
+
+
+def _compile(compiler: str, texts: dict[str, bytes]) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="nmt-kernels-") as name:
+        folder = Path(name)
+        for file, text in texts.items():
+            write_bytes(folder / file, text)
+        sources = [str(folder / name) for name in texts if name.endswith(".c")]
+        result = folder / "library.so"
+        _run([compiler, *FLAGS, *sources, "-o", str(result), "-lm"])
+        return result.read_bytes()
+
+
+def _declared(path: Path, functions: Mapping[str, Sequence[type]]) -> ctypes.CDLL:
+    """The library; argument types are declared so that integers are passed as 64 bits.
+
+    Raises OSError. A file that is not whole is refused, since reading past its end is a crash.
+    """
+    if not _is_whole(path):
+        raise OSError(f"`{path}` is not a whole library")
+    library = ctypes.CDLL(str(path))
+    for name, arguments in functions.items():
+        try:
+            function = getattr(library, name)
+        except AttributeError as error:
+            raise OSError(f"`{path}` lacks {name}") from error
+        function.argtypes, function.restype = arguments, ctypes.c_int64
+    return library
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether an ELF file ends with its section headers, as linkers write it; True for others."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        header = file.read(64)
+    if len(header) < 64 or header[:5] != b"\x7fELF\x02":
+        return sys.platform != "linux"
+    (sections,) = struct.unpack_from("<Q", header, 40)
+    entry, count = struct.unpack_from("<HH", header, 58)
+    return bool(size >= sections + entry * count)
+
+
+def _run(command: list[str]) -> bytes:
+    completed = subprocess.run(
+        command, check=True, capture_output=True, timeout=LIMIT_SECONDS, stdin=subprocess.DEVNULL
+    )
+    return completed.stdout
+
+
+def _untrusted(path: Path) -> str:
+    """Why a file or folder may contain code of another user; "" where it cannot."""
+    status = path.stat()
+    if status.st_uid != os.getuid():
+        return f"`{path}` belongs to another user"
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return f"others may write to `{path}`"
+    return ""
