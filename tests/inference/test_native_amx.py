@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from nmt_cli.kernels import library
 from nmt_cli.inference.native.decoder import NativeDecoder
 from nmt_cli.inference.native.library import load_library
 from nmt_cli.inference.native.linear import Kernels, NativeLinear
 from nmt_cli.inference.native.model import NativeModel
 from nmt_cli.inference.packed.weights import Affine
+from nmt_cli.kernels import library
 from nmt_cli.search.decoder import Edits, Source
 
 AMX, PORTABLE = 32, 4
