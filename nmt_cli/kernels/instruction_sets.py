@@ -2,8 +2,9 @@
 
 import os
 
-# The SIMD lanes of the kernels by instruction set, best first: floats computed at once.
-INSTRUCTION_SETS = {"avx512": 16, "avx2": 8, "portable": 4}
+# The SIMD lanes of the kernels by instruction set, best first: floats computed at once. AMX, which
+# works on tiles beside AVX-512, has a number of its own.
+INSTRUCTION_SETS = {"amx": 32, "avx512": 16, "avx2": 8, "portable": 4}
 # The environment variable that names the best instruction set to use, one of INSTRUCTION_SETS.
 VARIABLE = "NMT_CPU_ISA"
 

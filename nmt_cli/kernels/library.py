@@ -5,7 +5,9 @@ import hashlib
 import os
 import shutil
 import stat
+import struct
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +46,8 @@ class Sources:
 def load_library(cache: Path, sources: Sources) -> tuple[ctypes.CDLL | None, str]:
     """The library and "", or None and why there is none; cache: a folder of this user.
 
-    Two processes may compile at the same time, because each moves a complete file to its place.
+    Two processes may compile at the same time, because each moves a complete file to its place. A
+    file that is not whole is compiled again.
     """
     compiler = shutil.which("cc")
     if compiler is None:
@@ -54,12 +57,12 @@ def load_library(cache: Path, sources: Sources) -> tuple[ctypes.CDLL | None, str
         path = _library_path(cache, compiler, sources.name, texts)
         make_directory(cache)
         reason = _untrusted(cache)
-        if not reason and not path.exists():
+        if not reason and not (path.exists() and _is_whole(path)):
             write_bytes(path, _compile(compiler, texts))
         reason = reason or _untrusted(path)
         return (None, reason) if reason else (_declared(path, sources.functions), "")
     except (OSError, NmtError, subprocess.SubprocessError) as error:
-        return None, f"the kernels cannot be compiled: {error}"
+        return None, f"the kernels cannot be compiled and loaded: {error}"
 
 
 def must_compile(cache: Path, sources: Sources) -> bool:
@@ -68,7 +71,8 @@ def must_compile(cache: Path, sources: Sources) -> bool:
     try:
         if compiler is None:
             return False
-        return not _library_path(cache, compiler, sources.name, sources.read()).exists()
+        path = _library_path(cache, compiler, sources.name, sources.read())
+        return not (path.exists() and _is_whole(path))
     except (OSError, subprocess.SubprocessError):
         return False
 
@@ -92,12 +96,32 @@ def _compile(compiler: str, texts: dict[str, bytes]) -> bytes:
 
 
 def _declared(path: Path, functions: Mapping[str, Sequence[type]]) -> ctypes.CDLL:
-    """The library; argument types are declared so that integers are passed as 64 bits."""
+    """The library; argument types are declared so that integers are passed as 64 bits.
+
+    Raises OSError. A file that is not whole is refused, since reading past its end is a crash.
+    """
+    if not _is_whole(path):
+        raise OSError(f"`{path}` is not a whole library")
     library = ctypes.CDLL(str(path))
     for name, arguments in functions.items():
-        function = getattr(library, name)
+        try:
+            function = getattr(library, name)
+        except AttributeError as error:
+            raise OSError(f"`{path}` lacks {name}") from error
         function.argtypes, function.restype = arguments, ctypes.c_int64
     return library
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether an ELF file ends with its section headers, as linkers write it; True for others."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        header = file.read(64)
+    if len(header) < 64 or header[:5] != b"\x7fELF\x02":
+        return sys.platform != "linux"
+    (sections,) = struct.unpack_from("<Q", header, 40)
+    entry, count = struct.unpack_from("<HH", header, 58)
+    return bool(size >= sections + entry * count)
 
 
 def _run(command: list[str]) -> bytes:

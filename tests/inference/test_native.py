@@ -190,6 +190,41 @@ class TestLibrary:
         monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
         assert "cannot be compiled" in load_library(tmp_path / "new")[1]
 
+    @pytest.mark.parametrize("damage", ["cut", "empty", "other"])
+    def test_a_damaged_library_is_compiled_again(
+        self, cache, kernels, tmp_path, monkeypatch, damage: str
+    ) -> None:
+        whole = next(cache.glob("*.so")).read_bytes()
+        path = tmp_path / next(cache.glob("*.so")).name
+        path.write_bytes({"cut": whole[:5000], "empty": b"", "other": b"no library"}[damage])
+        path.chmod(0o600)
+        compiled = []
+        monkeypatch.setattr(library, "_compile", lambda *_: compiled.append(1) or whole)
+        assert load_library(tmp_path)[0] is not None
+        assert compiled == [1]
+        assert path.read_bytes() == whole
+
+    def test_a_compiler_that_makes_no_library_is_reported(
+        self, tmp_path: Path, monkeypatch
+    ) -> None:
+        """It ends half-way without an error."""
+        monkeypatch.setattr(library, "_compile", lambda *_: b"\x7fELF\x02 half")
+        result, reason = load_library(tmp_path / "c")
+        assert result is None
+        assert "cannot be compiled and loaded" in reason
+
+    def test_a_cache_on_a_file_system_without_execution_is_reported(
+        self, cache, kernels, monkeypatch
+    ) -> None:
+        def refuse(path: str) -> None:
+            raise OSError(f"{path}: failed to map segment from shared object")
+
+        monkeypatch.setattr(library.ctypes, "CDLL", refuse)
+        monkeypatch.setattr(library, "_compile", lambda *_: pytest.fail("compiled again"))
+        result, reason = load_library(cache)
+        assert result is None
+        assert "failed to map segment" in reason
+
     def test_a_read_only_cache_is_reported(self) -> None:
         assert load_library(Path("/proc/nothing"))[0] is None
 
@@ -215,7 +250,7 @@ def test_kernels_that_give_wrong_numbers_are_not_used(kernels, cache, monkeypatc
     loaded, _ = find_kernels(cache)
     assert loaded is not None
     assert loaded.lanes == 4
-    monkeypatch.setattr(self_test, "wanted_lanes", lambda: [16, 8])
+    monkeypatch.setattr(self_test, "wanted_lanes", lambda: [32, 16, 8])
     assert find_kernels(cache) == (None, "the kernels give wrong numbers here")
 
 
@@ -226,14 +261,14 @@ def test_kernels_that_give_wrong_numbers_are_not_used(kernels, cache, monkeypatc
         ("portable", "portable", ""),
         ("avx2", "avx2", ""),
         ("avx512", "avx2", "NMT_CPU_ISA=avx512: this CPU cannot run these kernels; avx2 is used"),
-        ("sse", "avx2", "NMT_CPU_ISA=sse is none of avx512, avx2, portable; avx2 is used"),
+        ("sse", "avx2", "NMT_CPU_ISA=sse is none of amx, avx512, avx2, portable; avx2 is used"),
     ],
 )
 def test_the_instruction_set_can_be_limited(kernels, cache, monkeypatch, wanted, used, notice):
     """On a CPU that has AVX2, and no AVX-512."""
 
     def products_are_right(kernels: Kernels, precision: str) -> bool:
-        if kernels.instruction_set == "avx512":
+        if kernels.instruction_set in ("amx", "avx512"):
             raise RuntimeError
         return True
 

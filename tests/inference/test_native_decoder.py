@@ -54,6 +54,8 @@ def random_step(kernels: Kernels, make_model, rows: int) -> tuple[NativeStep, Lo
     decoder = NativeDecoder(NativeModel(some_model(make_model), kernels), rows + 3, 1)
     busy = [slot for slot in range(rows + 3) if slot not in (0, 4, 5)]
     decoder.admit(busy, some_sources(rows))
+    # So that `full` takes the logits below for those of the step.
+    decoder._state.all_logits = True
     step = decoder.step(torch.arange(rows + 3), torch.full((rows + 3,), 2))
     # Few different values: many are equal.
     values = torch.randint(9, (rows, 384), generator=torch.Generator().manual_seed(rows)).float()
@@ -61,6 +63,7 @@ def random_step(kernels: Kernels, make_model, rows: int) -> tuple[NativeStep, Lo
     logits = step._buffers["logits"]
     logits[:rows] = values
     by_block = values.view(rows, -1, 64)
+    step._buffers["written"].view(torch.uint8).fill_(1)
     step._buffers["maxima"][:rows] = by_block.amax(2)
     step._buffers["totals"][:rows] = values.logsumexp(1, keepdim=True)
     places = torch.tensor(busy)
@@ -256,5 +259,41 @@ def test_kernels_with_wrong_steps_are_not_used(kernels, kernel_cache, monkeypatc
     loaded, _ = find_kernels(kernel_cache)
     assert loaded is not None
     assert loaded.lanes == 4
-    monkeypatch.setattr(self_test, "wanted_lanes", lambda: [16, 8])
+    monkeypatch.setattr(self_test, "wanted_lanes", lambda: [32, 16, 8])
     assert find_kernels(kernel_cache) == (None, "the kernels give wrong numbers here")
+
+
+@torch.inference_mode()
+def test_blocks_of_words_that_were_not_written_are_computed_when_needed(
+    kernels, make_model
+) -> None:
+    """Of 40 blocks a step writes 16: more words, edits of others and the full distribution."""
+    sizes = {"model.src_vocab_size": 2550, "model.tgt_vocab_size": 2550}
+    native = NativeModel(some_model(make_model, **sizes), kernels)
+    rows, k = 5, 2000
+    decoders = [NativeDecoder(native, rows, 1) for _ in range(3)]
+    steps = []
+    for decoder in decoders:
+        decoder.admit(range(rows), some_sources(rows))
+        steps.append(decoder.step(torch.arange(rows), torch.arange(rows) + 4))
+    written = steps[0]._buffers["written"].view(torch.uint8).flatten()[: rows * 40]
+    assert 16 * rows <= int(written.sum()) < 40 * rows
+    expected = steps[1].full()
+    edits = Edits(
+        torch.arange(rows),
+        torch.arange(rows) * 500 + 7,
+        torch.full((rows,), 50.0),
+        torch.full((rows,), -1),
+    )
+    values, ids = steps[0].top(k, edits)
+    edited = expected.clone()
+    edited[edits.rows, edits.ids] += 50.0
+    torch.testing.assert_close(values, edited.sort(dim=1, descending=True).values[:, :k])
+    torch.testing.assert_close(edited.gather(1, ids), values)
+    assert torch.equal(steps[0].full(), expected)
+    few, few_ids = steps[2].top(8, edits)
+    assert torch.equal(few, values[:, :8])
+    assert torch.equal(few_ids, ids[:, :8])
+    # From then on, all are written.
+    later = decoders[0].step(torch.arange(rows), torch.arange(rows) + 9)
+    assert int(later._buffers["written"].view(torch.uint8).flatten()[: rows * 40].sum()) == 200

@@ -2,12 +2,14 @@
 
 import ctypes
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from nmt_cli.batch import Segments
+from nmt_cli.inference.native.chunks import SlotChunks
+from nmt_cli.inference.native.huge_pages import huge_empty
 from nmt_cli.inference.native.model import NativeModel
 from nmt_cli.inference.native.shortlists import Shortlists
 from nmt_cli.inference.native.structs import ChoiceStruct, CrossKeysValues, StateStruct
@@ -54,7 +56,9 @@ class NativeDecoder:
         self._now = 0
         self._lengths = torch.zeros(slots, dtype=torch.int64)
         self._ancestors = torch.zeros(slots * beam, 0, dtype=torch.int32)
-        self._blocks: list[Tensor] = []
+        layers, heads = model.decoder_stack.model.depth, model.config.heads
+        size = layers * heads * GROWTH * beam * (model.d_k + model.d_v)
+        self._chunks = SlotChunks(model.chunks, slots, size)
         self._sources = (CrossKeysValues * slots)()
         # The keys and values that the entries of `_sources` refer to.
         self._memories: dict[int, tuple[Tensor, Tensor]] = {}
@@ -62,6 +66,8 @@ class NativeDecoder:
         self._lists = Shortlists(model, slots)
         # The number of steps that memory is reserved for.
         self._reached = 0
+        # The step, counted as `_now`, for which some slot has no chunk yet.
+        self._full_at = 0
         self._state = StateStruct(
             beam=beam,
             growth=GROWTH,
@@ -87,7 +93,7 @@ class NativeDecoder:
             self._sources[slot] = CrossKeysValues(
                 keys[0, 0, first].data_ptr(), values[0, 0, first].data_ptr(), len(ids), length
             )
-            self._begun[slot] = self._now
+            self._begun[slot] = self._full_at = self._now
             self._lengths[slot] = 0
             first += length
         self._lists.admit(slots, sources)
@@ -99,6 +105,7 @@ class NativeDecoder:
         """Free the memory of these slots."""
         for slot in slots:
             del self._begun[slot], self._memories[slot]
+            self._chunks.free(slot)
         self._lists.retire(slots)
         self._rows, self._row_of = self._find_rows()
         self._state.busy, self._state.slots = len(self._busy), self._busy.data_ptr()
@@ -120,6 +127,8 @@ class NativeDecoder:
         steps = self._now - min(self._begun.values()) + 1
         if steps > self._reached:
             self._reserve(steps)
+        if self._now >= self._full_at:
+            self._reserve_chunks()
         state, library = self._state, self._model.kernels.library
         state.parents, state.ids = parents.data_ptr(), ids.data_ptr()
         completed = library.nmt_step(
@@ -132,7 +141,7 @@ class NativeDecoder:
         self._now += 1
         lists = self._lists if state.shortlists else None
         layout = LogitsLayout(state.beam, state.widest, lists)
-        return NativeStep(self._model, self._buffers, self._rows, self._row_of, layout)
+        return NativeStep(self._model, state, self._buffers, self._rows, self._row_of, layout)
 
     @torch.inference_mode()
     def _reserve(self, steps: int) -> None:
@@ -145,15 +154,18 @@ class NativeDecoder:
             longer[:, :capacity] = self._ancestors
             self._ancestors = longer
             state.capacity, state.ancestors = longer.shape[1], longer.data_ptr()
-        while steps > GROWTH * len(self._blocks):
-            layers, heads = model.decoder_stack.model.depth, model.config.heads
-            size = layers * heads * GROWTH * self.beam * (model.d_k + model.d_v)
-            self._blocks.append(torch.empty(self.slots, size))
-        addresses = [block.data_ptr() for block in self._blocks]
-        self._block_table = (ctypes.c_void_p * len(addresses))(*addresses)
-        state.blocks = ctypes.addressof(self._block_table)
+            self._chunks.extend_table(state.capacity // GROWTH)
+            state.chunks = self._chunks.table.ctypes.data
         model.decoder_stack.extend_positions(steps)
         self._reserve_scratch()
+
+    def _reserve_chunks(self) -> None:
+        """Give each busy slot memory for the keys and values of its next step."""
+        for slot, begun in self._begun.items():
+            self._chunks.reserve(slot, (self._now - begun) // GROWTH + 1)
+        self._full_at = min(
+            self._now + GROWTH - (self._now - begun) % GROWTH for begun in self._begun.values()
+        )
 
     def _reserve_rows(self) -> None:
         """Reserve memory for the results of a step of the busy rows."""
@@ -166,13 +178,16 @@ class NativeDecoder:
             **model.row_widths(),
             "logits": state.widest,
             "maxima": state.widest // BLOCK,
+            "sums": state.widest // BLOCK,
+            # A byte for each block.
+            "written": -(-state.widest // BLOCK // 4),
             "totals": 1,
         }
         rows = len(self._rows)
         for name, width in widths.items():
             held = self._buffers.get(name)
             if held is None or held.numel() < rows * width:
-                self._buffers[name] = torch.empty(rows, width)
+                self._buffers[name] = torch.from_numpy(huge_empty((rows, width)))
                 setattr(state, name, self._buffers[name].data_ptr())
         self._reserve_scratch()
 
@@ -196,6 +211,7 @@ class NativeStep:
     def __init__(
         self,
         model: NativeModel,
+        state: StateStruct,
         buffers: dict[str, Tensor],
         rows: Tensor,
         row_of: Tensor,
@@ -203,6 +219,7 @@ class NativeStep:
     ) -> None:
         """rows: the index of each row of the logits among all rows; row_of: the inverse."""
         self._model = model
+        self._state = state
         self._buffers = buffers
         self._rows = rows
         self._row_of = row_of
@@ -225,12 +242,21 @@ class NativeStep:
         addresses = [tensor.data_ptr() for tensor in tensors]
         layout = self._layout
         choice = ChoiceStruct(*sizes, *addresses, layout.lists_address, layout.beam)
-        self._model.kernels.library.nmt_top_k(ctypes.byref(choice))
+        kernels = self._model.kernels
+        kernels.library.nmt_top_k(kernels.lanes, *self._structs(), ctypes.byref(choice))
         return values, ids
 
     @torch.inference_mode()
     def full(self) -> Tensor:
-        """All log-probabilities, without edits."""
+        """All log-probabilities, without edits.
+
+        A step computes only the logits that a search for the best needs. After the first call of
+        this function, the steps of this decoder compute all.
+        """
+        if not self._state.all_logits:
+            self._state.all_logits = True
+            kernels = self._model.kernels
+            kernels.library.nmt_logits(kernels.lanes, *self._structs())
         beam, widest, lists = self._layout
         logits, totals = self._buffers["logits"].view(-1), self._buffers["totals"].view(-1, 1)
         all_log_probs = torch.full((len(self._row_of), self._model.words), -torch.inf)
@@ -244,3 +270,7 @@ class NativeStep:
             own = logits[first * widest :][: beam * width].view(beam, width)[:, : len(ids)]
             all_log_probs[rows[:, None], ids] = own - totals[first : first + beam]
         return all_log_probs
+
+    def _structs(self) -> tuple[Any, Any]:
+        """The model and the state, for the library."""
+        return ctypes.byref(self._model.decoder_stack.model), ctypes.byref(self._state)

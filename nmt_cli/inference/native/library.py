@@ -12,8 +12,9 @@ SOURCES = Sources(
     {
         "nmt_cli.kernels.sources": ("vectors.h",),
         "nmt_cli.inference.native.kernels": (
-            "kernels.h", "simd.h", "gemm.h", "step.h", "dispatch.c", "thread_pool.c", "step.c",
-            "attention.c", "output.c", "shortlist.c",
+            "kernels.h", "instruction_set.h", "simd.h", "quantize.h", "tile.h", "gemm.h", "head.h",
+            "tiles.h", "amx.h", "step.h", "dispatch.c", "thread_pool.c", "step.c", "attention.c",
+            "output.c", "head.c",
         ),
     },
     {
@@ -24,7 +25,8 @@ SOURCES = Sources(
         "nmt_step_bytes": (_INTEGER, _INTEGER, _INTEGER),
         "nmt_step": (_INTEGER, _POINTER, _POINTER),
         "nmt_encode": (_INTEGER, _POINTER, _POINTER),
-        "nmt_top_k": (_POINTER,),
+        "nmt_logits": (_INTEGER, _POINTER, _POINTER),
+        "nmt_top_k": (_INTEGER, _POINTER, _POINTER, _POINTER),
     },
 )  # fmt: skip
 

@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from nmt_cli.inference.native.huge_pages import Arena
 from nmt_cli.inference.packed.linear import Product, make_product
 from nmt_cli.inference.packed.weights import Affine
 from nmt_cli.kernels.instruction_sets import INSTRUCTION_SETS
@@ -81,13 +82,22 @@ class Kernels(NamedTuple):
 class NativeLinear:
     """x -> x W^T + b in the library, for float32 rows."""
 
-    def __init__(self, kernels: Kernels, affine: Affine, precision: str = "int8") -> None:
-        """precision: of the weights, one of PRECISIONS."""
+    def __init__(
+        self,
+        kernels: Kernels,
+        affine: Affine,
+        precision: str = "int8",
+        arena: Arena | None = None,
+    ) -> None:
+        """precision: of the weights, one of PRECISIONS; arena: the memory for them."""
         self._kernels = kernels
         rows = PackedRows.of(affine.weight, precision)
         outputs, inputs = affine.weight.shape
         more = -outputs % PANEL
-        self._packed = in_panels(rows.weight, precision)
+        panels = in_panels(rows.weight, precision)
+        # NumPy has no bf16.
+        numbers = panels.view(torch.int16) if panels.dtype == torch.bfloat16 else panels
+        self._packed = torch.from_numpy((arena or Arena()).copy(numbers.detach().numpy()))
         self._sums = [None if sums is None else F.pad(sums, (0, more)) for sums in rows[1:]]
         self._bias = None if affine.bias is None else F.pad(affine.bias, (0, more))
         # Refers to the tensors above.

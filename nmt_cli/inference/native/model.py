@@ -7,6 +7,8 @@ import torch
 from torch import Tensor
 
 from nmt_cli.batch import Segments
+from nmt_cli.inference.native.chunks import ChunkPool
+from nmt_cli.inference.native.huge_pages import Arena
 from nmt_cli.inference.native.linear import PRECISIONS, Kernels, NativeLinear, PackedRows
 from nmt_cli.inference.native.stack import NativeStack
 from nmt_cli.inference.native.structs import StateStruct
@@ -32,12 +34,13 @@ class NativeModel:
         consumes: to save memory, `model` loses the weights of its layers and cannot be used again.
         """
         assert precision in PRECISIONS
-        pack = partial(NativeLinear, kernels, precision=precision)
+        pack = partial(NativeLinear, kernels, precision=precision, arena=Arena())
         self.config = model.config
         self.inputs = PackedInputs(model)
         self.d_k, self.d_v = self.inputs.d_k, self.inputs.d_v
         self.encode = SourceEncoder(model, self.inputs, pack, self.memory)
         self.kernels = kernels
+        self.chunks = ChunkPool()
         self.encoder_stack = NativeStack(
             model.encoder, model.encoder_norm, model.positions, self.config, pack,
             consumes=consumes,

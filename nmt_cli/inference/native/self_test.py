@@ -25,6 +25,8 @@ from nmt_cli.model.transformer import Transformer
 from nmt_cli.search.decoder import Decoder, Edits, Source
 
 LARGEST_ERROR = 1e-5
+# Inputs of the products that are compared: some that fill no vector, and whole tiles of AMX.
+INPUTS = (37, 128)
 # A step accumulates more rounding errors than a product.
 LARGEST_STEP_ERROR = 1e-4
 
@@ -62,9 +64,13 @@ def _notice(wanted: str, used: str) -> str:
 
 def _products_are_right(kernels: Kernels, precision: str) -> bool:
     """Whether products agree with torch's; raises RuntimeError where there are no such kernels."""
+    return all(_product_is_right(kernels, precision, inputs) for inputs in INPUTS)
+
+
+def _product_is_right(kernels: Kernels, precision: str, inputs: int) -> bool:
     generator = torch.Generator().manual_seed(0)
-    weight = torch.randn(35, 37, generator=generator)
-    x, bias = torch.randn(29, 37, generator=generator), torch.randn(35, generator=generator)
+    weight = torch.randn(35, inputs, generator=generator)
+    x, bias = torch.randn(29, inputs, generator=generator), torch.randn(35, generator=generator)
     exact = weight.to(torch.bfloat16).double() if precision == "bf16" else weight.double()
     expected = F.linear(x.double(), exact, bias.double())
     if precision == "int8":

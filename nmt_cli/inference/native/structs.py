@@ -67,12 +67,15 @@ class StateStruct(ctypes.Structure):
         *((name, _INTEGER) for name in ("busy", "beam", "capacity", "growth", "threads")),
         *((name, _INTEGER) for name in ("scratch_bytes", "longest")),
         *((name, _POINTER) for name in ("slots", "parents", "ids", "lengths", "ancestors")),
-        *((name, _POINTER) for name in ("blocks", "sources")),
+        *((name, _POINTER) for name in ("chunks", "sources")),
         *((name, _POINTER) for name in ("x", "normed", "joined", "query", "attended")),
         ("sublayer_output", _POINTER),
         *((name, _POINTER) for name in ("inner", "gated", "logits", "maxima", "totals", "scratch")),
         *((name, _POINTER) for name in ("starts", "ends", "positions", "shortlists")),
         ("widest", _INTEGER),
+        ("all_logits", _INTEGER),
+        ("sums", _POINTER),
+        ("written", _POINTER),
     )
 
 
@@ -85,4 +88,5 @@ class ChoiceStruct(ctypes.Structure):
         *((name, _POINTER) for name in ("bias", "totals", "logits", "maxima", "values")),
         *((name, _POINTER) for name in ("saved", "block_maxima", "ids", "block_ids", "shortlists")),
         ("beam", _INTEGER),
+        *((name, _POINTER) for name in ("kernels", "model", "state")),
     )

@@ -17,20 +17,57 @@ static inline floats NAME(choose)(ints condition, floats yes, floats no) {
 
 static inline floats NAME(greater)(floats a, floats b) { return NAME(choose)(b > a, b, a); }
 
+/* The vector turned by `width` lanes. GCC makes one instruction of places that are constants. */
+#ifdef __clang__
+static inline floats NAME(turn)(floats values, int width) {
+    floats turned;
+    for (int i = 0; i < LANES; i++) turned[i] = values[(i + width) % LANES];
+    return turned;
+}
+#define TURN(values, width) NAME(turn)(values, width)
+#else
+#define TURNED(i, width) (((i) + (width)) % LANES)
+#define FOUR_TURNED(i, width) \
+    TURNED(i, width), TURNED(i + 1, width), TURNED(i + 2, width), TURNED(i + 3, width)
+#if LANES == 4
+#define TURN(values, width) __builtin_shuffle(values, (ints){FOUR_TURNED(0, width)})
+#elif LANES == 8
+#define TURN(values, width) \
+    __builtin_shuffle(values, (ints){FOUR_TURNED(0, width), FOUR_TURNED(4, width)})
+#else
+#define TURN(values, width)                                                                 \
+    __builtin_shuffle(values, (ints){FOUR_TURNED(0, width), FOUR_TURNED(4, width),          \
+                                     FOUR_TURNED(8, width), FOUR_TURNED(12, width)})
+#endif
+#endif
+
 /* By halves: additions are ordered as in a tree. */
 static inline float NAME(sum)(floats values) {
-    float each[LANES];
-    NAME(store)(each, values);
-    for (int width = LANES / 2; width; width /= 2)
-        for (int i = 0; i < width; i++) each[i] += each[i + width];
-    return each[0];
+#if LANES > 8
+    values += TURN(values, 8);
+#endif
+#if LANES > 4
+    values += TURN(values, 4);
+#endif
+    values += TURN(values, 2);
+    values += TURN(values, 1);
+    return values[0];
 }
 
 static inline float NAME(greatest)(floats values) {
-    float maximum = values[0];
-    for (int i = 1; i < LANES; i++) maximum = values[i] > maximum ? values[i] : maximum;
-    return maximum;
+#if LANES > 8
+    values = NAME(greater)(values, TURN(values, 8));
+#endif
+#if LANES > 4
+    values = NAME(greater)(values, TURN(values, 4));
+#endif
+    values = NAME(greater)(values, TURN(values, 2));
+    values = NAME(greater)(values, TURN(values, 1));
+    return values[0];
 }
+#undef TURN
+#undef TURNED
+#undef FOUR_TURNED
 
 /* e^x to about one unit in the last place; tiny below -87; NaN gives NaN. */
 static inline floats NAME(exp)(floats x) {

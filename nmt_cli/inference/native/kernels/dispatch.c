@@ -2,15 +2,32 @@
 
 #include "kernels.h"
 
+#if defined(__x86_64__) && defined(__GNUC__) && defined(__linux__) && !defined(NMT_EMULATE_TILES)
+#if (defined(__clang__) && __clang_major__ >= 12) || (!defined(__clang__) && __GNUC__ >= 11)
+#define HAS_AMX
+#endif
+#endif
+
+#ifdef NMT_EMULATE_TILES
+#include "tiles.h"
+#define TILE_INSTRUCTIONS
+#endif
+
 #define LANES 4
 #define TILE_ROWS 3
+#define TILE_PANELS 1
 #define NAME(x) plain_##x
 #define FMA(a, b, c) ((a) * (b) + (c))
-#include "simd.h"
-#include "gemm.h"
+#include "instruction_set.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
+#ifdef HAS_AMX
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "tiles.h"
+#endif
 
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
@@ -20,6 +37,7 @@
 #endif
 #define LANES 8
 #define TILE_ROWS 6
+#define TILE_PANELS 1
 #define NAME(x) avx2_##x
 #define FMA(a, b, c) ((floats)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
 /* Sums of two products fit into 16 bits: see LARGEST_WEIGHT in linear.py. Weights are operands
@@ -33,8 +51,7 @@ static inline __attribute__((always_inline)) __m256i multiply_quads(__m256i sum,
     return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 }
 #define MULTIPLY_QUADS(sum, w, quad) multiply_quads((__m256i)(sum), w, quad)
-#include "simd.h"
-#include "gemm.h"
+#include "instruction_set.h"
 #ifdef __clang__
 #pragma clang attribute pop
 #pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vnni,fma"))), \
@@ -44,14 +61,17 @@ static inline __attribute__((always_inline)) __m256i multiply_quads(__m256i sum,
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vnni,fma")
 #endif
+#ifdef HAS_AMX
+#define TILE_INSTRUCTIONS
+#endif
 #define LANES 16
 #define TILE_ROWS 12
+#define TILE_PANELS 2
 #define NAME(x) avx512_##x
 #define FMA(a, b, c) ((floats)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
 #define MULTIPLY_QUADS(sum, w, quad) \
     _mm512_dpbusd_epi32((__m512i)(sum), _mm512_set1_epi32(quad), *(const __m512i_u *)(w))
-#include "simd.h"
-#include "gemm.h"
+#include "instruction_set.h"
 #ifdef __clang__
 #pragma clang attribute pop
 #else
@@ -59,9 +79,27 @@ static inline __attribute__((always_inline)) __m256i multiply_quads(__m256i sum,
 #endif
 #endif
 
+#ifdef HAS_AMX
+/* Whether the processor has AMX for int8, and the system lets this process use it: Linux reserves
+   memory for tiles only for processes that have asked for it. */
+static int may_use_tiles(void) {
+    enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18, AMX_TILE = 1 << 24, AMX_INT8 = 1 << 25 };
+    unsigned a, b, c, d = 0;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return 0;
+    return d & AMX_TILE && d & AMX_INT8 &&
+           !syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA);
+}
+#endif
+
 /* The kernels for so many lanes; null where the processor lacks their instructions. */
 const kernels *find_kernels(int lanes) {
+#ifdef NMT_EMULATE_TILES
+    if (lanes == AMX_LANES) return &plain_tile_kernels;
+#endif
 #if defined(__x86_64__) && defined(__GNUC__)
+#ifdef HAS_AMX
+    if (lanes == AMX_LANES) return find_kernels(16) && may_use_tiles() ? &avx512_tile_kernels : 0;
+#endif
     if (lanes == 16 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vnni"))
         return &avx512_kernels;

@@ -1,255 +1,121 @@
-/* GEMM of a few rows with packed weights; included after simd.h for each instruction set.
+/* Products of a few rows with packed weights; included after simd.h for each instruction set.
 
-   A tile is some rows by one panel, its sums held in registers. Its rows are interleaved, for int8
-   weights as quads of integers from 0 to 255. Where several tiles use the same panel of bf16
-   weights, these are widened once. Where all rows are one small tile, weights are read once and
-   prefetched. A sum is computed in the order of the inputs, whatever the tile. */
+   Blocks of rows that stay in the cache are laid out once and multiplied with all panels. Panels are
+   taken in groups, of which each tile of rows multiplies as many at once as the registers hold; the
+   first tile prefetches the next group. Where several tiles use the same panel of bf16 weights,
+   these are converted once. */
 
-/* zeros: the zero point of each row; totals: sums of the panel's weights. */
+/* Rows that are laid out for the tiles. */
 typedef struct {
-    const void *rows, *weights;
-    const int32_t *zeros, *totals;
-    int64_t steps;
-    int wide;
-} NAME(operands);
-#define operands NAME(operands)
+    const product_task *task;
+    int64_t begin, count, steps, panel_bytes;
+    const float *scales;
+    const int32_t *zeros, *interleaved;
+    float *widened;
+} NAME(row_block);
+#define row_block NAME(row_block)
 
-static inline __attribute__((always_inline)) void NAME(float_tile)(
-    const operands *o, int rows, int is_bf16, floats sums[MAX_TILE_ROWS][VECTORS]) {
-    const float *x = o->rows, *weights = o->weights;
-    const uint16_t *halved = o->weights;
-    /* A local copy of `sums`, which stays in registers. */
-    floats own[MAX_TILE_ROWS][VECTORS];
-#pragma GCC unroll 12
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-        for (int v = 0; v < VECTORS; v++) own[r][v] = (floats){0};
-    for (int64_t k = 0; k < o->steps; k++, x += rows, weights += PANEL, halved += PANEL) {
-        if (rows < TILE_ROWS)
-            __builtin_prefetch((const char *)(is_bf16 ? (const void *)halved : weights) + AHEAD);
-        floats w[VECTORS];
-#pragma GCC unroll 4
-        for (int v = 0; v < VECTORS; v++)
-            w[v] = is_bf16 ? NAME(load_bf16)(halved + v * LANES) : NAME(load)(weights + v * LANES);
-#pragma GCC unroll 12
-        for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-            for (int v = 0; v < VECTORS; v++) own[r][v] = FMA(w[v], NAME(all)(x[r]), own[r][v]);
-    }
-#pragma GCC unroll 12
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-        for (int v = 0; v < VECTORS; v++) sums[r][v] = own[r][v];
-}
-
-/* int8 weights, uint8 inputs and exact int32 sums, from which the share of the zero points is
-   subtracted. */
-static inline __attribute__((always_inline)) void NAME(int8_tile)(
-    const operands *o, int rows, floats sums[MAX_TILE_ROWS][VECTORS]) {
-    const int32_t *x = o->rows;
-    const int8_t *weights = o->weights;
-    ints whole[MAX_TILE_ROWS][VECTORS];
-#pragma GCC unroll 12
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-        for (int v = 0; v < VECTORS; v++) whole[r][v] = (ints){0};
-    for (int64_t k = 0; k < o->steps; k++, x += rows, weights += 4 * PANEL) {
-        if (rows < TILE_ROWS) __builtin_prefetch(weights + AHEAD);
-#ifdef MULTIPLY_QUADS
-#pragma GCC unroll 12
-        for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-            for (int v = 0; v < VECTORS; v++)
-                whole[r][v] = (ints)MULTIPLY_QUADS(whole[r][v], weights + v * 4 * LANES, x[r]);
-#else
-        for (int r = 0; r < rows; r++)
-            for (int c = 0; c < PANEL; c++)
-                for (int i = 0; i < 4; i++)
-                    whole[r][c / LANES][c % LANES] +=
-                        weights[c * 4 + i] * (int32_t)((uint32_t)x[r] >> 8 * i & 255);
-#endif
-    }
-#pragma GCC unroll 12
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-        for (int v = 0; v < VECTORS; v++)
-            sums[r][v] = __builtin_convertvector(
-                whole[r][v] - *(const ints *)(o->totals + v * LANES) * o->zeros[r], floats);
-}
-
-#define TILE(n)                                                               \
-    case n:                                                                   \
-        if (kind == INT8) NAME(int8_tile)(o, n, sums);                        \
-        else if (kind == BF16 && !o->wide) NAME(float_tile)(o, n, 1, sums);   \
-        else NAME(float_tile)(o, n, 0, sums);                                 \
-        break;
-
-static void NAME(tile)(const operands *o, int rows, int64_t kind,
-                       floats sums[MAX_TILE_ROWS][VECTORS]) {
-    switch (rows) {
-        TILE(1) TILE(2) TILE(3)
-#if TILE_ROWS > 3
-        TILE(4) TILE(5) TILE(6)
-#endif
-#if TILE_ROWS > 6
-        TILE(7) TILE(8) TILE(9) TILE(10) TILE(11) TILE(12)
-#endif
-    }
-}
-#undef TILE
-
-/* Write the outputs: sums times both scales (int8), plus the bias, through ReLU if requested. */
-static void NAME(finish)(const product_task *task, const floats *sums, float scale, int64_t row,
-                         int64_t panel) {
+/* Multiply a tile of rows with `panels` panels, one or TILE_PANELS, from `panel` on. The operands that
+   depend on neither are already in `o`. */
+static inline __attribute__((always_inline)) void NAME(multiply_tile)(
+    const row_block *b, operands *o, int64_t row, int64_t panel, int panels) {
+    const product_task *task = b->task;
     const linear *l = task->linear;
+    const int rows = (int)(b->count - row < TILE_ROWS ? b->count - row : TILE_ROWS);
     const int64_t column = panel * PANEL, columns = l->outputs - column;
-    float spare[PANEL], *out = task->out + row * l->outputs + column;
-    float *to = columns < PANEL ? spare : out;
-    for (int v = 0; v < VECTORS; v++) {
-        floats value = sums[v];
-        if (l->kind == INT8) value *= NAME(load)(l->scales + column + v * LANES) * scale;
-        if (l->bias) value += NAME(load)(l->bias + column + v * LANES);
-        if (task->relu) value = NAME(choose)(value < 0.0f, NAME(all)(0.0f), value);
-        NAME(store)(to + v * LANES, value);
+    float spare[TILE_ROWS * PANEL], *out = task->out + (b->begin + row) * task->stride + column;
+    o->rows = b->interleaved + row * b->steps;
+    o->row_scales = b->scales + row;
+    o->zeros = b->zeros + row;
+    o->bias = l->bias ? l->bias + column : 0;
+    o->scales = l->scales + column;
+    o->totals = l->totals + column;
+    o->out = columns < PANEL ? spare : out;
+    o->stride = columns < PANEL ? PANEL : task->stride;
+    if (panels > 1) NAME(broad_tile)(o, rows, l->kind);
+    else NAME(tile)(o, rows, l->kind);
+    for (int r = 0; r < rows && columns < PANEL; r++)
+        memcpy(out + r * task->stride, spare + r * PANEL, sizeof(float) * columns);
+}
+
+/* With how many panels rows are multiplied at once. */
+static inline int64_t NAME(find_width)(const row_block *b) {
+    return b->count < LARGE_TILE ? 1 : TILE_PANELS;
+}
+
+/* The operands of a group of panels, of which the weights of the next group are prefetched. */
+static inline operands NAME(first_operands)(const row_block *b, int64_t panel, int64_t panels) {
+    const linear *l = b->task->linear;
+    const char *weights = (const char *)l->packed + panel * b->panel_bytes;
+    const int64_t tiles = (b->count + TILE_ROWS - 1) / TILE_ROWS, line = b->panel_bytes / b->steps;
+    operands o = {.steps = b->steps, .relu = (int)b->task->relu, .panel_bytes = b->panel_bytes};
+    o.weights = weights;
+    o.wide = l->kind == BF16 && b->count > TILE_ROWS;
+    o.next = weights + panels * b->panel_bytes;
+    o.next_step = line * NAME(find_width)(b) / tiles;
+    if (!o.wide) return o;
+    NAME(widen)((const uint16_t *)weights, b->widened, panels * b->steps);
+    o.weights = (char *)b->widened;
+    o.panel_bytes *= 2;
+    return o;
+}
+
+/* Multiply a tile of rows with a group of panels. */
+static inline void NAME(multiply_panels)(const row_block *b, operands *o, int64_t row,
+                                         int64_t panel, int64_t panels) {
+    const int64_t most = NAME(find_width)(b);
+    const char *weights = o->weights;
+    for (int64_t width, p = 0; p < panels; p += width) {
+        /* The last panel may be narrower than others. */
+        width = panels - p >= most && (panel + p + most) * PANEL <= b->task->linear->outputs
+                    ? most : 1;
+        NAME(multiply_tile)(b, o, row, panel + p, (int)width);
+        o->weights += width * o->panel_bytes;
+        o->next += o->next_step * b->steps;
     }
-    if (columns < PANEL) memcpy(out, spare, sizeof(float) * columns);
+    o->weights = weights;
 }
 
-/* How a row is quantized to integers from 0 to 255: times the factor, plus the zero point. The
-   scale is the inverse of the factor. */
-typedef struct {
-    float factor, scale;
-    int32_t zero;
-} NAME(quantization);
-
-static NAME(quantization) NAME(find_quantization)(const float *x, int64_t inputs) {
-    floats maximum = (floats){0}, negated = (floats){0}, nan_check = (floats){0};
-    int64_t i = 0;
-    for (; i + LANES <= inputs; i += LANES) {
-        floats value = NAME(load)(x + i);
-        maximum = NAME(greater)(maximum, value);
-        negated = NAME(greater)(negated, -value);
-        nan_check += value * 0.0f;
-    }
-    /* `nan_check` is NaN where x has one, which makes the whole row NaN. */
-    float above = NAME(greatest)(maximum), below = NAME(greatest)(negated);
-    float nan_sum = NAME(sum)(nan_check);
-    for (; i < inputs; i++) {
-        above = x[i] > above ? x[i] : above;
-        below = -x[i] > below ? -x[i] : below;
-        nan_sum += x[i] * 0.0f;
-    }
-    /* One less than 255, since both the number and the zero point are rounded. */
-    const float width = above + below, numbers = 254;
-    const float factor = width > 1e-30f && width < INFINITY ? numbers / width : 0;
-    return (NAME(quantization)){factor, width / numbers + nan_sum, (int32_t)lrintf(below * factor)};
-}
-
-/* Interleave `rows` rows of x. */
-static inline __attribute__((always_inline)) void NAME(interleave_floats)(
-    const float *x, int64_t inputs, int rows, float *to) {
-    for (int64_t k = 0; k < inputs; k++, to += rows)
-#pragma GCC unroll 12
-        for (int r = 0; r < rows; r++) to[r] = x[r * inputs + k];
-}
-
-/* The same, quantized, four integers in each number, with the scale and zero point of each row. */
-static inline __attribute__((always_inline)) void NAME(interleave_int8)(
-    const float *x, int64_t inputs, int rows, int32_t *to, float *scales, int32_t *zeros) {
-    const floats magic = NAME(all)(12582912.0f);
-    for (int r = 0; r < rows; r++, x += inputs) {
-        const NAME(quantization) quantization = NAME(find_quantization)(x, inputs);
-        scales[r] = quantization.scale;
-        zeros[r] = quantization.zero;
-        int64_t i = 0;
-        for (; i + LANES <= inputs; i += LANES) {
-            ints rounded = (ints)(NAME(load)(x + i) * quantization.factor + magic) - (ints)magic;
-            bytes small = __builtin_convertvector(rounded + quantization.zero, bytes);
-            int32_t quads[LANES / 4];
-            memcpy(quads, &small, sizeof small);
-#pragma GCC unroll 4
-            for (int j = 0; j < LANES / 4; j++) to[(i / 4 + j) * rows + r] = quads[j];
-        }
-        for (; i < inputs; i += 4) {
-            uint32_t quad = 0;
-            for (int64_t j = 0; j < 4 && i + j < inputs; j++) {
-                const int32_t scaled = (int32_t)lrintf(x[i + j] * quantization.factor);
-                const int32_t whole = scaled + quantization.zero;
-                quad |= (uint32_t)(uint8_t)whole << 8 * j;
-            }
-            to[i / 4 * rows + r] = (int32_t)quad;
-        }
-    }
-}
-
-static void NAME(interleave)(const linear *l, const float *x, int rows, int32_t *to,
-                             float *scales, int32_t *zeros) {
-    if (l->kind != INT8 && rows == TILE_ROWS)
-        NAME(interleave_floats)(x, l->inputs, TILE_ROWS, (float *)to);
-    else if (l->kind != INT8)
-        NAME(interleave_floats)(x, l->inputs, rows, (float *)to);
-    else if (rows == TILE_ROWS)
-        NAME(interleave_int8)(x, l->inputs, TILE_ROWS, to, scales, zeros);
-    else
-        NAME(interleave_int8)(x, l->inputs, rows, to, scales, zeros);
-}
-
-/* Convert a panel of bf16 weights to floats. */
-static void NAME(widen)(const uint16_t *from, float *to, int64_t steps) {
-    for (int64_t i = 0; i < steps * PANEL; i += LANES)
-        NAME(store)(to + i, NAME(load_bf16)(from + i));
-}
-
-/* Multiply blocks of rows that stay in the cache with all panels of the task. */
-static void NAME(multiply)(const product_task *task) {
+/* Rows of a block that stays in the cache. Each block reads all weights again, so that blocks get
+   about equally many rows. */
+static int64_t NAME(find_block_rows)(const product_task *task) {
     const linear *l = task->linear;
     const int64_t steps = l->kind == INT8 ? (l->inputs + 3) / 4 : l->inputs;
-    const int64_t bytes = steps * PANEL * (l->kind == BF16 ? 2 : 4);
-    int64_t block = CACHED / steps / TILE_ROWS * TILE_ROWS;
-    if (block > MAX_ROWS) block = MAX_ROWS / TILE_ROWS * TILE_ROWS;
-    if (block < TILE_ROWS) block = TILE_ROWS;
-    /* Each block reads all weights again, so that blocks get about equally many rows. */
-    const int64_t blocks = task->rows ? (task->rows + block - 1) / block : 1;
-    block = (task->rows + blocks * TILE_ROWS - 1) / (blocks * TILE_ROWS) * TILE_ROWS;
-    if (block < TILE_ROWS) block = TILE_ROWS;
+    int64_t most = CACHED / steps / TILE_ROWS * TILE_ROWS;
+    if (most > MAX_ROWS) most = MAX_ROWS / TILE_ROWS * TILE_ROWS;
+    if (most < TILE_ROWS) most = TILE_ROWS;
+    const int64_t blocks = task->rows ? (task->rows + most - 1) / most : 1;
+    const int64_t rows = (task->rows + blocks * TILE_ROWS - 1) / (blocks * TILE_ROWS) * TILE_ROWS;
+    return rows < TILE_ROWS ? TILE_ROWS : rows;
+}
+
+/* Lay the rows out for tiles. */
+static row_block NAME(lay_out)(const product_task *task, int64_t begin, int64_t count) {
+    const linear *l = task->linear;
+    const int64_t steps = l->kind == INT8 ? (l->inputs + 3) / 4 : l->inputs;
+    const int64_t whole = (count + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
     float *scales = task->scratch;
-    int32_t *zeros = (int32_t *)scales + block, *interleaved = zeros + block;
-    float *widened = (float *)interleaved + block * steps;
-    for (int64_t begin = 0; begin < task->rows; begin += block) {
-        const int64_t count = begin + block < task->rows ? block : task->rows - begin;
-        for (int64_t row = 0; row < count; row += TILE_ROWS)
-            NAME(interleave)(l, task->x + (begin + row) * l->inputs,
-                             (int)(count - row < TILE_ROWS ? count - row : TILE_ROWS),
-                             interleaved + row * steps, scales + row, zeros + row);
-        for (int64_t panel = task->first; panel < task->last; panel++) {
-            const void *weights = (const char *)l->packed + panel * bytes;
-            const int wide = l->kind == BF16 && count > TILE_ROWS;
-            if (wide) NAME(widen)(weights, widened, steps);
-            for (int64_t row = 0; row < count; row += TILE_ROWS) {
-                const int rows = (int)(count - row < TILE_ROWS ? count - row : TILE_ROWS);
-                operands o = {interleaved + row * steps, wide ? widened : weights, zeros + row,
-                              l->totals + panel * PANEL, steps, wide};
-                floats sums[MAX_TILE_ROWS][VECTORS];
-                NAME(tile)(&o, rows, l->kind, sums);
-                for (int r = 0; r < rows; r++)
-                    NAME(finish)(task, sums[r], scales[row + r], begin + row + r, panel);
-            }
+    int32_t *zeros = (int32_t *)scales + whole, *interleaved = zeros + whole;
+    for (int64_t row = 0; row < count; row += TILE_ROWS)
+        NAME(interleave)(l, task->x + (begin + row) * l->inputs,
+                         (int)(count - row < TILE_ROWS ? count - row : TILE_ROWS),
+                         interleaved + row * steps, scales + row, zeros + row);
+    return (row_block){task, begin, count, steps, steps * PANEL * (l->kind == BF16 ? 2 : 4),
+                       scales, zeros, interleaved, (float *)interleaved + whole * steps};
+}
+
+/* Multiply the rows of the task with its panels. */
+static void NAME(multiply)(const product_task *task) {
+    const int64_t block_rows = NAME(find_block_rows)(task);
+    for (int64_t begin = 0; begin < task->rows; begin += block_rows) {
+        const int64_t left = task->rows - begin, count = left < block_rows ? left : block_rows;
+        const row_block b = NAME(lay_out)(task, begin, count);
+        const int64_t group = NAME(find_width)(&b);
+        for (int64_t panel = task->first; panel < task->last; panel += group) {
+            const int64_t panels = task->last - panel < group ? task->last - panel : group;
+            operands o = NAME(first_operands)(&b, panel, panels);
+            for (int64_t row = 0; row < count; row += TILE_ROWS)
+                NAME(multiply_panels)(&b, &o, row, panel, panels);
         }
     }
 }
-
-static const kernels NAME(kernels) = {
-    NAME(multiply), NAME(attention), NAME(normalise), NAME(activate), NAME(log_sum_exp),
-};
-
-#undef operands
-#undef floats
-#undef ints
-#undef bytes
-#undef halves
-#undef VECTORS
-#undef LANES
-#undef TILE_ROWS
-#undef NAME
-#undef FMA
-#undef MULTIPLY_QUADS

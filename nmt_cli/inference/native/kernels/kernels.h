@@ -7,9 +7,13 @@
 
 /* PANEL: outputs whose weights are stored together. BLOCK: words for which the greatest logit is
    kept. CACHED: 4-byte numbers, of up to MAX_ROWS rows of a product, that stay in the cache.
-   AHEAD: bytes that weights are prefetched ahead of their use. */
+   LARGE_TILE: rows of a tile for which reading weights is not all the work. AHEAD: bytes by which
+   smaller tiles prefetch weights. KEPT: blocks of words that a step writes for each row; the others
+   that a search needs are computed again. CACHE_LINE: in floats. */
 enum { PANEL = 16, BLOCK = 64, CACHED = 65536, MAX_ROWS = 1024, MAX_TILE_ROWS = 12 };
-enum { AHEAD = 2048 };
+enum { LARGE_TILE = 5, AHEAD = 2048, KEPT = 16, CACHE_LINE = 16 };
+/* What stands for AVX-512 with AMX among the numbers of lanes. */
+enum { AMX_LANES = 32 };
 enum { FLOAT32, BF16, INT8 };
 enum { RELU, GELU, SILU };
 
@@ -30,14 +34,26 @@ typedef struct {
     int64_t root_mean_square;
 } norm;
 
-/* Rows of x times the panels [first, last); scratch: `product_bytes` bytes. */
+/* Rows of x times the panels [first, last). A row of `out` begins `stride` numbers after the one
+   before. scratch: `product_bytes` bytes. */
 typedef struct {
     const linear *linear;
     const float *x;
     int64_t rows, first, last, relu;
     float *out;
+    int64_t stride;
     void *scratch;
 } product_task;
+
+/* The output layer of some rows. Of each row and block of words: its greatest logit, the sum of
+   e^(logit - greatest), and whether its logits are written to the product's `out`: those of the KEPT
+   best blocks always, with `all` those of all blocks. blocks: that a row of these has room for. */
+typedef struct {
+    product_task product;
+    float *maxima, *sums;
+    uint8_t *written;
+    int64_t blocks, all;
+} head_task;
 
 /* What one query of one head attends to: keys[i] + key_shift and values[i] + value_shift, for i
    below count. scores: room for count numbers. */
@@ -49,10 +65,11 @@ typedef struct {
 
 typedef struct {
     void (*multiply)(const product_task *);
+    void (*head)(const head_task *);
     void (*attention)(const float *, const attention_input *, float *);
     void (*normalise)(const norm *, const float *, const float *, float *, float *, int64_t);
     void (*activate)(int64_t, float *, const float *, int64_t);
-    void (*log_sum_exp)(const float *, int64_t, float *, float *);
+    void (*merge_sums)(const float *, const float *, int64_t, float *);
 } kernels;
 
 /* The words that a source may be translated into: `ids`, ascending, or null for all of them; head:

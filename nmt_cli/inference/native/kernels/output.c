@@ -1,7 +1,7 @@
 /* The top k words of each row, exactly; of equal logits the lower id comes first. They lie in the k
    blocks with the greatest maxima. */
 
-#include "kernels.h"
+#include "step.h"
 
 /* rows: the index among all rows of each row of the logits; row_of: the reverse, or -1; forced: for
    each of all rows an id, or -1. edit_rows (among all rows), edit_ids, bias: what is added to
@@ -16,21 +16,24 @@ typedef struct {
     int64_t *ids, *block_ids;
     const shortlist *shortlists;
     int64_t beam;
+    const kernels *kernels;
+    const model *model;
+    const state *state;
 } top_k_task;
 
 /* The logits of a busy row: for how many words, in how many blocks. */
 typedef struct {
     const shortlist *list;
     float *logits, *maxima;
-    int64_t words, blocks;
+    int64_t words, blocks, row;
 } row_logits;
 
 static row_logits find_row(const top_k_task *t, int64_t row) {
     const shortlist *list = t->shortlists ? t->shortlists + t->rows[row] / t->beam : 0;
     float *logits = find_logits(t->logits, list, row, t->beam, t->blocks * BLOCK);
     float *maxima = t->maxima + row * t->blocks;
-    if (!list) return (row_logits){0, logits, maxima, t->words, t->blocks};
-    return (row_logits){list, logits, maxima, list->count, list->head.outputs / BLOCK};
+    if (!list) return (row_logits){0, logits, maxima, t->words, t->blocks, row};
+    return (row_logits){list, logits, maxima, list->count, list->head.outputs / BLOCK, row};
 }
 
 /* The index of a word's logit in its row, or -1. */
@@ -43,6 +46,24 @@ static int64_t find_index(const row_logits *r, int64_t id) {
         else last = middle;
     }
     return first < r->words && r->list->ids[first] == id ? first : -1;
+}
+
+/* The logits of a block, which are computed if the step has not written them. */
+static float *find_block(const top_k_task *t, const row_logits *r, int64_t block) {
+    const state *s = t->state;
+    uint8_t *written = s->written + r->row * t->blocks + block;
+    const linear *head = r->list ? &r->list->head : &t->model->head;
+    const int64_t panels = BLOCK / PANEL;
+    if (!*written) {
+        const product_task task = {
+            .linear = head, .x = s->normed + r->row * head->inputs, .rows = 1,
+            .first = block * panels, .last = (block + 1) * panels, .out = r->logits,
+            .stride = head->outputs, .scratch = s->scratch,
+        };
+        t->kernels->multiply(&task);
+        *written = 1;
+    }
+    return r->logits + block * BLOCK;
 }
 
 static float find_maximum(const float *logits) {
@@ -60,12 +81,13 @@ static void edit_logits(const top_k_task *t, int undo) {
         const row_logits r = find_row(t, row);
         const int64_t index = find_index(&r, t->edit_ids[i]);
         if (index < 0) continue;
+        float *block = find_block(t, &r, index / BLOCK);
         if (undo) r.logits[index] = t->saved[i];
         else {
             t->saved[i] = r.logits[index];
             r.logits[index] += t->bias[i];
         }
-        r.maxima[index / BLOCK] = find_maximum(r.logits + index / BLOCK * BLOCK);
+        r.maxima[index / BLOCK] = find_maximum(block);
     }
 }
 
@@ -101,6 +123,7 @@ static void find_top_k(const top_k_task *t, int64_t busy_row) {
     for (int64_t n = 0; n < wanted && blocks[n] < r.blocks; n++) {
         if (maxima[n] < values[t->k - 1]) break;
         const int64_t first = blocks[n] * BLOCK;
+        find_block(t, &r, blocks[n]);
         for (int64_t index = first; index < first + BLOCK && index < r.words; index++)
             insert(values, ids, t->k, r.logits[index], index);
     }
@@ -114,11 +137,16 @@ static void find_top_k(const top_k_task *t, int64_t busy_row) {
     if (forced >= 0) {
         const int64_t index = find_index(&r, forced);
         ids[0] = forced;
-        values[0] = index < 0 ? -INFINITY : r.logits[index] - t->totals[busy_row];
+        const float *block = index < 0 ? 0 : find_block(t, &r, index / BLOCK);
+        values[0] = block ? block[index % BLOCK] - t->totals[busy_row] : -INFINITY;
     }
 }
 
-int64_t nmt_top_k(const top_k_task *t) {
+int64_t nmt_top_k(int64_t lanes, const model *m, const state *s, top_k_task *t) {
+    t->kernels = find_kernels((int)lanes);
+    t->model = m;
+    t->state = s;
+    if (!t->kernels) return 0;
     edit_logits(t, 0);
     for (int64_t row = 0; row < t->busy; row++) find_top_k(t, row);
     edit_logits(t, 1);

@@ -1,13 +1,10 @@
 /* Loops over vectors of LANES floats, written once and included for each instruction set: sums,
    exponentials, attention, normalisation, activations, the softmax over words.
 
-   Before inclusion: LANES, TILE_ROWS (rows of a tile: as many as the registers hold), NAME(x) (the
-   name of x for this instruction set), FMA(a, b, c), and MULTIPLY_QUADS, or not.
    Every number that comes out depends on its own row only, in a fixed order of additions. */
 
 #include "vectors.h"
 
-#define VECTORS (PANEL / LANES)
 typedef uint8_t NAME(bytes) __attribute__((vector_size(LANES), aligned(1)));
 typedef uint16_t NAME(halves) __attribute__((vector_size(2 * LANES), aligned(2)));
 #define bytes NAME(bytes)
@@ -18,6 +15,24 @@ static inline floats NAME(load_bf16)(const uint16_t *from) {
     return (floats)(__builtin_convertvector(*(const halves *)from, ints) << 16);
 }
 
+#define FIRST(i, width) ((i) & (width) ? LANES + (i) - (width) : (i))
+#define SECOND(i, width) ((i) & (width) ? LANES + (i) : (i) + (width))
+#define FOUR(place, i, width) \
+    place(i, width), place(i + 1, width), place(i + 2, width), place(i + 3, width)
+#if LANES == 4
+#define PLACES(place, width) (ints){FOUR(place, 0, width)}
+#elif LANES == 8
+#define PLACES(place, width) (ints){FOUR(place, 0, width), FOUR(place, 4, width)}
+#else
+#define PLACES(place, width)                                                            \
+    (ints){FOUR(place, 0, width), FOUR(place, 4, width), FOUR(place, 8, width),         \
+           FOUR(place, 12, width)}
+#endif
+#define ADD_HALVES(width)                                                               \
+    _Pragma("GCC unroll 8") for (int i = 0; i < LANES / width / 2; i++) each[i] =       \
+        __builtin_shuffle(each[2 * i], each[2 * i + 1], PLACES(FIRST, width)) +         \
+        __builtin_shuffle(each[2 * i], each[2 * i + 1], PLACES(SECOND, width));
+
 /* The sums of LANES vectors, one in each lane. */
 static inline __attribute__((always_inline)) floats NAME(sum_each)(floats *each) {
 #ifdef __clang__
@@ -25,23 +40,24 @@ static inline __attribute__((always_inline)) floats NAME(sum_each)(floats *each)
     for (int i = 0; i < LANES; i++) sums[i] = NAME(sum)(each[i]);
     return sums;
 #else
-    /* Two vectors become one, in which parts of both alternate. */
-#pragma GCC unroll 4
-    for (int width = 1; width < LANES; width *= 2) {
-        ints first, second;
-#pragma GCC unroll 16
-        for (int i = 0; i < LANES; i++) {
-            first[i] = i & width ? LANES + i - width : i;
-            second[i] = i & width ? LANES + i : i + width;
-        }
-#pragma GCC unroll 8
-        for (int i = 0; i < LANES / width / 2; i++)
-            each[i] = __builtin_shuffle(each[2 * i], each[2 * i + 1], first) +
-                      __builtin_shuffle(each[2 * i], each[2 * i + 1], second);
-    }
+    /* Two vectors become one, in which parts of both alternate. GCC makes shuffles whose places are
+       constants of one instruction, and others element by element. */
+    ADD_HALVES(1)
+    ADD_HALVES(2)
+#if LANES > 4
+    ADD_HALVES(4)
+#endif
+#if LANES > 8
+    ADD_HALVES(8)
+#endif
     return each[0];
 #endif
 }
+#undef FIRST
+#undef SECOND
+#undef FOUR
+#undef PLACES
+#undef ADD_HALVES
 
 /* Scores of LANES keys of `s` from `begin` on; past the last key, it is repeated. */
 static inline __attribute__((always_inline)) void NAME(attention_scores)(
@@ -68,17 +84,19 @@ static inline __attribute__((always_inline)) void NAME(attention_scores)(
 
 /* Softmax in place; up to LANES numbers after `count` scores are overwritten. */
 static void NAME(softmax)(float *scores, int64_t count) {
-    float greatest = -INFINITY;
-    for (int64_t i = 0; i < count; i++) greatest = scores[i] > greatest ? scores[i] : greatest;
     for (int64_t i = count; i % LANES; i++) scores[i] = -INFINITY;
-    floats total = (floats){0};
+    floats maximum = NAME(all)(-INFINITY), total = (floats){0};
+    for (int64_t i = 0; i < count; i += LANES)
+        maximum = NAME(greater)(maximum, NAME(load)(scores + i));
+    const float greatest = NAME(greatest)(maximum);
     for (int64_t i = 0; i < count; i += LANES) {
         floats value = NAME(exp)(NAME(load)(scores + i) - greatest);
         NAME(store)(scores + i, value);
         total += value;
     }
-    float factor = 1.0f / NAME(sum)(total);
-    for (int64_t i = 0; i < count; i++) scores[i] *= factor;
+    const float factor = 1.0f / NAME(sum)(total);
+    for (int64_t i = 0; i < count; i += LANES)
+        NAME(store)(scores + i, NAME(load)(scores + i) * factor);
 }
 
 /* The values of `s` summed with the scores as weights: `vectors` vectors of columns from `c` on. */
@@ -179,21 +197,4 @@ static void NAME(activate)(int64_t kind, float *x, const float *gates, int64_t c
             for (int64_t j = 0; j < left; j++) spare[j] *= gates[i + j];
         memcpy(x + i, spare, sizeof(float) * left);
     }
-}
-
-/* The maximum of each BLOCK of logits, and the logarithm of the sum of e^logit. */
-static void NAME(log_sum_exp)(const float *logits, int64_t count, float *maxima, float *total) {
-    float top = -INFINITY;
-    for (int64_t i = 0; i < count; i += BLOCK) {
-        floats maximum = NAME(load)(logits + i);
-        for (int64_t j = LANES; j < BLOCK; j += LANES)
-            maximum = NAME(greater)(maximum, NAME(load)(logits + i + j));
-        float greatest = maxima[i / BLOCK] = NAME(greatest)(maximum);
-        top = greatest > top ? greatest : top;
-    }
-    floats sums[2] = {{0}, {0}};
-    for (int64_t i = 0; i < count; i += 2 * LANES)
-        for (int v = 0; v < 2; v++)
-            sums[v] += NAME(exp)(NAME(load)(logits + i + v * LANES) - top);
-    *total = top + logf(NAME(sum)(sums[0] + sums[1]));
 }

@@ -18,7 +18,7 @@ typedef struct {
 static void multiply(const pass_worker *w, const linear *l, const float *x, float *out,
                      int64_t relu) {
     product_task task = {l, x + w->first * l->inputs, w->last - w->first, 0, 0, relu,
-                         out + w->first * l->outputs, w->scratch};
+                         out + w->first * l->outputs, l->outputs, w->scratch};
     find_range(&w->worker, (l->outputs + PANEL - 1) / PANEL, &task.first, &task.last);
     w->kernels->multiply(&task);
     barrier(&w->worker);
@@ -59,14 +59,17 @@ static void add_and_normalise(const pass_worker *w, const norm *n) {
     barrier(&w->worker);
 }
 
-/* Attention of all rows and heads; the rows of a slot, which share keys, come in succession. */
+/* Attention of all rows and heads, by slots. */
 static void attend(const pass_worker *w, int64_t layer,
-                   void (*head_attention)(const pass_worker *, int64_t, int64_t, int64_t)) {
+                   void (*attend_slot)(const pass_worker *, int64_t, int64_t, int64_t, int64_t)) {
     const int64_t beam = w->state->beam, items = w->model->heads * beam;
     int64_t first, last;
     find_range(&w->worker, (w->last - w->first) / beam * items, &first, &last);
-    for (int64_t item = first; item < last; item++)
-        head_attention(w, layer, w->first + item / items * beam + item % beam, item % items / beam);
+    for (int64_t next, item = first; item < last; item = next) {
+        const int64_t slot = item / items;
+        next = (slot + 1) * items < last ? (slot + 1) * items : last;
+        attend_slot(w, layer, w->first + slot * beam, item - slot * items, next - slot * items);
+    }
     barrier(&w->worker);
 }
 
@@ -118,26 +121,16 @@ static void pass_encoder_layer(const pass_worker *w, int64_t index) {
     feed_forward(w, l);
 }
 
-static void log_sum_exp(const pass_worker *w) {
-    const state *s = w->state;
-    int64_t first, last;
-    find_rows(w, &first, &last);
-    for (int64_t row = first; row < last; row++) {
-        const shortlist *list = s->shortlists ? s->shortlists + s->slots[row / s->beam] : 0;
-        w->kernels->log_sum_exp(find_logits(s->logits, list, row, s->beam, s->widest),
-                                list ? list->head.outputs : s->widest,
-                                s->maxima + row * (s->widest / BLOCK), s->totals + row);
-    }
-}
-
 /* The worker of a pass with its part of the scratch memory; it shares all rows. */
 static pass_worker make_worker(const worker *own, const pass_task *task) {
     const state *s = task->state;
-    pass_worker w = {task->kernels, task->model, s, *own, 0, s->busy * s->beam, 0, 0, 0, 0};
+    const int64_t pointers = s->beam * s->longest;
+    pass_worker w = {task->kernels, task->model, s, *own, 0, s->busy * s->beam, 0, 0, 0, 0, 0};
     w.scratch = (char *)s->scratch + own->index * s->scratch_bytes;
-    w.keys = (const float **)(w.scratch + s->scratch_bytes) - 2 * s->longest;
-    w.values = w.keys + s->longest;
-    w.scores = (float *)w.keys - s->longest - 2 * PANEL;
+    w.keys = (const float **)(w.scratch + s->scratch_bytes) - 2 * pointers;
+    w.values = w.keys + pointers;
+    w.pasts = (row_past *)w.keys - s->beam;
+    w.scores = (float *)w.pasts - s->longest - 2 * PANEL;
     return w;
 }
 
@@ -187,9 +180,7 @@ static void decode(const worker *own, void *argument) {
         pass_decoder(&all);
     }
     barrier(own);
-    if (s->shortlists) multiply_shortlists(&w);
-    else multiply(&w, &task->model->head, s->normed, s->logits, 0);
-    log_sum_exp(&w);
+    compute_head(&w);
 }
 
 static void encode(const worker *own, void *argument) {
@@ -203,6 +194,11 @@ static void encode(const worker *own, void *argument) {
         w.kernels->normalise(&m->first_norm, s->x + i, 0, 0, s->normed + i, m->d_model);
     barrier(&w.worker);
     for (int64_t index = 0; index < m->depth; index++) pass_encoder_layer(&w, index);
+}
+
+static void compute_all_logits(const worker *own, void *argument) {
+    const pass_worker w = make_worker(own, argument);
+    compute_head(&w);
 }
 
 /* The ancestors of each hypothesis: those of its parent, then itself. */
@@ -221,12 +217,14 @@ static void update_ancestors(const state *s, int64_t slot) {
 /* Bytes of scratch memory that a thread needs for a step; longest: the length of the longest
    sentence of either side; inputs: of the widest product. */
 int64_t nmt_step_bytes(int64_t inputs, int64_t longest, int64_t beam) {
-    const int64_t attention_bytes = longest * (2 * sizeof(float *) + sizeof(float)) + 8 * PANEL;
+    const int64_t pointer_bytes = beam * (2 * longest * sizeof(float *) + sizeof(row_past));
+    const int64_t attention_bytes = pointer_bytes + longest * sizeof(float) + 8 * PANEL;
     const int64_t ancestor_bytes = beam * longest * sizeof(int32_t);
     return (product_bytes(inputs) + attention_bytes + ancestor_bytes + 63) / 64 * 64;
 }
 
-/* Compute the logits after the ids of the busy rows, in whole blocks, and increment the lengths.
+/* Compute the logits after the ids of the busy rows, of which those of the best blocks are written,
+   and increment the lengths.
    Returns 0 where the processor has no kernels of so many lanes. */
 int64_t nmt_step(int64_t lanes, const model *m, const state *s) {
     pass_task task = {find_kernels((int)lanes), m, s};
@@ -236,6 +234,14 @@ int64_t nmt_step(int64_t lanes, const model *m, const state *s) {
     const int64_t useful_threads = size / MIN_WORK_PER_THREAD;
     run_parallel(s->threads < useful_threads ? s->threads : useful_threads, decode, &task);
     for (int64_t i = 0; i < s->busy; i++) s->lengths[s->slots[i]]++;
+    return 1;
+}
+
+/* Compute all logits again, after a step that wrote only some of them. */
+int64_t nmt_logits(int64_t lanes, const model *m, const state *s) {
+    pass_task task = {find_kernels((int)lanes), m, s};
+    if (!task.kernels) return 0;
+    run_parallel(s->threads, compute_all_logits, &task);
     return 1;
 }
 

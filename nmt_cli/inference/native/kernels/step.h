@@ -26,10 +26,12 @@ typedef struct {
 } source;
 
 /* slots: the busy ones. parents, ids: (all rows,). ancestors: (all rows, capacity), the row of its
-   slot in which each hypothesis was at each step. blocks: the KV cache of `growth` steps each,
-   (all slots, layers, keys then values, heads, growth * beam, width). starts, ends, positions: in
+   slot in which each hypothesis was at each step. chunks: (all slots, capacity / growth)
+   addresses of the KV cache of `growth` steps each, (layers, keys then values, heads, growth * beam,
+   width). starts, ends, positions: in
    the encoder, the range of each row's sentence and the row's position in it. shortlists: of each
-   slot, or null: all words. widest: logits that a row has room for. The other pointers: room for
+   slot, or null: all words. widest: logits that a row has room for. sums,
+   written, all_logits: see `head_task`. The other pointers: room for
    the rows; a thread may be in another layer than its neighbours, so the width of a row in each of
    them is the same in all layers. */
 typedef struct {
@@ -37,15 +39,24 @@ typedef struct {
     const int64_t *slots, *parents, *ids;
     int64_t *lengths;
     int32_t *ancestors;
-    float *const *blocks;
+    float *const *chunks;
     const source *sources;
     float *x, *normed, *joined, *query, *attended, *sublayer_output, *inner, *gated, *logits;
     float *maxima, *totals;
     void *scratch;
     const int64_t *starts, *ends, *positions;
     const shortlist *shortlists;
-    int64_t widest;
+    int64_t widest, all_logits;
+    float *sums;
+    uint8_t *written;
 } state;
+
+/* The keys and values that a row attends to: those of its first head, and how far from them those of
+   the next head are. */
+typedef struct {
+    const float **keys, **values;
+    int64_t count, key_shift, value_shift;
+} row_past;
 
 /* A worker of a pass; it shares the rows [first, last) with the other workers of `worker`. */
 typedef struct {
@@ -55,7 +66,9 @@ typedef struct {
     worker worker;
     int64_t first, last;
     char *scratch;
+    /* Room for a slot: for `longest` keys and values of each row. */
     const float **keys, **values;
+    row_past *pasts;
     float *scores;
 } pass_worker;
 
@@ -65,10 +78,14 @@ void find_rows(const pass_worker *, int64_t *first, int64_t *last);
 /* Rotate the encoder's queries and keys; to be called before attention. */
 void rotate_queries_and_keys(const pass_worker *);
 
-/* Logits of each slot's rows, for the words of its shortlist only. */
-void multiply_shortlists(const pass_worker *);
+/* The output layer of all rows: the best words and the sums of exponentials. */
+void compute_head(const pass_worker *);
 
-/* Attention of one head of a row. */
-void decoder_self_attention(const pass_worker *, int64_t layer, int64_t row, int64_t head);
-void encoder_self_attention(const pass_worker *, int64_t layer, int64_t row, int64_t head);
-void cross_attention(const pass_worker *, int64_t layer, int64_t row, int64_t head);
+/* Attention of the heads [first, last) of the rows of a slot, which begin at row `begin`: items are
+   ordered by head, then by row. */
+void decoder_self_attention(const pass_worker *, int64_t layer, int64_t begin, int64_t first,
+                            int64_t last);
+void encoder_self_attention(const pass_worker *, int64_t layer, int64_t begin, int64_t first,
+                            int64_t last);
+void cross_attention(const pass_worker *, int64_t layer, int64_t begin, int64_t first,
+                     int64_t last);

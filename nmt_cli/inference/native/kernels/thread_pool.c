@@ -142,7 +142,7 @@ void find_range(const worker *own, int64_t count, int64_t *first, int64_t *last)
 }
 
 int64_t product_bytes(int64_t inputs) {
-    return 4 * (2 * MAX_ROWS + CACHED + (MAX_TILE_ROWS + PANEL) * inputs) + 64;
+    return 4 * ((2 + KEPT) * MAX_ROWS + CACHED + (MAX_TILE_ROWS + BLOCK) * inputs) + 64;
 }
 
 typedef struct {
@@ -164,7 +164,7 @@ int64_t nmt_product_bytes(int64_t inputs) { return product_bytes(inputs); }
    processor has no kernels of so many lanes. */
 int64_t nmt_product(int64_t lanes, int64_t threads, const linear *l, const float *x, int64_t rows,
                     float *out, void *scratch) {
-    parallel_product product = {find_kernels((int)lanes), {l, x, rows, 0, 0, 0, out, scratch}};
+    parallel_product product = {find_kernels((int)lanes), {l, x, rows, 0, 0, 0, out, l->outputs, scratch}};
     if (!product.kernels) return 0;
     const int64_t useful_threads = rows * l->inputs * l->outputs / MIN_WORK_PER_THREAD;
     run_parallel(threads < useful_threads ? threads : useful_threads, multiply_range, &product);

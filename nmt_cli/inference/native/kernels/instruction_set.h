@@ -1,0 +1,54 @@
+/* All kernels of an instruction set. Before inclusion: LANES (floats of a vector), NAME(x) (the name
+   of x for this instruction set), FMA(a, b, c), MULTIPLY_QUADS or not, TILE_INSTRUCTIONS
+   if there are those of tiles.h, and the sizes of tiles:
+   TILE_ROWS, the most rows, and TILE_PANELS, with how many panels they are multiplied at once. */
+
+#define VECTORS (PANEL / LANES)
+#define TILE_VECTORS (TILE_ROWS * TILE_PANELS * VECTORS)
+
+#include "simd.h"
+#include "quantize.h"
+#include "tile.h"
+#include "gemm.h"
+#include "head.h"
+
+static const kernels NAME(kernels) = {
+    NAME(multiply), NAME(head), NAME(attention), NAME(normalise), NAME(activate), NAME(merge_sums),
+};
+
+#ifdef TILE_INSTRUCTIONS
+#ifndef NMT_EMULATE_TILES
+#ifdef __clang__
+#pragma clang attribute push( \
+    __attribute__((target("avx512f,avx512bw,avx512vnni,fma,amx-tile,amx-int8"))), \
+    apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512vnni,fma,amx-tile,amx-int8")
+#endif
+#endif
+#include "amx.h"
+#ifndef NMT_EMULATE_TILES
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif
+#endif
+
+#undef operands
+#undef row_block
+#undef floats
+#undef ints
+#undef bytes
+#undef halves
+#undef VECTORS
+#undef TILE_VECTORS
+#undef LANES
+#undef TILE_ROWS
+#undef TILE_PANELS
+#undef NAME
+#undef FMA
+#undef MULTIPLY_QUADS
+#undef TILE_INSTRUCTIONS

@@ -1,0 +1,149 @@
+/* Tiles of a product: some rows by some panels, the sums held in registers; included after simd.h for
+   each instruction set.
+
+   Rows are interleaved: the numbers (or the quads of integers) of all rows at one place are side by
+   side. Each sum is computed in the order of the inputs, whatever the tile. */
+
+/* rows: interleaved; steps: inputs or quads. weights: of the first panel; panel_bytes: from one panel
+   to the next; wide: whether bf16 weights have been converted. next: the weights that larger tiles
+   prefetch, `next_step` bytes further in each step. row_scales, zeros: of each row (int8). bias (or
+   null), scales, totals: of the panels' outputs. A row of `out` begins `stride` numbers after the
+   one before. */
+typedef struct {
+    const void *rows;
+    const char *weights, *next;
+    int64_t steps, panel_bytes, next_step, stride;
+    const float *row_scales, *bias, *scales;
+    const int32_t *zeros, *totals;
+    float *out;
+    int wide, relu;
+} NAME(operands);
+#define operands NAME(operands)
+
+/* Write the outputs: sums times both scales (int8), plus the bias, through ReLU if requested. The
+   share of the zero point is subtracted from integers first. */
+static inline __attribute__((always_inline)) void NAME(finish)(const operands *o, int rows, int width,
+                                                               int is_int8, const floats *numbers,
+                                                               const ints *whole) {
+    const floats least = NAME(all)(o->relu ? 0.0f : -INFINITY);
+#pragma GCC unroll 16
+    for (int i = 0; i < width; i++) {
+        /* To add -0 changes no number. */
+        const floats bias = o->bias ? NAME(load)(o->bias + i * LANES) : NAME(all)(-0.0f);
+#pragma GCC unroll 12
+        for (int r = 0; r < rows; r++) {
+            floats value;
+            if (is_int8) {
+                const ints totals = *(const ints *)(o->totals + i * LANES);
+                value = __builtin_convertvector(whole[r * width + i] - totals * o->zeros[r], floats);
+                value *= NAME(load)(o->scales + i * LANES) * o->row_scales[r];
+            } else
+                value = numbers[r * width + i];
+            value += bias;
+            NAME(store)(o->out + r * o->stride + i * LANES,
+                        NAME(choose)(value < least, least, value));
+        }
+    }
+}
+
+static inline __attribute__((always_inline)) void NAME(float_tile)(const operands *o, int rows,
+                                                                   int panels, int is_bf16) {
+    const int width = panels * VECTORS, small = rows < LARGE_TILE && panels == 1;
+    const float *x = o->rows;
+    const char *weights = o->weights;
+    const int64_t bytes = PANEL * (is_bf16 ? 2 : 4);
+    /* A local array, which stays in registers. */
+    floats own[TILE_VECTORS];
+#pragma GCC unroll 32
+    for (int i = 0; i < rows * width; i++) own[i] = (floats){0};
+    const char *next = o->next;
+    for (int64_t k = 0; k < o->steps; k++, x += rows, weights += bytes, next += o->next_step) {
+        if (!small) __builtin_prefetch(next, 0, 2);
+        if (!small && rows < TILE_ROWS) __builtin_prefetch(next + 64, 0, 2);
+        floats w[4 * VECTORS];
+#pragma GCC unroll 4
+        for (int p = 0; p < panels; p++) {
+            const char *from = weights + p * o->panel_bytes;
+            if (small) __builtin_prefetch(from + AHEAD);
+#pragma GCC unroll 4
+            for (int v = 0; v < VECTORS; v++)
+                w[p * VECTORS + v] = is_bf16 ? NAME(load_bf16)((const uint16_t *)from + v * LANES)
+                                             : NAME(load)((const float *)from + v * LANES);
+        }
+#pragma GCC unroll 12
+        for (int r = 0; r < rows; r++)
+#pragma GCC unroll 16
+            for (int i = 0; i < width; i++)
+                own[r * width + i] =
+                    FMA(w[i], NAME(all)(x[r]), own[r * width + i]);
+    }
+    NAME(finish)(o, rows, width, 0, own, 0);
+}
+
+/* int8 weights, uint8 inputs and exact int32 sums. */
+static inline __attribute__((always_inline)) void NAME(int8_tile)(const operands *o, int rows,
+                                                                  int panels) {
+    const int width = panels * VECTORS, small = rows < LARGE_TILE && panels == 1;
+    const int32_t *x = o->rows;
+    const char *weights = o->weights;
+    ints own[TILE_VECTORS];
+#pragma GCC unroll 32
+    for (int i = 0; i < rows * width; i++) own[i] = (ints){0};
+    const char *next = o->next;
+    for (int64_t k = 0; k < o->steps; k++, x += rows, weights += 4 * PANEL, next += o->next_step) {
+        if (!small) __builtin_prefetch(next, 0, 2);
+        if (!small && rows < TILE_ROWS) __builtin_prefetch(next + 64, 0, 2);
+#pragma GCC unroll 4
+        for (int p = 0; p < panels; p++)
+            if (small) __builtin_prefetch(weights + p * o->panel_bytes + AHEAD);
+#pragma GCC unroll 12
+        for (int r = 0; r < rows; r++)
+#pragma GCC unroll 16
+            for (int i = 0; i < width; i++) {
+                const char *w = weights + i / VECTORS * o->panel_bytes + i % VECTORS * 4 * LANES;
+                ints *sum = own + r * width + i;
+#ifdef MULTIPLY_QUADS
+                *sum = (ints)MULTIPLY_QUADS(*sum, w, x[r]);
+#else
+                for (int c = 0; c < 4 * LANES; c++)
+                    (*sum)[c / 4] +=
+                        (int8_t)w[c] * (int32_t)((uint32_t)x[r] >> 8 * (c % 4) & 255);
+#endif
+            }
+    }
+    NAME(finish)(o, rows, width, 1, 0, own);
+}
+
+#define TILE(n)                                                                \
+    case n:                                                                    \
+        if (kind == INT8) NAME(int8_tile)(o, n, panels);                       \
+        else if (kind == BF16 && !o->wide) NAME(float_tile)(o, n, panels, 1);  \
+        else NAME(float_tile)(o, n, panels, 0);                                \
+        break;
+
+static inline __attribute__((always_inline)) void NAME(choose_tile)(const operands *o, int rows,
+                                                                    int panels, int64_t kind) {
+    switch (rows) {
+        TILE(1) TILE(2) TILE(3)
+#if TILE_ROWS > 3
+        TILE(4) TILE(5) TILE(6)
+#endif
+#if TILE_ROWS > 6
+        TILE(7) TILE(8) TILE(9) TILE(10) TILE(11) TILE(12)
+#endif
+    }
+}
+#undef TILE
+
+static __attribute__((noinline)) void NAME(tile)(const operands *o, int rows, int64_t kind) {
+    NAME(choose_tile)(o, rows, 1, kind);
+}
+
+#if TILE_PANELS > 1
+static __attribute__((noinline)) void NAME(broad_tile)(const operands *o, int rows, int64_t kind) {
+    NAME(choose_tile)(o, rows, TILE_PANELS, kind);
+}
+#else
+#define avx2_broad_tile avx2_tile
+#define plain_broad_tile plain_tile
+#endif

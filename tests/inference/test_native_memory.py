@@ -1,0 +1,59 @@
+"""Memory of the kernels: arenas of huge pages, and chunks that sentences share in turns."""
+
+import numpy as np
+import pytest
+
+from nmt_cli.inference.native.chunks import ChunkPool, SlotChunks
+from nmt_cli.inference.native.huge_pages import ALIGNMENT, HUGE_PAGE, Arena, huge_empty
+
+
+def address(array: np.ndarray) -> int:
+    return array.__array_interface__["data"][0]
+
+
+@pytest.mark.parametrize("size", [8, HUGE_PAGE // 4, HUGE_PAGE + 4])
+def test_large_arrays_begin_at_a_huge_page(size: int) -> None:
+    array = huge_empty((2, size))
+    assert array.shape == (2, size)
+    assert array.dtype == np.float32
+    array[:] = 7
+    assert (array == 7).all()
+    assert array.nbytes < HUGE_PAGE or address(array) % HUGE_PAGE == 0
+
+
+def test_an_arena_keeps_copies_side_by_side() -> None:
+    arena = Arena()
+    arrays = [np.arange(n, dtype=np.int8).reshape(-1, 1).T for n in (3, 64, 100)]
+    copies = [arena.copy(array) for array in arrays]
+    for copy, array in zip(copies, arrays, strict=True):
+        assert np.array_equal(copy, array)
+        assert address(copy) % ALIGNMENT == 0
+    assert address(copies[2]) - address(copies[0]) == 128
+    more = arena.copy(np.ones(70 << 20, np.int8))
+    assert more.sum() == 70 << 20
+    assert np.array_equal(copies[1], arrays[1])
+
+
+def test_slots_take_chunks_and_give_them_back() -> None:
+    pool = ChunkPool()
+    chunks = SlotChunks(pool, 3, 10)
+    chunks.extend_table(2)
+    chunks.reserve(0, 1)
+    chunks.reserve(2, 2)
+    chunks.reserve(2, 1)
+    used = [int(number) for number in chunks.table[[0, 2, 2], [0, 0, 1]]]
+    assert len(set(used)) == 3
+    assert chunks.table[1].tolist() == [0, 0]
+    chunks.free(2)
+    chunks.extend_table(4)
+    assert chunks.table[0, 0] == used[0]
+    chunks.reserve(1, 2)
+    assert {int(number) for number in chunks.table[1, :2]} == set(used[1:])
+    del chunks
+    # The next decoder gets the chunks of the one that has ended; one of another size does not.
+    taken = {address(pool.take(10)) for _ in range(3)}
+    assert taken == set(used)
+    other = pool.take(12)
+    assert other.size == 12
+    pool.give_back([np.zeros(10, np.float32)])
+    assert pool.take(12).size == 12
