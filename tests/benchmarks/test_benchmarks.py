@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -616,13 +617,13 @@ def test_gates_refuse_attention_across_sentences(
     gates = module("lib.gpu_gates")
     setup = gate_setup(tmp_path)
     assert gates.packing_gate(setup)["relative_error"] < 1e-6
-    right = dispatch.BACKENDS["plain"]
 
-    def leaking(query, key, value, *rest, **options):
+    def leaking(right, query, key, value, *rest, **options):
         attended = right(query, key, value, *rest, **options)
         return attended + 0.5 * value.mean() if len(query) > 200 else attended
 
-    monkeypatch.setitem(dispatch.BACKENDS, "plain", leaking)
+    for name in ("plain", "native"):
+        monkeypatch.setitem(dispatch.BACKENDS, name, partial(leaking, dispatch.BACKENDS[name]))
     assert gates.packing_gate(setup)["relative_error"] > 1e-4
 
 

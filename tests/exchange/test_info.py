@@ -27,8 +27,13 @@ def test_info_describes_a_trained_model(letters_model: Path, capsys) -> None:
     assert [reason["remedy"] for reason in marian["reasons"]] == [
         "model.positions=sinusoidal_t2t", "model.norm_order=post", "model.zero_start=true"
     ]  # fmt: skip
+    bergamot = info["export"].pop("bergamot")
+    assert not bergamot["possible"]
+    assert "model.d_model=64" in {reason["remedy"] for reason in bergamot["reasons"]}
     assert info["export"] == {
-        name: {"possible": True, "reasons": []} for name in MODULES if name != "marian"
+        name: {"possible": True, "reasons": []}
+        for name in MODULES
+        if name not in ("marian", "bergamot")
     }
 
 

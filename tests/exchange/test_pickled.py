@@ -23,6 +23,8 @@ def forked(path: Path, folder: Path, keys: tuple[str, ...]) -> int:
     """Run the code of the child in a copy of this process, which has loaded torch already."""
     process = os.fork()
     if not process:
+        # A new process would have none of the files that are open here, which count.
+        os.closerange(3, 4_096)
         try:
             os._exit(child.main([str(path), str(folder), *keys]))
         except BaseException:

@@ -95,12 +95,15 @@ BANNED_MODULES = {
 }  # fmt: skip
 # Word documents, which are checked before they are unpacked into memory, and what nmt itself packs.
 ALLOWED_MODULES = {
+    # Reports are written, never read.
+    "cli/commands/scoring/junit.py": {"xml"},
     "documents/word/package.py": {"zipfile"},
     "exchange/formats/ctranslate2/argos.py": {"zipfile"},
     "exchange/formats/marian/npz.py": {"zipfile"},
     "exchange/pickled/child.py": {"zipfile"},
     # urllib.parse, which opens no connection.
     "installation.py": {"urllib"},
+    "server/libretranslate.py": {"urllib"},
     # With the safe loader only.
     "exchange/formats/marian/yaml_files.py": {"yaml"},
 }
@@ -121,7 +124,8 @@ def test_no_module_can_unpickle_unpack_or_download() -> None:
                 result = {alias.name.split(".")[0] for alias in node.names} & BANNED_MODULES
                 assert result <= ALLOWED_MODULES.get(name, set()), (path, result)
             elif isinstance(node, ast.ImportFrom):
-                assert str(node.module).split(".")[0] not in BANNED_MODULES, path
+                result = {str(node.module).split(".")[0]} & BANNED_MODULES
+                assert result <= ALLOWED_MODULES.get(name, set()), (path, result)
             elif isinstance(node, ast.Call) and ast.unparse(node.func) in BANNED_CALLS:
                 assert ast.unparse(node) in ALLOWED_CALLS.get(name, []), (path, node.lineno)
 

@@ -173,7 +173,7 @@ def test_stopped_server_finishes_what_it_has_accepted(tmp_path: Path) -> None:
     answers: dict[int, tuple[int, bytes]] = {}
 
     def ask(number: int) -> None:
-        body = b'{"lines": ["%s"]}' % (b"abc de " * 300)
+        body = b'{"lines": ["%s"]}' % (b"abc de " * 700)
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         # Later ones are not accepted any more.
         with contextlib.closing(connection), contextlib.suppress(ConnectionError):
@@ -189,7 +189,8 @@ def test_stopped_server_finishes_what_it_has_accepted(tmp_path: Path) -> None:
             thread.start()
         assert is_true_soon(lambda: len(sent) > 10)
         accepted = list(sent)
-        time.sleep(0.1)
+        # Connections are accepted in a moment; translating all takes longer.
+        time.sleep(0.05)
         done = len(answers)
         process.send_signal(signal.SIGTERM)
         for thread in threads:

@@ -277,6 +277,7 @@ NO_TEXT_OF_USERS = {
     "inference/cuda/self_test.py",
     "extras/doctor.py", "extras/demo/vocabulary/lexicon.py",
     "extras/parsing/summary.py", "extras/paper_tables/table3.py", "training/loop.py", "cli/app.py",
+    "cli/man_pages.py",
 }  # fmt: skip
 
 

@@ -136,7 +136,7 @@ def test_resumed_run_keeps_its_shards_and_its_packing(monkeypatch) -> None:
     begun_on_gpus = TrainState(shards=5, packed=True)
     plan = plan_of(CPU, 2, begun_on_gpus, train__batch_tokens=25_000, train__compile="on")
     assert (plan.shards, plan.packed, plan.compiled) == (5, True, True)
-    assert (plan.backend, plan.prefetched) == ("plain", False)
+    assert (plan.backend, plan.prefetched) == ("native", False)
     set_gpu_backend(monkeypatch, "tiles")
     plan = plan_of(CUDA, 1, TrainState(shards=3, packed=False), train__batch_tokens=25_000)
     assert (plan.shards, plan.packed, plan.compiled) == (3, False, False)
