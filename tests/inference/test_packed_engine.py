@@ -12,7 +12,7 @@ from nmt_cli.inference.packed import head, linear
 from nmt_cli.inference.packed.head import BLOCK, PackedHead, block_step
 from nmt_cli.inference.packed.weights import Affine
 from nmt_cli.search.decoder import Edits
-from nmt_cli.search.top_k import top_k
+from nmt_cli.search.arrays.torch_top_k import top_k
 
 
 class TestHead:

@@ -17,7 +17,7 @@ from nmt_cli.inference.vocabulary_mask import VocabularyMask
 from nmt_cli.model.transformer import Transformer
 from nmt_cli.search.beam import search
 from nmt_cli.search.decoder import Decoder, Edits, Hypothesis, Source
-from nmt_cli.search.top_k import edited_log_probs
+from nmt_cli.search.full_distribution import edited_log_probs
 
 WORDS = 330
 

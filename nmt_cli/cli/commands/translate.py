@@ -36,7 +36,7 @@ from nmt_cli.cli.display.line_progress import LineProgress
 from nmt_cli.cli.display.misfit import warn_of_misfit
 from nmt_cli.cli.display.translations import Show, as_json_line, plain_lines
 from nmt_cli.cli.display.verification import Checks
-from nmt_cli.cli.environment import make_console
+from nmt_cli.cli.environment import make_console, use_threads
 from nmt_cli.cli.loading import load_translator, require_models
 from nmt_cli.cli.options.declarations import AsJson, ConfigFile, ForceFile, Quiet, Sets
 from nmt_cli.cli.options.from_settings import with_options
@@ -172,7 +172,7 @@ def _form(search: "SearchConfig", *, as_json: bool, scores: bool) -> Show:
 
 
 def _require_files(file: str, models: list[str], *outputs: Path | None) -> list[str]:
-    """The `models`; raises before torch is loaded if a file cannot be read or written."""
+    """The `models`; raises before anything is loaded if a file cannot be read or written."""
     require_text_file(file)
     require_models(models)
     for output in outputs:
@@ -342,10 +342,8 @@ def _load(
     console: "Console",
 ) -> "Translator":
     """Load the models onto the device, several of them as an ensemble."""
-    import torch
-
     if threads is not None:
-        torch.set_num_threads(threads)
+        use_threads(threads)
     first, *others = models
     return load_translator(first, device, precision=precision.value, others=others, console=console)
 

@@ -53,7 +53,7 @@ def _steps(decoder: Decoder) -> Tensor:
     results = []
     for index in range(STEPS):
         step = decoder.step(parents, ids)
-        results += [step.top(2, Edits.ban([0, 69], rows, decoder.device))[0], step.full()]
+        results += [step.top(2, Edits.ban([0, 69], rows, decoder.arrays))[0], step.full()]
         ids = torch.arange(rows, device=decoder.device) + 10 * index + 4
         parents = torch.tensor([1, 1, 3, 2], device=decoder.device)
     return torch.cat([result.flatten() for result in results])
