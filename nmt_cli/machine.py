@@ -47,10 +47,9 @@ def compute_threads() -> int:
 
     Otherwise it is OMP_NUM_THREADS, as torch would take it, or else `usable_cores`.
     """
-    torch = sys.modules.get("torch")
-    if hasattr(torch, "get_num_threads"):
-        threads: int = torch.get_num_threads()
-        return threads
+    count = getattr(sys.modules.get("torch"), "get_num_threads", None)
+    if count is not None:
+        return int(count())
     chosen = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     return int(chosen) if chosen.isdecimal() and int(chosen) else usable_cores()
 

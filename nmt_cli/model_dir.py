@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import safetensors
@@ -51,25 +51,6 @@ SUBWORDS = "subwords"
 ATTEMPTS = 5
 
 
-class ModelDescription(Protocol):
-    """What is known of a model besides its weights."""
-
-    @property
-    def config(self) -> Config:
-        """Its settings."""
-        ...
-
-    @property
-    def subwords(self) -> Subwords:
-        """Its subwords."""
-        ...
-
-    @property
-    def metadata(self) -> dict[str, str]:
-        """Step, validation score and signature, as texts."""
-        ...
-
-
 @dataclass(frozen=True)
 class StoredModel:
     """The content of a model directory, which is read without torch.
@@ -88,6 +69,11 @@ class StoredModel:
     def make_model(self) -> "EncoderDecoder":
         """The model in torch, in evaluation mode; it shares the memory of the weights."""
         return model_of(self.config.model, self.weights).eval()
+
+    def loaded(self, device: "torch.device | str" = "cpu") -> "LoadedModel":
+        """The same with the model in torch."""
+        model = self.make_model().to(device)
+        return LoadedModel(model, self.config, self.subwords, self.metadata, self.text)
 
     def without_weights(self) -> "StoredModel":
         """The same, without the weights, which take memory."""
@@ -190,9 +176,7 @@ def load_model(directory: Path, device: "torch.device | str" = "cpu") -> LoadedM
 
     Raises the errors of `read_model`.
     """
-    stored = read_model(directory)
-    model = stored.make_model().to(device)
-    return LoadedModel(model, stored.config, stored.subwords, stored.metadata, stored.text)
+    return read_model(directory).loaded(device)
 
 
 def read_model(directory: Path) -> StoredModel:

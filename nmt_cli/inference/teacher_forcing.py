@@ -1,6 +1,7 @@
 """Teacher forcing: log-probabilities and attention of given pairs, in one pass of the model."""
 
 from collections.abc import Iterator, Sequence
+
 import numpy as np
 import torch
 from torch import Tensor

@@ -36,7 +36,7 @@ def stack_depths(config: ModelConfig) -> tuple[int, int]:
 
 
 def transformer_shapes(config: ModelConfig) -> Shapes:
-    """The shape of each weight of a `model.transformer.Transformer`, by name.
+    """The shape of each weight of a `model.transformer.Transformer`, by name, in its order.
 
     Raises ValueError as `vocabulary_sizes` does.
     """
@@ -52,7 +52,8 @@ def transformer_shapes(config: ModelConfig) -> Shapes:
     for stack, depth in zip(("encoder", "decoder"), stack_depths(config), strict=True):
         for layer in range(depth):
             shapes |= _layer_shapes(config, f"{stack}.{layer}", cross=stack == "decoder")
-        if config.norm_order == "pre":
+    if config.norm_order == "pre":
+        for stack in ("encoder", "decoder"):
             shapes |= _norm_shapes(config, f"{stack}_norm")
     return shapes
 
@@ -73,9 +74,10 @@ def _layer_shapes(config: ModelConfig, layer: str, *, cross: bool) -> Shapes:
             add(f"{attention}.{name}", outputs, d_model, bias=config.attention_bias)
         add(f"{attention}.output", d_model, config.heads * d_v, bias=config.attention_bias)
         shapes |= _norm_shapes(config, f"{layer}.{attention}_norm")
-    for name in ("inner", "gate") if config.activation == "swiglu" else ("inner",):
-        add(f"feed_forward.{name}", d_ff, d_model, bias=config.feed_forward_bias)
+    add("feed_forward.inner", d_ff, d_model, bias=config.feed_forward_bias)
     add("feed_forward.outer", d_model, d_ff, bias=config.feed_forward_bias)
+    if config.activation == "swiglu":
+        add("feed_forward.gate", d_ff, d_model, bias=config.feed_forward_bias)
     shapes |= _norm_shapes(config, f"{layer}.feed_forward_norm")
     return shapes
 

@@ -227,9 +227,7 @@ class BeamSearch:
         lengths = state.lengths + state.busy
         done = self._done(log_probs, lengths, finished)
         log_probs = replaced(log_probs, done[:, None], -math.inf)
-        return BeamState(
-            log_probs, ids, parents, lengths, replaced(state.busy, done, 0), finished
-        )
+        return BeamState(log_probs, ids, parents, lengths, replaced(state.busy, done, 0), finished)
 
     def _edits(self, state: BeamState) -> Edits:
         """The changes of all logits processors at this step, and the ids that are forced."""

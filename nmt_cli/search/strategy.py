@@ -60,9 +60,7 @@ class BeamStrategy(Protocol):
         """The candidates that live on; those that have ended do not."""
         ...
 
-    def max_log_prob(
-        self, log_probs: Float[Array, "slots beam"]
-    ) -> Float[Array, " slots"] | None:
+    def max_log_prob(self, log_probs: Float[Array, "slots beam"]) -> Float[Array, " slots"] | None:
         """The greatest log-probability of a slot; None: every live hypothesis must end."""
         ...
 

@@ -149,9 +149,7 @@ def _score_window(
     for member in members:
         check_positions(member.config, pairs, ids)
     # (members, pairs, tokens)
-    scores = [
-        [forced.token_scores for forced in member.forcer.force(ids)] for member in members
-    ]
+    scores = [[forced.token_scores for forced in member.forcer.force(ids)] for member in members]
     for index, (src, tgt) in enumerate(pairs):
         tokens = tuple(subwords.target_pieces(targets[index]))
         yield ScoredPair(src, tgt, tokens, mean_scores([of_member[index] for of_member in scores]))

@@ -15,8 +15,9 @@ from nmt_cli.data.markup.marked_text import MarkedText
 from nmt_cli.data.subwords.model import Subwords
 from nmt_cli.errors import ConfigError
 from nmt_cli.inference.engines import Engine, find_device, is_cpu, reference_engine
+from nmt_cli.inference.forced_pairs import Forcer
 from nmt_cli.machine import cache_folder
-from nmt_cli.model_dir import load_model, read_model
+from nmt_cli.model_dir import read_model
 from nmt_cli.translation.calls import (
     SearchOptions,
     chosen_settings,
@@ -39,10 +40,9 @@ from nmt_cli.translation.lines.outputs import HypothesisSelector
 from nmt_cli.translation.lines.prefixes import NAME, Prefixes, require_as_many
 from nmt_cli.translation.lines.searcher_cache import SearcherCache
 from nmt_cli.translation.lines.source_search import SourceSearch
-from nmt_cli.inference.forced_pairs import Forcer
-from nmt_cli.translation.models import GivenModel, StoredCpuModel, gpu_model
 from nmt_cli.translation.markup.marked_search import MarkedSearch
 from nmt_cli.translation.markup.window import MarkedTranslation, markup_translator
+from nmt_cli.translation.models import GivenModel, StoredCpuModel, gpu_model
 from nmt_cli.translation.quality.checker import Confidence, QualityChecker
 from nmt_cli.translation.quality.retry import OnProgress, with_retry
 from nmt_cli.translation.result import Translation
@@ -79,9 +79,10 @@ class Translator:
         engine: makes the engine that runs a model in torch; the reference engine follows changes
         of its weights. others: the other members of an ensemble, with the same vocabularies; their
         probabilities and those of `model` are averaged. shortlist: loads the shortlist of the
-        model, when the settings of a search ask for one. path: where the model was loaded from. text: what is usual in the training text, which
-        decides whether lines are split into sentences, and with `confidence`, what is usual in
-        the validation, which translations are flagged.
+        model, when the settings of a search ask for one. path: where the model was loaded from.
+        text: what is usual in the training text, which decides whether lines are split into
+        sentences, and with `confidence`, what is usual in the validation, which translations are
+        flagged.
         """
         if not isinstance(model, GivenModel | StoredCpuModel):
             model = GivenModel(model.eval(), engine(model))

@@ -11,9 +11,9 @@ from nmt_cli.inference.cuda.step import WideHead, cuda_step
 from nmt_cli.inference.logits_step import LogitsStep
 from nmt_cli.inference.packed.head import BLOCK
 from nmt_cli.inference.packed.weights import Affine
-from nmt_cli.search.decoder import Edits
 from nmt_cli.search.arrays.torch_arrays import TorchArrays
 from nmt_cli.search.arrays.torch_top_k import top_k, top_k_by_keys
+from nmt_cli.search.decoder import Edits
 
 WORDS = 3 * BLOCK + 7
 NUMBERS = st.sampled_from([-torch.inf, -2.5, -1e-30, -0.0, 0.0, 1e-30, 1.0, 1.5, torch.inf])

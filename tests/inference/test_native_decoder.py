@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from engine_cases import EOS, translations
-from native_cases import TorchSteps, TorchStep, native_model
+from native_cases import TorchStep, TorchSteps, native_model
 from torch import Tensor
 
 from nmt_cli.config.search import SearchConfig

@@ -11,9 +11,9 @@ from nmt_cli.inference.logits_step import BusyRows, LogitsStep
 from nmt_cli.inference.packed import head, linear
 from nmt_cli.inference.packed.head import BLOCK, PackedHead, block_step
 from nmt_cli.inference.packed.weights import Affine
-from nmt_cli.search.decoder import Edits
 from nmt_cli.search.arrays.torch_arrays import TorchArrays
 from nmt_cli.search.arrays.torch_top_k import top_k
+from nmt_cli.search.decoder import Edits
 
 
 class TestHead:

@@ -13,12 +13,12 @@ from tables import BOS, EOS, PAD, SYMBOLS, UNK, Table, TableDecoder, exhaustive,
 from nmt_cli.config.schema import ModelConfig
 from nmt_cli.config.search import SearchConfig
 from nmt_cli.errors import ConfigError
-from nmt_cli.search.beam import search
-from nmt_cli.search.decoder import Hypothesis, Source, Symbols
-from nmt_cli.search.ranking import HypothesisRanker
 from nmt_cli.search.arrays.numpy_arrays import NUMPY
 from nmt_cli.search.arrays.torch_arrays import TorchArrays
 from nmt_cli.search.arrays.torch_top_k import top_k
+from nmt_cli.search.beam import search
+from nmt_cli.search.decoder import Hypothesis, Source, Symbols
+from nmt_cli.search.ranking import HypothesisRanker
 
 
 def naive(table: Table, source: tuple[int, ...], config: SearchConfig) -> list[tuple[float, tuple]]:
@@ -244,9 +244,7 @@ def test_scores_are_bitwise_equal_for_any_number_of_slots(settings: dict[str, ob
 def test_length_penalty_does_not_depend_on_other_lengths(kind: str, alpha: float) -> None:
     lengths = torch.arange(1, 200)
     config = SearchConfig(length_penalty=kind, alpha=alpha)
-    alone = [
-        -1 / HypothesisRanker(config).score_of(-1.0, length) for length in lengths.tolist()
-    ]
+    alone = [-1 / HypothesisRanker(config).score_of(-1.0, length) for length in lengths.tolist()]
     bases = {"gnmt": lambda n: (5 + n) / 6, "power": float, "none": lambda n: 1.0}
     expected = [bases[kind](length) ** alpha for length in lengths.tolist()]
     assert alone == pytest.approx(expected, rel=1e-6)

@@ -41,7 +41,9 @@ def test_score_of_one_hypothesis_has_the_bits_of_many(name: str, reward: float) 
     lengths = np.arange(150).reshape(50, 3) + 1
     expected = [
         ranker.score_of(log_prob, length)
-        for log_prob, length in zip(log_probs.ravel().tolist(), lengths.ravel().tolist(), strict=True)
+        for log_prob, length in zip(
+            log_probs.ravel().tolist(), lengths.ravel().tolist(), strict=True
+        )
     ]
     ranker.reserve(150, NUMPY)
     assert ranker.score(log_probs, lengths).ravel().tolist() == expected

@@ -63,9 +63,7 @@ class NativeModel:
             "gated": gated,
         }
 
-    def encode(
-        self, ids: np.ndarray, lengths: Sequence[int]
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def encode(self, ids: np.ndarray, lengths: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
         """Keys and values of sources: (decoder layers, heads, tokens, d_k), (..., d_v).
 
         ids: (tokens,) int64, all sources one after the other; lengths: of each.

@@ -133,7 +133,9 @@ def _steps(decoder: NativeDecoder) -> list[np.ndarray]:
     results = []
     for index in range(STEPS):
         parents = PARENTS if index else range(rows)
-        step = decoder.step(np.array(parents, np.int64), np.array(_ids_after(index, rows), np.int64))
+        step = decoder.step(
+            np.array(parents, np.int64), np.array(_ids_after(index, rows), np.int64)
+        )
         values, ids = step.top(BEAM, Edits.ban(BANNED, rows, decoder.arrays))
         results += [step.full(), values, ids]
     return results

@@ -96,7 +96,10 @@ class NativeStack:
         if longest <= self._positions:
             return
         self._positions = rows = TABLE_ROWS if longest <= TABLE_ROWS else 2 * longest
-        table, rotations = self._arrays.position_table(self._side, rows), self._arrays.rotations(rows)
+        table, rotations = (
+            self._arrays.position_table(self._side, rows),
+            self._arrays.rotations(rows),
+        )
         if table is not None:
             self.position_table = table
             self.model.position_table, self.model.position_rows = address(table), len(table)

@@ -89,7 +89,7 @@ class PlainDecoder:
         positions: np.ndarray,
         origins: np.ndarray,
     ) -> np.ndarray:
-        """One layer for the new id of each busy row; origins: (slots, beam), the rows they go on."""
+        """One layer for the new id of each busy row; origins: (slots, beam), their parents."""
         model, cross, inner = self._model, layer.cross, layer.feed_forward
         assert cross is not None
 

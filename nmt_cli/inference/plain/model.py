@@ -1,7 +1,7 @@
 """A Transformer in NumPy over whole sentences: the reference where there is no torch."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 

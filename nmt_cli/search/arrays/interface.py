@@ -147,7 +147,7 @@ class Arrays(Protocol):
         ...
 
     def first_above(self, ascending: Array, limits: Array) -> Array:
-        """(rows, columns), (rows, 1) -> (rows, 1): the first column above the limit, or the last."""
+        """The first column above the limit of its row, or the last: (rows, 1)."""
         ...
 
 

@@ -156,7 +156,7 @@ class NumpyArrays:
         return array.cumsum(axis=1)
 
     def first_above(self, ascending: np.ndarray, limits: np.ndarray) -> np.ndarray:
-        """(rows, columns), (rows, 1) -> (rows, 1): the first column above the limit, or the last."""
+        """The first column above the limit of its row, or the last: (rows, 1)."""
         columns = [
             np.searchsorted(row, limit, side="right")
             for row, limit in zip(ascending, limits[:, 0], strict=True)
@@ -165,7 +165,7 @@ class NumpyArrays:
 
 
 def _keys(scores: np.ndarray) -> np.ndarray:
-    """Integers in ascending order from the best score to the worst, with the column in the low bits.
+    """Integers that ascend from the best score to the worst, with the column in the low bits.
 
     No two are equal, so that any sort gives the same order, and NumPy sorts integers with SIMD.
     """

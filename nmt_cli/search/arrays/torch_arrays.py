@@ -145,6 +145,6 @@ class TorchArrays:
         return array.cumsum(dim=1)
 
     def first_above(self, ascending: Tensor, limits: Tensor) -> Tensor:
-        """(rows, columns), (rows, 1) -> (rows, 1): the first column above the limit, or the last."""
+        """The first column above the limit of its row, or the last: (rows, 1)."""
         columns = torch.searchsorted(ascending, limits, right=True)
         return columns.clamp(max=ascending.shape[1] - 1)
