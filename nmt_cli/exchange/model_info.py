@@ -4,7 +4,7 @@ from pathlib import Path
 
 from nmt_cli.exchange.target import Reason
 from nmt_cli.exchange.targets import MODULES, load_target
-from nmt_cli.inference.engines import has_torch
+from nmt_cli.installation import has_torch
 from nmt_cli.model.shapes import stack_depths
 from nmt_cli.model_dir import StoredModel, read_model
 

@@ -3,7 +3,6 @@
 torch is imported only by the engines that compute with it.
 """
 
-import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,6 +14,7 @@ from nmt_cli.inference.native.linear import Kernels
 from nmt_cli.inference.native.model import NativeModel
 from nmt_cli.inference.native.self_test import find_kernels
 from nmt_cli.inference.weights import TransformerArrays
+from nmt_cli.installation import has_torch, require_torch
 from nmt_cli.machine import has_gpu_driver
 from nmt_cli.search.decoder import Decoder
 
@@ -172,20 +172,6 @@ def auto_device() -> str:
     import torch
 
     return "cuda" if torch.cuda.is_available() else "cpu"
-
-
-def has_torch() -> bool:
-    """Whether torch is installed; does not import it."""
-    try:
-        return importlib.util.find_spec("torch") is not None
-    except ImportError:
-        return False
-
-
-def require_torch(what: str) -> None:
-    """Raise UnavailableError unless torch is installed; what: what needs it."""
-    if not has_torch():
-        raise UnavailableError(f"{what} needs torch, which is not installed", "pip install nmt-cli")
 
 
 def find_device(name: "torch.device | str") -> "torch.device":

@@ -116,7 +116,6 @@ class Decoder(Protocol):
     """An engine: a model with a fixed number of slots, each holding a source and `beam` rows.
 
     Row `slot * beam + i` is hypothesis i of a slot, so that shapes never change.
-    arrays: the array library and the device of what it is given and returns.
     check_every: steps until a search asks which slots are done; asking synchronises with the
     device.
     """
@@ -124,8 +123,12 @@ class Decoder(Protocol):
     slots: int
     beam: int
     symbols: Symbols
-    arrays: Arrays
     check_every: int
+
+    @property
+    def arrays(self) -> Arrays:
+        """The array library and the device of what it is given and returns."""
+        ...
 
     def admit(self, slots: Sequence[int], sources: Sequence[Source]) -> None:
         """Put new sources into free slots; their rows have no ids yet."""

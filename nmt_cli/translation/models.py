@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, cast
 from nmt_cli.inference.engines import (
     Engine,
     fastest_engine,
-    has_torch,
     kernels_of,
     native_engine,
     packed_engine,
     plain_engine,
-    require_torch,
 )
 from nmt_cli.inference.forced_pairs import Forcer
 from nmt_cli.inference.weights import TransformerArrays
+from nmt_cli.installation import has_torch, require_torch
 from nmt_cli.model_dir import StoredModel
 
 if TYPE_CHECKING:

@@ -233,8 +233,8 @@ class NativeStep:
         shape = len(self._row_of), self._model.words
         all_log_probs = np.full(shape, -np.inf, np.float32)
         if lists is None:
-            logits = logits[: len(self._rows) * widest].reshape(-1, widest)
-            all_log_probs[self._rows] = logits[:, : self._model.words] - totals[: len(logits)]
+            by_row = logits[: len(self._rows) * widest].reshape(-1, widest)
+            all_log_probs[self._rows] = by_row[:, : self._model.words] - totals[: len(by_row)]
             return all_log_probs
         for first in range(0, len(self._rows), beam):
             rows = self._rows[first : first + beam]

@@ -142,8 +142,9 @@ def _attend_own(
     value: np.ndarray,
 ) -> np.ndarray:
     """Self-attention of the rows of a slot, (beam, heads * d_v); their keys and values are kept."""
-    keys, values = slot.own[layer] = tuple(
+    keys, values = (
         np.concatenate([old[origins], new[:, None]], axis=1)
         for old, new in zip(slot.own[layer], (key, value), strict=True)
     )
+    slot.own[layer] = keys, values
     return attend(attention_weights(query[:, None], keys), values)[:, 0]

@@ -50,7 +50,8 @@ def attention_weights(query: np.ndarray, key: np.ndarray, *, causal: bool = Fals
 def attend(weights: np.ndarray, value: np.ndarray) -> np.ndarray:
     """(.., heads, queries, keys) and (.., keys, heads, d_v) -> (.., queries, heads * d_v)"""
     attended = (weights @ value.swapaxes(-2, -3)).swapaxes(-2, -3)
-    return attended.reshape(*attended.shape[:-2], -1)
+    joined: np.ndarray = attended.reshape(*attended.shape[:-2], -1)
+    return joined
 
 
 def rotated(
@@ -61,8 +62,8 @@ def rotated(
         return heads
     cosines, sines = (table[positions][:, None, :] for table in rotations)
     even, odd = heads[..., 0::2], heads[..., 1::2]
-    pairs = np.stack([even * cosines - odd * sines, even * sines + odd * cosines], axis=-1)
-    return pairs.reshape(heads.shape)
+    pairs = [even * cosines - odd * sines, even * sines + odd * cosines]
+    return np.stack(pairs, axis=-1).reshape(heads.shape)
 
 
 def feed_forward(x: np.ndarray, weights: FeedForwardArrays, activation: str) -> np.ndarray:
@@ -76,7 +77,8 @@ def feed_forward(x: np.ndarray, weights: FeedForwardArrays, activation: str) -> 
 
 
 def _relu(x: np.ndarray) -> np.ndarray:
-    return np.maximum(x, np.float32(0))
+    kept: np.ndarray = np.maximum(x, np.float32(0))
+    return kept
 
 
 def _gelu(x: np.ndarray) -> np.ndarray:

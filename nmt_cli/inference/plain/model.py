@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -35,8 +35,9 @@ class Sentences(NamedTuple):
     @property
     def positions(self) -> np.ndarray:
         """The position of each id in its sentence, from 0."""
-        starts = np.cumsum(self.lengths) - self.lengths
-        return np.arange(len(self.ids)) - starts.repeat(self.lengths)
+        starts: np.ndarray = (np.cumsum(self.lengths) - self.lengths).repeat(self.lengths)
+        positions: np.ndarray = np.arange(len(self.ids)) - starts
+        return positions
 
     def split(self, stream: np.ndarray) -> list[np.ndarray]:
         """The rows of each sentence."""
@@ -71,7 +72,7 @@ class PlainModel:
 
     def embed(self, side: str, ids: np.ndarray, positions: np.ndarray) -> np.ndarray:
         """The embeddings of section 3.4, with positions: (tokens, d_model)."""
-        x = self.arrays.embedding(side)[ids]
+        x: np.ndarray = self.arrays.embedding(side)[ids]
         if self.config.scale_embeddings:
             x = x * np.float32(math.sqrt(self.config.d_model))
         table = self.arrays.position_table(side, _rows(positions))
@@ -81,7 +82,7 @@ class PlainModel:
         """The output of the encoder: (tokens, d_model)."""
         x = self.embed("src", sources.ids, sources.positions)
         for layer in self.encoder:
-            x = self.residual(x, lambda y, at=layer: self._own(at, y, sources), layer.own.norm)
+            x = self.residual(x, partial(self._own, layer, sources), layer.own.norm)
             x = self._feed_forward(x, layer)
         return self.last_normalised(x, "encoder")
 
@@ -91,13 +92,10 @@ class PlainModel:
         maps: list[list[np.ndarray]] = []
         for layer in self.decoder:
             assert layer.cross is not None
-            x = self.residual(
-                x, lambda y, at=layer: self._own(at, y, targets, causal=True), layer.own.norm
-            )
-            x = self.residual(
-                x, lambda y, at=layer: self._cross(at, y, targets, memory, sources, maps),
-                layer.cross.norm,
-            )  # fmt: skip
+            own = partial(self._own, layer, targets, causal=True)
+            cross = partial(self._cross, layer, targets, memory, sources, maps)
+            x = self.residual(x, own, layer.own.norm)
+            x = self.residual(x, cross, layer.cross.norm)
             x = self._feed_forward(x, layer)
         return Decoded(self.last_normalised(x, "decoder"), maps)
 
@@ -110,7 +108,8 @@ class PlainModel:
     ) -> np.ndarray:
         """Add a sublayer's output to `x` and normalise, before or after, as the model does."""
         if self.config.norm_order == "pre":
-            return x + sublayer(normalise(x, norm))
+            summed: np.ndarray = x + sublayer(normalise(x, norm))
+            return summed
         return normalise(x + sublayer(x), norm)
 
     def split_heads(
@@ -133,10 +132,11 @@ class PlainModel:
 
     def by_head(self, rows: np.ndarray) -> np.ndarray:
         """(tokens, heads * width) -> (tokens, heads, width)"""
-        return rows.reshape(len(rows), self.config.heads, -1)
+        by_head: np.ndarray = rows.reshape(len(rows), self.config.heads, -1)
+        return by_head
 
     def _own(
-        self, layer: LayerArrays, y: np.ndarray, sentences: Sentences, *, causal: bool = False
+        self, layer: LayerArrays, sentences: Sentences, y: np.ndarray, *, causal: bool = False
     ) -> np.ndarray:
         heads = self.split_heads(project(y, layer.own.joined), sentences.positions)
         attended = [
@@ -148,11 +148,11 @@ class PlainModel:
     def _cross(
         self,
         layer: LayerArrays,
-        y: np.ndarray,
         targets: Sentences,
         memory: np.ndarray,
         sources: Sentences,
         maps: list[list[np.ndarray]],
+        y: np.ndarray,
     ) -> np.ndarray:
         """Attention to the source; `maps` gets its weights."""
         assert layer.cross is not None

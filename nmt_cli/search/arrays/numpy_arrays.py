@@ -111,15 +111,18 @@ class NumpyArrays:
 
     def at_most(self, array: np.ndarray, limit: int) -> np.ndarray:
         """The lesser of each number and the limit."""
-        return np.minimum(array, limit)
+        lesser: np.ndarray = np.minimum(array, limit)
+        return lesser
 
     def at_least(self, array: np.ndarray, limit: int) -> np.ndarray:
         """The greater of each number and the limit."""
-        return np.maximum(array, limit)
+        greater: np.ndarray = np.maximum(array, limit)
+        return greater
 
     def without_nan(self, array: np.ndarray) -> np.ndarray:
         """-inf in place of NaN."""
-        return np.nan_to_num(array, nan=-np.inf, neginf=-np.inf)
+        numbers: np.ndarray = np.nan_to_num(array, nan=-np.inf, neginf=-np.inf)
+        return numbers
 
     def places(self, mask: np.ndarray) -> tuple[np.ndarray, ...]:
         """The indices at which a mask is true, an array for each axis."""
@@ -149,19 +152,21 @@ class NumpyArrays:
         """The exponentials of each row, divided by their sum; 0 in a row that has no sum."""
         exponentials = np.exp(scores - scores.max(axis=1, keepdims=True))
         sums = exponentials.sum(axis=1, keepdims=True)
-        return np.nan_to_num(exponentials / sums, nan=0.0)
+        shares: np.ndarray = np.nan_to_num(exponentials / sums, nan=0.0)
+        return shares
 
     def running_sums(self, array: np.ndarray) -> np.ndarray:
         """The sums of each row up to each column."""
-        return array.cumsum(axis=1)
+        sums: np.ndarray = array.cumsum(axis=1)
+        return sums
 
     def first_above(self, ascending: np.ndarray, limits: np.ndarray) -> np.ndarray:
         """The first column above the limit of its row, or the last: (rows, 1)."""
         columns = [
-            np.searchsorted(row, limit, side="right")
+            int(np.searchsorted(row, limit, side="right"))
             for row, limit in zip(ascending, limits[:, 0], strict=True)
         ]
-        return np.minimum(np.array(columns, dtype=np.int64)[:, None], ascending.shape[1] - 1)
+        return self.at_most(np.array(columns, dtype=np.int64)[:, None], ascending.shape[1] - 1)
 
 
 def _keys(scores: np.ndarray) -> np.ndarray:

@@ -122,7 +122,8 @@ class TorchArrays:
 
     def distinct_rows(self, array: Tensor) -> Tensor:
         """The different rows of a matrix, sorted."""
-        return torch.unique(array, dim=0)
+        distinct: Tensor = torch.unique(array, dim=0)
+        return distinct
 
     def windows(self, array: Tensor, size: int) -> Tensor:
         """(rows, columns) -> (rows, columns - size + 1, size): `size` neighbouring columns."""
