@@ -3,7 +3,7 @@
 Projections of the same input are joined into one, as the kernels compute them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from nmt_cli.config.schema import ModelConfig
 from nmt_cli.model.position_tables import SINUSOIDS, position_angles
 from nmt_cli.model.shapes import TIES, head_widths, stack_depths
 
-Weights = Mapping[str, np.ndarray]
+Weights = dict[str, np.ndarray]
 
 
 class Projection(NamedTuple):
@@ -72,10 +72,14 @@ class LayerArrays(NamedTuple):
 class TransformerArrays:
     """The weights of a Transformer by their parts; arrays are shared with `weights` where whole."""
 
-    def __init__(self, config: ModelConfig, weights: Weights) -> None:
-        """weights: by the names of `model.shapes.transformer_shapes`, float32."""
+    def __init__(self, config: ModelConfig, weights: Weights, *, consumes: bool = False) -> None:
+        """weights: by the names of `model.shapes.transformer_shapes`, float32.
+
+        consumes: to save memory, weights of layers are removed as `layers` gives them.
+        """
         self.config = config
         self._weights = weights
+        self._take = weights.pop if consumes else weights.__getitem__
         self.d_k, self.d_v = head_widths(config)
         # The tables that were made, by their number of rows.
         self._tables: dict[int, np.ndarray] = {}
@@ -92,9 +96,12 @@ class TransformerArrays:
 
     def layers(self, stack: str) -> Iterator[LayerArrays]:
         """The layers of the stack `encoder` or `decoder`, read as they are asked for."""
-        depths = dict(zip(("encoder", "decoder"), stack_depths(self.config), strict=True))
-        for index in range(depths[stack]):
+        for index in range(self.depth(stack)):
             yield self._layer(f"{stack}.{index}", cross=stack == "decoder")
+
+    def depth(self, stack: str) -> int:
+        """The number of layers of the stack `encoder` or `decoder`."""
+        return stack_depths(self.config)[stack == "decoder"]
 
     def last_norm(self, stack: str) -> NormWeights | None:
         """The norm after a stack with pre-norm."""
@@ -130,7 +137,7 @@ class TransformerArrays:
         """Projections of the same input as one, with outputs in order."""
         weights, biases = (
             [
-                self._weights[f"{part}.{name}.{kind}"]
+                self._take(f"{part}.{name}.{kind}")
                 for name in names
                 if f"{part}.{name}.{kind}" in self._weights
             ]

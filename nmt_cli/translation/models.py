@@ -85,7 +85,7 @@ class StoredCpuModel:
             return fastest_engine(self._reference, None, self.precision)
         kernels, reason = kernels_of(cache)
         if kernels is not None:
-            arrays = TransformerArrays(config, stored.weights)
+            arrays = TransformerArrays(config, stored.weights, consumes=True)
             return native_engine(arrays, kernels, self.precision)
         if has_torch():
             self._reference = _make_reference(stored)

@@ -36,12 +36,11 @@ class NativeStack:
         self.memory: list[NativeLinear] = []
         self.position_table: np.ndarray | None = None
         self._positions = 0
-        layers = list(arrays.layers(name))
-        self._layers = (LayerStruct * len(layers))()
+        self._layers = (LayerStruct * arrays.depth(name))()
         self.widest = max(config.d_model, config.d_ff, config.heads * arrays.d_v)
         self.model = ModelStruct(
             layers=ctypes.addressof(self._layers),
-            depth=len(layers),
+            depth=len(self._layers),
             d_model=config.d_model,
             heads=config.heads,
             d_k=arrays.d_k,
@@ -53,7 +52,7 @@ class NativeStack:
             scale=math.sqrt(config.d_model) if config.scale_embeddings else 1.0,
         )
         slots: list[tuple[LayerStruct, int, NormWeights]] = []
-        for struct, layer in zip(self._layers, layers, strict=True):
+        for struct, layer in zip(self._layers, arrays.layers(name), strict=True):
             slots += self._fill_layer(struct, layer)
         # With pre-norm, each sublayer is followed by the norm of the next one, and the last one by
         # the stack's own.
